@@ -1,0 +1,57 @@
+//! Reasons to distrust a result.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Every reason to distrust a result that pgdyno knows (invariant 11).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum DoubtKind {
+    /// The run was meant for a first look.
+    ScreeningRun,
+    /// The run did not reach its end.
+    Partial,
+    /// Too few blocks for an interval that means something.
+    TooFewBlocks,
+    /// Throughput had a trend, or the warm-up was too short.
+    NotSteady,
+    /// Blocks of one cell scatter more than 10 % (half-width over mean).
+    Noisy,
+    /// The driver was the limit.
+    DriverSaturated,
+    /// Driver and server shared processors.
+    CoresShared,
+    /// The hypervisor took processor time.
+    CpuSteal,
+    /// A checkpoint fell into some blocks of a cell and not into others.
+    UnevenCheckpoints,
+    /// The server was compiled without optimisation for speed.
+    BuildNotOptimised,
+    /// Blocks of one cell were served from different places.
+    MixedCache,
+    /// The server promises less than full durability.
+    WeakDurability,
+    /// Attempts failed, were skipped, timed out or never started.
+    Misses,
+    /// The balance check found a violation.
+    BalanceViolated,
+    /// Nothing was checked after runs that write.
+    NotChecked,
+    /// The server's processor time could not be seen.
+    ServerNotObserved,
+    /// The server's program is not among those tested with this version of pgdyno.
+    UnpinnedBundle,
+}
+
+/// One reason to distrust a result, with what it concerns and what to do.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Doubt {
+    /// Which reason.
+    pub kind: DoubtKind,
+    /// What was seen, in one sentence with its figures.
+    pub detail: String,
+    /// What to do about it, in one sentence.
+    pub advice: String,
+    /// The cells concerned, as `script/clients`; empty means the whole run.
+    pub cells: Vec<String>,
+}

@@ -1,0 +1,11 @@
+//! What was true of the host, the storage and the server while a number was measured.
+//!
+//! A fact that could not be had is `None`, never 0: absent stays absent.
+
+mod durability;
+mod host;
+mod server;
+
+pub use durability::DurabilityTier;
+pub use host::{CgroupLimits, CpuFacts, HostFacts, HugePages, MemoryFacts, StorageFacts, SyncCheck};
+pub use server::{BuildFacts, ServerFacts, ServerSource, Setting, major_of};

@@ -1,0 +1,22 @@
+//! A number that does not travel alone.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A value with its unit, how many observations it rests on, and their spread (invariant 10).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Estimate {
+    /// Mean of the observations.
+    pub value: f64,
+    /// Unit, for example `1/s`.
+    pub unit: String,
+    /// Number of observations (runs, not transactions).
+    pub count: u64,
+    /// Smallest observation.
+    pub min: f64,
+    /// Largest observation.
+    pub max: f64,
+    /// Half-width of the 95 % interval of the mean (Student's t), in the same unit; `None` with fewer than three
+    /// observations.
+    pub half_width: Option<f64>,
+}

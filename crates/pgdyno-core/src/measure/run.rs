@@ -1,0 +1,186 @@
+//! One measured interval, one run of a cell, and a cell over all its blocks.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{Counts, Estimate, LatencySummary};
+
+/// What a run drove: a built-in script at a number of clients.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Workload {
+    /// Name of the script, for example `tpcb-like`.
+    pub script: String,
+    /// Query protocol: `simple`, `extended` or `prepared`.
+    pub protocol: String,
+    /// Number of clients.
+    pub clients: u32,
+    /// Rate asked for in transactions per second; `None` is a closed loop.
+    pub rate_per_s: Option<f64>,
+}
+
+/// One second (or a power of two of them) of a run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Interval {
+    /// Index of the run in `run.json`'s `runs`.
+    pub run: u32,
+    /// Start of the interval in nanoseconds since the run's first attempt was due.
+    pub start_ns: u64,
+    /// Length in nanoseconds.
+    pub duration_ns: u64,
+    /// Whether the interval belongs to the warm-up.
+    pub warm_up: bool,
+    /// Attempts.
+    pub counts: Counts,
+    /// Latency of the attempts that committed within the interval.
+    pub latency: Option<LatencySummary>,
+}
+
+/// Processor time used during a measured interval.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CpuUse {
+    /// Processor seconds of pgdyno's worker threads.
+    pub driver_s: f64,
+    /// Processor seconds of all processes of the server; `None` where they cannot be seen (another host).
+    pub server_s: Option<f64>,
+    /// Share of the time of the busiest worker thread that it was on a processor, 0 to 1.
+    pub busiest_worker: f64,
+    /// Share of the machine's processor time taken by the hypervisor for others, 0 to 1.
+    pub steal: Option<f64>,
+}
+
+/// Where the pages of a run came from, by measured reads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum ServedFrom {
+    /// Practically every page was found in shared buffers.
+    SharedBuffers,
+    /// Pages were read from the operating system, practically none from the device.
+    PageCache,
+    /// Pages were read from the device.
+    Disk,
+    /// The server's reads could not be seen below its own buffers.
+    BelowBuffersUnknown,
+}
+
+/// Pages and bytes moved during a measured interval.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct IoUse {
+    /// Blocks found in shared buffers (`pg_stat_database.blks_hit`).
+    pub blocks_hit: u64,
+    /// Blocks asked of the operating system (`pg_stat_database.blks_read`).
+    pub blocks_read: u64,
+    /// Bytes that the server's processes fetched from a device (`/proc/PID/io`), where that can be seen.
+    pub device_read_bytes: Option<u64>,
+    /// WAL written, in bytes.
+    pub wal_bytes: Option<u64>,
+    /// Checkpoints that were completed within the interval.
+    pub checkpoints: Option<u64>,
+}
+
+/// Whether the throughput of a run was steady.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", tag = "verdict")]
+pub enum SteadyVerdict {
+    /// No trend and no cut: the mean may be quoted as a rate.
+    Steady,
+    /// A fitted line rises or falls by more than 5 % of the mean over the interval.
+    Trending {
+        /// Change over the interval as a share of the mean.
+        change: f64,
+    },
+    /// The first part differs from the rest: the warm-up was too short.
+    NotSteady {
+        /// Seconds from the start that would have to go.
+        cut_s: f64,
+    },
+    /// Fewer than 10 windows of a second.
+    TooShort,
+}
+
+/// Latency of one statement of a script over a run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct StatementSummary {
+    /// The statement as written in the script.
+    pub statement: String,
+    /// From its sending to its answer.
+    pub latency: Option<LatencySummary>,
+}
+
+/// One run: one cell in one block, from warm-up to drain.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CellRun {
+    /// Block, from 0.
+    pub block: u32,
+    /// What was driven.
+    pub workload: Workload,
+    /// Start of the measured interval in seconds since the start of pgdyno's run.
+    pub start_s: f64,
+    /// Length of the warm-up in nanoseconds.
+    pub warmup_ns: u64,
+    /// Length of the measured interval in nanoseconds.
+    pub duration_ns: u64,
+    /// Attempts of the measured interval.
+    pub counts: Counts,
+    /// Attempts of the whole run, warm-up and drain included: nothing is in flight at either end.
+    pub counts_whole: Counts,
+    /// Commits within the measured interval per second.
+    pub tps: f64,
+    /// Latency of all committed attempts that fell due within the measured interval.
+    pub latency: Option<LatencySummary>,
+    /// Lag behind the schedule (begin − scheduled); `None` in a closed loop, where there is none by definition.
+    pub lag: Option<LatencySummary>,
+    /// Statements of the script in order.
+    pub statements: Vec<StatementSummary>,
+    /// Time from the first connection attempt to the last connection made, in nanoseconds.
+    pub connect_ns: u64,
+    /// Processor time.
+    pub cpu: CpuUse,
+    /// Pages and bytes.
+    pub io: IoUse,
+    /// Where the pages came from.
+    pub served_from: Option<ServedFrom>,
+    /// Whether throughput was steady.
+    pub steady: SteadyVerdict,
+    /// The first error of each kind, with how often it came: SQLSTATE or `connection`, text, count.
+    pub errors: Vec<ErrorCount>,
+}
+
+/// How often one kind of error came.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ErrorCount {
+    /// SQLSTATE, or `connection`.
+    pub code: String,
+    /// Text of the first one.
+    pub message: String,
+    /// How many.
+    pub count: u64,
+}
+
+/// A cell over all its blocks.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CellSummary {
+    /// What was driven.
+    pub workload: Workload,
+    /// SQL statements per transaction without BEGIN and END: QPS is this times TPS.
+    pub statements_per_transaction: u32,
+    /// Transactions per second over the blocks.
+    pub tps: Estimate,
+    /// SQL statements per second without BEGIN and END: `tps` times the factor.
+    pub qps: Estimate,
+    /// Latency over all blocks (histograms added).
+    pub latency: Option<LatencySummary>,
+    /// Pairs of latency in nanoseconds and quantile, for the distribution chart.
+    pub distribution: Vec<(u64, f64)>,
+    /// Attempts that did not commit, over those that fell due.
+    pub miss_rate: f64,
+    /// Processor microseconds of the driver per transaction.
+    pub driver_cpu_us_per_transaction: Option<f64>,
+    /// Processor microseconds of the server per transaction.
+    pub server_cpu_us_per_transaction: Option<f64>,
+    /// Processors used by the driver on average.
+    pub driver_cpus: f64,
+    /// Processors used by the server on average.
+    pub server_cpus: Option<f64>,
+    /// Where the pages came from: the slowest source any block needed.
+    pub served_from: Option<ServedFrom>,
+}

@@ -1,0 +1,211 @@
+//! The plan: what a measuring command is going to do, before any fact of a machine is known.
+//!
+//! A plan is written by flags or by a TOML file, never by the record. What it leaves to facts is `Auto`; the pure
+//! rules of [`crate::advice`] resolve it and give a reason for every value.
+
+mod auto;
+mod duration;
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+pub use auto::Auto;
+pub use duration::Span;
+
+/// An experiment.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Plan {
+    /// Name of the experiment; it becomes part of the run directory's name.
+    pub name: String,
+    /// One sentence for the report.
+    #[serde(default)]
+    pub description: String,
+    /// Seed of every random choice; drawn and printed where it is not given.
+    #[serde(default)]
+    pub seed: Option<u64>,
+    /// The server to measure.
+    #[serde(default)]
+    pub server: ServerPlan,
+    /// The data to load.
+    #[serde(default)]
+    pub data: DataPlan,
+    /// What to drive, in this order.
+    pub workload: Vec<WorkloadPlan>,
+    /// How to measure.
+    #[serde(default)]
+    pub measure: MeasurePlan,
+    /// What to check afterwards.
+    #[serde(default)]
+    pub check: CheckPlan,
+}
+
+/// The server to measure. A `dsn` takes a server that is already there; else one is made.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct ServerPlan {
+    /// Major or exact version, for example `18` or `9.6.24`.
+    pub pg: Option<String>,
+    /// Directory of `initdb` and `postgres`.
+    pub bindir: Option<String>,
+    /// Data directory to create; it must be empty or absent.
+    pub data: Option<String>,
+    /// Directory for WAL, apart from the data directory.
+    pub waldir: Option<String>,
+    /// Data checksums.
+    pub data_checksums: Option<bool>,
+    /// Settings over those chosen from facts.
+    pub settings: BTreeMap<String, String>,
+    /// Processors for the server, for example `0-3,8`.
+    pub cpus: Option<String>,
+}
+
+/// The data to load.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct DataPlan {
+    /// TPC-B scale factor: 100,000 accounts each.
+    pub scale: Auto<u64>,
+}
+
+impl Default for DataPlan {
+    fn default() -> Self {
+        Self { scale: Auto::Auto }
+    }
+}
+
+/// A built-in transaction (pgbench's names).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Builtin {
+    /// Three updates, a select and an insert in one transaction.
+    TpcbLike,
+    /// `tpcb-like` without the updates of tellers and branches.
+    SimpleUpdate,
+    /// The select alone.
+    SelectOnly,
+}
+
+impl Builtin {
+    /// All of them, in pgbench's order.
+    pub const ALL: [Self; 3] = [Self::TpcbLike, Self::SimpleUpdate, Self::SelectOnly];
+
+    /// The name as pgbench spells it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::TpcbLike => "tpcb-like",
+            Self::SimpleUpdate => "simple-update",
+            Self::SelectOnly => "select-only",
+        }
+    }
+
+    /// Whether it writes.
+    pub fn writes(self) -> bool {
+        self != Self::SelectOnly
+    }
+}
+
+/// How statements are sent (pgbench's `--protocol`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Protocol {
+    /// One Query message with the values in its text.
+    Simple,
+    /// Parse, Bind and Execute for every statement.
+    Extended,
+    /// Parse once a session, then Bind and Execute.
+    Prepared,
+}
+
+impl Protocol {
+    /// The name as pgbench spells it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Simple => "simple",
+            Self::Extended => "extended",
+            Self::Prepared => "prepared",
+        }
+    }
+}
+
+/// One workload of a plan.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct WorkloadPlan {
+    /// The transaction.
+    pub script: Builtin,
+    /// How statements are sent.
+    #[serde(default = "prepared")]
+    pub protocol: Protocol,
+}
+
+fn prepared() -> Protocol {
+    Protocol::Prepared
+}
+
+/// How to measure.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct MeasurePlan {
+    /// Client counts, each a cell of every workload.
+    pub clients: Auto<Vec<u32>>,
+    /// Worker threads of the driver.
+    pub jobs: Auto<u32>,
+    /// Measured interval of a run.
+    pub duration: Span,
+    /// Warm-up before it, not measured.
+    pub warmup: Span,
+    /// How often every cell runs, in interleaved blocks.
+    pub blocks: u32,
+    /// Rate in transactions per second for an open loop; absent is a closed loop.
+    pub rate: Option<f64>,
+    /// Processors for the driver, for example `0`.
+    pub driver_cpus: Option<String>,
+    /// Marks a plan as meant for publication: no screening doubt, stricter looks.
+    pub thorough: bool,
+}
+
+impl Default for MeasurePlan {
+    fn default() -> Self {
+        Self {
+            clients: Auto::Auto,
+            jobs: Auto::Auto,
+            duration: Span::from_millis(5_000),
+            warmup: Span::from_millis(1_500),
+            blocks: 3,
+            rate: None,
+            driver_cpus: None,
+            thorough: false,
+        }
+    }
+}
+
+/// How the balances are checked after runs that write.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum BalanceCheckMode {
+    /// Full while the accounts fit in memory, else touched.
+    Auto,
+    /// Every account, teller and branch.
+    Full,
+    /// The keys found in history and a sample of the others.
+    Touched,
+    /// Not at all.
+    Off,
+}
+
+/// What to check afterwards.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct CheckPlan {
+    /// The balance check.
+    pub balance: BalanceCheckMode,
+}
+
+impl Default for CheckPlan {
+    fn default() -> Self {
+        Self { balance: BalanceCheckMode::Auto }
+    }
+}

@@ -1,0 +1,1 @@
+//! The kernel as pgdyno sees it: facts, observations and storage.

@@ -1,0 +1,1 @@
+//! The server as pgdyno sees it: provisioning, wire protocol, loading, targets, observation and verification.

@@ -1,0 +1,197 @@
+//! `run.json`, version 1.
+
+use pgdyno_core::{
+    analysis::Doubt,
+    facts::{HostFacts, ServerFacts, StorageFacts, SyncCheck},
+    measure::{CellRun, CellSummary},
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Value of [`RunRecord::format`].
+pub const FORMAT: &str = "pgdyno-run";
+/// Value of [`RunRecord::version`].
+pub const VERSION: u32 = 1;
+
+/// How far a run came.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Status {
+    /// It is running, or was killed.
+    Partial,
+    /// It was stopped by the user or by an error; what was measured is kept.
+    Stopped,
+    /// It reached its end.
+    Complete,
+}
+
+/// One run of pgdyno: all that `list`, `show` and `report` read.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RunRecord {
+    /// Always `pgdyno-run`.
+    pub format: String,
+    /// Version of this format.
+    pub version: u32,
+    /// How far the run came.
+    pub status: Status,
+    /// Name of the run directory.
+    pub id: String,
+    /// What measured.
+    pub tool: ToolRecord,
+    /// The exact command line that runs it again, with the seed.
+    pub command: String,
+    /// Start, RFC 3339 in UTC.
+    pub started_at: String,
+    /// End, RFC 3339 in UTC; absent while it runs.
+    pub finished_at: Option<String>,
+    /// The plan as it was carried out, every `auto` resolved.
+    pub plan: PlanRecord,
+    /// The machine that pgdyno ran on.
+    pub host: HostFacts,
+    /// Storage under the data directory, where it is on this machine.
+    pub storage: Option<StorageFacts>,
+    /// The short sync-write check of that storage.
+    pub sync_check: Option<SyncCheck>,
+    /// The server.
+    pub server: Option<ServerFacts>,
+    /// Values that were chosen from facts, each with its reason.
+    pub choices: Vec<Choice>,
+    /// Stages in order with their lengths.
+    pub stages: Vec<StageRecord>,
+    /// The load.
+    pub load: Option<LoadRecord>,
+    /// Every run of every cell, in the order they ran.
+    pub runs: Vec<CellRun>,
+    /// Every cell over its blocks.
+    pub cells: Vec<CellSummary>,
+    /// The balance check.
+    pub balance: Option<BalanceRecord>,
+    /// What this machine could tell apart.
+    pub noise: Option<NoiseRecord>,
+    /// Reasons to distrust the result.
+    pub doubts: Vec<Doubt>,
+    /// Why the run stopped early.
+    pub error: Option<String>,
+}
+
+/// What measured.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ToolRecord {
+    /// Version of pgdyno.
+    pub version: String,
+    /// Commit it was built from; `unknown` outside a checkout.
+    pub commit: String,
+}
+
+/// The plan as it was carried out. It holds no address, no user and no secret.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PlanRecord {
+    /// Name.
+    pub name: String,
+    /// One sentence.
+    pub description: String,
+    /// Seed of every random choice.
+    pub seed: u64,
+    /// TPC-B scale factor.
+    pub scale: u64,
+    /// Client counts.
+    pub clients: Vec<u32>,
+    /// Worker threads of the driver.
+    pub jobs: u32,
+    /// Measured interval of a run in nanoseconds.
+    pub duration_ns: u64,
+    /// Warm-up in nanoseconds.
+    pub warmup_ns: u64,
+    /// Blocks.
+    pub blocks: u32,
+    /// Rate asked for; absent is a closed loop.
+    pub rate_per_s: Option<f64>,
+    /// Processors of the driver; empty is any.
+    pub driver_cpus: Vec<u32>,
+    /// Processors of the server; empty is any.
+    pub server_cpus: Vec<u32>,
+    /// Whether the plan was meant for publication.
+    pub thorough: bool,
+    /// Mode of the balance check: `full`, `touched` or `off`.
+    pub balance_check: String,
+    /// Where the server was: `own` or `external`.
+    pub server: String,
+    /// Transport of the driver's connections: `unix` or `tcp`.
+    pub transport: String,
+}
+
+/// A value chosen from facts.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Choice {
+    /// What was chosen, for example `shared_buffers` or `scale`.
+    pub name: String,
+    /// Its value.
+    pub value: String,
+    /// Why.
+    pub reason: String,
+}
+
+/// One stage of a run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct StageRecord {
+    /// Name, for example `load`.
+    pub name: String,
+    /// Start in seconds since the start of the run.
+    pub start_s: f64,
+    /// Length in seconds.
+    pub duration_s: f64,
+}
+
+/// What was loaded and how long it took.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct LoadRecord {
+    /// Rows over all tables.
+    pub rows: u64,
+    /// Bytes sent in COPY data.
+    pub copy_bytes: u64,
+    /// Seconds of COPY.
+    pub copy_s: f64,
+    /// Seconds of VACUUM and ANALYZE.
+    pub vacuum_s: f64,
+    /// Seconds of primary keys.
+    pub index_s: f64,
+    /// Size of tables and indexes afterwards in bytes.
+    pub size_bytes: u64,
+    /// `text` or `binary`.
+    pub copy_format: String,
+    /// Whether rows were loaded frozen.
+    pub freeze: bool,
+}
+
+/// The balance check after runs that write (TPC-B: what was added to accounts, tellers and branches is what
+/// history holds, key by key).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct BalanceRecord {
+    /// `full` or `touched`.
+    pub mode: String,
+    /// Rows examined: accounts, tellers, branches and history.
+    pub rows_examined: u64,
+    /// Rows of history.
+    pub history_rows: u64,
+    /// Commits that pgdyno counted in transactions that write history; in doubt ones apart.
+    pub committed: u64,
+    /// Attempts in doubt: history may hold up to this many rows more.
+    pub in_doubt: u64,
+    /// Violations found; 0 is good.
+    pub violations: u64,
+    /// The first violations in words.
+    pub examples: Vec<String>,
+    /// Seconds it took.
+    pub duration_s: f64,
+}
+
+/// What this machine could tell apart in this run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct NoiseRecord {
+    /// Standard deviation of ln(TPS) between blocks of the same cell, pooled over all cells, as a share.
+    pub between_blocks: f64,
+    /// Degrees of freedom of that figure.
+    pub degrees_of_freedom: u32,
+    /// The smallest difference between two such cells that would stand out at 95 %, as a share.
+    pub smallest_difference: f64,
+}
