@@ -9,6 +9,7 @@ pub mod analysis;
 pub mod facts;
 pub mod measure;
 pub mod plan;
+pub mod problem;
 pub mod rows;
 pub mod script;
 pub mod units;

@@ -1,6 +1,7 @@
 //! `run.json`, version 1.
 
 use pgdyno_core::{
+    advice::Choice,
     analysis::Doubt,
     facts::{HostFacts, ServerFacts, StorageFacts, SyncCheck},
     measure::{CellRun, CellSummary},
@@ -118,17 +119,6 @@ pub struct PlanRecord {
     pub server: String,
     /// Transport of the driver's connections: `unix` or `tcp`.
     pub transport: String,
-}
-
-/// A value chosen from facts.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Choice {
-    /// What was chosen, for example `shared_buffers` or `scale`.
-    pub name: String,
-    /// Its value.
-    pub value: String,
-    /// Why.
-    pub reason: String,
 }
 
 /// One stage of a run.

@@ -1,1 +1,15 @@
-fn main() {}
+//! pgdyno: a dynamometer for PostgreSQL.
+
+mod args;
+mod context;
+mod problem;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+fn main() -> ExitCode {
+    let cli = args::Cli::parse();
+    let context = context::Context { runs: cli.runs };
+    cli.command.run(&context).unwrap_or_else(|problem| problem::print(&problem))
+}

@@ -1,0 +1,69 @@
+//! The command line: one file a sub-command, each with its flags and the function that carries them out.
+
+pub mod clean;
+pub mod down;
+pub mod list;
+pub mod ps;
+pub mod report;
+pub mod show;
+pub mod up;
+pub mod versions;
+
+use std::{path::PathBuf, process::ExitCode};
+
+use clap::{Parser, Subcommand};
+use pgdyno_core::problem::Problem;
+
+use crate::context::Context;
+
+/// The command line as a whole.
+#[derive(Debug, Parser)]
+#[command(name = "pgdyno", version, long_version = crate::context::LONG_VERSION, about, long_about = None)]
+pub struct Cli {
+    /// Directory of the run directories
+    #[arg(long, global = true, env = "PGDYNO_RUNS", default_value = "./pgdyno-runs", value_name = "DIR")]
+    pub runs: PathBuf,
+    /// What to do
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// The sub-commands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Start a PostgreSQL server
+    Up(up::Args),
+    /// Stop servers started by `up`
+    Down(down::Args),
+    /// List the servers that pgdyno started
+    Ps(ps::Args),
+    /// List the PostgreSQL versions that could be used here
+    Versions(versions::Args),
+    /// Show what pgdyno keeps on this machine, and free it
+    Clean(clean::Args),
+    /// List recorded runs
+    List(list::Args),
+    /// Show one recorded run
+    Show(show::Args),
+    /// Write the report of a recorded run
+    Report(report::Args),
+}
+
+impl Command {
+    /// Carries the sub-command out.
+    ///
+    /// # Errors
+    /// What the user should read.
+    pub fn run(&self, context: &Context) -> Result<ExitCode, Problem> {
+        match self {
+            Self::Up(args) => up::run(args, context),
+            Self::Down(args) => down::run(args, context),
+            Self::Ps(args) => ps::run(args, context),
+            Self::Versions(args) => versions::run(args, context),
+            Self::Clean(args) => clean::run(args, context),
+            Self::List(args) => list::run(args, context),
+            Self::Show(args) => show::run(args, context),
+            Self::Report(args) => report::run(args, context),
+        }
+    }
+}

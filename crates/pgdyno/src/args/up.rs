@@ -1,0 +1,19 @@
+//! `pgdyno up`.
+
+use std::process::ExitCode;
+
+use pgdyno_core::problem::Problem;
+
+use crate::context::Context;
+
+/// Flags of `pgdyno up`.
+#[derive(Debug, clap::Args)]
+pub struct Args {}
+
+/// Runs `pgdyno up`.
+///
+/// # Errors
+/// What the user should read.
+pub fn run(_args: &Args, _context: &Context) -> Result<ExitCode, Problem> {
+    Err(Problem::could_not("not written yet"))
+}

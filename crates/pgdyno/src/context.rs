@@ -1,0 +1,15 @@
+//! What every sub-command may use: where runs are kept, and how to talk to the person at the terminal.
+
+use std::path::PathBuf;
+
+/// Commit that this program was built from, as of the build script; `unknown` outside a checkout.
+pub const COMMIT: &str = env!("PGDYNO_COMMIT");
+/// Version and commit, for `--version`.
+pub const LONG_VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), " (", env!("PGDYNO_COMMIT"), ")");
+
+/// What every sub-command may use.
+#[derive(Debug)]
+pub struct Context {
+    /// Directory of the run directories.
+    pub runs: PathBuf,
+}
