@@ -1,1 +1,34 @@
-//! Time in pgdyno: clock, arrivals, worker loops and the recorder. Knows no PostgreSQL and no disk format.
+//! Time: who begins which attempt when, who waits for what, and what was measured.
+//!
+//! A [`Target`] is a state machine without any I/O; the engine owns the clock, the schedule, every system call on
+//! the hot path and the recorder. It knows neither PostgreSQL nor a disk format.
+//!
+//! ```text
+//!   run() ── one thread a worker ──┐
+//!     driver (epoll | blocking) ── Shift ── Arrivals   when is the next attempt due?
+//!        │                           └───── Recorder   what became of it?
+//!        └── Target::step(event) → Send | Receive | WaitUntil | Disk | Done | Last
+//! ```
+
+mod affinity;
+mod arrivals;
+mod clock;
+mod drivers;
+mod null;
+mod probe;
+mod recorder;
+mod run;
+mod shift;
+mod stop;
+mod target;
+
+pub use affinity::pin_current_thread;
+pub use arrivals::{Arrivals, OpenLoop, Poisson};
+pub use clock::Clock;
+pub use drivers::{BlockingDriver, Driver, EpollDriver};
+pub use null::NullTarget;
+pub use probe::{ErrorTally, Probe};
+pub use recorder::{IntervalReport, Phase, Timeline, WorkerReport};
+pub use run::{EngineError, Mark, MergedInterval, Report, Settings, run};
+pub use stop::Stop;
+pub use target::{Client, DiskOp, Event, Step, Target};

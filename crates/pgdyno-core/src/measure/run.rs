@@ -125,7 +125,8 @@ pub struct CellRun {
     pub counts_whole: Counts,
     /// Commits within the measured interval per second.
     pub tps: f64,
-    /// Latency of all committed attempts that fell due within the measured interval.
+    /// Latency of the committed attempts that were under way in the measured interval, also of those that ended in
+    /// the drain after it.
     pub latency: Option<LatencySummary>,
     /// Lag behind the schedule (begin − scheduled); `None` in a closed loop, where there is none by definition.
     pub lag: Option<LatencySummary>,

@@ -1,0 +1,178 @@
+//! One client a thread, by blocking calls.
+
+use std::{io, os::fd::OwnedFd, time::Duration};
+
+use pgdyno_core::measure::Outcome;
+use rustix::{
+    event::{PollFd, PollFlags, Timespec, poll},
+    io::Errno,
+    net::{RecvFlags, SendFlags, recv, send},
+};
+
+use super::Driver;
+use crate::{
+    Client, Clock, DiskOp, Event, Step, Target, WorkerReport,
+    shift::{Attempt, Next, Shift},
+};
+
+/// Bytes taken from a socket at once.
+const RECEIVE_BYTES: usize = 64 * 1024;
+
+/// The driver for synchronous work, and for the least overhead: a worker has exactly one client, and every step is
+/// a blocking call. Receiving wakes up ten times a second to look at requests to stop.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct BlockingDriver;
+
+impl Driver for BlockingDriver {
+    fn drive<T: Target>(self, clients: Vec<Client<T>>, shift: Shift) -> io::Result<WorkerReport> {
+        let [client] = <[_; 1]>::try_from(clients).map_err(|_| {
+            io::Error::new(io::ErrorKind::InvalidInput, "the blocking driver takes one client a worker")
+        })?;
+        let mut bench = Bench { client, shift, buffer: Vec::new(), tend_at_ns: 0 };
+        bench.work();
+        Ok(bench.shift.finish())
+    }
+}
+
+/// The one client of a worker.
+struct Bench<T> {
+    client: Client<T>,
+    shift: Shift,
+    /// Grows to [`RECEIVE_BYTES`] when something is received: disk and null targets need none.
+    buffer: Vec<u8>,
+    tend_at_ns: u64,
+}
+
+impl<T: Target> Bench<T> {
+    fn work(&mut self) {
+        let mut now_ns = Clock::now_ns();
+        self.shift.tend(now_ns);
+        loop {
+            match self.shift.next(now_ns) {
+                Next::Never => return,
+                Next::At(due_ns) => {
+                    let wake_ns = due_ns.min(self.shift.tend_by_ns(now_ns));
+                    std::thread::sleep(Duration::from_nanos(wake_ns.saturating_sub(now_ns)));
+                    now_ns = Clock::now_ns();
+                    self.shift.tend(now_ns);
+                }
+                Next::Begin(attempt) => {
+                    let (outcome, last) = self.attempt(attempt);
+                    now_ns = Clock::now_ns();
+                    self.shift.ended(attempt, now_ns, outcome);
+                    self.tend_sometimes(now_ns);
+                    if last {
+                        return self.shift.client_lost();
+                    }
+                }
+            }
+        }
+    }
+
+    #[inline]
+    fn tend_sometimes(&mut self, now_ns: u64) {
+        if now_ns >= self.tend_at_ns {
+            self.shift.tend(now_ns);
+            self.tend_at_ns = self.shift.tend_by_ns(now_ns);
+        }
+    }
+
+    /// Sleeps until an instant; `false` where the attempt ran out of time before it.
+    fn sleep_until(&mut self, at_ns: u64) -> bool {
+        loop {
+            let now_ns = Clock::now_ns();
+            if now_ns >= at_ns {
+                return true;
+            }
+            self.shift.tend(now_ns);
+            if self.out_of_time(now_ns) {
+                return false;
+            }
+            let wake_ns = at_ns.min(self.shift.tend_by_ns(now_ns));
+            std::thread::sleep(Duration::from_nanos(wake_ns.saturating_sub(now_ns)));
+        }
+    }
+
+    fn out_of_time(&self, now_ns: u64) -> bool {
+        self.shift.give_up_at_ns(now_ns).is_some_and(|give_up_ns| now_ns >= give_up_ns)
+    }
+
+    /// Carries one attempt out; whether it was the client's last.
+    #[inline]
+    fn attempt(&mut self, attempt: Attempt) -> (Outcome, bool) {
+        let mut step = self.client.target.step(Event::Begin, attempt.begin_ns, &mut self.shift.probe);
+        loop {
+            step = match step {
+                Step::Done(outcome) => return (outcome, false),
+                Step::Last(outcome) => return (outcome, true),
+                Step::Send => self.send(),
+                Step::Receive => match self.receive() {
+                    Some(step) => step,
+                    None => return (self.client.target.abandon(), true),
+                },
+                Step::WaitUntil(at_ns) if self.sleep_until(at_ns) => self.tell(Event::Woken),
+                Step::WaitUntil(_) => return (self.client.target.abandon(), true),
+                Step::Disk(op) => {
+                    let result = disk(self.client.io.as_ref(), self.client.target.outgoing(), op);
+                    self.tell(Event::Disk(result))
+                }
+            };
+        }
+    }
+
+    fn tell(&mut self, event: Event<'_>) -> Step {
+        self.client.target.step(event, Clock::now_ns(), &mut self.shift.probe)
+    }
+
+    fn send(&mut self) -> Step {
+        let mut sent = 0;
+        while sent < self.client.target.outgoing().len() {
+            let Some(io) = &self.client.io else { return self.tell(Event::Gone(None)) };
+            match send(io, &self.client.target.outgoing()[sent..], SendFlags::NOSIGNAL) {
+                Ok(bytes) => sent += bytes,
+                Err(Errno::INTR) => {}
+                Err(error) => return self.tell(Event::Gone(Some(error.into()))),
+            }
+        }
+        self.tell(Event::Sent)
+    }
+
+    /// Waits for bytes; `None` where the attempt ran out of time.
+    fn receive(&mut self) -> Option<Step> {
+        let slice = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
+        while self.client.io.as_ref().is_some_and(|io| !readable_within(io, &slice)) {
+            let now_ns = Clock::now_ns();
+            self.shift.tend(now_ns);
+            if self.out_of_time(now_ns) {
+                return None;
+            }
+        }
+        self.buffer.resize(RECEIVE_BYTES, 0);
+        let Some(io) = &self.client.io else { return Some(self.tell(Event::Gone(None))) };
+        let received = recv(io, self.buffer.as_mut_slice(), RecvFlags::empty());
+        let now_ns = Clock::now_ns();
+        let event = match received {
+            Ok((_, 0)) => Event::Gone(None),
+            Ok((_, bytes)) => Event::Received(&self.buffer[..bytes]),
+            Err(error) => Event::Gone(Some(error.into())),
+        };
+        Some(self.client.target.step(event, now_ns, &mut self.shift.probe))
+    }
+}
+
+/// One disk operation on the client's file.
+fn disk(io: Option<&OwnedFd>, bytes: &[u8], op: DiskOp) -> io::Result<()> {
+    let io = io.ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "the client has no file"))?;
+    let DiskOp::WriteAndSync { mut offset } = op;
+    let mut left = bytes;
+    while !left.is_empty() {
+        let written = rustix::io::retry_on_intr(|| rustix::io::pwrite(io, left, offset))?;
+        left = &left[written..];
+        offset += written as u64;
+    }
+    Ok(rustix::io::retry_on_intr(|| rustix::fs::fdatasync(io))?)
+}
+
+fn readable_within(io: &OwnedFd, timeout: &Timespec) -> bool {
+    poll(&mut [PollFd::new(io, PollFlags::IN)], Some(timeout)).is_ok_and(|ready| ready > 0)
+}

@@ -1,0 +1,21 @@
+//! How a worker waits: for readiness of many sockets, or for one blocking call after the other.
+
+mod blocking;
+mod epoll;
+
+use std::io;
+
+pub use blocking::BlockingDriver;
+pub use epoll::EpollDriver;
+
+use crate::{Client, Target, shift::Shift};
+
+/// Drives the clients of one worker until its shift ends.
+pub trait Driver: Copy + Send + 'static {
+    /// Runs the shift to its end.
+    ///
+    /// # Errors
+    /// The kernel's, where waiting itself fails; what happens to a single client is an event of its target.
+    #[doc(hidden)]
+    fn drive<T: Target>(self, clients: Vec<Client<T>>, shift: Shift) -> io::Result<crate::WorkerReport>;
+}

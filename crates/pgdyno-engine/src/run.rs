@@ -1,0 +1,433 @@
+//! A run: workers side by side, and the thread that collects what they measure.
+
+use std::{
+    collections::BTreeMap,
+    io,
+    sync::{
+        Arc, Barrier, OnceLock,
+        mpsc::{self, Receiver, RecvTimeoutError, Sender},
+    },
+    thread::{self, JoinHandle},
+    time::Duration,
+};
+
+use pgdyno_core::measure::{Counts, Imbalance, Latency, Precision};
+
+use crate::{
+    Arrivals, Client, Clock, Driver, ErrorTally, IntervalReport, Phase, Probe, Stop, Target, Timeline,
+    WorkerReport, arrivals::OpenLoop, pin_current_thread, recorder::Recorder, shift::Shift,
+};
+
+/// How a run is done.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// Length of the warm-up in nanoseconds; 0 is none.
+    pub warmup_ns: u64,
+    /// Length of the measured interval in nanoseconds.
+    pub duration_ns: u64,
+    /// Length of the reported intervals in nanoseconds.
+    pub interval_ns: u64,
+    /// Time that attempts under way get at the end, in nanoseconds.
+    pub drain_ns: u64,
+    /// Attempts a second over all workers; `None` is a closed loop.
+    pub rate_per_s: Option<f64>,
+    /// Seed of the schedule.
+    pub seed: u64,
+    /// Statements of the script.
+    pub statements: usize,
+    /// Processors of the workers; empty is any. Worker `i` runs on the processors `i` modulo their number.
+    pub cpus: Vec<u32>,
+}
+
+/// An instant of a run at which the caller may want to look at something else.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mark {
+    /// The measured interval begins.
+    MeasureStart,
+    /// The measured interval has ended.
+    MeasureEnd,
+}
+
+/// One interval over all workers.
+#[derive(Debug)]
+pub struct MergedInterval {
+    /// Its phase.
+    pub phase: Phase,
+    /// Start in nanoseconds since the first attempts were due.
+    pub start_ns: u64,
+    /// Length in nanoseconds (of the longest worker's, in the drain).
+    pub duration_ns: u64,
+    /// Attempts.
+    pub counts: Counts,
+    /// Latency of the attempts that committed within the interval.
+    pub latency: Latency,
+    /// Processor time of all workers in nanoseconds.
+    pub cpu_ns: u64,
+}
+
+/// What a run came to.
+#[derive(Debug)]
+pub struct Report {
+    /// Length of the measured interval as it was, in nanoseconds: shorter than planned after a stop.
+    pub duration_ns: u64,
+    /// Attempts of the measured interval.
+    pub counts: Counts,
+    /// Attempts of the whole run, with warm-up and drain: nothing is in flight at either end.
+    pub counts_whole: Counts,
+    /// Latency of the committed attempts that were under way in the measured interval, also of those that ended in
+    /// the drain.
+    pub latency: Latency,
+    /// Their lag; empty in a closed loop.
+    pub lag: Latency,
+    /// Latency of every statement of the script.
+    pub statements: Vec<Latency>,
+    /// Errors.
+    pub errors: ErrorTally,
+    /// Clients lost.
+    pub clients_lost: u32,
+    /// Processor time of all workers in the measured interval, in nanoseconds.
+    pub cpu_ns: u64,
+    /// Share of the measured interval that the busiest worker was on a processor.
+    pub busiest_worker: f64,
+    /// Commits of every measured interval per second, for the steady-state verdict.
+    pub rates_per_s: Vec<f64>,
+    /// Why the run stopped early.
+    pub stopped: Option<String>,
+}
+
+/// Why a run failed as a whole.
+#[derive(Debug, thiserror::Error)]
+pub enum EngineError {
+    /// A worker could not wait for its clients.
+    #[error("a worker failed: {0}")]
+    Worker(#[from] io::Error),
+    /// A worker panicked.
+    #[error("a worker thread panicked")]
+    Panicked,
+    /// Attempts were lost in counting: a fault of pgdyno.
+    #[error("interval {index}: {imbalance}")]
+    Miscounted {
+        /// Number of the interval.
+        index: u32,
+        /// Both sides.
+        imbalance: Imbalance,
+    },
+}
+
+/// Runs the clients of every worker side by side until the schedule ends or a stop is requested.
+///
+/// `workers` holds the clients of every thread. `on_interval` gets every interval as soon as all workers have closed
+/// it, `on_mark` is called at the edges of the measured interval; both on the calling thread.
+///
+/// # Errors
+/// [`EngineError`]; what happened to single attempts or clients is in the report.
+pub fn run<T: Target + 'static, D: Driver>(
+    driver: D,
+    workers: Vec<Vec<Client<T>>>,
+    settings: &Settings,
+    stop: &Stop,
+    mut on_interval: impl FnMut(&MergedInterval),
+    mut on_mark: impl FnMut(Mark),
+) -> Result<Report, EngineError> {
+    let crew = Crew::start(driver, workers, settings, stop);
+    let mut collector = Collector::new(crew.timeline, crew.threads.len());
+    let mut marks =
+        vec![(crew.timeline.end_ns, Mark::MeasureEnd), (crew.timeline.measure_ns, Mark::MeasureStart)];
+    while let Some(report) = crew.next_report(&mut marks, &mut on_mark) {
+        let (worker, report) = report;
+        collector.take(worker, report, &crew.spares)?;
+        while let Some(merged) = collector.next_complete() {
+            on_interval(&merged);
+        }
+    }
+    if marks.len() == 1 {
+        on_mark(Mark::MeasureEnd); // stopped within the measured interval: it ends here
+    }
+    let reports = crew.join()?;
+    Ok(collector.finish(reports, settings, stop))
+}
+
+type Tagged = (usize, IntervalReport);
+
+/// The threads of a run.
+struct Crew {
+    timeline: Timeline,
+    threads: Vec<JoinHandle<io::Result<WorkerReport>>>,
+    reports: Receiver<Tagged>,
+    spares: Vec<Sender<Latency>>,
+}
+
+impl Crew {
+    /// Starts the workers. They wait for each other, so that the schedule begins for all at one instant.
+    fn start<T: Target + 'static, D: Driver>(
+        driver: D,
+        workers: Vec<Vec<Client<T>>>,
+        settings: &Settings,
+        stop: &Stop,
+    ) -> Self {
+        let total: usize = workers.iter().map(Vec::len).sum();
+        let gate = Arc::new(Gate::new(workers.len()));
+        let (tagged, reports) = mpsc::channel();
+        let (mut threads, mut spares) = (Vec::new(), Vec::new());
+        for (index, clients) in workers.into_iter().enumerate() {
+            let (spare, spare_receiver) = mpsc::channel();
+            spares.push(spare);
+            let job = Job {
+                index,
+                settings: settings.clone(),
+                share: clients.len() as f64 / total.max(1) as f64,
+                stop: stop.clone(),
+                reports: tagged.clone(),
+                spares: spare_receiver,
+                gate: Arc::clone(&gate),
+            };
+            let thread = thread::Builder::new().name(format!("worker {index}"));
+            threads
+                .push(thread.spawn(move || job.work(driver, clients)).expect("the system has a thread left"));
+        }
+        Self { timeline: gate.open(settings), threads, reports, spares }
+    }
+
+    /// The next interval of any worker; `None` when all have ended. Marks that come due meanwhile are called.
+    fn next_report(&self, marks: &mut Vec<(u64, Mark)>, on_mark: &mut impl FnMut(Mark)) -> Option<Tagged> {
+        loop {
+            let now_ns = Clock::now_ns();
+            let wait_ns = match marks.last() {
+                Some(&(at_ns, mark)) if at_ns <= now_ns => {
+                    on_mark(mark);
+                    marks.pop();
+                    continue;
+                }
+                Some(&(at_ns, _)) => at_ns - now_ns,
+                None => 3_600_000_000_000,
+            };
+            match self.reports.recv_timeout(Duration::from_nanos(wait_ns)) {
+                Ok(report) => return Some(report),
+                Err(RecvTimeoutError::Disconnected) => return None,
+                Err(RecvTimeoutError::Timeout) => {}
+            }
+        }
+    }
+
+    fn join(self) -> Result<Vec<WorkerReport>, EngineError> {
+        let joined = self.threads.into_iter().map(|thread| thread.join().map_err(|_| EngineError::Panicked));
+        joined.map(|result| Ok(result??)).collect()
+    }
+}
+
+/// Where all workers wait for each other, so that the schedule begins for all at one instant.
+struct Gate {
+    ready: Barrier,
+    opened: Barrier,
+    timeline: OnceLock<Timeline>,
+}
+
+impl Gate {
+    fn new(workers: usize) -> Self {
+        Self {
+            ready: Barrier::new(workers + 1),
+            opened: Barrier::new(workers + 1),
+            timeline: OnceLock::new(),
+        }
+    }
+
+    /// Sets the schedule when all workers are ready.
+    fn open(&self, settings: &Settings) -> Timeline {
+        self.ready.wait();
+        // Time for all threads to get from here to their first look at the clock.
+        let start_ns = Clock::now_ns() + 1_000_000;
+        let measure_ns = start_ns + settings.warmup_ns;
+        let end_ns = measure_ns + settings.duration_ns;
+        let timeline = Timeline { start_ns, measure_ns, end_ns, interval_ns: settings.interval_ns };
+        let _ = self.timeline.set(timeline); // only this thread opens the gate
+        self.opened.wait();
+        timeline
+    }
+
+    fn pass(&self) -> Timeline {
+        self.ready.wait();
+        self.opened.wait();
+        *self.timeline.get().expect("the gate is opened with a timeline")
+    }
+}
+
+/// What one thread is given.
+struct Job {
+    index: usize,
+    settings: Settings,
+    share: f64,
+    stop: Stop,
+    reports: Sender<Tagged>,
+    spares: Receiver<Latency>,
+    gate: Arc<Gate>,
+}
+
+impl Job {
+    fn work<T: Target, D: Driver>(self, driver: D, clients: Vec<Client<T>>) -> io::Result<WorkerReport> {
+        let pinned = self.pin();
+        // Sleeps end within a microsecond of their instant, as far as the kernel can.
+        let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
+        let probe = Probe::new(self.settings.statements);
+        let timeline = self.gate.pass();
+        let stop = self.stop.clone();
+        let result = pinned.and_then(|()| {
+            let arrivals = self.arrivals(timeline.start_ns);
+            let open_loop = matches!(arrivals, Arrivals::Open(_));
+            let recorder = Recorder::new(timeline, open_loop, self.index, self.reports, self.spares);
+            let shift = Shift::new(timeline, self.settings.drain_ns, arrivals, recorder, self.stop, probe);
+            thread::sleep(Duration::from_nanos(timeline.start_ns.saturating_sub(Clock::now_ns())));
+            driver.drive(clients, shift)
+        });
+        result.inspect_err(|error| stop.request(&error.to_string()))
+    }
+
+    fn pin(&self) -> io::Result<()> {
+        match self.settings.cpus.as_slice() {
+            [] => Ok(()),
+            cpus => pin_current_thread(&[cpus[self.index % cpus.len()]]),
+        }
+    }
+
+    /// One schedule a worker, shared by its clients; its rate is the worker's share of the clients.
+    fn arrivals(&self, start_ns: u64) -> Arrivals {
+        match self.settings.rate_per_s {
+            None => Arrivals::Closed,
+            Some(rate_per_s) => {
+                let seed = self.settings.seed.wrapping_add(self.index as u64);
+                Arrivals::Open(OpenLoop::new(start_ns, rate_per_s * self.share, seed))
+            }
+        }
+    }
+}
+
+/// Adds the intervals of all workers up.
+struct Collector {
+    timeline: Timeline,
+    /// Number of every worker's last interval; `u32::MAX` while it works.
+    last: Vec<u32>,
+    open: BTreeMap<u32, (usize, MergedInterval)>,
+    measured: Counts,
+    whole: Counts,
+    duration_ns: u64,
+    cpu_ns: Vec<u64>,
+    rates_per_s: Vec<f64>,
+}
+
+impl Collector {
+    fn new(timeline: Timeline, workers: usize) -> Self {
+        Self {
+            timeline,
+            last: vec![u32::MAX; workers],
+            open: BTreeMap::new(),
+            measured: Counts::default(),
+            whole: Counts::default(),
+            duration_ns: 0,
+            cpu_ns: vec![0; workers],
+            rates_per_s: Vec::new(),
+        }
+    }
+
+    /// Adds one worker's interval.
+    fn take(
+        &mut self,
+        worker: usize,
+        mut report: IntervalReport,
+        spares: &[Sender<Latency>],
+    ) -> Result<(), EngineError> {
+        let index = report.index;
+        report.counts.check().map_err(|imbalance| EngineError::Miscounted { index, imbalance })?;
+        if report.phase == Phase::Measured {
+            self.cpu_ns[worker] += report.cpu_ns;
+        }
+        if report.last {
+            self.last[worker] = index;
+        }
+        let start_ns = report.start_ns.saturating_sub(self.timeline.start_ns);
+        let (seen, merged) =
+            self.open.entry(index).or_insert_with(|| (0, MergedInterval::empty(&report, start_ns)));
+        merged.add(&report);
+        *seen += 1;
+        report.latency.clear();
+        let _ = spares[worker].send(report.latency); // a worker that has ended needs no spare
+        Ok(())
+    }
+
+    /// The oldest interval, once all workers that reached it have closed it.
+    fn next_complete(&mut self) -> Option<MergedInterval> {
+        let (&index, &(seen, _)) = self.open.first_key_value()?;
+        let expected = self.last.iter().filter(|&&last| last >= index).count();
+        if seen < expected {
+            return None;
+        }
+        let (_, (_, merged)) = self.open.pop_first()?;
+        self.close(&merged);
+        Some(merged)
+    }
+
+    fn close(&mut self, merged: &MergedInterval) {
+        self.whole.then(&merged.counts);
+        if merged.phase != Phase::Measured {
+            return;
+        }
+        if self.duration_ns == 0 {
+            self.measured.in_flight_at_start = merged.counts.in_flight_at_start;
+        }
+        self.measured.then(&merged.counts);
+        self.duration_ns += merged.duration_ns;
+        if merged.duration_ns > 0 {
+            self.rates_per_s.push(merged.counts.committed as f64 * 1e9 / merged.duration_ns as f64);
+        }
+    }
+
+    fn finish(self, reports: Vec<WorkerReport>, settings: &Settings, stop: &Stop) -> Report {
+        let busiest_ns = self.cpu_ns.iter().copied().max().unwrap_or(0);
+        let mut report = Report {
+            duration_ns: self.duration_ns,
+            counts: self.measured,
+            counts_whole: self.whole,
+            latency: Latency::new(Precision::Run),
+            lag: Latency::new(Precision::Run),
+            statements: (0..settings.statements).map(|_| Latency::new(Precision::Run)).collect(),
+            errors: ErrorTally::default(),
+            clients_lost: 0,
+            cpu_ns: self.cpu_ns.iter().sum(),
+            busiest_worker: busiest_ns as f64 / self.duration_ns.max(1) as f64,
+            rates_per_s: self.rates_per_s,
+            stopped: stop.reason(),
+        };
+        reports.into_iter().for_each(|worker| report.add(worker));
+        report
+    }
+}
+
+impl MergedInterval {
+    fn empty(first: &IntervalReport, start_ns: u64) -> Self {
+        Self {
+            phase: first.phase,
+            start_ns,
+            duration_ns: 0,
+            counts: Counts::default(),
+            latency: Latency::new(Precision::Interval),
+            cpu_ns: 0,
+        }
+    }
+
+    fn add(&mut self, report: &IntervalReport) {
+        self.duration_ns = self.duration_ns.max(report.duration_ns);
+        self.counts += report.counts;
+        self.latency.add(&report.latency);
+        self.cpu_ns += report.cpu_ns;
+    }
+}
+
+impl Report {
+    fn add(&mut self, worker: WorkerReport) {
+        self.latency.add(&worker.latency);
+        self.lag.add(&worker.lag);
+        for (whole, one) in self.statements.iter_mut().zip(&worker.statements) {
+            whole.add(one);
+        }
+        self.errors.merge(worker.errors);
+        self.clients_lost += worker.clients_lost;
+    }
+}

@@ -1,0 +1,156 @@
+//! One worker's schedule and record, as the drivers use them.
+
+use pgdyno_core::measure::Outcome;
+
+use crate::{
+    Arrivals, Clock, Probe, Stop, WorkerReport,
+    recorder::{Recorder, Timeline},
+};
+
+/// Time that attempts under way get after a request to stop, in nanoseconds.
+const STOPPED_DRAIN_NS: u64 = 1_000_000_000;
+
+/// One attempt: `scheduled ≤ begin ≤ end` (invariant 4). In a closed loop scheduled = begin.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Attempt {
+    pub(crate) scheduled_ns: u64,
+    pub(crate) begin_ns: u64,
+}
+
+/// What an idle client is to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Next {
+    /// Begin this attempt.
+    Begin(Attempt),
+    /// Wait: the next attempt falls due at this instant.
+    At(u64),
+    /// Nothing more is to be done in this run.
+    Never,
+}
+
+/// When to begin, what came of it, when to stop: all of a worker that does not depend on how it waits.
+/// Opaque outside the engine: drivers are the engine's own.
+#[derive(Debug)]
+pub struct Shift {
+    timeline: Timeline,
+    drain_ns: u64,
+    arrivals: Arrivals,
+    recorder: Recorder,
+    stop: Stop,
+    stopped_at_ns: Option<u64>,
+    clients_lost: u32,
+    pub(crate) probe: Probe,
+}
+
+impl Shift {
+    pub(crate) fn new(
+        timeline: Timeline,
+        drain_ns: u64,
+        arrivals: Arrivals,
+        recorder: Recorder,
+        stop: Stop,
+        probe: Probe,
+    ) -> Self {
+        let mut shift = Self {
+            timeline,
+            drain_ns,
+            arrivals,
+            recorder,
+            stop,
+            stopped_at_ns: None,
+            clients_lost: 0,
+            probe,
+        };
+        shift.probe.measuring = shift.recorder.measuring();
+        shift
+    }
+
+    /// What an idle client is to do at `now_ns`.
+    #[inline]
+    pub(crate) fn next(&mut self, now_ns: u64) -> Next {
+        if now_ns >= self.timeline.end_ns || self.stopped_at_ns.is_some() {
+            return Next::Never;
+        }
+        let Arrivals::Open(open) = &mut self.arrivals else {
+            self.recorder.due(1);
+            return Next::Begin(Attempt { scheduled_ns: now_ns, begin_ns: now_ns });
+        };
+        self.recorder.due(open.count_due(now_ns));
+        match open.begin() {
+            Some(scheduled_ns) => Next::Begin(Attempt { scheduled_ns, begin_ns: now_ns.max(scheduled_ns) }),
+            None => Next::At(open.next_due_ns().min(self.timeline.end_ns)),
+        }
+    }
+
+    /// Whether arrivals come by a schedule of their own.
+    pub(crate) fn open_loop(&self) -> bool {
+        matches!(self.arrivals, Arrivals::Open(_))
+    }
+
+    /// Records the end of an attempt.
+    #[inline]
+    pub(crate) fn ended(&mut self, attempt: Attempt, end_ns: u64, outcome: Outcome) {
+        if end_ns >= self.recorder.boundary_ns() {
+            self.roll(end_ns);
+        }
+        self.recorder.ended(attempt, end_ns, outcome);
+    }
+
+    /// Counts a client that can begin no other attempt.
+    pub(crate) fn client_lost(&mut self) {
+        self.clients_lost += 1;
+    }
+
+    /// Looks at the clock and at requests to stop. Drivers call it at least ten times a second.
+    pub(crate) fn tend(&mut self, now_ns: u64) {
+        if let Some(reason) = self.probe.stop.as_deref() {
+            self.stop.request(reason);
+        }
+        if self.stopped_at_ns.is_none() && self.stop.requested() {
+            self.stopped_at_ns = Some(now_ns);
+        }
+        if now_ns >= self.recorder.boundary_ns() {
+            self.roll(now_ns);
+        }
+    }
+
+    /// Arrivals are counted into the interval in which they fell due before it is closed.
+    fn roll(&mut self, now_ns: u64) {
+        while now_ns >= self.recorder.boundary_ns() {
+            let boundary_ns = self.recorder.boundary_ns();
+            if let Arrivals::Open(open) = &mut self.arrivals {
+                self.recorder.due(open.count_due(boundary_ns.min(self.timeline.end_ns)));
+            }
+            self.recorder.roll(boundary_ns);
+        }
+        self.probe.measuring = self.recorder.measuring();
+    }
+
+    /// The latest instant at which [`Shift::tend`] should be called again.
+    pub(crate) fn tend_by_ns(&self, now_ns: u64) -> u64 {
+        self.recorder.boundary_ns().min(now_ns + 100_000_000)
+    }
+
+    /// The instant at which attempts under way get no more time; `None` while attempts may still begin.
+    pub(crate) fn give_up_at_ns(&self, now_ns: u64) -> Option<u64> {
+        match self.stopped_at_ns {
+            Some(stopped_ns) => Some(stopped_ns + STOPPED_DRAIN_NS),
+            None => (now_ns >= self.timeline.end_ns).then_some(self.timeline.end_ns + self.drain_ns),
+        }
+    }
+
+    /// Ends the shift: what was due and not begun is counted as never started.
+    pub(crate) fn finish(mut self) -> WorkerReport {
+        let now_ns = Clock::now_ns();
+        self.tend(now_ns);
+        if let Arrivals::Open(open) = &mut self.arrivals {
+            // After a stop the schedule goes on to the instant of the stop, not to its planned end.
+            let until_ns = self.stopped_at_ns.unwrap_or(self.timeline.end_ns).min(self.timeline.end_ns);
+            self.recorder.due(open.count_due(until_ns));
+            self.recorder.never_started(open.backlog());
+        }
+        let (latency, lag) = self.recorder.finish(now_ns);
+        let Probe { statements, errors, .. } = self.probe;
+        WorkerReport { latency, lag, statements, errors, clients_lost: self.clients_lost }
+    }
+}

@@ -1,0 +1,271 @@
+//! Behaviour of whole runs, with targets whose every attempt is known.
+
+use std::{
+    io::{Read, Write},
+    os::{fd::OwnedFd, unix::net::UnixStream},
+    thread,
+};
+
+use pgdyno_core::measure::{Counts, Outcome};
+use pgdyno_engine::{
+    BlockingDriver, Client, DiskOp, Driver, EpollDriver, Event, MergedInterval, NullTarget, Probe, Report,
+    Settings, Step, Stop, Target, run,
+};
+
+const SETTINGS: Settings = Settings {
+    warmup_ns: 50_000_000,
+    duration_ns: 200_000_000,
+    interval_ns: 30_000_000,
+    drain_ns: 1_000_000_000,
+    rate_per_s: None,
+    seed: 1,
+    statements: 1,
+    cpus: Vec::new(),
+};
+
+fn clients<T: Copy>(target: T, workers: usize, each: usize) -> Vec<Vec<Client<T>>> {
+    let worker = || (0..each).map(|_| Client { target, io: None }).collect();
+    (0..workers).map(|_| worker()).collect()
+}
+
+/// Runs, and checks what holds for every run: the identity of every interval, of the measured interval and of the
+/// whole run, and that intervals follow each other without a gap.
+fn checked<T: Target + 'static>(
+    driver: impl Driver,
+    workers: Vec<Vec<Client<T>>>,
+    settings: &Settings,
+    stop: &Stop,
+) -> (Report, Vec<Counts>) {
+    let mut intervals = Vec::new();
+    let mut end_ns = 0;
+    let check = |interval: &MergedInterval| {
+        assert_eq!(interval.counts.check(), Ok(()));
+        assert_eq!(interval.start_ns, end_ns);
+        end_ns += interval.duration_ns;
+        intervals.push(interval.counts);
+    };
+    let report = run(driver, workers, settings, stop, check, |_| ()).expect("the run works");
+    assert_eq!(report.counts.check(), Ok(()));
+    assert_eq!(report.counts_whole.check(), Ok(()));
+    assert_eq!((report.counts_whole.in_flight_at_start, report.counts_whole.in_flight_at_end), (0, 0));
+    (report, intervals)
+}
+
+#[test]
+fn the_null_target_is_counted_to_the_unit() {
+    let (report, intervals) = checked(BlockingDriver, clients(NullTarget, 2, 1), &SETTINGS, &Stop::default());
+    assert!(report.counts.committed > 1_000);
+    assert_eq!(report.counts_whole.scheduled, report.counts_whole.committed);
+    // 50 ms of warm-up in two intervals, 200 ms in seven, and the drain.
+    assert_eq!(intervals.len(), 10);
+    assert_eq!(report.duration_ns, SETTINGS.duration_ns);
+    assert_eq!(intervals.iter().map(|i| i.committed).sum::<u64>(), report.counts_whole.committed);
+}
+
+/// Every attempt takes a millisecond of waiting.
+#[derive(Clone, Copy)]
+struct Paced;
+
+impl Target for Paced {
+    fn step(&mut self, event: Event<'_>, now_ns: u64, probe: &mut Probe) -> Step {
+        match event {
+            Event::Begin => Step::WaitUntil(now_ns + 1_000_000),
+            _ => {
+                probe.statement(0, 1_000_000);
+                Step::Done(Outcome::Committed)
+            }
+        }
+    }
+
+    fn outgoing(&self) -> &[u8] {
+        &[]
+    }
+
+    fn abandon(&mut self) -> Outcome {
+        Outcome::TimedOut
+    }
+}
+
+#[test]
+fn both_drivers_wait_as_long_as_told() {
+    let one = checked(BlockingDriver, clients(Paced, 1, 1), &SETTINGS, &Stop::default()).0;
+    let many = checked(EpollDriver, clients(Paced, 1, 10), &SETTINGS, &Stop::default()).0;
+    for report in [&one, &many] {
+        let latency = report.latency.summary().expect("attempts committed");
+        assert!(latency.min_ns >= 999_000, "{latency:?}");
+        assert!(report.statements[0].count() > 0);
+    }
+    // 200 attempts a client at the most in 200 ms.
+    assert!(one.counts.committed <= 201 && many.counts.committed <= 2_010);
+    assert!(many.counts.committed > one.counts.committed);
+}
+
+#[test]
+fn an_open_loop_counts_what_no_client_was_free_for() {
+    // One client that takes a millisecond can begin about 200 of some 4,000 attempts.
+    let settings = Settings { rate_per_s: Some(20_000.0), ..SETTINGS };
+    for report in [
+        checked(EpollDriver, clients(Paced, 1, 1), &settings, &Stop::default()).0,
+        checked(BlockingDriver, clients(Paced, 1, 1), &settings, &Stop::default()).0,
+    ] {
+        let whole = report.counts_whole;
+        assert!((4_000..6_000).contains(&whole.scheduled), "{whole:?}");
+        assert!(whole.committed <= 251 && whole.never_started > 3_500, "{whole:?}");
+        // Latency counts from the instant an attempt was due: the backlog shows in it.
+        assert!(report.latency.summary().expect("attempts committed").max_ns > 50_000_000);
+        assert!(report.lag.summary().expect("attempts lagged").max_ns > 50_000_000);
+    }
+}
+
+#[test]
+fn an_absurd_rate_ends_on_time() {
+    let settings = Settings { rate_per_s: Some(1e12), ..SETTINGS };
+    let (report, _) = checked(EpollDriver, clients(Paced, 1, 1), &settings, &Stop::default());
+    assert!(report.counts_whole.scheduled as f64 > 0.2 * 1e12);
+    assert!(report.counts_whole.committed > 0);
+}
+
+/// Sends a byte and waits for it; a commit is in doubt while it waits.
+#[derive(Clone, Copy)]
+struct Echo;
+
+impl Target for Echo {
+    fn step(&mut self, event: Event<'_>, _now_ns: u64, probe: &mut Probe) -> Step {
+        match event {
+            Event::Begin => Step::Send,
+            Event::Received(bytes) => {
+                assert_eq!(bytes, b"x");
+                Step::Done(Outcome::Committed)
+            }
+            Event::Gone(_) => {
+                probe.error("connection", "gone");
+                Step::Last(Outcome::InDoubt)
+            }
+            _ => Step::Receive,
+        }
+    }
+
+    fn outgoing(&self) -> &[u8] {
+        b"x"
+    }
+
+    fn abandon(&mut self) -> Outcome {
+        Outcome::InDoubt
+    }
+}
+
+/// A client whose peer echoes this many bytes, and then closes or, with `hang`, falls silent.
+fn echo_client(answers: usize, hang: bool) -> (Client<Echo>, thread::JoinHandle<()>) {
+    let (ours, mut theirs) = UnixStream::pair().expect("a socket pair");
+    let peer = thread::spawn(move || {
+        let mut byte = [0];
+        for _ in 0..answers {
+            if theirs.read_exact(&mut byte).is_err() || theirs.write_all(&byte).is_err() {
+                return;
+            }
+        }
+        if hang {
+            let _ = theirs.read_to_end(&mut Vec::new());
+        }
+    });
+    (Client { target: Echo, io: Some(OwnedFd::from(ours)) }, peer)
+}
+
+#[test]
+fn a_lost_client_leaves_its_attempt_in_doubt_and_the_others_go_on() {
+    let (lost, lost_peer) = echo_client(100, false);
+    let (kept, kept_peer) = echo_client(usize::MAX, false);
+    let (other_worker, other_peer) = echo_client(50, false);
+    let (report, _) =
+        checked(EpollDriver, vec![vec![lost, kept], vec![other_worker]], &SETTINGS, &Stop::default());
+    assert_eq!(report.clients_lost, 2);
+    assert_eq!(report.counts_whole.in_doubt, 2);
+    assert_eq!(report.errors.iter().collect::<Vec<_>>(), [("connection", "gone", 2)]);
+    assert!(report.counts.committed > 0, "the client that was kept works in the measured interval");
+    for peer in [lost_peer, kept_peer, other_peer] {
+        peer.join().expect("the peer ended");
+    }
+}
+
+#[test]
+fn a_run_whose_clients_are_all_lost_ends() {
+    let (lost, peer) = echo_client(10, false);
+    let endless = Settings { duration_ns: 3_600_000_000_000, ..SETTINGS };
+    let (report, _) = checked(EpollDriver, vec![vec![lost]], &endless, &Stop::default());
+    assert_eq!((report.counts_whole.committed, report.counts_whole.in_doubt), (10, 1));
+    peer.join().expect("the peer ended");
+}
+
+#[test]
+fn a_silent_server_is_given_up_after_the_drain() {
+    let settings = Settings { drain_ns: 50_000_000, ..SETTINGS };
+    for blocking in [false, true] {
+        let (silent, peer) = echo_client(10, true);
+        let workers = vec![vec![silent]];
+        let stop = Stop::default();
+        let (report, _) = if blocking {
+            checked(BlockingDriver, workers, &settings, &stop)
+        } else {
+            checked(EpollDriver, workers, &settings, &stop)
+        };
+        assert_eq!((report.counts_whole.committed, report.counts_whole.in_doubt), (10, 1));
+        peer.join().expect("the peer ended");
+    }
+}
+
+#[test]
+fn a_request_to_stop_ends_an_endless_run_with_what_was_measured() {
+    let endless = Settings { duration_ns: 3_600_000_000_000, ..SETTINGS };
+    let stop = Stop::default();
+    let asker = stop.clone();
+    let asking = thread::spawn(move || {
+        thread::sleep(std::time::Duration::from_millis(150));
+        asker.request("interrupted");
+        asker.request("a later reason");
+    });
+    let (report, _) = checked(EpollDriver, clients(Paced, 2, 3), &endless, &stop);
+    assert_eq!(report.stopped.as_deref(), Some("interrupted"));
+    assert!(report.counts.committed > 0);
+    asking.join().expect("it asked");
+}
+
+/// Wants a disk.
+#[derive(Clone, Copy)]
+struct DiskOnly;
+
+impl Target for DiskOnly {
+    fn step(&mut self, event: Event<'_>, _now_ns: u64, _probe: &mut Probe) -> Step {
+        match event {
+            Event::Begin => Step::Disk(DiskOp::WriteAndSync { offset: 0 }),
+            Event::Disk(result) => {
+                Step::Last(if result.is_ok() { Outcome::Committed } else { Outcome::Failed })
+            }
+            _ => Step::Receive,
+        }
+    }
+
+    fn outgoing(&self) -> &[u8] {
+        b"page"
+    }
+
+    fn abandon(&mut self) -> Outcome {
+        Outcome::TimedOut
+    }
+}
+
+#[test]
+fn epoll_refuses_a_disk_target_and_a_missing_file_is_a_failure() {
+    let error = run(EpollDriver, clients(DiskOnly, 1, 1), &SETTINGS, &Stop::default(), |_| (), |_| ());
+    assert!(error.expect_err("it is refused").to_string().contains("blocking driver"));
+    let (report, _) = checked(BlockingDriver, clients(DiskOnly, 1, 1), &SETTINGS, &Stop::default());
+    assert_eq!(report.counts_whole.failed, 1);
+}
+
+/// Two workers with three clients each, all steps by one seed: the schedule of an open loop is the seed's.
+#[test]
+fn the_same_seed_gives_the_same_number_of_arrivals() {
+    let settings = Settings { rate_per_s: Some(5_000.0), seed: 42, ..SETTINGS };
+    let due =
+        || checked(EpollDriver, clients(Paced, 2, 3), &settings, &Stop::default()).0.counts_whole.scheduled;
+    assert_eq!(due(), due());
+}
