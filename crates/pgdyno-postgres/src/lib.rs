@@ -1,1 +1,3 @@
-//! The server as pgdyno sees it: provisioning, wire protocol, loading, targets, observation and verification.
+//! The server: how it is made, spoken to, loaded, driven, observed and checked.
+
+pub mod wire;

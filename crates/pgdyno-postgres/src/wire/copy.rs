@@ -1,0 +1,86 @@
+//! COPY … FROM STDIN.
+
+use super::{Session, WireError, encode};
+
+/// Bytes gathered before they are sent: large enough that a system call a row does not matter, small enough to stay in
+/// the second-level cache.
+const CHUNK_BYTES: usize = 128 * 1024;
+
+/// A COPY under way. Rows are appended and sent in chunks; [`CopyIn::finish`] tells whether the server took them. A
+/// COPY that is dropped before is failed.
+#[derive(Debug)]
+pub struct CopyIn<'a> {
+    session: &'a mut Session,
+    chunk: Vec<u8>,
+    sent_bytes: u64,
+    finished: bool,
+}
+
+/// Type byte and length of a CopyData message.
+const HEADER: [u8; 5] = [b'd', 0, 0, 0, 0];
+
+impl<'a> CopyIn<'a> {
+    pub(super) fn new(session: &'a mut Session) -> Self {
+        let mut chunk = Vec::with_capacity(CHUNK_BYTES + 4096);
+        chunk.extend_from_slice(&HEADER);
+        Self { session, chunk, sent_bytes: 0, finished: false }
+    }
+
+    /// Appends one row.
+    ///
+    /// # Errors
+    /// What the connection died of. A row that the server refuses shows in [`CopyIn::finish`].
+    #[inline]
+    pub fn row(&mut self, write: impl FnOnce(&mut Vec<u8>)) -> Result<(), WireError> {
+        write(&mut self.chunk);
+        if self.chunk.len() >= CHUNK_BYTES { self.flush() } else { Ok(()) }
+    }
+
+    /// Bytes of COPY data so far.
+    pub fn bytes(&self) -> u64 {
+        self.sent_bytes + (self.chunk.len() - HEADER.len()) as u64
+    }
+
+    /// Ends the COPY.
+    ///
+    /// # Errors
+    /// The server's, or what the connection died of.
+    pub fn finish(mut self) -> Result<u64, WireError> {
+        self.flush()?;
+        let mut out = Vec::new();
+        encode::copy_done(&mut out);
+        self.session.send(&out)?;
+        self.finished = true;
+        self.session.drain()?;
+        Ok(self.sent_bytes)
+    }
+
+    fn flush(&mut self) -> Result<(), WireError> {
+        let data = self.chunk.len() - HEADER.len();
+        if data == 0 {
+            return Ok(());
+        }
+        let length = (data + 4) as i32;
+        self.chunk[1..5].copy_from_slice(&length.to_be_bytes());
+        if let Err(error) = self.session.send(&self.chunk) {
+            // A server that gives up a COPY closes the connection only after it has said why.
+            self.finished = true;
+            return Err(self.session.drain().err().unwrap_or(error));
+        }
+        self.sent_bytes += data as u64;
+        self.chunk.truncate(HEADER.len());
+        Ok(())
+    }
+}
+
+impl Drop for CopyIn<'_> {
+    fn drop(&mut self) {
+        if !self.finished {
+            let mut out = Vec::new();
+            encode::copy_fail(&mut out, "the load was stopped");
+            if self.session.send(&out).is_ok() {
+                let _ = self.session.drain(); // the server confirms the failure that we asked for
+            }
+        }
+    }
+}

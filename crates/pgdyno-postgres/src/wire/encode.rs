@@ -1,0 +1,194 @@
+//! Messages to the server, appended to a buffer without allocation beyond its growth.
+
+/// Query: one text of SQL.
+pub fn query(out: &mut Vec<u8>, sql: &str) {
+    message(out, b'Q', |out| text(out, sql));
+}
+
+/// Query, its text appended by `write`.
+pub fn query_with(out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
+    message(out, b'Q', |out| {
+        write(out);
+        out.push(0);
+    });
+}
+
+/// Parse without parameter types: the server infers them.
+pub fn parse(out: &mut Vec<u8>, name: &str, sql: &str) {
+    message(out, b'P', |out| {
+        text(out, name);
+        text(out, sql);
+        out.extend_from_slice(&0i16.to_be_bytes());
+    });
+}
+
+/// Bind of the unnamed portal with parameters and results in text format. `parameters` are written as decimal numbers.
+pub fn bind(out: &mut Vec<u8>, statement: &str, parameters: impl ExactSizeIterator<Item = i64>) {
+    message(out, b'B', |out| {
+        text(out, "");
+        text(out, statement);
+        out.extend_from_slice(&0i16.to_be_bytes());
+        out.extend_from_slice(&(parameters.len() as i16).to_be_bytes());
+        for parameter in parameters {
+            let start = out.len();
+            out.extend_from_slice(&[0; 4]);
+            decimal(out, parameter);
+            let length = (out.len() - start - 4) as i32;
+            out[start..start + 4].copy_from_slice(&length.to_be_bytes());
+        }
+        out.extend_from_slice(&0i16.to_be_bytes());
+    });
+}
+
+/// Describe of the unnamed portal.
+pub fn describe_portal(out: &mut Vec<u8>) {
+    message(out, b'D', |out| {
+        out.push(b'P');
+        text(out, "");
+    });
+}
+
+/// Execute of the unnamed portal, all rows.
+pub fn execute(out: &mut Vec<u8>) {
+    message(out, b'E', |out| {
+        text(out, "");
+        out.extend_from_slice(&0i32.to_be_bytes());
+    });
+}
+
+/// Sync.
+pub fn sync(out: &mut Vec<u8>) {
+    message(out, b'S', |_| ());
+}
+
+/// Terminate.
+pub fn terminate(out: &mut Vec<u8>) {
+    message(out, b'X', |_| ());
+}
+
+/// PasswordMessage, also used for the answers of SASL.
+pub fn password(out: &mut Vec<u8>, bytes: &[u8]) {
+    message(out, b'p', |out| out.extend_from_slice(bytes));
+}
+
+/// StartupMessage of protocol 3.0.
+pub fn startup(out: &mut Vec<u8>, parameters: &[(&str, &str)]) {
+    let start = out.len();
+    out.extend_from_slice(&[0; 4]);
+    out.extend_from_slice(&(3i32 << 16).to_be_bytes());
+    for (name, value) in parameters {
+        text(out, name);
+        text(out, value);
+    }
+    out.push(0);
+    set_length(out, start);
+}
+
+/// CopyData with the bytes that `write` appends.
+pub fn copy_data(out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
+    message(out, b'd', write);
+}
+
+/// CopyDone.
+pub fn copy_done(out: &mut Vec<u8>) {
+    message(out, b'c', |_| ());
+}
+
+/// CopyFail with a reason.
+pub fn copy_fail(out: &mut Vec<u8>, reason: &str) {
+    message(out, b'f', |out| text(out, reason));
+}
+
+/// A number in decimal digits.
+#[inline]
+pub fn decimal(out: &mut Vec<u8>, value: i64) {
+    let mut digits = [0; 20];
+    let mut at = digits.len();
+    let mut left = value.unsigned_abs();
+    loop {
+        at -= 1;
+        digits[at] = b'0' + (left % 10) as u8;
+        left /= 10;
+        if left == 0 {
+            break;
+        }
+    }
+    if value < 0 {
+        out.push(b'-');
+    }
+    out.extend_from_slice(&digits[at..]);
+}
+
+#[inline]
+fn message(out: &mut Vec<u8>, tag: u8, body: impl FnOnce(&mut Vec<u8>)) {
+    out.push(tag);
+    let start = out.len();
+    out.extend_from_slice(&[0; 4]);
+    body(out);
+    set_length(out, start);
+}
+
+#[inline]
+fn set_length(out: &mut [u8], start: usize) {
+    let length = (out.len() - start) as i32;
+    out[start..start + 4].copy_from_slice(&length.to_be_bytes());
+}
+
+#[inline]
+fn text(out: &mut Vec<u8>, text: &str) {
+    out.extend_from_slice(text.as_bytes());
+    out.push(0);
+}
+
+#[cfg(test)]
+mod tests {
+    use postgres_protocol::message::frontend;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// The independent second implementation: `postgres-protocol`.
+    #[test]
+    fn messages_agree_with_another_implementation() {
+        let mut ours = Vec::new();
+        let mut theirs = Default::default();
+        query(&mut ours, "SELECT 1");
+        frontend::query("SELECT 1", &mut theirs).expect("no NUL");
+        parse(&mut ours, "p1", "SELECT $1");
+        frontend::parse("p1", "SELECT $1", [], &mut theirs).expect("no NUL");
+        bind(&mut ours, "p1", [5i64, -17].into_iter());
+        let write = |value: i64, out: &mut _| -> Result<_, _> {
+            bytes_of(out, &value.to_string());
+            Ok(postgres_protocol::IsNull::No)
+        };
+        frontend::bind("", "p1", [], [5i64, -17], write, [], &mut theirs).map_err(drop).expect("it fits");
+        describe_portal(&mut ours);
+        frontend::describe(b'P', "", &mut theirs).expect("no NUL");
+        execute(&mut ours);
+        frontend::execute("", 0, &mut theirs).expect("no NUL");
+        sync(&mut ours);
+        frontend::sync(&mut theirs);
+        startup(&mut ours, &[("user", "me"), ("database", "db")]);
+        frontend::startup_message([("user", "me"), ("database", "db")], &mut theirs).expect("no NUL");
+        copy_done(&mut ours);
+        frontend::copy_done(&mut theirs);
+        copy_fail(&mut ours, "why");
+        frontend::copy_fail("why", &mut theirs).expect("no NUL");
+        terminate(&mut ours);
+        frontend::terminate(&mut theirs);
+        assert_eq!(ours, theirs.to_vec());
+    }
+
+    fn bytes_of(out: &mut impl Extend<u8>, text: &str) {
+        out.extend(text.bytes());
+    }
+
+    proptest! {
+        #[test]
+        fn decimals_are_what_rust_prints(value: i64) {
+            let mut out = Vec::new();
+            decimal(&mut out, value);
+            prop_assert_eq!(String::from_utf8(out).expect("digits"), value.to_string());
+        }
+    }
+}

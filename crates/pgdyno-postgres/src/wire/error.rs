@@ -1,0 +1,109 @@
+//! What can go wrong between client and server.
+
+use std::{fmt, io};
+
+use pgdyno_core::problem::Problem;
+
+/// An error that the server reported (PostgreSQL manual, "Error and Notice Message Fields").
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ServerError {
+    /// `ERROR`, `FATAL` or `PANIC`.
+    pub severity: String,
+    /// SQLSTATE: five characters. It decides; the text never does.
+    pub code: String,
+    /// Primary message.
+    pub message: String,
+    /// Detail.
+    pub detail: Option<String>,
+    /// Hint.
+    pub hint: Option<String>,
+}
+
+impl ServerError {
+    /// Reads the fields of an ErrorResponse. Fields that are missing or cut stay empty.
+    pub fn parse(body: &[u8]) -> Self {
+        let mut error = Self::default();
+        for field in body.split(|&byte| byte == 0) {
+            let Some((&kind, text)) = field.split_first() else { break };
+            let text = String::from_utf8_lossy(text).into_owned();
+            match kind {
+                b'V' => error.severity = text,
+                b'S' if error.severity.is_empty() => error.severity = text,
+                b'C' => error.code = text,
+                b'M' => error.message = text,
+                b'D' => error.detail = Some(text),
+                b'H' => error.hint = Some(text),
+                _ => {}
+            }
+        }
+        error
+    }
+}
+
+impl fmt::Display for ServerError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} (SQLSTATE {})", self.message, self.code)
+    }
+}
+
+/// Why talking to a server failed.
+#[derive(Debug, thiserror::Error)]
+pub enum WireError {
+    /// The socket failed.
+    #[error("{0}")]
+    Io(#[from] io::Error),
+    /// The server reported an error.
+    #[error("{0}")]
+    Server(Box<ServerError>),
+    /// The peer closed the connection.
+    #[error("the server closed the connection")]
+    Closed,
+    /// What came is not the protocol.
+    #[error("the peer does not speak the PostgreSQL protocol as expected: {0}")]
+    Protocol(String),
+    /// The server asks for a kind of authentication that is not possible here.
+    #[error("{0}")]
+    Authentication(String),
+}
+
+impl WireError {
+    /// SQLSTATE of a server's error.
+    pub fn code(&self) -> Option<&str> {
+        match self {
+            Self::Server(error) => Some(&error.code),
+            _ => None,
+        }
+    }
+
+    /// The error as a user meets it: `what` says what could not be done.
+    pub fn into_problem(self, what: &str) -> Problem {
+        let problem = Problem::could_not(format!("{what}: {self}"));
+        match self {
+            Self::Server(error) => {
+                let problem = match error.detail {
+                    Some(detail) => problem.detail(detail),
+                    None => problem,
+                };
+                match error.hint.or_else(|| hint_for(&error.code).map(str::to_owned)) {
+                    Some(hint) => problem.hint(hint),
+                    None => problem,
+                }
+            }
+            _ => problem,
+        }
+    }
+}
+
+/// What to do about the errors that people meet first.
+fn hint_for(code: &str) -> Option<&'static str> {
+    Some(match code {
+        "28P01" => "check the password: PGPASSWORD, or a line in the password file (PGPASSFILE, mode 0600)",
+        "28000" => "check the role (-U) and the server's pg_hba.conf",
+        "3D000" => "choose an existing database with -d",
+        "53300" => "close other connections, ask for fewer clients, or raise max_connections",
+        "53100" => "free space on the server's disk, or use a smaller --scale",
+        "42501" => "use a role that owns the database, or grant what is missing",
+        "57P03" => "the server is starting up or shutting down: try again when it is ready",
+        _ => return None,
+    })
+}

@@ -1,0 +1,189 @@
+//! Cutting a stream of bytes into messages.
+
+use super::WireError;
+
+/// Longest message whose body is kept. Bodies that nobody reads are passed over, however long they are.
+const MAX_KEPT_BYTES: usize = 1 << 20;
+/// Type byte and length.
+const HEADER_BYTES: usize = 5;
+
+/// Cuts received bytes into messages, in bounded memory and, where a message is not cut, without a copy.
+#[derive(Debug, Default)]
+pub struct Splitter {
+    /// The start of a message whose rest has not come.
+    carry: Vec<u8>,
+    /// Bytes still to be passed over.
+    skip: usize,
+}
+
+/// Whether the hot path reads the body of a message: CommandComplete, ErrorResponse, ReadyForQuery.
+fn body_matters(tag: u8) -> bool {
+    matches!(tag, b'C' | b'E' | b'Z')
+}
+
+impl Splitter {
+    /// Takes the next bytes and calls `on_message` with type and body of every message that is complete. The body is
+    /// empty for messages whose body does not matter on the hot path (rows, descriptions, notices).
+    ///
+    /// # Errors
+    /// [`WireError::Protocol`] for an impossible length, or what `on_message` returned.
+    pub fn feed(
+        &mut self,
+        mut bytes: &[u8],
+        mut on_message: impl FnMut(u8, &[u8]) -> Result<(), WireError>,
+    ) -> Result<(), WireError> {
+        while !bytes.is_empty() {
+            if self.skip > 0 {
+                let skipped = self.skip.min(bytes.len());
+                self.skip -= skipped;
+                bytes = &bytes[skipped..];
+            } else if self.carry.is_empty() {
+                bytes = self.take_whole(bytes, &mut on_message)?;
+            } else {
+                bytes = self.take_carried(bytes, &mut on_message)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes one message from the start of `bytes`, or keeps what is there of it. Gives the rest.
+    #[inline]
+    fn take_whole<'a>(
+        &mut self,
+        bytes: &'a [u8],
+        on_message: &mut impl FnMut(u8, &[u8]) -> Result<(), WireError>,
+    ) -> Result<&'a [u8], WireError> {
+        if bytes.len() < HEADER_BYTES {
+            self.carry.extend_from_slice(bytes);
+            return Ok(&[]);
+        }
+        let (tag, total) = header(bytes)?;
+        if let Some((message, rest)) = bytes.split_at_checked(total) {
+            let body = if body_matters(tag) { &message[HEADER_BYTES..] } else { &[] };
+            on_message(tag, body)?;
+            return Ok(rest);
+        }
+        if body_matters(tag) {
+            self.carry.extend_from_slice(bytes);
+        } else {
+            self.skip = total - bytes.len();
+            on_message(tag, &[])?;
+        }
+        Ok(&[])
+    }
+
+    /// Adds to the message that was cut, first its header, then its body. Gives the rest.
+    fn take_carried<'a>(
+        &mut self,
+        bytes: &'a [u8],
+        on_message: &mut impl FnMut(u8, &[u8]) -> Result<(), WireError>,
+    ) -> Result<&'a [u8], WireError> {
+        if self.carry.len() < HEADER_BYTES {
+            let (more, rest) = bytes.split_at(bytes.len().min(HEADER_BYTES - self.carry.len()));
+            self.carry.extend_from_slice(more);
+            if self.carry.len() < HEADER_BYTES {
+                return Ok(rest);
+            }
+            let (tag, total) = header(&self.carry)?;
+            if !body_matters(tag) {
+                self.carry.clear();
+                self.skip = total - HEADER_BYTES;
+                on_message(tag, &[])?;
+            } else if total == HEADER_BYTES {
+                self.carry.clear();
+                on_message(tag, &[])?;
+            }
+            return Ok(rest);
+        }
+        let (tag, total) = header(&self.carry)?;
+        let (more, rest) = bytes.split_at(bytes.len().min(total - self.carry.len()));
+        self.carry.extend_from_slice(more);
+        if self.carry.len() == total {
+            let message = std::mem::take(&mut self.carry);
+            on_message(tag, &message[HEADER_BYTES..])?;
+        }
+        Ok(rest)
+    }
+}
+
+/// Type and whole length in bytes of the message that starts here.
+#[inline]
+fn header(bytes: &[u8]) -> Result<(u8, usize), WireError> {
+    let length = i32::from_be_bytes([bytes[1], bytes[2], bytes[3], bytes[4]]);
+    let tag = bytes[0];
+    if length < 4 || (body_matters(tag) && length as usize > MAX_KEPT_BYTES) {
+        return Err(WireError::Protocol(format!(
+            "a message of type {:?} gives its length as {length}",
+            tag as char
+        )));
+    }
+    Ok((tag, length as usize + 1))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn message(tag: u8, body: &[u8]) -> Vec<u8> {
+        let mut bytes = vec![tag];
+        bytes.extend((body.len() as i32 + 4).to_be_bytes());
+        bytes.extend(body);
+        bytes
+    }
+
+    proptest! {
+        /// However the stream is cut, the same messages come out.
+        #[test]
+        fn cuts_do_not_matter(
+            messages in prop::collection::vec((prop::sample::select(b"CEZDTN12".to_vec()), prop::collection::vec(any::<u8>(), 0..40)), 0..20),
+            cuts in prop::collection::vec(1usize..30, 1..40),
+        ) {
+            let stream: Vec<u8> = messages.iter().flat_map(|(tag, body)| message(*tag, body)).collect();
+            let mut splitter = Splitter::default();
+            let mut got = Vec::new();
+            let mut rest = stream.as_slice();
+            for cut in cuts.iter().cycle() {
+                if rest.is_empty() { break }
+                let (part, after) = rest.split_at((*cut).min(rest.len()));
+                splitter.feed(part, |tag, body| { got.push((tag, body.to_vec())); Ok(()) }).expect("it is well formed");
+                rest = after;
+            }
+            let want: Vec<_> = messages.into_iter()
+                .map(|(tag, body)| (tag, if body_matters(tag) { body } else { Vec::new() })).collect();
+            prop_assert_eq!(got, want);
+        }
+
+        #[test]
+        fn no_bytes_make_it_panic_or_keep_much(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+            let mut splitter = Splitter::default();
+            let _ = splitter.feed(&bytes, |_, _| Ok(()));
+            prop_assert!(splitter.carry.len() <= 300);
+        }
+    }
+
+    #[test]
+    fn impossible_lengths_are_refused() {
+        for length in [-1i32, 0, 3, i32::MIN, (MAX_KEPT_BYTES + 1) as i32] {
+            let mut bytes = vec![b'E'];
+            bytes.extend(length.to_be_bytes());
+            assert!(Splitter::default().feed(&bytes, |_, _| Ok(())).is_err(), "{length}");
+        }
+    }
+
+    #[test]
+    fn a_row_of_two_gigabytes_is_passed_over_in_no_memory() {
+        let mut splitter = Splitter::default();
+        let mut bytes = vec![b'D'];
+        bytes.extend(i32::MAX.to_be_bytes());
+        splitter
+            .feed(&bytes, |tag, body| {
+                assert!(tag == b'D' && body.is_empty());
+                Ok(())
+            })
+            .expect("it is allowed");
+        splitter.feed(&[0; 4096], |_, _| unreachable!("the row goes on")).expect("it is allowed");
+        assert_eq!(splitter.carry.capacity(), 0);
+    }
+}
