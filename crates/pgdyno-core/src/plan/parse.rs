@@ -87,9 +87,9 @@ impl Source<'_> {
             }
         }
         let workloads = tree["workload"].get_ref().as_array().into_iter().flat_map(|list| list.iter());
-        for workload in
-            workloads.filter(|one| one.get_ref().as_table().is_some_and(|t| !t.contains_key("script")))
-        {
+        let lacks_script = |table: &DeTable<'_>| !table.contains_key("script");
+        let mut lacking = workloads.filter(|one| one.get_ref().as_table().is_some_and(lacks_script));
+        if let Some(workload) = lacking.next() {
             let hint = format!("add script = {}", script_words());
             return Err(self.problem(workload.span(), "the workload has no `script`").hint(hint));
         }
