@@ -4,7 +4,11 @@
 //! rules of [`crate::advice`] resolve it and give a reason for every value.
 
 mod auto;
+mod check;
+mod cpus;
 mod duration;
+mod keys;
+mod parse;
 
 use std::collections::BTreeMap;
 
@@ -12,13 +16,58 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use auto::Auto;
-pub use duration::Span;
+pub use check::{
+    Fault, MAX_BLOCKS, MAX_CLIENT_COUNTS, MAX_CLIENTS, MAX_JOBS, MAX_RATE_PER_S, MAX_SCALE, MAX_WARMUP,
+    MAX_WORKLOADS, MIN_DURATION, OLDEST_PG,
+};
+pub use cpus::{CpuList, MAX_CPU, NotACpuList};
+pub use duration::{NotASpan, Span};
+pub use parse::MAX_PLAN_BYTES;
+
+pub(crate) use parse::Place;
+
+/// The text of `plans/bench.toml`, the plan of `pgdyno bench`.
+pub const BENCH_TOML: &str = include_str!("../../../../plans/bench.toml");
+
+/// The JSON Schema (draft 2020-12) of a plan file, for editors and for publication.
+pub fn schema() -> serde_json::Value {
+    let mut schema = schemars::schema_for!(Plan);
+    schema.insert("title".into(), "A plan of pgdyno".into());
+    schema.to_value()
+}
+
+impl Plan {
+    /// A plan with every default, and the given name and workloads.
+    pub fn new(name: impl Into<String>, workload: Vec<WorkloadPlan>) -> Self {
+        Self {
+            name: name.into(),
+            description: String::new(),
+            seed: None,
+            server: ServerPlan::default(),
+            data: DataPlan::default(),
+            workload,
+            measure: MeasurePlan::default(),
+            check: CheckPlan::default(),
+        }
+    }
+
+    /// The plan of `pgdyno bench` as `plans/bench.toml` writes it.
+    pub fn bench() -> Self {
+        let workload = |script| WorkloadPlan { script, protocol: Protocol::Prepared };
+        let mut plan = Self::new("bench", vec![workload(Builtin::SelectOnly), workload(Builtin::TpcbLike)]);
+        plan.description =
+            "A first look: point reads, then TPC-B-like transactions, at three client counts.".into();
+        plan
+    }
+}
 
 /// An experiment.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Plan {
-    /// Name of the experiment; it becomes part of the run directory's name.
+    /// Name of the experiment; it becomes part of the run directory's name: 1 to 64 letters, digits, dots, dashes and
+    /// underscores.
+    #[schemars(length(min = 1, max = 64), regex(pattern = "^[A-Za-z0-9][A-Za-z0-9._-]*$"))]
     pub name: String,
     /// One sentence for the report.
     #[serde(default)]
@@ -33,6 +82,7 @@ pub struct Plan {
     #[serde(default)]
     pub data: DataPlan,
     /// What to drive, in this order.
+    #[schemars(length(min = 1, max = 32))]
     pub workload: Vec<WorkloadPlan>,
     /// How to measure.
     #[serde(default)]
@@ -42,7 +92,8 @@ pub struct Plan {
     pub check: CheckPlan,
 }
 
-/// The server to measure. A `dsn` takes a server that is already there; else one is made.
+/// The server to measure. A server that is already there is named by flags and `PG*` variables, never in a plan, so
+/// that a plan can be shown to anybody; without them one is made as these keys say.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ServerPlan {
@@ -66,7 +117,7 @@ pub struct ServerPlan {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct DataPlan {
-    /// TPC-B scale factor: 100,000 accounts each.
+    /// TPC-B scale factor from 1 to 100,000,000: 100,000 accounts each, about 15 MiB. `auto` fits memory, disk and time.
     pub scale: Auto<u64>,
 }
 
@@ -149,17 +200,20 @@ fn prepared() -> Protocol {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct MeasurePlan {
-    /// Client counts, each a cell of every workload.
+    /// Client counts from 1 to 100,000, each a cell of every workload. `auto`: one, twice and eight times the
+    /// processors.
     pub clients: Auto<Vec<u32>>,
-    /// Worker threads of the driver.
+    /// Worker threads of the driver, 1 to 1,024. `auto`: one for each of its processors, never more than clients.
     pub jobs: Auto<u32>,
     /// Measured interval of a run.
     pub duration: Span,
     /// Warm-up before it, not measured.
     pub warmup: Span,
-    /// How often every cell runs, in interleaved blocks.
+    /// How often every cell runs, in interleaved blocks: 1 to 1,000.
+    #[schemars(range(min = 1, max = 1000))]
     pub blocks: u32,
-    /// Rate in transactions per second for an open loop; absent is a closed loop.
+    /// Rate in transactions per second for an open loop, above 0; absent is a closed loop.
+    #[schemars(range(max = 1e12))]
     pub rate: Option<f64>,
     /// Processors for the driver, for example `0`.
     pub driver_cpus: Option<String>,

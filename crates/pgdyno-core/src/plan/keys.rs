@@ -1,0 +1,185 @@
+//! The keys of a plan file and what each expects, in the words of an error message.
+//!
+//! One table serves three ends: unknown keys get the nearest known one, a value of the wrong type is answered
+//! with what belongs there, and a test holds the table to the JSON Schema, so that none of the three can drift.
+
+use strsim::jaro_winkler;
+
+/// One key of a plan file.
+pub(super) struct Key {
+    /// The table it belongs to; empty at the top.
+    pub section: &'static str,
+    /// Its name.
+    pub name: &'static str,
+    /// What belongs there, to follow "must be".
+    pub expects: &'static str,
+    /// The words that it accepts, where they are few.
+    pub words: &'static [&'static str],
+}
+
+const fn key(section: &'static str, name: &'static str, expects: &'static str) -> Key {
+    Key { section, name, expects, words: &[] }
+}
+
+const fn choice(
+    section: &'static str,
+    name: &'static str,
+    expects: &'static str,
+    words: &'static [&'static str],
+) -> Key {
+    Key { section, name, expects, words }
+}
+
+/// Every key of a plan file.
+pub(super) const KEYS: &[Key] = &[
+    key("", "name", "a name in quotes, such as \"bench\""),
+    key("", "description", "a sentence in quotes"),
+    key("", "seed", "a whole number from 0 to 9223372036854775807"),
+    key("", "server", "a table: write [server] and its keys below"),
+    key("", "data", "a table: write [data] and its keys below"),
+    key("", "workload", "a list of tables: write [[workload]] and its keys below, once for each"),
+    key("", "measure", "a table: write [measure] and its keys below"),
+    key("", "check", "a table: write [check] and its keys below"),
+    key("server", "pg", "a version in quotes, such as \"18\" or \"9.6.24\""),
+    key("server", "bindir", "a directory in quotes"),
+    key("server", "data", "a directory in quotes"),
+    key("server", "waldir", "a directory in quotes"),
+    key("server", "data_checksums", "true or false"),
+    key(
+        "server",
+        "settings",
+        "a table of settings with their values in quotes, such as { work_mem = \"64MB\" }",
+    ),
+    key("server", "cpus", "a list of processors in quotes, such as \"0-3,8\""),
+    choice("data", "scale", "\"auto\" or a whole number from 1 to 100000000", &["auto"]),
+    choice(
+        "workload",
+        "script",
+        "\"tpcb-like\", \"simple-update\" or \"select-only\"",
+        &["tpcb-like", "simple-update", "select-only"],
+    ),
+    choice(
+        "workload",
+        "protocol",
+        "\"simple\", \"extended\" or \"prepared\"",
+        &["simple", "extended", "prepared"],
+    ),
+    choice(
+        "measure",
+        "clients",
+        "\"auto\" or a list of whole numbers from 1 to 100000, such as [1, 8, 32]",
+        &["auto"],
+    ),
+    choice("measure", "jobs", "\"auto\" or a whole number from 1 to 1024", &["auto"]),
+    key("measure", "duration", "a length of time in quotes, such as \"500ms\", \"5s\", \"10min\" or \"1h\""),
+    key("measure", "warmup", "a length of time in quotes, such as \"500ms\", \"5s\", \"10min\" or \"1h\""),
+    key("measure", "blocks", "a whole number from 1 to 1000"),
+    key("measure", "rate", "a number of transactions per second above 0, at most 1e12"),
+    key("measure", "driver_cpus", "a list of processors in quotes, such as \"0-3,8\""),
+    key("measure", "thorough", "true or false"),
+    choice(
+        "check",
+        "balance",
+        "\"auto\", \"full\", \"touched\" or \"off\"",
+        &["auto", "full", "touched", "off"],
+    ),
+];
+
+/// Keys that people look for and that a plan does not have on purpose.
+const ADDRESS: &[&str] =
+    &["dsn", "uri", "url", "host", "port", "user", "username", "password", "dbname", "database", "admin_dsn"];
+
+/// The least likeness (Jaro-Winkler, 0 to 1) of a name that is worth a hint.
+const LIKENESS: f64 = 0.75;
+
+/// The key with this section and name.
+pub(super) fn find(section: &str, name: &str) -> Option<&'static Key> {
+    KEYS.iter().find(|key| key.section == section && key.name == name)
+}
+
+/// The key that a dotted path such as `measure.clients` names; list positions are no part of it.
+pub(super) fn at(path: &str) -> Option<&'static Key> {
+    let (section, name) = path.rsplit_once('.').unwrap_or(("", path));
+    find(section, name)
+}
+
+/// The word most like the given one, if any is like it.
+pub(super) fn nearest<'a>(word: &str, among: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let word = word.to_ascii_lowercase();
+    let rated = among.map(|known| (jaro_winkler(&word, known), known));
+    rated
+        .filter(|(likeness, _)| *likeness >= LIKENESS)
+        .max_by(|a, b| a.0.total_cmp(&b.0))
+        .map(|(_, known)| known)
+}
+
+/// Whether a key is an address or a secret: what stands behind it must not be printed.
+pub(super) fn is_address(name: &str) -> bool {
+    ADDRESS.contains(&name.to_ascii_lowercase().as_str())
+}
+
+/// What to do about a key that this section does not have.
+pub(super) fn advice(section: &str, name: &str) -> String {
+    if is_address(name) {
+        return "a plan holds no address, no user and no password: say them with -h, -p, -U, -d or PG* variables"
+            .into();
+    }
+    if let Some(known) = nearest(name, names(section)) {
+        return format!("did you mean `{known}`?");
+    }
+    if let Some(elsewhere) = KEYS.iter().find(|key| key.name == name) {
+        return format!("`{name}` belongs {}", place(elsewhere.section));
+    }
+    format!("known here: {}", names(section).collect::<Vec<_>>().join(", "))
+}
+
+/// The section in words.
+pub(super) fn place(section: &str) -> String {
+    match section {
+        "" => "at the top of the file".into(),
+        "workload" => "in [[workload]]".into(),
+        _ => format!("in [{section}]"),
+    }
+}
+
+fn names(section: &str) -> impl Iterator<Item = &'static str> {
+    KEYS.iter().filter(move |key| key.section == section).map(|key| key.name)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    /// The names of a table's keys as the schema gives them.
+    fn in_schema(definition: &serde_json::Value) -> BTreeSet<&str> {
+        let properties = definition["properties"].as_object().expect("it is a table");
+        properties.keys().map(String::as_str).collect()
+    }
+
+    #[test]
+    fn the_table_of_keys_is_that_of_the_schema() {
+        let schema = crate::plan::schema();
+        let definitions = &schema["$defs"];
+        for (section, definition) in [
+            ("", &schema),
+            ("server", &definitions["ServerPlan"]),
+            ("data", &definitions["DataPlan"]),
+            ("workload", &definitions["WorkloadPlan"]),
+            ("measure", &definitions["MeasurePlan"]),
+            ("check", &definitions["CheckPlan"]),
+        ] {
+            assert_eq!(names(section).collect::<BTreeSet<_>>(), in_schema(definition), "[{section}]");
+        }
+    }
+
+    #[test]
+    fn advice_names_the_nearest_key_or_its_place() {
+        assert_eq!(advice("measure", "client"), "did you mean `clients`?");
+        assert_eq!(advice("measure", "WarmUp"), "did you mean `warmup`?");
+        assert_eq!(advice("", "scale"), "`scale` belongs in [data]");
+        assert!(advice("", "password").starts_with("a plan holds no address"));
+        assert_eq!(advice("check", "zzz"), "known here: balance");
+    }
+}

@@ -1,0 +1,55 @@
+//! The plan reader against its own template and against noise.
+
+use pgdyno_core::plan::{BENCH_TOML, Plan, schema};
+use proptest::prelude::*;
+
+#[test]
+fn the_bundled_plan_is_the_default_one() {
+    assert_eq!(Plan::from_toml(BENCH_TOML, "plans/bench.toml").expect("it is a plan"), Plan::bench());
+}
+
+#[test]
+fn what_is_commented_out_in_the_bundled_plan_is_right_too() {
+    let sample = |line: &str| match line.strip_prefix("# ") {
+        Some(rest) if rest.split_once(" = ").is_some_and(|(key, _)| !key.contains(' ')) => rest.to_owned(),
+        _ => line.to_owned(),
+    };
+    let text: Vec<_> = BENCH_TOML.lines().map(sample).collect();
+    let plan = Plan::from_toml(&text.join("\n"), "plans/bench.toml").expect("it is a plan");
+    assert_eq!(plan.seed, Some(42));
+    assert_eq!(plan.measure.rate, Some(1000.0));
+    assert_eq!(plan.server.pg.as_deref(), Some("18"));
+}
+
+#[test]
+fn every_key_is_described_in_the_schema() {
+    let schema = schema();
+    let tables = schema["$defs"].as_object().expect("there are definitions").values().chain([&schema]);
+    for table in tables {
+        for (key, property) in table["properties"].as_object().into_iter().flatten() {
+            assert!(property["description"].is_string(), "{key} has no description");
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2_000))]
+
+    #[test]
+    fn noise_gets_an_answer(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
+        let _ = Plan::from_toml(&String::from_utf8_lossy(&bytes), "x.toml");
+    }
+
+    /// A good plan with a stretch of it replaced: closer to what people send than noise.
+    #[test]
+    fn a_damaged_plan_gets_an_answer(at in 0usize..4_000, len in 0usize..40, noise in "\\PC{0,12}|[\\[\\]{}=\",.\n0-9a-z]{0,20}") {
+        let mut text: Vec<char> = BENCH_TOML.chars().collect();
+        let start = at.min(text.len());
+        let end = (start + len).min(text.len());
+        text.splice(start..end, noise.chars());
+        if let Err(problem) = Plan::from_toml(&text.into_iter().collect::<String>(), "x.toml") {
+            prop_assert!(problem.what.starts_with("x.toml:"), "{}", problem.what);
+            prop_assert!(!problem.what.contains('\n'));
+        }
+    }
+}
