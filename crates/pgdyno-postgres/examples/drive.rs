@@ -1,0 +1,59 @@
+//! The driver alone, for `cargo xtask bench-driver`: runs one built-in script against a server and prints a line for
+//! every tenth of a second.
+//!
+//! `drive CONNINFO SCRIPT PROTOCOL CLIENTS JOBS SECONDS SCALE` → lines of `interval UNIX_NS DURATION_NS COMMITTED`, at
+//! the end `total COMMITTED FAILED CPU_NS`.
+
+use std::{
+    io::Write,
+    sync::Arc,
+    time::{SystemTime, UNIX_EPOCH},
+};
+
+use pgdyno_core::plan::{Builtin, Protocol};
+use pgdyno_engine::{EpollDriver, MergedInterval, Settings, Stop, run};
+use pgdyno_postgres::{
+    targets::SqlClients,
+    wire::{ConnectOptions, Sources},
+};
+
+fn main() {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let [conninfo, script, protocol, clients, jobs, seconds, scale] = args.as_slice() else {
+        panic!("usage: drive CONNINFO SCRIPT PROTOCOL CLIENTS JOBS SECONDS SCALE");
+    };
+    let number = |text: &String| -> u32 { text.parse().expect("a number") };
+    let env = |name: &str| std::env::var(name).ok();
+    let sources =
+        Sources { host: None, port: None, user: None, database: Some(conninfo), env: &env, os_user: "root".into() };
+    let options = ConnectOptions::resolve(&sources).expect("a connection string");
+    let script = Builtin::by_name(script).expect("a built-in script").script();
+    let protocol = [Protocol::Simple, Protocol::Extended, Protocol::Prepared]
+        .into_iter()
+        .find(|known| known.name() == protocol)
+        .expect("a protocol");
+    let settings = Settings {
+        warmup_ns: 0,
+        duration_ns: u64::from(number(seconds)) * 1_000_000_000,
+        interval_ns: 100_000_000,
+        drain_ns: 1_000_000_000,
+        rate_per_s: None,
+        seed: 1,
+        statements: script.statements().count(),
+        cpus: Vec::new(),
+    };
+    let script = Arc::new(script);
+    let sql = SqlClients { script, protocol, scale: number(scale).into(), seed: 1, run: 0 };
+    let (workers, _) = sql.connect(&options, number(clients), number(jobs)).expect("connections");
+    let start = SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970").as_nanos() as u64;
+    let print = |interval: &MergedInterval| {
+        let at = start + interval.start_ns;
+        let line = format!("interval {at} {} {}\n", interval.duration_ns, interval.counts.committed);
+        std::io::stdout().write_all(line.as_bytes()).expect("standard output is open");
+    };
+    let report = run(EpollDriver, workers, &settings, &Stop::default(), print, |_| ()).expect("the run works");
+    println!("total {} {} {}", report.counts_whole.committed, report.counts_whole.failed, report.cpu_ns);
+    if let Some(reason) = report.stopped {
+        eprintln!("stopped: {reason}");
+    }
+}

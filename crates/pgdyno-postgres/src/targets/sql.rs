@@ -1,0 +1,364 @@
+//! A client that runs one script over and over.
+
+use std::{
+    fmt::Write,
+    io,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use pgdyno_core::{
+    measure::Outcome,
+    plan::Protocol,
+    problem::Problem,
+    script::{Command, Random, Script, Sql, SqlKind},
+};
+use pgdyno_engine::{Client, Event, Probe, Step, Target};
+
+use crate::wire::{ConnectOptions, ServerError, Splitter, WireError, connect, encode};
+
+/// Makes the clients of a run.
+#[derive(Debug, Clone)]
+pub struct SqlClients {
+    /// The script.
+    pub script: Arc<Script>,
+    /// How statements are sent.
+    pub protocol: Protocol,
+    /// Scale factor, as scripts see it.
+    pub scale: u64,
+    /// Seed of the plan.
+    pub seed: u64,
+    /// Number of the run within the plan: no two runs draw the same numbers.
+    pub run: u32,
+}
+
+impl SqlClients {
+    /// Connects `clients` clients and deals them out to `jobs` workers. Gives them with the time that it took.
+    ///
+    /// # Errors
+    /// The first connection that could not be made.
+    pub fn connect(
+        &self,
+        options: &ConnectOptions,
+        clients: u32,
+        jobs: u32,
+    ) -> Result<(Vec<Vec<Client<SqlTarget>>>, Duration), Problem> {
+        let start = Instant::now();
+        let mut workers: Vec<Vec<_>> = (0..jobs.min(clients)).map(|_| Vec::new()).collect();
+        let count = workers.len();
+        for client in 0..clients {
+            let session = connect(options).map_err(|problem| {
+                problem.detail(format!("client {} of {clients}: {client} were connected", client + 1))
+            })?;
+            let io = session.into_socket().map_err(|error| no_descriptor(&error))?;
+            let target = SqlTarget::new(self, client);
+            workers[client as usize % count].push(Client { target, io: Some(io) });
+        }
+        Ok((workers, start.elapsed()))
+    }
+}
+
+fn no_descriptor(error: &io::Error) -> Problem {
+    Problem::could_not(format!("could not keep a connection: {error}"))
+        .hint("raise the limit of open files (ulimit -n), or ask for fewer clients")
+}
+
+/// One client: a script, its variables, and where it stands in them. It sends the messages that libpq sends for
+/// pgbench, so that a server has the same work from both.
+#[derive(Debug)]
+pub struct SqlTarget {
+    script: Arc<Script>,
+    protocol: Protocol,
+    variables: Vec<i64>,
+    random: Random,
+    /// Index of the command under way.
+    at: usize,
+    /// Number of its statement among the statements of the script.
+    statement: usize,
+    /// Statements that this session has prepared: the first `prepared` of the script.
+    prepared: usize,
+    sent_ns: u64,
+    outgoing: Vec<u8>,
+    splitter: Splitter,
+    reply: Reply,
+    state: State,
+}
+
+/// What the client is doing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// Between attempts.
+    Idle,
+    /// A statement of the script is under way.
+    Statement,
+    /// An attempt has failed, and its transaction is being rolled back.
+    RollingBack,
+}
+
+/// What the server has said to the statement under way.
+#[derive(Debug, Default)]
+struct Reply {
+    error: Option<Box<ServerError>>,
+    /// Transaction status of ReadyForQuery: `I`, `T` or `E`.
+    ready: Option<u8>,
+    /// Whether a command was completed as ROLLBACK.
+    rolled_back: bool,
+    /// Whether a statement was parsed: it stays prepared, whatever became of its execution.
+    parsed: bool,
+}
+
+impl Reply {
+    fn take(&mut self, tag: u8, body: &[u8]) -> Result<(), WireError> {
+        match tag {
+            b'Z' => self.ready = body.first().copied(),
+            b'C' => self.rolled_back |= body.starts_with(b"ROLLBACK"),
+            b'E' => self.error = self.error.take().or_else(|| Some(Box::new(ServerError::parse(body)))),
+            b'1' => self.parsed = true,
+            b'2' | b'D' | b'T' | b'n' | b'I' | b'N' | b'S' | b'A' | b's' => {}
+            b'G' | b'H' | b'W' => return Err(WireError::Protocol("a script cannot COPY".to_owned())),
+            tag => return Err(WireError::Protocol(format!("a message of type {:?}", tag as char))),
+        }
+        Ok(())
+    }
+}
+
+impl SqlTarget {
+    fn new(clients: &SqlClients, client: u32) -> Self {
+        let seed = Random::stream_seed(clients.seed, clients.run, client);
+        Self {
+            script: Arc::clone(&clients.script),
+            protocol: clients.protocol,
+            variables: clients.script.frame(clients.scale as i64, i64::from(client), seed),
+            random: Random::seeded(seed),
+            at: 0,
+            statement: 0,
+            prepared: 0,
+            sent_ns: 0,
+            outgoing: Vec::with_capacity(512),
+            splitter: Splitter::default(),
+            reply: Reply::default(),
+            state: State::Idle,
+        }
+    }
+
+    fn begin(&mut self, now_ns: u64, probe: &mut Probe) -> Step {
+        self.at = 0;
+        self.statement = 0;
+        self.go_on(now_ns, probe)
+    }
+
+    /// Computes variables up to the next statement and sends that; at the end of the script the attempt is done.
+    fn go_on(&mut self, now_ns: u64, probe: &mut Probe) -> Step {
+        while let Some(command) = self.script.commands.get(self.at) {
+            match command {
+                Command::Set { variable, value } => match value.eval(&self.variables, &mut self.random) {
+                    Ok(value) => self.variables[variable.index()] = value,
+                    Err(error) => {
+                        probe.stop_run(&format!("script {}: {error}", self.script.name));
+                        return self.end(Step::Last(Outcome::Failed));
+                    }
+                },
+                Command::Sql(sql) => {
+                    let name =
+                        (self.protocol == Protocol::Prepared).then(|| StatementName::new(self.statement));
+                    let parse = self.prepared <= self.statement;
+                    self.outgoing.clear();
+                    match name {
+                        Some(name) => {
+                            run_bound(&mut self.outgoing, sql, name.as_str(), parse, &self.variables)
+                        }
+                        None if self.protocol == Protocol::Extended => {
+                            run_bound(&mut self.outgoing, sql, "", true, &self.variables);
+                        }
+                        None => run_simple(&mut self.outgoing, sql, &self.variables),
+                    }
+                    return self.send(State::Statement, now_ns);
+                }
+            }
+            self.at += 1;
+        }
+        self.end(Step::Done(Outcome::Committed))
+    }
+
+    fn end(&mut self, step: Step) -> Step {
+        self.state = State::Idle;
+        step
+    }
+
+    fn send(&mut self, state: State, now_ns: u64) -> Step {
+        self.reply = Reply::default();
+        self.state = state;
+        self.sent_ns = now_ns;
+        Step::Send
+    }
+
+    fn received(&mut self, bytes: &[u8], now_ns: u64, probe: &mut Probe) -> Step {
+        let reply = &mut self.reply;
+        if let Err(error) = self.splitter.feed(bytes, |tag, body| reply.take(tag, body)) {
+            probe.error("protocol", &error.to_string());
+            let outcome = self.abandon();
+            return self.end(Step::Last(outcome));
+        }
+        let Some(ready) = self.reply.ready.take() else { return Step::Receive };
+        match self.state {
+            State::Idle => Step::Receive,
+            State::RollingBack => self.end(Step::Done(Outcome::Failed)),
+            State::Statement => self.answered(ready, now_ns, probe),
+        }
+    }
+
+    /// A statement of the script has been answered completely.
+    fn answered(&mut self, ready: u8, now_ns: u64, probe: &mut Probe) -> Step {
+        if self.reply.parsed {
+            self.prepared = self.prepared.max(self.statement + 1);
+        }
+        if let Some(error) = self.reply.error.take() {
+            return self.failed(&error, ready, now_ns, probe);
+        }
+        let ends =
+            matches!(self.script.commands.get(self.at), Some(Command::Sql(sql)) if sql.kind == SqlKind::End);
+        if ends && self.reply.rolled_back {
+            probe.error("rollback", "the server rolled back where the script asked to commit");
+            return self.end(Step::Done(Outcome::Failed));
+        }
+        probe.statement(self.statement, now_ns.saturating_sub(self.sent_ns));
+        self.at += 1;
+        self.statement += 1;
+        self.go_on(now_ns, probe)
+    }
+
+    fn failed(&mut self, error: &ServerError, ready: u8, now_ns: u64, probe: &mut Probe) -> Step {
+        probe.error(&error.code, &error.message);
+        match reaction(&error.code) {
+            Reaction::StopRun => {
+                probe.stop_run(&format!("the server refused a statement: {error}"));
+                self.end(Step::Last(Outcome::Failed))
+            }
+            Reaction::GoOn if ready == b'I' => self.end(Step::Done(Outcome::Failed)),
+            Reaction::GoOn => {
+                self.outgoing.clear();
+                encode::query(&mut self.outgoing, "ROLLBACK");
+                self.send(State::RollingBack, now_ns)
+            }
+        }
+    }
+
+    fn gone(&mut self, error: Option<io::Error>, probe: &mut Probe) -> Step {
+        // The server says why it closes a connection before it does so, without becoming ready again.
+        let (code, message) = match (self.reply.error.take(), error) {
+            (Some(error), _) => (error.code, error.message),
+            (None, Some(error)) => ("connection".to_owned(), error.to_string()),
+            (None, None) => ("connection".to_owned(), "the server closed the connection".to_owned()),
+        };
+        probe.error(&code, &message);
+        let outcome = match self.abandon() {
+            Outcome::TimedOut => Outcome::Failed,
+            outcome => outcome,
+        };
+        self.end(Step::Last(outcome))
+    }
+
+    /// Whether the statement under way may have committed something: END, or a statement outside a transaction block
+    /// that is not a plain read.
+    fn commit_under_way(&self) -> bool {
+        let Some(Command::Sql(sql)) = self.script.commands.get(self.at) else { return false };
+        let mut before = self.script.commands[..self.at].iter().filter_map(|command| match command {
+            Command::Sql(sql) => Some(sql.kind),
+            Command::Set { .. } => None,
+        });
+        let in_block = before.rfind(|kind| *kind != SqlKind::Statement) == Some(SqlKind::Begin);
+        match sql.kind {
+            SqlKind::End => true,
+            SqlKind::Begin => false,
+            SqlKind::Statement => {
+                !in_block && !sql.text.trim_start().to_ascii_uppercase().starts_with("SELECT")
+            }
+        }
+    }
+}
+
+impl Target for SqlTarget {
+    fn step(&mut self, event: Event<'_>, now_ns: u64, probe: &mut Probe) -> Step {
+        match event {
+            Event::Begin => self.begin(now_ns, probe),
+            Event::Received(bytes) => self.received(bytes, now_ns, probe),
+            Event::Gone(error) => self.gone(error, probe),
+            Event::Sent | Event::Woken | Event::Disk(_) => Step::Receive,
+        }
+    }
+
+    fn outgoing(&self) -> &[u8] {
+        &self.outgoing
+    }
+
+    fn abandon(&mut self) -> Outcome {
+        if self.state == State::Statement && self.commit_under_way() {
+            Outcome::InDoubt
+        } else {
+            Outcome::TimedOut
+        }
+    }
+}
+
+/// One Query message with the values in its text.
+fn run_simple(out: &mut Vec<u8>, sql: &Sql, variables: &[i64]) {
+    encode::query_with(out, |out| sql.substitute(variables, out, |value, out| encode::decimal(out, value)));
+}
+
+/// Parse where asked for, Bind, Describe, Execute and Sync, as `PQsendQueryPrepared` and `PQsendQueryParams` send them. A
+/// client that knows its rows could leave Describe out; pgbench does not, and the server's part in it should be the same.
+fn run_bound(out: &mut Vec<u8>, sql: &Sql, name: &str, parse: bool, variables: &[i64]) {
+    if parse {
+        encode::parse(out, name, &sql.text);
+    }
+    encode::bind(out, name, sql.parameters.iter().map(|slot| variables[slot.index()]));
+    encode::describe_portal(out);
+    encode::execute(out);
+    encode::sync(out);
+}
+
+/// The name of a prepared statement, put together without allocation.
+#[derive(Default)]
+struct StatementName {
+    bytes: [u8; 16],
+    length: usize,
+}
+
+impl StatementName {
+    fn new(statement: usize) -> Self {
+        let mut name = Self::default();
+        let _ = write!(name, "P_{statement}"); // a script has fewer than 10^14 statements
+        name
+    }
+
+    fn as_str(&self) -> &str {
+        std::str::from_utf8(&self.bytes[..self.length]).unwrap_or("P")
+    }
+}
+
+impl Write for StatementName {
+    fn write_str(&mut self, text: &str) -> std::fmt::Result {
+        let end = self.length + text.len();
+        self.bytes.get_mut(self.length..end).ok_or(std::fmt::Error)?.copy_from_slice(text.as_bytes());
+        self.length = end;
+        Ok(())
+    }
+}
+
+/// What a server's error means for the client.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Reaction {
+    /// Roll back, count a failure, go on with the next attempt.
+    GoOn,
+    /// Stop everything: it would fail again (configuration), or evidence must be kept (corruption).
+    StopRun,
+}
+
+/// Decides by SQLSTATE: classes 28 (authorization), 3D (no such database), 42 (syntax, missing objects, privileges), 0A
+/// (not supported), 53 (disk full, out of memory) and XX (corruption) stop the run.
+fn reaction(code: &str) -> Reaction {
+    match code.get(..2) {
+        Some("28" | "3D" | "42" | "0A" | "53" | "XX") => Reaction::StopRun,
+        _ => Reaction::GoOn,
+    }
+}
