@@ -24,8 +24,14 @@ fn main() {
     };
     let number = |text: &String| -> u32 { text.parse().expect("a number") };
     let env = |name: &str| std::env::var(name).ok();
-    let sources =
-        Sources { host: None, port: None, user: None, database: Some(conninfo), env: &env, os_user: "root".into() };
+    let sources = Sources {
+        host: None,
+        port: None,
+        user: None,
+        database: Some(conninfo),
+        env: &env,
+        os_user: "root".into(),
+    };
     let options = ConnectOptions::resolve(&sources).expect("a connection string");
     let script = Builtin::by_name(script).expect("a built-in script").script();
     let protocol = [Protocol::Simple, Protocol::Extended, Protocol::Prepared]
@@ -51,7 +57,8 @@ fn main() {
         let line = format!("interval {at} {} {}\n", interval.duration_ns, interval.counts.committed);
         std::io::stdout().write_all(line.as_bytes()).expect("standard output is open");
     };
-    let report = run(EpollDriver, workers, &settings, &Stop::default(), print, |_| ()).expect("the run works");
+    let report =
+        run(EpollDriver, workers, &settings, &Stop::default(), print, |_| ()).expect("the run works");
     println!("total {} {} {}", report.counts_whole.committed, report.counts_whole.failed, report.cpu_ns);
     if let Some(reason) = report.stopped {
         eprintln!("stopped: {reason}");

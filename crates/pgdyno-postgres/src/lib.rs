@@ -1,4 +1,7 @@
 //! The server: how it is made, spoken to, loaded, driven, observed and checked.
 
+pub mod load;
+pub mod observe;
 pub mod targets;
+pub mod verify;
 pub mod wire;

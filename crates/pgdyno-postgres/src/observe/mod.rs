@@ -1,0 +1,7 @@
+//! What a server says of itself.
+
+mod counters;
+mod facts;
+
+pub use counters::Counters;
+pub use facts::server_facts;
