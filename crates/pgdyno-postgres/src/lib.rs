@@ -2,6 +2,7 @@
 
 pub mod load;
 pub mod observe;
+pub mod provision;
 pub mod targets;
 pub mod verify;
 pub mod wire;

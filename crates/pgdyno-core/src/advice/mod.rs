@@ -1,5 +1,9 @@
 //! Choices made from facts by pure rules, each with its reason: the size of a configuration, the scale, the clients.
 
+pub mod config;
+pub mod preflight;
+pub mod size;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -1,0 +1,106 @@
+//! Facts about the machine, read from `/proc`, `/sys`, the control groups and a few system calls.
+//!
+//! Every parser takes text and every reader takes the root of a file tree, so all of them are tested without the
+//! machine they describe. What cannot be read is absent, never 0.
+
+mod cgroup;
+mod cpu;
+mod limits;
+mod memory;
+mod mounts;
+mod storage;
+mod system;
+
+use std::{
+    fs,
+    io::{self, Read},
+    path::Path,
+};
+
+use pgdyno_core::facts::HostFacts;
+
+pub use cpu::{NotACpuList, parse_cpu_list};
+pub use storage::read as storage;
+
+/// Reads the facts of this machine for this process.
+///
+/// # Errors
+/// Where `/proc/meminfo` cannot be read or says no total; everything else may be absent.
+pub fn host() -> io::Result<HostFacts> {
+    host_at(Path::new("/"))
+}
+
+/// The same, with the files of `/proc`, `/sys` and `/etc` taken from under `root`.
+///
+/// # Errors
+/// As for [`host`].
+pub fn host_at(root: &Path) -> io::Result<HostFacts> {
+    let uname = rustix::system::uname();
+    let words = |text: &std::ffi::CStr| text.to_string_lossy().into_owned();
+    Ok(HostFacts {
+        os: system::os(root),
+        kernel: words(uname.release()),
+        arch: words(uname.machine()),
+        cpu: cpu::read(root),
+        memory: memory::read(root)?,
+        cgroup: cgroup::read(root),
+        clocksource: first_line(root, "sys/devices/system/clocksource/clocksource0/current_clocksource"),
+        virtualization: system::virtualization(root),
+        open_files_limit: limits::open_files(),
+        memlock_limit_bytes: limits::memlock_bytes(),
+    })
+}
+
+/// Longest file that is read here, in bytes: kernel files are small, and a wrong root must not fill memory.
+const LONGEST: u64 = 8 << 20;
+
+/// The text of a file under `root`, where it can be read.
+fn text(root: &Path, path: &str) -> Option<String> {
+    let mut bytes = Vec::new();
+    fs::File::open(root.join(path)).ok()?.take(LONGEST).read_to_end(&mut bytes).ok()?;
+    Some(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// The first line of a file under `root`, trimmed; `None` where it is empty.
+fn first_line(root: &Path, path: &str) -> Option<String> {
+    let text = text(root, path)?;
+    let line = text.lines().next()?.trim();
+    (!line.is_empty()).then(|| line.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Writes a tree of files.
+    pub(super) fn tree(files: &[(&str, &str)]) -> tempfile::TempDir {
+        let root = tempfile::tempdir().expect("a temporary directory can be made");
+        for (path, content) in files {
+            let path = root.path().join(path);
+            fs::create_dir_all(path.parent().expect("files have a parent")).expect("directories can be made");
+            fs::write(path, content).expect("a file can be written");
+        }
+        root
+    }
+
+    #[test]
+    fn this_machine_has_facts() {
+        let facts = host().expect("this machine has /proc");
+        assert!(facts.memory.total_bytes > 1 << 20);
+        assert!(facts.memory.available_bytes <= facts.memory.total_bytes);
+        assert!(!facts.cpu.allowed.is_empty());
+        assert!(!facts.kernel.is_empty());
+        assert!(facts.open_files_limit > 0);
+    }
+
+    #[test]
+    fn an_empty_tree_is_an_error_and_a_bare_one_is_not() {
+        let empty = tree(&[]);
+        assert!(host_at(empty.path()).is_err());
+        let bare = tree(&[("proc/meminfo", "MemTotal: 1024 kB\n")]);
+        let facts = host_at(bare.path()).expect("a total is enough");
+        assert_eq!(facts.memory.total_bytes, 1 << 20);
+        assert_eq!(facts.cgroup, pgdyno_core::facts::CgroupLimits::default());
+        assert_eq!(facts.os, None);
+    }
+}

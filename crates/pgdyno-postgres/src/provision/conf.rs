@@ -1,0 +1,213 @@
+//! The configuration that pgdyno writes for a server, and the check of settings given by a user.
+
+use std::{collections::BTreeMap, fmt::Write, path::Path};
+
+use pgdyno_core::{advice::Choice, problem::Problem};
+
+/// Settings that decide where the server is and who gets in; each has its own flag or none.
+const RESERVED: [(&str, &str); 8] = [
+    ("listen_addresses", "use --listen"),
+    ("port", "use --port"),
+    ("data_directory", "use --data"),
+    ("unix_socket_directories", "pgdyno chooses it, with a name short enough for a socket"),
+    ("hba_file", "pgdyno writes it: the socket for its owner, TCP by password only"),
+    ("config_file", "pgdyno writes it"),
+    ("ident_file", "pgdyno needs none"),
+    ("external_pid_file", "pgdyno finds the server by its data directory"),
+];
+
+/// Checks names and values of settings before they are written anywhere.
+///
+/// # Errors
+/// Where a name is none, a value cannot stand in a configuration file, or the setting is pgdyno's own.
+pub fn check_settings(settings: &BTreeMap<String, String>) -> Result<(), Problem> {
+    for (name, value) in settings {
+        let letters = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '.';
+        if !name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') || !name.chars().all(letters) {
+            return Err(Problem::wrong_request(format!("`{name}` cannot be the name of a setting"))
+                .hint("write --set name=value, for example --set work_mem=64MB"));
+        }
+        if value.chars().any(|c| c.is_control()) {
+            return Err(Problem::wrong_request(format!("the value of {name} has a control character in it")));
+        }
+        let reserved = RESERVED.iter().find(|(reserved, _)| name.eq_ignore_ascii_case(reserved));
+        if let Some((reserved, instead)) = reserved {
+            return Err(
+                Problem::wrong_request(format!("{reserved} cannot be given as a setting")).hint(*instead)
+            );
+        }
+    }
+    Ok(())
+}
+
+/// Settings that make an acknowledged commit or the data itself less safe than the server's defaults do.
+pub fn weakened(settings: &BTreeMap<String, String>) -> Vec<String> {
+    let off = |value: &str| {
+        let value = value.to_ascii_lowercase();
+        value == "0"
+            || "no".starts_with(&value)
+            || "false".starts_with(&value)
+            || (value.len() > 1 && "off".starts_with(&value))
+    };
+    let named = ["fsync", "full_page_writes", "synchronous_commit"];
+    settings
+        .iter()
+        .filter(|(name, value)| {
+            named.iter().any(|n| name.eq_ignore_ascii_case(n)) && !value.is_empty() && off(value)
+        })
+        .map(|(name, value)| format!("{name} = {value} weakens durability: a crash may lose data"))
+        .collect()
+}
+
+/// Puts the user's settings over the chosen ones.
+pub fn merge(chosen: Vec<Choice>, given: &BTreeMap<String, String>) -> Vec<Choice> {
+    let mut merged: Vec<Choice> = chosen
+        .into_iter()
+        .filter(|choice| !given.keys().any(|name| name.eq_ignore_ascii_case(&choice.name)))
+        .collect();
+    merged.extend(given.iter().map(|(name, value)| Choice {
+        name: name.clone(),
+        value: value.clone(),
+        reason: "given".to_owned(),
+    }));
+    merged
+}
+
+/// Where a server is reached and what it reads.
+#[derive(Debug, Clone, Copy)]
+pub struct Frame<'a> {
+    /// Name of the server.
+    pub name: &'a str,
+    /// Directory of its socket.
+    pub socket_dir: &'a Path,
+    /// Its port, on TCP and in the name of its socket.
+    pub port: u16,
+    /// Addresses to listen on by TCP; `None` is none.
+    pub listen: Option<&'a str>,
+    /// Its file of who may connect how.
+    pub hba_file: &'a Path,
+}
+
+/// The text of the configuration.
+pub fn render(frame: &Frame<'_>, settings: &[Choice]) -> String {
+    let mut text =
+        String::from("# Written by pgdyno at every start of this server; changes made here are lost.\n");
+    let mut line = |name: &str, value: &str, reason: &str| {
+        let comment = if reason.is_empty() { String::new() } else { format!("  # {reason}") };
+        // Writing to a String cannot fail.
+        let _ = writeln!(text, "{name} = {}{comment}", quote(value));
+    };
+    line("cluster_name", &format!("pgdyno-{}", frame.name), "");
+    line("listen_addresses", frame.listen.unwrap_or(""), "");
+    line("port", &frame.port.to_string(), "");
+    // A list: a name with a comma in it must stand in double quotes.
+    let socket_dir = frame.socket_dir.to_string_lossy().replace('"', "\"\"");
+    line("unix_socket_directories", &format!("\"{socket_dir}\""), "");
+    line("hba_file", &frame.hba_file.to_string_lossy(), "");
+    line("lc_messages", "C", "");
+    for setting in settings {
+        line(&setting.name, &setting.value, &setting.reason);
+    }
+    text
+}
+
+/// A value as `guc-file.l` reads it: quotes doubled, and backslashes too, since they begin an escape.
+pub fn quote(value: &str) -> String {
+    format!("'{}'", value.replace('\\', "\\\\").replace('\'', "''"))
+}
+
+/// Who may connect how: everybody who can enter the socket's directory, which is its owner alone; by TCP, only
+/// where the server listens at all, by password (SCRAM came with 10).
+pub fn render_hba(version_num: u32, listens: bool) -> String {
+    let mut text = String::from("local all all trust\nlocal replication all trust\n");
+    if listens {
+        let method = password_method(version_num);
+        let _ = write!(text, "host all all all {method}\nhost replication all all {method}\n");
+    }
+    text
+}
+
+/// The best password method of a version.
+pub fn password_method(version_num: u32) -> &'static str {
+    if version_num >= 100_000 { "scram-sha-256" } else { "md5" }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn settings(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
+        pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+    }
+
+    #[test]
+    fn wrong_settings_are_refused() {
+        assert_eq!(check_settings(&settings(&[("work_mem", "64MB"), ("my.own", "x y 'z'")])), Ok(()));
+        for (name, value) in [
+            ("", "x"),
+            ("a b", "x"),
+            ("a=b", "x"),
+            ("1a", "x"),
+            ("a", "x\ny"),
+            ("port", "1"),
+            ("HBA_File", "x"),
+        ] {
+            assert!(check_settings(&settings(&[(name, value)])).is_err(), "{name:?}");
+        }
+    }
+
+    #[test]
+    fn weak_durability_is_named() {
+        for value in ["off", "OFF", "of", "no", "false", "f", "0"] {
+            assert_eq!(weakened(&settings(&[("fsync", value)])).len(), 1, "{value}");
+        }
+        assert_eq!(
+            weakened(&settings(&[("fsync", "on"), ("synchronous_commit", "local"), ("jit", "off")])).len(),
+            0
+        );
+    }
+
+    #[test]
+    fn the_user_wins_over_the_rules() {
+        let chosen = vec![
+            Choice { name: "work_mem".into(), value: "4MB".into(), reason: "r".into() },
+            Choice { name: "max_connections".into(), value: "100".into(), reason: "r".into() },
+        ];
+        let merged = merge(chosen, &settings(&[("WORK_MEM", "8MB")]));
+        let values: Vec<&str> = merged.iter().map(|choice| choice.value.as_str()).collect();
+        assert_eq!(values, ["100", "8MB"]);
+    }
+
+    #[test]
+    fn the_text_of_the_files() {
+        let frame = Frame {
+            name: "x",
+            socket_dir: Path::new("/run/it's"),
+            port: 5433,
+            listen: None,
+            hba_file: Path::new("/s/pg_hba.conf"),
+        };
+        let text = render(&frame, &[Choice { name: "a".into(), value: "b\\c".into(), reason: "why".into() }]);
+        for line in
+            ["listen_addresses = ''", "unix_socket_directories = '\"/run/it''s\"'", "a = 'b\\\\c'  # why"]
+        {
+            assert!(text.lines().any(|l| l == line), "{line} is not in\n{text}");
+        }
+        assert!(!render_hba(180_000, false).contains("host"));
+        assert!(render_hba(180_000, true).contains("host all all all scram-sha-256"));
+        assert!(render_hba(90_600, true).contains("host all all all md5"));
+        assert!(!render_hba(180_000, true).lines().any(|l| l.starts_with("host") && l.contains("trust")));
+    }
+
+    proptest! {
+        #[test]
+        fn a_quoted_value_is_one_line_and_closes(value in "[^\\p{Cc}]*") {
+            let quoted = quote(&value);
+            let inside = &quoted[1..quoted.len() - 1];
+            prop_assert_eq!(inside.replace("''", "'").replace("\\\\", "\\"), value);
+            prop_assert_eq!(inside.matches('\'').count() % 2, 0);
+        }
+    }
+}

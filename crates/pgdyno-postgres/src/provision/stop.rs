@@ -1,0 +1,57 @@
+//! Stopping a server: fast, and where that takes too long, at once.
+
+use std::{path::Path, time::Duration};
+
+use pgdyno_core::problem::Problem;
+use rustix::process::Signal;
+
+use super::{Event, process::find_postmaster, wait::Held};
+
+/// How a server was stopped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stopped {
+    /// It did not run.
+    WasNotRunning,
+    /// By a fast shutdown (SIGINT): sessions were ended, everything is on disk.
+    Fast,
+    /// By an immediate shutdown (SIGQUIT): the next start recovers from WAL.
+    Immediate,
+}
+
+/// How long a fast shutdown may take before an immediate one.
+pub const FAST_LIMIT: Duration = Duration::from_secs(60);
+/// How long an immediate shutdown may take: the server kills its own children after 5 s.
+const IMMEDIATE_LIMIT: Duration = Duration::from_secs(15);
+
+/// Stops the server of a data directory. It is found by that directory, never by its name.
+///
+/// # Errors
+/// Where this user may not stop it, or it does not end.
+pub fn stop(
+    data_dir: &Path,
+    fast_limit: Duration,
+    progress: &mut dyn FnMut(Event),
+) -> Result<Stopped, Problem> {
+    let Some(process) = find_postmaster(data_dir) else {
+        return Ok(Stopped::WasNotRunning);
+    };
+    let Some(held) = Held::of(process) else {
+        return Ok(Stopped::WasNotRunning);
+    };
+    for (signal, limit, how) in
+        [(Signal::INT, fast_limit, Stopped::Fast), (Signal::QUIT, IMMEDIATE_LIMIT, Stopped::Immediate)]
+    {
+        held.signal(signal).map_err(|error| {
+            Problem::could_not(format!("could not stop process {}: {error}", process.pid))
+                .hint("stop it as the user who started it")
+        })?;
+        if held.wait(limit) {
+            return Ok(how);
+        }
+        if how == Stopped::Fast {
+            progress(Event::StoppingAtOnce { seconds: limit.as_secs() });
+        }
+    }
+    Err(Problem::could_not(format!("process {} does not end", process.pid))
+        .hint("its log tells what it waits for; often it is storage that does not answer"))
+}

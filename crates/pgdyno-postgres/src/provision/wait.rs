@@ -1,0 +1,100 @@
+//! Waiting for a process, its own child or not, without asking in a loop whether it is still there.
+
+use std::{
+    os::fd::OwnedFd,
+    time::{Duration, Instant},
+};
+
+use pgdyno_host::procs::ProcessId;
+use rustix::{
+    event::{PollFd, PollFlags, Timespec, poll},
+    io::Errno,
+    process::{Pid, PidfdFlags, Signal, WaitOptions, kill_process, pidfd_open, pidfd_send_signal, waitpid},
+};
+
+/// A process held by a descriptor: its number cannot be used again for another one meanwhile. Kernels before 5.3
+/// have no such descriptor; there its start time is compared before every signal.
+pub struct Held {
+    fd: Option<OwnedFd>,
+    pid: Pid,
+    process: ProcessId,
+}
+
+impl Held {
+    /// Takes hold of a process; `None` where it has ended.
+    pub fn of(process: ProcessId) -> Option<Self> {
+        let pid = Pid::from_raw(i32::try_from(process.pid).ok()?)?;
+        let fd = pidfd_open(pid, PidfdFlags::empty()).ok();
+        // Looked at again with the descriptor open: from here on the number means this process.
+        process.is_alive().then_some(Self { fd, pid, process })
+    }
+
+    /// Sends a signal; one that has ended already needs none.
+    ///
+    /// # Errors
+    /// Where this user may not.
+    pub fn signal(&self, signal: Signal) -> Result<(), Errno> {
+        let sent = match &self.fd {
+            Some(fd) => pidfd_send_signal(fd, signal),
+            None if self.process.is_alive() => kill_process(self.pid, signal),
+            None => Ok(()),
+        };
+        sent.or_else(|error| if error == Errno::SRCH { Ok(()) } else { Err(error) })
+    }
+
+    /// Waits for its end; `false` where the limit was over first. A child of this process is collected.
+    pub fn wait(&self, limit: Duration) -> bool {
+        let deadline = Instant::now() + limit;
+        while self.process.is_alive() {
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return false;
+            }
+            match &self.fd {
+                // Interrupted or over: the loop looks again.
+                Some(fd) => drop(wait_on(fd, left)),
+                None => std::thread::sleep(left.min(POLL)),
+            }
+        }
+        let _ = waitpid(Some(self.pid), WaitOptions::NOHANG);
+        true
+    }
+}
+
+/// How often a process without a descriptor is looked at.
+const POLL: Duration = Duration::from_millis(20);
+
+fn wait_on(fd: &OwnedFd, limit: Duration) -> Result<usize, Errno> {
+    let limit = Timespec { tv_sec: limit.as_secs() as i64, tv_nsec: i64::from(limit.subsec_nanos()) };
+    poll(&mut [PollFd::new(fd, PollFlags::IN)], Some(&limit))
+}
+
+/// Waits for the end of a child for at most so long, without collecting it.
+pub fn wait_for_exit(pid: u32, limit: Duration) {
+    let fd = i32::try_from(pid).ok().and_then(Pid::from_raw).map(|pid| pidfd_open(pid, PidfdFlags::empty()));
+    match fd {
+        Some(Ok(fd)) => drop(wait_on(&fd, limit)),
+        // Without a descriptor (very old kernels) the limit is all there is.
+        _ => std::thread::sleep(limit),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use super::*;
+
+    #[test]
+    fn a_child_is_waited_for_and_collected() {
+        let child = Command::new("sleep").arg("60").spawn().expect("sleep can be started");
+        let id = ProcessId::of(child.id()).expect("it runs");
+        let held = Held::of(id).expect("it runs");
+        assert!(!held.wait(Duration::from_millis(1)));
+        held.signal(Signal::TERM).expect("it is ours");
+        assert!(held.wait(Duration::from_secs(30)));
+        assert!(!std::path::Path::new(&format!("/proc/{}", id.pid)).exists());
+        held.signal(Signal::TERM).expect("it has ended");
+        assert!(Held::of(id).is_none());
+    }
+}
