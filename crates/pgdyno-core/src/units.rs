@@ -41,7 +41,7 @@ pub fn significant(value: f64) -> String {
     }
 }
 
-/// Bytes in the largest binary unit that leaves at least 1: `512 B`, `8.00 KiB`, `1.46 GiB`.
+/// Bytes in the largest binary unit that leaves at least 1: `512 B`, `8 KiB`, `1.46 GiB`.
 pub fn bytes(value: u64) -> String {
     const UNITS: [&str; 6] = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
     if value < 1024 {
@@ -54,7 +54,10 @@ pub fn bytes(value: u64) -> String {
         scaled /= 1024.0;
         unit += 1;
     }
-    format!("{} {}", significant(scaled), UNITS[unit])
+    match scaled.fract() == 0.0 {
+        true => format!("{} {}", count(scaled as u64), UNITS[unit]),
+        false => format!("{} {}", significant(scaled), UNITS[unit]),
+    }
 }
 
 /// Bytes per second in binary units: `12.4 MiB/s`.
@@ -97,11 +100,11 @@ pub fn percent(share: f64) -> String {
     }
 }
 
-/// A length of time given in seconds: `850 ms`, `42.0 s`, `2 min 51 s`, `1 h 05 min`.
+/// A length of time given in seconds: `850 ms`, `8 s`, `4.61 s`, `2 min 51 s`, `1 h 05 min`.
 pub fn duration(seconds: f64) -> String {
     match seconds {
         v if !v.is_finite() || v < 0.0 => ABSENT.to_owned(),
-        0.0 => "0 s".to_owned(),
+        v if v < 60.0 && v.fract() == 0.0 => format!("{v} s"),
         v if v < 0.9995 => latency(v * 1e9),
         v if v < 59.95 => format!("{} s", significant(v)),
         v => {
@@ -135,7 +138,7 @@ mod tests {
     #[test]
     fn bytes_are_binary() {
         let written = [0, 1023, 1024, 8192, 1_572_864, 1_048_575, 1 << 40, u64::MAX].map(bytes);
-        let want = ["0 B", "1023 B", "1.00 KiB", "8.00 KiB", "1.50 MiB", "1.00 MiB", "1.00 TiB", "16.0 EiB"];
+        let want = ["0 B", "1023 B", "1 KiB", "8 KiB", "1.50 MiB", "1.00 MiB", "1 TiB", "16 EiB"];
         assert_eq!(written, want);
         assert_eq!(bytes_per_s(13_000_000.0), "12.4 MiB/s");
     }
@@ -152,8 +155,8 @@ mod tests {
     fn rates_shares_and_durations() {
         assert_eq!([41_234.4, 91.26, 0.9125, 0.0].map(rate), ["41,234", "91.3", "0.912", "0.000"]);
         assert_eq!([0.0, 0.0002, 0.042, 1.0].map(percent), ["0 %", "<0.1 %", "4.2 %", "100.0 %"]);
-        let written = [0.0, 0.85, 42.0, 59.99, 171.0, 3_905.0].map(duration);
-        assert_eq!(written, ["0 s", "850 ms", "42.0 s", "1 min 00 s", "2 min 51 s", "1 h 05 min"]);
+        let written = [0.0, 0.85, 42.0, 4.61, 59.99, 171.0, 3_905.0].map(duration);
+        assert_eq!(written, ["0 s", "850 ms", "42 s", "4.61 s", "1 min 00 s", "2 min 51 s", "1 h 05 min"]);
     }
 
     #[test]
