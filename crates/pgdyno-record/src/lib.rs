@@ -8,7 +8,26 @@
 //!   observations.ndjson  one line a second: processors and devices
 //!   server.log           the server's own log, where it was ours
 //! ```
+//!
+//! Streams are `*.partial` while the run lasts and `*.zst` where they came to more than 10 MB. [`RunDir`] writes
+//! a directory; [`open`], [`list`] and [`find`] read them.
 
+mod dir;
+mod files;
+#[cfg(any(test, feature = "fixtures"))]
+pub mod fixtures;
+mod hlog;
+mod read;
+mod redact;
 mod run;
+mod schema;
+mod stream;
 
+pub use dir::{LATENCY_LOG, OBSERVATIONS, RUN_JSON, RunDir, TIMELINE};
+pub use files::write_atomically;
+pub use hlog::LoggedInterval;
+pub use read::{Listed, Run, find, list, open};
+pub use redact::{REDACTED, command_line, redact, redact_command};
 pub use run::*;
+pub use schema::schemas;
+pub use stream::{COMPRESS_OVER_BYTES, Lines};

@@ -1,1 +1,29 @@
-//! The reader of pgdyno: a recorded run becomes text, Markdown, CSV, HTML and charts.
+//! The reader: a recorded run becomes text, Markdown, CSV, HTML and charts.
+//!
+//! ```text
+//! RunRecord + intervals → Document → text · markdown · paste · csv · html
+//! ```
+//! A [`Document`] takes every figure from `run.json` by a JSON pointer, so no renderer can show a number that does
+//! not stand there; the HTML report carries the pointers.
+
+mod chart;
+mod csv;
+mod document;
+mod facts;
+mod figure;
+mod html;
+mod markdown;
+mod paste;
+mod table;
+mod text;
+mod verdict;
+mod words;
+mod wrap;
+
+pub use csv::{COLUMNS as CSV_COLUMNS, csv};
+pub use document::{Document, DoubtView, FactGroup, Group, METHOD, Row, Stage};
+pub use figure::{Figure, Format, Phrase, Piece, Source};
+pub use html::html;
+pub use markdown::markdown;
+pub use paste::paste;
+pub use text::{Paint, text};

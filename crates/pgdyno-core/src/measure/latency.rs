@@ -63,6 +63,18 @@ impl Latency {
         &self.0
     }
 
+    /// The latencies of a histogram read back from an interval log; `None` where it does not cover 64 ns to one
+    /// hour with two or three digits, as those of [`Latency`] do.
+    pub fn from_histogram(histogram: &Histogram<u64>) -> Option<Self> {
+        let precision = match histogram.sigfig() {
+            2 => Precision::Interval,
+            3 => Precision::Run,
+            _ => return None,
+        };
+        let mut latency = Self::new(precision);
+        latency.0.add(histogram).ok().map(|()| latency)
+    }
+
     /// Latency at a quantile between 0 and 1; `None` where fewer than 100 samples lie beyond it.
     pub fn quantile_ns(&self, quantile: f64) -> Option<u64> {
         let beyond = (1.0 - quantile) * self.count() as f64;

@@ -1,14 +1,18 @@
 //! What one attempt, one interval and one run came to.
 
+mod coarsen;
 mod counts;
 mod estimate;
 mod latency;
+mod observation;
 mod outcome;
 mod run;
 
+pub use coarsen::{Coarsener, MAX_INTERVALS, Merger, Slice};
 pub use counts::{Counts, Imbalance};
 pub use estimate::Estimate;
 pub use latency::{Latency, LatencySummary, MAX_NS, MIN_NS, Precision};
+pub use observation::{HostShares, Observation};
 pub use outcome::Outcome;
 pub use run::{
     CellRun, CellSummary, CpuUse, ErrorCount, Interval, IoUse, ServedFrom, StatementSummary, SteadyVerdict,

@@ -1,0 +1,191 @@
+//! A bound on how many intervals a run leaves behind.
+
+use super::{Interval, Latency};
+
+/// Most intervals that one run of a cell keeps: an hour of seconds.
+pub const MAX_INTERVALS: usize = 3_600;
+
+/// An interval and the histogram that its latency figures come from.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Slice {
+    /// The figures.
+    pub interval: Interval,
+    /// The latencies of its committed attempts.
+    pub latency: Latency,
+}
+
+impl Slice {
+    /// A slice whose figures of latency are those of the histogram.
+    pub fn new(mut interval: Interval, latency: Latency) -> Self {
+        interval.latency = latency.summary();
+        Self { interval, latency }
+    }
+
+    /// Whether `next` continues this slice: the same run, both warm-up or both not.
+    pub fn continued_by(&self, next: &Self) -> bool {
+        self.interval.run == next.interval.run && self.interval.warm_up == next.interval.warm_up
+    }
+
+    /// Appends the slice that follows. Counts add up, percentiles come from the added histograms.
+    pub fn append(&mut self, next: &Self) {
+        self.interval.counts.then(&next.interval.counts);
+        let end_ns = next.interval.start_ns + next.interval.duration_ns;
+        self.interval.duration_ns = end_ns.saturating_sub(self.interval.start_ns);
+        self.latency.add(&next.latency);
+        self.interval.latency = self.latency.summary();
+    }
+}
+
+/// Merges the intervals of one run so that at most a limit of them are kept, each 1, 2, 4, … times as long as
+/// those that come in.
+///
+/// It holds one slice at a time. When [`Self::is_full`], the caller halves what it has written by merging
+/// neighbours ([`Merger`]) and says so with [`Self::halved`]; later intervals then come out twice as long.
+#[derive(Debug, Clone)]
+pub struct Coarsener {
+    limit: usize,
+    factor: u64,
+    written: usize,
+    merger: Merger,
+}
+
+impl Coarsener {
+    /// Keeps at most `limit` slices, at least 2.
+    pub fn new(limit: usize) -> Self {
+        Self { limit: limit.max(2), factor: 1, written: 0, merger: Merger::new(1) }
+    }
+
+    /// How many incoming intervals make one: a power of two.
+    pub fn factor(&self) -> u64 {
+        self.factor
+    }
+
+    /// Takes the next slice and gives those that are finished, in order.
+    pub fn push(&mut self, slice: Slice) -> Vec<Slice> {
+        let out = self.merger.push(slice);
+        self.written += out.len();
+        out
+    }
+
+    /// Gives the slice that is still held, at the end of a run.
+    pub fn finish(&mut self) -> Option<Slice> {
+        let rest = self.merger.finish();
+        self.written += usize::from(rest.is_some());
+        rest
+    }
+
+    /// Whether the next slice would be one too many.
+    pub fn is_full(&self) -> bool {
+        self.written >= self.limit
+    }
+
+    /// What was written has been halved, and `left` slices are left of it.
+    pub fn halved(&mut self, left: usize) {
+        self.written = left;
+        self.factor *= 2;
+        self.merger.factor = self.factor;
+    }
+}
+
+/// Joins each group of `factor` consecutive slices into one. Slices of another run, or on the other side of
+/// the warm-up's end, are never joined.
+#[derive(Debug, Clone)]
+pub struct Merger {
+    factor: u64,
+    held: Option<(Slice, u64)>,
+}
+
+impl Merger {
+    /// Joins groups of `factor` slices, at least 1.
+    pub fn new(factor: u64) -> Self {
+        Self { factor: factor.max(1), held: None }
+    }
+
+    /// Takes the next slice and gives those that are finished, in order.
+    pub fn push(&mut self, slice: Slice) -> Vec<Slice> {
+        let mut out = Vec::new();
+        match self.held.take() {
+            Some((mut held, joined)) if held.continued_by(&slice) => {
+                held.append(&slice);
+                self.held = Some((held, joined + 1));
+            }
+            before => {
+                out.extend(before.map(|(held, _)| held));
+                self.held = Some((slice, 1));
+            }
+        }
+        if self.held.as_ref().is_some_and(|(_, joined)| *joined >= self.factor) {
+            out.extend(self.finish());
+        }
+        out
+    }
+
+    /// Gives the slice that is still held.
+    pub fn finish(&mut self) -> Option<Slice> {
+        self.held.take().map(|(held, _)| held)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::measure::{Counts, Precision};
+
+    fn slice(second: u64, warm_up: bool, commits: u64) -> Slice {
+        let mut latency = Latency::new(Precision::Interval);
+        (0..commits).for_each(|i| latency.record(100_000 + i * 1_000));
+        let counts = Counts { scheduled: commits, committed: commits, ..Counts::default() };
+        let interval = Interval {
+            run: 0,
+            start_ns: second * 1_000_000_000,
+            duration_ns: 1_000_000_000,
+            warm_up,
+            counts,
+            latency: None,
+        };
+        Slice::new(interval, latency)
+    }
+
+    /// What a writer does: append, and halve what was written whenever it is full.
+    fn keep(limit: usize, slices: impl Iterator<Item = Slice>) -> Vec<Slice> {
+        let mut coarsener = Coarsener::new(limit);
+        let mut kept = Vec::new();
+        for slice in slices {
+            kept.extend(coarsener.push(slice));
+            if coarsener.is_full() {
+                let mut merger = Merger::new(2);
+                kept = kept.drain(..).flat_map(|s| merger.push(s)).collect();
+                kept.extend(merger.finish());
+                coarsener.halved(kept.len());
+            }
+        }
+        kept.extend(coarsener.finish());
+        kept
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_is_lost_and_the_limit_holds(seconds in 1u64..120, warm_up in 0u64..5, limit in 8usize..20) {
+            let kept = keep(limit, (0..seconds).map(|s| slice(s, s < warm_up, s % 7)));
+            prop_assert!(kept.len() <= limit);
+            let committed: u64 = kept.iter().map(|s| s.interval.counts.committed).sum();
+            prop_assert_eq!(committed, (0..seconds).map(|s| s % 7).sum::<u64>());
+            prop_assert_eq!(kept.iter().map(|s| s.latency.count()).sum::<u64>(), committed);
+            let mut at = 0;
+            for slice in &kept {
+                prop_assert_eq!(slice.interval.start_ns, at);
+                prop_assert_eq!(slice.interval.warm_up, at < warm_up * 1_000_000_000);
+                at += slice.interval.duration_ns;
+            }
+            prop_assert_eq!(at, seconds * 1_000_000_000);
+        }
+    }
+
+    #[test]
+    fn short_runs_are_left_alone() {
+        let slices: Vec<_> = (0..10).map(|s| slice(s, false, 3)).collect();
+        assert_eq!(keep(MAX_INTERVALS, slices.clone().into_iter()), slices);
+    }
+}

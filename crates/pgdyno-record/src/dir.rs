@@ -1,0 +1,391 @@
+//! Writing a run directory.
+
+use std::{
+    fs::{self, File},
+    io::{self, BufRead, BufReader, BufWriter, Read, Seek, SeekFrom, Write},
+    path::{Path, PathBuf},
+    time::{Duration, SystemTime},
+};
+
+use jiff::Timestamp;
+use pgdyno_core::{
+    measure::{Coarsener, Interval, Latency, MAX_INTERVALS, Merger, Observation, Slice, Workload},
+    problem::Problem,
+};
+
+use crate::{
+    RunRecord,
+    files::{could_not_write, reason, sync_dir, write_atomically},
+    hlog,
+    stream::{COMPRESS_OVER_BYTES, Stream},
+};
+
+/// Name of the file that everything else is read from.
+pub const RUN_JSON: &str = "run.json";
+/// Name of the stream of intervals.
+pub const TIMELINE: &str = "timeline.ndjson";
+/// Name of the HdrHistogram interval log.
+pub const LATENCY_LOG: &str = "latency.hlog";
+/// Name of the stream of observations.
+pub const OBSERVATIONS: &str = "observations.ndjson";
+
+/// A run directory being written.
+///
+/// Until the first [`RunDir::save`] it is hidden under a name with a leading dot, and dropping it removes it: a
+/// run either has a `run.json` that can be read or is not there at all. Streams are appended as `*.partial` with
+/// one write an interval, so a killed process loses at most the interval it was in.
+#[derive(Debug)]
+pub struct RunDir {
+    id: String,
+    /// The name it has from the first save on.
+    path: PathBuf,
+    /// The name it has before; `None` afterwards.
+    hidden: Option<PathBuf>,
+    started: SystemTime,
+    timeline: Stream,
+    latency: Stream,
+    observations: Stream,
+    current: Option<CurrentRun>,
+    max_intervals: usize,
+    compress_over: u64,
+}
+
+/// The run of a cell whose intervals are coming in.
+#[derive(Debug)]
+struct CurrentRun {
+    index: u32,
+    tag: String,
+    start_s: f64,
+    coarsener: Coarsener,
+    /// Where its lines begin in both streams.
+    timeline_from: u64,
+    latency_from: u64,
+}
+
+impl RunDir {
+    /// Makes `RUNS/<YYYYMMDDThhmmssZ>-<name>-<4 hex>` and proves that it can be written. Call it before anything
+    /// is measured.
+    ///
+    /// # Errors
+    /// A [`Problem`] naming the path and the reason: `runs` is a symbolic link or no directory, or it cannot be
+    /// written.
+    pub fn create(runs: &Path, name: &str, started: Timestamp) -> Result<Self, Problem> {
+        make_runs_dir(runs)?;
+        remove_leftovers(runs);
+        loop {
+            let id = new_id(name, started);
+            let (path, hidden) = (runs.join(&id), runs.join(format!(".{id}.new")));
+            match fs::create_dir(&hidden) {
+                Err(e) if e.kind() == io::ErrorKind::AlreadyExists => continue,
+                Err(e) => return Err(could_not_write(&path, &e)),
+                Ok(()) if fs::symlink_metadata(&path).is_ok() => drop(fs::remove_dir(&hidden)),
+                Ok(()) => return Self::probed(id, path, hidden, started),
+            }
+        }
+    }
+
+    fn probed(id: String, path: PathBuf, hidden: PathBuf, started: Timestamp) -> Result<Self, Problem> {
+        let run_dir = Self {
+            id,
+            path,
+            hidden: Some(hidden),
+            started: SystemTime::from(started),
+            timeline: Stream::new(TIMELINE),
+            latency: Stream::new(LATENCY_LOG),
+            observations: Stream::new(OBSERVATIONS),
+            current: None,
+            max_intervals: MAX_INTERVALS,
+            compress_over: COMPRESS_OVER_BYTES,
+        };
+        let probe = run_dir.dir().join("probe");
+        // A page, because a full disk still takes an empty file.
+        let probed = write_atomically(&probe, &[b'\n'; 8192]).and_then(|()| fs::remove_file(&probe));
+        probed.map_err(|e| could_not_write(&run_dir.path, &e))?;
+        Ok(run_dir)
+    }
+
+    /// Name of the run directory: the `id` of its record.
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// Where the run directory is from the first [`RunDir::save`] on.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    fn dir(&self) -> &Path {
+        self.hidden.as_deref().unwrap_or(&self.path)
+    }
+
+    /// Writes `run.json`: the old or the new one is there at any instant. The first save makes the run visible.
+    ///
+    /// # Errors
+    /// A [`Problem`] naming the path and the reason; or that the record could not be read back, in which case
+    /// nothing is written (a number in it is not finite).
+    pub fn save(&mut self, record: &RunRecord) -> Result<(), Problem> {
+        let mut json = serde_json::to_vec_pretty(record).map_err(|e| self.unreadable(&e))?;
+        serde_json::from_slice::<RunRecord>(&json).map_err(|e| self.unreadable(&e))?;
+        json.push(b'\n');
+        let path = self.dir().join(RUN_JSON);
+        write_atomically(&path, &json).map_err(|e| could_not_write(&self.path.join(RUN_JSON), &e))?;
+        self.show().map_err(|e| could_not_write(&self.path, &e))
+    }
+
+    fn unreadable(&self, error: &serde_json::Error) -> Problem {
+        Problem::could_not(format!(
+            "could not write {}: the record could not be read back",
+            self.path.display()
+        ))
+        .detail(error.to_string())
+        .hint("this is a fault of pgdyno: please report it")
+    }
+
+    /// Gives the directory its name.
+    fn show(&mut self) -> io::Result<()> {
+        let Some(hidden) = &self.hidden else { return Ok(()) };
+        fs::rename(hidden, &self.path)?;
+        self.hidden = None;
+        sync_dir(self.path.parent().unwrap_or(Path::new(".")))
+    }
+
+    /// Announces the run of a cell: `index` in `run.json`'s `runs`, and `start_s`, the instant at which its first
+    /// attempt is due, in seconds since the start of pgdyno's run. Ends the run before it.
+    ///
+    /// # Errors
+    /// What could not be written.
+    pub fn begin_run(
+        &mut self,
+        index: u32,
+        workload: &Workload,
+        block: u32,
+        start_s: f64,
+    ) -> Result<(), Problem> {
+        self.end_run()?;
+        if self.latency.bytes() == 0 {
+            self.latency.append(self.hidden.as_deref().unwrap_or(&self.path), &hlog::header(self.started))?;
+        }
+        self.current = Some(CurrentRun {
+            index,
+            tag: hlog::tag(workload, block),
+            start_s,
+            coarsener: Coarsener::new(self.max_intervals),
+            timeline_from: self.timeline.bytes(),
+            latency_from: self.latency.bytes(),
+        });
+        Ok(())
+    }
+
+    /// Appends one interval of the current run. Its `run` and its figures of latency are set here, the latter from
+    /// the histogram, so the two files agree.
+    ///
+    /// # Errors
+    /// What could not be written.
+    ///
+    /// # Panics
+    /// Without [`RunDir::begin_run`].
+    pub fn interval(&mut self, mut interval: Interval, latency: &Latency) -> Result<(), Problem> {
+        let run = self.current.as_mut().expect("begin_run comes first");
+        interval.run = run.index;
+        let finished = run.coarsener.push(Slice::new(interval, latency.clone()));
+        let full = run.coarsener.is_full();
+        finished.iter().try_for_each(|slice| self.append(slice))?;
+        if full { self.halve() } else { Ok(()) }
+    }
+
+    fn append(&mut self, slice: &Slice) -> Result<(), Problem> {
+        let Some(run) = &self.current else { return Ok(()) };
+        let (json, log) = run.lines(slice);
+        let dir = self.hidden.as_deref().unwrap_or(&self.path);
+        self.timeline.append(dir, &json)?;
+        self.latency.append(dir, &log)
+    }
+
+    /// Rewrites the lines of the current run with every two neighbours joined.
+    fn halve(&mut self) -> Result<(), Problem> {
+        let Some(mut run) = self.current.take() else { return Ok(()) };
+        let dir = self.hidden.clone().unwrap_or_else(|| self.path.clone());
+        let timeline = self.timeline.partial_path(&dir);
+        let latency = self.latency.partial_path(&dir);
+        let rewritten = run.rewrite(&timeline, &latency).map_err(|e| could_not_write(&timeline, &e))?;
+        self.timeline.replace(&dir, &beside(&timeline))?;
+        self.latency.replace(&dir, &beside(&latency))?;
+        run.coarsener.halved(rewritten);
+        self.current = Some(run);
+        Ok(())
+    }
+
+    /// Ends the current run, if there is one: writes the interval that was still being joined.
+    ///
+    /// # Errors
+    /// What could not be written.
+    pub fn end_run(&mut self) -> Result<(), Problem> {
+        let rest = self.current.as_mut().and_then(|run| run.coarsener.finish());
+        rest.iter().try_for_each(|slice| self.append(slice))?;
+        self.current = None;
+        Ok(())
+    }
+
+    /// Appends one second of the host.
+    ///
+    /// # Errors
+    /// What could not be written.
+    pub fn observation(&mut self, observation: &Observation) -> Result<(), Problem> {
+        let dir = self.hidden.as_deref().unwrap_or(&self.path);
+        self.observations.append(dir, &json_line(observation))
+    }
+
+    /// Ends the recording: streams get their final names (compressed with zstd over 10 MB), then the record is
+    /// saved, so a status that is not `partial` means that all streams are there. Gives the directory's path.
+    ///
+    /// # Errors
+    /// What could not be written; the directory stays readable and partial then.
+    pub fn finish(mut self, record: &RunRecord) -> Result<PathBuf, Problem> {
+        self.end_run()?;
+        let dir = self.dir().to_path_buf();
+        for stream in [&mut self.timeline, &mut self.latency, &mut self.observations] {
+            stream.finish(&dir, self.compress_over)?;
+        }
+        self.save(record)?;
+        Ok(self.path.clone())
+    }
+}
+
+/// A directory that was never saved leaves no trace.
+impl Drop for RunDir {
+    fn drop(&mut self) {
+        if let Some(hidden) = &self.hidden {
+            let _ = fs::remove_dir_all(hidden);
+        }
+    }
+}
+
+impl CurrentRun {
+    /// The lines of both streams for one slice.
+    fn lines(&self, slice: &Slice) -> (Vec<u8>, Vec<u8>) {
+        let interval = &slice.interval;
+        let start = Duration::from_secs_f64(self.start_s.max(0.0)) + Duration::from_nanos(interval.start_ns);
+        let tag = if interval.warm_up { format!("{}/warm-up", self.tag) } else { self.tag.clone() };
+        let log = hlog::line(&tag, start, Duration::from_nanos(interval.duration_ns), &slice.latency);
+        (json_line(interval), log)
+    }
+
+    /// Writes both streams anew beside themselves, and gives how many lines this run has left. One slice at a
+    /// time: memory does not grow with the run.
+    fn rewrite(&self, timeline: &Path, latency: &Path) -> io::Result<usize> {
+        let mut old = (tail(timeline, self.timeline_from)?, tail(latency, self.latency_from)?);
+        let mut new = (head(timeline, self.timeline_from)?, head(latency, self.latency_from)?);
+        let mut merger = Merger::new(2);
+        let mut left = 0;
+        loop {
+            let slice = read_slice(&mut old.0, &mut old.1)?;
+            let last = slice.is_none();
+            let finished = match slice {
+                Some(slice) => merger.push(slice),
+                None => Vec::from_iter(merger.finish()),
+            };
+            for slice in &finished {
+                let (json, log) = self.lines(slice);
+                new.0.write_all(&json)?;
+                new.1.write_all(&log)?;
+                left += 1;
+            }
+            if last {
+                break;
+            }
+        }
+        new.0.flush()?;
+        new.1.flush()?;
+        Ok(left)
+    }
+}
+
+fn json_line(value: &impl serde::Serialize) -> Vec<u8> {
+    let mut line = serde_json::to_vec(value).expect("plain data serialises");
+    line.push(b'\n');
+    line
+}
+
+fn beside(path: &Path) -> PathBuf {
+    path.with_extension("new")
+}
+
+/// A reader of what follows `from`.
+fn tail(path: &Path, from: u64) -> io::Result<BufReader<File>> {
+    let mut file = File::open(path)?;
+    file.seek(SeekFrom::Start(from))?;
+    Ok(BufReader::new(file))
+}
+
+/// A writer of the file's new version that already holds the first `to` bytes.
+fn head(path: &Path, to: u64) -> io::Result<BufWriter<File>> {
+    let new = beside(path);
+    let _ = fs::remove_file(&new);
+    let mut writer = BufWriter::new(File::create_new(new)?);
+    io::copy(&mut File::open(path)?.take(to), &mut writer)?;
+    Ok(writer)
+}
+
+/// The next line of both streams; `None` at their end.
+fn read_slice(timeline: &mut impl BufRead, latency: &mut impl BufRead) -> io::Result<Option<Slice>> {
+    let (mut json, mut log) = (String::new(), String::new());
+    if timeline.read_line(&mut json)? == 0 || latency.read_line(&mut log)? == 0 {
+        return Ok(None);
+    }
+    let interval = serde_json::from_str(&json).map_err(io::Error::other)?;
+    let logged = hlog::parse(log.trim_end()).map_err(io::Error::other)?;
+    let logged = logged.ok_or_else(|| io::Error::other("an interval is missing in the histogram log"))?;
+    Ok(Some(Slice { interval, latency: logged.latency }))
+}
+
+fn make_runs_dir(runs: &Path) -> Result<(), Problem> {
+    let problem = |why: &str| Problem::could_not(format!("could not keep runs in {}: {why}", runs.display()));
+    match fs::symlink_metadata(runs) {
+        Ok(meta) if meta.is_dir() => Ok(()),
+        Ok(meta) if meta.is_symlink() => Err(problem("it is a symbolic link, and those are not followed")
+            .hint("name the directory itself with --runs")),
+        Ok(_) => Err(problem("it is not a directory").hint("choose another with --runs")),
+        Err(e) if e.kind() == io::ErrorKind::NotFound => fs::create_dir_all(runs)
+            .map_err(|e| problem(&reason(&e)).hint("choose a directory that you may write with --runs")),
+        Err(e) => Err(problem(&reason(&e)).hint("choose a directory that you may write with --runs")),
+    }
+}
+
+/// Removes hidden directories that were left by a kill before their first save, once they are an hour old.
+fn remove_leftovers(runs: &Path) {
+    let old = |path: &Path| {
+        let modified = fs::symlink_metadata(path).and_then(|meta| meta.modified());
+        modified.is_ok_and(|at| at.elapsed().is_ok_and(|age| age > Duration::from_secs(3600)))
+    };
+    let ours = |name: &str| {
+        let id = name.strip_prefix('.').and_then(|rest| rest.strip_suffix(".new"));
+        id.is_some_and(crate::read::is_id)
+    };
+    for entry in fs::read_dir(runs).into_iter().flatten().flatten() {
+        if entry.file_name().to_str().is_some_and(ours) && old(&entry.path()) {
+            let _ = fs::remove_dir_all(entry.path());
+        }
+    }
+}
+
+fn new_id(name: &str, started: Timestamp) -> String {
+    let plain: String = name
+        .chars()
+        .map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' })
+        .take(40)
+        .collect();
+    let plain = match plain.trim_matches('-') {
+        "" => "run",
+        some => some,
+    };
+    format!("{}-{plain}-{:04x}", started.strftime("%Y%m%dT%H%M%SZ"), random_u16())
+}
+
+/// Two bytes that differ from process to process and from call to call.
+fn random_u16() -> u16 {
+    use std::hash::{BuildHasher, RandomState};
+    (RandomState::new().hash_one(SystemTime::now()) >> 48) as u16
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,257 @@
+use std::{collections::HashMap, os::unix::fs::symlink};
+
+use serde_json::Value;
+
+use super::*;
+use crate::{Run, Status, find, fixtures, list, open, schemas};
+
+fn instant() -> Timestamp {
+    "2026-11-20T10:15:02Z".parse().expect("an instant")
+}
+
+fn temporary() -> tempfile::TempDir {
+    tempfile::tempdir().expect("a temporary directory")
+}
+
+fn names(dir: &Path) -> Vec<String> {
+    let mut names: Vec<_> = fs::read_dir(dir)
+        .expect("it is there")
+        .map(|entry| entry.expect("an entry").file_name().into_string().expect("plain names"))
+        .collect();
+    names.sort();
+    names
+}
+
+/// A run with 12 intervals of which none has ended its run.
+fn under_way(runs: &Path, max_intervals: usize) -> RunDir {
+    let fixture = fixtures::complete();
+    let mut dir = RunDir::create(runs, "bench", instant()).expect("it can be made");
+    dir.max_intervals = max_intervals;
+    dir.save(&crate::RunRecord { status: Status::Partial, ..fixture.record.clone() })
+        .expect("it can be saved");
+    for (index, run) in fixture.record.runs.iter().enumerate().take(2) {
+        dir.begin_run(index as u32, &run.workload, run.block, 20.0 + 10.0 * index as f64).expect("it begins");
+        for slice in fixture.slices.iter().filter(|s| s.interval.run as usize == index).take(6) {
+            dir.interval(slice.interval.clone(), &slice.latency).expect("it is written");
+        }
+    }
+    dir
+}
+
+#[test]
+fn a_whole_run_comes_back_as_it_was() {
+    let runs = temporary();
+    let fixture = fixtures::complete();
+    let path = fixture.write(runs.path()).expect("it is written");
+    assert_eq!(names(&path), [LATENCY_LOG, OBSERVATIONS, RUN_JSON, TIMELINE]);
+    let run = open(&path).expect("it can be read");
+    assert_eq!(run.record.cells, fixture.record.cells);
+    assert_eq!(run.timeline().expect("it can be read").items, fixture.timeline());
+    assert_eq!(run.observations().expect("it can be read").items, fixture.observations);
+    let log = run.latency_log().expect("it can be read").items;
+    assert!(log.iter().map(|line| &line.latency).eq(fixture.slices.iter().map(|slice| &slice.latency)));
+    assert_eq!((log[0].tag.as_str(), log[0].start_s), ("select-only/1/0/warm-up", 21.4));
+}
+
+#[test]
+fn what_is_written_holds_to_the_schemas() {
+    let runs = temporary();
+    let schemas: HashMap<_, _> = schemas().into_iter().collect();
+    let check = |name: &str, value: &Value| {
+        let validator = jsonschema::validator_for(&schemas[name]).expect("a schema");
+        let errors: Vec<_> = validator.iter_errors(value).map(|e| e.to_string()).collect();
+        assert!(errors.is_empty(), "{name}: {errors:?}");
+    };
+    let all = [
+        fixtures::complete(),
+        fixtures::partial(),
+        fixtures::failed(),
+        fixtures::zero_cells(),
+        fixtures::absent_values(),
+    ];
+    for fixture in all {
+        let run = open(&fixture.write(runs.path()).expect("it is written")).expect("it can be read");
+        check("run.schema.json", &run.json);
+        for line in run.timeline().expect("it can be read").items {
+            check("timeline-line.schema.json", &serde_json::to_value(line).expect("plain data"));
+        }
+        for line in run.observations().expect("it can be read").items {
+            check("observation-line.schema.json", &serde_json::to_value(line).expect("plain data"));
+        }
+    }
+}
+
+#[test]
+fn a_schema_refuses_what_is_not_a_record() {
+    let schemas: HashMap<_, _> = schemas().into_iter().collect();
+    let validator = jsonschema::validator_for(&schemas["run.schema.json"]).expect("a schema");
+    let mut json = serde_json::to_value(fixtures::complete().record).expect("plain data");
+    assert!(validator.is_valid(&json));
+    json["cells"][0]["tps"]["value"] = Value::from("fast");
+    assert!(!validator.is_valid(&json));
+}
+
+#[test]
+fn before_the_first_save_there_is_nothing_to_see() {
+    let runs = temporary();
+    let dir = RunDir::create(runs.path(), "bench", instant()).expect("it can be made");
+    assert!(list(runs.path()).expect("it can be listed").is_empty());
+    assert!(dir.id().starts_with("20261120T101502Z-bench-"));
+    drop(dir);
+    assert_eq!(names(runs.path()), Vec::<String>::new());
+}
+
+/// A kill leaves what the files hold at that instant: every prefix of the streams has to be readable.
+#[test]
+fn a_kill_at_any_byte_loses_at_most_one_interval() {
+    let runs = temporary();
+    let dir = under_way(runs.path(), MAX_INTERVALS);
+    let path = dir.path().to_path_buf();
+    std::mem::forget(dir);
+    let run = open(&path).expect("it can be read");
+    assert_eq!(run.record.status, Status::Partial);
+    let partial = path.join(format!("{TIMELINE}.partial"));
+    let whole = fs::read(&partial).expect("it is there");
+    for cut in 0..=whole.len() {
+        fs::write(&partial, &whole[..cut]).expect("it can be cut");
+        let lines = run.timeline().expect("a torn last line is no error");
+        let ends = whole[..cut].iter().filter(|b| **b == b'\n').count();
+        assert_eq!(lines.items.len(), ends);
+        assert_eq!(lines.torn, cut > 0 && whole[cut - 1] != b'\n');
+    }
+    assert_eq!(run.latency_log().expect("it can be read").items.len(), 12);
+}
+
+#[test]
+fn a_broken_line_in_the_middle_is_named() {
+    let runs = temporary();
+    let path = fixtures::complete().write(runs.path()).expect("it is written");
+    let timeline = path.join(TIMELINE);
+    let text = fs::read_to_string(&timeline).expect("it is there").replacen("\"run\":0", "\"run\":x", 1);
+    fs::write(&timeline, text).expect("it can be written");
+    let problem = open(&path).expect("run.json is whole").timeline().expect_err("a line is broken");
+    assert!(problem.detail.expect("it says where").starts_with("line 1: "), "{}", problem.what);
+}
+
+#[test]
+fn a_long_run_is_coarsened_in_both_files() {
+    let runs = temporary();
+    let mut dir = under_way(runs.path(), 4);
+    let fixture = fixtures::complete();
+    let path = dir.path().to_path_buf();
+    dir.end_run().expect("it ends");
+    dir.finish(&fixture.record).expect("it finishes");
+    let run = open(&path).expect("it can be read");
+    let timeline = run.timeline().expect("it can be read").items;
+    let log = run.latency_log().expect("it can be read").items;
+    assert_eq!(timeline.len(), log.len());
+    assert!(timeline.iter().zip(&log).all(|(line, logged)| line.latency == logged.latency.summary()));
+    for index in 0..2 {
+        let own: Vec<_> = timeline.iter().filter(|line| line.run == index).collect();
+        let want = fixture.slices.iter().filter(|s| s.interval.run == index).take(6);
+        let committed: u64 = want.map(|s| s.interval.counts.committed).sum();
+        assert_eq!(own.iter().map(|line| line.counts.committed).sum::<u64>(), committed);
+        assert!(own.len() <= 4 && own.iter().all(|line| line.counts.check().is_ok()));
+    }
+    assert_eq!(names(&path), [LATENCY_LOG, RUN_JSON, TIMELINE]);
+}
+
+#[test]
+fn long_streams_are_compressed_at_the_end() {
+    let runs = temporary();
+    let mut dir = under_way(runs.path(), MAX_INTERVALS);
+    dir.compress_over = 1_000;
+    let path = dir.finish(&fixtures::complete().record).expect("it finishes");
+    assert_eq!(names(&path), ["latency.hlog.zst", RUN_JSON, "timeline.ndjson.zst"]);
+    let run = open(&path).expect("it can be read");
+    assert_eq!(run.timeline().expect("it can be read").items.len(), 12);
+    assert_eq!(run.latency_log().expect("it can be read").items.len(), 12);
+}
+
+#[test]
+fn what_cannot_be_read_back_is_not_written() {
+    let runs = temporary();
+    let mut dir = RunDir::create(runs.path(), "bench", instant()).expect("it can be made");
+    let mut record = fixtures::complete().record;
+    dir.save(&record).expect("it can be saved");
+    record.runs[0].tps = f64::NAN;
+    assert!(dir.save(&record).is_err());
+    assert!(open(dir.path()).is_ok());
+}
+
+#[test]
+fn a_place_that_cannot_be_written_is_named_beforehand() {
+    let runs = temporary();
+    let link = runs.path().join("link");
+    symlink(runs.path(), &link).expect("a link");
+    let file = runs.path().join("file");
+    fs::write(&file, "").expect("a file");
+    let cases = [
+        (link.as_path(), "it is a symbolic link"),
+        (file.as_path(), "it is not a directory"),
+        (&file.join("below"), "Not a directory"),
+        // Not even root may write here.
+        (Path::new("/proc/pgdyno-runs"), "No such file or directory"),
+    ];
+    for (path, why) in cases {
+        let problem = RunDir::create(path, "bench", instant()).expect_err("it cannot be written");
+        assert!(problem.what.contains(&path.display().to_string()), "{}", problem.what);
+        assert!(problem.what.contains(why) && problem.hint.is_some(), "{}", problem.what);
+    }
+}
+
+#[test]
+fn a_broken_run_does_not_spoil_the_listing() {
+    let runs = temporary();
+    let good = fixtures::complete().write(runs.path()).expect("it is written");
+    let broken = runs.path().join("20251120T101502Z-bench-0001");
+    fs::create_dir(&broken).expect("a directory");
+    fs::write(broken.join(RUN_JSON), "{\"format\":").expect("a file");
+    let newer = runs.path().join("20251120T101502Z-bench-0002");
+    fs::create_dir(&newer).expect("a directory");
+    fs::write(newer.join(RUN_JSON), r#"{"format": "pgdyno-run", "version": 2}"#).expect("a file");
+    fs::create_dir(runs.path().join("20251120T101502Z-bench-0003")).expect("a directory");
+    fs::create_dir(runs.path().join("something-else")).expect("a directory");
+    let listed = list(runs.path()).expect("it can be listed");
+    let reasons: Vec<_> = listed.iter().map(|run| run.record.as_ref().err().map_or("", |why| why)).collect();
+    assert_eq!(listed.len(), 4);
+    assert!(reasons[0].contains("it is not whole JSON"));
+    assert!(reasons[1].contains("format version 2"));
+    assert!(reasons[2].contains("No such file"));
+    assert_eq!((reasons[3], &listed[3].path), ("", &good));
+    assert_eq!(find(runs.path(), "last").expect("there is one"), good);
+}
+
+#[test]
+fn a_run_is_found_by_any_part_that_means_one() {
+    let runs = temporary();
+    let make = |name: &str, at: &str| {
+        let mut dir =
+            RunDir::create(runs.path(), name, at.parse().expect("an instant")).expect("it can be made");
+        dir.save(&fixtures::zero_cells().record).expect("it can be saved");
+        dir.path().to_path_buf()
+    };
+    let first = make("bench", "2026-11-20T10:15:02Z");
+    let second = make("tuning", "2026-11-21T10:15:02Z");
+    let id = |path: &Path| path.file_name().expect("a name").to_str().expect("plain").to_owned();
+    let found = |wanted: &str| find(runs.path(), wanted);
+    assert_eq!(found("last"), Ok(second.clone()));
+    assert_eq!(found("20261120"), Ok(first.clone()));
+    assert_eq!(found(&id(&first)), Ok(first.clone()));
+    assert_eq!(found(&id(&second)[16..]), Ok(second.clone()));
+    assert_eq!(found(first.to_str().expect("plain")), Ok(first.clone()));
+    assert_eq!(found(first.join(RUN_JSON).to_str().expect("plain")), Ok(first.clone()));
+    let both = found("202611").expect_err("two runs");
+    assert!(both.detail.expect("it names them").contains(&id(&first)));
+    let near = found("20261112").expect_err("no run");
+    assert!(near.hint.expect("it names the nearest").contains(&id(&first)));
+    assert!(find(&runs.path().join("none"), "last").expect_err("no run").hint.is_some());
+}
+
+#[test]
+fn no_run_is_what_is_not_one() {
+    let runs = temporary();
+    fs::write(runs.path().join(RUN_JSON), "[]").expect("a file");
+    let problem = open(runs.path()).map(|run: Run| run.path).expect_err("it is not a run");
+    assert!(problem.what.contains("not the record of a pgdyno run"), "{}", problem.what);
+}

@@ -1,0 +1,66 @@
+//! Files that appear whole or not at all.
+
+use std::{
+    fs::{self, File, OpenOptions},
+    io::{self, Write},
+    path::Path,
+};
+
+use pgdyno_core::problem::Problem;
+
+/// The problem of a file that could not be written, with a hint where the reason is a common one.
+pub(crate) fn could_not_write(path: &Path, error: &io::Error) -> Problem {
+    let problem = Problem::could_not(format!("could not write {}: {}", path.display(), reason(error)));
+    match error.kind() {
+        io::ErrorKind::StorageFull => {
+            problem.hint("free some space, or choose another directory with --runs")
+        }
+        io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
+            problem.hint("choose a directory that you may write with --runs")
+        }
+        _ => problem,
+    }
+}
+
+/// The reason of an error as the system says it, without its number.
+pub(crate) fn reason(error: &io::Error) -> String {
+    let text = error.to_string();
+    text.split(" (os error").next().unwrap_or(&text).to_owned()
+}
+
+/// Writes a file so that at any instant either the old or the new content is there: a new file beside it, fsync,
+/// rename, fsync of the directory. A symbolic link of that name is replaced, never followed.
+///
+/// # Errors
+/// What the system says; the old content is untouched then.
+pub fn write_atomically(path: &Path, content: &[u8]) -> io::Result<()> {
+    let mut name = path.file_name().ok_or_else(|| io::Error::other("no file name"))?.to_owned();
+    name.push(format!(".{}.new", std::process::id()));
+    let temporary = path.with_file_name(name);
+    let _ = fs::remove_file(&temporary);
+    let written = write_new(&temporary, content).and_then(|()| rename_durably(&temporary, path));
+    if written.is_err() {
+        let _ = fs::remove_file(&temporary);
+    }
+    written
+}
+
+fn write_new(path: &Path, content: &[u8]) -> io::Result<()> {
+    let mut file = OpenOptions::new().write(true).create_new(true).open(path)?;
+    file.write_all(content)?;
+    file.sync_all()
+}
+
+/// Renames a file and makes the new name durable.
+pub(crate) fn rename_durably(from: &Path, to: &Path) -> io::Result<()> {
+    fs::rename(from, to)?;
+    match to.parent() {
+        Some(parent) => sync_dir(parent),
+        None => Ok(()),
+    }
+}
+
+pub(crate) fn sync_dir(path: &Path) -> io::Result<()> {
+    let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
+    File::open(path)?.sync_all()
+}

@@ -1,0 +1,210 @@
+//! Reading run directories.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use pgdyno_core::{
+    measure::{Interval, Observation},
+    problem::Problem,
+};
+use serde_json::Value;
+
+use crate::{
+    FORMAT, Lines, LoggedInterval, RunRecord, VERSION,
+    dir::{LATENCY_LOG, OBSERVATIONS, RUN_JSON, TIMELINE},
+    files::reason,
+    hlog, stream,
+};
+
+/// Largest `run.json` that a reader takes.
+const MAX_RECORD_BYTES: u64 = 256 << 20;
+
+/// A recorded run.
+#[derive(Debug, Clone)]
+pub struct Run {
+    /// Its directory.
+    pub path: PathBuf,
+    /// Its `run.json`.
+    pub record: RunRecord,
+    /// The same as it stands in the file, with fields that this version does not know.
+    pub json: Value,
+}
+
+impl Run {
+    /// The intervals, from `timeline.ndjson` in whichever form it is there.
+    ///
+    /// # Errors
+    /// A line that cannot be read, other than a torn last one.
+    pub fn timeline(&self) -> Result<Lines<Interval>, Problem> {
+        stream::read(&self.path, TIMELINE, json_line)
+    }
+
+    /// The observations, from `observations.ndjson` in whichever form it is there.
+    ///
+    /// # Errors
+    /// A line that cannot be read, other than a torn last one.
+    pub fn observations(&self) -> Result<Lines<Observation>, Problem> {
+        stream::read(&self.path, OBSERVATIONS, json_line)
+    }
+
+    /// The histograms of `latency.hlog` in whichever form it is there.
+    ///
+    /// # Errors
+    /// A line that cannot be read, other than a torn last one.
+    pub fn latency_log(&self) -> Result<Lines<LoggedInterval>, Problem> {
+        stream::read(&self.path, LATENCY_LOG, hlog::parse)
+    }
+}
+
+fn json_line<T: serde::de::DeserializeOwned>(line: &str) -> Result<Option<T>, String> {
+    serde_json::from_str(line).map(Some).map_err(|e| e.to_string())
+}
+
+/// Reads the run in a directory.
+///
+/// # Errors
+/// A [`Problem`] naming the file: it is not there, is not a run of pgdyno, or was written in a newer format.
+pub fn open(path: &Path) -> Result<Run, Problem> {
+    let file = path.join(RUN_JSON);
+    read_record(&file).map(|(record, json)| Run { path: path.to_path_buf(), record, json }).map_err(|why| {
+        Problem::could_not(format!("could not read {}: {why}", file.display()))
+            .hint("`pgdyno list` shows the runs that can be read")
+    })
+}
+
+fn read_record(file: &Path) -> Result<(RunRecord, Value), String> {
+    let size = fs::metadata(file).map_err(|e| reason(&e))?;
+    if !size.is_file() || size.len() > MAX_RECORD_BYTES {
+        return Err("it is not a file of a size that pgdyno writes".to_owned());
+    }
+    let text = fs::read_to_string(file).map_err(|e| reason(&e))?;
+    let json: Value = serde_json::from_str(&text).map_err(|e| format!("it is not whole JSON ({e})"))?;
+    if json["format"] != FORMAT {
+        return Err("it is not the record of a pgdyno run".to_owned());
+    }
+    match json["version"].as_u64() {
+        Some(version) if version == u64::from(VERSION) => {}
+        Some(version) => return Err(format!("it has format version {version}; this pgdyno reads {VERSION}")),
+        None => return Err("it names no format version".to_owned()),
+    }
+    // From the text, not the value: only this way an error names its line.
+    serde_json::from_str(&text)
+        .map(|record| (record, json))
+        .map_err(|e| format!("its content is wrong ({e})"))
+}
+
+/// One entry of a listing.
+#[derive(Debug, Clone)]
+pub struct Listed {
+    /// The run directory.
+    pub path: PathBuf,
+    /// Its name.
+    pub id: String,
+    /// Its record, or why it cannot be read.
+    pub record: Result<Box<RunRecord>, String>,
+}
+
+/// Lists the runs in a directory, oldest first, from their `run.json` alone. A broken run is an entry with the
+/// reason; other directories are left out; no directory is an empty list.
+///
+/// # Errors
+/// The directory is there and cannot be read.
+pub fn list(runs: &Path) -> Result<Vec<Listed>, Problem> {
+    let entries = match fs::read_dir(runs) {
+        Ok(entries) => entries,
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(e) => {
+            return Err(Problem::could_not(format!("could not list {}: {}", runs.display(), reason(&e)))
+                .hint("choose the directory of the runs with --runs"));
+        }
+    };
+    let mut listed: Vec<_> = entries.flatten().filter_map(|entry| list_one(entry.path())).collect();
+    listed.sort_by(|a, b| a.id.cmp(&b.id));
+    Ok(listed)
+}
+
+fn list_one(path: PathBuf) -> Option<Listed> {
+    let id = path.file_name()?.to_str()?.to_owned();
+    let is_run = !id.starts_with('.') && path.is_dir() && (is_id(&id) || path.join(RUN_JSON).exists());
+    is_run.then(|| {
+        let record = read_record(&path.join(RUN_JSON)).map(|(record, _)| Box::new(record));
+        Listed { path, id, record: record.map_err(|why| format!("{RUN_JSON}: {why}")) }
+    })
+}
+
+/// Whether a name has the form `<YYYYMMDDThhmmssZ>-<name>-<4 hex>`.
+pub(crate) fn is_id(name: &str) -> bool {
+    let is = |text: &str, form: fn(&u8) -> bool| text.as_bytes().iter().all(form);
+    match (name.split_once('-'), name.rsplit_once('-')) {
+        (Some((time, _)), Some((_, hex))) => {
+            time.len() == 16
+                && time.as_bytes()[8] == b'T'
+                && time.ends_with('Z')
+                && is(&time[..8], u8::is_ascii_digit)
+                && hex.len() == 4
+                && is(hex, u8::is_ascii_hexdigit)
+        }
+        _ => false,
+    }
+}
+
+/// The run that somebody means: `last`, a path, an id, or the beginning or end of exactly one id.
+///
+/// # Errors
+/// No run or several runs are meant; the hint names the nearest ids.
+pub fn find(runs: &Path, wanted: &str) -> Result<PathBuf, Problem> {
+    let as_path = Path::new(wanted);
+    if wanted.contains('/') || as_path.join(RUN_JSON).is_file() {
+        let file = as_path.file_name().is_some_and(|name| name == RUN_JSON);
+        return Ok(if file {
+            as_path.parent().unwrap_or(as_path).to_path_buf()
+        } else {
+            as_path.to_path_buf()
+        });
+    }
+    let listed = list(runs)?;
+    if wanted == "last" {
+        let last = listed.iter().rev().find(|run| run.record.is_ok()).map(|run| run.path.clone());
+        return last.ok_or_else(|| no_runs(runs));
+    }
+    let meant: Vec<_> = match listed.iter().find(|run| run.id == wanted) {
+        Some(exact) => vec![exact],
+        None => listed.iter().filter(|run| is_meant(&run.id, wanted)).collect(),
+    };
+    match meant[..] {
+        [one] => Ok(one.path.clone()),
+        [] if listed.is_empty() => Err(no_runs(runs)),
+        [] => Err(Problem::wrong_request(format!("there is no run `{wanted}` in {}", runs.display()))
+            .hint(format!("did you mean {}? `pgdyno list` shows all", nearest(&listed, wanted)))),
+        _ => Err(Problem::wrong_request(format!("`{wanted}` could mean {} runs", meant.len()))
+            .detail(ids(meant.iter().rev().take(5).map(|run| run.id.as_str())))
+            .hint("give more of the id, or `last`")),
+    }
+}
+
+fn is_meant(id: &str, wanted: &str) -> bool {
+    !wanted.is_empty() && (id.starts_with(wanted) || id.ends_with(wanted))
+}
+
+fn no_runs(runs: &Path) -> Problem {
+    Problem::wrong_request(format!("there is no run in {}", runs.display()))
+        .hint("measure one with `pgdyno bench`, or name the directory of the runs with --runs")
+}
+
+/// The three ids most like what was asked for; of a part of an id, its best matching end counts.
+fn nearest(listed: &[Listed], wanted: &str) -> String {
+    let likeness = |id: &str| {
+        let part = |text: Option<&str>| text.map_or(0.0, |text| strsim::normalized_levenshtein(text, wanted));
+        let length = wanted.len().min(id.len());
+        part(Some(id)).max(part(id.get(..length))).max(part(id.get(id.len() - length..)))
+    };
+    let mut by_likeness: Vec<_> = listed.iter().map(|run| (likeness(&run.id), run.id.as_str())).collect();
+    by_likeness.sort_by(|a, b| b.0.total_cmp(&a.0).then(b.1.cmp(a.1)));
+    ids(by_likeness.iter().take(3).map(|(_, id)| *id))
+}
+
+fn ids<'a>(ids: impl Iterator<Item = &'a str>) -> String {
+    ids.collect::<Vec<_>>().join(", ")
+}

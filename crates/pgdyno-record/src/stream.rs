@@ -1,0 +1,157 @@
+//! A file of lines that is appended while a run lasts: `NAME.partial`, at the end `NAME` or `NAME.zst`.
+
+use std::{
+    fs::{self, File, OpenOptions},
+    io::{self, BufRead, BufReader, Read, Write},
+    path::{Path, PathBuf},
+};
+
+use pgdyno_core::problem::Problem;
+
+use crate::files::{could_not_write, rename_durably};
+
+/// Streams over this many bytes are compressed at the end of a run.
+pub const COMPRESS_OVER_BYTES: u64 = 10_000_000;
+/// Longest line that a reader takes.
+const MAX_LINE_BYTES: u64 = 64 << 20;
+
+/// A stream being written. The file appears with the first line.
+#[derive(Debug)]
+pub(crate) struct Stream {
+    name: &'static str,
+    file: Option<File>,
+    bytes: u64,
+}
+
+impl Stream {
+    pub(crate) fn new(name: &'static str) -> Self {
+        Self { name, file: None, bytes: 0 }
+    }
+
+    /// Bytes written so far.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    pub(crate) fn partial_path(&self, dir: &Path) -> PathBuf {
+        dir.join(format!("{}.partial", self.name))
+    }
+
+    /// Appends whole lines with one write and no buffer of our own: a killed process has lost nothing of them.
+    /// There is no fsync, which would disturb the storage that is being measured.
+    pub(crate) fn append(&mut self, dir: &Path, lines: &[u8]) -> Result<(), Problem> {
+        let path = self.partial_path(dir);
+        let written = self.open(&path).and_then(|file| file.write_all(lines));
+        written.map_err(|e| could_not_write(&path, &e))?;
+        self.bytes += lines.len() as u64;
+        Ok(())
+    }
+
+    fn open(&mut self, path: &Path) -> io::Result<&mut File> {
+        if self.file.is_none() {
+            self.file = Some(OpenOptions::new().append(true).create_new(true).open(path)?);
+        }
+        Ok(self.file.as_mut().expect("it was opened above"))
+    }
+
+    /// Puts `rewritten`, a complete new version beside the stream, in its place and goes on appending there.
+    pub(crate) fn replace(&mut self, dir: &Path, rewritten: &Path) -> Result<(), Problem> {
+        let path = self.partial_path(dir);
+        let replaced = fs::rename(rewritten, &path).and_then(|()| {
+            let file = OpenOptions::new().append(true).open(&path)?;
+            self.bytes = file.metadata()?.len();
+            self.file = Some(file);
+            Ok(())
+        });
+        replaced.map_err(|e| could_not_write(&path, &e))
+    }
+
+    /// Gives the stream its final name, compressed where it is over `compress_over` bytes.
+    pub(crate) fn finish(&mut self, dir: &Path, compress_over: u64) -> Result<(), Problem> {
+        let Some(file) = self.file.take() else { return Ok(()) };
+        let partial = self.partial_path(dir);
+        let plain = dir.join(self.name);
+        let finished = file.sync_all().and_then(|()| {
+            if self.bytes <= compress_over {
+                return rename_durably(&partial, &plain);
+            }
+            let temporary = dir.join(format!("{}.zst.new", self.name));
+            compress(&partial, &temporary)?;
+            rename_durably(&temporary, &dir.join(format!("{}.zst", self.name)))?;
+            fs::remove_file(&partial)
+        });
+        finished.map_err(|e| could_not_write(&plain, &e))
+    }
+}
+
+fn compress(from: &Path, to: &Path) -> io::Result<()> {
+    let target = OpenOptions::new().write(true).create_new(true).open(to)?;
+    let mut encoder = zstd::Encoder::new(target, 0)?;
+    io::copy(&mut File::open(from)?, &mut encoder)?;
+    encoder.finish()?.sync_all()
+}
+
+/// The lines of a stream.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Lines<T> {
+    /// The lines in order.
+    pub items: Vec<T>,
+    /// Whether a torn last line was left out: the writer was killed while it wrote.
+    pub torn: bool,
+}
+
+impl<T> Default for Lines<T> {
+    fn default() -> Self {
+        Self { items: Vec::new(), torn: false }
+    }
+}
+
+/// Reads a stream in whichever form it is there: whole, compressed or partial. No file is no line.
+pub(crate) fn read<T>(
+    dir: &Path,
+    name: &str,
+    parse: impl Fn(&str) -> Result<Option<T>, String>,
+) -> Result<Lines<T>, Problem> {
+    let forms = [name.to_owned(), format!("{name}.zst"), format!("{name}.partial")];
+    let Some(path) = forms.iter().map(|form| dir.join(form)).find(|path| path.exists()) else {
+        return Ok(Lines::default());
+    };
+    let opened =
+        open(&path).map_err(|e| Problem::could_not(format!("could not read {}: {e}", path.display())));
+    parse_lines(opened?, parse).map_err(|detail| {
+        Problem::could_not(format!("could not read {}", path.display()))
+            .detail(detail)
+            .hint("the other files of the run may still be read; run.json holds all results")
+    })
+}
+
+fn open(path: &Path) -> io::Result<Box<dyn BufRead>> {
+    let file = BufReader::new(File::open(path)?);
+    Ok(match path.extension().is_some_and(|e| e == "zst") {
+        true => Box::new(BufReader::new(zstd::Decoder::with_buffer(file)?)),
+        false => Box::new(file),
+    })
+}
+
+fn parse_lines<T>(
+    mut reader: Box<dyn BufRead>,
+    parse: impl Fn(&str) -> Result<Option<T>, String>,
+) -> Result<Lines<T>, String> {
+    let mut lines = Lines::default();
+    let mut line = Vec::new();
+    for number in 1.. {
+        line.clear();
+        let read = reader.by_ref().take(MAX_LINE_BYTES).read_until(b'\n', &mut line);
+        if read.map_err(|e| format!("line {number}: {e}"))? == 0 {
+            break;
+        }
+        if line.last() != Some(&b'\n') {
+            // Lines are written whole, so one without its end was cut off by a kill.
+            lines.torn = true;
+            break;
+        }
+        let text = std::str::from_utf8(&line).map_err(|e| format!("line {number}: {e}"))?;
+        lines.items.extend(parse(text.trim_end()).map_err(|e| format!("line {number}: {e}"))?);
+    }
+    Ok(lines)
+}

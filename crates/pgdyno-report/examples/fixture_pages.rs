@@ -1,0 +1,21 @@
+//! Writes the HTML reports of the fixtures into a directory, to be looked at: `cargo run -p pgdyno-report --example
+//! fixture_pages -- DIR`.
+
+use pgdyno_record::fixtures;
+use pgdyno_report::{Document, html};
+
+fn main() -> std::io::Result<()> {
+    let dir = std::env::args().nth(1).unwrap_or_else(|| ".".into());
+    let fixtures = [
+        ("complete", fixtures::complete()),
+        ("thorough", fixtures::thorough()),
+        ("failed", fixtures::failed()),
+        ("zero-cells", fixtures::zero_cells()),
+        ("absent-values", fixtures::absent_values()),
+    ];
+    for (name, fixture) in fixtures {
+        let page = html(&Document::new(&fixture.record, &fixture.timeline()));
+        std::fs::write(format!("{dir}/{name}.html"), page)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,86 @@
+//! The runs as CSV: one line a run of a cell, in machine units.
+
+use pgdyno_core::measure::CellRun;
+use serde_json::Value;
+
+use crate::document::Document;
+
+/// The columns in order, each with the place in `run.json` it comes from: a pointer below `/runs/N`, or from the root
+/// where it starts with `^`. Units are at the end of the names; an absent value is an empty field.
+pub const COLUMNS: [(&str, &str); 34] = [
+    ("run_id", "^/id"),
+    ("status", "^/status"),
+    ("server_version", "^/server/version"),
+    ("durability", "^/server/durability"),
+    ("scale", "^/plan/scale"),
+    ("seed", "^/plan/seed"),
+    ("block", "/block"),
+    ("script", "/workload/script"),
+    ("protocol", "/workload/protocol"),
+    ("clients", "/workload/clients"),
+    ("target_rate_per_s", "/workload/rate_per_s"),
+    ("start_s", "/start_s"),
+    ("duration_ns", "/duration_ns"),
+    ("tps_per_s", "/tps"),
+    ("committed", "/counts/committed"),
+    ("failed", "/counts/failed"),
+    ("skipped", "/counts/skipped"),
+    ("timed_out", "/counts/timed_out"),
+    ("in_doubt", "/counts/in_doubt"),
+    ("never_started", "/counts/never_started"),
+    ("latency_mean_ns", "/latency/mean_ns"),
+    ("latency_p50_ns", "/latency/p50_ns"),
+    ("latency_p95_ns", "/latency/p95_ns"),
+    ("latency_p99_ns", "/latency/p99_ns"),
+    ("latency_p999_ns", "/latency/p999_ns"),
+    ("latency_max_ns", "/latency/max_ns"),
+    ("driver_cpu_s", "/cpu/driver_s"),
+    ("server_cpu_s", "/cpu/server_s"),
+    ("steal_share", "/cpu/steal"),
+    ("blocks_hit", "/io/blocks_hit"),
+    ("blocks_read", "/io/blocks_read"),
+    ("device_read_bytes", "/io/device_read_bytes"),
+    ("wal_bytes", "/io/wal_bytes"),
+    ("served_from", "/served_from"),
+];
+
+/// Name of the last column: the kinds of doubt that concern the run, separated by blanks.
+const DOUBTS: &str = "doubts";
+
+/// A header, then a line a run in the order they ran (RFC 4180 with line feeds).
+pub fn csv(document: &Document) -> String {
+    let header: Vec<_> = COLUMNS.iter().map(|(name, _)| *name).chain([DOUBTS]).collect();
+    let lines = document.record.runs.iter().enumerate().map(|(index, run)| line(document, index, run));
+    [header.join(",")].into_iter().chain(lines).map(|line| line + "\n").collect()
+}
+
+fn line(document: &Document, index: usize, run: &CellRun) -> String {
+    let field = |(_, pointer): &(&str, &str)| {
+        let pointer = match pointer.strip_prefix('^') {
+            Some(from_root) => from_root.to_owned(),
+            None => format!("/runs/{index}{pointer}"),
+        };
+        field(document.source.0.pointer(&pointer))
+    };
+    COLUMNS.iter().map(field).chain([doubts(document, run)]).collect::<Vec<_>>().join(",")
+}
+
+fn doubts(document: &Document, run: &CellRun) -> String {
+    let cell = format!("{}/{}", run.workload.script, run.workload.clients);
+    let concerned = |(index, doubt): (usize, &pgdyno_core::analysis::Doubt)| {
+        let kind = document.source.0.pointer(&format!("/doubts/{index}/kind"));
+        (doubt.cells.is_empty() || doubt.cells.contains(&cell)).then(|| field(kind))
+    };
+    document.record.doubts.iter().enumerate().filter_map(concerned).collect::<Vec<_>>().join(" ")
+}
+
+fn field(value: Option<&Value>) -> String {
+    match value {
+        None | Some(Value::Null) => String::new(),
+        Some(Value::String(text)) if text.contains([',', '"', '\n', '\r']) => {
+            format!("\"{}\"", text.replace('"', "\"\""))
+        }
+        Some(Value::String(text)) => text.clone(),
+        Some(other) => other.to_string(),
+    }
+}

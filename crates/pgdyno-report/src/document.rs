@@ -1,0 +1,332 @@
+//! What a report says, before it is said in text, Markdown or HTML.
+
+use pgdyno_core::{analysis::Doubt, measure::Interval};
+use pgdyno_record::{RunRecord, Status};
+use serde_json::Value;
+
+use crate::{
+    facts,
+    figure::{Figure, Format, Phrase, Source},
+    verdict, words,
+};
+
+/// A report of one run. Every figure in it is tied to its place in `run.json`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Document {
+    /// The record that the report is about.
+    pub record: RunRecord,
+    /// Its intervals.
+    pub timeline: Vec<Interval>,
+    /// The record as JSON, from which figures are taken.
+    pub source: Source,
+    /// Name of the experiment, server, instant and status.
+    pub heading: Phrase,
+    /// How a run that is not complete is headed.
+    pub warning: Option<Phrase>,
+    /// What was found, a sentence a workload.
+    pub verdict: Vec<Phrase>,
+    /// What the run promises for a commit.
+    pub durability: Phrase,
+    /// The table, a group a workload.
+    pub groups: Vec<Group>,
+    /// Reasons to distrust the result; all of them.
+    pub doubts: Vec<DoubtView>,
+    /// The balance check in a sentence.
+    pub balance: Phrase,
+    /// What this machine could tell apart, in a sentence.
+    pub noise: Phrase,
+    /// Where the time went.
+    pub stages: Vec<Stage>,
+    /// Facts of host, storage and server.
+    pub facts: Vec<FactGroup>,
+}
+
+/// The cells of one workload.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Group {
+    /// Name of the script.
+    pub script: Option<Figure>,
+    /// Protocol, loop and the factor from TPS to QPS.
+    pub note: Phrase,
+    /// A row for each number of clients.
+    pub rows: Vec<Row>,
+}
+
+/// A row of the table. An absent figure is `None`, never 0.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Row {
+    /// Index in `run.json`'s `cells`.
+    pub index: usize,
+    /// Number of clients.
+    pub clients: Option<Figure>,
+    /// Transactions per second.
+    pub tps: Option<Figure>,
+    /// Half-width of the 95 % interval as a share of the mean.
+    pub spread: Option<Figure>,
+    /// TPS of the slowest block.
+    pub tps_min: Option<Figure>,
+    /// TPS of the fastest block.
+    pub tps_max: Option<Figure>,
+    /// Statements per second.
+    pub qps: Option<Figure>,
+    /// Median latency in ms.
+    pub p50: Option<Figure>,
+    /// 95th percentile in ms.
+    pub p95: Option<Figure>,
+    /// 99th percentile in ms.
+    pub p99: Option<Figure>,
+    /// Longest latency in ms.
+    pub max: Option<Figure>,
+    /// Processors used by the driver.
+    pub driver_cpus: Option<Figure>,
+    /// Processor time of the driver per transaction in µs.
+    pub driver_us: Option<Figure>,
+    /// Processors used by the server.
+    pub server_cpus: Option<Figure>,
+    /// Processor time of the server per transaction in µs.
+    pub server_us: Option<Figure>,
+    /// Where pages came from.
+    pub served_from: Option<Figure>,
+    /// Durability tier in a word.
+    pub durability: Option<Figure>,
+    /// Number of blocks.
+    pub blocks: Option<Figure>,
+}
+
+/// A doubt with its heading.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DoubtView {
+    /// Heading.
+    pub title: &'static str,
+    /// What was seen.
+    pub detail: Phrase,
+    /// What to do.
+    pub advice: Phrase,
+    /// The cells concerned; empty is the whole run.
+    pub cells: Vec<Figure>,
+}
+
+/// A stage and its share of the time.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Stage {
+    /// Its name.
+    pub name: Phrase,
+    /// Its length.
+    pub duration: Option<Figure>,
+    /// Its share of all stages, 0 to 1: the length of a bar.
+    pub share: f64,
+}
+
+/// Facts under one heading.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FactGroup {
+    /// Heading.
+    pub title: &'static str,
+    /// Label and fact.
+    pub items: Vec<(&'static str, Phrase)>,
+}
+
+/// What a number means here.
+pub const METHOD: [&str; 5] = [
+    "A cell is one script at one number of clients. It ran once in every block; TPS is the mean over its blocks \
+     and ± the half-width of the 95 % interval of that mean (Student's t). A transaction counts when its commit \
+     was acknowledged within the measured interval; the warm-up is left out.",
+    "Latency runs from the instant an attempt was due to its answer. Percentiles come from the added histograms \
+     of all blocks, never from averaged percentiles; one with fewer than 100 samples beyond it is not shown.",
+    "QPS counts SQL statements without BEGIN and END: TPS times the factor in the table. CPU is processor time \
+     measured over the interval: processors used on average, and microseconds per transaction.",
+    "Served from follows from measured reads: shared buffers, the operating system's page cache, or the disk. \
+     The durability tier says what a crash may take of what was acknowledged.",
+    "A dash is a value that could not be measured; it is never a zero. The doubts above are part of the result.",
+];
+
+impl Document {
+    /// The report of a record and its intervals (which may be empty).
+    pub fn new(record: &RunRecord, timeline: &[Interval]) -> Self {
+        let source = Source(serde_json::to_value(record).unwrap_or(Value::Null));
+        let groups = groups(record, &source);
+        Self {
+            heading: heading(&source),
+            warning: warning(record, &source),
+            verdict: verdict::verdict(record, &source),
+            durability: durability(record),
+            doubts: record
+                .doubts
+                .iter()
+                .enumerate()
+                .map(|(i, doubt)| doubt_view(i, doubt, &source))
+                .collect(),
+            balance: balance(record, &source),
+            noise: noise(&source),
+            stages: stages(record, &source),
+            facts: facts::facts(record, &source),
+            groups,
+            source,
+            timeline: timeline.to_vec(),
+            record: record.clone(),
+        }
+    }
+
+    /// The rows of all workloads.
+    pub fn rows(&self) -> impl Iterator<Item = (&Group, &Row)> {
+        self.groups.iter().flat_map(|group| group.rows.iter().map(move |row| (group, row)))
+    }
+}
+
+fn heading(source: &Source) -> Phrase {
+    Phrase::default()
+        .figure(source.figure("/plan/name", Format::Text))
+        .maybe(" · PostgreSQL ", source.figure("/server/version", Format::Text), "")
+        .maybe(" · scale ", source.figure("/plan/scale", Format::Count), "")
+        .maybe(" · ", source.figure("/started_at", Format::Instant), "")
+        .maybe(" · ", source.figure("/status", Format::Word), "")
+}
+
+fn warning(record: &RunRecord, source: &Source) -> Option<Phrase> {
+    let made = source.figure("/runs", Format::Length);
+    match record.status {
+        Status::Complete => None,
+        Status::Partial => Some(
+            Phrase::of("PARTIAL: this run is still going on, or was killed. What follows rests on the ")
+                .figure(made)
+                .text(" runs it made."),
+        ),
+        Status::Stopped => Some(
+            Phrase::of("STOPPED before its end")
+                .maybe(": ", source.figure("/error", Format::Text), "")
+                .text(". What follows rests on the ")
+                .figure(made)
+                .text(" runs it made."),
+        ),
+    }
+}
+
+fn durability(record: &RunRecord) -> Phrase {
+    match &record.server {
+        Some(server) => Phrase::of(server.durability.label()),
+        None => Phrase::of("not known: there was no server"),
+    }
+}
+
+/// The cells grouped by script, protocol and rate, in the order they stand in the record.
+fn groups(record: &RunRecord, source: &Source) -> Vec<Group> {
+    let mut groups: Vec<(usize, Group)> = Vec::new();
+    for (index, cell) in record.cells.iter().enumerate() {
+        let same = |&(first, _): &(usize, Group)| {
+            let other = &record.cells[first].workload;
+            let own = &cell.workload;
+            (&other.script, &other.protocol, other.rate_per_s) == (&own.script, &own.protocol, own.rate_per_s)
+        };
+        let at = groups.iter().position(same).unwrap_or_else(|| {
+            groups.push((index, group(index, source)));
+            groups.len() - 1
+        });
+        groups[at].1.rows.push(row(index, source));
+    }
+    groups.into_iter().map(|(_, group)| group).collect()
+}
+
+fn group(index: usize, source: &Source) -> Group {
+    let at = |field: &str, format| source.figure(format!("/cells/{index}/{field}"), format);
+    let rate = at("workload/rate_per_s", Format::Rate);
+    let note = Phrase::default().figure(at("workload/protocol", Format::Text)).text(" protocol, ");
+    let note = match rate {
+        Some(_) => note.text("open loop at ").figure(rate).text("/s"),
+        None => note.text("closed loop"),
+    };
+    Group {
+        script: at("workload/script", Format::Text),
+        note: note.text(", QPS = TPS × ").figure(at("statements_per_transaction", Format::Count)),
+        rows: Vec::new(),
+    }
+}
+
+fn row(index: usize, source: &Source) -> Row {
+    let path = |field: &str| format!("/cells/{index}/{field}");
+    let at = |field: &str, format| source.figure(path(field), format);
+    let ms = |field: &str| at(&format!("latency/{field}"), Format::Milliseconds);
+    Row {
+        index,
+        clients: at("workload/clients", Format::Count),
+        tps: at("tps/value", Format::Rate),
+        spread: source.share(path("tps/half_width"), path("tps/value")),
+        tps_min: at("tps/min", Format::Rate),
+        tps_max: at("tps/max", Format::Rate),
+        qps: at("qps/value", Format::Rate),
+        p50: ms("p50_ns"),
+        p95: ms("p95_ns"),
+        p99: ms("p99_ns"),
+        max: ms("max_ns"),
+        driver_cpus: at("driver_cpus", Format::Number),
+        driver_us: at("driver_cpu_us_per_transaction", Format::Number),
+        server_cpus: at("server_cpus", Format::Number),
+        server_us: at("server_cpu_us_per_transaction", Format::Number),
+        served_from: at("served_from", Format::Word),
+        durability: source.figure("/server/durability", Format::Word),
+        blocks: at("tps/count", Format::Count),
+    }
+}
+
+fn doubt_view(index: usize, doubt: &Doubt, source: &Source) -> DoubtView {
+    let at = |field: &str| source.figure(format!("/doubts/{index}/{field}"), Format::Text);
+    DoubtView {
+        title: words::doubt(doubt.kind),
+        detail: Phrase::default().figure(at("detail")),
+        advice: Phrase::default().figure(at("advice")),
+        cells: (0..doubt.cells.len()).filter_map(|cell| at(&format!("cells/{cell}"))).collect(),
+    }
+}
+
+fn balance(record: &RunRecord, source: &Source) -> Phrase {
+    let at = |field: &str, format| source.figure(format!("/balance/{field}"), format);
+    let Some(balance) = &record.balance else {
+        return Phrase::of("Not checked: no balance check was made (")
+            .figure(source.figure("/plan/balance_check", Format::Text))
+            .text(" was asked for).");
+    };
+    let count = |field: &str, one: bool, noun: &str| {
+        let noun = if one { format!(" {noun}") } else { format!(" {noun}s") };
+        Phrase::default().figure(at(field, Format::Count)).text(noun)
+    };
+    let phrase = Phrase::of(if balance.violations == 0 { "Passed" } else { "VIOLATED" })
+        .text(" (")
+        .figure(at("mode", Format::Text))
+        .text("): ")
+        .then(count("rows_examined", balance.rows_examined == 1, "row"))
+        .text(" examined, ")
+        .then(count("violations", balance.violations == 1, "violation"))
+        .text("; history holds ")
+        .then(count("history_rows", balance.history_rows == 1, "row"))
+        .text(" for ")
+        .then(count("committed", balance.committed == 1, "commit"))
+        .text(", ")
+        .figure(at("in_doubt", Format::Count))
+        .text(" in doubt.");
+    (0..balance.examples.len()).fold(phrase, |phrase, i| {
+        phrase.maybe(" First seen: ", at(&format!("examples/{i}"), Format::Text), ".")
+    })
+}
+
+fn noise(source: &Source) -> Phrase {
+    let at = |field: &str, format| source.figure(format!("/noise/{field}"), format);
+    let Some(smallest) = at("smallest_difference", Format::Percent) else {
+        return Phrase::of("Not known: it takes at least two blocks of a cell to see it.");
+    };
+    Phrase::of("Blocks of one cell differ by ")
+        .figure(at("between_blocks", Format::Percent))
+        .text(" (standard deviation, ")
+        .figure(at("degrees_of_freedom", Format::Count))
+        .text(" degrees of freedom): a difference under ")
+        .figure(Some(smallest))
+        .text(" between two cells means nothing here.")
+}
+
+fn stages(record: &RunRecord, source: &Source) -> Vec<Stage> {
+    let whole: f64 = record.stages.iter().map(|stage| stage.duration_s).sum();
+    let stage = |(index, stage): (usize, &pgdyno_record::StageRecord)| Stage {
+        name: Phrase::default().figure(source.figure(format!("/stages/{index}/name"), Format::Text)),
+        duration: source.figure(format!("/stages/{index}/duration_s"), Format::Seconds),
+        share: if whole > 0.0 { stage.duration_s / whole } else { 0.0 },
+    };
+    record.stages.iter().enumerate().map(stage).collect()
+}

@@ -1,0 +1,155 @@
+//! Facts of the host, the storage, the server and the load.
+
+use pgdyno_record::RunRecord;
+
+use crate::{
+    document::FactGroup,
+    figure::{
+        Format::{self, Bytes, Count, Instant, Latency, Nanoseconds, Number, Rate, Seconds, Text, Word},
+        Phrase, Source,
+    },
+};
+
+/// All facts that a report shows, in groups. A group that the record knows nothing of is left out.
+pub fn facts(record: &RunRecord, source: &Source) -> Vec<FactGroup> {
+    let mut groups = vec![host(source)];
+    groups.extend(record.storage.as_ref().map(|_| storage(source)));
+    groups.extend(record.server.as_ref().map(|_| server(record, source)));
+    groups.extend(record.load.as_ref().map(|_| load(source)));
+    groups.push(run(source));
+    groups
+}
+
+fn one(source: &Source, pointer: &str, format: Format) -> Phrase {
+    Phrase::default().figure(source.figure(pointer, format))
+}
+
+fn host(source: &Source) -> FactGroup {
+    let at = |pointer: &str, format| one(source, &format!("/host/{pointer}"), format);
+    let limit = |pointer: &str, format| source.figure(format!("/host/{pointer}"), format);
+    let items = vec![
+        ("processor", at("cpu/model", Text)),
+        (
+            "processors",
+            at("cpu/allowed", Format::Length).text(" may be used").maybe(
+                ", control group allows ",
+                limit("cgroup/cpus", Number),
+                "",
+            ),
+        ),
+        (
+            "memory",
+            at("memory/total_bytes", Bytes).maybe(
+                ", control group allows ",
+                limit("cgroup/memory_bytes", Bytes),
+                "",
+            ),
+        ),
+        (
+            "system",
+            at("os", Text).text(", kernel ").then(at("kernel", Text)).text(", ").then(at("arch", Text)),
+        ),
+        ("virtual", at("virtualization", Text)),
+        ("clock", at("clocksource", Text)),
+        ("governor", at("cpu/governor", Text)),
+        (
+            "huge pages",
+            at("memory/huge_pages/total", Count)
+                .text(" of ")
+                .then(at("memory/huge_pages/page_bytes", Bytes))
+                .text(", transparent: ")
+                .then(at("memory/transparent_huge_pages", Text)),
+        ),
+    ];
+    FactGroup { title: "Host", items }
+}
+
+fn storage(source: &Source) -> FactGroup {
+    let at = |pointer: &str, format| one(source, &format!("/storage/{pointer}"), format);
+    let sync = |pointer: &str, format| one(source, &format!("/sync_check/{pointer}"), format);
+    let items = vec![
+        ("path", at("path", Text)),
+        ("file system", at("filesystem", Text).text(" on ").then(at("device", Text))),
+        ("mounted at", at("mount_point", Text).text(" (").then(at("mount_options", Text)).text(")")),
+        ("write cache", at("write_cache", Text)),
+        ("size", at("size_bytes", Bytes).text(", free ").then(at("available_bytes", Bytes))),
+        (
+            "sync write",
+            Phrase::of("p50 ")
+                .then(sync("latency/p50_ns", Latency))
+                .text(", max ")
+                .then(sync("latency/max_ns", Latency))
+                .text(", ")
+                .then(sync("rate_per_s", Rate))
+                .text("/s (write of ")
+                .then(sync("write_bytes", Bytes))
+                .text(" and fdatasync, ")
+                .then(sync("latency/count", Count))
+                .text(" times)"),
+        ),
+    ];
+    FactGroup { title: "Storage", items }
+}
+
+fn server(record: &RunRecord, source: &Source) -> FactGroup {
+    let at = |pointer: &str, format| one(source, &format!("/server/{pointer}"), format);
+    let checksums = record.server.as_ref().is_some_and(|server| server.data_checksums);
+    let items = vec![
+        ("version", Phrase::of("PostgreSQL ").then(at("version", Text)).text(", ").then(at("source", Word))),
+        ("compiler", at("build/compiler", Text)),
+        ("flags", at("build/cflags", Text)),
+        ("durability", Phrase::of(record.server.as_ref().map_or("", |server| server.durability.label()))),
+        ("checksums", Phrase::of(if checksums { "on" } else { "off" })),
+        ("block", at("block_bytes", Bytes).text(", WAL segment ").then(at("wal_segment_bytes", Bytes))),
+        ("shared buffers", at("shared_buffers_bytes", Bytes)),
+        ("data", at("data_directory", Text)),
+    ];
+    FactGroup { title: "Server", items }
+}
+
+fn load(source: &Source) -> FactGroup {
+    let at = |pointer: &str, format| one(source, &format!("/load/{pointer}"), format);
+    let items = vec![
+        ("scale", one(source, "/plan/scale", Count)),
+        ("rows", at("rows", Count)),
+        (
+            "copy",
+            at("copy_s", Seconds)
+                .text(", ")
+                .then(at("copy_bytes", Bytes))
+                .text(" of ")
+                .then(at("copy_format", Text)),
+        ),
+        ("vacuum", at("vacuum_s", Seconds)),
+        ("keys", at("index_s", Seconds)),
+        ("size", at("size_bytes", Bytes)),
+    ];
+    FactGroup { title: "Data", items }
+}
+
+fn run(source: &Source) -> FactGroup {
+    let at = |pointer: &str, format| one(source, &format!("/plan/{pointer}"), format);
+    let items = vec![
+        ("run", one(source, "/id", Text)),
+        ("started", one(source, "/started_at", Instant)),
+        (
+            "measured",
+            at("duration_ns", Nanoseconds)
+                .text(" after ")
+                .then(at("warmup_ns", Nanoseconds))
+                .text(" of warm-up, blocks: ")
+                .then(at("blocks", Count)),
+        ),
+        (
+            "driver",
+            Phrase::of("threads: ").then(at("jobs", Count)).text(", over ").then(at("transport", Word)),
+        ),
+        ("server", at("server", Word)),
+        ("seed", at("seed", Text)),
+        (
+            "pgdyno",
+            one(source, "/tool/version", Text).text(", commit ").then(one(source, "/tool/commit", Text)),
+        ),
+    ];
+    FactGroup { title: "Run", items }
+}

@@ -1,0 +1,65 @@
+//! The report as one HTML file that needs nothing else: no network, no other file.
+
+mod sections;
+
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+use pgdyno_core::units::ABSENT;
+
+use crate::{
+    document::Document,
+    figure::{Figure, Phrase, Piece},
+};
+
+const STYLE: &str = include_str!("style.css");
+const SCRIPT: &str = include_str!("script.js");
+/// Refuses every request, should one ever be written into the page.
+const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; base-uri 'none'; \
+                      form-action 'none'";
+
+/// The whole report as HTML.
+///
+/// Every value of the run stands in an element with `data-src` (its JSON pointer in `run.json`), `data-value` (as it
+/// stands there), `data-format` and, for a share, `data-of` (pointer of the whole); charts carry the same for each
+/// point. Words in `data-fixed` elements are those of pgdyno, not of the run.
+pub fn html(document: &Document) -> String {
+    let title = format!("pgdyno: {}", document.heading.plain());
+    let page = html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta http-equiv="Content-Security-Policy" content=(POLICY);
+                meta name="color-scheme" content="light dark";
+                title { (title) }
+                style { (PreEscaped(STYLE)) }
+            }
+            body {
+                main { (sections::all(document)) }
+                script { (PreEscaped(SCRIPT)) }
+            }
+        }
+    };
+    page.into_string()
+}
+
+/// A figure with its place in `run.json`; the sign for an absent one where there is none.
+fn figure(figure: Option<&Figure>) -> Markup {
+    let Some(figure) = figure else { return html! { span.absent { (ABSENT) } } };
+    let raw = figure.value.as_str().map_or_else(|| figure.value.to_string(), str::to_owned);
+    html! {
+        data value=(raw) data-src=(figure.pointer) data-value=(raw) data-format=(figure.format.name())
+            data-of=[figure.of.as_ref()] { (figure.text) }
+    }
+}
+
+fn phrase(phrase: &Phrase) -> Markup {
+    html! {
+        @for piece in &phrase.0 {
+            @match piece {
+                Piece::Text(text) => (text),
+                Piece::Figure(known) => (figure(Some(known))),
+            }
+        }
+    }
+}

@@ -1,0 +1,294 @@
+//! The sections of the page from top to bottom.
+
+use maud::{Markup, PreEscaped, html};
+
+use super::{figure, phrase};
+use crate::{
+    chart::{Chart, charts},
+    document::{Document, DoubtView, Group, METHOD, Row},
+    figure::{Figure, Format},
+    table::{CLIENTS, COST, Column, SPEED},
+};
+
+pub(super) fn all(document: &Document) -> Markup {
+    html! {
+        (top(document))
+        (keys(document))
+        @if !document.groups.is_empty() { (results(document)) }
+        (doubts(document))
+        (checks(document))
+        @for index in 0..document.groups.len() { (group_charts(document, index)) }
+        (stages(document))
+        (facts(document))
+        (choices(document))
+        h2 { "What a number means" }
+        ul.method data-fixed { @for line in METHOD { li { (line) } } }
+        (again(document))
+    }
+}
+
+fn at(document: &Document, pointer: &str, format: Format) -> Markup {
+    figure(document.source.figure(pointer, format).as_ref())
+}
+
+fn top(document: &Document) -> Markup {
+    let id = document.source.figure("/id", Format::Text);
+    html! {
+        header {
+            div.top {
+                div { span.brand { "pgdyno" } span.mono { (figure(id.as_ref())) } }
+                button #theme type="button" hidden { "Dark" }
+            }
+            h1 { (at(document, "/plan/description", Format::Text)) }
+            p.sub { (phrase(&document.heading)) }
+            @if let Some(warning) = &document.warning { p.banner { (phrase(warning)) } }
+            @for sentence in &document.verdict { p.lead { (phrase(sentence)) } }
+        }
+    }
+}
+
+fn keys(document: &Document) -> Markup {
+    html! {
+        dl.keys {
+            @for group in &document.groups { @if let Some(row) = best(group) { (peak(group, row)) } }
+            @if let Some(server) = document.rows().next().map(|(_, row)| row) {
+                div.key {
+                    dt { "Durability" }
+                    dd.big { (figure(server.durability.as_ref())) }
+                    dd.more { (phrase(&document.durability)) }
+                }
+            }
+            div.key {
+                dt { "Noise floor" }
+                dd.big { (at(document, "/noise/smallest_difference", Format::Percent)) }
+                dd.more { "smaller differences mean nothing here" }
+            }
+            div.key {
+                dt { "Doubts" }
+                dd.big { a href="#doubts" style="color:inherit" { (at(document, "/doubts", Format::Length)) } }
+                dd.more { (if document.doubts.is_empty() { "nothing speaks against it" } else { "each with advice below" }) }
+            }
+        }
+    }
+}
+
+fn best(group: &Group) -> Option<&Row> {
+    let tps = |row: &Row| row.tps.as_ref().and_then(|tps| tps.value.as_f64()).unwrap_or(0.0);
+    group.rows.iter().max_by(|a, b| tps(a).total_cmp(&tps(b)))
+}
+
+fn peak(group: &Group, row: &Row) -> Markup {
+    html! {
+        div.key {
+            dt { (figure(group.script.as_ref())) }
+            dd.big { (figure(row.tps.as_ref())) " " span.unit { "TPS" } }
+            dd.more {
+                "± " (figure(row.spread.as_ref())) " at " (figure(row.clients.as_ref())) " clients"
+                @if row.p99.is_some() { ", p99 " (figure(row.p99.as_ref())) " ms" }
+            }
+        }
+    }
+}
+
+fn results(document: &Document) -> Markup {
+    let columns: Vec<_> = [CLIENTS].into_iter().chain(SPEED).chain(COST).collect();
+    html! {
+        h2 { "Results" }
+        div.scroll tabindex="0" {
+            table {
+                thead {
+                    tr.spans data-fixed {
+                        th colspan="4" {} th colspan="4" { "latency, ms" } th colspan="2" { "driver" }
+                        th colspan="2" { "server" } th {} th {} th {}
+                    }
+                    tr data-fixed { @for column in &columns { (header(column)) } }
+                }
+                @for group in &document.groups {
+                    tbody {
+                        tr.group {
+                            th colspan=(columns.len()) scope="rowgroup" {
+                                (figure(group.script.as_ref())) span.note { (phrase(&group.note)) }
+                            }
+                        }
+                        @for row in &group.rows {
+                            tr { @for column in &columns { (cell(column, row)) } }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The unit of a latency stands above its four columns.
+fn header(column: &Column) -> Markup {
+    let latency = column.unit == "ms";
+    let name = if matches!(column.header, "driver" | "server" | "") { "" } else { column.header };
+    html! {
+        th.word[column.words] scope="col" {
+            (name) @if !column.unit.is_empty() && !latency { " " span.unit { (column.unit) } }
+        }
+    }
+}
+
+fn cell(column: &Column, row: &Row) -> Markup {
+    let tps = column.header == "TPS";
+    let several = row.blocks.as_ref().and_then(|blocks| blocks.value.as_u64()).is_some_and(|count| count > 1);
+    html! {
+        td.word[column.words].strong[tps] {
+            (figure((column.get)(row)))
+            @if tps && several {
+                span.range { (figure(row.tps_min.as_ref())) " – " (figure(row.tps_max.as_ref())) }
+            }
+        }
+    }
+}
+
+fn doubts(document: &Document) -> Markup {
+    html! {
+        h2 #doubts { "Doubts" }
+        @if document.doubts.is_empty() {
+            p.fine { "None: pgdyno knows no reason to distrust this result." }
+        } @else {
+            ul.doubts { @for doubt in &document.doubts { (one_doubt(doubt)) } }
+        }
+    }
+}
+
+fn one_doubt(doubt: &DoubtView) -> Markup {
+    html! {
+        li {
+            strong { (doubt.title) }
+            @if !doubt.cells.is_empty() {
+                span.cells { (list(&doubt.cells)) }
+            }
+            p { (phrase(&doubt.detail)) }
+            p.advice { (phrase(&doubt.advice)) }
+        }
+    }
+}
+
+fn list(figures: &[Figure]) -> Markup {
+    html! { @for (index, one) in figures.iter().enumerate() { @if index > 0 { ", " } (figure(Some(one))) } }
+}
+
+fn checks(document: &Document) -> Markup {
+    html! {
+        h2 { "Checks" }
+        dl.checks {
+            div { dt { "Balance check" } dd { (phrase(&document.balance)) } }
+            div { dt { "Noise floor" } dd { (phrase(&document.noise)) } }
+        }
+    }
+}
+
+fn group_charts(document: &Document, index: usize) -> Markup {
+    let drawn = charts(document, index);
+    html! {
+        @if !drawn.is_empty() {
+            h2 { (figure(document.groups[index].script.as_ref())) }
+            div.charts { @for chart in &drawn { (one_chart(chart)) } }
+        }
+    }
+}
+
+fn one_chart(chart: &Chart) -> Markup {
+    // `</script>` within the data would end it.
+    let data = chart.data().to_string().replace('<', "\\u003c");
+    html! {
+        figure.wide[chart.wide] id=(chart.id) {
+            figcaption {
+                span { (chart.title) }
+                @if !chart.legend.is_empty() {
+                    span.legend data-fixed {
+                        @for (colour, name) in &chart.legend {
+                            span { i class={ "c" (colour % crate::chart::SERIES) } {} (name) }
+                        }
+                    }
+                }
+                span.axes { (chart.axes) }
+            }
+            div.canvas { (PreEscaped(&chart.svg)) }
+            output {}
+            script.stops type="application/json" { (PreEscaped(data)) }
+        }
+    }
+}
+
+fn stages(document: &Document) -> Markup {
+    html! {
+        h2 { "Where the time went" }
+        div.stages {
+            @for stage in &document.stages {
+                span { (phrase(&stage.name)) }
+                span.time { (figure(stage.duration.as_ref())) }
+                span { div.bar style={ "width:" (format!("{:.2}", stage.share * 100.0)) "%" } {} }
+            }
+        }
+    }
+}
+
+fn facts(document: &Document) -> Markup {
+    html! {
+        h2 { "Facts" }
+        div.facts {
+            @for group in &document.facts {
+                section {
+                    h3 { (group.title) }
+                    dl { @for (label, fact) in &group.items { dt { (label) } dd { (phrase(fact)) } } }
+                }
+            }
+        }
+    }
+}
+
+fn choices(document: &Document) -> Markup {
+    let choices = document.record.choices.len();
+    let settings = document.record.server.as_ref().map_or(0, |server| server.settings.len());
+    html! {
+        @if choices > 0 {
+            h2 { "Settings, and why" }
+            (plain_table(document, "/choices", choices, &["name", "value", "reason"], &["What", "Value", "Why"]))
+        }
+        @if settings > 0 {
+            details {
+                summary { "All settings that do not have their default (" (at(document, "/server/settings", Format::Length)) ")" }
+                (plain_table(document, "/server/settings", settings, &["name", "value", "source"], &["Setting", "Value", "From"]))
+            }
+        }
+    }
+}
+
+fn plain_table(document: &Document, list: &str, count: usize, fields: &[&str], headers: &[&str]) -> Markup {
+    html! {
+        div.scroll tabindex="0" {
+            table.plain {
+                thead { tr { @for header in headers { th scope="col" { (header) } } } }
+                tbody {
+                    @for index in 0..count {
+                        tr {
+                            @for field in fields {
+                                td { (at(document, &format!("{list}/{index}/{field}"), Format::Text)) }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn again(document: &Document) -> Markup {
+    html! {
+        h2 { "Run it again" }
+        div.again {
+            pre #command { (at(document, "/command", Format::Text)) }
+            button #copy type="button" hidden { "Copy" }
+        }
+        footer {
+            "Written by pgdyno " (at(document, "/tool/version", Format::Text)) " (commit "
+            (at(document, "/tool/commit", Format::Text)) ") from run.json, format "
+            (at(document, "/version", Format::Count)) ". Every number on this page carries its place there."
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! The report as Markdown, for an issue or a wiki.
+
+use crate::{
+    document::{Document, METHOD, Row},
+    figure::Figure,
+    table::{CLIENTS, COST, Column, SPEED},
+    text,
+};
+
+/// The whole report.
+pub fn markdown(document: &Document) -> String {
+    let mut out = vec![format!("# {}", escaped(&document.heading.plain()))];
+    if let Some(warning) = &document.warning {
+        out.push(format!("> **{}**", escaped(&warning.plain())));
+    }
+    let verdict = document.verdict.iter().map(|sentence| escaped(&sentence.plain()));
+    out.push(
+        verdict
+            .chain([format!("Durability {}.", document.durability.plain())])
+            .collect::<Vec<_>>()
+            .join("\n"),
+    );
+    if !document.groups.is_empty() {
+        out.push(format!("## Results\n\n{}\n\n{}", table(document, &SPEED), table(document, &COST)));
+    }
+    out.push(format!("## Doubts ({})\n\n{}", document.doubts.len(), doubts(document)));
+    let (balance, noise) = (escaped(&document.balance.plain()), escaped(&document.noise.plain()));
+    out.push(format!("## Checks\n\n- Balance: {balance}\n- Noise floor: {noise}"));
+    out.push(format!("## Where the time went\n\n{}", stages(document)));
+    out.extend(document.facts.iter().map(|group| {
+        let items =
+            group.items.iter().map(|(label, fact)| format!("| {label} | {} |", escaped(&fact.plain())));
+        format!("## {}\n\n| | |\n|---|---|\n{}", group.title, items.collect::<Vec<_>>().join("\n"))
+    }));
+    out.push(format!("## Chosen from facts\n\n{}", choices(document)));
+    let method: Vec<_> = METHOD.iter().map(|line| format!("- {line}")).collect();
+    out.push(format!("## What a number means\n\n{}", method.join("\n")));
+    out.push(format!("## Run it again\n\n{}", fenced(&document.record.command)));
+    out.join("\n\n") + "\n"
+}
+
+/// Text that Markdown takes as it is.
+fn escaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '\\' | '`' | '*' | '_' | '[' | ']' | '<' | '>' | '|' | '#' => out.extend(['\\', c]),
+            '\n' | '\r' => out.push(' '),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+/// A code block whose fence is longer than any run of backticks within.
+fn fenced(text: &str) -> String {
+    let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
+    let fence = "`".repeat(longest.max(2) + 1);
+    format!("{fence}sh\n{text}\n{fence}")
+}
+
+fn table(document: &Document, columns: &[Column]) -> String {
+    let columns: Vec<_> = [CLIENTS].into_iter().chain(columns.iter().copied()).collect();
+    let mut headers: Vec<String> = Vec::new();
+    for column in &columns {
+        // A column without a name of its own belongs to the one before it.
+        let name = match (column.header, headers.last()) {
+            ("", Some(before)) => format!("{} {}", before.split(' ').next().unwrap_or_default(), column.unit),
+            _ => column.label(),
+        };
+        headers.push(name);
+    }
+    let rule: Vec<_> = columns.iter().map(|column| if column.words { "---" } else { "---:" }).collect();
+    let row = |(group, row): (&crate::document::Group, &Row)| {
+        let script = group.script.as_ref().map_or("", |figure: &Figure| &figure.text);
+        let cells: Vec<_> = columns.iter().map(|column| escaped(column.text(row))).collect();
+        format!("| {} | {} |", escaped(script), cells.join(" | "))
+    };
+    let rows: Vec<_> = document.rows().map(row).collect();
+    format!("| script | {} |\n| --- | {} |\n{}", headers.join(" | "), rule.join(" | "), rows.join("\n"))
+}
+
+fn doubts(document: &Document) -> String {
+    if document.doubts.is_empty() {
+        return "None: pgdyno knows no reason to distrust this result.".into();
+    }
+    let line = |doubt: &crate::document::DoubtView| {
+        let cells = escaped(&text::cells(&doubt.cells));
+        let (detail, advice) = (escaped(&doubt.detail.plain()), escaped(&doubt.advice.plain()));
+        format!("- **{}**{cells}: {detail} *{advice}*", doubt.title)
+    };
+    document.doubts.iter().map(line).collect::<Vec<_>>().join("\n")
+}
+
+fn stages(document: &Document) -> String {
+    let line = |stage: &crate::document::Stage| {
+        let duration = stage.duration.as_ref().map_or("–", |figure| &figure.text);
+        format!("| {} | {duration} |", escaped(&stage.name.plain()))
+    };
+    let lines: Vec<_> = document.stages.iter().map(line).collect();
+    format!("| stage | time |\n|---|---:|\n{}", lines.join("\n"))
+}
+
+fn choices(document: &Document) -> String {
+    let lines = document.record.choices.iter().map(|choice| {
+        format!("| {} | {} | {} |", escaped(&choice.name), escaped(&choice.value), escaped(&choice.reason))
+    });
+    format!("| what | value | why |\n|---|---|---|\n{}", lines.collect::<Vec<_>>().join("\n"))
+}

@@ -1,0 +1,129 @@
+//! The report in a mail: at most 25 lines of at most 80 columns.
+
+use pgdyno_core::units::{self, plural};
+
+use crate::{
+    document::{Document, Row},
+    table::{self, CLIENTS, COST, Column, SPEED},
+    text, wrap,
+};
+
+const WIDTH: usize = 80;
+const LINES: usize = 25;
+
+/// The short report: table, durability tier, all doubts, noise floor and the exact command that runs it again.
+///
+/// Where 25 lines are short, cells give way first (the best of each workload stays), then the words of the doubts;
+/// no doubt is left out, and the command is never shortened (one of more than 1,000 characters takes more lines).
+pub fn paste(document: &Document) -> String {
+    let mut head = vec![wrap::cut(&format!("pgdyno {}", document.heading.plain()), WIDTH)];
+    let warning = document.warning.as_ref().map(|warning| wrap::cut(&warning.plain(), WIDTH));
+    head.extend(warning);
+    head.extend(machine(document));
+    head.extend(wrap::prose(&format!("durability: {}", document.durability.plain()), WIDTH, "", "  "));
+    let mut foot = vec![noise(document)];
+    foot.push(balance(document));
+    foot.push("again:".into());
+    foot.extend(wrap::command(&document.record.command, WIDTH));
+    let room = LINES.saturating_sub(head.len() + foot.len());
+    let compact = doubts_in_names(document);
+    let all: Vec<_> = document.rows().map(|(_, row)| row).collect();
+    let best: Vec<_> = document.groups.iter().filter_map(|group| best(&group.rows)).collect();
+    let whole = doubts_in_full(document);
+    let fits = |rows: &[&Row], doubts: &[String]| table_lines(document, rows).len() + doubts.len() <= room;
+    let (rows, doubts) = match () {
+        () if fits(&all, &whole) => (all, whole),
+        () if fits(&all, &compact) => (all, compact),
+        () if fits(&best, &whole) => (best, whole),
+        () => (best, compact),
+    };
+    let body = table_lines(document, &rows).into_iter().chain(doubts);
+    head.into_iter().chain(body).chain(foot).map(|line| format!("{}\n", line.trim_end())).collect()
+}
+
+fn machine(document: &Document) -> Vec<String> {
+    let host = &document.record.host;
+    let processors = plural(host.cpu.allowed.len() as u64, "processor");
+    let storage = document.record.storage.as_ref().and_then(|storage| storage.filesystem.clone());
+    // The model comes last: its end is what a line can best do without.
+    let parts =
+        [Some(processors), Some(units::bytes(host.memory.total_bytes)), storage, host.cpu.model.clone()];
+    let line = parts.into_iter().flatten().collect::<Vec<_>>().join(", ");
+    vec![wrap::cut(&format!("machine: {line}"), WIDTH)]
+}
+
+fn best(rows: &[Row]) -> Option<&Row> {
+    let tps = |row: &Row| row.tps.as_ref().and_then(|figure| figure.value.as_f64()).unwrap_or(0.0);
+    rows.iter().max_by(|a, b| tps(a).total_cmp(&tps(b)))
+}
+
+fn table_lines(document: &Document, rows: &[&Row]) -> Vec<String> {
+    if rows.is_empty() {
+        let sentences = document.verdict.iter().map(|sentence| wrap::cut(&sentence.plain(), WIDTH));
+        return sentences.take(2).collect();
+    }
+    let [tps, spread, _, p50, _, p99, max] = SPEED;
+    let columns: [Column; 7] = [CLIENTS, tps, spread, p50, p99, max, COST[4]];
+    let lines = table::aligned(&columns, rows);
+    let scripts = scripts(document, rows);
+    let width = scripts.iter().map(|script| wrap::length(script)).max().unwrap_or(0).min(18);
+    let mut table: Vec<_> = scripts
+        .iter()
+        .zip(lines)
+        .map(|(script, line)| wrap::cut(&format!("{:<width$}  {line}", wrap::cut(script, width)), WIDTH))
+        .collect();
+    let left_out = document.rows().count() - rows.len();
+    if left_out > 0 {
+        table.push(format!(
+            "(the best of each script; {} more in the whole report)",
+            plural(left_out as u64, "cell")
+        ));
+    }
+    table
+}
+
+/// The first column: its header and the script of each row.
+fn scripts(document: &Document, rows: &[&Row]) -> Vec<String> {
+    let of_row = |row: &&Row| document.record.cells[row.index].workload.script.clone();
+    [String::from("script")].into_iter().chain(rows.iter().map(of_row)).collect()
+}
+
+fn doubts_in_full(document: &Document) -> Vec<String> {
+    if document.doubts.is_empty() {
+        return vec!["doubts: none".into()];
+    }
+    let heading = format!("doubts ({}):", document.doubts.len());
+    let lines = document.doubts.iter().flat_map(|doubt| {
+        let text = format!("{}{}: {}", doubt.title, text::cells(&doubt.cells), doubt.detail.plain());
+        wrap::prose(&text, WIDTH, "  ! ", "    ")
+    });
+    [heading].into_iter().chain(lines).collect()
+}
+
+fn doubts_in_names(document: &Document) -> Vec<String> {
+    let names: Vec<_> = document.doubts.iter().map(|doubt| doubt.title).collect();
+    let text = format!("doubts ({}): {}", names.len(), names.join(" · "));
+    wrap::prose(&text, WIDTH, "", "  ")
+}
+
+fn noise(document: &Document) -> String {
+    match &document.record.noise {
+        Some(noise) => format!(
+            "noise floor: differences under {} mean nothing here",
+            units::percent(noise.smallest_difference)
+        ),
+        None => "noise floor: not known".into(),
+    }
+}
+
+fn balance(document: &Document) -> String {
+    match &document.record.balance {
+        Some(balance) => format!(
+            "balance check ({}): {} examined, {}",
+            balance.mode,
+            plural(balance.rows_examined, "row"),
+            plural(balance.violations, "violation")
+        ),
+        None => "balance check: not made".into(),
+    }
+}

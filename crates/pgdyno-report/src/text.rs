@@ -1,0 +1,173 @@
+//! The report as text for a terminal, at most 80 columns wide.
+
+use pgdyno_core::units;
+
+use crate::{
+    document::{Document, DoubtView, Group},
+    figure::Figure,
+    table::{self, CLIENTS, COST, SPEED},
+    wrap,
+};
+
+const WIDTH: usize = 80;
+
+/// Whether text is coloured with ANSI sequences.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Paint {
+    /// No: a pipe, a file, or NO_COLOR.
+    Plain,
+    /// Yes.
+    Colour,
+}
+
+impl Paint {
+    fn wrapped(self, code: &str, text: &str) -> String {
+        match self {
+            Self::Plain => text.to_owned(),
+            Self::Colour => format!("\x1b[{code}m{text}\x1b[0m"),
+        }
+    }
+
+    fn bold(self, text: &str) -> String {
+        self.wrapped("1", text)
+    }
+
+    fn dim(self, text: &str) -> String {
+        self.wrapped("2", text)
+    }
+
+    fn warn(self, text: &str) -> String {
+        self.wrapped("33", text)
+    }
+}
+
+/// The whole report.
+pub fn text(document: &Document, paint: Paint) -> String {
+    let mut lines = vec![paint.bold(&wrap::cut(&document.heading.plain(), WIDTH))];
+    if let Some(warning) = &document.warning {
+        lines.extend(wrap::prose(&warning.plain(), WIDTH, "", "").iter().map(|line| paint.warn(line)));
+    }
+    lines.push(String::new());
+    for sentence in &document.verdict {
+        lines.extend(wrap::prose(&sentence.plain(), WIDTH, "", ""));
+    }
+    lines.extend(wrap::prose(&format!("Durability {}.", document.durability.plain()), WIDTH, "", ""));
+    lines.extend(tables(document, paint));
+    lines.extend(doubts(document, paint));
+    lines.extend(checks(document, paint));
+    lines.extend(stages(document, paint));
+    lines.extend(facts(document, paint));
+    lines.extend(choices(document, paint));
+    lines.extend(section(paint, "what a number means"));
+    lines.extend(crate::document::METHOD.iter().flat_map(|line| wrap::prose(line, WIDTH, "  ", "  ")));
+    lines.extend(section(paint, "run it again"));
+    lines.extend(wrap::command(&document.record.command, WIDTH));
+    lines.iter().map(|line| format!("{}\n", line.trim_end())).collect()
+}
+
+fn section(paint: Paint, title: &str) -> Vec<String> {
+    vec![String::new(), paint.bold(&title.to_uppercase())]
+}
+
+fn tables(document: &Document, paint: Paint) -> Vec<String> {
+    if document.groups.is_empty() {
+        return Vec::new();
+    }
+    let speed: Vec<_> = [CLIENTS].into_iter().chain(SPEED).collect();
+    let cost: Vec<_> = [CLIENTS].into_iter().chain(COST).collect();
+    let mut lines = section(paint, "throughput and latency");
+    lines.extend(grouped(document, &speed, paint, |group| group.note.plain()));
+    lines.extend(section(paint, "what it cost, and where pages came from"));
+    lines.extend(grouped(document, &cost, paint, |_| String::new()));
+    lines
+}
+
+/// One table, its columns as wide in every group, with the header under each workload's name.
+fn grouped(
+    document: &Document,
+    columns: &[table::Column],
+    paint: Paint,
+    note: impl Fn(&Group) -> String,
+) -> Vec<String> {
+    let rows: Vec<_> = document.rows().map(|(_, row)| row).collect();
+    let lines = table::aligned(columns, &rows);
+    let (header, mut rest) = lines.split_at(lines.len() - rows.len());
+    let mut out = Vec::new();
+    for group in &document.groups {
+        let script = group.script.as_ref().map_or(units::ABSENT, |figure| &figure.text);
+        out.push(format!("{}  {}", paint.bold(script), paint.dim(&note(group))));
+        out.extend(header.iter().map(|line| paint.dim(&format!("  {line}"))));
+        let (own, others) = rest.split_at(group.rows.len());
+        out.extend(own.iter().map(|line| format!("  {line}")));
+        rest = others;
+    }
+    out
+}
+
+fn doubts(document: &Document, paint: Paint) -> Vec<String> {
+    let mut lines = section(paint, &format!("doubts ({})", document.doubts.len()));
+    if document.doubts.is_empty() {
+        lines.push("  None: pgdyno knows no reason to distrust this result.".into());
+    }
+    lines.extend(document.doubts.iter().flat_map(|doubt| doubt_lines(doubt, paint)));
+    lines
+}
+
+fn doubt_lines(doubt: &DoubtView, paint: Paint) -> Vec<String> {
+    let cells = cells(&doubt.cells);
+    let mut lines = vec![paint.warn(&wrap::cut(&format!("  ! {}{cells}", doubt.title), WIDTH))];
+    lines.extend(wrap::prose(&doubt.detail.plain(), WIDTH, "    ", "    "));
+    lines.extend(wrap::prose(&doubt.advice.plain(), WIDTH, "    → ", "      "));
+    lines
+}
+
+/// ` (select-only/4, select-only/16)`, or nothing where the whole run is meant.
+pub fn cells(cells: &[Figure]) -> String {
+    let names: Vec<_> = cells.iter().map(|cell| cell.text.as_str()).collect();
+    if names.is_empty() { String::new() } else { format!(" ({})", names.join(", ")) }
+}
+
+fn checks(document: &Document, paint: Paint) -> Vec<String> {
+    let mut lines = section(paint, "checks");
+    lines.extend(wrap::prose(&document.balance.plain(), WIDTH, "  balance      ", "               "));
+    lines.extend(wrap::prose(&document.noise.plain(), WIDTH, "  noise floor  ", "               "));
+    lines
+}
+
+fn stages(document: &Document, paint: Paint) -> Vec<String> {
+    const BAR: f64 = 40.0;
+    let mut lines = section(paint, "where the time went");
+    for stage in &document.stages {
+        let name = wrap::cut(&stage.name.plain(), 18);
+        let duration = stage.duration.as_ref().map_or(units::ABSENT, |figure| &figure.text);
+        let bar = "▇".repeat((stage.share * BAR).round() as usize);
+        lines.push(format!("  {name:<18}{duration:>14}  {}", paint.dim(&bar)));
+    }
+    lines
+}
+
+fn facts(document: &Document, paint: Paint) -> Vec<String> {
+    let mut lines = Vec::new();
+    for group in &document.facts {
+        lines.extend(section(paint, group.title));
+        for (label, fact) in &group.items {
+            lines.extend(wrap::prose(&fact.plain(), WIDTH, &format!("  {label:<16}"), &" ".repeat(18)));
+        }
+    }
+    lines
+}
+
+fn choices(document: &Document, paint: Paint) -> Vec<String> {
+    let choices = &document.record.choices;
+    if choices.is_empty() {
+        return Vec::new();
+    }
+    let mut lines = section(paint, "chosen from facts");
+    let width = choices.iter().map(|choice| wrap::length(&choice.name)).max().unwrap_or(0).min(32);
+    for choice in choices {
+        let first = format!("  {:<width$}  ", choice.name);
+        let text = format!("{}: {}", choice.value, choice.reason);
+        lines.extend(wrap::prose(&text, WIDTH, &first, &" ".repeat(width + 4)));
+    }
+    lines
+}

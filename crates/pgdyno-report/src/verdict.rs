@@ -1,0 +1,102 @@
+//! The opening sentences: what was found, in plain English, with its spread.
+
+use pgdyno_core::measure::CellSummary;
+use pgdyno_record::RunRecord;
+
+use crate::figure::{Format, Phrase, Source};
+
+/// A sentence for each workload; one that says why there is none where nothing was measured.
+pub fn verdict(record: &RunRecord, source: &Source) -> Vec<Phrase> {
+    let mut scripts: Vec<&str> = Vec::new();
+    for cell in &record.cells {
+        if !scripts.contains(&cell.workload.script.as_str()) {
+            scripts.push(&cell.workload.script);
+        }
+    }
+    if scripts.is_empty() {
+        return vec![
+            Phrase::of("Nothing was measured")
+                .maybe(": ", source.figure("/error", Format::Text), "")
+                .text("."),
+        ];
+    }
+    let sentences = scripts.into_iter().filter_map(|script| sentence(record, source, script));
+    violated(record, source).into_iter().chain(sentences).collect()
+}
+
+/// Numbers of a server that loses data come after that news.
+fn violated(record: &RunRecord, source: &Source) -> Option<Phrase> {
+    record.balance.as_ref().filter(|balance| balance.violations > 0)?;
+    let violations = source.figure("/balance/violations", Format::Count);
+    Some(
+        Phrase::of("The balance check failed (violations: ")
+            .figure(violations)
+            .text("): do not use these numbers."),
+    )
+}
+
+fn sentence(record: &RunRecord, source: &Source, script: &str) -> Option<Phrase> {
+    let of_script = |(_, cell): &(usize, &CellSummary)| cell.workload.script == script;
+    let cells: Vec<_> = record.cells.iter().enumerate().filter(of_script).collect();
+    let best = *cells.iter().max_by(|a, b| a.1.tps.value.total_cmp(&b.1.tps.value))?;
+    let at = |field: &str, format| source.figure(format!("/cells/{}/{field}", best.0), format);
+    let spread =
+        source.share(format!("/cells/{}/tps/half_width", best.0), format!("/cells/{}/tps/value", best.0));
+    let phrase = Phrase::default()
+        .figure(at("workload/script", Format::Text))
+        .text(verb(&cells, best.1))
+        .figure(at("tps/value", Format::Rate))
+        .text(" TPS");
+    let phrase = match spread {
+        Some(_) => phrase.maybe(" (± ", spread, ")"),
+        None if best.1.tps.count > 1 => phrase
+            .text(" (blocks from ")
+            .figure(at("tps/min", Format::Rate))
+            .text(" to ")
+            .figure(at("tps/max", Format::Rate))
+            .text(")"),
+        None => phrase.text(" (a single block: spread unknown)"),
+    };
+    let clients = if best.1.workload.clients == 1 { " client" } else { " clients" };
+    Some(
+        phrase
+            .text(" at ")
+            .figure(at("workload/clients", Format::Count))
+            .text(clients)
+            .maybe(", p99 ", at("latency/p99_ns", Format::Latency), "")
+            .then(as_good(record, source, &cells, best.1))
+            .text("."),
+    )
+}
+
+/// A maximum at the end of what was tried is not a peak.
+fn verb(cells: &[(usize, &CellSummary)], best: &CellSummary) -> &'static str {
+    let most = cells.iter().map(|(_, cell)| cell.workload.clients).max();
+    if cells.len() > 1 && most == Some(best.workload.clients) { " reaches " } else { " peaks at " }
+}
+
+/// The fewest clients that this run cannot tell from the best; or that more clients were not tried.
+fn as_good(
+    record: &RunRecord,
+    source: &Source,
+    cells: &[(usize, &CellSummary)],
+    best: &CellSummary,
+) -> Phrase {
+    let most = cells.iter().map(|(_, cell)| cell.workload.clients).max();
+    let near = record.noise.as_ref().and_then(|noise| {
+        let close = |cell: &CellSummary| cell.tps.value >= best.tps.value / (1.0 + noise.smallest_difference);
+        let fewer =
+            cells.iter().filter(|(_, cell)| cell.workload.clients < best.workload.clients && close(cell));
+        fewer.min_by_key(|(_, cell)| cell.workload.clients)
+    });
+    match near {
+        Some((index, cell)) => Phrase::of("; ")
+            .figure(source.figure(format!("/cells/{index}/workload/clients"), Format::Count))
+            .text(if cell.workload.clients == 1 { " client gives" } else { " clients give" })
+            .text(" the same within what this run can tell apart"),
+        None if cells.len() > 1 && most == Some(best.workload.clients) => {
+            Phrase::of("; it may rise further, more clients were not tried")
+        }
+        None => Phrase::default(),
+    }
+}

@@ -1,0 +1,45 @@
+//! Words of the record in the words of a report.
+
+use pgdyno_core::analysis::DoubtKind;
+
+/// The heading of a doubt.
+pub fn doubt(kind: DoubtKind) -> &'static str {
+    match kind {
+        DoubtKind::ScreeningRun => "Screening run",
+        DoubtKind::Partial => "Partial run",
+        DoubtKind::TooFewBlocks => "Too few blocks",
+        DoubtKind::NotSteady => "Not steady",
+        DoubtKind::Noisy => "Noisy",
+        DoubtKind::DriverSaturated => "Driver saturated",
+        DoubtKind::CoresShared => "Cores shared",
+        DoubtKind::CpuSteal => "Processor time stolen",
+        DoubtKind::UnevenCheckpoints => "Uneven checkpoints",
+        DoubtKind::BuildNotOptimised => "Server build not optimised",
+        DoubtKind::MixedCache => "Mixed cache state",
+        DoubtKind::WeakDurability => "Weak durability",
+        DoubtKind::Misses => "Attempts missed",
+        DoubtKind::BalanceViolated => "Balance violated",
+        DoubtKind::NotChecked => "Not checked",
+        DoubtKind::ServerNotObserved => "Server not observed",
+        DoubtKind::UnpinnedBundle => "Untested server program",
+    }
+}
+
+/// A word of the record as people say it; what has no other form stays as it is.
+pub fn plain(word: &str) -> String {
+    match word {
+        "shared-buffers" => "shared buffers",
+        "page-cache" => "page cache",
+        "below-buffers-unknown" => "not seen",
+        "async-commit" => "async",
+        "no-sync" => "none",
+        "unix" => "unix socket",
+        "tcp" => "TCP",
+        "own" => "started by pgdyno",
+        "external" => "already there",
+        "installed" => "installed on this machine",
+        "bundle" => "embedded bundle",
+        other => other,
+    }
+    .to_owned()
+}

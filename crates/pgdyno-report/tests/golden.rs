@@ -1,0 +1,121 @@
+//! Whole reports against files that somebody read. `PGDYNO_BLESS=1 cargo test -p pgdyno-report --test golden` writes
+//! them anew: read the difference before it is committed.
+
+use std::{fs, path::PathBuf};
+
+use pgdyno_record::fixtures::{self, Fixture};
+use pgdyno_report::{Document, Paint, csv, markdown, paste, text};
+
+fn variants() -> [(&'static str, Fixture); 6] {
+    [
+        ("complete", fixtures::complete()),
+        ("thorough", fixtures::thorough()),
+        ("partial", fixtures::partial()),
+        ("failed", fixtures::failed()),
+        ("zero-cells", fixtures::zero_cells()),
+        ("absent-values", fixtures::absent_values()),
+    ]
+}
+
+fn check(name: &str, got: &str) {
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
+    if std::env::var_os("PGDYNO_BLESS").is_some() {
+        fs::create_dir_all(path.parent().expect("it has a parent")).expect("it can be made");
+        fs::write(&path, got).expect("it can be written");
+    }
+    let want = fs::read_to_string(&path).expect("the golden file is there");
+    assert!(got == want, "{name} differs; got:\n{got}");
+}
+
+fn width(text: &str) -> usize {
+    text.lines().map(|line| line.chars().count()).max().unwrap_or(0)
+}
+
+#[test]
+fn text_is_as_somebody_read_it() {
+    for (name, fixture) in variants() {
+        let document = Document::new(&fixture.record, &fixture.timeline());
+        let got = text(&document, Paint::Plain);
+        assert!(width(&got) <= 80, "{name} is {} wide", width(&got));
+        check(&format!("{name}.txt"), &got);
+        let coloured = text(&document, Paint::Colour);
+        assert!(coloured.contains("\x1b[1m") && !got.contains('\x1b'));
+    }
+}
+
+#[test]
+fn paste_is_short_and_whole() {
+    for (name, fixture) in variants() {
+        let document = Document::new(&fixture.record, &fixture.timeline());
+        let got = paste(&document);
+        assert!(width(&got) <= 80 && got.lines().count() <= 25, "{got}");
+        assert!(document.doubts.iter().all(|doubt| got.contains(doubt.title)), "{got}");
+        assert!(got.contains("durability: ") && got.contains("noise floor: "), "{got}");
+        assert!(got.replace(" \\\n  ", " ").contains(&fixture.record.command), "{got}");
+        check(&format!("{name}.paste.txt"), &got);
+    }
+}
+
+/// With every doubt there is and a long command, the lines still suffice and no doubt is left out.
+#[test]
+fn paste_gives_up_words_before_doubts() {
+    let mut fixture = fixtures::failed();
+    let kinds: Vec<serde_json::Value> = [
+        "screening-run",
+        "partial",
+        "too-few-blocks",
+        "not-steady",
+        "noisy",
+        "driver-saturated",
+        "cores-shared",
+        "cpu-steal",
+        "uneven-checkpoints",
+        "build-not-optimised",
+        "mixed-cache",
+        "weak-durability",
+        "misses",
+        "balance-violated",
+        "not-checked",
+        "server-not-observed",
+        "unpinned-bundle",
+    ]
+    .map(Into::into)
+    .to_vec();
+    let some = fixture.record.doubts[0].clone();
+    fixture.record.doubts = kinds
+        .into_iter()
+        .map(|kind| {
+            let kind = serde_json::from_value(kind).expect("a kind of doubt");
+            pgdyno_core::analysis::Doubt { kind, ..some.clone() }
+        })
+        .collect();
+    fixture.record.command += &" --set some_setting=some_value".repeat(14);
+    let document = Document::new(&fixture.record, &fixture.timeline());
+    let got = paste(&document);
+    assert!(got.lines().count() <= 25 && width(&got) <= 80, "{got}");
+    let unbroken = got.replace("\n  ", " ");
+    assert!(document.doubts.iter().all(|doubt| unbroken.contains(doubt.title)), "{got}");
+}
+
+#[test]
+fn markdown_and_csv_are_as_somebody_read_them() {
+    for (name, fixture) in variants() {
+        let document = Document::new(&fixture.record, &fixture.timeline());
+        check(&format!("{name}.md"), &markdown(&document));
+        let table = csv(&document);
+        let commas = |line: &str| line.matches(',').count();
+        assert!(table.lines().all(|line| commas(line) == commas(table.lines().next().expect("a header"))));
+        check(&format!("{name}.csv"), &table);
+    }
+}
+
+#[test]
+fn an_absent_value_is_never_a_zero() {
+    let fixture = fixtures::absent_values();
+    let document = Document::new(&fixture.record, &fixture.timeline());
+    let first = text(&document, Paint::Plain);
+    let row = first.lines().find(|line| line.trim_start().starts_with("1  ")).expect("the first cell");
+    assert_eq!(row.split_whitespace().filter(|word| *word == "–").count(), 5, "{row}");
+    let table = csv(&document);
+    assert!(table.lines().nth(1).expect("a run").contains(",,"), "{table}");
+}
