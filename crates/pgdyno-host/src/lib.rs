@@ -1,4 +1,6 @@
 //! The kernel as pgdyno sees it: facts, observations and storage.
 
+pub mod disk;
 pub mod facts;
+pub mod observe;
 pub mod procs;

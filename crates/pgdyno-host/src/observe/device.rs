@@ -1,0 +1,54 @@
+//! What a block device has done.
+
+use std::{fs, path::Path};
+
+/// Bytes of a sector in `/proc/diskstats`, whatever the device's own sectors are.
+const SECTOR_BYTES: u64 = 512;
+
+/// Bytes read and written since the machine started.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct DeviceCounters {
+    /// Bytes read.
+    pub read_bytes: u64,
+    /// Bytes written.
+    pub written_bytes: u64,
+}
+
+impl DeviceCounters {
+    /// Reads the counters of a device such as `/dev/vda1`; `None` where the kernel keeps none (a network or memory file
+    /// system).
+    pub fn read(device: &str) -> Option<Self> {
+        let name = fs::canonicalize(device).ok()?;
+        Self::parse(&fs::read_to_string("/proc/diskstats").ok()?, Path::new(&name).file_name()?.to_str()?)
+    }
+
+    fn parse(diskstats: &str, name: &str) -> Option<Self> {
+        let fields = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+        let line =
+            diskstats.lines().map(fields).find(|fields| fields.get(2).is_some_and(|known| known == name))?;
+        let sectors = |index: usize| line.get(index)?.parse::<u64>().ok();
+        Some(Self { read_bytes: sectors(5)? * SECTOR_BYTES, written_bytes: sectors(9)? * SECTOR_BYTES })
+    }
+
+    /// Bytes read and written since `earlier`.
+    #[must_use]
+    pub fn since(&self, earlier: &Self) -> Self {
+        Self {
+            read_bytes: self.read_bytes.saturating_sub(earlier.read_bytes),
+            written_bytes: self.written_bytes.saturating_sub(earlier.written_bytes),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sectors_are_of_512_bytes() {
+        let text = " 254 0 vda 10 0 100 5 20 0 200 9 0 1 2\n 254 1 vda1 1 0 8 5 2 0 16 9 0 1 2\n";
+        let counters = DeviceCounters::parse(text, "vda1").expect("it is listed");
+        assert_eq!(counters, DeviceCounters { read_bytes: 8 * 512, written_bytes: 16 * 512 });
+        assert_eq!(DeviceCounters::parse(text, "sda"), None);
+    }
+}

@@ -1,0 +1,125 @@
+//! What a process and its children have used: a PostgreSQL server is its postmaster and the postmaster's children.
+
+use std::{collections::BTreeMap, fs};
+
+use crate::procs;
+
+/// Nanoseconds of a clock tick: 100 a second on every Linux that runs PostgreSQL.
+const TICK_NS: u64 = 10_000_000;
+
+/// One process's use since it started.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Used {
+    cpu_ns: u64,
+    device_read_bytes: Option<u64>,
+}
+
+/// A reading of a process and all its children.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct TreeUsage {
+    processes: BTreeMap<u32, Used>,
+    /// Processor time of children that have ended and were collected by the root.
+    collected_ns: u64,
+}
+
+/// What a tree used between two readings.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct TreeUse {
+    /// Processor seconds.
+    pub cpu_s: f64,
+    /// Bytes fetched from a device; `None` where no process lets itself be seen (another user's).
+    pub device_read_bytes: Option<u64>,
+}
+
+impl TreeUsage {
+    /// Reads a tree; `None` where the root is not there.
+    pub fn read(root: u32) -> Option<Self> {
+        let collected_ns = collected_ns(&fs::read_to_string(format!("/proc/{root}/stat")).ok()?)?;
+        let members = procs::children(root).into_iter().chain([root]);
+        let processes = members.filter_map(|pid| Some((pid, read_process(pid)?))).collect();
+        Some(Self { processes, collected_ns })
+    }
+
+    /// What was used since `earlier`. Children that ended meanwhile count with what the root collected of them.
+    pub fn since(&self, earlier: &Self) -> TreeUse {
+        let mut cpu_ns = 0;
+        let mut read: Option<u64> = None;
+        for (pid, now) in &self.processes {
+            let then = earlier.processes.get(pid).copied().unwrap_or_default();
+            cpu_ns += now.cpu_ns.saturating_sub(then.cpu_ns);
+            if let Some(bytes) = now.device_read_bytes {
+                *read.get_or_insert(0) += bytes.saturating_sub(then.device_read_bytes.unwrap_or(0));
+            }
+        }
+        let ended = earlier.processes.iter().filter(|(pid, _)| !self.processes.contains_key(pid));
+        let counted_before: u64 = ended.map(|(_, used)| used.cpu_ns).sum();
+        let collected = self.collected_ns.saturating_sub(earlier.collected_ns);
+        cpu_ns += collected.saturating_sub(counted_before);
+        TreeUse { cpu_s: cpu_ns as f64 / 1e9, device_read_bytes: read }
+    }
+}
+
+/// Processor time to the nanosecond from `schedstat`, or to the tick from `stat` where the kernel has none.
+fn read_process(pid: u32) -> Option<Used> {
+    let file = |name: &str| fs::read_to_string(format!("/proc/{pid}/{name}")).ok();
+    let exact =
+        file("schedstat").and_then(|text| text.split_whitespace().next()?.parse().ok()).filter(|&ns| ns > 0);
+    let cpu_ns = exact.or_else(|| own_ns(&file("stat")?))?;
+    let device_read_bytes = file("io")
+        .and_then(|text| text.lines().find_map(|line| line.strip_prefix("read_bytes: ")?.parse().ok()));
+    Some(Used { cpu_ns, device_read_bytes })
+}
+
+/// utime and stime (fields 14 and 15 of proc_pid_stat(5)).
+fn own_ns(stat: &str) -> Option<u64> {
+    ticks(stat, 14).map(|ticks| ticks * TICK_NS)
+}
+
+/// cutime and cstime (fields 16 and 17).
+fn collected_ns(stat: &str) -> Option<u64> {
+    ticks(stat, 16).map(|ticks| ticks * TICK_NS)
+}
+
+/// The sum of two fields in a row. The second field, the name, may hold blanks and parentheses: count from its end.
+fn ticks(stat: &str, field: usize) -> Option<u64> {
+    let (_, after_name) = stat.rsplit_once(')')?;
+    let mut fields = after_name.split_whitespace().skip(field - 3);
+    Some(fields.next()?.parse::<u64>().ok()? + fields.next()?.parse::<u64>().ok()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process;
+
+    use super::*;
+
+    fn usage(processes: &[(u32, u64)], collected_ns: u64) -> TreeUsage {
+        let used = |&(pid, cpu_ns): &(u32, u64)| (pid, Used { cpu_ns, device_read_bytes: Some(cpu_ns) });
+        TreeUsage { processes: processes.iter().map(used).collect(), collected_ns }
+    }
+
+    #[test]
+    fn processes_that_end_or_begin_are_counted_once() {
+        let earlier = usage(&[(1, 1_000_000_000), (2, 2_000_000_000)], 0);
+        // 2 used another second and ended, 3 began and used half a second.
+        let later = usage(&[(1, 1_500_000_000), (3, 500_000_000)], 3_000_000_000);
+        let used = later.since(&earlier);
+        assert_eq!(used.cpu_s, 0.5 + 0.5 + 1.0);
+        assert_eq!(used.device_read_bytes, Some(1_000_000_000));
+    }
+
+    #[test]
+    fn fields_are_counted_from_the_end_of_the_name() {
+        let stat = "7 (a) b (c) S 1 7 7 0 -1 4194560 100 0 0 0 3 4 5 6 20 0 1 0";
+        assert_eq!(own_ns(stat), Some(70_000_000));
+        assert_eq!(collected_ns(stat), Some(110_000_000));
+        assert_eq!(own_ns("7 (a"), None);
+    }
+
+    #[test]
+    fn this_process_can_be_read() {
+        let usage = TreeUsage::read(process::id()).expect("we are here");
+        assert!(usage.processes.contains_key(&process::id()));
+        assert_eq!(TreeUsage::read(u32::MAX), None);
+    }
+}
