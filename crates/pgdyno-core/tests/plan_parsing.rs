@@ -42,7 +42,11 @@ proptest! {
 
     /// A good plan with a stretch of it replaced: closer to what people send than noise.
     #[test]
-    fn a_damaged_plan_gets_an_answer(at in 0usize..4_000, len in 0usize..40, noise in "\\PC{0,12}|[\\[\\]{}=\",.\n0-9a-z]{0,20}") {
+    fn a_damaged_plan_gets_an_answer(
+        at in 0usize..4_000,
+        len in 0usize..40,
+        noise in "\\PC{0,12}|[\\[\\]{}=\",.\n0-9a-z]{0,20}",
+    ) {
         let mut text: Vec<char> = BENCH_TOML.chars().collect();
         let start = at.min(text.len());
         let end = (start + len).min(text.len());

@@ -1,7 +1,8 @@
 //! The balance check as arithmetic: what was added to accounts, tellers and branches is what history holds.
 //!
-//! It shows that what is there fits together. It cannot show that an acknowledged transaction is missing as a whole,
-//! except through the number of rows in history, which is compared with the commits that pgdyno counted.
+//! It shows that what is there fits together. It cannot show that an acknowledged transaction is missing as
+//! a whole, except through the number of rows in history, which is compared with the commits that pgdyno
+//! counted.
 
 /// Sums over the tables of one database at one instant.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -7,13 +7,15 @@ use crate::{
     script::Script,
 };
 
-/// Pages for each committed transaction from which on a source counts: one read in fifty transactions. Below it are
-/// the new pages of history (one in 157 transactions) and what a session reads of the catalogue.
+/// Pages for each committed transaction from which on a source counts: one read in fifty transactions.
+/// Below it are the new pages of history (one in 157 transactions) and what a session reads of the
+/// catalogue.
 pub const READS_PER_TRANSACTION: f64 = 0.02;
 /// Bytes that are taken for one page read from a device.
 const DEVICE_READ_BYTES: f64 = 8_192.0;
 
-/// Where the pages of a run came from, by reads that were measured and never by sizes; `None` where nothing committed.
+/// Where the pages of a run came from, by reads that were measured and never by sizes; `None` where nothing
+/// committed.
 pub fn served_from(io: &IoUse, committed: u64) -> Option<ServedFrom> {
     let often = |reads: f64| reads / committed as f64 >= READS_PER_TRANSACTION;
     if committed == 0 {
@@ -43,8 +45,8 @@ pub fn statements_per_transaction(run: &CellRun) -> u32 {
     counted.sum()
 }
 
-/// One row for each cell, in the order of their first runs. `latencies` holds the histograms of each cell, those of all
-/// its blocks added; a cell without one has no latency.
+/// One row for each cell, in the order of their first runs. `latencies` holds the histograms of each cell,
+/// those of all its blocks added; a cell without one has no latency.
 pub fn summarise(runs: &[CellRun], latencies: &[(Workload, Latency)]) -> Vec<CellSummary> {
     let latency =
         |workload: &Workload| latencies.iter().find(|(of, _)| of == workload).map(|(_, latency)| latency);

@@ -1,7 +1,7 @@
 //! Which reasons to distrust a result a run gives (invariant 11: a careful run must be able to give none).
 //!
-//! Every threshold is a constant here with its reason. A fact that is not known raises no doubt, unless not knowing
-//! it is the doubt.
+//! Every threshold is a constant here with its reason. A fact that is not known raises no doubt, unless not
+//! knowing it is the doubt.
 
 use super::{
     Doubt, DoubtKind,
@@ -20,10 +20,11 @@ pub const MIN_BLOCKS: u32 = 3;
 pub const MIN_BLOCKS_THOROUGH: u32 = 5;
 /// A cell is noisy where its half-width exceeds this share of its mean.
 pub const MAX_HALF_WIDTH: f64 = 0.10;
-/// A cell is unsteady where more than this share of its runs is: of many judged runs one may be a false alarm.
+/// A cell is unsteady where more than this share of its runs is: of many judged runs one may be a false
+/// alarm.
 pub const MAX_UNSTEADY_SHARE: f64 = 0.2;
-/// The driver is the limit where its busiest thread is on a processor for this share of the time. At 0.85 an event loop
-/// already makes requests wait for it about as often as not.
+/// The driver is the limit where its busiest thread is on a processor for this share of the time. At 0.85
+/// an event loop already makes requests wait for it about as often as not.
 pub const MAX_DRIVER_BUSY: f64 = 0.85;
 /// Share of processor time that the hypervisor may take: as much as the margin of a comparison (2 %).
 pub const MAX_STEAL: f64 = 0.02;
@@ -413,8 +414,8 @@ mod tests {
         measure::{ErrorCount, ServedFrom},
     };
 
-    /// A thorough run of six blocks with the noise of a quiet machine (1 % between blocks, 3 % between seconds), judged
-    /// from its windows as a real one is.
+    /// A thorough run of six blocks with the noise of a quiet machine (1 % between blocks, 3 % between
+    /// seconds), judged from its windows as a real one is.
     fn clean_runs(seed: u64) -> Vec<CellRun> {
         let mut normal = Normal::seeded(seed);
         let cells = [("select-only", 1), ("select-only", 16), ("tpcb-like", 1), ("tpcb-like", 16)];

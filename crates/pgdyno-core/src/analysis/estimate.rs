@@ -4,9 +4,9 @@ use super::student;
 use crate::measure::Estimate;
 
 impl Estimate {
-    /// Mean, extremes and 95 % interval of independent observations (runs, never transactions); `None` where there is
-    /// none. The half-width is Student's t at 95 % times the standard error, absent below three observations: with two,
-    /// the interval (± 12.7 standard errors) would say nothing.
+    /// Mean, extremes and 95 % interval of independent observations (runs, never transactions); `None`
+    /// where there is none. The half-width is Student's t at 95 % times the standard error, absent below
+    /// three observations: with two, the interval (± 12.7 standard errors) would say nothing.
     pub fn of(values: &[f64], unit: &str) -> Option<Self> {
         let count = values.len();
         let value = mean(values)?;

@@ -6,8 +6,8 @@ use crate::measure::{CellRun, Workload};
 /// The noise floor of a run.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Noise {
-    /// Standard deviation of ln(TPS) between blocks of the same cell, pooled over all cells; for small values a share
-    /// of the mean.
+    /// Standard deviation of ln(TPS) between blocks of the same cell, pooled over all cells; for small
+    /// values a share of the mean.
     pub between_blocks: f64,
     /// Degrees of freedom of that figure: runs less cells.
     pub degrees_of_freedom: u32,
@@ -16,11 +16,12 @@ pub struct Noise {
 }
 
 impl Noise {
-    /// Pools the scatter of all cells with at least two runs; `None` where no cell has two, as without repetition
-    /// nothing is known about noise. Runs without a commit are left out.
+    /// Pools the scatter of all cells with at least two runs; `None` where no cell has two, as without
+    /// repetition nothing is known about noise. Runs without a commit are left out.
     ///
-    /// Logarithms make cells of different speed comparable and a difference a ratio. The difference of two means of k
-    /// blocks stands out where it exceeds t(95 %) · s · √(2/k); k is that of the cell with the fewest runs.
+    /// Logarithms make cells of different speed comparable and a difference a ratio. The difference of two
+    /// means of k blocks stands out where it exceeds t(95 %) · s · √(2/k); k is that of the cell with the
+    /// fewest runs.
     pub fn of(runs: &[CellRun]) -> Option<Self> {
         let cells: Vec<Vec<f64>> = cells(runs)
             .into_iter()

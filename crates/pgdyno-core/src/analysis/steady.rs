@@ -1,9 +1,10 @@
 //! Whether throughput was steady: cut, trend, or neither.
 //!
-//! The question has two parts, size and evidence. A change below 5 % of the mean does not matter (SNIA's device tests
-//! and fio's `steadystate` set such limits); a change that noise alone often makes is not shown. A verdict against a
-//! run needs both. Where the head of a run differs is found by MSER (K. P. White, "An effective truncation heuristic
-//! for bias reduction in simulation output", Simulation 69, 1997).
+//! The question has two parts, size and evidence. A change below 5 % of the mean does not matter (SNIA's
+//! device tests and fio's `steadystate` set such limits); a change that noise alone often makes is not
+//! shown. A verdict against a run needs both. Where the head of a run differs is found by MSER (K. P.
+//! White, "An effective truncation heuristic for bias reduction in simulation output", Simulation 69,
+//! 1997).
 
 use super::{
     estimate::{mean, sum_of_squares},
@@ -15,8 +16,8 @@ use crate::measure::{Interval, SteadyVerdict};
 pub const MIN_WINDOWS: usize = 10;
 /// A change of this share of the mean matters.
 pub const MAX_CHANGE: f64 = 0.05;
-/// A run without change is called unsteady at most this often by either test, if its noise is independent from second
-/// to second. A thorough run judges some tens of runs, so this must be small.
+/// A run without change is called unsteady at most this often by either test, if its noise is independent
+/// from second to second. A thorough run judges some tens of runs, so this must be small.
 pub const FALSE_ALARMS: f64 = 0.001;
 /// Windows of a batch where there are enough of them (MSER-5).
 const BATCH: usize = 5;
@@ -49,8 +50,8 @@ pub fn windows(intervals: &[Interval], run: u32) -> Vec<f64> {
 
 /// Judges the commits per second of a run's windows, each of one second.
 ///
-/// Where head and line both explain the windows, the one that leaves less unexplained gives the verdict. A run in which
-/// nothing committed would have to go as a whole.
+/// Where head and line both explain the windows, the one that leaves less unexplained gives the verdict. A
+/// run in which nothing committed would have to go as a whole.
 pub fn judge(windows: &[f64]) -> SteadyVerdict {
     if windows.len() < MIN_WINDOWS {
         return SteadyVerdict::TooShort;
@@ -125,8 +126,9 @@ fn ratio(change: f64, error: f64) -> f64 {
     if change == 0.0 { 0.0 } else { change / error }
 }
 
-/// What correlated neighbours leave of t: √((1−ρ)/(1+ρ)) for a correlation ρ from one window to the next, as for the
-/// effective sample size of a first-order autoregressive series. Anticorrelation is not taken as gain.
+/// What correlated neighbours leave of t: √((1−ρ)/(1+ρ)) for a correlation ρ from one window to the next,
+/// as for the effective sample size of a first-order autoregressive series. Anticorrelation is not taken as
+/// gain.
 fn correction(residuals: &[f64]) -> f64 {
     let squares: f64 = residuals.iter().map(|r| r * r).sum();
     let products: f64 = residuals.windows(2).map(|pair| pair[0] * pair[1]).sum();
@@ -176,13 +178,12 @@ pub(super) mod tests {
         assert_eq!(judge(&[0.0; 12]), SteadyVerdict::NotSteady { cut_s: 12.0 });
     }
 
+    /// Noise of 5 %, independent and with a correlation of 0.5 from one second to the next.
     #[test]
     fn steady_noise_is_seldom_called_unsteady() {
         let counts = [10, 30, 60, 300].map(|n| alarms(n, 0.05, 0.0, |_| 1.0));
         let correlated = [30, 60, 300].map(|n| alarms(n, 0.05, 0.5, |_| 1.0));
-        println!(
-            "false alarms in 1000 at 10, 30, 60, 300 s: {counts:?}; correlated 0.5 at 30, 60, 300 s: {correlated:?}"
-        );
+        println!("false alarms in 1000 at 10, 30, 60, 300 s: {counts:?}; at 30, 60, 300 s: {correlated:?}");
         assert!(counts.iter().all(|&count| count <= 10), "{counts:?}");
         assert!(correlated.iter().all(|&count| count <= 40), "{correlated:?}");
     }

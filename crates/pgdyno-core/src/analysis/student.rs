@@ -2,8 +2,9 @@
 
 use std::f64::consts::{FRAC_2_PI, FRAC_PI_2};
 
-/// The probability that |t| is below `t` with `degrees` of freedom, exactly: the finite series of Abramowitz and
-/// Stegun, "Handbook of Mathematical Functions", 26.7.3 and 26.7.4. `t` from 0; `degrees` from 1.
+/// The probability that |t| is below `t` with `degrees` of freedom, exactly: the finite series of
+/// Abramowitz and Stegun, "Handbook of Mathematical Functions", 26.7.3 and 26.7.4. `t` from 0; `degrees`
+/// from 1.
 fn within(t: f64, degrees: u32) -> f64 {
     let theta = (t / f64::from(degrees).sqrt()).atan();
     let (sin, cos) = theta.sin_cos();
@@ -20,8 +21,8 @@ fn within(t: f64, degrees: u32) -> f64 {
     if odd { FRAC_2_PI * (theta + sin * sum) } else { sin * sum }
 }
 
-/// The two-sided quantile: |t| stays below it with probability `confidence` (above 0, below 1). For 95 % intervals
-/// `confidence` is 0.95.
+/// The two-sided quantile: |t| stays below it with probability `confidence` (above 0, below 1). For 95 %
+/// intervals `confidence` is 0.95.
 ///
 /// # Panics
 /// Where `degrees` is 0 or `confidence` is no probability.

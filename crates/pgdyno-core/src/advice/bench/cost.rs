@@ -1,7 +1,7 @@
 //! What a run will cost in time and bytes, to be printed before it begins.
 //!
-//! These are estimates for a person who decides whether to press Enter: the assumed rates are those of one core of a
-//! present-day server, generous in bytes. The report shows what it really took.
+//! These are estimates for a person who decides whether to press Enter: the assumed rates are those of one
+//! core of a present-day server, generous in bytes. The report shows what it really took.
 
 use super::BenchFacts;
 use crate::{
@@ -60,7 +60,8 @@ impl Cost {
 
         let data = SizeEstimate::of(scale, facts.page_bytes);
         let all = transactions.saturating_mul(writers * per_workload);
-        // After a checkpoint the first change of a page puts all of it into WAL, and the next checkpoint writes it back.
+        // After a checkpoint the first change of a page puts all of it into WAL, and the next checkpoint
+        // writes it back.
         let pages = transactions.min(data.accounts.heap.pages) * facts.page_bytes;
         let images = pages.saturating_mul(writers * per_workload);
         let wal = data.total_bytes() + all.saturating_mul(WAL_PER_TRANSACTION) + images;

@@ -29,7 +29,8 @@ impl CpuSplit {
     }
 }
 
-/// The processors that may be used at once: as many of those allowed as the control group's quota gives time for.
+/// The processors that may be used at once: as many of those allowed as the control group's quota gives
+/// time for.
 pub(super) fn usable(host: &HostFacts) -> Vec<u32> {
     let quota = host.cgroup.cpus.map_or(usize::MAX, |cpus| (cpus as usize).max(1));
     let allowed: Vec<u32> = host.cpu.allowed.iter().copied().take(quota).collect();
@@ -37,8 +38,9 @@ pub(super) fn usable(host: &HostFacts) -> Vec<u32> {
     if allowed.is_empty() { vec![0] } else { allowed }
 }
 
-/// Splits the processors as the plan says, or: one of two or three for the driver, a quarter of four and more, the last
-/// ones, as interrupts prefer the first. A single one is shared. A server that pgdyno did not start is not moved.
+/// Splits the processors as the plan says, or: one of two or three for the driver, a quarter of four and
+/// more, the last ones, as interrupts prefer the first. A single one is shared. A server that pgdyno did
+/// not start is not moved.
 ///
 /// # Errors
 /// Processors in the plan that this process may not run on.

@@ -1,6 +1,7 @@
 //! What `pgdyno bench` leaves to facts: scale, clients, threads, processors, and what the run will cost.
 //!
-//! Every choice carries its reason; every rule is monotone (more memory never gives a smaller scale), which tests hold.
+//! Every choice carries its reason; every rule is monotone (more memory never gives a smaller scale), which
+//! tests hold.
 
 mod cost;
 mod cpus;
@@ -46,7 +47,8 @@ impl Level {
         plan.measure.thorough = self == Self::Thorough;
     }
 
-    /// The scale that the time allows, and the one it may rise to so that every client finds a branch of its own.
+    /// The scale that the time allows, and the one it may rise to so that every client finds a branch of
+    /// its own.
     fn scales(self) -> (u64, u64) {
         match self {
             Self::Quick => (10, 10),
@@ -118,8 +120,8 @@ pub struct BenchPlan {
 /// Resolves everything that a plan leaves to facts.
 ///
 /// # Errors
-/// What the machine cannot do: processors that do not exist, more clients than connections or open files allow, more
-/// data than the disk has room for.
+/// What the machine cannot do: processors that do not exist, more clients than connections or open files
+/// allow, more data than the disk has room for.
 pub fn resolve(plan: &Plan, level: Level, facts: &BenchFacts<'_>) -> Result<BenchPlan, Problem> {
     let mut choices = Vec::new();
     let cpus = split(plan, facts, &mut choices)?;
@@ -242,7 +244,8 @@ fn scale(
     Ok(scale)
 }
 
-/// The largest scale up to `most` that satisfies a condition which holds below every scale it holds for; 0 if none.
+/// The largest scale up to `most` that satisfies a condition which holds below every scale it holds for; 0
+/// if none.
 fn largest(most: u64, good: impl Fn(u64) -> bool) -> u64 {
     let (mut low, mut high) = (0, most);
     while low < high {

@@ -167,7 +167,12 @@ fn reading_alone_needs_no_check() {
 
 proptest! {
     #[test]
-    fn choices_stay_within_their_bounds(cpus in 1u32..300, memory in 1u64..2_000, disk in 20u64..5_000, level in 0usize..3) {
+    fn choices_stay_within_their_bounds(
+        cpus in 1u32..300,
+        memory in 1u64..2_000,
+        disk in 20u64..5_000,
+        level in 0usize..3,
+    ) {
         let level = [Level::Quick, Level::Screening, Level::Thorough][level];
         let host = HostFacts { open_files_limit: 100_000, ..host(cpus, memory * GIB / 4) };
         let facts = facts(&host, disk * GIB);
@@ -186,10 +191,17 @@ proptest! {
 
     /// More memory or more disk never gives less data.
     #[test]
-    fn scale_is_monotone(cpus in 1u32..64, memory in 1u64..500, disk in 1u64..500, more_memory in 0u64..500, more_disk in 0u64..500) {
+    fn scale_is_monotone(
+        cpus in 1u32..64,
+        memory in 1u64..500,
+        disk in 1u64..500,
+        more_memory in 0u64..500,
+        more_disk in 0u64..500,
+    ) {
         let scale = |memory: u64, disk: u64| {
             let host = HostFacts { open_files_limit: 100_000, ..host(cpus, memory * GIB / 8) };
-            resolve(&plan(Level::Thorough), Level::Thorough, &facts(&host, disk * GIB)).map_or(0, |plan| plan.scale)
+            let facts = facts(&host, disk * GIB);
+            resolve(&plan(Level::Thorough), Level::Thorough, &facts).map_or(0, |plan| plan.scale)
         };
         prop_assert!(scale(memory, disk) <= scale(memory + more_memory, disk + more_disk));
     }
