@@ -225,7 +225,7 @@ fn one_run(random: &mut Random, index: u32, block: u32, cell: Cell, due_s: f64) 
     let speed = tps * (1.0 + 0.012 * random.normal());
     let mut slices = Vec::new();
     for second in 0..WARM_UP_S + MEASURED_S {
-        let start = if second == 0 { 0.8 } else { 1.0 };
+        let start = if second == 0 { 0.9 } else { 1.0 };
         let commits = (speed * start * (1.0 + 0.02 * random.normal())) as u64;
         let mut latency = Latency::new(Precision::Interval);
         sample(random, f64::from(clients) / speed * 1e9, commits, &mut latency);

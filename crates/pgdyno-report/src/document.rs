@@ -1,6 +1,9 @@
 //! What a report says, before it is said in text, Markdown or HTML.
 
-use pgdyno_core::{analysis::Doubt, measure::Interval};
+use pgdyno_core::{
+    analysis::{Doubt, DoubtKind},
+    measure::Interval,
+};
 use pgdyno_record::{RunRecord, Status};
 use serde_json::Value;
 
@@ -104,6 +107,8 @@ pub struct DoubtView {
     pub advice: Phrase,
     /// The cells concerned; empty is the whole run.
     pub cells: Vec<Figure>,
+    /// Whether it says that the numbers are of no use at all.
+    pub severe: bool,
 }
 
 /// A stage and its share of the time.
@@ -273,6 +278,7 @@ fn doubt_view(index: usize, doubt: &Doubt, source: &Source) -> DoubtView {
         title: words::doubt(doubt.kind),
         detail: Phrase::default().figure(at("detail")),
         advice: Phrase::default().figure(at("advice")),
+        severe: doubt.kind == DoubtKind::BalanceViolated,
         cells: (0..doubt.cells.len()).filter_map(|cell| at(&format!("cells/{cell}"))).collect(),
     }
 }

@@ -32,11 +32,11 @@ impl Paint {
         self.wrapped("1", text)
     }
 
-    fn dim(self, text: &str) -> String {
+    pub(crate) fn dim(self, text: &str) -> String {
         self.wrapped("2", text)
     }
 
-    fn warn(self, text: &str) -> String {
+    pub(crate) fn warn(self, text: &str) -> String {
         self.wrapped("33", text)
     }
 }

@@ -48,7 +48,7 @@ fn sentence(record: &RunRecord, source: &Source, script: &str) -> Option<Phrase>
         .figure(at("tps/value", Format::Rate))
         .text(" TPS");
     let phrase = match spread {
-        Some(_) => phrase.maybe(" (± ", spread, ")"),
+        Some(_) => phrase.maybe(" (±\u{a0}", spread, ")"),
         None if best.1.tps.count > 1 => phrase
             .text(" (blocks from ")
             .figure(at("tps/min", Format::Rate))

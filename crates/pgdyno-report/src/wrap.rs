@@ -6,7 +6,8 @@ pub fn prose(text: &str, width: usize, first: &str, next: &str) -> Vec<String> {
     let mut lines = Vec::new();
     let mut line = first.to_owned();
     let mut empty = true;
-    for word in text.split_whitespace() {
+    // A no-break space keeps its words together; a terminal is given a plain one.
+    for word in text.split([' ', '\n', '\t']).filter(|word| !word.is_empty()) {
         let blank = usize::from(!empty);
         if !empty && length(&line) + blank + length(word) > width {
             lines.push(std::mem::replace(&mut line, next.to_owned()));
@@ -19,7 +20,7 @@ pub fn prose(text: &str, width: usize, first: &str, next: &str) -> Vec<String> {
             if length(&line) >= width {
                 lines.push(std::mem::replace(&mut line, next.to_owned()));
             }
-            line.push(c);
+            line.push(if c == '\u{a0}' { ' ' } else { c });
         }
         empty = false;
     }

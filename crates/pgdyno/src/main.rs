@@ -2,6 +2,7 @@
 
 mod args;
 mod context;
+mod output;
 mod problem;
 
 use std::process::ExitCode;

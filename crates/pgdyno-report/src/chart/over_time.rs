@@ -38,9 +38,13 @@ struct Point {
     at_s: f64,
     warm_up: bool,
     committed: u64,
-    p50_ns: Option<u64>,
-    p99_ns: Option<u64>,
+    /// In the order of [`LATENCIES`].
+    latencies_ns: [Option<u64>; 4],
 }
+
+/// Name, field of the timeline and colour. The longest is always known; a second often has too few samples for p99.
+const LATENCIES: [(&str, &str, usize); 4] =
+    [("p50", "p50_ns", 0), ("p95", "p95_ns", 1), ("p99", "p99_ns", 2), ("max", "max_ns", 5)];
 
 impl Point {
     fn tps(&self) -> f64 {
@@ -110,8 +114,12 @@ fn point(chunk: &[(usize, &Interval)], from_s: f64) -> Point {
         at_s,
         warm_up: first.1.warm_up,
         committed: chunk.iter().map(|(_, line)| line.counts.committed).sum(),
-        p50_ns: worst(|line| line.latency.as_ref()?.p50_ns),
-        p99_ns: worst(|line| line.latency.as_ref()?.p99_ns),
+        latencies_ns: [
+            worst(|line| line.latency.as_ref()?.p50_ns),
+            worst(|line| line.latency.as_ref()?.p95_ns),
+            worst(|line| line.latency.as_ref()?.p99_ns),
+            worst(|line| Some(line.latency.as_ref()?.max_ns)),
+        ],
     }
 }
 
@@ -160,7 +168,7 @@ fn throughput(stretches: &[Stretch<'_>], group: usize) -> Drawn<Option<Chart>> {
 
 fn latency(stretches: &[Stretch<'_>], group: usize) -> Drawn<Option<Chart>> {
     let points = || stretches.iter().flat_map(|s| &s.points);
-    let values = || points().flat_map(|p| [p.p50_ns, p.p99_ns]).flatten().map(|ns| ns as f64);
+    let values = || points().flat_map(|p| p.latencies_ns).flatten().map(|ns| ns as f64);
     let (min, max) = (values().fold(f64::INFINITY, f64::min) / 1.3, values().fold(0.0, f64::max) * 1.3);
     if max <= 0.0 {
         return Ok(None);
@@ -172,12 +180,8 @@ fn latency(stretches: &[Stretch<'_>], group: usize) -> Drawn<Option<Chart>> {
         let mut plot = plot(area, x, Axis::log(min, max))?;
         background(&mut plot, stretches, (min, max))?;
         mesh(&mut plot, &|x| seconds(*x), &|y| short_latency(*y))?;
-        for (colour, of) in [|p: &Point| p.p50_ns, |p: &Point| p.p99_ns].into_iter().enumerate() {
-            for stretch in stretches {
-                let known = |point: &Point| Some((point.middle(), of(point)? as f64));
-                let points: Vec<_> = stretch.points.iter().filter_map(known).collect();
-                plot.draw_series(LineSeries::new(points, line(&series(colour * 2), 2))).map_err(failed)?;
-            }
+        for stretch in stretches {
+            latency_lines(&mut plot, stretch)?;
         }
         let all = stretches.iter().flat_map(|s| s.points.iter().map(move |p| (s, p)));
         stops = all.map(|(stretch, point)| latency_stop(&plot, stretch, point)).collect();
@@ -186,25 +190,40 @@ fn latency(stretches: &[Stretch<'_>], group: usize) -> Drawn<Option<Chart>> {
     Ok(Some(Chart {
         id: format!("time-latency-{group}"),
         title: "Latency over time".into(),
-        axes: "latency on a log scale; seconds driven, runs end to end, warm-up shaded; clients above".into(),
-        legend: vec![(0, "p50".into()), (2, "p99".into())],
+        axes: "latency on a log scale; a percentile with too few samples in its second is left out".into(),
+        legend: LATENCIES.iter().map(|(name, _, colour)| (*colour, (*name).to_owned())).collect(),
         svg,
         stops,
         wide: true,
     }))
 }
 
+/// Percentiles as lines, the longest latency as dots: one slow attempt a second makes no line.
+fn latency_lines(plot: &mut Plot<'_, '_>, stretch: &Stretch<'_>) -> Drawn<()> {
+    for (index, (name, _, colour)) in LATENCIES.into_iter().enumerate() {
+        let known = |point: &Point| Some((point.middle(), point.latencies_ns[index]? as f64));
+        let points: Vec<_> = stretch.points.iter().filter_map(known).collect();
+        let dots = if name == "max" || points.len() == 1 { &points[..] } else { &[] };
+        let circles = dots.iter().map(|point| Circle::new(*point, 7 * SCALE / 4, series(colour).filled()));
+        plot.draw_series(circles).map_err(failed)?;
+        if name != "max" {
+            plot.draw_series(LineSeries::new(points, line(&series(colour), 2))).map_err(failed)?;
+        }
+    }
+    Ok(())
+}
+
 fn latency_stop(plot: &Plot<'_, '_>, stretch: &Stretch<'_>, point: &Point) -> Stop {
-    let value = |name: &str, ns: Option<u64>, colour: usize| {
+    let value = |((name, field, colour), ns): ((&str, &str, usize), Option<u64>)| {
         let ns = ns?;
         let y = plot.backend_coord(&(point.middle(), ns as f64)).1;
-        let src = point.src(&format!("latency/{name}_ns"));
+        let src = point.src(&format!("latency/{field}"));
         let text = format!("{name} {}", units::latency(ns as f64));
         Some(StopValue { y, series: colour, text, src, value: Value::from(ns) })
     };
-    let values = [value("p50", point.p50_ns, 0), value("p99", point.p99_ns, 2)];
+    let values = LATENCIES.into_iter().zip(point.latencies_ns).filter_map(value).collect();
     let x = plot.backend_coord(&(point.middle(), 0.0)).0;
-    Stop { x, label: label(stretch, point), values: values.into_iter().flatten().collect() }
+    Stop { x, label: label(stretch, point), values }
 }
 
 fn label(stretch: &Stretch<'_>, point: &Point) -> String {

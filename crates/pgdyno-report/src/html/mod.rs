@@ -16,6 +16,9 @@ const SCRIPT: &str = include_str!("script.js");
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; base-uri 'none'; \
                       form-action 'none'";
 
+/// What the first kilobyte of every page of [`html`] holds, and no other file does by chance.
+pub const HTML_MARK: &str = r#"<meta name="generator" content="pgdyno">"#;
+
 /// The whole report as HTML.
 ///
 /// Every value of the run stands in an element with `data-src` (its JSON pointer in `run.json`), `data-value` (as it
@@ -30,6 +33,7 @@ pub fn html(document: &Document) -> String {
                 meta charset="utf-8";
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta http-equiv="Content-Security-Policy" content=(POLICY);
+                meta name="generator" content="pgdyno";
                 meta name="color-scheme" content="light dark";
                 title { (title) }
                 style { (PreEscaped(STYLE)) }

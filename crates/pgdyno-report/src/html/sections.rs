@@ -55,13 +55,18 @@ fn keys(document: &Document) -> Markup {
                 div.key {
                     dt { "Durability" }
                     dd.big { (figure(server.durability.as_ref())) }
-                    dd.more { (phrase(&document.durability)) }
+                    dd.more { (promise(document)) }
                 }
             }
             div.key {
                 dt { "Noise floor" }
                 dd.big { (at(document, "/noise/smallest_difference", Format::Percent)) }
-                dd.more { "smaller differences mean nothing here" }
+                dd.more {
+                    (match document.record.noise {
+                        Some(_) => "smaller differences mean nothing here",
+                        None => "not known: takes two blocks of a cell",
+                    })
+                }
             }
             div.key {
                 dt { "Doubts" }
@@ -70,6 +75,12 @@ fn keys(document: &Document) -> Markup {
             }
         }
     }
+}
+
+/// What the tier promises, without its name.
+fn promise(document: &Document) -> String {
+    let label = document.durability.plain();
+    label.split_once(": ").map_or(label.clone(), |(_, promise)| promise.to_owned())
 }
 
 fn best(group: &Group) -> Option<&Row> {
@@ -82,12 +93,18 @@ fn peak(group: &Group, row: &Row) -> Markup {
         div.key {
             dt { (figure(group.script.as_ref())) }
             dd.big { (figure(row.tps.as_ref())) " " span.unit { "TPS" } }
-            dd.more {
-                "± " (figure(row.spread.as_ref())) " at " (figure(row.clients.as_ref())) " clients"
-                @if row.p99.is_some() { ", p99 " (figure(row.p99.as_ref())) " ms" }
+            dd.more.pieces {
+                @if row.spread.is_some() { span { "± " (figure(row.spread.as_ref())) } }
+                @else { span { "spread unknown" } }
+                span { (figure(row.clients.as_ref())) (if is_one(row.clients.as_ref()) { " client" } else { " clients" }) }
+                @if row.p99.is_some() { span { "p99 " (figure(row.p99.as_ref())) " ms" } }
             }
         }
     }
+}
+
+fn is_one(figure: Option<&Figure>) -> bool {
+    figure.is_some_and(|figure| figure.value.as_u64() == Some(1))
 }
 
 fn results(document: &Document) -> Markup {
@@ -157,7 +174,7 @@ fn doubts(document: &Document) -> Markup {
 
 fn one_doubt(doubt: &DoubtView) -> Markup {
     html! {
-        li {
+        li.severe[doubt.severe] {
             strong { (doubt.title) }
             @if !doubt.cells.is_empty() {
                 span.cells { (list(&doubt.cells)) }

@@ -1,19 +1,124 @@
 //! `pgdyno report`.
 
-use std::process::ExitCode;
+use std::{
+    fs::{self, File},
+    io::Read,
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
 
-use pgdyno_core::problem::Problem;
+use clap::ValueEnum;
+use pgdyno_core::{measure::Interval, problem::Problem};
+use pgdyno_record::Run;
+use pgdyno_report::{Document, HTML_MARK, Paint};
 
-use crate::context::Context;
+use crate::{context::Context, output};
 
 /// Flags of `pgdyno report`.
 #[derive(Debug, clap::Args)]
-pub struct Args {}
+pub struct Args {
+    /// The run: `last`, its id or any beginning or end of it, or its directory
+    #[arg(default_value = "last")]
+    pub run: String,
+    /// Form of the report; `html` is written to report.html in the run directory, the others to stdout
+    #[arg(long, value_enum, default_value_t = Format::Html)]
+    pub format: Format,
+    /// Print at most 25 lines for a mail or a chat
+    #[arg(long, conflicts_with = "format")]
+    pub paste: bool,
+    /// Write to this file, which must not exist (`-` is stdout)
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+}
+
+/// Forms of a report.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// As `pgdyno show` prints it
+    Text,
+    /// For an issue or a wiki
+    Markdown,
+    /// One file with charts that needs nothing else
+    Html,
+    /// The record, run.json
+    Json,
+    /// A line for each run of a cell, in nanoseconds and bytes
+    Csv,
+}
 
 /// Runs `pgdyno report`.
 ///
 /// # Errors
 /// What the user should read.
-pub fn run(_args: &Args, _context: &Context) -> Result<ExitCode, Problem> {
-    Err(Problem::could_not("not written yet"))
+pub fn run(args: &Args, context: &Context) -> Result<ExitCode, Problem> {
+    let run = pgdyno_record::open(&pgdyno_record::find(&context.runs, &args.run)?)?;
+    let out = target(args, &run);
+    // Before the work: a report that cannot be kept need not be written.
+    out.as_deref().map_or(Ok(()), may_write)?;
+    let text = render(args, &run)?;
+    match out {
+        None => output::print(&text)?,
+        Some(path) => {
+            pgdyno_record::write_atomically(&path, text.as_bytes())
+                .map_err(|e| Problem::could_not(format!("could not write {}: {e}", path.display())))?;
+            output::print(&format!("{}\n", path.display()))?;
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The file to write; `None` is stdout.
+fn target(args: &Args, run: &Run) -> Option<PathBuf> {
+    match &args.out {
+        Some(path) if path.as_os_str() == "-" => None,
+        Some(path) => Some(path.clone()),
+        None => (args.format == Format::Html && !args.paste).then(|| run.path.join("report.html")),
+    }
+}
+
+/// Refuses a symbolic link, and every file but an HTML report of pgdyno.
+fn may_write(path: &Path) -> Result<(), Problem> {
+    let refused = |why: &str| {
+        let what = format!("could not write {}: {why}", path.display());
+        Err(Problem::wrong_request(what)
+            .hint("choose another file with --out, or remove that one. Nothing was changed."))
+    };
+    match fs::symlink_metadata(path) {
+        Err(_) => Ok(()),
+        Ok(meta) if meta.is_symlink() => refused("it is a symbolic link, and those are not followed"),
+        Ok(meta) if !meta.is_file() => refused("it is not a file"),
+        Ok(_) if is_ours(path) => Ok(()),
+        Ok(_) => refused("it exists and is not an HTML report of pgdyno"),
+    }
+}
+
+fn is_ours(path: &Path) -> bool {
+    let mut head = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(1024).read_to_end(&mut head));
+    read.is_ok() && String::from_utf8_lossy(&head).contains(HTML_MARK)
+}
+
+fn render(args: &Args, run: &Run) -> Result<String, Problem> {
+    let timeline = if args.format == Format::Html && !args.paste { timeline(run) } else { Vec::new() };
+    let document = Document::new(&run.record, &timeline);
+    Ok(match args.format {
+        _ if args.paste => pgdyno_report::paste(&document),
+        Format::Text if args.out.is_none() => pgdyno_report::text(&document, output::paint()),
+        Format::Text => pgdyno_report::text(&document, Paint::Plain),
+        Format::Markdown => pgdyno_report::markdown(&document),
+        Format::Html => pgdyno_report::html(&document),
+        Format::Json => format!("{:#}\n", run.json),
+        Format::Csv => pgdyno_report::csv(&document),
+    })
+}
+
+/// The intervals. Without them a report has no charts over time, which is better than no report.
+fn timeline(run: &Run) -> Vec<Interval> {
+    match run.timeline() {
+        Ok(lines) => lines.items,
+        Err(problem) => {
+            eprintln!("warning: no charts over time: {}", problem.what);
+            Vec::new()
+        }
+    }
 }

@@ -1,0 +1,125 @@
+//! Many runs at a glance.
+
+use pgdyno_core::{measure::CellSummary, units};
+use pgdyno_record::{Listed, RunRecord};
+use serde_json::{Value, json};
+
+use crate::{text::Paint, wrap};
+
+const WIDTH: usize = 80;
+
+/// A table of runs in the order given: a line each, and below it the best TPS of every script. A run that cannot be
+/// read stands in it with the reason.
+pub fn listing(runs: &[Listed], paint: Paint) -> String {
+    let width = runs.iter().map(|run| wrap::length(&run.id)).max().unwrap_or(0).max(2);
+    let header = format!("{:<width$}  STATUS    WHEN (UTC)        SERVER   SCALE  DOUBTS", "ID");
+    let mut lines = vec![paint.dim(&header)];
+    for run in runs {
+        match &run.record {
+            Ok(record) => lines.extend(readable(&run.id, record, width)),
+            Err(why) => {
+                lines.push(format!("{:<width$}  {}", run.id, paint.warn("broken")));
+                lines.extend(wrap::prose(why, WIDTH, "  ", "  "));
+            }
+        }
+    }
+    lines.iter().map(|line| format!("{}\n", line.trim_end())).collect()
+}
+
+fn readable(id: &str, record: &RunRecord, width: usize) -> Vec<String> {
+    let when = record.started_at.get(..16).map_or_else(String::new, |instant| instant.replace('T', " "));
+    let server = record.server.as_ref().map_or(units::ABSENT, |server| &server.version);
+    let mut lines = vec![format!(
+        "{id:<width$}  {:<8}  {when:<16}  {server:<6}  {:>6}  {:>6}",
+        status(record),
+        units::count(record.plan.scale),
+        record.doubts.len(),
+    )];
+    let best: Vec<_> = best(record)
+        .iter()
+        .map(|cell| {
+            let clients = units::plural(u64::from(cell.workload.clients), "client");
+            format!("{} {} TPS at {clients}", cell.workload.script, units::rate(cell.tps.value))
+                .replace(' ', "\u{a0}")
+        })
+        .collect();
+    if !best.is_empty() {
+        lines.extend(wrap::prose(&best.join(" · "), WIDTH, "  ", "  "));
+    }
+    lines
+}
+
+fn status(record: &RunRecord) -> String {
+    let word = serde_json::to_value(record.status).ok();
+    word.as_ref().and_then(Value::as_str).unwrap_or(units::ABSENT).to_owned()
+}
+
+/// The cell with the highest TPS of every script, in the order of the record.
+fn best(record: &RunRecord) -> Vec<&CellSummary> {
+    let mut best: Vec<&CellSummary> = Vec::new();
+    for cell in &record.cells {
+        match best.iter_mut().find(|other| other.workload.script == cell.workload.script) {
+            Some(other) if cell.tps.value > other.tps.value => *other = cell,
+            Some(_) => {}
+            None => best.push(cell),
+        }
+    }
+    best
+}
+
+/// The same as JSON: a list of objects with `id`, `path` and `status`; of a run that can be read `started_at`,
+/// `server_version`, `scale`, `best` and `doubts` (their kinds), of a broken one (`status` is `broken`) the `reason`.
+pub fn listing_json(runs: &[Listed]) -> Value {
+    runs.iter().map(one_json).collect()
+}
+
+fn one_json(run: &Listed) -> Value {
+    let path = run.path.display().to_string();
+    match &run.record {
+        Err(why) => json!({"id": run.id, "path": path, "status": "broken", "reason": why}),
+        Ok(record) => json!({
+            "id": run.id,
+            "path": path,
+            "status": record.status,
+            "started_at": record.started_at,
+            "server_version": record.server.as_ref().map(|server| &server.version),
+            "scale": record.plan.scale,
+            "best": best(record).iter().map(|cell| json!({
+                "script": cell.workload.script,
+                "clients": cell.workload.clients,
+                "tps": cell.tps,
+            })).collect::<Vec<_>>(),
+            "doubts": record.doubts.iter().map(|doubt| doubt.kind).collect::<Vec<_>>(),
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use pgdyno_record::fixtures;
+
+    use super::*;
+
+    #[test]
+    fn good_and_broken_runs_stand_side_by_side() {
+        let of = |id: &str, record| Listed { path: PathBuf::from(id), id: id.into(), record };
+        let runs = [
+            of("20261120T101502Z-bench-7f3a", Ok(Box::new(fixtures::complete().record))),
+            of("20261120T111502Z-bench-0001", Err("run.json: it is not whole JSON".into())),
+            of("20261120T121502Z-bench-0002", Ok(Box::new(fixtures::zero_cells().record))),
+        ];
+        let text = listing(&runs, Paint::Plain);
+        assert!(text.lines().all(|line| line.chars().count() <= WIDTH), "{text}");
+        let lines: Vec<_> = text.lines().collect();
+        assert!(lines[1].contains("complete  2026-11-20 10:15  18.4        50       3"), "{text}");
+        assert!(lines[2].starts_with("  select-only ") && lines[2].contains(" · tpcb-like "), "{text}");
+        assert!(lines[3].ends_with("broken") && lines[4].contains("not whole JSON"), "{text}");
+        assert!(lines[5].contains("stopped") && lines[5].contains("–"), "{text}");
+        let json = listing_json(&runs);
+        assert_eq!(json[0]["best"][1]["script"], "tpcb-like");
+        assert_eq!(json[1]["status"], "broken");
+        assert_eq!(json[2]["server_version"], Value::Null);
+    }
+}

@@ -1,0 +1,32 @@
+//! Results on stdout.
+
+use std::io::{self, ErrorKind, IsTerminal, Write};
+
+use pgdyno_core::problem::Problem;
+use pgdyno_report::Paint;
+
+/// Writes a result to stdout. A reader that went away (`| head`) has seen enough: that is no failure.
+///
+/// # Errors
+/// Stdout cannot be written, for example because the disk of a redirection is full.
+pub fn print(text: &str) -> Result<(), Problem> {
+    let mut stdout = io::stdout().lock();
+    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+        Err(e) if e.kind() != ErrorKind::BrokenPipe => {
+            Err(Problem::could_not(format!("could not write the result to standard output: {e}")))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Whether stdout takes colours: a terminal, unless `NO_COLOR` is set or `PG_COLOR` is `never`; always with
+/// `PG_COLOR=always`.
+pub fn paint() -> Paint {
+    let set = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+    let colour = match (set("NO_COLOR"), set("PG_COLOR").as_deref()) {
+        (Some(_), _) | (None, Some("never")) => false,
+        (None, Some("always")) => true,
+        (None, _) => io::stdout().is_terminal(),
+    };
+    if colour { Paint::Colour } else { Paint::Plain }
+}
