@@ -50,7 +50,8 @@ fn main() {
     };
     let script = Arc::new(script);
     let sql = SqlClients { script, protocol, scale: number(scale).into(), seed: 1, run: 0 };
-    let (workers, _) = sql.connect(&options, number(clients), number(jobs)).expect("connections");
+    let (workers, _) =
+        sql.connect(&options, number(clients), number(jobs), &Stop::default()).expect("connections");
     let start = SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970").as_nanos() as u64;
     let print = |interval: &MergedInterval| {
         let at = start + interval.start_ns;

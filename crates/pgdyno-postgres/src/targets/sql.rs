@@ -13,7 +13,7 @@ use pgdyno_core::{
     problem::Problem,
     script::{Command, Random, Script, Sql, SqlKind},
 };
-use pgdyno_engine::{Client, Event, Probe, Step, Target};
+use pgdyno_engine::{Client, Event, Probe, Step, Stop, Target};
 
 use crate::wire::{ConnectOptions, ServerError, Splitter, WireError, connect, encode};
 
@@ -36,17 +36,24 @@ impl SqlClients {
     /// Connects `clients` clients and deals them out to `jobs` workers. Gives them with the time that it took.
     ///
     /// # Errors
-    /// The first connection that could not be made.
+    /// The first connection that could not be made, or that a stop was requested meanwhile.
     pub fn connect(
         &self,
         options: &ConnectOptions,
         clients: u32,
         jobs: u32,
+        stop: &Stop,
     ) -> Result<(Vec<Vec<Client<SqlTarget>>>, Duration), Problem> {
         let start = Instant::now();
         let mut workers: Vec<Vec<_>> = (0..jobs.min(clients)).map(|_| Vec::new()).collect();
         let count = workers.len();
         for client in 0..clients {
+            if stop.requested() {
+                return Err(Problem::could_not(format!(
+                    "stopped while connecting client {} of {clients}",
+                    client + 1
+                )));
+            }
             let session = connect(options).map_err(|problem| {
                 problem.detail(format!("client {} of {clients}: {client} were connected", client + 1))
             })?;

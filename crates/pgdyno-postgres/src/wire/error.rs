@@ -58,6 +58,9 @@ pub enum WireError {
     /// The peer closed the connection.
     #[error("the server closed the connection")]
     Closed,
+    /// A request to stop came first.
+    #[error("stopped")]
+    Stopped,
     /// What came is not the protocol.
     #[error("the peer does not speak the PostgreSQL protocol as expected: {0}")]
     Protocol(String),

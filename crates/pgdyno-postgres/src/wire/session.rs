@@ -11,10 +11,14 @@ use std::{
     time::Duration,
 };
 
+use pgdyno_engine::Stop;
+
 use super::{CopyIn, ServerError, WireError, encode};
 
 /// Longest message taken from the server. Administration asks for small answers only.
 const MAX_MESSAGE_BYTES: usize = 64 << 20;
+/// Time between two looks at a request to stop.
+const STOP_LOOKS: Duration = Duration::from_millis(100);
 /// Most rows taken from one statement.
 const MAX_ROWS: usize = 10_000_000;
 
@@ -54,11 +58,13 @@ pub(crate) struct Incoming {
     socket: Socket,
     buffer: Vec<u8>,
     start: usize,
+    /// A request to stop ends a wait, where one can come.
+    stop: Option<Stop>,
 }
 
 impl Incoming {
     pub(crate) fn new(socket: Socket) -> Self {
-        Self { socket, buffer: Vec::new(), start: 0 }
+        Self { socket, buffer: Vec::new(), start: 0, stop: None }
     }
 
     pub(crate) fn socket(&mut self) -> &mut Socket {
@@ -90,10 +96,14 @@ impl Incoming {
         }
         let mut chunk = [0; 16 * 1024];
         while self.buffer.len() < self.start + wanted {
+            if self.stop.as_ref().is_some_and(Stop::requested) {
+                return Err(WireError::Stopped);
+            }
             match self.socket.read(&mut chunk) {
                 Ok(0) => return Err(WireError::Closed),
                 Ok(bytes) => self.buffer.extend_from_slice(&chunk[..bytes]),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock && self.stop.is_some() => {}
                 Err(error) => return Err(error.into()),
             }
         }
@@ -130,6 +140,16 @@ pub struct Session {
 impl Session {
     pub(super) fn new(incoming: Incoming, parameters: BTreeMap<String, String>, backend_pid: i32) -> Self {
         Self { incoming, parameters, backend_pid, says_goodbye: true }
+    }
+
+    /// Lets a request to stop end every wait for this session's server with [`WireError::Stopped`]. The session is of no
+    /// use after that: what it asked for is still under way.
+    ///
+    /// # Errors
+    /// The kernel's, where the socket takes no timeout.
+    pub fn heed(&mut self, stop: &Stop) -> io::Result<()> {
+        self.incoming.stop = Some(stop.clone());
+        self.incoming.socket.set_read_timeout(Some(STOP_LOOKS))
     }
 
     /// A parameter that the server reported, for example `server_version`.
