@@ -74,6 +74,11 @@ pub fn parent(pid: u32) -> Option<u32> {
     Stat::of(pid).map(|stat| stat.parent)
 }
 
+/// Whether a number is taken: by a process that runs, or by one that has ended and waits to be collected.
+pub fn is_taken(pid: u32) -> bool {
+    Stat::of(pid).is_some()
+}
+
 /// The working directory of a process, where this user may see it.
 pub fn working_dir(pid: u32) -> Option<PathBuf> {
     fs::read_link(format!("/proc/{pid}/cwd")).ok()
@@ -186,6 +191,7 @@ mod tests {
         while id.is_alive() {
             std::thread::yield_now();
         }
+        assert!(is_taken(id.pid), "nobody has collected it");
         child.wait().expect("it can be collected");
         assert_eq!(ProcessId::of(id.pid), None);
     }

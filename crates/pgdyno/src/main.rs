@@ -3,6 +3,7 @@
 mod args;
 mod context;
 mod problem;
+mod servers;
 
 use std::process::ExitCode;
 

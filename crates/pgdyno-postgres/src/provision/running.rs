@@ -150,6 +150,16 @@ pub fn remove(dirs: &Dirs, name: &str, progress: &mut dyn FnMut(Event)) -> Resul
     }
 }
 
+/// Removes the directory of a name that nothing is recorded under: what a crash before the first record left.
+///
+/// # Errors
+/// Where it cannot be locked or removed.
+pub fn remove_leftover(dirs: &Dirs, name: &str, progress: &mut dyn FnMut(Event)) -> Result<(), Problem> {
+    let slot = Slot::lock(dirs, name, progress)?;
+    // Somebody may have made a server of it while this one waited.
+    if slot.read()?.is_none() { slot.remove_dir() } else { Ok(()) }
+}
+
 impl Record {
     /// The running server of this record, where it takes connections.
     pub fn running(&self, dirs: &Dirs) -> Option<RunningServer> {

@@ -10,7 +10,7 @@ use std::{
 
 use pgdyno_core::problem::Problem;
 use rustix::{
-    fs::{Gid, Mode, OFlags, Uid, fchmod, fchown},
+    fs::{AtFlags, Gid, Mode, OFlags, Uid, fchmod, fchown},
     io::Errno,
 };
 use serde::{Deserialize, Serialize};
@@ -205,6 +205,11 @@ pub fn append_line(dir: &Path, name: &str, line: &str) -> io::Result<()> {
     }
     file.write_all(format!("\n{line}\n").as_bytes())?;
     file.sync_all()
+}
+
+/// Removes a file by its name in a directory that belongs to the server's user.
+pub fn remove_in(dir: &Path, name: &str) -> io::Result<()> {
+    Ok(rustix::fs::unlinkat(open_dir(dir)?, name, AtFlags::empty())?)
 }
 
 /// The first directory on the way to a path, from the root on, that a user may not pass through as of its mode.

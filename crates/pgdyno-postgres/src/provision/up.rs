@@ -21,7 +21,7 @@ use super::{
     conf::{self, Frame},
     initdb::{Cluster, create_tablespaces, initdb, random_password},
     installation::{self, Installation},
-    process::{Start, start, wait_ready},
+    process::{self, Start, start, wait_ready},
     ready::socket_path,
     registry::{FORMAT, Phase, Record, Slot, Status, check_name},
     run_as::{self, User},
@@ -101,6 +101,10 @@ fn check_tablespaces(tablespaces: &[(String, PathBuf)]) -> Result<(), Problem> {
         if name.is_empty() || name.len() > 63 || name.starts_with("pg_") || twice || control {
             return Err(Problem::wrong_request(format!("`{name}` cannot be the name of a tablespace"))
                 .hint("use each name once, up to 63 bytes, not beginning with pg_"));
+        }
+        if dir.to_string_lossy().contains('\'') {
+            return Err(Problem::wrong_request(format!("a tablespace cannot lie in {}", dir.display()))
+                .hint("PostgreSQL allows no single quote in the name of its directory"));
         }
     }
     Ok(())
@@ -183,6 +187,7 @@ fn again(
     progress: &mut dyn FnMut(Event),
 ) -> Result<RunningServer, Problem> {
     refuse_contradiction(request, &record)?;
+    process::settle(&record.data.path, &record.socket.path, record.port)?;
     let found = installation::inspect(&record.bindir)?;
     if found.version_num / 100 != record.version_num / 100 {
         return Err(Problem::could_not(format!(
