@@ -274,6 +274,27 @@ fn everything_in_its_own_directory() {
     }
 }
 
+/// Only root starts servers as somebody else, who must be able to reach what is theirs.
+#[test]
+fn a_directory_that_the_servers_user_cannot_reach_is_named() {
+    let place = Place::new();
+    if !am_root() {
+        return;
+    }
+    let closed = place.path("closed");
+    fs::create_dir(&closed).expect("it can be made");
+    fs::set_permissions(&closed, fs::Permissions::from_mode(0o700)).expect("it is ours");
+    let data = closed.join("data").display().to_string();
+    let said = place.refused(&["up", "--pg", "18", "--bundle", "--data", &data], 3);
+    assert!(said.contains("cannot reach") && said.contains("closed lets only its owner through"), "{said}");
+    assert!(!closed.join("data").exists());
+}
+
+fn am_root() -> bool {
+    use std::os::unix::fs::MetadataExt;
+    fs::metadata("/proc/self").is_ok_and(|metadata| metadata.uid() == 0)
+}
+
 #[test]
 fn wrong_flags_have_one_clear_sentence() {
     let place = Place::new();
@@ -412,7 +433,8 @@ fn a_killed_up_leaves_nothing_hidden() {
     assert_eq!(word(&place.only(), "status"), "running");
 }
 
-/// What still works on the data is a server that `ps` shows, or ends by itself (`initdb` is told to by the kernel).
+/// What still works on the data is a server that `ps` shows, or ends by itself (`initdb` is told to by the
+/// kernel).
 fn everything_is_shown(place: &Place, when: &str) {
     wait_until(when, || {
         let shown: Vec<u64> = place.ps().iter().filter_map(|server| server["pid"].as_u64()).collect();

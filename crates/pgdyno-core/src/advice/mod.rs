@@ -1,4 +1,5 @@
-//! Choices made from facts by pure rules, each with its reason: the size of a configuration, the scale, the clients.
+//! Choices made from facts by pure rules, each with its reason: the size of a configuration, the scale, the
+//! clients.
 
 pub mod config;
 pub mod preflight;

@@ -83,8 +83,8 @@ pub fn find(path: Option<&OsStr>) -> Vec<Installation> {
     found
 }
 
-/// Where packages put servers (Debian; the PostgreSQL yum repository; a source build), then `PATH`, then where the
-/// `pg_config` found there points.
+/// Where packages put servers (Debian; the PostgreSQL yum repository; a source build), then `PATH`, then
+/// where the `pg_config` found there points.
 fn candidates(path: Option<&OsStr>) -> Vec<PathBuf> {
     let mut dirs = subdirectories("/usr/lib/postgresql", "");
     dirs.extend(subdirectories("/usr", "pgsql-"));
@@ -116,8 +116,8 @@ const EVERY_CFLAGS: &str = "-Wmissing-prototypes";
 /// Longest program that is searched, in bytes.
 const LONGEST_PROGRAM: u64 = 256 << 20;
 
-/// How the programs in a directory were compiled, as far as it shows without running a server: the `CFLAGS` that
-/// `pg_config()` would give stand in `postgres` itself.
+/// How the programs in a directory were compiled, as far as it shows without running a server: the `CFLAGS`
+/// that `pg_config()` would give stand in `postgres` itself.
 pub fn build(bindir: &Path) -> BuildFacts {
     let read = || -> io::Result<Vec<u8>> {
         let mut bytes = Vec::new();

@@ -114,7 +114,8 @@ fn local_host(listen: &str) -> String {
     }
 }
 
-/// Stops a server of this name: by a fast shutdown, or where that takes over [`FAST_LIMIT`], at once. Its data stays.
+/// Stops a server of this name: by a fast shutdown, or where that takes over [`FAST_LIMIT`], at once. Its
+/// data stays.
 ///
 /// # Errors
 /// Where there is no such server, this user may not stop it, or it does not end.

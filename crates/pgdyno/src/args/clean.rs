@@ -13,9 +13,10 @@ use crate::{context::Context, servers};
 
 /// Flags of `pgdyno clean`.
 #[derive(Debug, clap::Args)]
-#[command(long_about = "Show what pgdyno keeps on this machine, and free it\n\n\
-    Shows servers and bundles with their sizes. With --yes, servers that do not run are removed with their data,\n\
-    and bundles that no remaining server uses. Recorded runs are never touched.")]
+#[command(
+    after_help = "Shows servers and bundles with their sizes. With --yes, servers that do not run are removed with \
+    their data, and bundles that no remaining server uses. Recorded runs are never touched."
+)]
 pub struct Args {
     /// Free it: stopped servers with their data, and unused bundles; this cannot be undone
     #[arg(long)]

@@ -9,9 +9,10 @@ use crate::{context::Context, problem, servers};
 
 /// Flags of `pgdyno down`.
 #[derive(Debug, clap::Args)]
-#[command(long_about = "Stop servers started by `up`\n\n\
-    A fast shutdown: sessions are ended and everything is on disk. Where that takes over a minute, an immediate one\n\
-    follows, and says so. The data stays, unless --remove is given.")]
+#[command(
+    after_help = "A fast shutdown: sessions are ended and everything is on disk. Where that takes over a minute, an \
+    immediate one follows, and says so. The data stays, unless --remove is given."
+)]
 pub struct Args {
     /// Names of the servers
     #[arg(required_unless_present = "all", conflicts_with = "all")]

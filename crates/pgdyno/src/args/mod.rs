@@ -32,7 +32,7 @@ pub struct Cli {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Start a PostgreSQL server
-    Up(up::Args),
+    Up(Box<up::Args>),
     /// Stop servers started by `up`
     Down(down::Args),
     /// List the servers that pgdyno started

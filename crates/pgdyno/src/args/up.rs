@@ -11,14 +11,14 @@ use crate::{context::Context, servers};
 /// Flags of `pgdyno up`.
 #[derive(Debug, clap::Args)]
 #[command(
-    long_about = "Start a PostgreSQL server\n\n\
-    Makes a cluster with checksums, UTF8 and locale C, sizes its configuration from memory, processors and storage,\n\
-    starts it and waits until it takes connections. It listens on a socket that only its owner can reach; on TCP\n\
-    only with --listen, and then by password. A server of this name that was stopped is started again.",
-    after_help = "Examples:\n  \
+    after_help = "Makes a cluster with checksums, UTF8 and locale C, sizes its configuration from memory, processors \
+    and storage, starts it and waits until it takes connections. It listens on a socket that only its \
+    owner can reach; on TCP only with --listen, and then by password. A server of this name that was \
+    stopped is started again.\n\n\
+    Examples:\n  \
     pgdyno up\n  \
     pgdyno up old --pg 9.6\n  \
-    pgdyno up big --data /mnt/nvme/pg --waldir /mnt/wal/pg --set shared_buffers=16GB\n  \
+    pgdyno up big --data /nvme/pg --waldir /wal/pg -c shared_buffers=16GB\n  \
     pgdyno up shared --listen 127.0.0.1 --port 5433"
 )]
 pub struct Args {
@@ -26,7 +26,8 @@ pub struct Args {
     #[arg(default_value = "main")]
     name: String,
 
-    /// Version: a major (18, 9.6) or an exact one (17.4, 9.6.24); default: the newest installed, else a bundle
+    /// Version: a major (18, 9.6) or an exact one (17.4, 9.6.24); default: the newest installed, else a
+    /// bundle
     #[arg(long, value_name = "VERSION", help_heading = "Program")]
     pg: Option<Wanted>,
     /// Directory of postgres and initdb, in place of a search
@@ -68,7 +69,8 @@ pub struct Args {
     tablespace: Vec<(String, String)>,
 
     /// A setting over the one chosen from facts; may be given again
-    #[arg(long = "set", short = 'c', value_name = "NAME=VALUE", value_parser = pair, help_heading = "Settings")]
+    #[arg(long = "set", short = 'c', value_name = "NAME=VALUE", value_parser = pair,
+          help_heading = "Settings")]
     settings: Vec<(String, String)>,
     /// Client sessions that will be open at once; max_connections follows
     #[arg(long, value_name = "N", default_value_t = 80, help_heading = "Settings",
@@ -78,7 +80,8 @@ pub struct Args {
     #[arg(long, value_name = "ADDR", help_heading = "Settings")]
     listen: Option<String>,
     /// Port, on TCP and in the name of the socket [default: 5432]
-    #[arg(long, value_name = "PORT", help_heading = "Settings", value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(long, value_name = "PORT", help_heading = "Settings",
+          value_parser = clap::value_parser!(u16).range(1..))]
     port: Option<u16>,
     /// Seconds in which the server must show a sign of starting
     #[arg(long, value_name = "SECONDS", default_value_t = 60, help_heading = "Settings",

@@ -14,9 +14,11 @@ use crate::{context::Context, servers};
 
 /// Flags of `pgdyno versions`.
 #[derive(Debug, clap::Args)]
-#[command(long_about = "List the PostgreSQL versions that could be used here\n\n\
-    Installed servers come first when `up` looks for one; then bundles, which are fetched once and cached. Bundles\n\
-    from 11 on are built for size: good for trying things, slower than a usual build, and marked in every report.")]
+#[command(
+    after_help = "Installed servers come first when `up` looks for one; then bundles, which are fetched once and \
+    cached. Bundles from 11 on are built for size: good for trying things, slower than a usual build, \
+    and marked in every report."
+)]
 pub struct Args {
     /// As JSON
     #[arg(long)]
