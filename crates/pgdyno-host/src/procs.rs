@@ -19,8 +19,8 @@ pub struct ProcessId {
 }
 
 impl ProcessId {
-    /// The process that has this number now; `None` where there is none, or only one that has ended and waits to
-    /// be collected.
+    /// The process that has this number now; `None` where there is none, or only one that has ended and waits
+    /// to be collected.
     pub fn of(pid: u32) -> Option<Self> {
         let stat = Stat::of(pid)?;
         stat.lives().then_some(Self { pid, start_ticks: stat.start_ticks })
@@ -72,6 +72,11 @@ pub fn name(pid: u32) -> Option<String> {
 /// The process that started this one, or took it over.
 pub fn parent(pid: u32) -> Option<u32> {
     Stat::of(pid).map(|stat| stat.parent)
+}
+
+/// Whether a number is taken: by a process that runs, or by one that has ended and waits to be collected.
+pub fn is_taken(pid: u32) -> bool {
+    Stat::of(pid).is_some()
 }
 
 /// The working directory of a process, where this user may see it.
@@ -186,6 +191,7 @@ mod tests {
         while id.is_alive() {
             std::thread::yield_now();
         }
+        assert!(is_taken(id.pid), "nobody has collected it");
         child.wait().expect("it can be collected");
         assert_eq!(ProcessId::of(id.pid), None);
     }
@@ -201,9 +207,9 @@ mod tests {
 
     #[test]
     fn tables_of_sockets_are_read() {
-        let v4 = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n\
-   0: 0100007F:1538 00000000:0000 0A 00000000:00000000 00:00000000 00000000   101        0 4711 1 0 100 0 0 10 0\n\
-   1: 0100007F:1539 0100007F:0001 01 00000000:00000000 00:00000000 00000000   101        0 4712 1 0 100 0 0 10 0\n\
+        let v4 = "  sl  local_address rem_address st tx rx tr tm->when retrnsmt uid timeout inode\n\
+   0: 0100007F:1538 00000000:0000 0A 00000000:00000000 00:00000000 00000000 101 0 4711 1 0 100\n\
+   1: 0100007F:1539 0100007F:0001 01 00000000:00000000 00:00000000 00000000 101 0 4712 1 0 100\n\
    2: garbage\n";
         let rows = parse_tcp_table(v4, 4);
         assert_eq!(rows, [("127.0.0.1:5432".parse().expect("an address"), 4711)]);

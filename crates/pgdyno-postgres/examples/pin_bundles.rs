@@ -1,6 +1,7 @@
 //! Fetches the newest bundle of every major for this platform and prints the lines that `bundles.lock` pins.
 //!
-//! `cargo run -p pgdyno-postgres --example pin_bundles -- [DIRECTORY]`; with a directory, the archives are kept there.
+//! `cargo run -p pgdyno-postgres --example pin_bundles -- [DIRECTORY]`; with a directory, the archives are
+//! kept there.
 
 use std::{error::Error, path::PathBuf};
 

@@ -2,8 +2,12 @@
 
 mod args;
 mod context;
+mod interrupt;
 mod output;
 mod problem;
+mod progress;
+mod servers;
+mod stages;
 
 use std::process::ExitCode;
 

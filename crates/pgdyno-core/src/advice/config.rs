@@ -1,6 +1,7 @@
 //! A `postgresql.conf` sized from facts: one small rule a setting, each with the reason for its value.
 //!
-//! No rule touches durability: `fsync`, `full_page_writes` and `synchronous_commit` stay as the server has them.
+//! No rule touches durability: `fsync`, `full_page_writes` and `synchronous_commit` stay as the server has
+//! them.
 
 use super::{
     Choice,
@@ -41,8 +42,8 @@ pub fn usable_memory_bytes(host: &HostFacts) -> u64 {
 
 /// The settings that follow from the facts, in the order a person reads them.
 ///
-/// A setting that the rules would leave at the server's default is absent; so is `wal_buffers`, which the server
-/// derives from `shared_buffers` itself.
+/// A setting that the rules would leave at the server's default is absent; so is `wal_buffers`, which the
+/// server derives from `shared_buffers` itself.
 pub fn settings(inputs: &Inputs<'_>) -> Vec<Choice> {
     let rules: [fn(&Inputs<'_>) -> Option<Choice>; 16] = [
         shared_buffers,
@@ -120,7 +121,8 @@ fn work_mem(inputs: &Inputs<'_>) -> Option<Choice> {
     choice("work_mem", format(bytes), reason)
 }
 
-/// Connections to allow for so many clients: room for administration and observation, never under the default.
+/// Connections to allow for so many clients: room for administration and observation, never under the
+/// default.
 fn connections_for(clients: u32) -> u32 {
     clients.saturating_add(20).max(100)
 }
@@ -132,7 +134,8 @@ fn max_connections(inputs: &Inputs<'_>) -> Option<Choice> {
     choice("max_connections", value, reason)
 }
 
-/// Room for WAL: a twentieth of the free space of its storage, between 1 GB and 16 GB and never under 8 segments.
+/// Room for WAL: a twentieth of the free space of its storage, between 1 GB and 16 GB and never under 8
+/// segments.
 fn max_wal_bytes(inputs: &Inputs<'_>) -> u64 {
     let storage = inputs.wal.unwrap_or(inputs.data);
     whole_mb(storage.available_bytes / 20, GB).min(16 * GB).max(8 * inputs.wal_segment_bytes)
@@ -141,7 +144,7 @@ fn max_wal_bytes(inputs: &Inputs<'_>) -> u64 {
 fn max_wal_size(inputs: &Inputs<'_>) -> Option<Choice> {
     let storage = inputs.wal.unwrap_or(inputs.data);
     let reason = format!(
-        "a twentieth of {} MB free on the storage of WAL, from 1 GB to 16 GB: time, not volume, should start checkpoints",
+        "a twentieth of {} MB free where WAL lies, from 1 GB to 16 GB: time, not volume, starts checkpoints",
         storage.available_bytes / MB
     );
     choice("max_wal_size", format(max_wal_bytes(inputs)), reason)
@@ -172,8 +175,8 @@ fn random_page_cost(inputs: &Inputs<'_>) -> Option<Choice> {
     })?
 }
 
-/// Pages to ask for ahead. The setting counted imagined drives before 13 (release notes of 13: new = Σ old/i), so
-/// 26 there asks for about as many pages as 100 does later.
+/// Pages to ask for ahead. The setting counted imagined drives before 13 (release notes of 13: new = Σ
+/// old/i), so 26 there asks for about as many pages as 100 does later.
 fn effective_io_concurrency(inputs: &Inputs<'_>) -> Option<Choice> {
     if inputs.data.rotational != Some(false) {
         return None;
@@ -324,7 +327,9 @@ mod tests {
         }
 
         #[test]
-        fn what_is_chosen_passes_the_preflight(memory in 64 * MB..1 << 45, free in 0_u64..1 << 50, old in any::<bool>()) {
+        fn what_is_chosen_passes_the_preflight(
+            memory in 64 * MB..1 << 45, free in 0_u64..1 << 50, old in any::<bool>()
+        ) {
             let host = host(memory);
             let version = if old { 90_624 } else { 180_000 };
             let chosen = sized(&host, &storage(free, Some(false)), version);

@@ -2,7 +2,6 @@
 //! clients.
 
 pub mod bench;
-
 pub mod config;
 pub mod preflight;
 pub mod size;

@@ -1,5 +1,5 @@
-//! What cannot start, said before it is tried. Every rule works with a lower bound of what the server will ask
-//! for, so nothing that could start is refused.
+//! What cannot start, said before it is tried. Every rule works with a lower bound of what the server will
+//! ask for, so nothing that could start is refused.
 
 use std::collections::BTreeMap;
 
@@ -12,8 +12,8 @@ const LEAST_OPEN_FILES: u64 = 64;
 /// Settings by name, as they will be in force.
 pub type Settings = BTreeMap<String, String>;
 
-/// Everything in these settings that this machine cannot give, each with what to do; empty where nothing is known
-/// to be in the way.
+/// Everything in these settings that this machine cannot give, each with what to do; empty where nothing is
+/// known to be in the way.
 pub fn problems(host: &HostFacts, version_num: u32, settings: &Settings) -> Vec<Problem> {
     let look = Look { host, version_num, settings };
     [
@@ -131,7 +131,7 @@ impl Look<'_> {
         let limit = self.host.open_files_limit;
         (needed > limit).then(|| {
             Problem::wrong_request(format!(
-                "io_method = io_uring with max_connections = {connections} needs {needed} open files, and the limit is {limit}"
+                "io_uring with max_connections = {connections} needs {needed} open files, the limit is {limit}"
             ))
             .hint("raise it with `ulimit -n`, lower max_connections, or use io_method = worker")
         })

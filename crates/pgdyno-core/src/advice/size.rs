@@ -13,7 +13,8 @@ pub const BLOCK: u64 = 8 * KB;
 
 /// Reads an amount such as `4GB`, `1.5GB`, `128 MB` or `16384`; the last is counted in `base_bytes`.
 ///
-/// `None` where the text is no amount, or one beyond 2^63 bytes. Units are case-sensitive, as the server has them.
+/// `None` where the text is no amount, or one beyond 2^63 bytes. Units are case-sensitive, as the server has
+/// them.
 pub fn parse(text: &str, base_bytes: u64) -> Option<u64> {
     let text = text.trim();
     let split = text.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(text.len());

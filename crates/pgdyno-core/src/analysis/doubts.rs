@@ -215,7 +215,7 @@ fn cpu_steal(evidence: &Evidence<'_>) -> Option<Doubt> {
 
 fn uneven_checkpoints(evidence: &Evidence<'_>) -> Option<Doubt> {
     let uneven = cells(evidence.runs).into_iter().filter_map(|(workload, runs)| {
-        let known = runs.iter().filter_map(|run| run.io.checkpoints);
+        let known = runs.iter().filter_map(|run| run.io.as_ref()?.checkpoints);
         let (with, without) = known.fold((0u32, 0u32), |(with, without), checkpoints| match checkpoints {
             0 => (with, without + 1),
             _ => (with + 1, without),
@@ -376,7 +376,7 @@ pub(crate) mod samples {
             statements: Vec::new(),
             connect_ns: 1_000_000,
             cpu: CpuUse { driver_s: 6.0, server_s: Some(28.0), busiest_worker: 0.2, steal: Some(0.001) },
-            io: IoUse { blocks_hit: 1_000_000, checkpoints: Some(0), ..IoUse::default() },
+            io: Some(IoUse { blocks_hit: 1_000_000, checkpoints: Some(0), ..IoUse::default() }),
             served_from: Some(ServedFrom::SharedBuffers),
             steady: SteadyVerdict::Steady,
             errors: Vec::new(),
@@ -512,7 +512,7 @@ mod tests {
         (DoubtKind::CoresShared, |case| case.cores_shared = true),
         (DoubtKind::CpuSteal, |case| break_last(case, |run, _| run.cpu.steal = Some(0.05))),
         (DoubtKind::UnevenCheckpoints, |case| {
-            break_last(case, |run, block| run.io.checkpoints = Some(u64::from(block == 3)));
+            break_last(case, |run, block| run.io = Some(IoUse { checkpoints: Some(u64::from(block == 3)), ..IoUse::default() }));
         }),
         (DoubtKind::BuildNotOptimised, |case| {
             case.server.build = BuildFacts { cflags: Some("-Wall -Os".into()), ..BuildFacts::default() };

@@ -73,7 +73,7 @@ pub struct IoUse {
     pub device_read_bytes: Option<u64>,
     /// WAL written, in bytes.
     pub wal_bytes: Option<u64>,
-    /// Checkpoints that were completed within the interval.
+    /// Whether the control file showed another checkpoint at the end than at the start: 1 is at least one, 0 none.
     pub checkpoints: Option<u64>,
 }
 
@@ -136,8 +136,8 @@ pub struct CellRun {
     pub connect_ns: u64,
     /// Processor time.
     pub cpu: CpuUse,
-    /// Pages and bytes.
-    pub io: IoUse,
+    /// Pages and bytes; `None` where the server's counters could not be read.
+    pub io: Option<IoUse>,
     /// Where the pages came from.
     pub served_from: Option<ServedFrom>,
     /// Whether throughput was steady.

@@ -80,8 +80,8 @@ fn serves(mount: &mounts::Mount, version: Version, controllers: &str) -> bool {
     }
 }
 
-/// The group as seen from the mount. In a container the mount may show a part of the hierarchy only; where the
-/// group is not inside it, the mount itself stands for the group.
+/// The group as seen from the mount. In a container the mount may show a part of the hierarchy only; where
+/// the group is not inside it, the mount itself stands for the group.
 fn within(group: &str, mount_root: &Path) -> PathBuf {
     let group = Path::new(group);
     let inside = group.strip_prefix(mount_root).map(|rest| Path::new("/").join(rest));

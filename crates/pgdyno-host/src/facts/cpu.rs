@@ -41,7 +41,8 @@ fn allowed(status: &str) -> Vec<u32> {
 #[error("`{0}` is not a list of processors such as 0-3,8")]
 pub struct NotACpuList(String);
 
-/// Reads a list of processors such as `0-3,8` (`cpuset(7)`, "List format") into ascending numbers without doubles.
+/// Reads a list of processors such as `0-3,8` (`cpuset(7)`, "List format") into ascending numbers without
+/// doubles.
 ///
 /// # Errors
 /// Where the text is empty or no list, a range runs backwards, or a number is above 8191.

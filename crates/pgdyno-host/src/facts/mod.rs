@@ -1,7 +1,7 @@
 //! Facts about the machine, read from `/proc`, `/sys`, the control groups and a few system calls.
 //!
-//! Every parser takes text and every reader takes the root of a file tree, so all of them are tested without the
-//! machine they describe. What cannot be read is absent, never 0.
+//! Every parser takes text and every reader takes the root of a file tree, so all of them are tested without
+//! the machine they describe. What cannot be read is absent, never 0.
 
 mod cgroup;
 mod cpu;

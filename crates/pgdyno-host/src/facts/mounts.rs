@@ -61,7 +61,8 @@ fn octal(digits: &[u8]) -> Option<u8> {
     u8::from_str_radix(std::str::from_utf8(digits).ok()?, 8).ok()
 }
 
-/// The mount that holds a path: the deepest mount point above it, the last one mounted where several are equal.
+/// The mount that holds a path: the deepest mount point above it, the last one mounted where several are
+/// equal.
 pub(super) fn holding<'a>(mounts: &'a [Mount], path: &Path) -> Option<&'a Mount> {
     let above = mounts.iter().filter(|mount| path.starts_with(&mount.mount_point));
     above.max_by_key(|mount| mount.mount_point.components().count())

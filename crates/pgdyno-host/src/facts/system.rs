@@ -12,7 +12,8 @@ pub(super) fn os(root: &Path) -> Option<String> {
     (!name.is_empty()).then(|| name.to_owned())
 }
 
-/// What the kernel shows of a container or a hypervisor: the container first, since its limits are the nearer ones.
+/// What the kernel shows of a container or a hypervisor: the container first, since its limits are the nearer
+/// ones.
 pub(super) fn virtualization(root: &Path) -> Option<String> {
     container(root).or_else(|| hypervisor(root))
 }

@@ -1,7 +1,7 @@
 //! Bundles of PostgreSQL programs for machines without an installed server: fetched once, kept in the cache.
 //!
-//! A bundle appears in the cache by one rename after its SHA-256 was compared, so a kill at any instant leaves none
-//! or a whole one; a lock file lets one process fetch while others wait for it.
+//! A bundle appears in the cache by one rename after its SHA-256 was compared, so a kill at any instant
+//! leaves none or a whole one; a lock file lets one process fetch while others wait for it.
 
 use std::{
     fs::{self, File},
@@ -111,12 +111,12 @@ fn target(wanted: Option<Wanted>, pins: &[Pin]) -> (Wanted, Option<&Pin>) {
     (exact.or(wanted).unwrap_or(Wanted::Major(180_000)), pin)
 }
 
-/// A bundle of the wanted version, from the cache or fetched into it. A version that is not pinned is fetched too
-/// and marked so.
+/// A bundle of the wanted version, from the cache or fetched into it. A version that is not pinned is fetched
+/// too and marked so.
 ///
 /// # Errors
-/// Where there is no such bundle, it is neither cached nor can be fetched, its SHA-256 differs from the pinned one,
-/// or the cache cannot be written.
+/// Where there is no such bundle, it is neither cached nor can be fetched, its SHA-256 differs from the
+/// pinned one, or the cache cannot be written.
 pub fn obtain(
     wanted: Option<Wanted>,
     cache: &Path,

@@ -1,4 +1,5 @@
-//! How the programs of a server are started: with no more rights, groups, environment and descriptors than they need.
+//! How the programs of a server are started: with no more rights, groups, environment and descriptors than
+//! they need.
 
 use std::{
     fs,
@@ -33,8 +34,8 @@ pub struct Manner<'a> {
 
 /// A command that runs a program in that manner, in a directory that its user can enter.
 ///
-/// User and groups change first (the standard library does so before anything the child does itself), then the
-/// working directory, then everything else.
+/// User and groups change first (the standard library does so before anything the child does itself), then
+/// the working directory, then everything else.
 pub fn command(program: &Path, directory: &Path, manner: Manner<'_>) -> Command {
     let mut command = Command::new(program);
     command.current_dir(directory).env_clear().env("LANG", "C").env("LC_ALL", "C");
@@ -98,7 +99,8 @@ fn inherited_descriptors() -> Vec<RawFd> {
     let open = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<RawFd>().ok());
     open.filter(|fd| *fd > 2)
         .filter(|fd| {
-            // SAFETY: the descriptor is only asked for its flags; where it is closed by now, the answer is an error.
+            // SAFETY: the descriptor is only asked for its flags; where it is closed by now, the answer is an
+            // error.
             let flags = fcntl_getfd(unsafe { BorrowedFd::borrow_raw(*fd) });
             flags.is_ok_and(|flags| !flags.contains(FdFlags::CLOEXEC))
         })

@@ -116,8 +116,8 @@ pub fn quote(value: &str) -> String {
     format!("'{}'", value.replace('\\', "\\\\").replace('\'', "''"))
 }
 
-/// Who may connect how: everybody who can enter the socket's directory, which is its owner alone; by TCP, only
-/// where the server listens at all, by password (SCRAM came with 10).
+/// Who may connect how: everybody who can enter the socket's directory, which is its owner alone; by TCP,
+/// only where the server listens at all, by password (SCRAM came with 10).
 pub fn render_hba(version_num: u32, listens: bool) -> String {
     let mut text = String::from("local all all trust\nlocal replication all trust\n");
     if listens {

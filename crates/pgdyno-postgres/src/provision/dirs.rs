@@ -16,8 +16,8 @@ pub struct Dirs {
     pub runtime: PathBuf,
 }
 
-/// The variables of the environment that say where things are kept; each only counts where it is an absolute path,
-/// except the first two, which the user gave to pgdyno itself.
+/// The variables of the environment that say where things are kept; each only counts where it is an absolute
+/// path, except the first two, which the user gave to pgdyno itself.
 #[derive(Debug, Clone, Default)]
 pub struct Environment {
     /// `PGDYNO_STATE`

@@ -13,6 +13,7 @@ use rustix::process::Signal;
 use super::{
     child::{Manner, command},
     conf::{password_method, quote},
+    process::reason,
     run_as::User,
     safe::write_file,
 };
@@ -151,7 +152,8 @@ fn run_single_user(cluster: &Cluster<'_>, sql: &str) -> Result<(), String> {
         let _ = input.write_all(sql.as_bytes());
     }
     let output = child.wait_with_output().map_err(|error| error.to_string())?;
-    if output.status.success() { Ok(()) } else { Err(last_lines(&output.stderr)) }
+    let said = String::from_utf8_lossy(&output.stderr);
+    if output.status.success() { Ok(()) } else { Err(reason(&said).unwrap_or_default()) }
 }
 
 /// A password of 32 hexadecimal digits from the kernel's random numbers.

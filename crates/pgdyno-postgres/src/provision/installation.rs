@@ -4,11 +4,12 @@ use std::{
     collections::BTreeSet,
     ffi::OsStr,
     fs,
+    io::{self, Read},
     path::{Path, PathBuf},
     process::{Command, Stdio},
 };
 
-use pgdyno_core::problem::Problem;
+use pgdyno_core::{facts::BuildFacts, problem::Problem};
 
 use super::version::{OLDEST, Wanted, parse_program_version};
 
@@ -74,16 +75,16 @@ pub fn find(path: Option<&OsStr>) -> Vec<Installation> {
     let mut found: Vec<Installation> = candidates(path)
         .into_iter()
         .filter_map(|dir| fs::canonicalize(dir).ok())
-        .filter(|dir| seen.insert(dir.clone()))
-        .filter(|dir| dir.join("postgres").is_file())
+        // Links to one program count as one server.
+        .filter(|dir| fs::canonicalize(dir.join("postgres")).is_ok_and(|program| seen.insert(program)))
         .filter_map(|dir| inspect(&dir).ok())
         .collect();
     found.sort_by_key(|installation| std::cmp::Reverse(installation.version_num));
     found
 }
 
-/// Where packages put servers (Debian; the PostgreSQL yum repository; a source build), then `PATH`, then where the
-/// `pg_config` found there points.
+/// Where packages put servers (Debian; the PostgreSQL yum repository; a source build), then `PATH`, then
+/// where the `pg_config` found there points.
 fn candidates(path: Option<&OsStr>) -> Vec<PathBuf> {
     let mut dirs = subdirectories("/usr/lib/postgresql", "");
     dirs.extend(subdirectories("/usr", "pgsql-"));
@@ -108,6 +109,25 @@ fn pg_config_bindir(program: &Path) -> Option<PathBuf> {
     let output = Command::new(program).arg("--bindir").stdin(Stdio::null()).output().ok()?;
     let text = String::from_utf8(output.stdout).ok()?;
     Some(PathBuf::from(text.trim())).filter(|dir| dir.is_absolute())
+}
+
+/// A flag that every version gives the compiler, by which its `CFLAGS` are found in the program.
+const EVERY_CFLAGS: &str = "-Wmissing-prototypes";
+/// Longest program that is searched, in bytes.
+const LONGEST_PROGRAM: u64 = 256 << 20;
+
+/// How the programs in a directory were compiled, as far as it shows without running a server: the `CFLAGS`
+/// that `pg_config()` would give stand in `postgres` itself.
+pub fn build(bindir: &Path) -> BuildFacts {
+    let read = || -> io::Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        fs::File::open(bindir.join("postgres"))?.take(LONGEST_PROGRAM).read_to_end(&mut bytes)?;
+        Ok(bytes)
+    };
+    let program = read().unwrap_or_default();
+    let texts = program.split(|byte| *byte == 0).filter_map(|bytes| std::str::from_utf8(bytes).ok());
+    let cflags = texts.into_iter().find(|text| text.starts_with('-') && text.contains(EVERY_CFLAGS));
+    BuildFacts { cflags: cflags.map(str::to_owned), ..BuildFacts::default() }
 }
 
 /// The newest of these (they come newest first) that is what was asked for.
@@ -147,6 +167,15 @@ mod tests {
         let problem = inspect(&broken).expect_err("it does not run");
         assert!(problem.detail.expect("it says why").contains("libxml2.so.2"));
         assert!(inspect(root.path()).expect_err("nothing is there").what.contains("no postgres"));
+    }
+
+    #[test]
+    fn compiler_flags_stand_in_the_program() {
+        let root = tempfile::tempdir().expect("a temporary directory can be made");
+        assert_eq!(build(root.path()), BuildFacts::default());
+        let program = b"\x7fELF\0\xff\xfe\0-Wall -Wmissing-prototypes -g -Os\0rest".as_slice();
+        fs::write(root.path().join("postgres"), program).expect("it can be written");
+        assert_eq!(build(root.path()).optimised_for_speed(), Some(false));
     }
 
     #[test]

@@ -1,8 +1,9 @@
-//! Servers of pgdyno's own: which program, how the cluster is made, how it is started, found again and stopped.
+//! Servers of pgdyno's own: which program, how the cluster is made, how it is started, found again and
+//! stopped.
 //!
-//! The way through: [`up`] resolves the program (an [`installation`] or a [`bundle`]), sizes its configuration,
-//! says what cannot start, records the server in the [`registry`], makes the cluster, starts it and waits for its
-//! own word that it is ready.
+//! The way through: [`up`] resolves the program (an [`installation`] or a [`bundle`]), sizes its
+//! configuration, says what cannot start, records the server in the [`registry`], makes the cluster, starts
+//! it and waits for its own word that it is ready.
 
 pub mod bundle;
 mod child;
@@ -28,7 +29,7 @@ pub use dirs::{Dirs, Environment};
 pub use initdb::SUPERUSER;
 pub use registry::{Record, Status};
 pub use run_as::User;
-pub use running::{RunningServer, Tcp, remove, stop};
+pub use running::{RunningServer, Tcp, remove, remove_leftover, stop};
 pub use safe::Place;
 pub use stop::{FAST_LIMIT, Stopped};
 pub use up::up;
@@ -39,8 +40,9 @@ pub use version::{NotAVersion, Wanted, parse_program_version, version_words};
 pub enum Lifetime {
     /// Until it is stopped.
     Detached,
-    /// Until the thread that started it ends, however it ends: the kernel then asks the server for a fast shutdown.
-    /// Call [`up`] from a thread that lives as long as the server is needed, such as the main thread.
+    /// Until the thread that started it ends, however it ends: the kernel then asks the server for a fast
+    /// shutdown. Call [`up`] from a thread that lives as long as the server is needed, such as the main
+    /// thread.
     DiesWithUs,
 }
 

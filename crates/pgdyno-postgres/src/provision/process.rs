@@ -17,7 +17,7 @@ use super::{
     child::{Manner, command},
     ready::{PidFile, Readiness, readiness, socket_path},
     run_as::User,
-    safe::open_log,
+    safe::{open_log, remove_in},
     wait::wait_for_exit,
 };
 
@@ -81,8 +81,8 @@ const POLL: Duration = Duration::from_millis(20);
 /// How often a server that takes long is reported.
 const REPORT: Duration = Duration::from_secs(5);
 
-/// Waits until the server takes connections. While it says that it is starting (a recovery may take long), it gets
-/// more time; the limit counts from its last sign of life.
+/// Waits until the server takes connections. While it says that it is starting (a recovery may take long), it
+/// gets more time; the limit counts from its last sign of life.
 ///
 /// # Errors
 /// Where it ends instead, with the reason from its log, or says nothing for too long; then it is still there.
@@ -150,7 +150,7 @@ fn log_since(path: &Path, from: u64) -> String {
 const LEVELS: [&str; 3] = ["PANIC:", "FATAL:", "ERROR:"];
 
 /// The message that says why, without time and level; a program that could not be loaded has no level.
-fn reason(log: &str) -> Option<String> {
+pub(super) fn reason(log: &str) -> Option<String> {
     let of_level =
         |level: &&str| log.lines().find_map(|line| Some(line.split_once(*level)?.1.trim().to_owned()));
     let said = LEVELS.iter().find_map(of_level);
@@ -165,8 +165,8 @@ fn context(log: &str) -> Option<String> {
     (lines.len() > 1).then(|| lines.iter().map(|line| line.trim()).collect::<Vec<_>>().join("; "))
 }
 
-/// The postmaster that runs on a data directory. Its own file names it where it can be believed; a server that has
-/// not written it yet, or whose file is lost, is found among all processes by its arguments.
+/// The postmaster that runs on a data directory. Its own file names it where it can be believed; a server
+/// that has not written it yet, or whose file is lost, is found among all processes by its arguments.
 pub fn find_postmaster(data_dir: &Path) -> Option<ProcessId> {
     let named = PidFile::read(data_dir).map(|file| file.pid);
     let runs_here = |pid: &u32| is_postmaster(*pid, data_dir);
@@ -174,7 +174,8 @@ pub fn find_postmaster(data_dir: &Path) -> Option<ProcessId> {
     ProcessId::of(pid)
 }
 
-/// `postgres -D DIR`, and nobody's child of the same words: a server that has just forked looks like its parent.
+/// `postgres -D DIR`, and nobody's child of the same words: a server that has just forked looks like its
+/// parent.
 fn is_postmaster(pid: u32, data_dir: &Path) -> bool {
     serves(pid, data_dir) && procs::parent(pid).is_none_or(|parent| !serves(parent, data_dir))
 }
@@ -196,13 +197,52 @@ pub fn workers_on(data_dir: &Path) -> Vec<ProcessId> {
     pids.filter_map(ProcessId::of).collect()
 }
 
+/// Longest wait for the children of a postmaster that was killed: they end when they notice.
+const CHILDREN_LIMIT: Duration = Duration::from_secs(10);
+
+/// Clears the way for a start after the postmaster of a data directory was killed: waits for its children,
+/// then removes its lock files where the number in them is taken again, or still, since a server would take
+/// that for a rival. In a container whose first process collects nobody, every killed postmaster keeps its
+/// number.
+///
+/// # Errors
+/// Where a child does not end, or a file cannot be removed.
+pub fn settle(data_dir: &Path, socket_dir: &Path, port: u16) -> Result<(), Problem> {
+    let begin = Instant::now();
+    while let Some(child) = procs::all().into_iter().find(|pid| works_in(*pid, data_dir)) {
+        if begin.elapsed() > CHILDREN_LIMIT {
+            return Err(Problem::could_not("the server was killed, and a process of it is still there")
+                .detail(format!("process {child} works in {}", data_dir.display()))
+                .hint("wait until it has ended: two servers on one data directory would destroy it"));
+        }
+        wait_for_exit(child, POLL);
+    }
+    let misleading = PidFile::read(data_dir).is_some_and(|file| procs::is_taken(file.pid));
+    if misleading && find_postmaster(data_dir).is_none() {
+        remove_stale(data_dir, "postmaster.pid")?;
+        remove_stale(socket_dir, &format!(".s.PGSQL.{port}.lock"))?;
+    }
+    Ok(())
+}
+
+fn remove_stale(dir: &Path, name: &str) -> Result<(), Problem> {
+    remove_in(dir, name)
+        .or_else(|error| if error.kind() == io::ErrorKind::NotFound { Ok(()) } else { Err(error) })
+        .map_err(|error| Problem::could_not(format!("could not remove the stale {name}: {error}")))
+}
+
+/// Every process of a server works in its data directory.
+fn works_in(pid: u32, data_dir: &Path) -> bool {
+    procs::working_dir(pid).is_some_and(|dir| dir == data_dir) && ProcessId::of(pid).is_some()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn the_reason_is_in_the_log() {
-        let log = "2026-01-01 UTC [1] LOG:  could not bind IPv4 address \"127.0.0.1\": Address already in use\n\
+        let log = "[1] LOG:  could not bind IPv4 address \"127.0.0.1\": Address already in use\n\
                    2026-01-01 UTC [1] HINT:  Is another postmaster already running on port 5432?\n\
                    2026-01-01 UTC [1] FATAL:  could not create any TCP/IP sockets\n\
                    2026-01-01 UTC [1] LOG:  database system is shut down\n";

@@ -1,4 +1,5 @@
-//! Whether a server that was started takes connections yet: asked of the server itself, never guessed from time.
+//! Whether a server that was started takes connections yet: asked of the server itself, never guessed from
+//! time.
 
 use std::{
     fs,
@@ -45,8 +46,8 @@ pub enum Readiness {
     Stopping,
 }
 
-/// Asks the server of a data directory how far it has come: by the status line, or on 9.6, which writes none, over
-/// its socket.
+/// Asks the server of a data directory how far it has come: by the status line, or on 9.6, which writes none,
+/// over its socket.
 pub fn readiness(data_dir: &Path, pid: u32, version_num: u32, socket: &Path) -> Readiness {
     let Some(file) = PidFile::read(data_dir).filter(|file| file.pid == pid) else {
         return Readiness::Silent;
@@ -96,8 +97,8 @@ fn read_answer(stream: &mut UnixStream) -> std::io::Result<(u8, Vec<u8>)> {
     Ok((head[0], body))
 }
 
-/// An error with SQLSTATE 57P03 means "not yet" or "not any more"; any other answer comes from a server that takes
-/// connections, even where it refuses this one.
+/// An error with SQLSTATE 57P03 means "not yet" or "not any more"; any other answer comes from a server that
+/// takes connections, even where it refuses this one.
 fn judge(kind: u8, body: &[u8]) -> Readiness {
     let not_yet = body.split(|byte| *byte == 0).any(|field| field == b"C57P03");
     if kind == b'E' && not_yet { Readiness::Starting } else { Readiness::Ready }

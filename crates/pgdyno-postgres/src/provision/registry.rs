@@ -1,5 +1,6 @@
-//! The servers that pgdyno keeps: a directory each, whose `server.json` is written before anything else is done, so
-//! that a crash at any instant leaves nothing that cannot be found. What runs is asked of the kernel, never believed.
+//! The servers that pgdyno keeps: a directory each, whose `server.json` is written before anything else is
+//! done, so that a crash at any instant leaves nothing that cannot be found. What runs is asked of the
+//! kernel, never believed.
 
 use std::{
     collections::BTreeMap,
@@ -56,7 +57,8 @@ pub struct Record {
     pub version: String,
     /// Where the program came from.
     pub source: ServerSource,
-    /// Whether the program was tested with this version of pgdyno: a pinned bundle. `None` for installed ones.
+    /// Whether the program was tested with this version of pgdyno: a pinned bundle. `None` for installed
+    /// ones.
     pub pinned: Option<bool>,
     /// Directory of the programs.
     pub bindir: PathBuf,
@@ -262,7 +264,8 @@ fn wait_for_workers(data_dir: &Path) {
     }
 }
 
-/// The lock lives in the directory it guards, and goes with it: after waiting, look whether it is still the one.
+/// The lock lives in the directory it guards, and goes with it: after waiting, look whether it is still the
+/// one.
 fn lock_dir(dir: &Path, wait: &mut dyn FnMut()) -> io::Result<File> {
     loop {
         make_open_dir(dir)?;

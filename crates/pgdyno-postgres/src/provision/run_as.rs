@@ -24,8 +24,8 @@ pub type Chosen = (Option<User>, Option<String>);
 /// Chooses the user for a server.
 ///
 /// # Errors
-/// Where an ordinary user asks for somebody else, and where root asks for nobody that could be: an unknown user, or
-/// one who is root as well.
+/// Where an ordinary user asks for somebody else, and where root asks for nobody that could be: an unknown
+/// user, or one who is root as well.
 pub fn choose(requested: Option<&str>) -> Result<Chosen, Problem> {
     choose_among(requested, rustix::process::geteuid().as_raw(), &lookup)
 }

@@ -114,7 +114,8 @@ fn local_host(listen: &str) -> String {
     }
 }
 
-/// Stops a server of this name: by a fast shutdown, or where that takes over [`FAST_LIMIT`], at once. Its data stays.
+/// Stops a server of this name: by a fast shutdown, or where that takes over [`FAST_LIMIT`], at once. Its
+/// data stays.
 ///
 /// # Errors
 /// Where there is no such server, this user may not stop it, or it does not end.
@@ -148,6 +149,16 @@ pub fn remove(dirs: &Dirs, name: &str, progress: &mut dyn FnMut(Event)) -> Resul
         Some(record) => slot.discard(record),
         None => slot.remove_dir(),
     }
+}
+
+/// Removes the directory of a name that nothing is recorded under: what a crash before the first record left.
+///
+/// # Errors
+/// Where it cannot be locked or removed.
+pub fn remove_leftover(dirs: &Dirs, name: &str, progress: &mut dyn FnMut(Event)) -> Result<(), Problem> {
+    let slot = Slot::lock(dirs, name, progress)?;
+    // Somebody may have made a server of it while this one waited.
+    if slot.read()?.is_none() { slot.remove_dir() } else { Ok(()) }
 }
 
 impl Record {

@@ -1,5 +1,5 @@
-//! Directories and files that are made as one user and given to another, without following what somebody else may
-//! have put in their place.
+//! Directories and files that are made as one user and given to another, without following what somebody else
+//! may have put in their place.
 
 use std::{
     fs::{self, File, OpenOptions},
@@ -10,7 +10,7 @@ use std::{
 
 use pgdyno_core::problem::Problem;
 use rustix::{
-    fs::{Gid, Mode, OFlags, Uid, fchmod, fchown},
+    fs::{AtFlags, Gid, Mode, OFlags, Uid, fchmod, fchown},
     io::Errno,
 };
 use serde::{Deserialize, Serialize};
@@ -34,7 +34,8 @@ impl Place {
         Self { path, made: false, identity: None }
     }
 
-    /// Makes the directory, or takes an empty one, for the server alone (mode 0700), and gives it to its user.
+    /// Makes the directory, or takes an empty one, for the server alone (mode 0700), and gives it to its
+    /// user.
     ///
     /// # Errors
     /// Where it cannot be made, is a symbolic link, is not empty, or belongs to somebody else.
@@ -77,8 +78,8 @@ impl Place {
         Ok(())
     }
 
-    /// Removes the directory with all that is in it, where it is still the one that was taken. One that was found
-    /// empty is emptied again and stays.
+    /// Removes the directory with all that is in it, where it is still the one that was taken. One that was
+    /// found empty is emptied again and stays.
     ///
     /// # Errors
     /// Where another directory is in its place, or something in it cannot be removed.
@@ -172,7 +173,8 @@ pub fn make_traversable(dir: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Writes a file in one step: it has its old content or its new one, after a crash too. The directory must be ours.
+/// Writes a file in one step: it has its old content or its new one, after a crash too. The directory must be
+/// ours.
 pub fn write_file(path: &Path, content: &[u8], mode: u32, owner: Option<&User>) -> io::Result<()> {
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(".new");
@@ -186,7 +188,8 @@ pub fn write_file(path: &Path, content: &[u8], mode: u32, owner: Option<&User>) 
     open_dir(path.parent().unwrap_or(Path::new("/")))?.sync_all()
 }
 
-/// Opens a file of ours to append to, made where it is missing, for the given user. The directory must be ours.
+/// Opens a file of ours to append to, made where it is missing, for the given user. The directory must be
+/// ours.
 pub fn open_log(path: &Path, owner: Option<&User>) -> io::Result<File> {
     let flags = OFlags::NOFOLLOW.bits() as i32;
     let file = OpenOptions::new().append(true).create(true).mode(0o640).custom_flags(flags).open(path)?;
@@ -194,7 +197,8 @@ pub fn open_log(path: &Path, owner: Option<&User>) -> io::Result<File> {
     Ok(file)
 }
 
-/// Appends a line to a plain file in a directory that belongs to the server's user, who might have put a link there.
+/// Appends a line to a plain file in a directory that belongs to the server's user, who might have put a link
+/// there.
 pub fn append_line(dir: &Path, name: &str, line: &str) -> io::Result<()> {
     let dir = open_dir(dir)?;
     let flags = OFlags::WRONLY | OFlags::APPEND | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -207,7 +211,13 @@ pub fn append_line(dir: &Path, name: &str, line: &str) -> io::Result<()> {
     file.sync_all()
 }
 
-/// The first directory on the way to a path, from the root on, that a user may not pass through as of its mode.
+/// Removes a file by its name in a directory that belongs to the server's user.
+pub fn remove_in(dir: &Path, name: &str) -> io::Result<()> {
+    Ok(rustix::fs::unlinkat(open_dir(dir)?, name, AtFlags::empty())?)
+}
+
+/// The first directory on the way to a path, from the root on, that a user may not pass through as of its
+/// mode.
 pub fn first_closed(path: &Path, user: &User) -> Option<PathBuf> {
     let mut dirs: Vec<&Path> = path.ancestors().collect();
     dirs.reverse();

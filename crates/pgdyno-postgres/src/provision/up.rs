@@ -21,7 +21,7 @@ use super::{
     conf::{self, Frame},
     initdb::{Cluster, create_tablespaces, initdb, random_password},
     installation::{self, Installation},
-    process::{Start, start, wait_ready},
+    process::{self, Start, start, wait_ready},
     ready::socket_path,
     registry::{FORMAT, Phase, Record, Slot, Status, check_name},
     run_as::{self, User},
@@ -32,29 +32,29 @@ use super::{
 /// Longest name of a socket in bytes (`unix(7)`: 108 with the final zero).
 const LONGEST_SOCKET: usize = 107;
 
-/// Gives a running server: one that runs already under this name, one that was stopped and is started again, or a
-/// new one. A new one that cannot be started leaves nothing behind.
+/// Gives a running server: one that runs already under this name, one that was stopped and is started again,
+/// or a new one. A new one that cannot be started leaves nothing behind.
 ///
 /// # Errors
-/// Where the request is wrong, contradicts the server of this name that is there, or cannot be carried out here.
+/// Where the request is wrong, contradicts the server of this name that is there, or cannot be carried out
+/// here.
 pub fn up(request: &Request, dirs: &Dirs, progress: &mut dyn FnMut(Event)) -> Result<RunningServer, Problem> {
     check(request)?;
     let slot = Slot::lock(dirs, &request.name, progress)?;
-    let result = match slot.read()? {
-        Some(record) => match record.status() {
-            Status::Running { pid } => already_running(request, &record, pid, dirs),
-            Status::Starting { .. } | Status::Stopping { .. } => Err(in_between(&record)),
-            Status::Stopped | Status::Dead => again(request, record, &slot, dirs, progress),
-            Status::Unfinished => {
-                progress(Event::CleaningUp { name: record.name.clone() });
-                slot.discard(record)?;
-                let slot = Slot::lock(dirs, &request.name, progress)?;
-                return create_or_clean(request, &slot, dirs, progress);
-            }
-        },
-        None => return create_or_clean(request, &slot, dirs, progress),
+    let Some(record) = slot.read()? else {
+        return create_or_clean(request, &slot, dirs, progress);
     };
-    result
+    match record.status() {
+        Status::Running { pid } => already_running(request, &record, pid, dirs),
+        Status::Starting { .. } | Status::Stopping { .. } => Err(in_between(&record)),
+        Status::Stopped | Status::Dead => again(request, record, &slot, dirs, progress),
+        Status::Unfinished => {
+            progress(Event::CleaningUp { name: record.name.clone() });
+            slot.discard(record)?;
+            let slot = Slot::lock(dirs, &request.name, progress)?;
+            create_or_clean(request, &slot, dirs, progress)
+        }
+    }
 }
 
 fn create_or_clean(
@@ -101,6 +101,10 @@ fn check_tablespaces(tablespaces: &[(String, PathBuf)]) -> Result<(), Problem> {
         if name.is_empty() || name.len() > 63 || name.starts_with("pg_") || twice || control {
             return Err(Problem::wrong_request(format!("`{name}` cannot be the name of a tablespace"))
                 .hint("use each name once, up to 63 bytes, not beginning with pg_"));
+        }
+        if dir.to_string_lossy().contains('\'') {
+            return Err(Problem::wrong_request(format!("a tablespace cannot lie in {}", dir.display()))
+                .hint("PostgreSQL allows no single quote in the name of its directory"));
         }
     }
     Ok(())
@@ -183,6 +187,7 @@ fn again(
     progress: &mut dyn FnMut(Event),
 ) -> Result<RunningServer, Problem> {
     refuse_contradiction(request, &record)?;
+    process::settle(&record.data.path, &record.socket.path, record.port)?;
     let found = installation::inspect(&record.bindir)?;
     if found.version_num / 100 != record.version_num / 100 {
         return Err(Problem::could_not(format!(
@@ -297,8 +302,8 @@ fn plan(
     })
 }
 
-/// Beside the data where the name is short enough for a socket, else in the runtime directory, told apart by a hash
-/// of the server's own directory.
+/// Beside the data where the name is short enough for a socket, else in the runtime directory, told apart by
+/// a hash of the server's own directory.
 fn socket_dir(home: &Path, dirs: &Dirs, name: &str, port: u16) -> Result<PathBuf, Problem> {
     let hash = fnv1a(home.as_os_str().as_encoded_bytes());
     let candidates = [home.join("run"), dirs.runtime.join(format!("{name}-{hash:08x}"))];

@@ -12,8 +12,8 @@ use rustix::{
     process::{Pid, PidfdFlags, Signal, WaitOptions, kill_process, pidfd_open, pidfd_send_signal, waitpid},
 };
 
-/// A process held by a descriptor: its number cannot be used again for another one meanwhile. Kernels before 5.3
-/// have no such descriptor; there its start time is compared before every signal.
+/// A process held by a descriptor: its number cannot be used again for another one meanwhile. Kernels before
+/// 5.3 have no such descriptor; there its start time is compared before every signal.
 pub struct Held {
     fd: Option<OwnedFd>,
     pid: Pid,
@@ -85,6 +85,8 @@ mod tests {
 
     use super::*;
 
+    // The wait under test is the one that collects it.
+    #[allow(clippy::zombie_processes)]
     #[test]
     fn a_child_is_waited_for_and_collected() {
         let child = Command::new("sleep").arg("60").spawn().expect("sleep can be started");

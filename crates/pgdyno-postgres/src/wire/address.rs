@@ -8,6 +8,8 @@ use super::{passfile, uri};
 
 /// Directories in which a server's socket is looked for when no host is given: Debian's and PostgreSQL's own default.
 const SOCKET_DIRS: [&str; 2] = ["/var/run/postgresql", "/tmp"];
+/// `application_name` of every session.
+const APPLICATION_NAME: &str = "pgdyno";
 /// Port where none is given.
 const DEFAULT_PORT: u16 = 5432;
 /// Time to connect where none is given. libpq waits for ever; a benchmark that hangs tells nobody anything.
@@ -159,6 +161,20 @@ impl ConnectOptions {
         Self::from_parts(&parts, sources)
     }
 
+    /// A server on this machine by its socket, as a role whose database has its name, without a password.
+    pub fn local(address: Address, user: &str) -> Self {
+        Self {
+            address,
+            user: user.to_owned(),
+            database: user.to_owned(),
+            password: None,
+            passfile_ignored: None,
+            application_name: APPLICATION_NAME.to_owned(),
+            connect_timeout: DEFAULT_CONNECT_TIMEOUT,
+            options: None,
+        }
+    }
+
     fn from_parts(parts: &Parts, sources: &Sources<'_>) -> Result<Self, Problem> {
         check_ssl_mode(parts.get("sslmode"))?;
         let port = port_of(parts.get("port"))?;
@@ -180,7 +196,7 @@ impl ConnectOptions {
             database,
             password: found.password,
             passfile_ignored: found.ignored,
-            application_name: "pgdyno".to_owned(),
+            application_name: APPLICATION_NAME.to_owned(),
             connect_timeout,
             options: parts.get("options").map(str::to_owned),
         })

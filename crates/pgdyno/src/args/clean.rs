@@ -1,19 +1,148 @@
 //! `pgdyno clean`.
 
-use std::process::ExitCode;
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
 
 use pgdyno_core::problem::Problem;
+use pgdyno_postgres::provision::{Dirs, Record, bundle, registry, remove, remove_leftover};
 
-use crate::context::Context;
+use crate::{context::Context, servers};
 
 /// Flags of `pgdyno clean`.
 #[derive(Debug, clap::Args)]
-pub struct Args {}
+#[command(
+    after_help = "Shows servers and bundles with their sizes. With --yes, servers that do not run are removed with \
+    their data, and bundles that no remaining server uses. Recorded runs are never touched."
+)]
+pub struct Args {
+    /// Free it: stopped servers with their data, and unused bundles; this cannot be undone
+    #[arg(long)]
+    yes: bool,
+}
+
+/// Something that takes room.
+struct Kept {
+    what: String,
+    path: PathBuf,
+    size_bytes: u64,
+    /// Why it stays.
+    used: Option<String>,
+    free: Free,
+}
+
+enum Free {
+    Server(String),
+    Leftover(String),
+    Bundle,
+}
 
 /// Runs `pgdyno clean`.
 ///
 /// # Errors
 /// What the user should read.
-pub fn run(_args: &Args, _context: &Context) -> Result<ExitCode, Problem> {
-    Err(Problem::could_not("not written yet"))
+pub fn run(args: &Args, _context: &Context) -> Result<ExitCode, Problem> {
+    let dirs = servers::dirs()?;
+    let records: Vec<Record> = registry::list(&dirs).into_iter().collect::<Result<_, _>>()?;
+    let kept = kept(&dirs, &records);
+    if kept.is_empty() {
+        println!("pgdyno keeps nothing in {} and {}", dirs.state.display(), dirs.cache.display());
+        return Ok(ExitCode::SUCCESS);
+    }
+    let freed = kept.iter().filter(|kept| kept.used.is_none());
+    let total: u64 = freed.clone().map(|kept| kept.size_bytes).sum();
+    if args.yes {
+        for kept in freed {
+            free(&dirs, kept)?;
+        }
+    }
+    kept.iter().for_each(|kept| print(kept, args.yes));
+    match (args.yes, total) {
+        (true, _) => println!("{} freed", mebibytes(total)),
+        (false, _) => {
+            println!("{} can be freed with `pgdyno clean --yes`; nothing was changed", mebibytes(total))
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn print(kept: &Kept, freed: bool) {
+    let state = match (&kept.used, freed) {
+        (Some(why), _) => format!("stays: {why}"),
+        (None, true) => "freed".to_owned(),
+        (None, false) => "can be freed".to_owned(),
+    };
+    println!("{:<24}{:>12}  {state}\n    {}", kept.what, mebibytes(kept.size_bytes), kept.path.display());
+}
+
+fn kept(dirs: &Dirs, records: &[Record]) -> Vec<Kept> {
+    let servers = records.iter().map(|record| server(dirs, record));
+    let unrecorded = unrecorded(dirs, records);
+    let bundles = bundle::cached(&dirs.cache).into_iter().map(|bundle| {
+        let user = records.iter().find(|record| record.bindir.starts_with(&bundle.dir));
+        Kept {
+            what: format!("bundle {}", bundle.version),
+            size_bytes: size(&bundle.dir),
+            used: user.map(|record| format!("server `{}` uses it", record.name)),
+            path: bundle.dir,
+            free: Free::Bundle,
+        }
+    });
+    servers.chain(unrecorded).chain(bundles).collect()
+}
+
+fn server(dirs: &Dirs, record: &Record) -> Kept {
+    let home = dirs.servers().join(&record.name);
+    let outside = record.places().filter(|place| !place.path.starts_with(&home));
+    let size_bytes = size(&home) + outside.map(|place| size(&place.path)).sum::<u64>();
+    let status = record.status();
+    Kept {
+        what: format!("server `{}`", record.name),
+        path: record.data.path.clone(),
+        size_bytes,
+        used: status.pid().map(|pid| format!("it is {}, process {pid}", status.word())),
+        free: Free::Server(record.name.clone()),
+    }
+}
+
+/// Directories of servers in which a crash left no record: nothing was started in them.
+fn unrecorded(dirs: &Dirs, records: &[Record]) -> Vec<Kept> {
+    let entries = fs::read_dir(dirs.servers()).into_iter().flatten().flatten();
+    let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
+    names
+        .filter(|name| !records.iter().any(|record| record.name == *name))
+        .map(|name| {
+            let path = dirs.servers().join(&name);
+            let size_bytes = size(&path);
+            Kept { what: "leftover".to_owned(), path, size_bytes, used: None, free: Free::Leftover(name) }
+        })
+        .collect()
+}
+
+fn free(dirs: &Dirs, kept: &Kept) -> Result<(), Problem> {
+    match &kept.free {
+        Free::Server(name) => remove(dirs, name, &mut servers::say),
+        Free::Leftover(name) => remove_leftover(dirs, name, &mut servers::say),
+        Free::Bundle => fs::remove_dir_all(&kept.path).map_err(|error| {
+            Problem::could_not(format!("could not remove {}: {error}", kept.path.display()))
+        }),
+    }
+}
+
+/// Room that the files under a directory take on disk, in bytes; what cannot be read counts as nothing.
+fn size(dir: &Path) -> u64 {
+    use std::os::unix::fs::MetadataExt;
+    let entries = fs::read_dir(dir).into_iter().flatten().flatten();
+    let of = |entry: fs::DirEntry| match entry.metadata() {
+        Ok(metadata) if metadata.is_dir() => size(&entry.path()),
+        Ok(metadata) => metadata.blocks() * 512,
+        Err(_) => 0,
+    };
+    entries.map(of).sum()
+}
+
+fn mebibytes(bytes: u64) -> String {
+    format!("{} MiB", bytes.div_ceil(1 << 20))
 }

@@ -1,10 +1,13 @@
 //! The command line: one file a sub-command, each with its flags and the function that carries them out.
 
+pub mod bench;
 pub mod clean;
 pub mod down;
 pub mod list;
+mod measure;
 pub mod ps;
 pub mod report;
+pub mod run;
 pub mod show;
 pub mod up;
 pub mod versions;
@@ -31,8 +34,12 @@ pub struct Cli {
 /// The sub-commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    /// Measure a PostgreSQL server: load, drive, check, report
+    Bench(Box<bench::Args>),
+    /// Carry out a plan file
+    Run(Box<run::Args>),
     /// Start a PostgreSQL server
-    Up(up::Args),
+    Up(Box<up::Args>),
     /// Stop servers started by `up`
     Down(down::Args),
     /// List the servers that pgdyno started
@@ -56,6 +63,8 @@ impl Command {
     /// What the user should read.
     pub fn run(&self, context: &Context) -> Result<ExitCode, Problem> {
         match self {
+            Self::Bench(args) => bench::run(args, context),
+            Self::Run(args) => run::run(args, context),
             Self::Up(args) => up::run(args, context),
             Self::Down(args) => down::run(args, context),
             Self::Ps(args) => ps::run(args, context),

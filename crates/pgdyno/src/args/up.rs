@@ -1,19 +1,214 @@
 //! `pgdyno up`.
 
-use std::process::ExitCode;
+use std::{env, path::PathBuf, process::ExitCode, time::Duration};
 
-use pgdyno_core::problem::Problem;
+use pgdyno_core::{facts::ServerSource, problem::Problem};
+use pgdyno_host::facts::parse_cpu_list;
+use pgdyno_postgres::provision::{Lifetime, Request, RunningServer, Wanted, up};
 
-use crate::context::Context;
+use crate::{context::Context, servers};
 
 /// Flags of `pgdyno up`.
 #[derive(Debug, clap::Args)]
-pub struct Args {}
+#[command(
+    after_help = "Makes a cluster with checksums, UTF8 and locale C, sizes its configuration from memory, processors \
+    and storage, starts it and waits until it takes connections. It listens on a socket that only its \
+    owner can reach; on TCP only with --listen, and then by password. A server of this name that was \
+    stopped is started again.\n\n\
+    Examples:\n  \
+    pgdyno up\n  \
+    pgdyno up old --pg 9.6\n  \
+    pgdyno up big --data /nvme/pg --waldir /wal/pg -c shared_buffers=16GB\n  \
+    pgdyno up shared --listen 127.0.0.1 --port 5433"
+)]
+pub struct Args {
+    /// Name of the server: up to 40 letters, digits, - and _
+    #[arg(default_value = "main")]
+    name: String,
+
+    /// Version: a major (18, 9.6) or an exact one (17.4, 9.6.24); default: the newest installed, else a
+    /// bundle
+    #[arg(long, value_name = "VERSION", help_heading = "Program")]
+    pg: Option<Wanted>,
+    /// Directory of postgres and initdb, in place of a search
+    #[arg(long, value_name = "DIR", help_heading = "Program", conflicts_with = "bundle")]
+    bindir: Option<PathBuf>,
+    /// Pass over installed servers and use the bundle
+    #[arg(long, help_heading = "Program")]
+    bundle: bool,
+    /// User that the server runs as, where root starts it; default: postgres, else nobody
+    #[arg(long, value_name = "USER", help_heading = "Program")]
+    run_as: Option<String>,
+    /// Processors for the server, such as 0-3,8; default: all
+    #[arg(long, value_name = "LIST", value_parser = cpus, help_heading = "Program")]
+    cpus: Option<Cpus>,
+
+    /// Data directory, new or empty; default: one among pgdyno's own
+    #[arg(long, value_name = "DIR", help_heading = "Cluster")]
+    data: Option<PathBuf>,
+    /// Directory for WAL, new or empty, apart from the data
+    #[arg(long, value_name = "DIR", help_heading = "Cluster")]
+    waldir: Option<PathBuf>,
+    /// Size of a WAL segment in MB: a power of two from 1 to 1024 (PostgreSQL 11 and newer)
+    #[arg(long, value_name = "MB", help_heading = "Cluster")]
+    wal_segsize: Option<u32>,
+    /// Encoding of the databases [default: UTF8]
+    #[arg(long, value_name = "ENCODING", help_heading = "Cluster")]
+    encoding: Option<String>,
+    /// Locale of the databases [default: C]
+    #[arg(long, value_name = "LOCALE", help_heading = "Cluster")]
+    locale: Option<String>,
+    /// Checksums on data pages (the default, for every version)
+    #[arg(long, overrides_with = "no_data_checksums", help_heading = "Cluster")]
+    data_checksums: bool,
+    /// No checksums on data pages
+    #[arg(long, help_heading = "Cluster")]
+    no_data_checksums: bool,
+    /// A tablespace and its directory, new or empty; may be given again
+    #[arg(long, value_name = "NAME=DIR", value_parser = pair, help_heading = "Cluster")]
+    tablespace: Vec<(String, String)>,
+
+    /// A setting over the one chosen from facts; may be given again
+    #[arg(long = "set", short = 'c', value_name = "NAME=VALUE", value_parser = pair,
+          help_heading = "Settings")]
+    settings: Vec<(String, String)>,
+    /// Client sessions that will be open at once; max_connections follows
+    #[arg(long, value_name = "N", default_value_t = 80, help_heading = "Settings",
+          value_parser = clap::value_parser!(u32).range(1..=200_000))]
+    clients: u32,
+    /// Addresses to listen on by TCP, such as 127.0.0.1 or *; default: none
+    #[arg(long, value_name = "ADDR", help_heading = "Settings")]
+    listen: Option<String>,
+    /// Port, on TCP and in the name of the socket [default: 5432]
+    #[arg(long, value_name = "PORT", help_heading = "Settings",
+          value_parser = clap::value_parser!(u16).range(1..))]
+    port: Option<u16>,
+    /// Seconds in which the server must show a sign of starting
+    #[arg(long, value_name = "SECONDS", default_value_t = 60, help_heading = "Settings",
+          value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    start_limit: u64,
+
+    /// Show every chosen setting with its reason
+    #[arg(long, short)]
+    verbose: bool,
+}
+
+/// Numbers of processors.
+#[derive(Debug, Clone)]
+struct Cpus(Vec<u32>);
+
+fn cpus(text: &str) -> Result<Cpus, String> {
+    parse_cpu_list(text).map(Cpus).map_err(|error| error.to_string())
+}
+
+fn pair(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text.split_once('=').ok_or("there is no `=` in it")?;
+    if name.is_empty() || value.is_empty() {
+        return Err("nothing stands on one side of the `=`".to_owned());
+    }
+    Ok((name.to_owned(), value.to_owned()))
+}
+
+impl Args {
+    fn request(&self) -> Request {
+        let checksums = match (self.data_checksums, self.no_data_checksums) {
+            (_, true) => Some(false),
+            (true, _) => Some(true),
+            _ => None,
+        };
+        Request {
+            pg: self.pg,
+            bindir: self.bindir.clone(),
+            bundle_only: self.bundle,
+            search_path: env::var_os("PATH"),
+            data: self.data.clone(),
+            waldir: self.waldir.clone(),
+            wal_segsize_mb: self.wal_segsize,
+            encoding: self.encoding.clone(),
+            locale: self.locale.clone(),
+            data_checksums: checksums,
+            tablespaces: self.tablespace.iter().map(|(name, dir)| (name.clone(), dir.into())).collect(),
+            settings: self.settings.iter().cloned().collect(),
+            listen: self.listen.clone(),
+            port: self.port,
+            run_as: self.run_as.clone(),
+            cpus: self.cpus.as_ref().map(|cpus| cpus.0.clone()).unwrap_or_default(),
+            clients: self.clients,
+            lifetime: Lifetime::Detached,
+            start_limit: Duration::from_secs(self.start_limit),
+            ..Request::named(&self.name)
+        }
+    }
+}
 
 /// Runs `pgdyno up`.
 ///
 /// # Errors
 /// What the user should read.
-pub fn run(_args: &Args, _context: &Context) -> Result<ExitCode, Problem> {
-    Err(Problem::could_not("not written yet"))
+pub fn run(args: &Args, _context: &Context) -> Result<ExitCode, Problem> {
+    let server = up(&args.request(), &servers::dirs()?, &mut servers::say)?;
+    for warning in &server.warnings {
+        eprintln!("warning: {warning}");
+    }
+    print(&server, args.verbose);
+    Ok(ExitCode::SUCCESS)
+}
+
+fn print(server: &RunningServer, verbose: bool) {
+    let source = match (server.source, server.pinned) {
+        (ServerSource::Bundle, true) => "bundle",
+        (ServerSource::Bundle, false) => "bundle, not tested with this pgdyno",
+        _ => "installed",
+    };
+    let state = if server.already_running { "was up already" } else { "is up" };
+    println!(
+        "PostgreSQL {} ({source}) {state} as `{}`, process {}\n",
+        server.version, server.name, server.pid
+    );
+    let (dir, port, user) = (shell_word(&server.socket_dir.to_string_lossy()), server.port, server.superuser);
+    println!("  psql     psql -h {dir} -p {port} -U {user} postgres");
+    println!("  or       export PGHOST={dir} PGPORT={port} PGUSER={user}");
+    if let Some(tcp) = &server.tcp {
+        let file = shell_word(&server.password_file.to_string_lossy());
+        println!("  TCP      PGPASSWORD=$(cat {file}) psql -h {} -p {port} -U {user} postgres", tcp.host);
+    }
+    println!("  data     {}", server.data_dir.display());
+    println!("  log      {}", server.log_path.display());
+    println!("  program  {}", server.bindir.display());
+    println!("  stop     pgdyno down {}", server.name);
+    if verbose {
+        print_settings(server);
+    }
+}
+
+fn print_settings(server: &RunningServer) {
+    println!("\nsettings (everything else is the server's default)");
+    for choice in &server.choices {
+        println!("  {} = {}\n      {}", choice.name, choice.value, choice.reason);
+    }
+}
+
+/// A word as a shell reads it back.
+fn shell_word(text: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:@%".contains(c);
+    if text.chars().all(plain) { text.to_owned() } else { format!("'{}'", text.replace('\'', "'\\''")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_for_a_shell() {
+        assert_eq!(shell_word("/var/lib/x"), "/var/lib/x");
+        assert_eq!(shell_word("/it's here"), "'/it'\\''s here'");
+    }
+
+    #[test]
+    fn pairs() {
+        assert_eq!(pair("a=b=c"), Ok(("a".into(), "b=c".into())));
+        for wrong in ["", "a", "=b", "a="] {
+            assert!(pair(wrong).is_err(), "{wrong}");
+        }
+    }
 }

@@ -1,0 +1,109 @@
+//! `pgdyno bench`.
+
+use std::process::ExitCode;
+
+use pgdyno_core::{
+    advice::bench::Level,
+    plan::{Auto, BalanceCheckMode, Plan, Span},
+    problem::Problem,
+};
+
+use super::measure;
+use crate::{context::Context, stages};
+
+/// Flags of `pgdyno bench`.
+#[derive(Debug, clap::Args)]
+#[command(disable_help_flag = true)]
+pub struct Args {
+    /// Under 40 seconds: does it work, and about how fast is it?
+    #[arg(long, conflicts_with = "thorough")]
+    quick: bool,
+    /// For numbers to publish: more and longer blocks
+    #[arg(long)]
+    thorough: bool,
+    /// TPC-B scale factor: 100,000 accounts each [default: from memory and disk]
+    #[arg(long, short, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=100_000_000))]
+    scale: Option<u64>,
+    /// Client counts, such as 1,8,32 [default: from processors]
+    #[arg(long, short, value_name = "N,…", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    clients: Option<Vec<u32>>,
+    /// Threads of the driver [default: one for each of its processors]
+    #[arg(long, short, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    jobs: Option<u32>,
+    /// Measured interval of a run, such as 5s
+    #[arg(long, short = 'T', value_name = "TIME")]
+    duration: Option<Span>,
+    /// Warm-up before it, such as 1500ms
+    #[arg(long, value_name = "TIME")]
+    warmup: Option<Span>,
+    /// How often every cell runs
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000))]
+    blocks: Option<u32>,
+    /// Transactions per second, as an open loop [default: closed loop]
+    #[arg(long, short = 'R', value_name = "TPS")]
+    rate: Option<f64>,
+    /// How balances are checked after runs that write
+    #[arg(long, value_name = "MODE", value_parser = check_mode)]
+    check: Option<BalanceCheckMode>,
+    /// Processors of the driver, such as 0 or 0-3,8 [default: the last quarter]
+    #[arg(long, value_name = "LIST")]
+    driver_cpus: Option<String>,
+    /// Processors of the server [default: those that the driver does not use]
+    #[arg(long, value_name = "LIST", help_heading = "A server made for the run")]
+    server_cpus: Option<String>,
+    #[command(flatten)]
+    measure: measure::Args,
+}
+
+fn check_mode(text: &str) -> Result<BalanceCheckMode, String> {
+    match text {
+        "auto" => Ok(BalanceCheckMode::Auto),
+        "full" => Ok(BalanceCheckMode::Full),
+        "touched" => Ok(BalanceCheckMode::Touched),
+        "off" => Ok(BalanceCheckMode::Off),
+        _ => Err("one of auto, full, touched, off".to_owned()),
+    }
+}
+
+impl Args {
+    fn level(&self) -> Level {
+        match (self.quick, self.thorough) {
+            (true, _) => Level::Quick,
+            (_, true) => Level::Thorough,
+            _ => Level::Screening,
+        }
+    }
+
+    /// The plan `plans/bench.toml` with the flags over it.
+    fn plan(&self) -> Plan {
+        let mut plan = Plan::bench();
+        self.level().apply(&mut plan);
+        if let Some(scale) = self.scale {
+            plan.data.scale = Auto::Given(scale);
+        }
+        let measure = &mut plan.measure;
+        if let Some(clients) = &self.clients {
+            measure.clients = Auto::Given(clients.clone());
+        }
+        if let Some(jobs) = self.jobs {
+            measure.jobs = Auto::Given(jobs);
+        }
+        measure.duration = self.duration.unwrap_or(measure.duration);
+        measure.warmup = self.warmup.unwrap_or(measure.warmup);
+        measure.blocks = self.blocks.unwrap_or(measure.blocks);
+        measure.rate = self.rate;
+        measure.driver_cpus.clone_from(&self.driver_cpus);
+        plan.server.cpus.clone_from(&self.server_cpus);
+        plan.check.balance = self.check.unwrap_or(plan.check.balance);
+        plan
+    }
+}
+
+/// Runs `pgdyno bench`.
+///
+/// # Errors
+/// What the user should read.
+pub fn run(args: &Args, context: &Context) -> Result<ExitCode, Problem> {
+    let job = args.measure.job(args.plan(), args.level())?;
+    stages::measure(&job, context)
+}

@@ -1,0 +1,180 @@
+//! The flags that all measuring commands share, and how they become a job.
+
+use std::{env, path::PathBuf};
+
+use clap::{ArgAction, Args as ClapArgs};
+use pgdyno_core::{
+    advice::bench::Level,
+    plan::Plan,
+    problem::Problem,
+};
+use pgdyno_postgres::{
+    provision::{Lifetime, Request},
+    wire::{ConnectOptions, Sources},
+};
+
+use crate::stages::{Job, Output, Wanted};
+
+/// Which server that is already there; none of these flags means that one is made for the run.
+#[derive(Debug, Clone, Default, ClapArgs)]
+#[command(next_help_heading = "A server that is already there")]
+pub struct Connection {
+    /// Host, or directory of the socket (PGHOST)
+    #[arg(short = 'h', long, value_name = "HOST")]
+    pub host: Option<String>,
+    /// Port (PGPORT)
+    #[arg(short, long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
+    pub port: Option<u16>,
+    /// Role (PGUSER)
+    #[arg(short = 'U', long = "username", value_name = "ROLE")]
+    pub username: Option<String>,
+    /// Database, URI or keyword string (PGDATABASE); everything goes into its schema `pgdyno`
+    #[arg(short, long, value_name = "DBNAME")]
+    pub dbname: Option<String>,
+}
+
+impl Connection {
+    /// The server that the flags name, the rest from PG* variables and the password file; `None` where no flag is given:
+    /// the environment alone makes nobody's server a subject.
+    ///
+    /// # Errors
+    /// A wrong request, naming the source.
+    fn resolve(&self) -> Result<Option<ConnectOptions>, Problem> {
+        if self.host.is_none() && self.port.is_none() && self.username.is_none() && self.dbname.is_none() {
+            return Ok(None);
+        }
+        let variable = |name: &str| env::var(name).ok();
+        let os_user = variable("USER").or_else(|| variable("LOGNAME")).unwrap_or_else(|| "postgres".to_owned());
+        let sources = Sources {
+            host: self.host.as_deref(),
+            port: self.port,
+            user: self.username.as_deref(),
+            database: self.dbname.as_deref(),
+            env: &variable,
+            os_user,
+        };
+        ConnectOptions::resolve(&sources).map(Some)
+    }
+}
+
+/// What all measuring commands can be told.
+#[derive(Debug, Clone, Default, ClapArgs)]
+pub struct Args {
+    #[command(flatten)]
+    pub(super) connection: Connection,
+    /// Version of PostgreSQL: a major or an exact one, such as 18 or 9.6.24
+    #[arg(long, value_name = "VERSION", help_heading = "A server made for the run")]
+    pub(super) pg: Option<String>,
+    /// Directory of initdb and postgres
+    #[arg(long, value_name = "DIR", help_heading = "A server made for the run")]
+    pub(super) bindir: Option<PathBuf>,
+    /// Use the embedded bundle even where PostgreSQL is installed
+    #[arg(long, help_heading = "A server made for the run")]
+    pub(super) bundle: bool,
+    /// Data directory, empty or absent: its storage is part of the measurement
+    #[arg(long, value_name = "DIR", help_heading = "A server made for the run")]
+    pub(super) data: Option<PathBuf>,
+    /// Directory for WAL, empty or absent
+    #[arg(long, value_name = "DIR", help_heading = "A server made for the run")]
+    pub(super) waldir: Option<PathBuf>,
+    /// Setting over those chosen from facts; may be repeated
+    #[arg(long, value_name = "NAME=VALUE", value_parser = setting, help_heading = "A server made for the run")]
+    pub(super) set: Vec<(String, String)>,
+    /// User that the server runs as, where root asks
+    #[arg(long, value_name = "USER", help_heading = "A server made for the run")]
+    pub(super) run_as: Option<String>,
+    /// Keep the server's data (or the schema) when the run is over
+    #[arg(long)]
+    pub(super) keep: bool,
+    /// Seed of every random choice
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=i64::MAX as u64))]
+    pub(super) seed: Option<u64>,
+    /// Print run.json instead of the report
+    #[arg(long)]
+    pub(super) json: bool,
+    /// Write the report to this file too: .html, .md, .txt, .csv or .json
+    #[arg(long, value_name = "FILE")]
+    pub(super) out: Option<PathBuf>,
+    /// Print help
+    #[arg(long, action = ArgAction::Help)]
+    help: Option<bool>,
+}
+
+/// `name=value`.
+fn setting(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text.split_once('=').ok_or("a setting is written NAME=VALUE")?;
+    Ok((name.trim().to_owned(), value.trim().to_owned()))
+}
+
+impl Args {
+    /// The job of a plan: what the flags say goes over what the plan says.
+    ///
+    /// # Errors
+    /// What the flags or the plan ask for that cannot be.
+    pub(super) fn job(&self, mut plan: Plan, level: Level) -> Result<Job, Problem> {
+        if self.seed.is_some() {
+            plan.seed = self.seed;
+        }
+        plan.validate()?;
+        let server = match self.connection.resolve()? {
+            Some(options) => {
+                self.refuse_for_external(&plan)?;
+                Wanted::External(options)
+            }
+            None => Wanted::Own(Box::new(self.request(&plan)?)),
+        };
+        let words: Vec<String> = env::args().collect();
+        let program = std::iter::once("pgdyno".to_owned());
+        let words: Vec<String> = program.chain(words.into_iter().skip(1)).collect();
+        let command = pgdyno_record::command_line(&words);
+        let output = Output { json: self.json, out: self.out.clone() };
+        Ok(Job { plan, level, server, command, keep: self.keep, output })
+    }
+
+    /// Flags about a server to be made contradict one that is there.
+    fn refuse_for_external(&self, plan: &Plan) -> Result<(), Problem> {
+        let given = [
+            ("--pg", self.pg.is_some() || plan.server.pg.is_some()),
+            ("--bindir", self.bindir.is_some() || plan.server.bindir.is_some()),
+            ("--bundle", self.bundle),
+            ("--data", self.data.is_some() || plan.server.data.is_some()),
+            ("--waldir", self.waldir.is_some() || plan.server.waldir.is_some()),
+            ("--set", !self.set.is_empty() || !plan.server.settings.is_empty()),
+            ("--run-as", self.run_as.is_some()),
+        ];
+        match given.iter().find(|(_, given)| *given) {
+            None => Ok(()),
+            Some((flag, _)) => Err(Problem::wrong_request(format!(
+                "could not use {flag} with a server that is already there"
+            ))
+            .hint("leave out -h -p -U -d to have a server made, or leave out that flag (or the plan's key)")),
+        }
+    }
+
+    /// The server to be made.
+    fn request(&self, plan: &Plan) -> Result<Request, Problem> {
+        let server = &plan.server;
+        let mut settings = server.settings.clone();
+        settings.extend(self.set.iter().cloned());
+        let pg = self.pg.as_ref().or(server.pg.as_ref());
+        let wanted = |text: &String| {
+            text.parse().map_err(|error| {
+                Problem::wrong_request(format!("could not use --pg {text}: {error}"))
+                    .hint("a major or an exact version, such as 18, 9.6 or 16.4; `pgdyno versions` lists them")
+            })
+        };
+        Ok(Request {
+            pg: pg.map(wanted).transpose()?,
+            bindir: self.bindir.clone().or_else(|| server.bindir.clone().map(PathBuf::from)),
+            bundle_only: self.bundle,
+            search_path: env::var_os("PATH"),
+            data: self.data.clone().or_else(|| server.data.clone().map(PathBuf::from)),
+            waldir: self.waldir.clone().or_else(|| server.waldir.clone().map(PathBuf::from)),
+            data_checksums: server.data_checksums,
+            settings,
+            run_as: self.run_as.clone(),
+            lifetime: Lifetime::DiesWithUs,
+            ..Request::named(format!("{}-{}", plan.name, std::process::id()))
+        })
+    }
+}

@@ -1,0 +1,66 @@
+//! What a person at a terminal sees while they wait. On stderr; silent where that is no terminal.
+
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressStyle};
+
+/// One line that changes.
+#[derive(Debug)]
+pub struct Progress(ProgressBar);
+
+impl Progress {
+    /// A line that shows nothing yet.
+    pub fn new() -> Self {
+        let bar = ProgressBar::new_spinner();
+        bar.enable_steady_tick(Duration::from_millis(200));
+        Self(bar)
+    }
+
+    /// Begins something whose length is not known.
+    pub fn stage(&self, what: &str) {
+        self.0.set_style(style("{spinner} {msg} [{elapsed}]"));
+        self.0.reset();
+        self.0.set_message(what.to_owned());
+    }
+
+    /// Begins something of known length; `unit` is what is counted, for example `rows`.
+    pub fn counted(&self, what: &str, total: u64, unit: &str) {
+        let template = format!("{{msg}} {{wide_bar}} {{human_pos}}/{{human_len}} {unit}, {{per_sec}}, ETA {{eta}}");
+        self.0.set_style(style(&template));
+        self.0.reset();
+        self.0.set_length(total);
+        self.0.set_message(what.to_owned());
+    }
+
+    /// Begins the measurement, which takes this many seconds.
+    pub fn seconds(&self, total: f64) {
+        self.0.set_style(style("{msg} {wide_bar} ETA {eta}"));
+        self.0.reset();
+        self.0.set_length((total * 10.0) as u64);
+    }
+
+    /// How far it is, in seconds of those given to [`Progress::seconds`].
+    pub fn at_seconds(&self, at: f64) {
+        self.0.set_position((at * 10.0) as u64);
+    }
+
+    /// How far it is.
+    pub fn at(&self, position: u64) {
+        self.0.set_position(position);
+    }
+
+    /// What is going on now.
+    pub fn say(&self, what: String) {
+        self.0.set_message(what);
+    }
+
+    /// Takes the line away.
+    pub fn finish(&self) {
+        self.0.finish_and_clear();
+    }
+}
+
+/// A style; the templates are constants of this file.
+fn style(template: &str) -> ProgressStyle {
+    ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar())
+}

@@ -1,0 +1,118 @@
+//! The end of a run: judged, saved, printed.
+
+use std::{
+    fs::{self, OpenOptions},
+    path::Path,
+    process::ExitCode,
+};
+
+use jiff::Timestamp;
+use pgdyno_core::{measure::Interval, problem::Problem};
+use pgdyno_record::{RunRecord, Status};
+use pgdyno_report::{Document, Paint};
+
+use super::{Job, Output, recording::Recording};
+use crate::{output, problem};
+
+/// Checks, before anything is measured, that the report can be written where it is wanted.
+///
+/// # Errors
+/// A file that exists, an ending that names no form, a directory that cannot be written.
+pub fn check_output(wanted: &Output) -> Result<(), Problem> {
+    let Some(path) = &wanted.out else { return Ok(()) };
+    let what = |why: &str| Problem::wrong_request(format!("could not write {}: {why}", path.display()));
+    Form::of(path).ok_or_else(|| {
+        what("its ending names no form of report").hint("one of .html, .md, .txt, .csv, .json")
+    })?;
+    if fs::symlink_metadata(path).is_ok() {
+        return Err(what("it exists already").hint("choose another file with --out. Nothing was changed."));
+    }
+    let probe = OpenOptions::new().write(true).create_new(true).open(path).map_err(|error| what(&error.to_string()))?;
+    drop(probe);
+    fs::remove_file(path).map_err(|error| what(&error.to_string()))
+}
+
+/// Ends the recording, prints the report, and says how it went: 0 done, 1 a check failed, 3 not completed.
+///
+/// # Errors
+/// What could not be written.
+pub fn conclude(
+    job: &Job,
+    mut recording: Recording,
+    result: Result<(), Problem>,
+) -> Result<ExitCode, Problem> {
+    let record = &mut recording.record;
+    record.status = if result.is_ok() { Status::Complete } else { Status::Stopped };
+    record.error = result.as_ref().err().map(|problem| problem.what.clone());
+    record.finished_at = Some(Timestamp::now().to_string());
+    recording.judge();
+    let record = recording.record.clone();
+    let path = recording.dir.finish(&record)?;
+    report(job, &record, &path)?;
+    match result {
+        Err(error) => {
+            let exit = problem::print(&error);
+            eprintln!("partial record: {}", path.display());
+            Ok(exit)
+        }
+        Ok(()) if record.balance.as_ref().is_some_and(|balance| balance.violations > 0) => Ok(ExitCode::from(1)),
+        Ok(()) => Ok(ExitCode::SUCCESS),
+    }
+}
+
+/// Writes the reports. A run that measured nothing has none to print.
+fn report(job: &Job, record: &RunRecord, path: &Path) -> Result<(), Problem> {
+    let run = pgdyno_record::open(path)?;
+    let timeline = run.timeline().map(|lines| lines.items).unwrap_or_default();
+    let document = Document::new(record, &timeline);
+    let html = path.join("report.html");
+    write(&html, &pgdyno_report::html(&document))?;
+    if let Some((out, form)) = job.output.out.as_deref().and_then(|out| Some((out, Form::of(out)?))) {
+        write(out, &form.render(&document, record, &timeline))?;
+    }
+    if job.output.json {
+        output::print(&Form::Json.render(&document, record, &timeline))?;
+    } else if !record.runs.is_empty() {
+        output::print(&pgdyno_report::text(&document, output::paint()))?;
+    }
+    eprintln!("report: {}", html.display());
+    Ok(())
+}
+
+fn write(path: &Path, text: &str) -> Result<(), Problem> {
+    pgdyno_record::write_atomically(path, text.as_bytes())
+        .map_err(|error| Problem::could_not(format!("could not write {}: {error}", path.display())))
+}
+
+/// A form of report, by the ending of a file's name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Form {
+    Html,
+    Markdown,
+    Text,
+    Csv,
+    Json,
+}
+
+impl Form {
+    fn of(path: &Path) -> Option<Self> {
+        Some(match path.extension()?.to_str()? {
+            "html" | "htm" => Self::Html,
+            "md" => Self::Markdown,
+            "txt" => Self::Text,
+            "csv" => Self::Csv,
+            "json" => Self::Json,
+            _ => return None,
+        })
+    }
+
+    fn render(self, document: &Document, record: &RunRecord, _timeline: &[Interval]) -> String {
+        match self {
+            Self::Html => pgdyno_report::html(document),
+            Self::Markdown => pgdyno_report::markdown(document),
+            Self::Text => pgdyno_report::text(document, Paint::Plain),
+            Self::Csv => pgdyno_report::csv(document),
+            Self::Json => serde_json::to_string_pretty(record).map(|json| json + "\n").unwrap_or_default(),
+        }
+    }
+}

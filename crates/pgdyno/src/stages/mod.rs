@@ -1,0 +1,117 @@
+//! A measuring command from its plan to its report, one stage after the other:
+//! facts → storage check → server → load → drive → check → conclude.
+
+mod conclude;
+mod drive;
+mod load;
+mod prepare;
+mod recording;
+mod subject;
+mod watch;
+
+use std::process::ExitCode;
+
+use pgdyno_core::{advice::bench::Level, plan::Plan, problem::Problem};
+use pgdyno_engine::Stop;
+use pgdyno_postgres::{provision::Request, wire::ConnectOptions};
+
+use crate::{context::Context, progress::Progress};
+use prepare::Prepared;
+use recording::Recording;
+use subject::Subject;
+
+/// What a measuring command wants done.
+#[derive(Debug)]
+pub struct Job {
+    /// The experiment.
+    pub plan: Plan,
+    /// How much time it may take.
+    pub level: Level,
+    /// The server: one that is there, or one to be made.
+    pub server: Wanted,
+    /// The exact command line, without secrets.
+    pub command: String,
+    /// Whether an own server stays, with its data, when the run is over.
+    pub keep: bool,
+    /// What is printed on stdout at the end, and written elsewhere.
+    pub output: Output,
+}
+
+/// Which server.
+#[derive(Debug)]
+pub enum Wanted {
+    /// One that is already there.
+    External(ConnectOptions),
+    /// One to be made for this run.
+    Own(Box<Request>),
+}
+
+/// What becomes of the result.
+#[derive(Debug, Default)]
+pub struct Output {
+    /// Print `run.json` instead of the report.
+    pub json: bool,
+    /// Write the report to this file too; its ending says in which form.
+    pub out: Option<std::path::PathBuf>,
+}
+
+/// Carries a job out. The first Ctrl-C stops it and keeps what was measured, the second ends it at once.
+///
+/// # Errors
+/// What kept it from its end; what was measured until then is recorded as stopped.
+pub fn measure(job: &Job, context: &Context) -> Result<ExitCode, Problem> {
+    let stop = crate::interrupt::on_interrupt();
+    let progress = Progress::new();
+    conclude::check_output(&job.output)?;
+    let prepared = prepare::prepare(job)?;
+    prepare::announce(job, &prepared, context);
+    let mut recording = Recording::begin(job, &prepared, context)?;
+    let result = all_stages(job, prepared, &mut recording, &stop, &progress);
+    progress.finish();
+    conclude::conclude(job, recording, result)
+}
+
+fn all_stages(
+    job: &Job,
+    prepared: Prepared,
+    recording: &mut Recording,
+    stop: &Stop,
+    progress: &Progress,
+) -> Result<(), Problem> {
+    if let Some(dir) = prepared.storage_dir.as_deref() {
+        let check = recording.stage("storage check", stop, |_| {
+            progress.stage("checking synchronous writes");
+            pgdyno_host::disk::check_sync_writes(dir, prepare::storage_check_time(job.level), stop)
+        })?;
+        recording.record.sync_check = Some(check);
+    }
+    let mut subject = recording.stage("server", stop, |_| Subject::open(job, &prepared, stop, progress))?;
+    recording.set_server(&subject)?;
+    let measured = measured_stages(&prepared, &mut subject, recording, stop, progress);
+    let closed = recording.stage_always("clean up", || {
+        progress.stage("cleaning up");
+        subject.close(job.keep)
+    });
+    measured.and(closed)
+}
+
+fn measured_stages(
+    prepared: &Prepared,
+    subject: &mut Subject,
+    recording: &mut Recording,
+    stop: &Stop,
+    progress: &Progress,
+) -> Result<(), Problem> {
+    let loaded = recording.stage("load", stop, |_| load::load(prepared, subject, stop, progress))?;
+    recording.record.load = Some(loaded);
+    recording.save()?;
+    let driven = recording
+        .stage("measure", stop, |recording| drive::drive(prepared, subject, recording, stop, progress));
+    recording.summarise(prepared);
+    driven?;
+    let balance = recording.stage("check", stop, |recording| {
+        load::check(prepared, subject, &recording.record, progress)
+    })?;
+    recording.record.balance = balance;
+    Ok(())
+}

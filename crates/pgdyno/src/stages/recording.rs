@@ -1,0 +1,228 @@
+//! The record of a run while it comes about.
+
+use std::time::Instant;
+
+use jiff::Timestamp;
+use pgdyno_core::{
+    analysis::{cells, doubts, noise::Noise},
+    measure::{CellRun, Latency, Precision, Workload},
+    plan::BalanceCheckMode,
+    problem::Problem,
+};
+use pgdyno_engine::Stop;
+use pgdyno_postgres::wire::Address;
+use pgdyno_record::{FORMAT, PlanRecord, RunDir, RunRecord, StageRecord, Status, ToolRecord, VERSION};
+
+use super::{Job, Wanted, prepare::Prepared, subject::Subject};
+use crate::context::{COMMIT, Context};
+
+/// The run directory and what will stand in its `run.json`.
+#[derive(Debug)]
+pub struct Recording {
+    /// The run directory.
+    pub dir: RunDir,
+    /// The record so far.
+    pub record: RunRecord,
+    started: Instant,
+    latencies: Vec<(Workload, Latency)>,
+    thorough_hint: String,
+    cores_shared: bool,
+    bundle_pinned: Option<bool>,
+    /// The server's log, copied into the run directory before the server goes.
+    pub server_log: Option<Vec<u8>>,
+}
+
+impl Recording {
+    /// Makes the run directory and saves what is known so far, as partial.
+    ///
+    /// # Errors
+    /// Where it cannot be written.
+    pub fn begin(job: &Job, prepared: &Prepared, context: &Context) -> Result<Self, Problem> {
+        let now = Timestamp::now();
+        let dir = RunDir::create(&context.runs, &prepared.plan.name, now)?;
+        let record = first_record(job, prepared, dir.id(), &now);
+        let mut recording = Self {
+            dir,
+            record,
+            started: Instant::now(),
+            latencies: Vec::new(),
+            thorough_hint: prepared.thorough_hint.clone(),
+            cores_shared: prepared.bench.cpus.shared,
+            bundle_pinned: None,
+            server_log: None,
+        };
+        recording.save()?;
+        Ok(recording)
+    }
+
+    /// Seconds since the start of the run.
+    pub fn seconds(&self) -> f64 {
+        self.started.elapsed().as_secs_f64()
+    }
+
+    /// Writes `run.json` as it is now.
+    ///
+    /// # Errors
+    /// Where it cannot be written.
+    pub fn save(&mut self) -> Result<(), Problem> {
+        self.dir.save(&self.record)
+    }
+
+    /// Carries out one stage and records how long it took, also where it failed. None begins after a request to stop.
+    ///
+    /// # Errors
+    /// The stage's own, or that a stop was requested.
+    pub fn stage<R>(
+        &mut self,
+        name: &str,
+        stop: &Stop,
+        work: impl FnOnce(&mut Self) -> Result<R, Problem>,
+    ) -> Result<R, Problem> {
+        if stop.requested() {
+            let why = stop.reason().unwrap_or_default();
+            return Err(Problem::could_not(format!("stopped before the stage `{name}`: {why}")));
+        }
+        let start_s = self.seconds();
+        let result = work(self);
+        self.add_stage(name, start_s);
+        let saved = self.save();
+        let result = result?;
+        saved.map(|()| result)
+    }
+
+    /// A stage that is carried out whatever happened before.
+    pub fn stage_always<R>(&mut self, name: &str, work: impl FnOnce() -> R) -> R {
+        let start_s = self.seconds();
+        let result = work();
+        self.add_stage(name, start_s);
+        result
+    }
+
+    fn add_stage(&mut self, name: &str, start_s: f64) {
+        let duration_s = self.seconds() - start_s;
+        self.record.stages.push(StageRecord { name: name.to_owned(), start_s, duration_s });
+    }
+
+    /// Records the server.
+    ///
+    /// # Errors
+    /// Where it cannot be written.
+    pub fn set_server(&mut self, subject: &Subject) -> Result<(), Problem> {
+        self.record.server = Some(subject.facts.clone());
+        self.record.choices.extend(subject.choices.iter().cloned());
+        self.bundle_pinned = subject.bundle_pinned;
+        self.save()
+    }
+
+    /// Adds a run of a cell.
+    ///
+    /// # Errors
+    /// Where it cannot be written.
+    pub fn add_run(&mut self, run: CellRun, latency: &Latency) -> Result<(), Problem> {
+        match self.latencies.iter_mut().find(|(workload, _)| *workload == run.workload) {
+            Some((_, sum)) => sum.add(latency),
+            None => {
+                let mut sum = Latency::new(Precision::Run);
+                sum.add(latency);
+                self.latencies.push((run.workload.clone(), sum));
+            }
+        }
+        self.record.runs.push(run);
+        self.save()
+    }
+
+    /// Sums the cells up, as far as there are any.
+    pub fn summarise(&mut self, _prepared: &Prepared) {
+        self.record.cells = cells::summarise(&self.record.runs, &self.latencies);
+        self.record.noise = Noise::of(&self.record.runs).map(Into::into);
+    }
+
+    /// Judges the run: every reason to distrust it.
+    pub fn judge(&mut self) {
+        let record = &self.record;
+        let balance = record.balance.as_ref().map(|balance| doubts::BalanceEvidence {
+            rows_examined: balance.rows_examined,
+            violations: balance.violations,
+            examples: &balance.examples,
+        });
+        let evidence = doubts::Evidence {
+            thorough: record.plan.thorough,
+            thorough_hint: Some(&self.thorough_hint),
+            complete: record.status == Status::Complete,
+            cores_shared: self.cores_shared,
+            server: record.server.as_ref(),
+            bundle_pinned: self.bundle_pinned,
+            runs: &record.runs,
+            cells: &record.cells,
+            balance,
+        };
+        self.record.doubts = doubts::judge(&evidence);
+    }
+}
+
+fn first_record(job: &Job, prepared: &Prepared, id: &str, now: &Timestamp) -> RunRecord {
+    RunRecord {
+        format: FORMAT.to_owned(),
+        version: VERSION,
+        status: Status::Partial,
+        id: id.to_owned(),
+        tool: ToolRecord { version: env!("CARGO_PKG_VERSION").to_owned(), commit: COMMIT.to_owned() },
+        command: command(job, prepared.seed),
+        started_at: now.to_string(),
+        finished_at: None,
+        plan: plan_record(job, prepared),
+        host: prepared.host.clone(),
+        storage: prepared.storage.clone(),
+        sync_check: None,
+        server: None,
+        choices: prepared.bench.choices.clone(),
+        stages: Vec::new(),
+        load: None,
+        runs: Vec::new(),
+        cells: Vec::new(),
+        balance: None,
+        noise: None,
+        doubts: Vec::new(),
+        error: None,
+    }
+}
+
+/// The command line with the seed, so that it gives the same rows and the same schedule again.
+fn command(job: &Job, seed: u64) -> String {
+    if job.command.contains("--seed") { job.command.clone() } else { format!("{} --seed {seed}", job.command) }
+}
+
+/// The plan as carried out, without address, user or secret.
+fn plan_record(job: &Job, prepared: &Prepared) -> PlanRecord {
+    let (plan, bench) = (&prepared.plan, &prepared.bench);
+    let (server, transport) = match &job.server {
+        Wanted::Own(_) => ("own", "unix"),
+        Wanted::External(options) => match options.address {
+            Address::Unix(..) => ("external", "unix"),
+            Address::Tcp(..) => ("external", "tcp"),
+        },
+    };
+    let balance_check = match bench.balance {
+        BalanceCheckMode::Full => "full",
+        BalanceCheckMode::Touched => "touched",
+        BalanceCheckMode::Off | BalanceCheckMode::Auto => "off",
+    };
+    PlanRecord {
+        name: plan.name.clone(),
+        description: plan.description.clone(),
+        seed: prepared.seed,
+        scale: bench.scale,
+        clients: bench.clients.clone(),
+        jobs: bench.jobs,
+        duration_ns: plan.measure.duration.as_nanos(),
+        warmup_ns: plan.measure.warmup.as_nanos(),
+        blocks: plan.measure.blocks,
+        rate_per_s: plan.measure.rate,
+        driver_cpus: bench.cpus.driver.clone(),
+        server_cpus: bench.cpus.server.clone(),
+        thorough: plan.measure.thorough,
+        balance_check: balance_check.to_owned(),
+        server: server.to_owned(),
+        transport: transport.to_owned(),
+    }
+}

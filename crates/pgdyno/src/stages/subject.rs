@@ -1,0 +1,213 @@
+//! The server of a run, from its start (or the first connection) to the last trace of it.
+
+use std::net::IpAddr;
+
+use pgdyno_core::{
+    advice::Choice,
+    facts::{ServerFacts, ServerSource},
+    problem::Problem,
+};
+use pgdyno_engine::Stop;
+use pgdyno_host::procs;
+use pgdyno_postgres::{
+    observe::server_facts,
+    provision::{self, RunningServer},
+    wire::{Address, ConnectOptions, Session, WireError, connect},
+};
+
+use super::{Job, Wanted, prepare::Prepared};
+use crate::{progress::Progress, servers};
+
+/// Oldest server that can be measured, as `server_version_num`.
+const OLDEST: u32 = 90_600;
+/// Schema of pgdyno's own objects on a server that is not its own.
+const SCHEMA: &str = "pgdyno";
+
+/// The server of a run.
+#[derive(Debug)]
+pub struct Subject {
+    /// How the driver's clients connect.
+    pub options: ConnectOptions,
+    /// The session for administration, checks and observation.
+    pub admin: Session,
+    /// Facts.
+    pub facts: ServerFacts,
+    /// Number of the postmaster, where the server is on this machine.
+    pub postmaster: Option<u32>,
+    /// Settings that were chosen for it.
+    pub choices: Vec<Choice>,
+    /// What somebody should know who reads its numbers.
+    pub warnings: Vec<String>,
+    /// Whether a bundle is one of those tested; `None` where it is no bundle.
+    pub bundle_pinned: Option<bool>,
+    home: Home,
+}
+
+#[derive(Debug)]
+enum Home {
+    /// Made for this run.
+    Own(Box<RunningServer>),
+    /// Somebody else's: the schema goes when the run is over.
+    Foreign,
+    /// Closed.
+    Gone,
+}
+
+impl Subject {
+    /// Makes or reaches the server.
+    ///
+    /// # Errors
+    /// What could not be done.
+    pub fn open(job: &Job, prepared: &Prepared, stop: &Stop, progress: &Progress) -> Result<Self, Problem> {
+        match &job.server {
+            Wanted::External(options) => Self::foreign(options, stop),
+            Wanted::Own(request) => {
+                let mut request = (**request).clone();
+                request.clients = prepared.bench.clients.iter().copied().max().unwrap_or(1);
+                request.cpus.clone_from(&prepared.bench.cpus.server);
+                progress.stage("starting a server");
+                let server = provision::up(&request, &servers::dirs()?, &mut servers::say)?;
+                Self::own(server, stop)
+            }
+        }
+    }
+
+    fn own(server: RunningServer, stop: &Stop) -> Result<Self, Problem> {
+        let address = Address::Unix(server.socket_dir.clone(), server.port);
+        let options = ConnectOptions::local(address, server.superuser);
+        let opened = open_session(&options, stop).and_then(|mut admin| {
+            let bindir = server.bindir.display().to_string();
+            let facts = server_facts(&mut admin, server.source, Some(bindir))
+                .map_err(|error| error.into_problem("could not read the server's facts"))?;
+            Ok((admin, facts))
+        });
+        let (admin, facts) = match opened {
+            Ok(opened) => opened,
+            Err(problem) => {
+                let _ = server.remove(); // the first problem is the one to be told; `ps` lists what stayed
+                return Err(problem);
+            }
+        };
+        Ok(Self {
+            options,
+            admin,
+            facts,
+            postmaster: Some(server.pid),
+            choices: server.choices.clone(),
+            warnings: server.warnings.clone(),
+            bundle_pinned: (server.source == ServerSource::Bundle).then_some(server.pinned),
+            home: Home::Own(Box::new(server)),
+        })
+    }
+
+    /// Makes the schema that everything of this run goes into. A second pgdyno on the same database is refused by it.
+    fn foreign(options: &ConnectOptions, stop: &Stop) -> Result<Self, Problem> {
+        let mut admin = open_session(options, stop)?;
+        check_version(&admin)?;
+        let failed = |error: WireError| error.into_problem("could not prepare the database");
+        let facts = server_facts(&mut admin, ServerSource::External, None).map_err(failed)?;
+        let schema = admin.execute(&format!("CREATE SCHEMA {SCHEMA}"));
+        if schema.as_ref().is_err_and(|error| error.code() == Some("42P06")) {
+            return Err(Problem::could_not(format!("schema {SCHEMA} exists already in database {}", options.database))
+                .detail("another run of pgdyno is under way there, or one was killed")
+                .hint(format!("when no run is under way, remove it: DROP SCHEMA {SCHEMA} CASCADE")));
+        }
+        schema.map_err(failed)?;
+        admin.execute(&format!("SET search_path = {SCHEMA}")).map_err(failed)?;
+        let postmaster = postmaster_of(&admin, &options.address);
+        let path = format!("-c search_path={SCHEMA}");
+        let own_path = options.options.as_ref().map_or(path.clone(), |given| format!("{given} {path}"));
+        Ok(Self {
+            options: ConnectOptions { options: Some(own_path), ..options.clone() },
+            admin,
+            facts,
+            postmaster,
+            choices: Vec::new(),
+            warnings: Vec::new(),
+            bundle_pinned: None,
+            home: Home::Foreign,
+        })
+    }
+
+    /// Path of the log of an own server.
+    pub fn log_path(&self) -> Option<&std::path::Path> {
+        match &self.home {
+            Home::Own(server) => Some(&server.log_path),
+            _ => None,
+        }
+    }
+
+    /// Whether the server was made for this run.
+    pub fn is_own(&self) -> bool {
+        matches!(self.home, Home::Own(_))
+    }
+
+    /// Removes every trace, or with `keep` leaves data and server.
+    ///
+    /// # Errors
+    /// What could not be removed.
+    pub fn close(&mut self, keep: bool) -> Result<(), Problem> {
+        match std::mem::replace(&mut self.home, Home::Gone) {
+            Home::Own(server) if keep => server.stop().map(drop),
+            Home::Own(server) => server.remove(),
+            Home::Foreign if !keep => self.drop_schema(),
+            Home::Foreign | Home::Gone => Ok(()),
+        }
+    }
+
+    /// Drops the schema through a new session: the old one may be in the middle of something, and is ended.
+    fn drop_schema(&self) -> Result<(), Problem> {
+        let failed = |error: WireError| {
+            error
+                .into_problem(&format!("could not remove schema {SCHEMA}"))
+                .hint(format!("remove it by hand: DROP SCHEMA {SCHEMA} CASCADE"))
+        };
+        let mut session = connect(&self.options)?;
+        let end = format!("SELECT pg_catalog.pg_terminate_backend({})", self.admin.backend_pid());
+        session.execute(&end).map_err(failed)?;
+        session.execute(&format!("DROP SCHEMA {SCHEMA} CASCADE")).map_err(failed)
+    }
+}
+
+/// A panic or an early return leaves nothing behind either.
+impl Drop for Subject {
+    fn drop(&mut self) {
+        if let Err(problem) = self.close(false) {
+            eprintln!("warning: {}", problem.what);
+        }
+    }
+}
+
+fn open_session(options: &ConnectOptions, stop: &Stop) -> Result<Session, Problem> {
+    let mut session = connect(options)?;
+    session.heed(stop).map_err(|error| Problem::could_not(format!("could not use the connection: {error}")))?;
+    Ok(session)
+}
+
+/// Refuses a server that is too old, or is no PostgreSQL.
+///
+/// # Errors
+/// With its version.
+pub fn check_version(session: &Session) -> Result<(), Problem> {
+    let version = session.parameter("server_version").unwrap_or("unknown");
+    let mut numbers = version.split(|c: char| !c.is_ascii_digit()).map_while(|part| part.parse::<u32>().ok());
+    let (major, minor) = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
+    let version_num = if major >= 10 { major * 10_000 } else { major * 10_000 + minor * 100 };
+    if version_num >= OLDEST {
+        return Ok(());
+    }
+    Err(Problem::wrong_request(format!("could not measure this server: its version is {version}"))
+        .hint("PostgreSQL 9.6 is the oldest that can be measured"))
+}
+
+/// The postmaster behind a session, where the server is on this machine and can be seen.
+pub fn postmaster_of(session: &Session, address: &Address) -> Option<u32> {
+    let local = match address {
+        Address::Unix(..) => true,
+        Address::Tcp(host, _) => host == "localhost" || host.parse().is_ok_and(|ip: IpAddr| ip.is_loopback()),
+    };
+    let backend = u32::try_from(session.backend_pid()).ok().filter(|_| local)?;
+    let is_postgres = |pid: u32| procs::name(pid).is_some_and(|name| name.starts_with("postgres"));
+    let parent = procs::parent(backend).filter(|_| is_postgres(backend))?;
+    is_postgres(parent).then_some(parent)
+}
