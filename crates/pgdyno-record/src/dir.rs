@@ -17,12 +17,14 @@ use crate::{
     RunRecord,
     files::{could_not_write, reason, sync_dir, write_atomically},
     hlog,
-    stream::{COMPRESS_OVER_BYTES, Stream},
+    stream::{self, COMPRESS_OVER_BYTES, Stream},
 };
 
 /// Name of the file that everything else is read from.
 pub const RUN_JSON: &str = "run.json";
 /// Name of the stream of intervals.
+/// Name of the copy of the server's own log.
+pub const SERVER_LOG: &str = "server.log";
 pub const TIMELINE: &str = "timeline.ndjson";
 /// Name of the HdrHistogram interval log.
 pub const LATENCY_LOG: &str = "latency.hlog";
@@ -233,6 +235,15 @@ impl RunDir {
     pub fn observation(&mut self, observation: &Observation) -> Result<(), Problem> {
         let dir = self.hidden.as_deref().unwrap_or(&self.path);
         self.observations.append(dir, &json_line(observation))
+    }
+
+    /// Keeps a copy of the server's log, as it is now.
+    ///
+    /// # Errors
+    /// Where it cannot be read or written.
+    pub fn keep_server_log(&self, log: &Path) -> Result<(), Problem> {
+        stream::keep(self.dir(), SERVER_LOG, log, self.compress_over)
+            .map_err(|e| could_not_write(&self.path.join(SERVER_LOG), &e))
     }
 
     /// Ends the recording: streams get their final names (compressed with zstd over 10 MB), then the record is

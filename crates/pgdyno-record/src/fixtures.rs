@@ -166,7 +166,8 @@ pub fn absent_values() -> Fixture {
     record.plan.balance_check = "off".into();
     record.balance = None;
     for run in &mut record.runs {
-        (run.cpu.server_s, run.cpu.steal, run.io.device_read_bytes) = (None, None, None);
+        (run.cpu.server_s, run.cpu.steal) = (None, None);
+        run.io = run.io.take().map(|io| IoUse { device_read_bytes: None, ..io });
         run.served_from = Some(ServedFrom::BelowBuffersUnknown);
     }
     for cell in &mut record.cells {
@@ -304,7 +305,7 @@ fn cell_run(block: u32, cell: Cell, due_s: f64, slices: &[Slice]) -> CellRun {
             busiest_worker: driver_cpus,
             steal: Some(0.001),
         },
-        io: io(script, counts.committed),
+        io: Some(io(script, counts.committed)),
         served_from: Some(served_from(script)),
         steady: SteadyVerdict::TooShort,
         errors: Vec::new(),

@@ -84,6 +84,20 @@ impl Stream {
     }
 }
 
+/// Copies a file of whatever size to `dir`/`name`, compressed where it is over `compress_over` bytes.
+pub(crate) fn keep(dir: &Path, name: &str, from: &Path, compress_over: u64) -> io::Result<()> {
+    let large = fs::metadata(from)?.len() > compress_over;
+    let kept = if large { format!("{name}.zst") } else { name.to_owned() };
+    let temporary = dir.join(format!("{kept}.new"));
+    if large {
+        compress(from, &temporary)?;
+    } else {
+        fs::copy(from, &temporary)?;
+        File::open(&temporary)?.sync_all()?;
+    }
+    rename_durably(&temporary, &dir.join(kept))
+}
+
 fn compress(from: &Path, to: &Path) -> io::Result<()> {
     let target = OpenOptions::new().write(true).create_new(true).open(to)?;
     let mut encoder = zstd::Encoder::new(target, 0)?;

@@ -25,7 +25,8 @@ impl Progress {
 
     /// Begins something of known length; `unit` is what is counted, for example `rows`.
     pub fn counted(&self, what: &str, total: u64, unit: &str) {
-        let template = format!("{{msg}} {{wide_bar}} {{human_pos}}/{{human_len}} {unit}, {{per_sec}}, ETA {{eta}}");
+        let template =
+            format!("{{msg}} {{wide_bar}} {{human_pos}}/{{human_len}} {unit}, {{per_sec}}, ETA {{eta}}");
         self.0.set_style(style(&template));
         self.0.reset();
         self.0.set_length(total);
@@ -52,6 +53,16 @@ impl Progress {
     /// What is going on now.
     pub fn say(&self, what: String) {
         self.0.set_message(what);
+    }
+
+    /// Prints something above the line.
+    pub fn aside(&self, print: impl FnOnce()) {
+        self.0.suspend(print);
+    }
+
+    /// Prints a warning above the line.
+    pub fn warn(&self, what: &str) {
+        self.aside(|| eprintln!("warning: {what}"));
     }
 
     /// Takes the line away.

@@ -512,7 +512,9 @@ mod tests {
         (DoubtKind::CoresShared, |case| case.cores_shared = true),
         (DoubtKind::CpuSteal, |case| break_last(case, |run, _| run.cpu.steal = Some(0.05))),
         (DoubtKind::UnevenCheckpoints, |case| {
-            break_last(case, |run, block| run.io = Some(IoUse { checkpoints: Some(u64::from(block == 3)), ..IoUse::default() }));
+            break_last(case, |run, block| {
+                run.io.as_mut().expect("a sample has it").checkpoints = Some(u64::from(block == 3))
+            });
         }),
         (DoubtKind::BuildNotOptimised, |case| {
             case.server.build = BuildFacts { cflags: Some("-Wall -Os".into()), ..BuildFacts::default() };

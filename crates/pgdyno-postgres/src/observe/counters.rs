@@ -29,12 +29,15 @@ impl Counters {
         )?;
         let column = |index| blocks.first().and_then(|row| row.parse(index)).unwrap_or(0);
         let wal_bytes = session.value(match version_num {
-            0..100_000 => "SELECT pg_catalog.pg_xlog_location_diff(pg_catalog.pg_current_xlog_location(), '0/0')",
+            0..100_000 => {
+                "SELECT pg_catalog.pg_xlog_location_diff(pg_catalog.pg_current_xlog_location(), '0/0')"
+            }
             _ => "SELECT pg_catalog.pg_wal_lsn_diff(pg_catalog.pg_current_wal_lsn(), '0/0')",
         });
         let wal_bytes = wal_bytes.ok().flatten().and_then(|text| text.parse().ok());
         // The statistics of checkpoints come late; the control file is exact, and its columns differ by version.
-        let checkpoint = session.value("SELECT c::text FROM pg_catalog.pg_control_checkpoint() c").ok().flatten();
+        let checkpoint =
+            session.value("SELECT c::text FROM pg_catalog.pg_control_checkpoint() c").ok().flatten();
         Ok(Self { blocks_hit: column(0), blocks_read: column(1), wal_bytes, checkpoint })
     }
 

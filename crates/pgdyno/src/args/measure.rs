@@ -3,11 +3,7 @@
 use std::{env, path::PathBuf};
 
 use clap::{ArgAction, Args as ClapArgs};
-use pgdyno_core::{
-    advice::bench::Level,
-    plan::Plan,
-    problem::Problem,
-};
+use pgdyno_core::{advice::bench::Level, plan::Plan, problem::Problem};
 use pgdyno_postgres::{
     provision::{Lifetime, Request},
     wire::{ConnectOptions, Sources},
@@ -44,7 +40,8 @@ impl Connection {
             return Ok(None);
         }
         let variable = |name: &str| env::var(name).ok();
-        let os_user = variable("USER").or_else(|| variable("LOGNAME")).unwrap_or_else(|| "postgres".to_owned());
+        let os_user =
+            variable("USER").or_else(|| variable("LOGNAME")).unwrap_or_else(|| "postgres".to_owned());
         let sources = Sources {
             host: self.host.as_deref(),
             port: self.port,
@@ -159,8 +156,9 @@ impl Args {
         let pg = self.pg.as_ref().or(server.pg.as_ref());
         let wanted = |text: &String| {
             text.parse().map_err(|error| {
-                Problem::wrong_request(format!("could not use --pg {text}: {error}"))
-                    .hint("a major or an exact version, such as 18, 9.6 or 16.4; `pgdyno versions` lists them")
+                Problem::wrong_request(format!("could not use --pg {text}: {error}")).hint(
+                    "a major or an exact version, such as 18, 9.6 or 16.4; `pgdyno versions` lists them",
+                )
             })
         };
         Ok(Request {

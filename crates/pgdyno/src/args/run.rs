@@ -40,7 +40,8 @@ pub fn run(args: &Args, context: &Context) -> Result<ExitCode, Problem> {
 
 /// Reads a plan file, in bounded memory and never from a pipe or a device.
 fn read(path: &Path) -> Result<String, Problem> {
-    let wrong = |why: &str| Problem::wrong_request(format!("could not read the plan {}: {why}", path.display()));
+    let wrong =
+        |why: &str| Problem::wrong_request(format!("could not read the plan {}: {why}", path.display()));
     let metadata = std::fs::metadata(path).map_err(|error| wrong(&error.to_string()))?;
     if !metadata.is_file() {
         return Err(wrong("it is not a plain file"));
@@ -52,7 +53,8 @@ fn read(path: &Path) -> Result<String, Problem> {
     let file = File::open(path).map_err(|error| wrong(&error.to_string()))?;
     file.take(MAX_PLAN_BYTES as u64).read_to_end(&mut bytes).map_err(|error| wrong(&error.to_string()))?;
     String::from_utf8(bytes).map_err(|error| {
-        let line = error.as_bytes()[..error.utf8_error().valid_up_to()].iter().filter(|&&b| b == b'\n').count() + 1;
+        let line =
+            error.as_bytes()[..error.utf8_error().valid_up_to()].iter().filter(|&&b| b == b'\n').count() + 1;
         wrong(&format!("line {line} is not UTF-8"))
     })
 }

@@ -27,7 +27,11 @@ pub fn check_output(wanted: &Output) -> Result<(), Problem> {
     if fs::symlink_metadata(path).is_ok() {
         return Err(what("it exists already").hint("choose another file with --out. Nothing was changed."));
     }
-    let probe = OpenOptions::new().write(true).create_new(true).open(path).map_err(|error| what(&error.to_string()))?;
+    let probe = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .open(path)
+        .map_err(|error| what(&error.to_string()))?;
     drop(probe);
     fs::remove_file(path).map_err(|error| what(&error.to_string()))
 }
@@ -55,7 +59,9 @@ pub fn conclude(
             eprintln!("partial record: {}", path.display());
             Ok(exit)
         }
-        Ok(()) if record.balance.as_ref().is_some_and(|balance| balance.violations > 0) => Ok(ExitCode::from(1)),
+        Ok(()) if record.balance.as_ref().is_some_and(|balance| balance.violations > 0) => {
+            Ok(ExitCode::from(1))
+        }
         Ok(()) => Ok(ExitCode::SUCCESS),
     }
 }

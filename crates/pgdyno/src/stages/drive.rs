@@ -105,7 +105,15 @@ impl Driving<'_> {
         self.recording.dir.begin_run(index, &workload, block, start_s)?;
         let (report, edges) = self.run(workers, &settings, index)?;
         self.recording.dir.end_run()?;
-        let run = Finished { workload, block, start_s, connect_ns: connect.as_nanos() as u64, settings, report, edges };
+        let run = Finished {
+            workload,
+            block,
+            start_s,
+            connect_ns: connect.as_nanos() as u64,
+            settings,
+            report,
+            edges,
+        };
         self.keep(run, script)
     }
 
@@ -200,7 +208,10 @@ impl Finished {
         let cell = format!("{} with {} clients", self.workload.script, self.workload.clients);
         if stop.requested() {
             let why = report.stopped.clone().or_else(|| stop.reason()).unwrap_or_default();
-            return Some(Problem::could_not(format!("stopped in {cell}: {why}")).hint("what was measured before is kept"));
+            return Some(
+                Problem::could_not(format!("stopped in {cell}: {why}"))
+                    .hint("what was measured before is kept"),
+            );
         }
         let (code, message, count) = report.errors.iter().max_by_key(|(_, _, count)| *count)?;
         (report.clients_lost > 0).then(|| {
@@ -232,7 +243,7 @@ impl Finished {
             connect_ns,
             served_from: io.as_ref().and_then(|io| served_from(io, report.counts.committed)),
             cpu,
-            io: io.unwrap_or_default(),
+            io,
             steady: steady::judge(&report.rates_per_s),
             errors: errors(&report),
             workload,

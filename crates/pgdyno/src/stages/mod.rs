@@ -88,11 +88,12 @@ fn all_stages(
     let mut subject = recording.stage("server", stop, |_| Subject::open(job, &prepared, stop, progress))?;
     recording.set_server(&subject)?;
     let measured = measured_stages(&prepared, &mut subject, recording, stop, progress);
+    let logged = subject.log_path().map_or(Ok(()), |log| recording.dir.keep_server_log(log));
     let closed = recording.stage_always("clean up", || {
         progress.stage("cleaning up");
         subject.close(job.keep)
     });
-    measured.and(closed)
+    measured.and(logged).and(closed)
 }
 
 fn measured_stages(
@@ -109,9 +110,8 @@ fn measured_stages(
         .stage("measure", stop, |recording| drive::drive(prepared, subject, recording, stop, progress));
     recording.summarise(prepared);
     driven?;
-    let balance = recording.stage("check", stop, |recording| {
-        load::check(prepared, subject, &recording.record, progress)
-    })?;
+    let balance = recording
+        .stage("check", stop, |recording| load::check(prepared, subject, &recording.record, progress))?;
     recording.record.balance = balance;
     Ok(())
 }

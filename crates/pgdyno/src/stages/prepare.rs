@@ -1,6 +1,9 @@
 //! Facts, choices, and what the user is told before anything is done.
 
-use std::{path::{Path, PathBuf}, time::Duration};
+use std::{
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use pgdyno_core::{
     advice::bench::{BenchFacts, BenchPlan, Level, resolve},
@@ -49,8 +52,9 @@ pub fn prepare(job: &Job) -> Result<Prepared, Problem> {
         Wanted::Own(_) => None,
     };
     let storage_dir = own_data_place(job)?;
-    let place = storage_dir.clone().or_else(|| external.as_ref()?.0.data_directory.clone().map(PathBuf::from));
-    let storage = place.and_then(|dir| pgdyno_host::facts::storage::read(&dir).ok());
+    let place =
+        storage_dir.clone().or_else(|| external.as_ref()?.0.data_directory.clone().map(PathBuf::from));
+    let storage = place.and_then(|dir| pgdyno_host::facts::storage(&dir).ok());
     let facts = BenchFacts {
         host: &host,
         disk_available_bytes: storage.as_ref().map(|storage| storage.available_bytes),
@@ -149,7 +153,8 @@ fn written_where(job: &Job) -> String {
     match &job.server {
         Wanted::External(_) => format!("in schema pgdyno, {stays}"),
         Wanted::Own(request) => {
-            let dir = request.data.clone().or_else(|| Some(servers::dirs().ok()?.servers().join(&request.name)));
+            let dir =
+                request.data.clone().or_else(|| Some(servers::dirs().ok()?.servers().join(&request.name)));
             format!("in {}, {stays}", dir.unwrap_or_default().display())
         }
     }

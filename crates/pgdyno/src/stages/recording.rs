@@ -28,8 +28,6 @@ pub struct Recording {
     thorough_hint: String,
     cores_shared: bool,
     bundle_pinned: Option<bool>,
-    /// The server's log, copied into the run directory before the server goes.
-    pub server_log: Option<Vec<u8>>,
 }
 
 impl Recording {
@@ -49,7 +47,6 @@ impl Recording {
             thorough_hint: prepared.thorough_hint.clone(),
             cores_shared: prepared.bench.cpus.shared,
             bundle_pinned: None,
-            server_log: None,
         };
         recording.save()?;
         Ok(recording)
@@ -189,7 +186,11 @@ fn first_record(job: &Job, prepared: &Prepared, id: &str, now: &Timestamp) -> Ru
 
 /// The command line with the seed, so that it gives the same rows and the same schedule again.
 fn command(job: &Job, seed: u64) -> String {
-    if job.command.contains("--seed") { job.command.clone() } else { format!("{} --seed {seed}", job.command) }
+    if job.command.contains("--seed") {
+        job.command.clone()
+    } else {
+        format!("{} --seed {seed}", job.command)
+    }
 }
 
 /// The plan as carried out, without address, user or secret.

@@ -36,8 +36,6 @@ pub struct Subject {
     pub postmaster: Option<u32>,
     /// Settings that were chosen for it.
     pub choices: Vec<Choice>,
-    /// What somebody should know who reads its numbers.
-    pub warnings: Vec<String>,
     /// Whether a bundle is one of those tested; `None` where it is no bundle.
     pub bundle_pinned: Option<bool>,
     home: Home,
@@ -66,7 +64,10 @@ impl Subject {
                 request.clients = prepared.bench.clients.iter().copied().max().unwrap_or(1);
                 request.cpus.clone_from(&prepared.bench.cpus.server);
                 progress.stage("starting a server");
-                let server = provision::up(&request, &servers::dirs()?, &mut servers::say)?;
+                let server = provision::up(&request, &servers::dirs()?, &mut |event| {
+                    progress.aside(|| servers::say(event))
+                })?;
+                server.warnings.iter().for_each(|warning| progress.warn(warning));
                 Self::own(server, stop)
             }
         }
@@ -94,7 +95,6 @@ impl Subject {
             facts,
             postmaster: Some(server.pid),
             choices: server.choices.clone(),
-            warnings: server.warnings.clone(),
             bundle_pinned: (server.source == ServerSource::Bundle).then_some(server.pinned),
             home: Home::Own(Box::new(server)),
         })
@@ -108,9 +108,12 @@ impl Subject {
         let facts = server_facts(&mut admin, ServerSource::External, None).map_err(failed)?;
         let schema = admin.execute(&format!("CREATE SCHEMA {SCHEMA}"));
         if schema.as_ref().is_err_and(|error| error.code() == Some("42P06")) {
-            return Err(Problem::could_not(format!("schema {SCHEMA} exists already in database {}", options.database))
-                .detail("another run of pgdyno is under way there, or one was killed")
-                .hint(format!("when no run is under way, remove it: DROP SCHEMA {SCHEMA} CASCADE")));
+            return Err(Problem::could_not(format!(
+                "schema {SCHEMA} exists already in database {}",
+                options.database
+            ))
+            .detail("another run of pgdyno is under way there, or one was killed")
+            .hint(format!("when no run is under way, remove it: DROP SCHEMA {SCHEMA} CASCADE")));
         }
         schema.map_err(failed)?;
         admin.execute(&format!("SET search_path = {SCHEMA}")).map_err(failed)?;
@@ -123,7 +126,6 @@ impl Subject {
             facts,
             postmaster,
             choices: Vec::new(),
-            warnings: Vec::new(),
             bundle_pinned: None,
             home: Home::Foreign,
         })
@@ -135,11 +137,6 @@ impl Subject {
             Home::Own(server) => Some(&server.log_path),
             _ => None,
         }
-    }
-
-    /// Whether the server was made for this run.
-    pub fn is_own(&self) -> bool {
-        matches!(self.home, Home::Own(_))
     }
 
     /// Removes every trace, or with `keep` leaves data and server.
@@ -180,7 +177,9 @@ impl Drop for Subject {
 
 fn open_session(options: &ConnectOptions, stop: &Stop) -> Result<Session, Problem> {
     let mut session = connect(options)?;
-    session.heed(stop).map_err(|error| Problem::could_not(format!("could not use the connection: {error}")))?;
+    session
+        .heed(stop)
+        .map_err(|error| Problem::could_not(format!("could not use the connection: {error}")))?;
     Ok(session)
 }
 
