@@ -375,6 +375,24 @@ fn two_at_once_share_one_fetch() {
         .collect();
     names.sort();
     assert_eq!(names, ["9.6.24", "9.6.24.lock"]);
+    what_runs_is_never_freed(&place);
+}
+
+/// `clean --yes` frees what stands still, with a leftover of a crash, and nothing that runs.
+fn what_runs_is_never_freed(place: &Place) {
+    place.done(&["down", "b"]);
+    fs::create_dir(place.path("state/servers/leftover")).expect("it can be made");
+    let said = place.done(&["clean"]);
+    assert!(said.contains("nothing was changed") && place.ps().len() == 2, "{said}");
+    let said = place.done(&["clean", "--yes"]);
+    assert!(said.contains("stays: server `a` uses it"), "{said}");
+    assert_eq!(word(&place.only(), "status"), "running");
+    assert_eq!(connect(&place.only()).0, b'R');
+    assert!(!place.path("state/servers/leftover").exists());
+    place.done(&["down", "a"]);
+    place.done(&["clean", "--yes"]);
+    assert_eq!(place.ps(), Vec::<Value>::new());
+    assert!(!place.path("cache/bundles/9.6.24").exists());
 }
 
 #[test]

@@ -81,7 +81,10 @@ fn kept(dirs: &Dirs, records: &[Record]) -> Vec<Kept> {
     let servers = records.iter().map(|record| server(dirs, record));
     let unrecorded = unrecorded(dirs, records);
     let bundles = bundle::cached(&dirs.cache).into_iter().map(|bundle| {
-        let user = records.iter().find(|record| record.bindir.starts_with(&bundle.dir));
+        // Servers that do not run are freed as well, and need it no more.
+        let uses =
+            |record: &&Record| record.bindir.starts_with(&bundle.dir) && record.status().pid().is_some();
+        let user = records.iter().find(uses);
         Kept {
             what: format!("bundle {}", bundle.version),
             size_bytes: size(&bundle.dir),
