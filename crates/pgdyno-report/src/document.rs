@@ -188,22 +188,15 @@ fn heading(source: &Source) -> Phrase {
 }
 
 fn warning(record: &RunRecord, source: &Source) -> Option<Phrase> {
-    let made = source.figure("/runs", Format::Length);
-    match record.status {
-        Status::Complete => None,
-        Status::Partial => Some(
-            Phrase::of("PARTIAL: this run is still going on, or was killed. What follows rests on the ")
-                .figure(made)
-                .text(" runs it made."),
-        ),
-        Status::Stopped => Some(
-            Phrase::of("STOPPED before its end")
-                .maybe(": ", source.figure("/error", Format::Text), "")
-                .text(". What follows rests on the ")
-                .figure(made)
-                .text(" runs it made."),
-        ),
-    }
+    let phrase = match record.status {
+        Status::Complete => return None,
+        Status::Partial => Phrase::of("PARTIAL: this run is still going on, or was killed."),
+        Status::Stopped => Phrase::of("STOPPED before its end")
+            .maybe(": ", source.figure("/error", Format::Text), "")
+            .text("."),
+    };
+    let made = source.figure("/runs", Format::Length).filter(|_| !record.runs.is_empty());
+    Some(phrase.maybe(" What follows rests on the runs it made: ", made, "."))
 }
 
 fn durability(record: &RunRecord) -> Phrase {
