@@ -1,5 +1,5 @@
-//! Invented runs that are consistent in themselves, for tests of what reads a run: counts add up, cells follow
-//! from their runs, and runs from their intervals. No number of these was measured.
+//! Invented runs that are consistent in themselves, for tests of what reads a run: counts add up, cells
+//! follow from their runs, and runs from their intervals. No number of these was measured.
 
 use std::{path::Path, sync::OnceLock};
 
@@ -54,8 +54,8 @@ impl Fixture {
         self.slices.iter().map(|slice| slice.interval.clone()).collect()
     }
 
-    /// Writes the fixture as a run directory below `runs`, as a run does it, and gives its path. The record's id
-    /// becomes that of the directory.
+    /// Writes the fixture as a run directory below `runs`, as a run does it, and gives its path. The record's
+    /// id becomes that of the directory.
     ///
     /// # Errors
     /// What could not be written.

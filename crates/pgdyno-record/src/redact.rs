@@ -6,10 +6,10 @@ pub const REDACTED: &str = "***";
 /// Keys whose value is a secret end with one of these.
 const SECRET_ENDINGS: [&str; 4] = ["password", "client_secret", "token", "passwd"];
 
-/// The arguments of a command without the passwords in them: those of URIs (`postgresql://user:SECRET@host`, and
-/// in their query), of conninfo strings (`password=SECRET`, quoted or not), and of options
-/// (`--password=SECRET`, `PGPASSWORD=SECRET`). Where a malformed URI leaves a doubt about what is secret, more is
-/// removed rather than less.
+/// The arguments of a command without the passwords in them: those of URIs (`postgresql://user:SECRET@host`,
+/// and in their query), of conninfo strings (`password=SECRET`, quoted or not), and of options
+/// (`--password=SECRET`, `PGPASSWORD=SECRET`). Where a malformed URI leaves a doubt about what is secret,
+/// more is removed rather than less.
 pub fn redact_command<S: AsRef<str>>(args: &[S]) -> Vec<String> {
     let mut out: Vec<String> = Vec::with_capacity(args.len());
     for arg in args {
@@ -99,6 +99,10 @@ fn is_secret_key(before: &str) -> bool {
 
 /// Length of a value: to the closing quote, or to a blank or an `&`; a backslash protects what follows it.
 fn value_length(value: &str) -> usize {
+    // What was redacted before stays as it is, so that a quote of the shell behind it is not taken away.
+    if value.starts_with(REDACTED) {
+        return REDACTED.len();
+    }
     let quoted = value.starts_with('\'');
     let mut escaped = false;
     for (at, c) in value.char_indices().skip(usize::from(quoted)) {
@@ -147,6 +151,18 @@ mod tests {
             redact_command(&["pgdyno", "--password", "s3", "bench"]),
             ["pgdyno", "--password", "***", "bench"]
         );
+    }
+
+    #[test]
+    fn redacting_twice_changes_nothing() {
+        let line = command_line(&[
+            "pgdyno",
+            "--dsn",
+            "host=db password='a b'",
+            "postgresql://bob:x@db/x",
+            "--scale",
+        ]);
+        assert_eq!(redact(&line), line);
     }
 
     #[test]

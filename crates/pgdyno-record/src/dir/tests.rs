@@ -180,6 +180,19 @@ fn what_cannot_be_read_back_is_not_written() {
 }
 
 #[test]
+fn no_secret_reaches_the_disk() {
+    let runs = temporary();
+    let mut record = fixtures::failed().record;
+    record.command = "pgdyno bench --dsn postgresql://bob:s3cret@db/x".into();
+    record.error = Some("could not connect with host=db password=s3cret".into());
+    record.runs[7].errors[0].message = "no route: postgres://bob:s3cret@db".into();
+    let mut dir = RunDir::create(runs.path(), "bench", instant()).expect("it can be made");
+    dir.save(&record).expect("it can be saved");
+    let text = fs::read_to_string(dir.path().join(RUN_JSON)).expect("it is there");
+    assert!(!text.contains("s3cret") && text.matches("***").count() == 3);
+}
+
+#[test]
 fn a_place_that_cannot_be_written_is_named_beforehand() {
     let runs = temporary();
     let link = runs.path().join("link");

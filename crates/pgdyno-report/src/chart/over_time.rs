@@ -42,7 +42,8 @@ struct Point {
     latencies_ns: [Option<u64>; 4],
 }
 
-/// Name, field of the timeline and colour. The longest is always known; a second often has too few samples for p99.
+/// Name, field of the timeline and colour. The longest is always known; a second often has too few samples
+/// for p99.
 const LATENCIES: [(&str, &str, usize); 4] =
     [("p50", "p50_ns", 0), ("p95", "p95_ns", 1), ("p99", "p99_ns", 2), ("max", "max_ns", 5)];
 

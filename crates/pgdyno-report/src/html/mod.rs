@@ -21,9 +21,9 @@ pub const HTML_MARK: &str = r#"<meta name="generator" content="pgdyno">"#;
 
 /// The whole report as HTML.
 ///
-/// Every value of the run stands in an element with `data-src` (its JSON pointer in `run.json`), `data-value` (as it
-/// stands there), `data-format` and, for a share, `data-of` (pointer of the whole); charts carry the same for each
-/// point. Words in `data-fixed` elements are those of pgdyno, not of the run.
+/// Every value of the run stands in an element with `data-src` (its JSON pointer in `run.json`), `data-value`
+/// (as it stands there), `data-format` and, for a share, `data-of` (pointer of the whole); charts carry the
+/// same for each point. Words in `data-fixed` elements are those of pgdyno, not of the run.
 pub fn html(document: &Document) -> String {
     let title = format!("pgdyno: {}", document.heading.plain());
     let page = html! {
