@@ -123,7 +123,7 @@ mod tests {
         let long = "x".repeat(100);
         let commands = [
             "bench --scale 50".to_owned(),
-            "bench --pg 18 --scale 50 --clients 1,4,16,64,128 --duration 30s --seed 4711 --thorough --runs /var".into(),
+            "bench --pg 18 --scale 50 --clients 1,4,16,64,128 --duration 30s --seed 4711 --thorough".into(),
             format!("bench --data /{long}/{long}"),
             format!("bench --set 'it'\\''s {long} {long}' --name \"a b\" c\\ d"),
         ];

@@ -13,7 +13,8 @@ use crate::{
 const STYLE: &str = include_str!("style.css");
 const SCRIPT: &str = include_str!("script.js");
 /// Refuses every request, should one ever be written into the page.
-const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; base-uri 'none'; \
+const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; \
+                      base-uri 'none'; \
                       form-action 'none'";
 
 /// What the first kilobyte of every page of [`html`] holds, and no other file does by chance.
