@@ -1,7 +1,8 @@
 //! How quantities are written: the one place that turns a raw number into the text of a report.
 //!
-//! Rules: bytes in KiB, MiB and GiB; latencies in µs, ms or s with three significant digits; counts with thousands
-//! separators; rates as whole numbers from 100 on; an absent or non-finite number is [`ABSENT`], never 0.
+//! Rules: bytes in KiB, MiB and GiB; latencies in µs, ms or s with three significant digits; counts with
+//! thousands separators; rates as whole numbers from 100 on; an absent or non-finite number is [`ABSENT`],
+//! never 0.
 
 /// What stands where there is no number.
 pub const ABSENT: &str = "–";

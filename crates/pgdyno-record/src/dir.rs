@@ -22,9 +22,9 @@ use crate::{
 
 /// Name of the file that everything else is read from.
 pub const RUN_JSON: &str = "run.json";
-/// Name of the stream of intervals.
 /// Name of the copy of the server's own log.
 pub const SERVER_LOG: &str = "server.log";
+/// Name of the stream of intervals.
 pub const TIMELINE: &str = "timeline.ndjson";
 /// Name of the HdrHistogram interval log.
 pub const LATENCY_LOG: &str = "latency.hlog";
@@ -33,9 +33,9 @@ pub const OBSERVATIONS: &str = "observations.ndjson";
 
 /// A run directory being written.
 ///
-/// Until the first [`RunDir::save`] it is hidden under a name with a leading dot, and dropping it removes it: a
-/// run either has a `run.json` that can be read or is not there at all. Streams are appended as `*.partial` with
-/// one write an interval, so a killed process loses at most the interval it was in.
+/// Until the first [`RunDir::save`] it is hidden under a name with a leading dot, and dropping it removes it:
+/// a run either has a `run.json` that can be read or is not there at all. Streams are appended as `*.partial`
+/// with one write an interval, so a killed process loses at most the interval it was in.
 #[derive(Debug)]
 pub struct RunDir {
     id: String,
@@ -65,12 +65,12 @@ struct CurrentRun {
 }
 
 impl RunDir {
-    /// Makes `RUNS/<YYYYMMDDThhmmssZ>-<name>-<4 hex>` and proves that it can be written. Call it before anything
-    /// is measured.
+    /// Makes `RUNS/<YYYYMMDDThhmmssZ>-<name>-<4 hex>` and proves that it can be written. Call it before
+    /// anything is measured.
     ///
     /// # Errors
-    /// A [`Problem`] naming the path and the reason: `runs` is a symbolic link or no directory, or it cannot be
-    /// written.
+    /// A [`Problem`] naming the path and the reason: `runs` is a symbolic link or no directory, or it cannot
+    /// be written.
     pub fn create(runs: &Path, name: &str, started: Timestamp) -> Result<Self, Problem> {
         make_runs_dir(runs)?;
         remove_leftovers(runs);
@@ -120,13 +120,16 @@ impl RunDir {
         self.hidden.as_deref().unwrap_or(&self.path)
     }
 
-    /// Writes `run.json`: the old or the new one is there at any instant. The first save makes the run visible.
+    /// Writes `run.json`: the old or the new one is there at any instant. The first save makes the run
+    /// visible. Passwords in the command and in texts of errors are cut out, should anybody have forgotten
+    /// to.
     ///
     /// # Errors
     /// A [`Problem`] naming the path and the reason; or that the record could not be read back, in which case
     /// nothing is written (a number in it is not finite).
     pub fn save(&mut self, record: &RunRecord) -> Result<(), Problem> {
-        let mut json = serde_json::to_vec_pretty(record).map_err(|e| self.unreadable(&e))?;
+        let record = without_secrets(record);
+        let mut json = serde_json::to_vec_pretty(&record).map_err(|e| self.unreadable(&e))?;
         serde_json::from_slice::<RunRecord>(&json).map_err(|e| self.unreadable(&e))?;
         json.push(b'\n');
         let path = self.dir().join(RUN_JSON);
@@ -151,8 +154,8 @@ impl RunDir {
         sync_dir(self.path.parent().unwrap_or(Path::new(".")))
     }
 
-    /// Announces the run of a cell: `index` in `run.json`'s `runs`, and `start_s`, the instant at which its first
-    /// attempt is due, in seconds since the start of pgdyno's run. Ends the run before it.
+    /// Announces the run of a cell: `index` in `run.json`'s `runs`, and `start_s`, the instant at which its
+    /// first attempt is due, in seconds since the start of pgdyno's run. Ends the run before it.
     ///
     /// # Errors
     /// What could not be written.
@@ -178,8 +181,8 @@ impl RunDir {
         Ok(())
     }
 
-    /// Appends one interval of the current run. Its `run` and its figures of latency are set here, the latter from
-    /// the histogram, so the two files agree.
+    /// Appends one interval of the current run. Its `run` and its figures of latency are set here, the latter
+    /// from the histogram, so the two files agree.
     ///
     /// # Errors
     /// What could not be written.
@@ -237,17 +240,7 @@ impl RunDir {
         self.observations.append(dir, &json_line(observation))
     }
 
-    /// Keeps a copy of the server's log, as it is now.
-    ///
-    /// # Errors
-    /// Where it cannot be read or written.
-    pub fn keep_server_log(&self, log: &Path) -> Result<(), Problem> {
-        stream::keep(self.dir(), SERVER_LOG, log, self.compress_over)
-            .map_err(|e| could_not_write(&self.path.join(SERVER_LOG), &e))
-    }
-
-    /// Ends the recording: streams get their final names (compressed with zstd over 10 MB), then the record is
-    /// saved, so a status that is not `partial` means that all streams are there. Gives the directory's path.
+    stream::{self, COMPRESS_OVER_BYTES, Stream},
     ///
     /// # Errors
     /// What could not be written; the directory stays readable and partial then.
@@ -309,6 +302,17 @@ impl CurrentRun {
         new.1.flush()?;
         Ok(left)
     }
+}
+
+/// The last line of defence of invariant 2.
+fn without_secrets(record: &RunRecord) -> RunRecord {
+    let mut clean = record.clone();
+    clean.command = redact(&clean.command);
+    clean.error = clean.error.as_deref().map(redact);
+    for error in clean.runs.iter_mut().flat_map(|run| &mut run.errors) {
+        error.message = redact(&error.message);
+    }
+    clean
 }
 
 fn json_line(value: &impl serde::Serialize) -> Vec<u8> {

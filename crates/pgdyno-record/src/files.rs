@@ -28,8 +28,8 @@ pub(crate) fn reason(error: &io::Error) -> String {
     text.split(" (os error").next().unwrap_or(&text).to_owned()
 }
 
-/// Writes a file so that at any instant either the old or the new content is there: a new file beside it, fsync,
-/// rename, fsync of the directory. A symbolic link of that name is replaced, never followed.
+/// Writes a file so that at any instant either the old or the new content is there: a new file beside it,
+/// fsync, rename, fsync of the directory. A symbolic link of that name is replaced, never followed.
 ///
 /// # Errors
 /// What the system says; the old content is untouched then.

@@ -1,5 +1,5 @@
-//! Invented runs that are consistent in themselves, for tests of what reads a run: counts add up, cells follow
-//! from their runs, and runs from their intervals. No number of these was measured.
+//! Invented runs that are consistent in themselves, for tests of what reads a run: counts add up, cells
+//! follow from their runs, and runs from their intervals. No number of these was measured.
 
 use std::{path::Path, sync::OnceLock};
 
@@ -54,8 +54,8 @@ impl Fixture {
         self.slices.iter().map(|slice| slice.interval.clone()).collect()
     }
 
-    /// Writes the fixture as a run directory below `runs`, as a run does it, and gives its path. The record's id
-    /// becomes that of the directory.
+    /// Writes the fixture as a run directory below `runs`, as a run does it, and gives its path. The record's
+    /// id becomes that of the directory.
     ///
     /// # Errors
     /// What could not be written.
@@ -151,6 +151,7 @@ pub fn zero_cells() -> Fixture {
     record.load = None;
     record.stages.truncate(1);
     record.doubts.truncate(1);
+    record.doubts[0].detail = "0 of 18 runs were made.".into();
     fixture.slices.clear();
     fixture.observations.clear();
     fixture
@@ -214,8 +215,9 @@ impl Random {
         (self.0 >> 11) as f64 / (1u64 << 53) as f64
     }
 
+    /// Near enough to a normal variable: four uniform ones, scaled to a variance of 1.
     fn normal(&mut self) -> f64 {
-        (0..12).map(|_| self.uniform()).sum::<f64>() - 6.0
+        ((0..4).map(|_| self.uniform()).sum::<f64>() - 2.0) * 3f64.sqrt()
     }
 }
 

@@ -1,8 +1,8 @@
 //! `latency.hlog`: the HdrHistogram interval log, one line an interval.
 //!
-//! Times are seconds since the start of pgdyno's run (the log's `BaseTime`), values are nanoseconds, and the tag
-//! says `script/clients/block`, with `/warm-up` behind it where the interval belongs to the warm-up. The format
-//! is that of Java's `HistogramLogWriter`, so its tools read it.
+//! Times are seconds since the start of pgdyno's run (the log's `BaseTime`), values are nanoseconds, and the
+//! tag says `script/clients/block`, with `/warm-up` behind it where the interval belongs to the warm-up. The
+//! format is that of Java's `HistogramLogWriter`, so its tools read it.
 
 use std::time::{Duration, SystemTime};
 

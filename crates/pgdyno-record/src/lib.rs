@@ -9,8 +9,8 @@
 //!   server.log           the server's own log, where it was ours
 //! ```
 //!
-//! Streams are `*.partial` while the run lasts and `*.zst` where they came to more than 10 MB. [`RunDir`] writes
-//! a directory; [`open`], [`list`] and [`find`] read them.
+//! Streams are `*.partial` while the run lasts and `*.zst` where they came to more than 10 MB. [`RunDir`]
+//! writes a directory; [`open`], [`list`] and [`find`] read them.
 
 mod dir;
 mod files;

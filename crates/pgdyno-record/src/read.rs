@@ -106,8 +106,8 @@ pub struct Listed {
     pub record: Result<Box<RunRecord>, String>,
 }
 
-/// Lists the runs in a directory, oldest first, from their `run.json` alone. A broken run is an entry with the
-/// reason; other directories are left out; no directory is an empty list.
+/// Lists the runs in a directory, oldest first, from their `run.json` alone. A broken run is an entry with
+/// the reason; other directories are left out; no directory is an empty list.
 ///
 /// # Errors
 /// The directory is there and cannot be read.

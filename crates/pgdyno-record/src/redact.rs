@@ -6,10 +6,10 @@ pub const REDACTED: &str = "***";
 /// Keys whose value is a secret end with one of these.
 const SECRET_ENDINGS: [&str; 4] = ["password", "client_secret", "token", "passwd"];
 
-/// The arguments of a command without the passwords in them: those of URIs (`postgresql://user:SECRET@host`, and
-/// in their query), of conninfo strings (`password=SECRET`, quoted or not), and of options
-/// (`--password=SECRET`, `PGPASSWORD=SECRET`). Where a malformed URI leaves a doubt about what is secret, more is
-/// removed rather than less.
+/// The arguments of a command without the passwords in them: those of URIs (`postgresql://user:SECRET@host`,
+/// and in their query), of conninfo strings (`password=SECRET`, quoted or not), and of options
+/// (`--password=SECRET`, `PGPASSWORD=SECRET`). Where a malformed URI leaves a doubt about what is secret,
+/// more is removed rather than less.
 pub fn redact_command<S: AsRef<str>>(args: &[S]) -> Vec<String> {
     let mut out: Vec<String> = Vec::with_capacity(args.len());
     for arg in args {
@@ -99,6 +99,10 @@ fn is_secret_key(before: &str) -> bool {
 
 /// Length of a value: to the closing quote, or to a blank or an `&`; a backslash protects what follows it.
 fn value_length(value: &str) -> usize {
+    // What was redacted before stays as it is, so that a quote of the shell behind it is not taken away.
+    if value.starts_with(REDACTED) {
+        return REDACTED.len();
+    }
     let quoted = value.starts_with('\'');
     let mut escaped = false;
     for (at, c) in value.char_indices().skip(usize::from(quoted)) {
@@ -150,10 +154,25 @@ mod tests {
     }
 
     #[test]
+    fn redacting_twice_changes_nothing() {
+        let line = command_line(&[
+            "pgdyno",
+            "--dsn",
+            "host=db password='a b'",
+            "postgresql://bob:x@db/x",
+            "--scale",
+        ]);
+        assert_eq!(redact(&line), line);
+    }
+
+    #[test]
     fn a_line_can_be_pasted_into_a_shell() {
         let args = ["pgdyno", "bench", "--dsn", "host=db password=x", "--name", "it's", ""];
         assert_eq!(command_line(&args), r"pgdyno bench --dsn 'host=db password=***' --name 'it'\''s' ''");
     }
+
+    /// All that a password may hold and that means something in a URI, a conninfo string or a shell.
+    const WILD: &str = "[A-Za-z0-9:@/?#%&=+ '\"\\\\!$*,;-]";
 
     /// Secrets that occur in nothing else that is written here.
     fn secret(alphabet: &'static str) -> impl Strategy<Value = String> {
@@ -163,7 +182,7 @@ mod tests {
     proptest! {
         #[test]
         fn no_password_of_a_uri_survives(
-            secret in secret("[A-Za-z0-9:@/?#%&=+ '\"\\\\!$*,;-]"), user in "[a-z]{1,8}", host in "[a-z.]{1,12}"
+            secret in secret(WILD), user in "[a-z]{1,8}", host in "[a-z.]{1,12}"
         ) {
             let uri = format!("postgresql://{user}:{secret}@{host}:5432/db?sslmode=require");
             let redacted = redact_command(&[format!("--dsn={uri}"), uri]).join(" ");
@@ -171,7 +190,7 @@ mod tests {
         }
 
         #[test]
-        fn no_password_of_a_conninfo_survives(secret in secret("[A-Za-z0-9:@/?#%&=+ '\"\\\\!$*,;-]"), space in " {0,2}") {
+        fn no_password_of_a_conninfo_survives(secret in secret(WILD), space in " {0,2}") {
             let quoted = secret.replace('\\', "\\\\").replace('\'', "\\'");
             let redacted = redact(&format!("host=db password{space}={space}'{quoted}' user=bob"));
             prop_assert_eq!(redacted, format!("host=db password{space}={space}*** user=bob"));
@@ -179,7 +198,8 @@ mod tests {
 
         #[test]
         fn no_password_of_an_option_survives(secret in secret("[A-Za-z0-9:@/?#%+!$*,;-]")) {
-            for form in [format!("PGPASSWORD={secret}"), format!("--password={secret}"), format!("password={secret}")] {
+            for key in ["PGPASSWORD", "--password", "password"] {
+                let form = format!("{key}={secret}");
                 prop_assert!(!redact(&form).contains(&secret));
             }
         }

@@ -37,8 +37,8 @@ impl Stream {
         dir.join(format!("{}.partial", self.name))
     }
 
-    /// Appends whole lines with one write and no buffer of our own: a killed process has lost nothing of them.
-    /// There is no fsync, which would disturb the storage that is being measured.
+    /// Appends whole lines with one write and no buffer of our own: a killed process has lost nothing of
+    /// them. There is no fsync, which would disturb the storage that is being measured.
     pub(crate) fn append(&mut self, dir: &Path, lines: &[u8]) -> Result<(), Problem> {
         let path = self.partial_path(dir);
         let written = self.open(&path).and_then(|file| file.write_all(lines));

@@ -1,5 +1,5 @@
-//! Writes the HTML reports of the fixtures into a directory, to be looked at: `cargo run -p pgdyno-report --example
-//! fixture_pages -- DIR`.
+//! Writes the HTML reports of the fixtures into a directory, to be looked at: `cargo run -p pgdyno-report
+//! --example fixture_pages -- DIR`.
 
 use pgdyno_record::fixtures;
 use pgdyno_report::{Document, html};

@@ -5,8 +5,8 @@ use serde_json::Value;
 
 use crate::document::Document;
 
-/// The columns in order, each with the place in `run.json` it comes from: a pointer below `/runs/N`, or from the root
-/// where it starts with `^`. Units are at the end of the names; an absent value is an empty field.
+/// The columns in order, each with the place in `run.json` it comes from: a pointer below `/runs/N`, or from
+/// the root where it starts with `^`. Units are at the end of the names; an absent value is an empty field.
 pub const COLUMNS: [(&str, &str); 34] = [
     ("run_id", "^/id"),
     ("status", "^/status"),

@@ -133,16 +133,18 @@ pub struct FactGroup {
 
 /// What a number means here.
 pub const METHOD: [&str; 5] = [
-    "A cell is one script at one number of clients. It ran once in every block; TPS is the mean over its blocks \
-     and ± the half-width of the 95 % interval of that mean (Student's t). A transaction counts when its commit \
-     was acknowledged within the measured interval; the warm-up is left out.",
-    "Latency runs from the instant an attempt was due to its answer. Percentiles come from the added histograms \
-     of all blocks, never from averaged percentiles; one with fewer than 100 samples beyond it is not shown.",
-    "QPS counts SQL statements without BEGIN and END: TPS times the factor in the table. CPU is processor time \
-     measured over the interval: processors used on average, and microseconds per transaction.",
-    "Served from follows from measured reads: shared buffers, the operating system's page cache, or the disk. \
-     The durability tier says what a crash may take of what was acknowledged.",
-    "A dash is a value that could not be measured; it is never a zero. The doubts above are part of the result.",
+    "A cell is one script at one number of clients. It ran once in every block; TPS is the mean over its \
+     blocks and ± the half-width of the 95 % interval of that mean (Student's t). A transaction counts \
+     when its commit was acknowledged within the measured interval; the warm-up is left out.",
+    "Latency runs from the instant an attempt was due to its answer. Percentiles come from the added \
+     histograms of all blocks, never from averaged percentiles; one with fewer than 100 samples beyond it \
+     is not shown.",
+    "QPS counts SQL statements without BEGIN and END: TPS times the factor in the table. CPU is processor \
+     time measured over the interval: processors used on average, and microseconds per transaction.",
+    "Served from follows from measured reads: shared buffers, the operating system's page cache, or the \
+     disk. The durability tier says what a crash may take of what was acknowledged.",
+    "A dash is a value that could not be measured; it is never a zero. The doubts above are part of the \
+     result.",
 ];
 
 impl Document {
@@ -188,22 +190,15 @@ fn heading(source: &Source) -> Phrase {
 }
 
 fn warning(record: &RunRecord, source: &Source) -> Option<Phrase> {
-    let made = source.figure("/runs", Format::Length);
-    match record.status {
-        Status::Complete => None,
-        Status::Partial => Some(
-            Phrase::of("PARTIAL: this run is still going on, or was killed. What follows rests on the ")
-                .figure(made)
-                .text(" runs it made."),
-        ),
-        Status::Stopped => Some(
-            Phrase::of("STOPPED before its end")
-                .maybe(": ", source.figure("/error", Format::Text), "")
-                .text(". What follows rests on the ")
-                .figure(made)
-                .text(" runs it made."),
-        ),
-    }
+    let phrase = match record.status {
+        Status::Complete => return None,
+        Status::Partial => Phrase::of("PARTIAL: this run is still going on, or was killed."),
+        Status::Stopped => Phrase::of("STOPPED before its end")
+            .maybe(": ", source.figure("/error", Format::Text), "")
+            .text("."),
+    };
+    let made = source.figure("/runs", Format::Length).filter(|_| !record.runs.is_empty());
+    Some(phrase.maybe(" What follows rests on the runs it made: ", made, "."))
 }
 
 fn durability(record: &RunRecord) -> Phrase {

@@ -3,8 +3,8 @@
 //! ```text
 //! RunRecord + intervals → Document → text · markdown · paste · csv · html
 //! ```
-//! A [`Document`] takes every figure from `run.json` by a JSON pointer, so no renderer can show a number that does
-//! not stand there; the HTML report carries the pointers.
+//! A [`Document`] takes every figure from `run.json` by a JSON pointer, so no renderer can show a number that
+//! does not stand there; the HTML report carries the pointers.
 
 mod chart;
 mod csv;

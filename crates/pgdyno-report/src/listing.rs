@@ -8,8 +8,8 @@ use crate::{text::Paint, wrap};
 
 const WIDTH: usize = 80;
 
-/// A table of runs in the order given: a line each, and below it the best TPS of every script. A run that cannot be
-/// read stands in it with the reason.
+/// A table of runs in the order given: a line each, and below it the best TPS of every script. A run that
+/// cannot be read stands in it with the reason.
 pub fn listing(runs: &[Listed], paint: Paint) -> String {
     let width = runs.iter().map(|run| wrap::length(&run.id)).max().unwrap_or(0).max(2);
     let header = format!("{:<width$}  STATUS    WHEN (UTC)        SERVER   SCALE  DOUBTS", "ID");
@@ -67,8 +67,9 @@ fn best(record: &RunRecord) -> Vec<&CellSummary> {
     best
 }
 
-/// The same as JSON: a list of objects with `id`, `path` and `status`; of a run that can be read `started_at`,
-/// `server_version`, `scale`, `best` and `doubts` (their kinds), of a broken one (`status` is `broken`) the `reason`.
+/// The same as JSON: a list of objects with `id`, `path` and `status`; of a run that can be read
+/// `started_at`, `server_version`, `scale`, `best` and `doubts` (their kinds), of a broken one (`status` is
+/// `broken`) the `reason`.
 pub fn listing_json(runs: &[Listed]) -> Value {
     runs.iter().map(one_json).collect()
 }

@@ -11,10 +11,12 @@ use crate::{
 const WIDTH: usize = 80;
 const LINES: usize = 25;
 
-/// The short report: table, durability tier, all doubts, noise floor and the exact command that runs it again.
+/// The short report: table, durability tier, all doubts, noise floor and the exact command that runs it
+/// again.
 ///
-/// Where 25 lines are short, cells give way first (the best of each workload stays), then the words of the doubts;
-/// no doubt is left out, and the command is never shortened (one of more than 1,000 characters takes more lines).
+/// Where 25 lines are short, cells give way first (the best of each workload stays), then the words of the
+/// doubts; no doubt is left out, and the command is never shortened (one of more than 1,000 characters takes
+/// more lines).
 pub fn paste(document: &Document) -> String {
     let mut head = vec![wrap::cut(&format!("pgdyno {}", document.heading.plain()), WIDTH)];
     let warning = document.warning.as_ref().map(|warning| wrap::cut(&warning.plain(), WIDTH));

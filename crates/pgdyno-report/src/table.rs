@@ -62,8 +62,8 @@ pub const COST: [Column; 7] = [
     number("blocks", "", |row| row.blocks.as_ref()),
 ];
 
-/// Lines of a table with aligned columns, two blanks between them: one or two lines of header (units on the second),
-/// then a line a row.
+/// Lines of a table with aligned columns, two blanks between them: one or two lines of header (units on the
+/// second), then a line a row.
 pub fn aligned(columns: &[Column], rows: &[&Row]) -> Vec<String> {
     let one_line = columns.iter().all(|column| column.unit.is_empty() || column.unit == "ms");
     let headers: Vec<Vec<String>> = match one_line {

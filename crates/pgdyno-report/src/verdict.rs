@@ -14,11 +14,7 @@ pub fn verdict(record: &RunRecord, source: &Source) -> Vec<Phrase> {
         }
     }
     if scripts.is_empty() {
-        return vec![
-            Phrase::of("Nothing was measured")
-                .maybe(": ", source.figure("/error", Format::Text), "")
-                .text("."),
-        ];
+        return vec![Phrase::of("Nothing was measured.")];
     }
     let sentences = scripts.into_iter().filter_map(|script| sentence(record, source, script));
     violated(record, source).into_iter().chain(sentences).collect()

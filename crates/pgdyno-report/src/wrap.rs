@@ -1,7 +1,7 @@
 //! Breaking lines: of prose, and of commands so that a shell still reads the same.
 
-/// Breaks prose into lines of at most `width` characters, of which the first starts with `first` and the others
-/// with `next`. A word longer than a line is broken.
+/// Breaks prose into lines of at most `width` characters, of which the first starts with `first` and the
+/// others with `next`. A word longer than a line is broken.
 pub fn prose(text: &str, width: usize, first: &str, next: &str) -> Vec<String> {
     let mut lines = Vec::new();
     let mut line = first.to_owned();
@@ -41,8 +41,8 @@ pub fn length(text: &str) -> usize {
     text.chars().count()
 }
 
-/// Breaks a command into lines of at most `width` characters (at least 8), ended by a backslash: pasted into a POSIX
-/// shell they are the same command. Breaks fall between words where they can, else within one.
+/// Breaks a command into lines of at most `width` characters (at least 8), ended by a backslash: pasted into
+/// a POSIX shell they are the same command. Breaks fall between words where they can, else within one.
 pub fn command(text: &str, width: usize) -> Vec<String> {
     let mut lines = Vec::new();
     let mut line = String::new();
@@ -60,8 +60,8 @@ pub fn command(text: &str, width: usize) -> Vec<String> {
     lines
 }
 
-/// Appends a word, broken where it does not fit on a line. No indent follows a break within a word: it would become
-/// part of it.
+/// Appends a word, broken where it does not fit on a line. No indent follows a break within a word: it would
+/// become part of it.
 fn push_word(word: &str, width: usize, line: &mut String, lines: &mut Vec<String>) {
     let mut quote = None;
     let mut escaped = false;
@@ -123,7 +123,7 @@ mod tests {
         let long = "x".repeat(100);
         let commands = [
             "bench --scale 50".to_owned(),
-            "bench --pg 18 --scale 50 --clients 1,4,16,64,128 --duration 30s --seed 4711 --thorough --runs /var".into(),
+            "bench --pg 18 --scale 50 --clients 1,4,16,64,128 --duration 30s --seed 4711 --thorough".into(),
             format!("bench --data /{long}/{long}"),
             format!("bench --set 'it'\\''s {long} {long}' --name \"a b\" c\\ d"),
         ];

@@ -1,5 +1,5 @@
-//! Whole reports against files that somebody read. `PGDYNO_BLESS=1 cargo test -p pgdyno-report --test golden` writes
-//! them anew: read the difference before it is committed.
+//! Whole reports against files that somebody read. `PGDYNO_BLESS=1 cargo test -p pgdyno-report --test golden`
+//! writes them anew: read the difference before it is committed.
 
 use std::{fs, path::PathBuf};
 

@@ -49,7 +49,7 @@ fn a_run_can_be_listed_and_shown_in_every_form() {
     assert_eq!(json[0]["id"], id);
     for (args, want) in [
         (vec!["show"], "THROUGHPUT AND LATENCY"),
-        (vec!["show", &id[16..]], "THROUGHPUT AND LATENCY"),
+        (vec!["show", &id[17..]], "THROUGHPUT AND LATENCY"),
         (vec!["report", "last", "--format", "text"], "THROUGHPUT AND LATENCY"),
         (vec!["report", &id, "--format", "markdown"], "## Doubts (3)"),
         (vec!["report", "--format", "json"], "\"pgdyno-run\""),

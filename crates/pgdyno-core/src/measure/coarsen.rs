@@ -167,7 +167,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn nothing_is_lost_and_the_limit_holds(seconds in 1u64..120, warm_up in 0u64..5, limit in 8usize..20) {
+        fn nothing_is_lost_and_the_limit_holds(
+            seconds in 1u64..120, warm_up in 0u64..5, limit in 8usize..20
+        ) {
             let kept = keep(limit, (0..seconds).map(|s| slice(s, s < warm_up, s % 7)));
             prop_assert!(kept.len() <= limit);
             let committed: u64 = kept.iter().map(|s| s.interval.counts.committed).sum();

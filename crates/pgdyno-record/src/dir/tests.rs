@@ -180,6 +180,19 @@ fn what_cannot_be_read_back_is_not_written() {
 }
 
 #[test]
+fn no_secret_reaches_the_disk() {
+    let runs = temporary();
+    let mut record = fixtures::failed().record;
+    record.command = "pgdyno bench --dsn postgresql://bob:s3cret@db/x".into();
+    record.error = Some("could not connect with host=db password=s3cret".into());
+    record.runs[7].errors[0].message = "no route: postgres://bob:s3cret@db".into();
+    let mut dir = RunDir::create(runs.path(), "bench", instant()).expect("it can be made");
+    dir.save(&record).expect("it can be saved");
+    let text = fs::read_to_string(dir.path().join(RUN_JSON)).expect("it is there");
+    assert!(!text.contains("s3cret") && text.matches("***").count() == 3);
+}
+
+#[test]
 fn a_place_that_cannot_be_written_is_named_beforehand() {
     let runs = temporary();
     let link = runs.path().join("link");
@@ -254,4 +267,59 @@ fn no_run_is_what_is_not_one() {
     fs::write(runs.path().join(RUN_JSON), "[]").expect("a file");
     let problem = open(runs.path()).map(|run: Run| run.path).expect_err("it is not a run");
     assert!(problem.what.contains("not the record of a pgdyno run"), "{}", problem.what);
+}
+
+/// Writes intervals until it is killed. Started by the test below, in a process of its own.
+#[test]
+#[ignore = "part of a_killed_process_leaves_a_readable_run_or_none"]
+fn write_until_killed() {
+    let Some(runs) = std::env::var_os("PGDYNO_TEST_RUNS") else { return };
+    let fixture = fixtures::partial();
+    let mut dir = RunDir::create(Path::new(&runs), "killed", instant()).expect("it can be made");
+    // So few that the files are rewritten again and again.
+    dir.max_intervals = 8;
+    println!("begun");
+    dir.save(&fixture.record).expect("it can be saved");
+    for index in 0.. {
+        let run = &fixture.record.runs[index % fixture.record.runs.len()];
+        dir.begin_run(index as u32, &run.workload, run.block, index as f64).expect("it begins");
+        for slice in fixture.slices.iter().cycle().take(30) {
+            dir.interval(slice.interval.clone(), &slice.latency).expect("it is written");
+        }
+        dir.save(&fixture.record).expect("it can be saved");
+    }
+}
+
+/// kill -9 at instants drawn from a printed seed.
+#[test]
+fn a_killed_process_leaves_a_readable_run_or_none() {
+    use std::{io::BufRead, process};
+    let seed = u64::from(random_u16());
+    println!("seed {seed}");
+    let mut seen = 0;
+    for kill in 0..20u64 {
+        let runs = temporary();
+        let mut child = process::Command::new(std::env::current_exe().expect("this test"))
+            .args(["--exact", "dir::tests::write_until_killed", "--ignored", "--nocapture"])
+            .env("PGDYNO_TEST_RUNS", runs.path())
+            .stdout(process::Stdio::piped())
+            .spawn()
+            .expect("it starts");
+        let lines = BufReader::new(child.stdout.take().expect("it is piped")).lines();
+        assert!(lines.map_while(Result::ok).any(|line| line.contains("begun")));
+        let delay_us = (seed * 7_919 + kill * 104_729) % 40_000;
+        std::thread::sleep(Duration::from_micros(delay_us));
+        child.kill().expect("it can be killed");
+        child.wait().expect("it ends");
+        for listed in list(runs.path()).expect("it can be listed") {
+            assert!(listed.record.is_ok(), "kill {kill}: {:?}", listed.record.err());
+            let run = open(&listed.path).expect("it can be read");
+            assert_eq!(run.record.status, Status::Partial);
+            let timeline = run.timeline().expect("it can be read").items;
+            run.latency_log().expect("it can be read");
+            assert!(timeline.iter().all(|line| line.counts.ended() > 0));
+            seen += timeline.len();
+        }
+    }
+    assert!(seen > 0, "no run was seen at all");
 }

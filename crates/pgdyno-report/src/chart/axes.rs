@@ -99,7 +99,7 @@ pub(crate) fn plot<'a, 'b>(
         .margin_top(18 * SCALE)
         .margin_right(14 * SCALE)
         .x_label_area_size(24 * SCALE)
-        .y_label_area_size(52 * SCALE)
+        .y_label_area_size(58 * SCALE)
         .build_cartesian_2d(x, y)
         .map_err(failed)
 }

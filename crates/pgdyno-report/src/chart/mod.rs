@@ -1,7 +1,8 @@
 //! Charts as SVG, with the points a cursor can read.
 //!
-//! Lines and axes are drawn by `plotters` in sentinel colours, which the style sheet of the page maps to those of the
-//! light and the dark theme. Everything is drawn at [`SCALE`] times its size, since `plotters` rounds to whole pixels.
+//! Lines and axes are drawn by `plotters` in sentinel colours, which the style sheet of the page maps to
+//! those of the light and the dark theme. Everything is drawn at [`SCALE`] times its size, since `plotters`
+//! rounds to whole pixels.
 
 mod axes;
 mod distribution;

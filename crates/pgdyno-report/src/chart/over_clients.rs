@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::{
     Chart, SCALE, Stop, StopValue,
-    axes::{Axis, Drawn, failed, line, mesh, picture, plot, ticks},
+    axes::{Axis, Drawn, Plot, failed, line, mesh, picture, plot, ticks},
     series,
 };
 use crate::document::Document;
@@ -61,10 +61,8 @@ fn throughput(cells: &Cells<'_>, group: usize, script: &str) -> Drawn<Option<Cha
         plot.draw_series(LineSeries::new(points, line(&series(0), 2))).map_err(failed)?;
         for (index, cell) in cells {
             let (x, y) = (at(cell), cell.tps.value);
-            let whisker = [(x, y - half_width(cell)), (x, y + half_width(cell))];
-            let bar = PathElement::new(whisker, line(&series(0), 4));
-            plot.draw_series([bar]).map_err(failed)?;
-            plot.draw_series([Circle::new((x, y), 4 * SCALE, series(0).filled())]).map_err(failed)?;
+            whisker(&mut plot, x, cell)?;
+            plot.draw_series([Circle::new((x, y), 3 * SCALE, series(0).filled())]).map_err(failed)?;
             let (px, py) = plot.backend_coord(&(x, y));
             let spread = cell.tps.half_width.map(|half| format!(" ± {}", units::percent(half / y)));
             let text = format!("{} TPS{}", units::rate(y), spread.unwrap_or_default());
@@ -83,6 +81,16 @@ fn throughput(cells: &Cells<'_>, group: usize, script: &str) -> Drawn<Option<Cha
         stops,
         wide: false,
     }))
+}
+
+/// The 95 % interval as a bar with caps; nothing where it is not known.
+fn whisker(plot: &mut Plot<'_, '_>, x: f64, cell: &CellSummary) -> Drawn<()> {
+    let Some(half) = cell.tps.half_width else { return Ok(()) };
+    let cap = plot.x_range().end.abs().max(1.0) * 0.012;
+    let (low, high) = (cell.tps.value - half, cell.tps.value + half);
+    let lines = [[(x, low), (x, high)], [(x - cap, low), (x + cap, low)], [(x - cap, high), (x + cap, high)]];
+    let lines = lines.map(|ends| PathElement::new(ends, line(&series(0), 2)));
+    plot.draw_series(lines).map_err(failed).map(drop)
 }
 
 fn half_width(cell: &CellSummary) -> f64 {

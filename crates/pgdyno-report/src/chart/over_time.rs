@@ -42,7 +42,8 @@ struct Point {
     latencies_ns: [Option<u64>; 4],
 }
 
-/// Name, field of the timeline and colour. The longest is always known; a second often has too few samples for p99.
+/// Name, field of the timeline and colour. The longest is always known; a second often has too few samples
+/// for p99.
 const LATENCIES: [(&str, &str, usize); 4] =
     [("p50", "p50_ns", 0), ("p95", "p95_ns", 1), ("p99", "p99_ns", 2), ("max", "max_ns", 5)];
 
@@ -191,11 +192,20 @@ fn latency(stretches: &[Stretch<'_>], group: usize) -> Drawn<Option<Chart>> {
         id: format!("time-latency-{group}"),
         title: "Latency over time".into(),
         axes: "latency on a log scale; a percentile with too few samples in its second is left out".into(),
-        legend: LATENCIES.iter().map(|(name, _, colour)| (*colour, (*name).to_owned())).collect(),
+        legend: legend(stretches),
         svg,
         stops,
         wide: true,
     }))
+}
+
+/// The series that have a point at all.
+fn legend(stretches: &[Stretch<'_>]) -> Vec<(usize, String)> {
+    let known = |index: &usize| {
+        stretches.iter().flat_map(|s| &s.points).any(|point| point.latencies_ns[*index].is_some())
+    };
+    let named = |index: usize| (LATENCIES[index].2, LATENCIES[index].0.to_owned());
+    (0..LATENCIES.len()).filter(known).map(named).collect()
 }
 
 /// Percentiles as lines, the longest latency as dots: one slow attempt a second makes no line.

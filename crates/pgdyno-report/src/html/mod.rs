@@ -13,7 +13,8 @@ use crate::{
 const STYLE: &str = include_str!("style.css");
 const SCRIPT: &str = include_str!("script.js");
 /// Refuses every request, should one ever be written into the page.
-const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; base-uri 'none'; \
+const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; \
+                      base-uri 'none'; \
                       form-action 'none'";
 
 /// What the first kilobyte of every page of [`html`] holds, and no other file does by chance.
@@ -21,9 +22,9 @@ pub const HTML_MARK: &str = r#"<meta name="generator" content="pgdyno">"#;
 
 /// The whole report as HTML.
 ///
-/// Every value of the run stands in an element with `data-src` (its JSON pointer in `run.json`), `data-value` (as it
-/// stands there), `data-format` and, for a share, `data-of` (pointer of the whole); charts carry the same for each
-/// point. Words in `data-fixed` elements are those of pgdyno, not of the run.
+/// Every value of the run stands in an element with `data-src` (its JSON pointer in `run.json`), `data-value`
+/// (as it stands there), `data-format` and, for a share, `data-of` (pointer of the whole); charts carry the
+/// same for each point. Words in `data-fixed` elements are those of pgdyno, not of the run.
 pub fn html(document: &Document) -> String {
     let title = format!("pgdyno: {}", document.heading.plain());
     let page = html! {

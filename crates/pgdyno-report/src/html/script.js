@@ -40,6 +40,7 @@
     const readout = figure.querySelector("output");
     const height = svg.viewBox.baseVal.height;
     let drawn = [];
+    readout.replaceChildren(span("Point at the chart to read its values.", "where"));
     let at = -1;
 
     const show = (index) => {

@@ -70,8 +70,11 @@ fn keys(document: &Document) -> Markup {
             }
             div.key {
                 dt { "Doubts" }
-                dd.big { a href="#doubts" style="color:inherit" { (at(document, "/doubts", Format::Length)) } }
-                dd.more { (if document.doubts.is_empty() { "nothing speaks against it" } else { "each with advice below" }) }
+                dd.big { a href="#doubts" { (at(document, "/doubts", Format::Length)) } }
+                dd.more {
+                    @if document.doubts.is_empty() { "nothing speaks against it" }
+                    @else { "each with advice below" }
+                }
             }
         }
     }
@@ -96,7 +99,10 @@ fn peak(group: &Group, row: &Row) -> Markup {
             dd.more.pieces {
                 @if row.spread.is_some() { span { "± " (figure(row.spread.as_ref())) } }
                 @else { span { "spread unknown" } }
-                span { (figure(row.clients.as_ref())) (if is_one(row.clients.as_ref()) { " client" } else { " clients" }) }
+                span {
+                    (figure(row.clients.as_ref()))
+                    @if is_one(row.clients.as_ref()) { " client" } @else { " clients" }
+                }
                 @if row.p99.is_some() { span { "p99 " (figure(row.p99.as_ref())) " ms" } }
             }
         }
@@ -265,26 +271,32 @@ fn choices(document: &Document) -> Markup {
     html! {
         @if choices > 0 {
             h2 { "Settings, and why" }
-            (plain_table(document, "/choices", choices, &["name", "value", "reason"], &["What", "Value", "Why"]))
+            (plain_table(document, "/choices", choices,
+                [("name", "What"), ("value", "Value"), ("reason", "Why")]))
         }
         @if settings > 0 {
             details {
-                summary { "All settings that do not have their default (" (at(document, "/server/settings", Format::Length)) ")" }
-                (plain_table(document, "/server/settings", settings, &["name", "value", "source"], &["Setting", "Value", "From"]))
+                summary {
+                    "All settings that do not have their default ("
+                    (at(document, "/server/settings", Format::Length)) ")"
+                }
+                (plain_table(document, "/server/settings", settings,
+                    [("name", "Setting"), ("value", "Value"), ("source", "From")]))
             }
         }
     }
 }
 
-fn plain_table(document: &Document, list: &str, count: usize, fields: &[&str], headers: &[&str]) -> Markup {
+/// A table of texts: a row for each element of a list, a column for each (field, header).
+fn plain_table(document: &Document, list: &str, count: usize, columns: [(&str, &str); 3]) -> Markup {
     html! {
         div.scroll tabindex="0" {
             table.plain {
-                thead { tr { @for header in headers { th scope="col" { (header) } } } }
+                thead { tr { @for (_, header) in columns { th scope="col" { (header) } } } }
                 tbody {
                     @for index in 0..count {
                         tr {
-                            @for field in fields {
+                            @for (field, _) in columns {
                                 td { (at(document, &format!("{list}/{index}/{field}"), Format::Text)) }
                             }
                         }
