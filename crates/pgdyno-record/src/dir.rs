@@ -17,6 +17,7 @@ use crate::{
     RunRecord,
     files::{could_not_write, reason, sync_dir, write_atomically},
     hlog,
+    redact::redact,
     stream::{self, COMPRESS_OVER_BYTES, Stream},
 };
 
@@ -240,7 +241,18 @@ impl RunDir {
         self.observations.append(dir, &json_line(observation))
     }
 
-    stream::{self, COMPRESS_OVER_BYTES, Stream},
+    /// Keeps a copy of the server's log, as it is now.
+    ///
+    /// # Errors
+    /// Where it cannot be read or written.
+    pub fn keep_server_log(&self, log: &Path) -> Result<(), Problem> {
+        stream::keep(self.dir(), SERVER_LOG, log, self.compress_over)
+            .map_err(|e| could_not_write(&self.path.join(SERVER_LOG), &e))
+    }
+
+    /// Ends the recording: streams get their final names (compressed with zstd over 10 MB), then the record
+    /// is saved, so a status that is not `partial` means that all streams are there. Gives the directory's
+    /// path.
     ///
     /// # Errors
     /// What could not be written; the directory stays readable and partial then.
