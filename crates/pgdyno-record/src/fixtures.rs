@@ -18,8 +18,8 @@ use pgdyno_core::{
 };
 
 use crate::{
-    BalanceRecord, FORMAT, LoadRecord, NoiseRecord, PlanRecord, RunDir, RunRecord, StageRecord, Status,
-    ToolRecord, VERSION,
+    BalanceRecord, FORMAT, LoadRecord, NoiseRecord, PlanRecord, PrewarmRecord, RunDir, RunRecord,
+    StageRecord, Status, ToolRecord, VERSION,
 };
 
 const SECOND_NS: u64 = 1_000_000_000;
@@ -665,5 +665,6 @@ fn load() -> LoadRecord {
         size_bytes: 787_480_576,
         copy_format: "text".into(),
         freeze: true,
+        prewarm: Some(PrewarmRecord { method: "pg_prewarm".into(), duration_s: 0.31 }),
     }
 }

@@ -151,6 +151,17 @@ pub struct LoadRecord {
     pub copy_format: String,
     /// Whether rows were loaded frozen.
     pub freeze: bool,
+    /// How the tables were read into shared buffers afterwards; `None` where they do not fit.
+    pub prewarm: Option<PrewarmRecord>,
+}
+
+/// The tables, read into shared buffers.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PrewarmRecord {
+    /// `pg_prewarm` or `scans`.
+    pub method: String,
+    /// Seconds it took.
+    pub duration_s: f64,
 }
 
 /// The balance check after runs that write (TPC-B: what was added to accounts, tellers and branches is what

@@ -123,6 +123,7 @@ fn load(source: &Source) -> FactGroup {
         ("vacuum", at("vacuum_s", Seconds)),
         ("keys", at("index_s", Seconds)),
         ("size", at("size_bytes", Bytes)),
+        ("in buffers", at("prewarm/duration_s", Seconds).text(" by ").then(at("prewarm/method", Text))),
     ];
     FactGroup { title: "Data", items }
 }

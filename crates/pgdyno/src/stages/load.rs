@@ -7,10 +7,11 @@ use pgdyno_core::{
 };
 use pgdyno_engine::Stop;
 use pgdyno_postgres::{
-    load::{CopyFormat, LoadProgress, LoadStep, TpcbLoad, load_tpcb},
+    load::{CopyFormat, LoadProgress, LoadStep, TpcbLoad, load_tpcb, prewarm},
     verify::{BalanceMode, Expected, check_balance},
+    wire::Session,
 };
-use pgdyno_record::{BalanceRecord, LoadRecord, RunRecord};
+use pgdyno_record::{BalanceRecord, LoadRecord, PrewarmRecord, RunRecord};
 
 use super::{prepare::Prepared, subject::Subject};
 use crate::progress::Progress;
@@ -33,7 +34,10 @@ pub fn load(
         LoadStep::Vacuum => progress.stage("vacuuming"),
         LoadStep::Index => progress.stage("building primary keys"),
     };
-    let outcome = load_tpcb(&mut subject.admin, &load, stop, show)?;
+    let mut session = subject.session(stop)?;
+    let outcome = load_tpcb(&mut session, &load, stop, show)?;
+    let buffers_bytes = subject.facts.shared_buffers_bytes;
+    let prewarm = prewarm_if_it_fits(&mut session, outcome.size_bytes, buffers_bytes, progress)?;
     Ok(LoadRecord {
         rows: outcome.rows,
         copy_bytes: outcome.copy_bytes,
@@ -43,7 +47,28 @@ pub fn load(
         size_bytes: outcome.size_bytes,
         copy_format: outcome.format.name().to_owned(),
         freeze: true,
+        prewarm,
     })
+}
+
+/// Share of shared buffers that tables may fill to be read into them.
+const BUFFERS_SHARE: f64 = 0.75;
+
+/// Reads tables that fit into shared buffers, so that all blocks of a cell start from the same cache. Larger ones are
+/// measured as the load left them.
+fn prewarm_if_it_fits(
+    session: &mut Session,
+    size_bytes: u64,
+    buffers_bytes: u64,
+    progress: &Progress,
+) -> Result<Option<PrewarmRecord>, Problem> {
+    if size_bytes as f64 > buffers_bytes as f64 * BUFFERS_SHARE {
+        return Ok(None);
+    }
+    progress.stage("reading tables into shared buffers");
+    let outcome = prewarm(session)
+        .map_err(|error| error.into_problem("could not read the tables into shared buffers"))?;
+    Ok(Some(PrewarmRecord { method: outcome.method.name().to_owned(), duration_s: outcome.duration_s }))
 }
 
 /// Checks the balances, where the plan wants it.

@@ -39,6 +39,8 @@ pub struct Subject {
     /// Whether a bundle is one of those tested; `None` where it is no bundle.
     pub bundle_pinned: Option<bool>,
     home: Home,
+    /// Backends of sessions that may still be at work when a run is stopped.
+    backends: Vec<i32>,
 }
 
 #[derive(Debug)]
@@ -90,6 +92,7 @@ impl Subject {
             }
         };
         Ok(Self {
+            backends: vec![admin.backend_pid()],
             options,
             admin,
             facts,
@@ -121,6 +124,7 @@ impl Subject {
         let path = format!("-c search_path={SCHEMA}");
         let own_path = options.options.as_ref().map_or(path.clone(), |given| format!("{given} {path}"));
         Ok(Self {
+            backends: vec![admin.backend_pid()],
             options: ConnectOptions { options: Some(own_path), ..options.clone() },
             admin,
             facts,
@@ -129,6 +133,17 @@ impl Subject {
             bundle_pinned: None,
             home: Home::Foreign,
         })
+    }
+
+    /// Another session. What it does is in the server's statistics as soon as it ends; a session that stays open reports
+    /// its reads later, in the middle of somebody else's interval.
+    ///
+    /// # Errors
+    /// Where it cannot be made.
+    pub fn session(&mut self, stop: &Stop) -> Result<Session, Problem> {
+        let session = open_session(&self.options, stop)?;
+        self.backends.push(session.backend_pid());
+        Ok(session)
     }
 
     /// Path of the log of an own server.
@@ -152,7 +167,7 @@ impl Subject {
         }
     }
 
-    /// Drops the schema through a new session: the old one may be in the middle of something, and is ended.
+    /// Drops the schema through a new session: the old ones may be in the middle of something, and are ended.
     fn drop_schema(&self) -> Result<(), Problem> {
         let failed = |error: WireError| {
             error
@@ -160,8 +175,14 @@ impl Subject {
                 .hint(format!("remove it by hand: DROP SCHEMA {SCHEMA} CASCADE"))
         };
         let mut session = connect(&self.options)?;
-        let end = format!("SELECT pg_catalog.pg_terminate_backend({})", self.admin.backend_pid());
-        session.execute(&end).map_err(failed)?;
+        for backend in &self.backends {
+            // By number and name: the number may belong to somebody else by now.
+            let end = format!(
+                "SELECT pg_catalog.pg_terminate_backend(pid) FROM pg_catalog.pg_stat_activity \
+                 WHERE pid = {backend} AND application_name = 'pgdyno' AND usename = CURRENT_USER"
+            );
+            session.execute(&end).map_err(failed)?;
+        }
         session.execute(&format!("DROP SCHEMA {SCHEMA} CASCADE")).map_err(failed)
     }
 }
