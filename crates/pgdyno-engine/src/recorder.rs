@@ -4,7 +4,14 @@ use std::sync::mpsc::{Receiver, Sender};
 
 use pgdyno_core::measure::{Counts, Latency, Outcome, Precision};
 
-use crate::{Clock, ErrorTally, shift::Attempt};
+use crate::{Clock, ErrorTally};
+
+/// One attempt: `scheduled ≤ begin ≤ end` (invariant 4). In a closed loop scheduled = begin.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Attempt {
+    pub(crate) scheduled_ns: u64,
+    pub(crate) begin_ns: u64,
+}
 
 /// What a part of a run is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

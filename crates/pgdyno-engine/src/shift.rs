@@ -4,18 +4,11 @@ use pgdyno_core::measure::Outcome;
 
 use crate::{
     Arrivals, Clock, Probe, Stop, WorkerReport,
-    recorder::{Recorder, Timeline},
+    recorder::{Attempt, Recorder, Timeline},
 };
 
 /// Time that attempts under way get after a request to stop, in nanoseconds.
 const STOPPED_DRAIN_NS: u64 = 1_000_000_000;
-
-/// One attempt: `scheduled ≤ begin ≤ end` (invariant 4). In a closed loop scheduled = begin.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Attempt {
-    pub(crate) scheduled_ns: u64,
-    pub(crate) begin_ns: u64,
-}
 
 /// What an idle client is to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,6 +1,5 @@
 //! What recorded numbers mean: spread, steadiness, noise floor and doubts.
 
-pub mod balance;
 pub mod cells;
 mod doubt;
 pub mod doubts;

@@ -12,7 +12,8 @@ use rustix::{
 use super::Driver;
 use crate::{
     Client, Clock, DiskOp, Event, Step, Target, WorkerReport,
-    shift::{Attempt, Next, Shift},
+    recorder::Attempt,
+    shift::{Next, Shift},
 };
 
 /// Bytes taken from a socket at once.

@@ -18,7 +18,8 @@ use pgdyno_core::measure::Outcome;
 
 use crate::{
     Client, Clock, Event, Step, Target, WorkerReport,
-    shift::{Attempt, Next, Shift},
+    recorder::Attempt,
+    shift::{Next, Shift},
 };
 
 /// Bytes taken from a socket at once. One buffer a worker: what a target needs of a cut message it keeps itself.

@@ -19,7 +19,6 @@ use std::{
 
 use pgdyno_core::facts::HostFacts;
 
-pub use cpu::{NotACpuList, parse_cpu_list};
 pub use storage::read as storage;
 
 /// Reads the facts of this machine for this process.

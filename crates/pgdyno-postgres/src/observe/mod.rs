@@ -2,6 +2,8 @@
 
 mod counters;
 mod facts;
+mod identity;
 
 pub use counters::Counters;
 pub use facts::server_facts;
+pub use identity::{check_version, postmaster_of};

@@ -4,7 +4,7 @@ use std::{fmt, path::PathBuf, time::Duration};
 
 use pgdyno_core::problem::Problem;
 
-use super::{passfile, uri};
+use super::{parts::Parts, passfile, uri};
 
 /// Directories in which a server's socket is looked for when no host is given: Debian's and PostgreSQL's own default.
 const SOCKET_DIRS: [&str; 2] = ["/var/run/postgresql", "/tmp"];
@@ -103,24 +103,6 @@ pub struct Sources<'a> {
     pub os_user: String,
 }
 
-/// The parts of an address as texts, by libpq's keywords.
-#[derive(Debug, Default, Clone, PartialEq, Eq)]
-pub(super) struct Parts(Vec<(String, String)>);
-
-impl Parts {
-    /// Sets a keyword; a later value replaces an earlier one.
-    pub(super) fn set(&mut self, keyword: &str, value: impl Into<String>) {
-        self.0.retain(|(known, _)| known != keyword);
-        self.0.push((keyword.to_owned(), value.into()));
-    }
-
-    /// The value of a keyword; empty counts as absent, as in libpq.
-    pub(super) fn get(&self, keyword: &str) -> Option<&str> {
-        let found = self.0.iter().find(|(known, _)| known == keyword)?;
-        (!found.1.is_empty()).then_some(found.1.as_str())
-    }
-}
-
 /// Keywords that are understood, with the environment variable of each.
 const KEYWORDS: [(&str, &str); 9] = [
     ("host", "PGHOST"),
@@ -151,7 +133,7 @@ impl ConnectOptions {
             return Err(no_service(&format!("PGSERVICE={service}")));
         }
         if let Some(text) = sources.database {
-            for (keyword, value) in read_database(text)?.0 {
+            for (keyword, value) in read_database(text)?.into_pairs() {
                 parts.set(&keyword, value);
             }
         }
@@ -226,7 +208,7 @@ fn read_database(text: &str) -> Result<Parts, Problem> {
         parts.set("dbname", text);
         parts
     };
-    for (keyword, value) in &parts.0 {
+    for (keyword, value) in parts.pairs() {
         if keyword == "service" {
             return Err(no_service(&format!("service={value}")));
         }

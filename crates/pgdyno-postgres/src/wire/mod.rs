@@ -9,6 +9,7 @@ mod connect;
 mod copy;
 pub mod encode;
 mod error;
+mod parts;
 mod passfile;
 mod session;
 mod splitter;

@@ -3,7 +3,7 @@
 use percent_encoding::percent_decode_str;
 use pgdyno_core::problem::Problem;
 
-use super::address::Parts;
+use super::parts::Parts;
 
 /// Whether libpq would take a text for a URI.
 pub(super) fn is_uri(text: &str) -> bool {

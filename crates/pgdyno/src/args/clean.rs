@@ -6,7 +6,7 @@ use std::{
     process::ExitCode,
 };
 
-use pgdyno_core::problem::Problem;
+use pgdyno_core::{problem::Problem, units};
 use pgdyno_postgres::provision::{Dirs, Record, bundle, registry, remove, remove_leftover};
 
 use crate::{context::Context, servers};
@@ -60,9 +60,9 @@ pub fn run(args: &Args, _context: &Context) -> Result<ExitCode, Problem> {
     }
     kept.iter().for_each(|kept| print(kept, args.yes));
     match (args.yes, total) {
-        (true, _) => println!("{} freed", mebibytes(total)),
+        (true, _) => println!("{} freed", units::bytes(total)),
         (false, _) => {
-            println!("{} can be freed with `pgdyno clean --yes`; nothing was changed", mebibytes(total))
+            println!("{} can be freed with `pgdyno clean --yes`; nothing was changed", units::bytes(total))
         }
     }
     Ok(ExitCode::SUCCESS)
@@ -74,7 +74,7 @@ fn print(kept: &Kept, freed: bool) {
         (None, true) => "freed".to_owned(),
         (None, false) => "can be freed".to_owned(),
     };
-    println!("{:<24}{:>12}  {state}\n    {}", kept.what, mebibytes(kept.size_bytes), kept.path.display());
+    println!("{:<24}{:>12}  {state}\n    {}", kept.what, units::bytes(kept.size_bytes), kept.path.display());
 }
 
 fn kept(dirs: &Dirs, records: &[Record]) -> Vec<Kept> {
@@ -144,8 +144,4 @@ fn size(dir: &Path) -> u64 {
         Err(_) => 0,
     };
     entries.map(of).sum()
-}
-
-fn mebibytes(bytes: u64) -> String {
-    format!("{} MiB", bytes.div_ceil(1 << 20))
 }

@@ -2,8 +2,7 @@
 
 use std::{env, path::PathBuf, process::ExitCode, time::Duration};
 
-use pgdyno_core::{facts::ServerSource, problem::Problem};
-use pgdyno_host::facts::parse_cpu_list;
+use pgdyno_core::{facts::ServerSource, plan::CpuList, problem::Problem};
 use pgdyno_postgres::provision::{Lifetime, Request, RunningServer, Wanted, up};
 
 use crate::{context::Context, servers};
@@ -40,8 +39,8 @@ pub struct Args {
     #[arg(long, value_name = "USER", help_heading = "Program")]
     run_as: Option<String>,
     /// Processors for the server, such as 0-3,8; default: all
-    #[arg(long, value_name = "LIST", value_parser = cpus, help_heading = "Program")]
-    cpus: Option<Cpus>,
+    #[arg(long, value_name = "LIST", help_heading = "Program")]
+    cpus: Option<CpuList>,
 
     /// Data directory, new or empty; default: one among pgdyno's own
     #[arg(long, value_name = "DIR", help_heading = "Cluster")]
@@ -93,14 +92,6 @@ pub struct Args {
     verbose: bool,
 }
 
-/// Numbers of processors.
-#[derive(Debug, Clone)]
-struct Cpus(Vec<u32>);
-
-fn cpus(text: &str) -> Result<Cpus, String> {
-    parse_cpu_list(text).map(Cpus).map_err(|error| error.to_string())
-}
-
 fn pair(text: &str) -> Result<(String, String), String> {
     let (name, value) = text.split_once('=').ok_or("there is no `=` in it")?;
     if name.is_empty() || value.is_empty() {
@@ -132,7 +123,7 @@ impl Args {
             listen: self.listen.clone(),
             port: self.port,
             run_as: self.run_as.clone(),
-            cpus: self.cpus.as_ref().map(|cpus| cpus.0.clone()).unwrap_or_default(),
+            cpus: self.cpus.clone().map(CpuList::into_vec).unwrap_or_default(),
             clients: self.clients,
             lifetime: Lifetime::Detached,
             start_limit: Duration::from_secs(self.start_limit),

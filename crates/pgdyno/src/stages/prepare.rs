@@ -14,7 +14,7 @@ use pgdyno_core::{
     units,
 };
 use pgdyno_postgres::{
-    observe::server_facts,
+    observe::{check_version, postmaster_of, server_facts},
     wire::{Address, ConnectOptions, connect},
 };
 
@@ -73,10 +73,10 @@ pub fn prepare(job: &Job) -> Result<Prepared, Problem> {
 /// Facts of a server that is there, and whether it is on this machine.
 fn external_facts(options: &ConnectOptions) -> Result<(ServerFacts, bool), Problem> {
     let mut session = connect(options)?;
-    super::subject::check_version(&session)?;
+    check_version(&session)?;
     let facts = server_facts(&mut session, ServerSource::External, None)
         .map_err(|error| error.into_problem("could not read the server's facts"))?;
-    let local = super::subject::postmaster_of(&session, &options.address).is_some();
+    let local = postmaster_of(&session, &options.address).is_some();
     let facts = if local { facts } else { ServerFacts { data_directory: None, ..facts } };
     Ok((facts, local || matches!(options.address, Address::Unix(..))))
 }

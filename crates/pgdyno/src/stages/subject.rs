@@ -1,16 +1,13 @@
 //! The server of a run, from its start (or the first connection) to the last trace of it.
 
-use std::net::IpAddr;
-
 use pgdyno_core::{
     advice::Choice,
     facts::{ServerFacts, ServerSource},
     problem::Problem,
 };
 use pgdyno_engine::Stop;
-use pgdyno_host::procs;
 use pgdyno_postgres::{
-    observe::server_facts,
+    observe::{check_version, postmaster_of, server_facts},
     provision::{self, RunningServer},
     wire::{Address, ConnectOptions, Session, WireError, connect},
 };
@@ -18,8 +15,6 @@ use pgdyno_postgres::{
 use super::{Job, Wanted, prepare::Prepared};
 use crate::{progress::Progress, servers};
 
-/// Oldest server that can be measured, as `server_version_num`.
-const OLDEST: u32 = 90_600;
 /// Schema of pgdyno's own objects on a server that is not its own.
 const SCHEMA: &str = "pgdyno";
 
@@ -202,32 +197,4 @@ fn open_session(options: &ConnectOptions, stop: &Stop) -> Result<Session, Proble
         .heed(stop)
         .map_err(|error| Problem::could_not(format!("could not use the connection: {error}")))?;
     Ok(session)
-}
-
-/// Refuses a server that is too old, or is no PostgreSQL.
-///
-/// # Errors
-/// With its version.
-pub fn check_version(session: &Session) -> Result<(), Problem> {
-    let version = session.parameter("server_version").unwrap_or("unknown");
-    let mut numbers = version.split(|c: char| !c.is_ascii_digit()).map_while(|part| part.parse::<u32>().ok());
-    let (major, minor) = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
-    let version_num = if major >= 10 { major * 10_000 } else { major * 10_000 + minor * 100 };
-    if version_num >= OLDEST {
-        return Ok(());
-    }
-    Err(Problem::wrong_request(format!("could not measure this server: its version is {version}"))
-        .hint("PostgreSQL 9.6 is the oldest that can be measured"))
-}
-
-/// The postmaster behind a session, where the server is on this machine and can be seen.
-pub fn postmaster_of(session: &Session, address: &Address) -> Option<u32> {
-    let local = match address {
-        Address::Unix(..) => true,
-        Address::Tcp(host, _) => host == "localhost" || host.parse().is_ok_and(|ip: IpAddr| ip.is_loopback()),
-    };
-    let backend = u32::try_from(session.backend_pid()).ok().filter(|_| local)?;
-    let is_postgres = |pid: u32| procs::name(pid).is_some_and(|name| name.starts_with("postgres"));
-    let parent = procs::parent(backend).filter(|_| is_postgres(backend))?;
-    is_postgres(parent).then_some(parent)
 }
