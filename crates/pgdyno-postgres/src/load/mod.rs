@@ -4,4 +4,4 @@ mod format;
 mod tpcb;
 
 pub use format::CopyFormat;
-pub use tpcb::{LoadOutcome, LoadProgress, LoadStep, TpcbLoad, load_tpcb};
+pub use tpcb::{LoadOutcome, LoadProgress, LoadStep, TpcbLoad, load_tpcb, tpcb_tables};

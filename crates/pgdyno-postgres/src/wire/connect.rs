@@ -104,7 +104,8 @@ fn open_socket(address: &Address, timeout: Duration) -> Result<Socket, WireError
     Err(last.into())
 }
 
-/// Connects to a socket within a time. A server that is stopped leaves its queue full, and connect() would wait for ever.
+/// Connects to a socket within a time. A server that is stopped leaves its queue full, and connect() would wait for
+/// ever.
 fn connect_unix(path: &Path, timeout: Duration) -> io::Result<UnixStream> {
     let flags = SocketFlags::CLOEXEC;
     let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
