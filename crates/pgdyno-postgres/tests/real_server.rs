@@ -3,10 +3,14 @@
 
 use std::sync::Arc;
 
-use pgdyno_core::plan::{Builtin, Protocol};
+use pgdyno_core::{
+    facts::ServerSource,
+    plan::{Builtin, Protocol},
+};
 use pgdyno_engine::{EpollDriver, Settings, Stop, run};
 use pgdyno_postgres::{
     load::{CopyFormat, TpcbLoad, load_tpcb, tpcb_tables},
+    observe::{Counters, server_facts},
     targets::SqlClients,
     verify::{BalanceMode, BalanceOutcome, Expected, check_balance},
     wire::{ConnectOptions, Session, Sources, connect},
@@ -209,6 +213,31 @@ fn a_load_that_fails_or_is_stopped_leaves_nothing_and_a_usable_session() {
     let problem = load_tpcb(other.session(), &load, &Stop::default(), &mut |_| ()).expect_err("it exists");
     assert!(problem.what.contains("42P07"), "{problem}");
     assert_eq!(other.value("SELECT count(*) FROM pg_class WHERE relname LIKE 'pgbench%'"), "1");
+}
+
+#[test]
+fn a_server_tells_its_facts_and_counts_what_it_does() {
+    let Some(mut database) = Database::make("facts") else { return };
+    let facts =
+        server_facts(database.session(), ServerSource::External, None).expect("any role may read them");
+    assert!(facts.version_num >= 90_600 && facts.block_bytes.is_power_of_two(), "{facts:?}");
+    assert!(facts.wal_segment_bytes >= 1 << 20 && facts.shared_buffers_bytes > 1 << 16, "{facts:?}");
+    let before = Counters::read(database.session(), facts.version_num).expect("they can be read");
+    database.load(CopyFormat::Binary);
+    database.session().execute("CHECKPOINT").expect("the role may ask for it");
+    // The checkpointer reports a moment after it has told us that it is done.
+    let mut after = before;
+    for _ in 0..100 {
+        after = Counters::read(database.session(), facts.version_num).expect("they can be read");
+        if after.checkpoints > before.checkpoints {
+            break;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    }
+    let wal_bytes = after.wal_bytes.zip(before.wal_bytes).map(|(after, before)| after - before);
+    assert!(wal_bytes.is_some_and(|bytes| bytes > 10 << 20), "{before:?} {after:?}");
+    assert!(after.blocks_hit + after.blocks_read >= before.blocks_hit + before.blocks_read);
+    assert!(after.checkpoints > before.checkpoints, "{before:?} {after:?}");
 }
 
 /// A corruption, and whether `touched` must find it too.

@@ -11,7 +11,7 @@ pub struct Counters {
     pub blocks_read: u64,
     /// WAL position in bytes.
     pub wal_bytes: Option<u64>,
-    /// Checkpoints begun since the statistics were reset.
+    /// Checkpoints since the statistics were reset. The checkpointer reports one a moment after it has ended.
     pub checkpoints: Option<u64>,
 }
 
