@@ -129,6 +129,7 @@ pub fn run<T: Target + 'static, D: Driver>(
     mut on_interval: impl FnMut(&MergedInterval),
     mut on_mark: impl FnMut(Mark),
 ) -> Result<Report, EngineError> {
+    let clients: usize = workers.iter().map(Vec::len).sum();
     let crew = Crew::start(driver, workers, settings, stop);
     let mut collector = Collector::new(crew.timeline, crew.threads.len());
     let mut marks =
@@ -144,7 +145,11 @@ pub fn run<T: Target + 'static, D: Driver>(
         on_mark(Mark::MeasureEnd); // stopped within the measured interval: it ends here
     }
     let reports = crew.join()?;
-    Ok(collector.finish(reports, settings, stop))
+    let mut report = collector.finish(reports, settings, stop);
+    if report.stopped.is_none() && clients > 0 && report.clients_lost as usize == clients {
+        report.stopped = Some("every client lost its connection".to_owned());
+    }
+    Ok(report)
 }
 
 type Tagged = (usize, IntervalReport);

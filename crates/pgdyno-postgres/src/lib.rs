@@ -1,5 +1,6 @@
 //! The server: how it is made, spoken to, loaded, driven, observed and checked.
 
+pub mod fake;
 pub mod load;
 pub mod observe;
 pub mod provision;

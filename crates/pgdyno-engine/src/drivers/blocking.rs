@@ -9,7 +9,7 @@ use rustix::{
     net::{RecvFlags, SendFlags, recv, send},
 };
 
-use super::Driver;
+use super::{Driver, LAST_WORDS};
 use crate::{
     Client, Clock, DiskOp, Event, Step, Target, WorkerReport,
     recorder::Attempt,
@@ -132,10 +132,26 @@ impl<T: Target> Bench<T> {
             match send(io, &self.client.target.outgoing()[sent..], SendFlags::NOSIGNAL) {
                 Ok(bytes) => sent += bytes,
                 Err(Errno::INTR) => {}
-                Err(error) => return self.tell(Event::Gone(Some(error.into()))),
+                Err(error) => return self.break_off(error.into()),
             }
         }
         self.tell(Event::Sent)
+    }
+
+    /// Sending failed. What the peer said before it closed is still to be had, and tells more than a broken pipe.
+    fn break_off(&mut self, error: io::Error) -> Step {
+        self.buffer.resize(RECEIVE_BYTES, 0);
+        for _ in 0..LAST_WORDS {
+            let Client { io: Some(io), target } = &mut self.client else { break };
+            let Ok((_, bytes @ 1..)) = recv(io, self.buffer.as_mut_slice(), RecvFlags::DONTWAIT) else {
+                break;
+            };
+            let event = Event::Received(&self.buffer[..bytes]);
+            if let Step::Last(outcome) = target.step(event, Clock::now_ns(), &mut self.shift.probe) {
+                return Step::Last(outcome);
+            }
+        }
+        self.tell(Event::Gone(Some(error)))
     }
 
     /// Waits for bytes; `None` where the attempt ran out of time.

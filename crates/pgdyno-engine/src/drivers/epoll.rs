@@ -13,7 +13,7 @@ use rustix::{
     net::{RecvFlags, SendFlags, recv, send},
 };
 
-use super::Driver;
+use super::{Driver, LAST_WORDS};
 use pgdyno_core::measure::Outcome;
 
 use crate::{
@@ -125,7 +125,9 @@ impl<T: Target> Floor<T> {
 
     /// Gives attempts that have fallen due to idle clients.
     fn begin_due(&mut self, now_ns: u64) -> io::Result<()> {
-        while let Some(&index) = self.idle.front() {
+        // Each client once: one whose attempt waits for nothing is idle again, and `now_ns` has grown old.
+        for _ in 0..self.idle.len() {
+            let Some(&index) = self.idle.front() else { break };
             match self.shift.next(now_ns) {
                 Next::Begin(attempt) => {
                     self.idle.pop_front();
@@ -137,10 +139,13 @@ impl<T: Target> Floor<T> {
                     self.next_due_ns = due_ns;
                     return Ok(());
                 }
-                Next::Never => break,
+                Next::Never => {
+                    self.next_due_ns = u64::MAX;
+                    return Ok(());
+                }
             }
         }
-        self.next_due_ns = u64::MAX;
+        self.next_due_ns = if self.idle.is_empty() { u64::MAX } else { now_ns };
         Ok(())
     }
 
@@ -231,7 +236,7 @@ impl<T: Target> Floor<T> {
 
     /// Does what a client wants until it has to wait. `now_ns` is the instant that `step` came from.
     fn carry_out(&mut self, index: usize, mut step: Step, mut now_ns: u64) -> io::Result<()> {
-        let mut sent = false;
+        let (mut sent, mut ended) = (false, false);
         loop {
             step = match step {
                 Step::Receive => return Ok(()),
@@ -253,8 +258,10 @@ impl<T: Target> Floor<T> {
                     ));
                 }
                 Step::Done(outcome) => {
-                    if std::mem::take(&mut sent) {
+                    // An attempt that waited for nothing ended later than it began, and nobody else looks at the clock.
+                    if std::mem::take(&mut sent) || std::mem::replace(&mut ended, true) {
                         now_ns = Clock::now_ns();
+                        self.shift.tend(now_ns);
                     }
                     match self.done(index, outcome, now_ns) {
                         Some(step) => step,
@@ -290,8 +297,24 @@ impl<T: Target> Floor<T> {
                 }
                 Ok(None)
             }
-            Err(error) => Ok(Some(self.gone(index, Some(error.into()), Clock::now_ns()))),
+            Err(error) => Ok(Some(self.break_off(index, error.into()))),
         }
+    }
+
+    /// Sending failed. What the peer said before it closed is still to be had, and tells more than a broken pipe.
+    fn break_off(&mut self, index: usize, error: io::Error) -> Step {
+        let now_ns = Clock::now_ns();
+        for _ in 0..LAST_WORDS {
+            let Seat { client: Client { io: Some(io), target }, .. } = &mut self.seats[index] else { break };
+            let Ok((_, bytes @ 1..)) = recv(io, self.buffer.as_mut_slice(), RecvFlags::empty()) else {
+                break;
+            };
+            let event = Event::Received(&self.buffer[..bytes]);
+            if let Step::Last(outcome) = target.step(event, now_ns, &mut self.shift.probe) {
+                return Step::Last(outcome);
+            }
+        }
+        self.gone(index, Some(error), now_ns)
     }
 
     /// Records the end of an attempt, and begins the next where one is due.

@@ -10,6 +10,10 @@ pub use epoll::EpollDriver;
 
 use crate::{Client, Target, shift::Shift};
 
+/// How often a connection that cannot be written to is still read from: a peer that talks on is not listened to for
+/// ever.
+const LAST_WORDS: usize = 16;
+
 /// Drives the clients of one worker until its shift ends.
 pub trait Driver: Copy + Send + 'static {
     /// Runs the shift to its end.

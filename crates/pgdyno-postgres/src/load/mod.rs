@@ -6,4 +6,4 @@ mod tpcb;
 
 pub use format::CopyFormat;
 pub use prewarm::{PrewarmMethod, PrewarmOutcome, prewarm};
-pub use tpcb::{LoadOutcome, LoadProgress, LoadStep, TpcbLoad, load_tpcb};
+pub use tpcb::{LoadOutcome, LoadProgress, LoadStep, TpcbLoad, load_tpcb, tpcb_tables};

@@ -85,13 +85,23 @@ pub fn load_tpcb(
     let mut loading = Loading { session, load, stop, progress, rows: 0, copy_bytes: 0 };
     let what = format!("could not load TPC-B at scale {}", load.scale);
     loading.run().map_err(|error| match error {
-        LoadError::Stopped => Problem::could_not(format!("{what}: stopped")).hint("nothing of it was kept"),
+        LoadError::Stopped { kept: false } => stopped(&what).hint("nothing of it was kept"),
+        LoadError::Stopped { kept: true } => stopped(&what).hint(
+            "the rows are in, without all primary keys: drop the four tables before they are loaded again",
+        ),
         LoadError::Wire(error) => error.into_problem(&what),
     })
 }
 
+fn stopped(what: &str) -> Problem {
+    Problem::could_not(format!("{what}: stopped"))
+}
+
 enum LoadError {
-    Stopped,
+    /// Asked to stop; whether the rows had been committed.
+    Stopped {
+        kept: bool,
+    },
     Wire(WireError),
 }
 
@@ -112,7 +122,11 @@ struct Loading<'a> {
 
 impl Loading<'_> {
     fn run(&mut self) -> Result<LoadOutcome, LoadError> {
-        let copy_s = timed(|| self.copy_all())?.1;
+        let copied = timed(|| self.copy_all());
+        if copied.is_err() {
+            let _ = self.session.execute("ROLLBACK"); // the session stays usable, if it is alive
+        }
+        let copy_s = copied?.1;
         self.report(LoadStep::Vacuum);
         let vacuum_s = timed(|| self.each("VACUUM ANALYZE {}", &TABLES))?.1;
         self.report(LoadStep::Index);
@@ -127,7 +141,7 @@ impl Loading<'_> {
 
     fn copy_all(&mut self) -> Result<(), LoadError> {
         self.session.execute("BEGIN")?;
-        self.session.execute(&create_tables(self.load.scale))?;
+        self.session.execute(&tpcb_tables(self.load.scale))?;
         self.copy::<Branches>()?;
         self.copy::<Tellers>()?;
         self.copy::<Accounts>()?;
@@ -148,7 +162,7 @@ impl Loading<'_> {
         copy.row(|out| format.header(out))?;
         for first in (0..total).step_by(ROWS_PER_REPORT as usize) {
             if self.stop.requested() {
-                return Err(LoadError::Stopped);
+                return Err(LoadError::Stopped { kept: false });
             }
             let part = Part { first, end: total.min(first + ROWS_PER_REPORT) };
             for row in rows::<T>(scale, seed, part) {
@@ -183,7 +197,7 @@ impl Loading<'_> {
     }
 
     fn stop_here(&self) -> Result<(), LoadError> {
-        if self.stop.requested() { Err(LoadError::Stopped) } else { Ok(()) }
+        if self.stop.requested() { Err(LoadError::Stopped { kept: true }) } else { Ok(()) }
     }
 
     fn report(&mut self, step: LoadStep) {
@@ -195,8 +209,8 @@ const TABLES: [&str; 4] = ["pgbench_branches", "pgbench_tellers", "pgbench_accou
 const KEYS: [(&str, &str); 3] =
     [("pgbench_branches", "bid"), ("pgbench_tellers", "tid"), ("pgbench_accounts", "aid")];
 
-/// The tables as pgbench 18 makes them, with its fill factor.
-fn create_tables(scale: u64) -> String {
+/// The tables at a scale factor as pgbench 18 makes them, with its fill factor: SQL without keys.
+pub fn tpcb_tables(scale: u64) -> String {
     let aid = if scale >= BIGINT_SCALE { "bigint" } else { "int" };
     format!(
         "CREATE TABLE pgbench_history(tid int, bid int, aid {aid}, delta int, mtime timestamp, filler char(22));

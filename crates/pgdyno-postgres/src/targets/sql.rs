@@ -17,6 +17,9 @@ use pgdyno_engine::{Client, Event, Probe, Step, Stop, Target};
 
 use crate::wire::{ConnectOptions, ServerError, Splitter, WireError, connect, encode};
 
+/// The clients of every worker.
+pub type Workers = Vec<Vec<Client<SqlTarget>>>;
+
 /// Makes the clients of a run.
 #[derive(Debug, Clone)]
 pub struct SqlClients {
@@ -43,9 +46,9 @@ impl SqlClients {
         clients: u32,
         jobs: u32,
         stop: &Stop,
-    ) -> Result<(Vec<Vec<Client<SqlTarget>>>, Duration), Problem> {
+    ) -> Result<(Workers, Duration), Problem> {
         let start = Instant::now();
-        let mut workers: Vec<Vec<_>> = (0..jobs.min(clients)).map(|_| Vec::new()).collect();
+        let mut workers: Workers = (0..jobs.min(clients)).map(|_| Vec::new()).collect();
         let count = workers.len();
         for client in 0..clients {
             if stop.requested() {
@@ -85,6 +88,8 @@ pub struct SqlTarget {
     /// Statements that this session has prepared: the first `prepared` of the script.
     prepared: usize,
     sent_ns: u64,
+    /// Transaction status after the last answer.
+    status: u8,
     outgoing: Vec<u8>,
     splitter: Splitter,
     reply: Reply,
@@ -105,27 +110,64 @@ enum State {
 /// What the server has said to the statement under way.
 #[derive(Debug, Default)]
 struct Reply {
+    /// Whether an answer is expected: from sending to ReadyForQuery.
+    awaited: bool,
     error: Option<Box<ServerError>>,
     /// Transaction status of ReadyForQuery: `I`, `T` or `E`.
     ready: Option<u8>,
-    /// Whether a command was completed as ROLLBACK.
-    rolled_back: bool,
+    /// What became of the command, once it is complete.
+    completed: Option<Completed>,
     /// Whether a statement was parsed: it stays prepared, whatever became of its execution.
     parsed: bool,
+    /// An error that answers nothing: why the server is about to close the connection.
+    farewell: Option<Box<ServerError>>,
+}
+
+/// A command that is complete.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Completed {
+    Commit,
+    Rollback,
+    Other,
 }
 
 impl Reply {
     fn take(&mut self, tag: u8, body: &[u8]) -> Result<(), WireError> {
+        if !self.awaited {
+            return self.take_unasked(tag, body);
+        }
         match tag {
-            b'Z' => self.ready = body.first().copied(),
-            b'C' => self.rolled_back |= body.starts_with(b"ROLLBACK"),
+            b'Z' => {
+                let [status @ (b'I' | b'T' | b'E')] = *body else {
+                    return Err(WireError::Protocol("ReadyForQuery without a transaction status".to_owned()));
+                };
+                self.ready = Some(status);
+                self.awaited = false;
+            }
+            b'C' if body.starts_with(b"COMMIT") => self.completed = Some(Completed::Commit),
+            b'C' if body.starts_with(b"ROLLBACK") => self.completed = Some(Completed::Rollback),
+            b'C' | b'I' => self.completed = Some(Completed::Other),
             b'E' => self.error = self.error.take().or_else(|| Some(Box::new(ServerError::parse(body)))),
             b'1' => self.parsed = true,
-            b'2' | b'D' | b'T' | b'n' | b'I' | b'N' | b'S' | b'A' | b's' => {}
+            b'2' | b'D' | b'T' | b'n' | b'N' | b'S' | b'A' => {}
             b'G' | b'H' | b'W' => return Err(WireError::Protocol("a script cannot COPY".to_owned())),
             tag => return Err(WireError::Protocol(format!("a message of type {:?}", tag as char))),
         }
         Ok(())
+    }
+
+    /// Between ReadyForQuery and the next statement: an error here must not be taken for the outcome of either.
+    fn take_unasked(&mut self, tag: u8, body: &[u8]) -> Result<(), WireError> {
+        match tag {
+            b'N' | b'S' | b'A' => Ok(()),
+            b'E' => {
+                self.farewell = Some(Box::new(ServerError::parse(body)));
+                Ok(())
+            }
+            tag => {
+                Err(WireError::Protocol(format!("a message of type {:?} that nobody asked for", tag as char)))
+            }
+        }
     }
 }
 
@@ -141,6 +183,7 @@ impl SqlTarget {
             statement: 0,
             prepared: 0,
             sent_ns: 0,
+            status: b'I',
             outgoing: Vec::with_capacity(512),
             splitter: Splitter::default(),
             reply: Reply::default(),
@@ -184,6 +227,10 @@ impl SqlTarget {
             }
             self.at += 1;
         }
+        if self.status != b'I' {
+            probe.stop_run(&format!("script {}: it ends inside a transaction block", self.script.name));
+            return self.end(Step::Last(Outcome::Failed));
+        }
         self.end(Step::Done(Outcome::Committed))
     }
 
@@ -193,7 +240,7 @@ impl SqlTarget {
     }
 
     fn send(&mut self, state: State, now_ns: u64) -> Step {
-        self.reply = Reply::default();
+        self.reply = Reply { awaited: true, farewell: self.reply.farewell.take(), ..Reply::default() };
         self.state = state;
         self.sent_ns = now_ns;
         Step::Send
@@ -202,13 +249,15 @@ impl SqlTarget {
     fn received(&mut self, bytes: &[u8], now_ns: u64, probe: &mut Probe) -> Step {
         let reply = &mut self.reply;
         if let Err(error) = self.splitter.feed(bytes, |tag, body| reply.take(tag, body)) {
-            probe.error("protocol", &error.to_string());
-            let outcome = self.abandon();
-            return self.end(Step::Last(outcome));
+            return self.lost("protocol", &error.to_string(), probe);
         }
         let Some(ready) = self.reply.ready.take() else { return Step::Receive };
+        self.status = ready;
         match self.state {
             State::Idle => Step::Receive,
+            State::RollingBack if ready != b'I' => {
+                self.lost("rollback", "the server did not roll back where it was asked to", probe)
+            }
             State::RollingBack => self.end(Step::Done(Outcome::Failed)),
             State::Statement => self.answered(ready, now_ns, probe),
         }
@@ -222,16 +271,30 @@ impl SqlTarget {
         if let Some(error) = self.reply.error.take() {
             return self.failed(&error, ready, now_ns, probe);
         }
-        let ends =
-            matches!(self.script.commands.get(self.at), Some(Command::Sql(sql)) if sql.kind == SqlKind::End);
-        if ends && self.reply.rolled_back {
-            probe.error("rollback", "the server rolled back where the script asked to commit");
-            return self.end(Step::Done(Outcome::Failed));
+        let Some(completed) = self.reply.completed else {
+            return self.lost("protocol", "a statement was answered without being completed", probe);
+        };
+        if self.asks_to_commit() {
+            match (completed, ready) {
+                (Completed::Commit, b'I') => {}
+                (Completed::Rollback, b'I') => {
+                    probe.error("rollback", "the server rolled back where the script asked to commit");
+                    return self.end(Step::Done(Outcome::Failed));
+                }
+                _ => return self.lost("protocol", "END was not answered by COMMIT or ROLLBACK", probe),
+            }
         }
         probe.statement(self.statement, now_ns.saturating_sub(self.sent_ns));
         self.at += 1;
         self.statement += 1;
         self.go_on(now_ns, probe)
+    }
+
+    /// Whether the statement under way is END or COMMIT, in contrast to ROLLBACK or ABORT.
+    fn asks_to_commit(&self) -> bool {
+        let Some(Command::Sql(sql)) = self.script.commands.get(self.at) else { return false };
+        let first = sql.label.get(..3).unwrap_or_default();
+        sql.kind == SqlKind::End && (first.eq_ignore_ascii_case("END") || first.eq_ignore_ascii_case("COM"))
     }
 
     fn failed(&mut self, error: &ServerError, ready: u8, now_ns: u64, probe: &mut Probe) -> Step {
@@ -252,12 +315,21 @@ impl SqlTarget {
 
     fn gone(&mut self, error: Option<io::Error>, probe: &mut Probe) -> Step {
         // The server says why it closes a connection before it does so, without becoming ready again.
-        let (code, message) = match (self.reply.error.take(), error) {
-            (Some(error), _) => (error.code, error.message),
-            (None, Some(error)) => ("connection".to_owned(), error.to_string()),
-            (None, None) => ("connection".to_owned(), "the server closed the connection".to_owned()),
-        };
-        probe.error(&code, &message);
+        if let Some(error) = self.reply.error.take().or_else(|| self.reply.farewell.take()) {
+            if reaction(&error.code) == Reaction::StopRun {
+                probe.stop_run(&format!("the server closed a connection: {error}"));
+            }
+            return self.lost(&error.code, &error.message, probe);
+        }
+        match error {
+            Some(error) => self.lost("connection", &error.to_string(), probe),
+            None => self.lost("connection", "the server closed the connection", probe),
+        }
+    }
+
+    /// Ends the client: in doubt where a commit was under way, else failed.
+    fn lost(&mut self, code: &str, message: &str, probe: &mut Probe) -> Step {
+        probe.error(code, message);
         let outcome = match self.abandon() {
             Outcome::TimedOut => Outcome::Failed,
             outcome => outcome,
@@ -275,7 +347,7 @@ impl SqlTarget {
         });
         let in_block = before.rfind(|kind| *kind != SqlKind::Statement) == Some(SqlKind::Begin);
         match sql.kind {
-            SqlKind::End => true,
+            SqlKind::End => self.asks_to_commit(),
             SqlKind::Begin => false,
             SqlKind::Statement => {
                 !in_block && !sql.text.trim_start().to_ascii_uppercase().starts_with("SELECT")
@@ -361,11 +433,12 @@ enum Reaction {
     StopRun,
 }
 
-/// Decides by SQLSTATE: classes 28 (authorization), 3D (no such database), 42 (syntax, missing objects, privileges), 0A
-/// (not supported), 53 (disk full, out of memory) and XX (corruption) stop the run.
+/// Decides by SQLSTATE: classes 28 (authorization), 3D (no such database), 42 (syntax, missing objects, privileges),
+/// 0A (not supported), 23 (constraints), 53 (disk full, out of memory), 58 (I/O errors) and XX (corruption) stop the
+/// run, so does 25006 (a server that takes no writes).
 fn reaction(code: &str) -> Reaction {
-    match code.get(..2) {
-        Some("28" | "3D" | "42" | "0A" | "53" | "XX") => Reaction::StopRun,
+    match (code, code.get(..2)) {
+        ("25006", _) | (_, Some("28" | "3D" | "42" | "0A" | "23" | "53" | "58" | "XX")) => Reaction::StopRun,
         _ => Reaction::GoOn,
     }
 }

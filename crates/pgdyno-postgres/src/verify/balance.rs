@@ -76,10 +76,42 @@ pub fn check_balance(
 ) -> Result<BalanceOutcome, Problem> {
     let start = Instant::now();
     let mut check = Check { session, rows_examined: 0, history_rows: 0, violations: 0, examples: Vec::new() };
-    check.run(mode, expected).map_err(|error| error.into_problem("could not check the balances"))?;
+    if let Err(error) = check.run(mode, expected) {
+        let _ = check.session.execute("ROLLBACK"); // the session stays usable, if it is alive
+        return Err(error.into_problem("could not check the balances"));
+    }
     let Check { rows_examined, history_rows, violations, examples, .. } = check;
     let duration_s = start.elapsed().as_secs_f64();
     Ok(BalanceOutcome { mode, rows_examined, history_rows, violations, examples, duration_s })
+}
+
+/// A table with balances.
+struct Table {
+    name: &'static str,
+    key: &'static str,
+    balance: &'static str,
+    /// Rows a scale factor of 1 has.
+    per_scale: u64,
+    /// Rows that were loaded.
+    rows: u64,
+}
+
+impl Table {
+    fn new(
+        name: &'static str,
+        key: &'static str,
+        balance: &'static str,
+        per_scale: u64,
+        expected: &Expected,
+    ) -> Self {
+        Self { name, key, balance, per_scale, rows: per_scale * expected.scale }
+    }
+
+    /// The condition on a row `t` that its key is one that was loaded, and that it lies in its branch.
+    fn in_place(&self) -> String {
+        let Self { key, per_scale, rows, .. } = self;
+        format!("t.{key} BETWEEN 1 AND {rows} AND t.bid = (t.{key} - 1) / {per_scale} + 1")
+    }
 }
 
 struct Check<'a> {
@@ -94,20 +126,22 @@ impl Check<'_> {
     fn run(&mut self, mode: BalanceMode, expected: &Expected) -> Result<(), WireError> {
         self.session.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")?;
         self.history(expected)?;
-        let accounts = tpcb::ACCOUNTS_PER_SCALE * expected.scale;
+        let accounts = Table::new("accounts", "aid", "abalance", tpcb::ACCOUNTS_PER_SCALE, expected);
         match mode {
-            BalanceMode::Full => self.whole_table("accounts", "aid", "abalance", accounts)?,
-            BalanceMode::Touched => self.touched_accounts()?,
+            BalanceMode::Full => self.whole_table(&accounts)?,
+            BalanceMode::Touched => self.touched_accounts(&accounts, expected)?,
         }
         if expected.tellers_and_branches {
-            self.whole_table("tellers", "tid", "tbalance", tpcb::TELLERS_PER_SCALE * expected.scale)?;
-            self.whole_table("branches", "bid", "bbalance", tpcb::BRANCHES_PER_SCALE * expected.scale)?;
+            self.whole_table(&Table::new("tellers", "tid", "tbalance", tpcb::TELLERS_PER_SCALE, expected))?;
+            self.whole_table(&Table::new("branches", "bid", "bbalance", tpcb::BRANCHES_PER_SCALE, expected))?;
         }
-        self.session.execute("COMMIT")?;
-        if self.rows_examined == 0 {
-            self.violation(1, || "no row was examined".to_owned());
-        }
-        Ok(())
+        self.session.execute("COMMIT")
+    }
+
+    /// Counts rows of a table that were looked at; none at all proves nothing.
+    fn examined(&mut self, table: &str, rows: u64) {
+        self.rows_examined += rows;
+        self.violation(u64::from(rows == 0), || format!("{table}: no row was examined"));
     }
 
     fn violation(&mut self, count: u64, text: impl FnOnce() -> String) {
@@ -134,35 +168,52 @@ impl Check<'_> {
         Ok(())
     }
 
-    /// Every key of a table against the sum of its deltas; a missing row on either side is a violation.
-    fn whole_table(&mut self, table: &str, key: &str, balance: &str, rows: u64) -> Result<(), WireError> {
-        let counted = self.number(&format!("SELECT count(*) FROM pgbench_{table}"))?;
-        self.rows_examined += counted;
-        self.violation(counted.abs_diff(rows), || format!("{table} has {counted} rows, {rows} were loaded"));
+    /// Every key of a table against the sum of its deltas; a missing row on either side is a violation. Keys are those
+    /// that were loaded: 1 to the number of rows, each in its branch.
+    fn whole_table(&mut self, table: &Table) -> Result<(), WireError> {
+        let &Table { name, key, balance, rows, .. } = table;
+        let counts = self.session.query(&format!(
+            "SELECT count(*), count(*) FILTER (WHERE ({}) IS NOT TRUE) FROM pgbench_{name} t",
+            table.in_place()
+        ))?;
+        let count = |column| counts.first().and_then(|row| row.parse::<u64>(column)).unwrap_or(0);
+        let (counted, displaced) = (count(0), count(1));
+        self.examined(name, counted);
+        self.violation(counted.abs_diff(rows), || format!("{name} has {counted} rows, {rows} were loaded"));
+        self.violation(displaced, || {
+            format!("{name} has {displaced} rows whose {key} or bid was not loaded so")
+        });
         self.compare(
-            table,
+            name,
             key,
             &format!(
-                "SELECT {key} AS key, t.{balance} AS balance, coalesce(h.delta, 0) AS delta FROM pgbench_{table} t \
+                "SELECT {key} AS key, t.{balance} AS balance, coalesce(h.delta, 0) AS delta FROM pgbench_{name} t \
                  FULL JOIN (SELECT {key}, sum(delta) AS delta FROM pgbench_history GROUP BY {key}) h USING ({key})"
             ),
         )
     }
 
     /// Accounts that history names, and a sample of those that it does not.
-    fn touched_accounts(&mut self) -> Result<(), WireError> {
-        let named = "SELECT h.aid AS key, t.abalance AS balance, h.delta AS delta \
-                     FROM (SELECT aid, sum(delta) AS delta FROM pgbench_history GROUP BY aid) h \
-                     LEFT JOIN pgbench_accounts t ON t.aid = h.aid";
+    fn touched_accounts(&mut self, accounts: &Table, expected: &Expected) -> Result<(), WireError> {
+        let placed = accounts.in_place();
+        // Both looks at the sample take the same pages; which ones, differs from run to run.
+        let (sample, seed) = (SAMPLE_PERCENT, expected.committed % 1_000_000);
+        let named = format!(
+            "SELECT h.aid AS key, CASE WHEN {placed} THEN t.abalance END AS balance, h.delta AS delta \
+             FROM (SELECT aid, sum(delta) AS delta FROM pgbench_history GROUP BY aid) h \
+             LEFT JOIN pgbench_accounts t ON t.aid = h.aid"
+        );
         let sampled = format!(
-            "SELECT t.aid AS key, t.abalance AS balance, 0 AS delta \
-             FROM pgbench_accounts t TABLESAMPLE SYSTEM ({SAMPLE_PERCENT}) \
+            "SELECT t.aid AS key, CASE WHEN {placed} THEN abalance END AS balance, 0 AS delta \
+             FROM pgbench_accounts t TABLESAMPLE SYSTEM ({sample}) REPEATABLE ({seed}) \
              WHERE NOT EXISTS (SELECT FROM pgbench_history h WHERE h.aid = t.aid)"
         );
-        for rows in [named, &sampled] {
-            self.rows_examined += self.number(&format!("SELECT count(*) FROM ({rows}) r"))?;
-            self.compare("accounts", "aid", rows)?;
+        let mut rows_examined = 0;
+        for rows in [named, sampled] {
+            rows_examined += self.number(&format!("SELECT count(*) FROM ({rows}) r"))?;
+            self.compare("accounts", "aid", &rows)?;
         }
+        self.examined("accounts", rows_examined);
         Ok(())
     }
 

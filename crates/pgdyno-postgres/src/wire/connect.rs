@@ -8,11 +8,16 @@ use std::{
         fd::{AsFd, BorrowedFd},
         unix::net::UnixStream,
     },
+    path::Path,
     time::{Duration, Instant},
 };
 
 use pgdyno_core::problem::Problem;
 use postgres_protocol::authentication::{md5_hash, sasl};
+use rustix::net::{
+    AddressFamily, SocketAddrUnix, SocketFlags, SocketType,
+    sockopt::{self, Timeout},
+};
 
 use super::{
     Address, ConnectOptions, ServerError, Session, WireError, encode,
@@ -35,14 +40,13 @@ pub fn connect(options: &ConnectOptions) -> Result<Session, Problem> {
 pub(crate) fn try_connect(options: &ConnectOptions) -> Result<Session, WireError> {
     let deadline = Instant::now() + options.connect_timeout;
     let socket = open_socket(&options.address, options.connect_timeout)?;
-    let mut greeting = Greeting { incoming: Incoming::new(socket), options, deadline, seen: 0 };
+    let mut greeting = Greeting { incoming: Incoming::greeting(socket, deadline), options, seen: 0 };
     let (parameters, backend_pid) = greeting.greet()?;
-    greeting.incoming.socket().set_read_timeout(None)?;
+    greeting.incoming.greeted()?;
     Ok(Session::new(greeting.incoming, parameters, backend_pid))
 }
 
 fn explain(error: WireError, what: &str, options: &ConnectOptions) -> Problem {
-    let no_password = options.password.is_none();
     match error {
         WireError::Io(error) => {
             let problem = Problem::could_not(format!("{what}: {}", describe(&error)));
@@ -50,8 +54,8 @@ fn explain(error: WireError, what: &str, options: &ConnectOptions) -> Problem {
                 "is a server running there? Name another with -h and -p, or leave both out to have one made",
             )
         }
-        WireError::Authentication(why) if no_password => {
-            let problem = Problem::could_not(format!("{what}: {why}"));
+        WireError::NoPassword => {
+            let problem = Problem::could_not(format!("{what}: {error}"));
             match &options.passfile_ignored {
                 Some(ignored) => problem.detail(ignored.clone()),
                 None => problem,
@@ -83,7 +87,7 @@ fn open_socket(address: &Address, timeout: Duration) -> Result<Socket, WireError
             let text = format!("the socket's path has {length} bytes, {MAX_SOCKET_PATH_BYTES} are possible");
             return Err(WireError::Io(io::Error::new(io::ErrorKind::InvalidInput, text)));
         }
-        return Ok(Socket::Unix(UnixStream::connect(path)?));
+        return Ok(Socket::Unix(connect_unix(&path, timeout)?));
     }
     let Address::Tcp(host, port) = address else { unreachable!("an address is a socket or a host") };
     let mut last = io::Error::new(io::ErrorKind::NotFound, format!("host name \"{host}\" has no address"));
@@ -91,6 +95,7 @@ fn open_socket(address: &Address, timeout: Duration) -> Result<Socket, WireError
         match TcpStream::connect_timeout(&resolved, timeout) {
             Ok(stream) => {
                 stream.set_nodelay(true)?;
+                keep_alive(&stream)?;
                 return Ok(Socket::Tcp(stream));
             }
             Err(error) => last = error,
@@ -99,11 +104,30 @@ fn open_socket(address: &Address, timeout: Duration) -> Result<Socket, WireError
     Err(last.into())
 }
 
+/// Connects to a socket within a time. A server that is stopped leaves its queue full, and connect() would wait for
+/// ever.
+fn connect_unix(path: &Path, timeout: Duration) -> io::Result<UnixStream> {
+    let flags = SocketFlags::CLOEXEC;
+    let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+    sockopt::set_socket_timeout(&socket, Timeout::Send, Some(timeout))?;
+    rustix::net::connect(&socket, &SocketAddrUnix::new(path)?)?;
+    sockopt::set_socket_timeout(&socket, Timeout::Send, None)?;
+    Ok(UnixStream::from(socket))
+}
+
+/// Lets the kernel ask after a silent peer, so that one that is gone without a word is noticed in a minute and a half.
+/// Statements may take hours: a limit on silence itself would end good ones.
+fn keep_alive(stream: &TcpStream) -> io::Result<()> {
+    sockopt::set_socket_keepalive(stream, true)?;
+    sockopt::set_tcp_keepidle(stream, Duration::from_secs(30))?;
+    sockopt::set_tcp_keepintvl(stream, Duration::from_secs(15))?;
+    Ok(sockopt::set_tcp_keepcnt(stream, 4)?)
+}
+
 /// The conversation from StartupMessage to ReadyForQuery.
 struct Greeting<'a> {
     incoming: Incoming,
     options: &'a ConnectOptions,
-    deadline: Instant,
     seen: usize,
 }
 
@@ -123,8 +147,8 @@ impl Greeting<'_> {
                     }
                 }
                 b'K' => backend_pid = body.first_chunk().map_or(0, |pid| i32::from_be_bytes(*pid)),
-                b'Z' => return Ok((parameters, backend_pid)),
-                b'N' | b'v' => {}
+                b'Z' if body == b"I" => return Ok((parameters, backend_pid)),
+                b'N' => {}
                 tag => return Err(unexpected(tag, "while starting")),
             }
         }
@@ -153,13 +177,16 @@ impl Greeting<'_> {
     /// The next message; an ErrorResponse is an error.
     fn next(&mut self) -> Result<(u8, Vec<u8>), WireError> {
         self.seen += 1;
-        let left = self.deadline.saturating_duration_since(Instant::now());
-        if self.seen > MAX_GREETING_MESSAGES || left.is_zero() {
-            return Err(io::Error::from(io::ErrorKind::TimedOut).into());
+        if self.seen > MAX_GREETING_MESSAGES {
+            let text = format!("more than {MAX_GREETING_MESSAGES} messages before it is ready");
+            return Err(WireError::Protocol(text));
         }
-        self.incoming.socket().set_read_timeout(Some(left))?;
         match self.incoming.next()? {
             (b'E', body) => Err(WireError::Server(Box::new(ServerError::parse(&body)))),
+            (b'v', _) => {
+                let text = "it wants to negotiate the protocol, where version 3.0 was asked for".to_owned();
+                Err(WireError::Protocol(text))
+            }
             message => Ok(message),
         }
     }
@@ -205,11 +232,23 @@ impl Greeting<'_> {
         first.extend((scram.message().len() as i32).to_be_bytes());
         first.extend(scram.message());
         self.answer(&first)?;
-        let (11, body) = self.request()? else { return Err(cut("SASL")) };
-        scram.update(&body)?;
+        let challenge = self.sasl(11)?;
+        check_challenge(scram.message(), &challenge)?;
+        scram.update(&challenge).map_err(not_scram)?;
         self.answer(scram.message())?;
-        let (12, body) = self.request()? else { return Err(cut("SASL")) };
-        Ok(scram.finish(&body)?)
+        let signature = self.sasl(12)?;
+        scram.finish(&signature).map_err(not_scram)
+    }
+
+    /// The next message of a SASL exchange. A server that lets us in before the end may not know the password.
+    fn sasl(&mut self, expected: i32) -> Result<Vec<u8>, WireError> {
+        match self.request()? {
+            (kind, body) if kind == expected => Ok(body),
+            (0, _) => Err(WireError::Authentication(
+                "the server asked for SCRAM and did not prove that it knows the password".to_owned(),
+            )),
+            _ => Err(cut("SASL")),
+        }
     }
 
     /// The kind and the rest of an Authentication message.
@@ -229,10 +268,29 @@ impl Greeting<'_> {
     }
 
     fn password(&self) -> Result<&str, WireError> {
-        let missing =
-            || WireError::Authentication("the server asks for a password, and none was given".to_owned());
-        self.options.password.as_ref().map(|password| password.reveal()).ok_or_else(missing)
+        let password = self.options.password.as_ref().ok_or(WireError::NoPassword)?;
+        Ok(password.reveal())
     }
+}
+
+/// What RFC 5802 demands of the server's challenge and the SCRAM library does not: at least one iteration, and a nonce
+/// that adds something to ours.
+fn check_challenge(first: &[u8], challenge: &[u8]) -> Result<(), WireError> {
+    let (first, challenge) = (String::from_utf8_lossy(first), String::from_utf8_lossy(challenge));
+    let ours = first.rsplit_once("r=").map_or("", |(_, nonce)| nonce);
+    let part = |name| challenge.split(',').find_map(|part| part.strip_prefix(name));
+    let refuse = |why: &str| Err(WireError::Authentication(format!("SCRAM was refused: {why}")));
+    if part("i=").and_then(|text| text.parse::<u64>().ok()) == Some(0) {
+        return refuse("the server wants no iteration");
+    }
+    if part("r=") == Some(ours) {
+        return refuse("the server adds nothing to our nonce");
+    }
+    Ok(())
+}
+
+fn not_scram(error: io::Error) -> WireError {
+    WireError::Authentication(format!("SCRAM was refused: {error}"))
 }
 
 fn unexpected(tag: u8, when: &str) -> WireError {

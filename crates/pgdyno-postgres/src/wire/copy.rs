@@ -49,7 +49,7 @@ impl<'a> CopyIn<'a> {
         self.flush()?;
         let mut out = Vec::new();
         encode::copy_done(&mut out);
-        self.session.send(&out)?;
+        self.send(&out)?;
         self.finished = true;
         self.session.drain()?;
         Ok(self.sent_bytes)
@@ -62,14 +62,28 @@ impl<'a> CopyIn<'a> {
         }
         let length = (data + 4) as i32;
         self.chunk[1..5].copy_from_slice(&length.to_be_bytes());
-        if let Err(error) = self.session.send(&self.chunk) {
-            // A server that gives up a COPY closes the connection only after it has said why.
+        // A refusal comes at once, but a server takes, and drops, all rows that follow: hours of them.
+        if let Err(error) = self.session.copy_refused() {
             self.finished = true;
-            return Err(self.session.drain().err().unwrap_or(error));
+            return Err(error);
         }
+        let chunk = std::mem::take(&mut self.chunk);
+        self.send(&chunk)?;
+        self.chunk = chunk;
         self.sent_bytes += data as u64;
         self.chunk.truncate(HEADER.len());
         Ok(())
+    }
+
+    fn send(&mut self, bytes: &[u8]) -> Result<(), WireError> {
+        self.session.send(bytes).map_err(|error| {
+            // A server that gives up a COPY closes the connection only after it has said why.
+            self.finished = true;
+            match self.session.drain() {
+                Err(reason @ WireError::Server(_)) => reason,
+                _ => error,
+            }
+        })
     }
 }
 

@@ -25,7 +25,7 @@ impl ServerError {
         let mut error = Self::default();
         for field in body.split(|&byte| byte == 0) {
             let Some((&kind, text)) = field.split_first() else { break };
-            let text = String::from_utf8_lossy(text).into_owned();
+            let text = printable(text);
             match kind {
                 b'V' => error.severity = text,
                 b'S' if error.severity.is_empty() => error.severity = text,
@@ -38,6 +38,12 @@ impl ServerError {
         }
         error
     }
+}
+
+/// A text that can go to a terminal: who sent it may be nobody's friend.
+fn printable(text: &[u8]) -> String {
+    let plain = |c: char| if c.is_control() && !matches!(c, '\n' | '\t') { '\u{fffd}' } else { c };
+    String::from_utf8_lossy(text).chars().map(plain).collect()
 }
 
 impl fmt::Display for ServerError {
@@ -67,6 +73,9 @@ pub enum WireError {
     /// The server asks for a kind of authentication that is not possible here.
     #[error("{0}")]
     Authentication(String),
+    /// The server asks for a password, and none was given.
+    #[error("the server asks for a password, and none was given")]
+    NoPassword,
 }
 
 impl WireError {
@@ -92,6 +101,7 @@ impl WireError {
                     None => problem,
                 }
             }
+            Self::Protocol(_) => problem.hint("is it a PostgreSQL server that listens there?"),
             _ => problem,
         }
     }

@@ -8,10 +8,11 @@ use std::{
         fd::{AsFd, OwnedFd},
         unix::net::UnixStream,
     },
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use pgdyno_engine::Stop;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::{CopyIn, ServerError, WireError, encode};
 
@@ -19,6 +20,8 @@ use super::{CopyIn, ServerError, WireError, encode};
 const MAX_MESSAGE_BYTES: usize = 64 << 20;
 /// Time between two looks at a request to stop.
 const STOP_LOOKS: Duration = Duration::from_millis(100);
+/// Longest message taken before the server has let us in.
+const MAX_GREETING_BYTES: usize = 64 << 10;
 /// Most rows taken from one statement.
 const MAX_ROWS: usize = 10_000_000;
 
@@ -58,13 +61,32 @@ pub(crate) struct Incoming {
     socket: Socket,
     buffer: Vec<u8>,
     start: usize,
+    max_message_bytes: usize,
+    /// Until when messages are waited for.
+    deadline: Option<Instant>,
     /// A request to stop ends a wait, where one can come.
     stop: Option<Stop>,
 }
 
 impl Incoming {
-    pub(crate) fn new(socket: Socket) -> Self {
-        Self { socket, buffer: Vec::new(), start: 0, stop: None }
+    /// Messages of a greeting: they are short, and come before `deadline`.
+    pub(crate) fn greeting(socket: Socket, deadline: Instant) -> Self {
+        let max_message_bytes = MAX_GREETING_BYTES;
+        Self { socket, buffer: Vec::new(), start: 0, max_message_bytes, deadline: Some(deadline), stop: None }
+    }
+
+    /// The greeting is over: messages may be long, and be long in coming.
+    pub(crate) fn greeted(&mut self) -> io::Result<()> {
+        self.max_message_bytes = MAX_MESSAGE_BYTES;
+        self.deadline = None;
+        self.socket.set_read_timeout(None)
+    }
+
+    /// Whether something of a message is there.
+    fn is_ready(&self) -> bool {
+        let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+        let mut socket = [PollFd::new(&self.socket, PollFlags::IN)];
+        self.start < self.buffer.len() || poll(&mut socket, Some(&now)).is_ok_and(|ready| ready > 0)
     }
 
     pub(crate) fn socket(&mut self) -> &mut Socket {
@@ -77,7 +99,7 @@ impl Incoming {
         let head = &self.buffer[self.start..];
         let length = i32::from_be_bytes([head[1], head[2], head[3], head[4]]);
         let tag = head[0];
-        if length < 4 || length as usize > MAX_MESSAGE_BYTES {
+        if length < 4 || length as usize > self.max_message_bytes {
             let text = format!("a message of type {:?} gives its length as {length}", tag as char);
             return Err(WireError::Protocol(text));
         }
@@ -98,6 +120,14 @@ impl Incoming {
         while self.buffer.len() < self.start + wanted {
             if self.stop.as_ref().is_some_and(Stop::requested) {
                 return Err(WireError::Stopped);
+            }
+            if let Some(deadline) = self.deadline {
+                // Before every read: a server that drips must not get a whole timeout for every byte.
+                let left = deadline.saturating_duration_since(Instant::now());
+                if left.is_zero() {
+                    return Err(io::Error::from(io::ErrorKind::TimedOut).into());
+                }
+                self.socket.set_read_timeout(Some(left))?;
             }
             match self.socket.read(&mut chunk) {
                 Ok(0) => return Err(WireError::Closed),
@@ -135,11 +165,13 @@ pub struct Session {
     backend_pid: i32,
     /// Whether the session ends with this value: not after the hot path took its socket.
     says_goodbye: bool,
+    /// Whether an answer broke off: what comes next belongs to nothing that is asked.
+    broken: bool,
 }
 
 impl Session {
     pub(super) fn new(incoming: Incoming, parameters: BTreeMap<String, String>, backend_pid: i32) -> Self {
-        Self { incoming, parameters, backend_pid, says_goodbye: true }
+        Self { incoming, parameters, backend_pid, says_goodbye: true, broken: false }
     }
 
     /// Lets a request to stop end every wait for this session's server with [`WireError::Stopped`]. The session is of no
@@ -165,26 +197,30 @@ impl Session {
     /// Runs SQL by the simple protocol and gives the rows of all its statements.
     ///
     /// # Errors
-    /// The server's first error, or what the connection died of.
+    /// The server's first error, or what the connection died of. After anything but a server's error the session
+    /// answers nothing more.
     pub fn query(&mut self, sql: &str) -> Result<Vec<Row>, WireError> {
-        self.send_query(sql)?;
         let mut rows = Vec::new();
-        let mut error = None;
-        loop {
-            match self.incoming.next()? {
-                (b'D', body) if rows.len() < MAX_ROWS => rows.push(read_row(&body)?),
-                (b'D', _) => return Err(WireError::Protocol(format!("more than {MAX_ROWS} rows"))),
-                (b'E', body) => error = error.or(Some(ServerError::parse(&body))),
-                (b'G', _) => self.refuse_copy()?,
-                (b'Z', _) => break,
-                (b'T' | b'C' | b'I' | b'N' | b'S' | b'A' | b'H' | b'd' | b'c', _) => {}
-                (tag, _) => return Err(WireError::Protocol(format!("a message of type {:?}", tag as char))),
+        let mut columns = None;
+        self.send_query(sql)?;
+        self.read_answer(|tag, body| {
+            match tag {
+                b'T' => columns = body.first_chunk().map(|count| u16::from_be_bytes(*count)),
+                b'D' if rows.len() == MAX_ROWS => {
+                    return Err(WireError::Protocol(format!("more than {MAX_ROWS} rows")));
+                }
+                b'D' => {
+                    let row = read_row(body)?;
+                    if columns.is_none_or(|columns| usize::from(columns) != row.0.len()) {
+                        return Err(WireError::Protocol("a row has not the columns announced".to_owned()));
+                    }
+                    rows.push(row);
+                }
+                _ => {}
             }
-        }
-        match error {
-            Some(error) => Err(WireError::Server(Box::new(error))),
-            None => Ok(rows),
-        }
+            Ok(())
+        })?;
+        Ok(rows)
     }
 
     /// Runs SQL and gives the first column of the first row; `None` where there is none or it is NULL.
@@ -210,47 +246,101 @@ impl Session {
     pub fn copy_in(&mut self, sql: &str) -> Result<CopyIn<'_>, WireError> {
         self.send_query(sql)?;
         loop {
-            match self.incoming.next()? {
-                (b'G', _) => return Ok(CopyIn::new(self)),
-                (b'E', body) => {
-                    self.drain()?;
-                    return Err(WireError::Server(Box::new(ServerError::parse(&body))));
+            match self.incoming.next() {
+                Ok((b'G', _)) => return Ok(CopyIn::new(self)),
+                Ok((b'E', body)) => return Err(self.rest_of_error(ServerError::parse(&body))),
+                Ok((b'N' | b'S' | b'A', _)) => {}
+                Ok((tag, _)) => {
+                    let text = format!("a message of type {:?} instead of COPY", tag as char);
+                    return Err(self.broke(WireError::Protocol(text)));
                 }
-                (b'N' | b'S' | b'A', _) => {}
-                (tag, _) => {
-                    return Err(WireError::Protocol(format!(
-                        "a message of type {:?} instead of COPY",
-                        tag as char
-                    )));
-                }
+                Err(error) => return Err(self.broke(error)),
             }
         }
     }
 
-    /// The socket, for the hot path. Nothing may be under way.
+    /// The socket, for the hot path. Nothing may be under way; what the server said unasked is passed over.
     ///
     /// # Errors
-    /// The kernel's, where no descriptor is left.
+    /// The kernel's, where no descriptor is left or the connection is gone.
     pub fn into_socket(mut self) -> io::Result<OwnedFd> {
+        while self.incoming.is_ready() {
+            self.incoming.next().map_err(io::Error::other)?;
+        }
         self.says_goodbye = false;
         self.incoming.socket.as_fd().try_clone_to_owned()
     }
 
     pub(super) fn send(&mut self, bytes: &[u8]) -> Result<(), WireError> {
+        if self.broken {
+            return Err(WireError::Closed);
+        }
         Ok(self.incoming.socket().write_all(bytes)?)
     }
 
     /// The outcome of a statement that is under way.
     pub(super) fn drain(&mut self) -> Result<(), WireError> {
-        let mut error = None;
-        loop {
-            match self.incoming.next()? {
-                (b'E', body) => error = error.or(Some(ServerError::parse(&body))),
-                (b'Z', _) => break,
-                _ => {}
+        self.read_answer(|_, _| Ok(()))
+    }
+
+    /// The server's error, if it has refused the COPY under way: it says so long before all rows are sent.
+    pub(super) fn copy_refused(&mut self) -> Result<(), WireError> {
+        while self.incoming.is_ready() {
+            match self.incoming.next() {
+                Ok((b'E', body)) => return Err(self.rest_of_error(ServerError::parse(&body))),
+                Ok((b'N' | b'S' | b'A', _)) => {}
+                Ok((tag, _)) => {
+                    let text = format!("a message of type {:?} during COPY", tag as char);
+                    return Err(self.broke(WireError::Protocol(text)));
+                }
+                Err(error) => return Err(self.broke(error)),
             }
         }
-        error.map_or(Ok(()), |error| Err(WireError::Server(Box::new(error))))
+        Ok(())
+    }
+
+    /// Reads an answer to its end. A server that says why it goes away is heard before the lost connection is told.
+    fn read_answer(
+        &mut self,
+        mut on_message: impl FnMut(u8, &[u8]) -> Result<(), WireError>,
+    ) -> Result<(), WireError> {
+        loop {
+            let taken = self.incoming.next().and_then(|(tag, body)| match tag {
+                b'T' | b'D' | b'C' | b'I' | b'N' | b'S' | b'A' | b'H' | b'd' | b'c' => {
+                    on_message(tag, &body).map(|()| (tag, body))
+                }
+                b'E' | b'G' | b'Z' => Ok((tag, body)),
+                tag => Err(WireError::Protocol(format!("a message of type {:?}", tag as char))),
+            });
+            match taken {
+                Ok((b'E', body)) => return Err(self.rest_of_error(ServerError::parse(&body))),
+                Ok((b'G', _)) => self.refuse_copy()?,
+                Ok((b'Z', _)) => return Ok(()),
+                Ok(_) => {}
+                Err(error) => return Err(self.broke(error)),
+            }
+        }
+    }
+
+    /// Passes over what follows an error, up to ReadyForQuery. The error stands, even where the connection ends.
+    fn rest_of_error(&mut self, error: ServerError) -> WireError {
+        loop {
+            match self.incoming.next() {
+                Ok((b'Z', _)) => break,
+                Ok(_) => {}
+                Err(_) => {
+                    self.broken = true;
+                    break;
+                }
+            }
+        }
+        WireError::Server(Box::new(error))
+    }
+
+    /// Marks the session as unusable.
+    fn broke(&mut self, error: WireError) -> WireError {
+        self.broken = true;
+        error
     }
 
     fn send_query(&mut self, sql: &str) -> Result<(), WireError> {

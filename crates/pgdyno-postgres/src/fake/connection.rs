@@ -1,0 +1,188 @@
+//! One connection: greeting, requests, answers.
+
+use std::{
+    collections::HashMap,
+    fs::File,
+    io::{self, BufReader, Write},
+    thread,
+};
+
+use super::{
+    Message, Request, Shared,
+    answer::{Action, Answer},
+    greeting, message,
+};
+
+/// Serves a connection to its end.
+pub(super) fn converse(link: File, number: usize, shared: &Shared) -> io::Result<()> {
+    let mut input = BufReader::new(link.try_clone()?);
+    let mut output = link;
+    if !greeting::greet(&shared.greeting, &mut input, &mut output)? {
+        return Ok(());
+    }
+    let backend = Backend { input, output, number, shared, requests: 0, status: b'I', out: Vec::new() };
+    backend.serve()
+}
+
+/// A connection after its greeting.
+struct Backend<'a> {
+    input: BufReader<File>,
+    output: File,
+    number: usize,
+    shared: &'a Shared,
+    requests: usize,
+    /// Transaction status, as ReadyForQuery tells it.
+    status: u8,
+    /// Gathered to be sent in one write.
+    out: Vec<u8>,
+}
+
+impl Backend<'_> {
+    fn serve(mut self) -> io::Result<()> {
+        let mut prepared = HashMap::new();
+        let mut request = self.next_request();
+        loop {
+            let message = self.receive()?;
+            match message.tag {
+                b'Q' => {
+                    request.sql = message.text(0);
+                    if !self.answer(&request)? {
+                        return Ok(());
+                    }
+                    request = self.next_request();
+                }
+                b'P' => {
+                    prepared.insert(message.text(0), message.text(1));
+                    self.out.extend(message::message(b'1', &[]));
+                }
+                b'B' => {
+                    let name = message.text(1);
+                    request.sql = prepared.get(&name).cloned().unwrap_or_default();
+                    request.statement = Some(name);
+                    request.parameters = parameters(&message.body);
+                    self.out.extend(message::message(b'2', &[]));
+                }
+                b'S' => {
+                    if !self.answer(&request)? {
+                        return Ok(());
+                    }
+                    request = self.next_request();
+                }
+                b'X' => return Ok(()),
+                _ => {} // Describe and Execute say nothing new; stray COPY data is passed over
+            }
+        }
+    }
+
+    fn next_request(&mut self) -> Request {
+        let number = self.requests;
+        self.requests += 1;
+        Request {
+            connection: self.number,
+            number,
+            sql: String::new(),
+            statement: None,
+            parameters: Vec::new(),
+        }
+    }
+
+    fn receive(&mut self) -> io::Result<Message> {
+        let message = message::read(&mut self.input, false)?;
+        if message.tag != b'd' {
+            self.shared.note(self.number, message.clone());
+        }
+        Ok(message)
+    }
+
+    /// Does what the script says; whether the connection goes on.
+    fn answer(&mut self, request: &Request) -> io::Result<bool> {
+        let Answer { actions, no_ready, after } = self.shared.answer(request);
+        thread::sleep(self.shared.stalled_for());
+        let described = actions.iter().any(|action| matches!(action, Action::Columns(_)));
+        if request.statement.is_some() && !described {
+            self.out.extend(message::message(b'n', &[]));
+        }
+        for action in actions {
+            if !self.act(action)? {
+                return Ok(false);
+            }
+        }
+        if !no_ready {
+            self.out.extend(message::ready(self.status));
+        }
+        self.out.extend(after);
+        self.flush()?;
+        Ok(true)
+    }
+
+    fn act(&mut self, action: Action) -> io::Result<bool> {
+        match action {
+            Action::Send(bytes) => self.out.extend(bytes),
+            Action::Columns(columns) => self.out.extend(message::row_description(columns)),
+            Action::Repeat(bytes, times) => {
+                self.flush()?;
+                (0..times).try_for_each(|_| self.output.write_all(&bytes))?;
+            }
+            Action::Wait(delay) => {
+                self.flush()?;
+                thread::sleep(delay);
+            }
+            Action::Complete(tag) => {
+                self.status = match tag.as_str() {
+                    "BEGIN" => b'T',
+                    "COMMIT" | "ROLLBACK" => b'I',
+                    _ => self.status,
+                };
+                self.out.extend(message::complete(&tag));
+            }
+            Action::Error(severity, code, text) => {
+                self.status = if self.status == b'I' { b'I' } else { b'E' };
+                self.out.extend(message::error(&severity, &code, &text));
+            }
+            Action::CopyIn(bytes) => {
+                self.out.extend(message::copy_response(b'G'));
+                self.flush()?;
+                self.take_copy(bytes)?;
+            }
+            Action::Close => {
+                self.flush()?;
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Takes COPY data until it ends or so many bytes have come.
+    fn take_copy(&mut self, bytes: u64) -> io::Result<()> {
+        let mut taken = 0;
+        while taken < bytes {
+            let message = self.receive()?;
+            match message.tag {
+                b'd' => taken += message.body.len() as u64,
+                b'c' | b'f' => break,
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.output.write_all(&self.out)?;
+        self.out.clear();
+        Ok(())
+    }
+}
+
+/// The parameters of a Bind in text format: after two names, the formats' count (none) and their own.
+fn parameters(body: &[u8]) -> Vec<Option<String>> {
+    let names = body.iter().enumerate().filter(|(_, byte)| **byte == 0).nth(1).map_or(0, |(at, _)| at + 1);
+    let mut rest = body.get(names + 4..).unwrap_or_default();
+    let mut found = Vec::new();
+    while let Some((length, after)) = rest.split_first_chunk() {
+        let length = i32::from_be_bytes(*length);
+        let Some((text, after)) = after.split_at_checked(usize::try_from(length).unwrap_or(0)) else { break };
+        found.push((length >= 0).then(|| String::from_utf8_lossy(text).into_owned()));
+        rest = after;
+    }
+    found
+}

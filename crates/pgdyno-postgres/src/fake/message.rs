@@ -1,0 +1,117 @@
+//! Messages from a server, right and wrong, and reading those of a client.
+
+use std::io::{self, Read};
+
+/// A message of a client.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Message {
+    /// Type byte; 0 for a StartupMessage, which has none.
+    pub tag: u8,
+    /// What follows the length.
+    pub body: Vec<u8>,
+}
+
+impl Message {
+    /// The text that ends at the n-th NUL byte of the body, from 0.
+    pub fn text(&self, n: usize) -> String {
+        let part = self.body.split(|&byte| byte == 0).nth(n).unwrap_or_default();
+        String::from_utf8_lossy(part).into_owned()
+    }
+}
+
+/// Any message with its right length.
+pub fn message(tag: u8, body: &[u8]) -> Vec<u8> {
+    announced(tag, body.len() as i32 + 4, body)
+}
+
+/// A message that gives any length as its own.
+pub fn announced(tag: u8, length: i32, body: &[u8]) -> Vec<u8> {
+    let mut bytes = vec![tag];
+    bytes.extend(length.to_be_bytes());
+    bytes.extend(body);
+    bytes
+}
+
+/// Authentication of a kind, with the bytes that follow it.
+pub fn authentication(kind: i32, rest: &[u8]) -> Vec<u8> {
+    message(b'R', &[&kind.to_be_bytes(), rest].concat())
+}
+
+/// ReadyForQuery with a transaction status.
+pub fn ready(status: u8) -> Vec<u8> {
+    message(b'Z', &[status])
+}
+
+/// CommandComplete.
+pub fn complete(tag: &str) -> Vec<u8> {
+    message(b'C', &texts(&[tag]))
+}
+
+/// ParameterStatus.
+pub fn parameter(name: &str, value: &str) -> Vec<u8> {
+    message(b'S', &texts(&[name, value]))
+}
+
+/// ErrorResponse with severity, SQLSTATE and text.
+pub fn error(severity: &str, code: &str, text: &str) -> Vec<u8> {
+    report(b'E', severity, code, text)
+}
+
+/// NoticeResponse.
+pub fn notice(text: &str) -> Vec<u8> {
+    report(b'N', "NOTICE", "00000", text)
+}
+
+/// RowDescription of so many columns of type text.
+pub fn row_description(columns: usize) -> Vec<u8> {
+    let mut body = (columns as i16).to_be_bytes().to_vec();
+    for column in 0..columns {
+        body.extend(texts(&[&format!("c{column}")]));
+        body.extend([0, 0, 0, 0, 0, 0, 0, 0, 0, 25, 255, 255, 255, 255, 255, 255, 0, 0]);
+    }
+    message(b'T', &body)
+}
+
+/// DataRow; `None` is NULL.
+pub fn row(fields: &[Option<&str>]) -> Vec<u8> {
+    let mut body = (fields.len() as i16).to_be_bytes().to_vec();
+    for field in fields {
+        let length = field.map_or(-1, |field| field.len() as i32);
+        body.extend(length.to_be_bytes());
+        body.extend(field.unwrap_or_default().as_bytes());
+    }
+    message(b'D', &body)
+}
+
+/// CopyInResponse (`G`), CopyOutResponse (`H`) or CopyBothResponse (`W`) for one text column.
+pub fn copy_response(tag: u8) -> Vec<u8> {
+    message(tag, &[0, 0, 1, 0, 0])
+}
+
+fn report(tag: u8, severity: &str, code: &str, text: &str) -> Vec<u8> {
+    let fields = [format!("S{severity}"), format!("V{severity}"), format!("C{code}"), format!("M{text}")];
+    let mut body = texts(&fields.each_ref().map(String::as_str));
+    body.push(0);
+    message(tag, &body)
+}
+
+fn texts(texts: &[&str]) -> Vec<u8> {
+    texts.iter().flat_map(|text| text.bytes().chain([0])).collect()
+}
+
+/// Reads a message of a client; a StartupMessage where `startup`.
+pub(super) fn read(link: &mut impl Read, startup: bool) -> io::Result<Message> {
+    let mut tag = [0];
+    if !startup {
+        link.read_exact(&mut tag)?;
+    }
+    let mut length = [0; 4];
+    link.read_exact(&mut length)?;
+    let length = u32::from_be_bytes(length).saturating_sub(4);
+    let mut body = Vec::new();
+    link.take(length.into()).read_to_end(&mut body)?;
+    if body.len() < length as usize {
+        return Err(io::ErrorKind::UnexpectedEof.into());
+    }
+    Ok(Message { tag: tag[0], body })
+}

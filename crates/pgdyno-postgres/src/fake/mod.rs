@@ -1,0 +1,235 @@
+//! A scripted PostgreSQL server: what it says and when is known, so what a client makes of it can be checked.
+//!
+//! It speaks the server's side of protocol 3.0 on a Unix-domain socket in a directory of its own, or on loopback TCP.
+//! One thread a connection. How it greets is a [`Greeting`]; what it answers, a closure from [`Request`] to
+//! [`Answer`]; how long it takes, [`Delays`] whose quantiles are known in closed form. [`usual`] answers like a server
+//! whose tables hold one row.
+//!
+//! It serves tests of the wire and of reported latencies, hostile messages and fuzzing. It stores nothing.
+
+mod answer;
+mod connection;
+mod delays;
+mod greeting;
+pub mod message;
+mod scram;
+
+use std::{
+    fs::File,
+    io,
+    net::TcpListener,
+    os::{fd::OwnedFd, unix::net::UnixListener},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread::{self, JoinHandle},
+    time::{Duration, Instant},
+};
+
+pub use answer::{Answer, Request, usual};
+pub use delays::{Delays, Distribution};
+pub use greeting::{Greeting, Scram};
+pub use message::Message;
+
+use crate::wire::{Address, ConnectOptions, Password};
+
+/// Port that stands in the name of the socket.
+const SOCKET_PORT: u16 = 5432;
+
+/// Where a fake server listens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Listen {
+    /// A Unix-domain socket in a temporary directory.
+    Socket,
+    /// A free port of 127.0.0.1.
+    Loopback,
+}
+
+/// A running fake server. Dropping it closes everything.
+#[derive(Debug)]
+pub struct FakeServer {
+    address: Address,
+    shared: Arc<Shared>,
+    acceptor: Option<JoinHandle<()>>,
+    _dir: Option<tempfile::TempDir>,
+}
+
+/// What its threads share.
+pub(crate) struct Shared {
+    greeting: Greeting,
+    script: Box<dyn Fn(&Request) -> Answer + Send + Sync>,
+    state: Mutex<State>,
+    closing: AtomicBool,
+}
+
+#[derive(Default)]
+struct State {
+    /// Every connection ever made, to be shut down from outside.
+    connections: Vec<OwnedFd>,
+    /// Every message received after the greeting, with the number of its connection.
+    received: Vec<(usize, Message)>,
+    stalled_until: Option<Instant>,
+}
+
+impl std::fmt::Debug for Shared {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Shared").field("greeting", &self.greeting).finish_non_exhaustive()
+    }
+}
+
+impl FakeServer {
+    /// Listens on a socket, trusts everybody and answers as `script` says.
+    ///
+    /// # Errors
+    /// As [`FakeServer::listen`].
+    pub fn start(script: impl Fn(&Request) -> Answer + Send + Sync + 'static) -> io::Result<Self> {
+        Self::listen(Listen::Socket, Greeting::Trust, script)
+    }
+
+    /// Listens, greets and answers.
+    ///
+    /// # Errors
+    /// The kernel's, where there is no directory, socket or thread to be had.
+    pub fn listen(
+        listen: Listen,
+        greeting: Greeting,
+        script: impl Fn(&Request) -> Answer + Send + Sync + 'static,
+    ) -> io::Result<Self> {
+        let shared = Arc::new(Shared {
+            greeting,
+            script: Box::new(script),
+            state: Mutex::default(),
+            closing: AtomicBool::new(false),
+        });
+        let (address, dir, accept) = open(listen)?;
+        let accepting = Arc::clone(&shared);
+        let acceptor = thread::Builder::new().name("fake server".into()).spawn(move || {
+            while let Ok(link) = accept() {
+                if accepting.closing.load(Ordering::Acquire) {
+                    return;
+                }
+                accepting.serve(link);
+            }
+        })?;
+        Ok(Self { address, shared, acceptor: Some(acceptor), _dir: dir })
+    }
+
+    /// How to connect, as role `me` with this password to database `db`, within 5 seconds.
+    pub fn options(&self, password: Option<&str>) -> ConnectOptions {
+        ConnectOptions {
+            address: self.address.clone(),
+            user: "me".to_owned(),
+            database: "db".to_owned(),
+            password: password.map(Password::new),
+            passfile_ignored: None,
+            application_name: "pgdyno".to_owned(),
+            connect_timeout: Duration::from_secs(5),
+            options: None,
+        }
+    }
+
+    /// Every message received so far after the greeting, with the number of its connection (from 0).
+    pub fn received(&self) -> Vec<(usize, Message)> {
+        self.shared.lock().received.clone()
+    }
+
+    /// Connections made so far.
+    pub fn connections(&self) -> usize {
+        self.shared.lock().connections.len()
+    }
+
+    /// From now on for this long, no connection gets an answer: as when all backends wait for one lock or one disk.
+    pub fn stall(&self, duration: Duration) {
+        self.shared.lock().stalled_until = Some(Instant::now() + duration);
+    }
+
+    /// Cuts every connection at once, as a kill of all server processes does. New ones are still taken.
+    pub fn cut_connections(&self) {
+        for link in &self.shared.lock().connections {
+            let _ = rustix::net::shutdown(link, rustix::net::Shutdown::Both); // it may be gone already
+        }
+    }
+}
+
+impl Drop for FakeServer {
+    fn drop(&mut self) {
+        self.shared.closing.store(true, Ordering::Release);
+        self.cut_connections();
+        // The acceptor waits in accept(): one more connection wakes it up.
+        let woken = match &self.address {
+            Address::Tcp(host, port) => std::net::TcpStream::connect((host.as_str(), *port)).is_ok(),
+            unix => {
+                unix.socket_path().is_some_and(|path| std::os::unix::net::UnixStream::connect(path).is_ok())
+            }
+        };
+        if let Some(acceptor) = self.acceptor.take().filter(|_| woken) {
+            let _ = acceptor.join(); // a panic of a fake server has been printed
+        }
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Starts the thread of a connection.
+    fn serve(self: &Arc<Self>, link: OwnedFd) {
+        let Ok(kept) = link.try_clone() else { return };
+        let number = {
+            let mut state = self.lock();
+            state.connections.push(kept);
+            state.connections.len() - 1
+        };
+        let shared = Arc::clone(self);
+        let work = move || {
+            let link = File::from(link);
+            let closer = link.try_clone();
+            // What goes wrong on the line is the other side's to notice.
+            let _ = connection::converse(link, number, &shared);
+            // The registry holds a copy of the descriptor: closing ours alone would not end the connection.
+            if let Ok(link) = closer {
+                let _ = rustix::net::shutdown(link, rustix::net::Shutdown::Both);
+            }
+        };
+        let _ = thread::Builder::new().name(format!("backend {number}")).spawn(work);
+    }
+
+    pub(crate) fn answer(&self, request: &Request) -> Answer {
+        (self.script)(request)
+    }
+
+    pub(crate) fn note(&self, connection: usize, message: Message) {
+        self.lock().received.push((connection, message));
+    }
+
+    /// How long everything still stands still.
+    pub(crate) fn stalled_for(&self) -> Duration {
+        let until = self.lock().stalled_until;
+        until.map_or(Duration::ZERO, |until| until.saturating_duration_since(Instant::now()))
+    }
+}
+
+type Accept = Box<dyn Fn() -> io::Result<OwnedFd> + Send>;
+
+fn open(listen: Listen) -> io::Result<(Address, Option<tempfile::TempDir>, Accept)> {
+    match listen {
+        Listen::Socket => {
+            let dir = tempfile::tempdir()?;
+            let address = Address::Unix(dir.path().to_owned(), SOCKET_PORT);
+            let listener = UnixListener::bind(dir.path().join(format!(".s.PGSQL.{SOCKET_PORT}")))?;
+            Ok((address, Some(dir), Box::new(move || Ok(listener.accept()?.0.into()))))
+        }
+        Listen::Loopback => {
+            let listener = TcpListener::bind("127.0.0.1:0")?;
+            let address = Address::Tcp("127.0.0.1".to_owned(), listener.local_addr()?.port());
+            let accept = move || {
+                let (stream, _) = listener.accept()?;
+                stream.set_nodelay(true)?;
+                Ok(stream.into())
+            };
+            Ok((address, None, Box::new(accept)))
+        }
+    }
+}

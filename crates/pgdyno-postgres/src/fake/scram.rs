@@ -1,0 +1,97 @@
+//! The server's side of SCRAM-SHA-256 (RFC 5802, RFC 7677), honest or not.
+
+use std::io::{self, Read, Write};
+
+use base64::{Engine, engine::general_purpose::STANDARD};
+use sha2::{Digest, Sha256};
+
+use super::{greeting::Scram, message};
+
+/// Authenticates a client; whether its proof was right. Lies are told as `how` says.
+pub(super) fn authenticate(
+    password: &str,
+    how: Scram,
+    input: &mut impl Read,
+    output: &mut impl Write,
+) -> io::Result<bool> {
+    output.write_all(&message::authentication(10, b"SCRAM-SHA-256\0\0"))?;
+    let first = message::read(input, false)?;
+    if how == Scram::OkAtOnce {
+        return Ok(true);
+    }
+    // Mechanism, its NUL, a length, then `n,,n=,r=NONCE`.
+    let first = String::from_utf8_lossy(&first.body).into_owned();
+    let bare = first.split_once(",,").map_or("", |(_, bare)| bare);
+    let nonce = bare.split_once("r=").map_or("", |(_, nonce)| nonce);
+    let verifier = Verifier::new(password)?;
+    let nonce = match how {
+        Scram::ForeignNonce => format!("foreign{nonce}"),
+        Scram::SameNonce => nonce.to_owned(),
+        _ => format!("{nonce}server"),
+    };
+    let iterations = match how {
+        Scram::Iterations(lie) => lie.to_string(),
+        _ => verifier.iterations.clone(),
+    };
+    let challenge = format!("r={nonce},s={},i={iterations}", verifier.salt);
+    output.write_all(&message::authentication(11, challenge.as_bytes()))?;
+    let answer = message::read(input, false)?;
+    let answer = String::from_utf8_lossy(&answer.body).into_owned();
+    let Some((without_proof, proof)) = answer.rsplit_once(",p=") else { return Ok(false) };
+    let signed = format!("{bare},{challenge},{without_proof}");
+    if !verifier.proves(proof, signed.as_bytes()) {
+        return Ok(false);
+    }
+    if how != Scram::NoSignature {
+        let mut signature = hmac(&verifier.server_key, signed.as_bytes());
+        signature[0] ^= u8::from(how == Scram::WrongSignature);
+        let last = format!("v={}", STANDARD.encode(signature));
+        output.write_all(&message::authentication(12, last.as_bytes()))?;
+    }
+    Ok(true)
+}
+
+/// What a server keeps of a password.
+struct Verifier {
+    iterations: String,
+    salt: String,
+    stored_key: Vec<u8>,
+    server_key: Vec<u8>,
+}
+
+impl Verifier {
+    /// Reads `SCRAM-SHA-256$iterations:salt$stored:server`, as it stands in `pg_authid`.
+    fn new(password: &str) -> io::Result<Self> {
+        let text = postgres_protocol::password::scram_sha_256(password.as_bytes());
+        let parts: Vec<&str> = text.split(['$', ':']).collect();
+        let [_, iterations, salt, stored, server] = parts.as_slice() else {
+            return Err(io::Error::other("a verifier has five parts"));
+        };
+        let decode = |text: &str| STANDARD.decode(text).map_err(io::Error::other);
+        Ok(Self {
+            iterations: (*iterations).to_owned(),
+            salt: (*salt).to_owned(),
+            stored_key: decode(stored)?,
+            server_key: decode(server)?,
+        })
+    }
+
+    /// The proof is the client's key XOR its signature; the hash of that key is what is stored.
+    fn proves(&self, proof: &str, signed: &[u8]) -> bool {
+        let signature = hmac(&self.stored_key, signed);
+        let proof = STANDARD.decode(proof).unwrap_or_default();
+        let key: Vec<u8> = proof.iter().zip(signature).map(|(proof, signature)| proof ^ signature).collect();
+        Sha256::digest(key).as_slice() == self.stored_key
+    }
+}
+
+/// HMAC-SHA-256 (RFC 2104) with a key of at most 64 bytes.
+fn hmac(key: &[u8], text: &[u8]) -> [u8; 32] {
+    let pad = |with: u8| -> Vec<u8> {
+        let mut padded: Vec<u8> = key.iter().map(|byte| byte ^ with).collect();
+        padded.resize(64, with);
+        padded
+    };
+    let inner = Sha256::new().chain_update(pad(0x36)).chain_update(text).finalize();
+    Sha256::new().chain_update(pad(0x5c)).chain_update(inner).finalize().into()
+}

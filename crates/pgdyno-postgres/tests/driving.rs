@@ -1,0 +1,493 @@
+//! Clients driven at a scripted server: what they send, what they count, when they stop.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use pgdyno_core::{measure::Counts, plan::Protocol, script::Script};
+use pgdyno_engine::{BlockingDriver, EpollDriver, Report, Settings, Stop, run};
+use pgdyno_postgres::{
+    fake::{Answer, FakeServer, Request, message, usual},
+    targets::SqlClients,
+};
+
+const TRANSACTION: &str = "BEGIN;\nUPDATE t SET v = 1;\nEND;\n";
+
+const SETTINGS: Settings = Settings {
+    warmup_ns: 0,
+    duration_ns: 150_000_000,
+    interval_ns: 50_000_000,
+    drain_ns: 300_000_000,
+    rate_per_s: None,
+    seed: 1,
+    statements: 0,
+    cpus: Vec::new(),
+};
+
+/// A run that would go on for an hour if nothing ended it.
+const ENDLESS: Settings = Settings {
+    warmup_ns: 0,
+    duration_ns: 3_600_000_000_000,
+    interval_ns: 1_000_000_000,
+    drain_ns: 300_000_000,
+    rate_per_s: None,
+    seed: 1,
+    statements: 0,
+    cpus: Vec::new(),
+};
+
+/// How clients are driven.
+#[derive(Debug, Clone, Copy)]
+enum Way {
+    Epoll,
+    Blocking,
+}
+
+const WAYS: [Way; 2] = [Way::Epoll, Way::Blocking];
+
+/// Drives `clients` clients and checks what holds for every run.
+fn drive(
+    server: &FakeServer,
+    script: &str,
+    protocol: Protocol,
+    clients: u32,
+    way: Way,
+    how: &Settings,
+) -> Report {
+    let script = Arc::new(Script::parse("test", script).expect("it is a script"));
+    let settings = Settings { statements: script.statements().count(), ..how.clone() };
+    let sql = SqlClients { script, protocol, scale: 1, seed: 1, run: 0 };
+    let jobs = if matches!(way, Way::Blocking) { clients } else { 1 };
+    let (workers, _) = sql.connect(&server.options(None), clients, jobs, &Stop::default()).expect("they connect");
+    let check = |interval: &pgdyno_engine::MergedInterval| assert_eq!(interval.counts.check(), Ok(()));
+    let stop = Stop::default();
+    let report = match way {
+        Way::Epoll => run(EpollDriver, workers, &settings, &stop, check, |_| ()),
+        Way::Blocking => run(BlockingDriver, workers, &settings, &stop, check, |_| ()),
+    };
+    let report = report.expect("the run works");
+    report.counts_whole.check().expect("nothing is lost in counting");
+    assert_eq!((report.counts_whole.in_flight_at_start, report.counts_whole.in_flight_at_end), (0, 0));
+    report
+}
+
+/// Drives one client in both ways at servers with the same script, and checks each report.
+fn both(script: fn(&Request) -> Answer, settings: &Settings, check: impl Fn(&Report, &FakeServer)) {
+    for way in WAYS {
+        let server = FakeServer::start(script).expect("it listens");
+        let report = drive(&server, TRANSACTION, Protocol::Simple, 1, way, settings);
+        check(&report, &server);
+    }
+}
+
+fn codes(report: &Report) -> Vec<(&str, u64)> {
+    report.errors.iter().map(|(code, _, count)| (code, count)).collect()
+}
+
+/// Runs of which every attempt is known: what is counted, and the one kind of error.
+fn ends_with(script: fn(&Request) -> Answer, expected: Counts, code: &str) {
+    both(script, &ENDLESS, |report, _| {
+        let Counts { committed, failed, in_doubt, timed_out, .. } = report.counts_whole;
+        assert_eq!(
+            Counts { committed, failed, in_doubt, timed_out, ..Counts::default() },
+            expected,
+            "{report:?}"
+        );
+        assert_eq!(codes(report), [(code, 1)]);
+        assert_eq!(report.clients_lost, 1);
+        assert!(report.stopped.is_some());
+    });
+}
+
+fn counts(committed: u64, failed: u64, in_doubt: u64) -> Counts {
+    Counts { committed, failed, in_doubt, ..Counts::default() }
+}
+
+/// Type bytes of the messages, and the texts of those that have some.
+fn heard(server: &FakeServer, messages: usize) -> Vec<String> {
+    let text = |message: &message::Message| match message.tag {
+        b'Q' => format!("Q {}", message.text(0)),
+        b'P' => format!("P {} {}", message.text(0), message.text(1)),
+        b'B' => format!("B {} {}", message.text(0), message.text(1)),
+        tag => (tag as char).to_string(),
+    };
+    server.received().iter().take(messages).map(|(_, message)| text(message)).collect()
+}
+
+const PARAMETRIC: &str = "\\set a -7\nBEGIN;\nSELECT :a + 1;\nEND;\n";
+
+#[test]
+fn the_three_protocols_send_what_libpq_sends() {
+    for way in WAYS {
+        let hear = |protocol, messages| {
+            let server = FakeServer::start(usual).expect("it listens");
+            let report = drive(&server, PARAMETRIC, protocol, 1, way, &SETTINGS);
+            assert!(report.counts_whole.committed > 2 && report.counts_whole.failed == 0, "{report:?}");
+            heard(&server, messages).join("|")
+        };
+        assert_eq!(hear(Protocol::Simple, 4), "Q BEGIN|Q SELECT -7 + 1|Q END|Q BEGIN");
+        let each = |name: &str, sql: &str, parse: bool| {
+            let parse = if parse { format!("P {name} {sql}|") } else { String::new() };
+            format!("{parse}B  {name}|D|E|S")
+        };
+        let extended = ["BEGIN", "SELECT $1 + 1", "END", "BEGIN"].map(|sql| each("", sql, true));
+        assert_eq!(hear(Protocol::Extended, 20), extended.join("|"));
+        let prepared = [("P_0", "BEGIN"), ("P_1", "SELECT $1 + 1"), ("P_2", "END")];
+        let first = prepared.map(|(name, sql)| each(name, sql, true)).join("|");
+        let second = prepared.map(|(name, sql)| each(name, sql, false)).join("|");
+        assert_eq!(hear(Protocol::Prepared, 27), format!("{first}|{second}"));
+    }
+}
+
+#[test]
+fn parameters_are_bound_as_numbers() {
+    let server = FakeServer::start(|request: &Request| {
+        assert!(
+            request.starts_with("SELECT") == (request.parameters == [Some("-7".to_owned())]),
+            "{request:?}"
+        );
+        usual(request)
+    });
+    let server = server.expect("it listens");
+    let report = drive(&server, PARAMETRIC, Protocol::Prepared, 1, Way::Epoll, &SETTINGS);
+    assert!(report.counts_whole.committed > 0 && report.clients_lost == 0, "{report:?}");
+}
+
+#[test]
+fn a_statement_is_parsed_once_even_if_its_first_execution_failed() {
+    let script = |request: &Request| match request.number {
+        1 => Answer::error("40001", "could not serialize access"),
+        _ => usual(request),
+    };
+    for way in WAYS {
+        let server = FakeServer::start(script).expect("it listens");
+        let report = drive(&server, PARAMETRIC, Protocol::Prepared, 1, way, &SETTINGS);
+        assert_eq!(report.counts_whole.failed, 1);
+        let parsed = server.received().iter().filter(|(_, message)| message.tag == b'P').count();
+        assert_eq!(parsed, 3);
+    }
+}
+
+#[test]
+fn serialization_failures_and_deadlocks_are_rolled_back_and_the_client_goes_on() {
+    both(
+        |request| match request.number {
+            1 => Answer::error("40001", "could not serialize access"),
+            4 => Answer::error("40P01", "deadlock detected"),
+            _ => usual(request),
+        },
+        &SETTINGS,
+        |report, server| {
+            assert_eq!(report.counts_whole.failed, 2);
+            assert!(report.counts_whole.committed > 0 && report.stopped.is_none(), "{report:?}");
+            assert_eq!(codes(report), [("40001", 1), ("40P01", 1)]);
+            let want =
+                "Q BEGIN|Q UPDATE t SET v = 1|Q ROLLBACK|Q BEGIN|Q UPDATE t SET v = 1|Q ROLLBACK|Q BEGIN";
+            assert_eq!(heard(server, 7).join("|"), want);
+        },
+    );
+}
+
+#[test]
+fn a_commit_that_is_answered_by_rollback_is_no_commit() {
+    both(
+        |request| if request.number == 2 { Answer::complete("ROLLBACK") } else { usual(request) },
+        &SETTINGS,
+        |report, _| {
+            assert_eq!(report.counts_whole.failed, 1);
+            assert!(report.counts_whole.committed > 0);
+            assert_eq!(codes(report), [("rollback", 1)]);
+        },
+    );
+}
+
+#[test]
+fn a_commit_that_fails_is_no_commit() {
+    both(
+        |request| if request.number == 2 { Answer::error("40001", "at commit") } else { usual(request) },
+        &SETTINGS,
+        |report, _| assert_eq!(report.counts_whole.failed, 1),
+    );
+}
+
+/// An answer to END that is neither COMMIT nor ROLLBACK leaves open what became of the transaction.
+#[test]
+fn a_commit_counts_only_when_it_is_complete_and_the_server_is_idle() {
+    let scripts: [fn(&Request) -> Answer; 5] = [
+        |request| if request.number == 2 { Answer::default() } else { usual(request) },
+        |request| match request.number {
+            2 => Answer::bytes([message::complete("COMMIT"), message::ready(b'T')].concat()),
+            _ => usual(request),
+        },
+        |request| if request.number == 2 { Answer::complete("SELECT 1") } else { usual(request) },
+        |request| match request.number {
+            2 => Answer::bytes([message::complete("COMMIT"), message::message(b'Z', b"")].concat()),
+            _ => usual(request),
+        },
+        |request| match request.number {
+            2 => Answer::bytes([message::complete("COMMIT"), message::message(b'Z', b"X")].concat()),
+            _ => usual(request),
+        },
+    ];
+    for script in scripts {
+        ends_with(script, counts(0, 0, 1), "protocol");
+    }
+}
+
+#[test]
+fn errors_that_would_come_again_stop_the_run_with_their_reason() {
+    for code in ["42P01", "28000", "53100", "XX001", "0A000", "25006", "58030", "23505"] {
+        for way in WAYS {
+            let script = move |request: &Request| match request.number {
+                4 => Answer::error(code, "no use"),
+                _ => usual(request),
+            };
+            let server = FakeServer::start(script).expect("it listens");
+            let report = drive(&server, TRANSACTION, Protocol::Extended, 1, way, &ENDLESS);
+            assert_eq!((report.counts_whole.committed, report.counts_whole.failed), (1, 1));
+            let reason = report.stopped.expect("it was stopped");
+            assert!(reason.contains(code) && reason.contains("no use"), "{reason}");
+        }
+    }
+}
+
+#[test]
+fn a_connection_lost_while_committing_is_in_doubt_and_elsewhere_a_failure() {
+    ends_with(
+        |request| if request.number == 5 { Answer::default().close() } else { usual(request) },
+        counts(1, 0, 1),
+        "connection",
+    );
+    ends_with(
+        |request| if request.number == 4 { Answer::default().close() } else { usual(request) },
+        counts(1, 1, 0),
+        "connection",
+    );
+    let autocommit =
+        |request: &Request| if request.number == 2 { Answer::default().close() } else { usual(request) };
+    for (sql, expected) in [("UPDATE t SET v = 1;", (2, 0, 1)), ("SELECT 1;", (2, 1, 0))] {
+        let server = FakeServer::start(autocommit).expect("it listens");
+        let whole = drive(&server, sql, Protocol::Prepared, 1, Way::Epoll, &ENDLESS).counts_whole;
+        assert_eq!((whole.committed, whole.failed, whole.in_doubt), expected, "{sql}");
+    }
+}
+
+#[test]
+fn the_last_words_of_a_server_are_the_reason() {
+    ends_with(
+        |request| if request.number == 4 { Answer::fatal("57P01", "terminated") } else { usual(request) },
+        counts(1, 1, 0),
+        "57P01",
+    );
+    ends_with(
+        |request| if request.number == 5 { Answer::fatal("57P02", "crash") } else { usual(request) },
+        counts(1, 0, 1),
+        "57P02",
+    );
+    // In the same packet as the commit's acknowledgement: the commit stands, the next attempt fails.
+    ends_with(
+        |request| match request.number {
+            2 => {
+                let said = [
+                    message::complete("COMMIT"),
+                    message::ready(b'I'),
+                    message::error("FATAL", "57P01", "x"),
+                ];
+                Answer::bytes(said.concat()).close()
+            }
+            _ => usual(request),
+        },
+        counts(1, 1, 0),
+        "57P01",
+    );
+    // A little later, when the next statement has been sent perhaps.
+    ends_with(
+        |request| match request.number {
+            2 => {
+                let said = [message::complete("COMMIT"), message::ready(b'I')].concat();
+                let fatal = message::error("FATAL", "57P01", "x");
+                Answer::bytes(said).then_wait(Duration::from_millis(20)).then_bytes(fatal).close()
+            }
+            _ => usual(request),
+        },
+        counts(1, 1, 0),
+        "57P01",
+    );
+}
+
+#[test]
+fn a_server_that_goes_away_corrupt_stops_the_run() {
+    both(
+        |request| if request.number == 1 { Answer::fatal("XX001", "bad page") } else { usual(request) },
+        &ENDLESS,
+        |report, _| assert!(report.stopped.as_deref().is_some_and(|reason| reason.contains("XX001"))),
+    );
+}
+
+#[test]
+fn notices_and_parameters_change_nothing() {
+    both(
+        |request| {
+            let aside = [message::notice("by the way"), message::parameter("TimeZone", "UTC")].concat();
+            let mut answer = Answer::default().then_bytes(aside.clone()).then_complete("SELECT 1");
+            if !request.starts_with("SELECT") {
+                answer = usual(request);
+            }
+            answer.bytes_after_ready(&aside)
+        },
+        &SETTINGS,
+        |report, _| {
+            let whole = report.counts_whole;
+            assert!(whole.committed > 2 && whole.failed == 0 && report.clients_lost == 0, "{report:?}");
+        },
+    );
+}
+
+#[test]
+fn copies_and_garbage_end_the_client() {
+    ends_with(
+        |request| match request.number {
+            1 => Answer::bytes(message::copy_response(b'G')),
+            _ => usual(request),
+        },
+        counts(0, 1, 0),
+        "protocol",
+    );
+    ends_with(
+        |request| match request.number {
+            1 => Answer::bytes(message::copy_response(b'W')),
+            _ => usual(request),
+        },
+        counts(0, 1, 0),
+        "protocol",
+    );
+    ends_with(
+        |request| match request.number {
+            1 => Answer::bytes(b"HTTP/1.1 500 no\r\n".to_vec()),
+            _ => usual(request),
+        },
+        counts(0, 1, 0),
+        "protocol",
+    );
+    ends_with(
+        |request| match request.number {
+            2 => Answer::bytes(message::announced(b'C', -5, &[])),
+            _ => usual(request),
+        },
+        counts(0, 0, 1),
+        "protocol",
+    );
+    // A second ReadyForQuery would answer the next statement.
+    ends_with(
+        |request| match request.number {
+            1 => usual(request).bytes_after_ready(&message::ready(b'I')),
+            _ => usual(request),
+        },
+        counts(0, 1, 0),
+        "protocol",
+    );
+}
+
+#[test]
+fn a_huge_row_is_passed_over_in_bounded_memory() {
+    let before = peak_kib();
+    ends_with(
+        |request| match request.number {
+            1 => {
+                let head = message::announced(b'D', i32::MAX, &[]);
+                Answer::bytes(head).then_repeat(vec![0; 1 << 20], 200).close()
+            }
+            _ => usual(request),
+        },
+        counts(0, 1, 0),
+        "connection",
+    );
+    let grown = peak_kib() - before;
+    assert!(grown < 100 << 10, "{grown} KiB for a row of 200 MiB");
+}
+
+/// The most memory that this process ever had resident, in KiB.
+fn peak_kib() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").expect("Linux has it");
+    let line = status.lines().find(|line| line.starts_with("VmHWM:")).expect("Linux has it");
+    line.split_whitespace().nth(1).and_then(|kib| kib.parse().ok()).expect("a number")
+}
+
+#[test]
+fn a_rollback_that_does_not_roll_back_ends_the_client() {
+    both(
+        |request| match request.number {
+            1 => Answer::error("40001", "again"),
+            2 => Answer::error("25P02", "still aborted"),
+            _ => usual(request),
+        },
+        &ENDLESS,
+        |report, _| assert_eq!((report.counts_whole.failed, report.clients_lost), (1, 1)),
+    );
+}
+
+#[test]
+fn a_script_may_roll_back_but_not_end_inside_a_transaction() {
+    for way in WAYS {
+        let server = FakeServer::start(usual).expect("it listens");
+        let report = drive(&server, "BEGIN;\nROLLBACK;\n", Protocol::Simple, 1, way, &SETTINGS);
+        assert!(report.counts_whole.committed > 0 && report.counts_whole.failed == 0, "{report:?}");
+        let report = drive(&server, "BEGIN;\nSELECT 1;\n", Protocol::Simple, 1, way, &ENDLESS);
+        assert_eq!((report.counts_whole.committed, report.counts_whole.failed), (0, 1));
+        assert!(report.stopped.is_some_and(|reason| reason.contains("inside a transaction block")));
+    }
+}
+
+#[test]
+fn a_script_without_statements_ends_on_time() {
+    for way in WAYS {
+        let server = FakeServer::start(usual).expect("it listens");
+        let report = drive(&server, "\\set a 1\n", Protocol::Simple, 2, way, &SETTINGS);
+        assert!(report.counts_whole.committed > 0);
+    }
+}
+
+#[test]
+fn a_server_that_says_nothing_is_given_up_after_the_drain() {
+    for (number, expected) in [(1, (0, 1)), (2, (1, 0))] {
+        for way in WAYS {
+            let script = move |request: &Request| {
+                if request.number == number { Answer::default().without_ready() } else { usual(request) }
+            };
+            let server = FakeServer::start(script).expect("it listens");
+            let whole = drive(&server, TRANSACTION, Protocol::Simple, 1, way, &SETTINGS).counts_whole;
+            assert_eq!((whole.in_doubt, whole.timed_out), expected);
+        }
+    }
+}
+
+#[test]
+fn a_server_killed_in_mid_run_ends_the_run_at_once() {
+    for (way, rate_per_s) in [(Way::Epoll, None), (Way::Epoll, Some(500.0)), (Way::Blocking, None)] {
+        let answered = Arc::new(AtomicUsize::new(0));
+        let counter = Arc::clone(&answered);
+        let server = FakeServer::start(move |request| {
+            counter.fetch_add(1, Ordering::Relaxed);
+            usual(request)
+        });
+        let server = server.expect("it listens");
+        let start = Instant::now();
+        let report = std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while answered.load(Ordering::Relaxed) < 100 {
+                    std::thread::sleep(Duration::from_millis(1));
+                }
+                server.cut_connections();
+            });
+            let settings = Settings { rate_per_s, duration_ns: 60_000_000_000, ..ENDLESS };
+            drive(&server, TRANSACTION, Protocol::Prepared, 5, way, &settings)
+        });
+        assert!(start.elapsed() < Duration::from_secs(30));
+        assert_eq!(report.clients_lost, 5);
+        assert!(report.stopped.is_some() && report.counts_whole.committed > 0, "{report:?}");
+    }
+}

@@ -1,0 +1,107 @@
+//! What is reported of a server whose service times are known. No bound here is close: a busy machine may be late, but
+//! nothing may be reported faster than it was.
+
+use std::{sync::Arc, time::Duration};
+
+use pgdyno_core::{measure::Latency, plan::Protocol, script::Script};
+use pgdyno_engine::{EpollDriver, Report, Settings, Stop, run};
+use pgdyno_postgres::{
+    fake::{FakeServer, usual},
+    targets::SqlClients,
+};
+
+const MS: u64 = 1_000_000;
+
+fn drive(
+    server: &FakeServer,
+    script: &str,
+    clients: u32,
+    duration_ms: u64,
+    rate_per_s: Option<f64>,
+) -> Report {
+    let script = Arc::new(Script::parse("test", script).expect("it is a script"));
+    let settings = Settings {
+        warmup_ns: 0,
+        duration_ns: duration_ms * MS,
+        interval_ns: 500 * MS,
+        drain_ns: 2_000 * MS,
+        rate_per_s,
+        seed: 5,
+        statements: script.statements().count(),
+        cpus: Vec::new(),
+    };
+    let sql = SqlClients { script, protocol: Protocol::Prepared, scale: 1, seed: 1, run: 0 };
+    let (workers, _) = sql.connect(&server.options(None), clients, 1).expect("they connect");
+    let report =
+        run(EpollDriver, workers, &settings, &Stop::default(), |_| (), |_| ()).expect("the run works");
+    report.counts_whole.check().expect("nothing is lost in counting");
+    assert_eq!(report.counts_whole.failed, 0);
+    report
+}
+
+/// Shortest and median, in milliseconds, whatever the number of samples.
+fn least_and_median(latency: &Latency) -> (f64, f64) {
+    let histogram = latency.as_histogram();
+    (histogram.min() as f64 / MS as f64, histogram.value_at_quantile(0.5) as f64 / MS as f64)
+}
+
+#[test]
+fn a_constant_service_time_is_reported_as_it_is() {
+    let server = FakeServer::start(|request| usual(request).after(Duration::from_millis(5)));
+    let report = drive(&server.expect("it listens"), "SELECT 1;", 4, 600, None);
+    let (least, median) = least_and_median(&report.latency);
+    assert!(least >= 4.9, "{least} ms, where the server takes 5");
+    assert!((5.0..25.0).contains(&median), "{median} ms, where the server takes 5");
+    // Little's law: four clients, each always waiting.
+    let busy_ms =
+        report.latency.count() as f64 * report.latency.summary().expect("samples").mean_ns / MS as f64;
+    assert!((1_500.0..2_700.0).contains(&busy_ms), "{busy_ms} ms of waiting in 600 ms with 4 clients");
+}
+
+#[test]
+fn every_statement_has_its_own_latency() {
+    let server = FakeServer::start(|request| {
+        let delay_ms = match request.sql.as_str() {
+            "SELECT 1" => 2,
+            "SELECT 2" => 30,
+            _ => 10,
+        };
+        usual(request).after(Duration::from_millis(delay_ms))
+    });
+    let report = drive(&server.expect("it listens"), "SELECT 1;\nSELECT 2;\nSELECT 3;\n", 2, 1_000, None);
+    let statements: Vec<_> = report.statements.iter().map(least_and_median).collect();
+    let [(first, _), (second, _), (third, _)] = statements[..] else {
+        panic!("three statements: {statements:?}")
+    };
+    assert!(first >= 1.9 && second >= 29.9 && third >= 9.9, "{statements:?}");
+    assert!(statements[0].1 < statements[2].1 && statements[2].1 < statements[1].1, "{statements:?}");
+    let (whole, _) = least_and_median(&report.latency);
+    assert!(whole >= 41.8, "{whole} ms for 2 + 30 + 10");
+}
+
+/// Honest-measurement 1.1: a stall of S in a run of T at a load of rho gives p_q = S - (1 - q) T (1 - rho).
+#[test]
+fn a_stall_shows_in_an_open_loop() {
+    if std::env::var_os("PGDYNO_TEST_ALL").is_none() {
+        return eprintln!("skipped: it needs a quiet machine; set PGDYNO_TEST_ALL to run it");
+    }
+    let (stall_ms, run_ms, rate, clients, service_ms) = (300.0, 2_000.0, 500.0, 8, 2.0);
+    let server =
+        FakeServer::start(move |request| usual(request).after(Duration::from_secs_f64(service_ms / 1e3)));
+    let server = server.expect("it listens");
+    let report = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            std::thread::sleep(Duration::from_millis(700));
+            server.stall(Duration::from_secs_f64(stall_ms / 1e3));
+        });
+        drive(&server, "SELECT 1;", clients, run_ms as u64, Some(rate))
+    });
+    let histogram = report.latency.as_histogram();
+    let rho = rate * service_ms / 1e3 / f64::from(clients);
+    let expected = stall_ms - 0.01 * run_ms * (1.0 - rho);
+    let p99 = histogram.value_at_quantile(0.99) as f64 / MS as f64;
+    let max = histogram.max() as f64 / MS as f64;
+    assert!((stall_ms * 0.85..stall_ms * 1.5).contains(&max), "max {max} ms, {stall_ms} expected");
+    assert!((expected * 0.8..expected * 1.3).contains(&p99), "p99 {p99} ms, {expected} expected");
+    assert!(histogram.value_at_quantile(0.5) < 50 * MS);
+}

@@ -1,0 +1,348 @@
+//! Loading, driving and checking at a real server: `PGDYNO_TEST_DSN` names it, for example
+//! `host=/tmp/pg port=5432 user=me`. Databases are made and dropped; without the variable nothing is done.
+
+use std::sync::Arc;
+
+use pgdyno_core::{
+    facts::ServerSource,
+    plan::{Builtin, Protocol},
+};
+use pgdyno_engine::{EpollDriver, Settings, Stop, run};
+use pgdyno_postgres::{
+    load::{CopyFormat, TpcbLoad, load_tpcb, tpcb_tables},
+    observe::{Counters, server_facts},
+    targets::SqlClients,
+    verify::{BalanceMode, BalanceOutcome, Expected, check_balance},
+    wire::{ConnectOptions, Session, Sources, connect},
+};
+
+/// A database of its own, dropped at the end.
+struct Database {
+    server: ConnectOptions,
+    name: String,
+    session: Option<Session>,
+}
+
+impl Database {
+    /// `None` where no server is named.
+    fn make(purpose: &str) -> Option<Self> {
+        let Ok(dsn) = std::env::var("PGDYNO_TEST_DSN") else {
+            eprintln!("skipped: PGDYNO_TEST_DSN names no server");
+            return None;
+        };
+        let sources = Sources {
+            host: None,
+            port: None,
+            user: None,
+            database: Some(&dsn),
+            env: &|_| None,
+            os_user: "root".to_owned(),
+        };
+        let server = ConnectOptions::resolve(&sources).expect("PGDYNO_TEST_DSN is a connection string");
+        let server = server.with_database("postgres");
+        let name = format!("pgdyno_test_{purpose}_{}", std::process::id());
+        let mut admin = connect(&server).expect("the server of PGDYNO_TEST_DSN answers");
+        admin.execute(&format!("CREATE DATABASE {name}")).expect("the role may make databases");
+        let session = connect(&server.with_database(&name)).expect("the database is there");
+        Some(Self { server, name, session: Some(session) })
+    }
+
+    fn session(&mut self) -> &mut Session {
+        self.session.as_mut().expect("it is open until the end")
+    }
+
+    fn options(&self) -> ConnectOptions {
+        self.server.with_database(&self.name)
+    }
+
+    fn value(&mut self, sql: &str) -> String {
+        self.session().value(sql).unwrap_or_else(|error| panic!("{sql}: {error}")).unwrap_or_default()
+    }
+
+    fn load(&mut self, format: CopyFormat) {
+        let load = TpcbLoad { scale: 1, seed: 1, format };
+        let outcome = load_tpcb(self.session(), &load, &Stop::default(), &mut |_| ()).expect("it loads");
+        assert_eq!(outcome.rows, 100_011);
+        assert!(outcome.size_bytes > 10 << 20 && outcome.copy_bytes > 1 << 20, "{outcome:?}");
+    }
+
+    fn check(&mut self, mode: BalanceMode, committed: u64) -> BalanceOutcome {
+        let expected = Expected { scale: 1, committed, in_doubt: 0, tellers_and_branches: true };
+        check_balance(self.session(), mode, &expected).expect("it can be checked")
+    }
+
+    /// Runs tpcb-like for a while; how many transactions were committed.
+    fn drive(&mut self, protocol: Protocol, number: u32) -> u64 {
+        let script = Arc::new(Builtin::TpcbLike.script());
+        let settings = Settings {
+            warmup_ns: 0,
+            duration_ns: 1_000_000_000,
+            interval_ns: 250_000_000,
+            drain_ns: 5_000_000_000,
+            rate_per_s: None,
+            seed: 1,
+            statements: script.statements().count(),
+            cpus: Vec::new(),
+        };
+        let sql = SqlClients { script, protocol, scale: 1, seed: 1, run: number };
+        let (workers, _) = sql.connect(&self.options(), 3, 1).expect("they connect");
+        let report = run(EpollDriver, workers, &settings, &Stop::default(), |_| (), |_| ()).expect("it runs");
+        report.counts_whole.check().expect("nothing is lost in counting");
+        assert_eq!((report.counts_whole.in_doubt, report.counts_whole.failed, report.stopped), (0, 0, None));
+        report.counts_whole.committed
+    }
+}
+
+impl Drop for Database {
+    fn drop(&mut self) {
+        self.session = None;
+        let dropped = connect(&self.server).map(|mut admin| {
+            // Backends of the clients may take a moment to notice that these are gone.
+            (0..100).any(|_| {
+                std::thread::sleep(std::time::Duration::from_millis(50));
+                admin.execute(&format!("DROP DATABASE {}", self.name)).is_ok()
+            })
+        });
+        assert!(std::thread::panicking() || matches!(dropped, Ok(true)), "{} was left behind", self.name);
+    }
+}
+
+/// Column, type and NOT NULL of the four tables, one line a column.
+const COLUMNS: &str = "SELECT string_agg(format('%s.%s %s%s', c.relname, a.attname, format_type(atttypid, atttypmod), \
+     CASE WHEN attnotnull THEN ' NOT NULL' END), ', ' ORDER BY c.relname, a.attnum) \
+     FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid \
+     WHERE c.relname LIKE 'pgbench\\_%' AND c.relkind = 'r' AND a.attnum > 0";
+
+/// As `pgbench -i` of 15 leaves them.
+const PGBENCH_COLUMNS: &str = "pgbench_accounts.aid integer NOT NULL, pgbench_accounts.bid integer, \
+     pgbench_accounts.abalance integer, pgbench_accounts.filler character(84), \
+     pgbench_branches.bid integer NOT NULL, pgbench_branches.bbalance integer, \
+     pgbench_branches.filler character(88), \
+     pgbench_history.tid integer, pgbench_history.bid integer, pgbench_history.aid integer, \
+     pgbench_history.delta integer, pgbench_history.mtime timestamp without time zone, \
+     pgbench_history.filler character(22), \
+     pgbench_tellers.tid integer NOT NULL, pgbench_tellers.bid integer, pgbench_tellers.tbalance integer, \
+     pgbench_tellers.filler character(84)";
+
+#[test]
+fn both_formats_load_what_pgbench_loads() {
+    for format in [CopyFormat::Text, CopyFormat::Binary] {
+        let Some(mut database) = Database::make(format.name()) else { return };
+        database.load(format);
+        assert_eq!(database.value(COLUMNS), PGBENCH_COLUMNS);
+        for (sql, want) in [
+            (
+                "SELECT concat_ws(' ', count(*), min(aid), max(aid), sum(abalance)) FROM pgbench_accounts",
+                "100000 1 100000 0",
+            ),
+            (
+                "SELECT concat_ws(' ', count(*), min(tid), max(tid), sum(tbalance)) FROM pgbench_tellers",
+                "10 1 10 0",
+            ),
+            (
+                "SELECT concat_ws(' ', count(*), min(bid), max(bid), sum(bbalance)) FROM pgbench_branches",
+                "1 1 1 0",
+            ),
+            ("SELECT count(*) FROM pgbench_history", "0"),
+            (
+                "SELECT concat_ws(' ', min(octet_length(filler)), max(octet_length(filler))) FROM pgbench_accounts",
+                "84 84",
+            ),
+            ("SELECT count(*) FROM pgbench_accounts WHERE filler IS NULL OR filler <> ''", "0"),
+            ("SELECT count(filler) FROM pgbench_tellers", "0"),
+            ("SELECT count(filler) FROM pgbench_branches", "0"),
+            (
+                "SELECT string_agg(conrelid::regclass || ' ' || pg_get_constraintdef(oid), ', ' \
+                 ORDER BY conrelid::regclass::text) \
+                 FROM pg_constraint WHERE contype = 'p' AND conrelid > 16383",
+                "pgbench_accounts PRIMARY KEY (aid), pgbench_branches PRIMARY KEY (bid), pgbench_tellers PRIMARY KEY (tid)",
+            ),
+            ("SELECT relallvisible = relpages FROM pg_class WHERE relname = 'pgbench_accounts'", "t"),
+            ("SELECT reloptions::text FROM pg_class WHERE relname = 'pgbench_accounts'", "{fillfactor=100}"),
+            ("SELECT count(*) > 0 FROM pg_stats WHERE tablename = 'pgbench_accounts'", "t"),
+        ] {
+            assert_eq!(database.value(sql), want, "{format:?}: {sql}");
+        }
+        frozen(&mut database);
+    }
+}
+
+/// Every page of accounts is marked as frozen, where the extension that tells is installed.
+fn frozen(database: &mut Database) {
+    if database.session().execute("CREATE EXTENSION pg_visibility").is_err() {
+        return eprintln!("pg_visibility is not installed: whether rows are frozen was not looked at");
+    }
+    let all = "SELECT all_frozen = pg_relation_size('pgbench_accounts') / 8192 \
+               FROM pg_visibility_map_summary('pgbench_accounts')";
+    assert_eq!(database.value(all), "t");
+}
+
+#[test]
+fn keys_are_bigint_from_scale_20000_on() {
+    let Some(mut database) = Database::make("bigint") else { return };
+    for (scale, key) in [(19_999, "integer"), (20_000, "bigint")] {
+        database
+            .session()
+            .execute(&format!("BEGIN; {}", tpcb_tables(scale)))
+            .expect("the tables can be made");
+        let types = "SELECT string_agg(DISTINCT format_type(atttypid, atttypmod), ',') FROM pg_attribute \
+                     WHERE attname = 'aid' AND attrelid IN ('pgbench_accounts'::regclass, 'pgbench_history'::regclass)";
+        assert_eq!(database.value(types), key);
+        database.session().execute("ROLLBACK").expect("they go again");
+    }
+}
+
+#[test]
+fn a_load_that_fails_or_is_stopped_leaves_nothing_and_a_usable_session() {
+    let Some(mut database) = Database::make("stop") else { return };
+    let load = TpcbLoad { scale: 1, seed: 1, format: CopyFormat::Text };
+    let stop = Stop::default();
+    let problem =
+        load_tpcb(database.session(), &load, &stop, &mut |_| stop.request("enough")).expect_err("stopped");
+    assert!(
+        problem
+            .hint
+            .is_some_and(|hint| hint.contains("drop the four tables") || hint.contains("nothing of it"))
+    );
+    let stop = Stop::default();
+    stop.request("at once");
+    let mut other = Database::make("stop2").expect("there is a server");
+    load_tpcb(other.session(), &load, &stop, &mut |_| ()).expect_err("stopped");
+    assert_eq!(other.value("SELECT count(*) FROM pg_class WHERE relname LIKE 'pgbench%'"), "0");
+    other.session().execute("CREATE TABLE pgbench_tellers()").expect("the session is usable");
+    let problem = load_tpcb(other.session(), &load, &Stop::default(), &mut |_| ()).expect_err("it exists");
+    assert!(problem.what.contains("42P07"), "{problem}");
+    assert_eq!(other.value("SELECT count(*) FROM pg_class WHERE relname LIKE 'pgbench%'"), "1");
+}
+
+#[test]
+fn a_server_tells_its_facts_and_counts_what_it_does() {
+    let Some(mut database) = Database::make("facts") else { return };
+    let facts =
+        server_facts(database.session(), ServerSource::External, None).expect("any role may read them");
+    assert!(facts.version_num >= 90_600 && facts.block_bytes.is_power_of_two(), "{facts:?}");
+    assert!(facts.wal_segment_bytes >= 1 << 20 && facts.shared_buffers_bytes > 1 << 16, "{facts:?}");
+    let before = Counters::read(database.session(), facts.version_num).expect("they can be read");
+    database.load(CopyFormat::Binary);
+    database.session().execute("CHECKPOINT").expect("the role may ask for it");
+    // The checkpointer reports a moment after it has told us that it is done.
+    let mut after = before;
+    for _ in 0..100 {
+        after = Counters::read(database.session(), facts.version_num).expect("they can be read");
+        if after.checkpoints > before.checkpoints {
+            break;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    }
+    let wal_bytes = after.wal_bytes.zip(before.wal_bytes).map(|(after, before)| after - before);
+    assert!(wal_bytes.is_some_and(|bytes| bytes > 10 << 20), "{before:?} {after:?}");
+    assert!(after.blocks_hit + after.blocks_read >= before.blocks_hit + before.blocks_read);
+    assert!(after.checkpoints > before.checkpoints, "{before:?} {after:?}");
+}
+
+/// A corruption, and whether `touched` must find it too.
+const CORRUPTIONS: [(&str, bool); 20] = [
+    (
+        "UPDATE pgbench_accounts SET abalance = abalance + 1 WHERE aid = (SELECT max(aid) FROM pgbench_history)",
+        true,
+    ),
+    (
+        "UPDATE pgbench_accounts SET abalance = 1 WHERE aid = (SELECT min(aid) FROM pgbench_accounts a \
+      WHERE NOT EXISTS (SELECT FROM pgbench_history h WHERE h.aid = a.aid))",
+        false,
+    ),
+    ("UPDATE pgbench_accounts SET abalance = NULL WHERE aid = (SELECT max(aid) FROM pgbench_history)", true),
+    (
+        "UPDATE pgbench_accounts a SET abalance = b.abalance FROM pgbench_accounts b WHERE (a.aid, b.aid) IN \
+      (SELECT x.aid, y.aid FROM (SELECT aid FROM pgbench_accounts WHERE abalance > 0 LIMIT 1) x, \
+      (SELECT aid FROM pgbench_accounts WHERE abalance < 0 LIMIT 1) y UNION ALL SELECT y.aid, x.aid FROM \
+      (SELECT aid FROM pgbench_accounts WHERE abalance > 0 LIMIT 1) x, \
+      (SELECT aid FROM pgbench_accounts WHERE abalance < 0 LIMIT 1) y)",
+        true,
+    ),
+    ("DELETE FROM pgbench_accounts WHERE aid = (SELECT max(aid) FROM pgbench_history)", true),
+    (
+        "DELETE FROM pgbench_accounts WHERE aid = (SELECT min(aid) FROM pgbench_accounts a \
+      WHERE NOT EXISTS (SELECT FROM pgbench_history h WHERE h.aid = a.aid))",
+        false,
+    ),
+    ("INSERT INTO pgbench_accounts VALUES (100001, 1, 0, '')", false),
+    (
+        "UPDATE pgbench_accounts SET aid = 200000 WHERE aid = (SELECT min(aid) FROM pgbench_accounts a \
+      WHERE NOT EXISTS (SELECT FROM pgbench_history h WHERE h.aid = a.aid))",
+        false,
+    ),
+    ("UPDATE pgbench_accounts SET bid = 7 WHERE aid = (SELECT max(aid) FROM pgbench_history)", true),
+    ("DELETE FROM pgbench_accounts", true),
+    ("DELETE FROM pgbench_tellers WHERE tid = 3", true),
+    ("UPDATE pgbench_tellers SET tbalance = tbalance - 1 WHERE tid = 10", true),
+    ("UPDATE pgbench_tellers SET bid = NULL WHERE tid = 10", true),
+    ("DELETE FROM pgbench_branches", true),
+    ("UPDATE pgbench_branches SET bbalance = bbalance + 1", true),
+    (
+        "DELETE FROM pgbench_history WHERE ctid = (SELECT min(ctid) FROM pgbench_history WHERE delta <> 0)",
+        true,
+    ),
+    ("INSERT INTO pgbench_history SELECT * FROM pgbench_history WHERE delta <> 0 LIMIT 1", true),
+    ("INSERT INTO pgbench_history SELECT tid, bid, aid, 0, mtime FROM pgbench_history LIMIT 1", true),
+    (
+        "UPDATE pgbench_history SET delta = delta + 1 \
+      WHERE ctid = (SELECT min(ctid) FROM pgbench_history)",
+        true,
+    ),
+    (
+        "UPDATE pgbench_history SET aid = NULL \
+      WHERE ctid = (SELECT min(ctid) FROM pgbench_history WHERE delta <> 0)",
+        true,
+    ),
+];
+
+#[test]
+fn the_balance_check_finds_what_is_wrong_and_nothing_else() {
+    let Some(mut database) = Database::make("balance") else { return };
+    database.load(CopyFormat::Binary);
+    let mut committed = 0;
+    for (number, protocol) in
+        [Protocol::Simple, Protocol::Extended, Protocol::Prepared].into_iter().enumerate()
+    {
+        committed += database.drive(protocol, number as u32);
+        for mode in [BalanceMode::Full, BalanceMode::Touched] {
+            let outcome = database.check(mode, committed);
+            assert_eq!(outcome.violations, 0, "{protocol:?}: {outcome:?}");
+            assert!(outcome.rows_examined > committed && outcome.history_rows == committed, "{outcome:?}");
+        }
+    }
+    for mode in [BalanceMode::Full, BalanceMode::Touched] {
+        assert_eq!(database.check(mode, committed + 1).violations, 1, "a commit that history lacks");
+        assert_eq!(database.check(mode, committed - 1).violations, 1, "a row that nobody committed");
+    }
+    for (corruption, touched_too) in CORRUPTIONS {
+        found(&mut database, corruption, BalanceMode::Full, committed);
+        if touched_too {
+            found(&mut database, corruption, BalanceMode::Touched, committed);
+        }
+    }
+    assert_eq!(database.check(BalanceMode::Full, committed).violations, 0, "everything was put back");
+    database
+        .session()
+        .execute("TRUNCATE pgbench_accounts, pgbench_tellers, pgbench_branches, pgbench_history")
+        .expect("it can");
+    for mode in [BalanceMode::Full, BalanceMode::Touched] {
+        let outcome = database.check(mode, 0);
+        assert!(outcome.violations > 0 && outcome.rows_examined == 0, "{outcome:?}");
+    }
+}
+
+/// Corrupts, checks and puts back. The check begins a transaction of its own: the tables are copied aside meanwhile.
+fn found(database: &mut Database, corruption: &str, mode: BalanceMode, committed: u64) {
+    let tables = ["accounts", "tellers", "branches", "history"];
+    let each = |sql: &str| tables.map(|table| sql.replace("{}", table)).join(";");
+    database.session().execute(&each("CREATE TABLE kept_{} AS TABLE pgbench_{}")).expect("a copy");
+    let changed =
+        database.value(&format!("WITH done AS ({corruption} RETURNING 1) SELECT count(*) FROM done"));
+    assert!(changed.parse::<u64>().is_ok_and(|rows| rows > 0), "{corruption} changed nothing");
+    let outcome = database.check(mode, committed);
+    assert!(outcome.violations > 0 && !outcome.examples.is_empty(), "{} missed {corruption}", mode.name());
+    let back = each("TRUNCATE pgbench_{}; INSERT INTO pgbench_{} TABLE kept_{}; DROP TABLE kept_{}");
+    database.session().execute(&back).expect("it is put back");
+}
