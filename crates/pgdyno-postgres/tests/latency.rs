@@ -1,12 +1,15 @@
 //! What is reported of a server whose service times are known. No bound here is close: a busy machine may be late, but
 //! nothing may be reported faster than it was.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{Arc, Mutex},
+    time::Duration,
+};
 
 use pgdyno_core::{measure::Latency, plan::Protocol, script::Script};
 use pgdyno_engine::{EpollDriver, Report, Settings, Stop, run};
 use pgdyno_postgres::{
-    fake::{FakeServer, usual},
+    fake::{Delays, Distribution, FakeServer, usual},
     targets::SqlClients,
 };
 
@@ -77,6 +80,36 @@ fn every_statement_has_its_own_latency() {
     assert!(statements[0].1 < statements[2].1 && statements[2].1 < statements[1].1, "{statements:?}");
     let (whole, _) = least_and_median(&report.latency);
     assert!(whole >= 41.8, "{whole} ms for 2 + 30 + 10");
+}
+
+/// The server counts what it drew: as many latencies must be at least as long.
+#[test]
+fn slow_answers_are_as_many_as_there_were() {
+    let ms = Duration::from_millis;
+    for distribution in [
+        Distribution::Bimodal { fast: ms(1), slow: ms(40), slow_share: 0.2 },
+        Distribution::HeavyTail { least: ms(1), shape: 1.2, most: ms(200) },
+    ] {
+        let drawn = Arc::new(Mutex::new((Delays::new(distribution, 3), Vec::new())));
+        let log = Arc::clone(&drawn);
+        let server = FakeServer::start(move |request| {
+            let mut log = log.lock().expect("nobody panicked");
+            let delay = log.0.draw();
+            log.1.push(delay);
+            usual(request).after(delay)
+        });
+        let report = drive(&server.expect("it listens"), "SELECT 1;", 4, 800, None);
+        let drawn = drawn.lock().expect("nobody panicked");
+        assert_eq!(report.latency.count(), drawn.1.len() as u64);
+        for limit_ms in [2, 10, 39] {
+            let slow = drawn.1.iter().filter(|delay| **delay >= ms(limit_ms)).count() as u64;
+            let reported = report.latency.as_histogram().count_between(limit_ms * MS, u64::MAX);
+            assert!(
+                slow > 0 && reported >= slow,
+                "{distribution:?}: {reported} of {slow} over {limit_ms} ms"
+            );
+        }
+    }
 }
 
 /// Honest-measurement 1.1: a stall of S in a run of T at a load of rho gives p_q = S - (1 - q) T (1 - rho).
