@@ -21,6 +21,24 @@ fn what_is_commented_out_in_the_bundled_plan_is_right_too() {
     assert_eq!(plan.server.pg.as_deref(), Some("18"));
 }
 
+/// Nesting must end in a message and not on the stack; a thread of tests has 2 MiB of it.
+#[test]
+fn deep_nesting_gets_an_answer() {
+    let deep = 100_000;
+    for text in [
+        format!("name = {}", "[".repeat(deep)),
+        format!("name = {}{}", "[".repeat(deep), "]".repeat(deep)),
+        format!("name = {}", "{a=".repeat(deep)),
+        format!("name{} = 1", ".a".repeat(deep)),
+        format!("[name{}]", ".a".repeat(deep)),
+        format!("[server.settings{}]\nx = 1", ".a".repeat(deep)),
+        format!("server.settings{} = 1", ".a".repeat(deep)),
+    ] {
+        let problem = Plan::from_toml(&text, "x.toml").expect_err("it is no plan");
+        assert!(problem.what.len() < 400, "{}", problem.what.len());
+    }
+}
+
 #[test]
 fn every_key_is_described_in_the_schema() {
     let schema = schema();
@@ -42,7 +60,11 @@ proptest! {
 
     /// A good plan with a stretch of it replaced: closer to what people send than noise.
     #[test]
-    fn a_damaged_plan_gets_an_answer(at in 0usize..4_000, len in 0usize..40, noise in "\\PC{0,12}|[\\[\\]{}=\",.\n0-9a-z]{0,20}") {
+    fn a_damaged_plan_gets_an_answer(
+        at in 0usize..4_000,
+        len in 0usize..40,
+        noise in "\\PC{0,12}|[\\[\\]{}=\",.\n0-9a-z]{0,20}",
+    ) {
         let mut text: Vec<char> = BENCH_TOML.chars().collect();
         let start = at.min(text.len());
         let end = (start + len).min(text.len());

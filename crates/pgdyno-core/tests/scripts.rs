@@ -36,7 +36,8 @@ fn tpcb_like_is_that_of_pgbench() {
             "SELECT abalance FROM pgbench_accounts WHERE aid = $1",
             "UPDATE pgbench_tellers SET tbalance = tbalance + $1 WHERE tid = $2",
             "UPDATE pgbench_branches SET bbalance = bbalance + $1 WHERE bid = $2",
-            "INSERT INTO pgbench_history (tid, bid, aid, delta, mtime) VALUES ($1, $2, $3, $4, CURRENT_TIMESTAMP)",
+            "INSERT INTO pgbench_history (tid, bid, aid, delta, mtime) \
+             VALUES ($1, $2, $3, $4, CURRENT_TIMESTAMP)",
             "END",
         ]
     );
@@ -46,13 +47,18 @@ fn tpcb_like_is_that_of_pgbench() {
     assert_eq!(kinds[6], (SqlKind::End, false));
 }
 
-/// Runs the `\set` commands and gives aid, bid, tid and delta.
-fn draw(script: &Script, frame: &mut [i64], random: &mut Random) -> [i64; 4] {
+/// Runs the `\set` commands.
+fn run_sets(script: &Script, frame: &mut [i64], random: &mut Random) {
     for command in &script.commands {
         if let Command::Set { variable, value } = command {
             frame[variable.index()] = value.eval(frame, random).expect("it has a value");
         }
     }
+}
+
+/// Aid, bid, tid and delta of one more transaction.
+fn draw(script: &Script, frame: &mut [i64], random: &mut Random) -> [i64; 4] {
+    run_sets(script, frame, random);
     frame[4..8].try_into().expect("there are four variables")
 }
 
@@ -72,11 +78,33 @@ fn tpcb_like_draws_within_pgbenchs_ranges_and_the_same_for_a_seed() {
     }
 }
 
+/// What `pgbench --random-seed=42 -t 5` of PostgreSQL 15 drew for its first client, whose generator is seeded
+/// with the first number of one seeded with 42.
+#[test]
+fn draws_are_those_of_pgbench() {
+    let text =
+        "\\set a random(1, 1000000)\n\\set b random(-5000, 5000)\n\\set c random(1, 9000000000000000000)\n";
+    let script = Script::parse("x.sql", text).expect("it is a script");
+    let seed = Random::seeded(42).next_bits();
+    let (mut frame, mut random) = (script.frame(1, 0, 42), Random::seeded(seed));
+    for drawn in [
+        [668_251, -4_040, 2_719_338_880_657_079_981],
+        [691_120, -416, 2_672_692_745_842_761_249],
+        [3_615, -3_381, 5_503_632_866_538_962_919],
+        [720_668, 10, 3_811_367_614_520_521_755],
+        [748_003, -1_696, 4_544_614_925_540_259_215],
+    ] {
+        run_sets(&script, &mut frame, &mut random);
+        assert_eq!(frame[4..7], drawn);
+    }
+}
+
 #[test]
 fn statements_end_where_psql_ends_them() {
     let script = Script::parse(
         "x.sql",
-        "-- a comment; with a semicolon\n\\set x 1\nSELECT ';', \"a;b\", $$;$$, $t$ $$; $t$, E'\\';', (1;2) /* ; /* ; */ ; */ ;;\n\
+        "-- a comment; with a semicolon\n\\set x 1\n\
+         SELECT ';', \"a;b\", $$;$$, $t$ $$; $t$, E'\\';', (1;2) /* ; /* ; */ ; */ ;;\n\
          SELECT 2 -- no end ;\n\\set y :x \\\n + 1\nSELECT :y",
     );
     let script = script.unwrap_or_else(|error| panic!("{error}\n{}", error.excerpt));

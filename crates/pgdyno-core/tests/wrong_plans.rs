@@ -1,7 +1,8 @@
 //! Wrong plan files and the whole message each gets, as a table in `golden/wrong_plans.txt`.
 //!
-//! A case is `=== title`, the plan, `---` and the message. In plans, ␀ stands for NUL, ␍ for CR and ⎁ for a byte
-//! order mark. Cases without `name` get a valid head, so that each shows one fault; it counts as line 1 to 3.
+//! A case is `=== title`, the plan, `---` and the message. In plans, ␀ stands for NUL, ␍ for CR and ⎁ for a
+//! byte order mark. Cases without `name` get a valid head, so that each shows one fault; it counts as line
+//! 1 to 3.
 
 use pgdyno_core::{
     plan::{MAX_PLAN_BYTES, Plan},

@@ -2,7 +2,7 @@
 
 use pgdyno_core::{
     advice::Choice,
-    analysis::Doubt,
+    analysis::{Doubt, noise::Noise},
     facts::{HostFacts, ServerFacts, StorageFacts, SyncCheck},
     measure::{CellRun, CellSummary},
 };
@@ -184,4 +184,11 @@ pub struct NoiseRecord {
     pub degrees_of_freedom: u32,
     /// The smallest difference between two such cells that would stand out at 95 %, as a share.
     pub smallest_difference: f64,
+}
+
+impl From<Noise> for NoiseRecord {
+    fn from(noise: Noise) -> Self {
+        let Noise { between_blocks, degrees_of_freedom, smallest_difference } = noise;
+        Self { between_blocks, degrees_of_freedom, smallest_difference }
+    }
 }

@@ -1,4 +1,7 @@
-//! Choices made from facts by pure rules, each with its reason: the size of a configuration, the scale, the clients.
+//! Choices made from facts by pure rules, each with its reason: the size of a configuration, the scale, the
+//! clients.
+
+pub mod bench;
 
 pub mod config;
 pub mod preflight;

@@ -1,7 +1,8 @@
 //! The keys of a plan file and what each expects, in the words of an error message.
 //!
-//! One table serves three ends: unknown keys get the nearest known one, a value of the wrong type is answered
-//! with what belongs there, and a test holds the table to the JSON Schema, so that none of the three can drift.
+//! One table serves three ends: unknown keys get the nearest known one, a value of the wrong type is
+//! answered with what belongs there, and a test holds the table to the JSON Schema, so that none of the
+//! three can drift.
 
 use strsim::jaro_winkler;
 
@@ -121,7 +122,7 @@ pub(super) fn is_address(name: &str) -> bool {
 /// What to do about a key that this section does not have.
 pub(super) fn advice(section: &str, name: &str) -> String {
     if is_address(name) {
-        return "a plan holds no address, no user and no password: say them with -h, -p, -U, -d or PG* variables"
+        return "a plan holds no address, user or password: say them with -h, -p, -U, -d or PG* variables"
             .into();
     }
     if let Some(known) = nearest(name, names(section)) {

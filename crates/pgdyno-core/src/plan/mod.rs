@@ -1,7 +1,7 @@
 //! The plan: what a measuring command is going to do, before any fact of a machine is known.
 //!
-//! A plan is written by flags or by a TOML file, never by the record. What it leaves to facts is `Auto`; the pure
-//! rules of [`crate::advice`] resolve it and give a reason for every value.
+//! A plan is written by flags or by a TOML file, never by the record. What it leaves to facts is `Auto`;
+//! the pure rules of [`crate::advice`] resolve it and give a reason for every value.
 
 mod auto;
 mod check;
@@ -65,8 +65,8 @@ impl Plan {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Plan {
-    /// Name of the experiment; it becomes part of the run directory's name: 1 to 64 letters, digits, dots, dashes and
-    /// underscores.
+    /// Name of the experiment; it becomes part of the run directory's name: 1 to 64 letters, digits, dots,
+    /// dashes and underscores.
     #[schemars(length(min = 1, max = 64), regex(pattern = "^[A-Za-z0-9][A-Za-z0-9._-]*$"))]
     pub name: String,
     /// One sentence for the report.
@@ -92,8 +92,8 @@ pub struct Plan {
     pub check: CheckPlan,
 }
 
-/// The server to measure. A server that is already there is named by flags and `PG*` variables, never in a plan, so
-/// that a plan can be shown to anybody; without them one is made as these keys say.
+/// The server to measure. A server that is already there is named by flags and `PG*` variables, never in a
+/// plan, so that a plan can be shown to anybody; without them one is made as these keys say.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ServerPlan {
@@ -117,7 +117,8 @@ pub struct ServerPlan {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct DataPlan {
-    /// TPC-B scale factor from 1 to 100,000,000: 100,000 accounts each, about 15 MiB. `auto` fits memory, disk and time.
+    /// TPC-B scale factor from 1 to 100,000,000: 100,000 accounts each, about 15 MiB. `auto` fits memory,
+    /// disk and time.
     pub scale: Auto<u64>,
 }
 
@@ -203,7 +204,8 @@ pub struct MeasurePlan {
     /// Client counts from 1 to 100,000, each a cell of every workload. `auto`: one, twice and eight times the
     /// processors.
     pub clients: Auto<Vec<u32>>,
-    /// Worker threads of the driver, 1 to 1,024. `auto`: one for each of its processors, never more than clients.
+    /// Worker threads of the driver, 1 to 1,024. `auto`: one for each of its processors, never more than
+    /// clients.
     pub jobs: Auto<u32>,
     /// Measured interval of a run.
     pub duration: Span,

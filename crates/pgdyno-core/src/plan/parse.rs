@@ -26,8 +26,9 @@ impl Plan {
     /// A byte order mark and CRLF line ends are accepted, as Windows editors write them.
     ///
     /// # Errors
-    /// A wrong request whose sentence begins with `file:line:column` (both from 1, the column in characters), whose
-    /// detail shows the line with a caret, and whose hint names the nearest known key or value.
+    /// A wrong request whose sentence begins with `file:line:column` (both from 1, the column in
+    /// characters), whose detail shows the line with a caret, and whose hint names the nearest known key or
+    /// value.
     pub fn from_toml(text: &str, file: &str) -> Result<Self, Problem> {
         let source = Source { text: text.strip_prefix('\u{feff}').unwrap_or(text), file };
         source.check_text()?;

@@ -1,8 +1,8 @@
 //! Rows of the benchmark tables: any part of any table, anywhere, always the same rows.
 //!
-//! A table is an iterator over (scale, seed, part k of n). Rows are small `Copy` structs made from their number alone,
-//! so a trillion rows need no memory, parts can be made on many hosts at once, and a lost part can be made again.
-//! Turning rows into COPY data is not done here.
+//! A table is an iterator over (scale, seed, part k of n). Rows are small `Copy` structs made from their
+//! number alone, so a trillion rows need no memory, parts can be made on many hosts at once, and a lost
+//! part can be made again. Turning rows into COPY data is not done here.
 
 mod size;
 pub mod tpcb;
@@ -20,8 +20,8 @@ pub trait TableRows {
     /// Number of rows at a scale.
     fn total(scale: u64) -> u64;
 
-    /// The row with this number, from 0 and below [`TableRows::total`]. A table without random columns ignores the
-    /// seed.
+    /// The row with this number, from 0 and below [`TableRows::total`]. A table without random columns
+    /// ignores the seed.
     fn row(scale: u64, seed: u64, number: u64) -> Self::Row;
 }
 
@@ -35,8 +35,8 @@ pub struct Part {
 }
 
 impl Part {
-    /// Part `k` (from 0) of `n` equal parts of `total` rows; sizes differ by one row at most, and all parts together
-    /// are the table.
+    /// Part `k` (from 0) of `n` equal parts of `total` rows; sizes differ by one row at most, and all parts
+    /// together are the table.
     ///
     /// # Panics
     /// Where `k` is not below `n`.

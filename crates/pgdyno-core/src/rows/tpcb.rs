@@ -1,8 +1,9 @@
 //! The four tables of TPC-B as `pgbench -i` fills them.
 //!
-//! From `initBranch`, `initTeller` and `initAccount` in PostgreSQL's `src/bin/pgbench/pgbench.c` (18): keys ascend from
-//! 1, balances are 0; the filler of branches and tellers is NULL, that of accounts is the empty string, which
-//! `char(84)` pads with blanks. History begins empty. None of it is random: the seed changes nothing.
+//! From `initBranch`, `initTeller` and `initAccount` in PostgreSQL's `src/bin/pgbench/pgbench.c` (18): keys
+//! ascend from 1, balances are 0; the filler of branches and tellers is NULL, that of accounts is the empty
+//! string, which `char(84)` pads with blanks. History begins empty. None of it is random: the seed changes
+//! nothing.
 
 use super::{
     TableRows,
@@ -126,7 +127,8 @@ pub fn rows_total(scale: u64) -> u64 {
     Branches::total(scale) + Tellers::total(scale) + Accounts::total(scale)
 }
 
-/// The size of the four tables and their primary keys after the load, without vacuum's maps (less than 1/4000).
+/// The size of the four tables and their primary keys after the load, without vacuum's maps (less than
+/// 1/4000).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SizeEstimate {
     /// `pgbench_branches`.
@@ -138,7 +140,8 @@ pub struct SizeEstimate {
 }
 
 impl SizeEstimate {
-    /// The size at a scale with pages of `page_bytes` (see [`super::PAGE_BYTES`]), by the arithmetic of pages.
+    /// The size at a scale with pages of `page_bytes` (see [`super::PAGE_BYTES`]), by the arithmetic of
+    /// pages.
     pub fn of(scale: u64, page_bytes: u64) -> Self {
         let table = |tuple: Tuple, key_bytes, rows| TableSize::of(tuple, key_bytes, rows, page_bytes);
         let aid_bytes = aid_bytes(scale);
@@ -172,7 +175,8 @@ impl SizeEstimate {
     }
 }
 
-/// Bytes of `pgbench_history` after `rows` inserts: three keys and a delta, a timestamp, and a NULL; no index.
+/// Bytes of `pgbench_history` after `rows` inserts: three keys and a delta, a timestamp, and a NULL; no
+/// index.
 pub fn history_bytes(scale: u64, rows: u64, page_bytes: u64) -> u64 {
     // The timestamp is aligned to 8 bytes; with a bigint aid four bytes of padding come before it.
     let before_time: u64 = if aid_bytes(scale) == 4 { 16 } else { 24 };
@@ -205,9 +209,14 @@ mod tests {
             prop_assert_eq!(joined, whole);
         }
 
-        /// At any size up to 10^13 rows the ends of neighbouring parts meet, and keys and branches fit together.
+        /// At any size up to 10^13 rows the ends of neighbouring parts meet, and keys and branches fit
+        /// together.
         #[test]
-        fn parts_of_a_huge_table_meet(scale in 1u64..=100_000_000, n in 1u64..100_000, k in any::<prop::sample::Index>()) {
+        fn parts_of_a_huge_table_meet(
+            scale in 1u64..=100_000_000,
+            n in 1u64..100_000,
+            k in any::<prop::sample::Index>(),
+        ) {
             let total = Accounts::total(scale);
             let part = Part::of(total, k.index(n as usize) as u64, n);
             let mut made = rows::<Accounts>(scale, 0, part);
@@ -241,15 +250,19 @@ mod tests {
         assert_eq!(made.next(), None);
     }
 
-    /// Sizes that PostgreSQL shows for `pgbench -i -s 1` and `-s 50`, 8 KiB pages: 1,640 and 81,968 pages of accounts, 276 and
-    /// 13,713 of their key.
+    /// Pages that PostgreSQL 15 shows after `pgbench -i` at scales 1 and 3, of 1000 rows of history, and the
+    /// well-known 81,968 and 13,713 pages of scale 50.
     #[test]
     fn sizes_are_those_of_a_server() {
-        let one = SizeEstimate::of(1, PAGE_BYTES);
-        assert_eq!((one.accounts.heap.pages, one.accounts.index.pages), (1_640, 276));
-        let fifty = SizeEstimate::of(50, PAGE_BYTES);
-        assert_eq!(fifty.accounts.heap.pages, 81_968);
-        assert!(fifty.accounts.index.pages.abs_diff(13_713) <= 14, "{}", fifty.accounts.index.pages);
-        assert_eq!((one.branches.heap.pages, one.branches.index.pages), (1, 2));
+        let pages = |scale| {
+            let accounts = SizeEstimate::of(scale, PAGE_BYTES).accounts;
+            (accounts.heap.pages, accounts.index.pages)
+        };
+        assert_eq!((pages(1), pages(3)), ((1_640, 276), (4_919, 825)));
+        let (heap, index) = pages(50);
+        assert!(heap == 81_968 && index.abs_diff(13_713) <= 14, "{heap} {index}");
+        let small = SizeEstimate::of(1, PAGE_BYTES);
+        assert_eq!((small.branches.heap.pages, small.branches.index.pages), (1, 2));
+        assert_eq!(history_bytes(1, 1_000, PAGE_BYTES), 7 * PAGE_BYTES);
     }
 }

@@ -26,8 +26,9 @@ pub struct Script {
 }
 
 impl Script {
-    /// The values of one client's variables before its first transaction: the automatic ones as given, all others 0
-    /// (each is set before it is used, or the script would not have been accepted). Reuse it for every transaction.
+    /// The values of one client's variables before its first transaction: the automatic ones as given, all
+    /// others 0 (each is set before it is used, or the script would not have been accepted). Reuse it for
+    /// every transaction.
     ///
     /// `seed` is shown to scripts as `:random_seed` and `:default_seed`, in pgbench's way as a signed number.
     pub fn frame(&self, scale: i64, client_id: i64, seed: u64) -> Vec<i64> {
@@ -83,13 +84,13 @@ pub enum SqlKind {
 /// One SQL statement, without its semicolon.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sql {
-    /// The text for the extended protocol: every use of a variable is a parameter of its own, `$1`, `$2` and so on,
-    /// as pgbench numbers them.
+    /// The text for the extended protocol: every use of a variable is a parameter of its own, `$1`, `$2`
+    /// and so on, as pgbench numbers them.
     pub text: String,
     /// The variable of each parameter in turn.
     pub parameters: Vec<Slot>,
-    /// The text for the simple protocol, to be put together from pieces. Substitution is textual as in pgbench:
-    /// `1 -:x` with a negative `x` becomes a comment.
+    /// The text for the simple protocol, to be put together from pieces. Substitution is textual as in
+    /// pgbench: `1 -:x` with a negative `x` becomes a comment.
     pub pieces: Vec<Piece>,
     /// What it does to the transaction around it.
     pub kind: SqlKind,

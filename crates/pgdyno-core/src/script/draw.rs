@@ -5,12 +5,14 @@ use rand_xoshiro::{SplitMix64, Xoroshiro128StarStar};
 
 /// A source of uniform integers.
 pub trait Draw {
-    /// A number from `lowest` to `highest`, both included and all equally likely; `lowest` where the range is empty.
+    /// A number from `lowest` to `highest`, both included and all equally likely; `lowest` where the range
+    /// is empty.
     fn between(&mut self, lowest: i64, highest: i64) -> i64;
 }
 
-/// pgbench's generator: xoroshiro128** (Blackman and Vigna), seeded from 64 bits by splitmix64, as `pg_prng_seed` in
-/// PostgreSQL's `src/common/pg_prng.c` (15 and later). The same seed gives the same numbers as `pg_prng` does.
+/// pgbench's generator: xoroshiro128** (Blackman and Vigna), seeded from 64 bits by splitmix64, as
+/// `pg_prng_seed` in PostgreSQL's `src/common/pg_prng.c` (15 and later). The same seed gives the same
+/// numbers as `pg_prng` does.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Random(Xoroshiro128StarStar);
 
@@ -23,12 +25,19 @@ impl Random {
         Self(Xoroshiro128StarStar::seed_from_u64(seed))
     }
 
+    /// The next 64 random bits (`pg_prng_uint64`), for seeds and arrivals.
+    #[inline]
+    pub fn next_bits(&mut self) -> u64 {
+        self.0.next_u64()
+    }
+
     /// The seed of one client's stream in one run.
     ///
-    /// Run and client together are a 64-bit number n, and the stream's seed is the n-th output of splitmix64 started
-    /// from the plan's seed. For one plan splitmix64 maps different n to different seeds, so no two clients, and no
-    /// client in two runs, start alike; and a stream depends on nothing but plan seed, run and client: not on the
-    /// number of threads, nor on how many other clients there are.
+    /// Run and client together are a 64-bit number n, and the stream's seed is the n-th output of
+    /// splitmix64 started from the plan's seed. For one plan splitmix64 maps different n to different
+    /// seeds, so no two clients, and no client in two runs, start alike; and a stream depends on nothing
+    /// but plan seed, run and client: not on the number of threads, nor on how many other clients there
+    /// are.
     pub fn stream_seed(plan_seed: u64, run: u32, client: u32) -> u64 {
         let number = u64::from(run) << 32 | u64::from(client);
         SplitMix64::seed_from_u64(plan_seed.wrapping_add(number.wrapping_mul(GOLDEN))).next_u64()
@@ -41,8 +50,8 @@ impl Random {
 }
 
 impl Draw for Random {
-    /// `pg_prng_int64_range`: as many high bits as the range needs, drawn again while they exceed it. No value is
-    /// favoured, as a remainder would; fewer than two draws are needed on average.
+    /// `pg_prng_int64_range`: as many high bits as the range needs, drawn again while they exceed it. No
+    /// value is favoured, as a remainder would; fewer than two draws are needed on average.
     #[inline]
     fn between(&mut self, lowest: i64, highest: i64) -> i64 {
         if lowest >= highest {
@@ -94,7 +103,8 @@ mod tests {
         fn the_generator_is_that_of_postgresql(seed: u64) {
             let (mut ours, mut theirs) = (Random::seeded(seed), PgPrng::seed(seed));
             for _ in 0..20 {
-                prop_assert_eq!(ours.between(i64::MIN, i64::MAX), theirs.next().wrapping_add(1 << 63).cast_signed());
+                let expected = theirs.next().wrapping_add(1 << 63).cast_signed();
+                prop_assert_eq!(ours.between(i64::MIN, i64::MAX), expected);
             }
         }
 

@@ -29,8 +29,8 @@ pub enum EvalError {
 }
 
 impl Expr {
-    /// The value with the variables of a frame. Operands are computed from left to right, so the random numbers are
-    /// drawn in the order in which they are written.
+    /// The value with the variables of a frame. Operands are computed from left to right, so the random
+    /// numbers are drawn in the order in which they are written.
     ///
     /// # Errors
     /// [`EvalError`] where the value is no 64-bit integer; as in pgbench, nothing wraps around.

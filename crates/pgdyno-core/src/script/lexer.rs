@@ -80,8 +80,9 @@ fn unexpected(c: char, at: usize) -> Fault {
     Fault::new(at..at + c.len_utf8(), format!("unexpected character `{}`", c.escape_default()))
 }
 
-/// The length in bytes of the variable name that `text` starts with; 0 where it starts with none. Letters (also those
-/// beyond ASCII), digits and underscores make names, and a digit cannot come first (pgbench manual, "Custom Scripts").
+/// The length in bytes of the variable name that `text` starts with; 0 where it starts with none. Letters
+/// (also those beyond ASCII), digits and underscores make names, and a digit cannot come first (pgbench
+/// manual, "Custom Scripts").
 pub(super) fn variable_len(text: &str) -> usize {
     if text.starts_with(|c: char| c.is_ascii_digit()) {
         return 0;

@@ -156,7 +156,8 @@ fn line_end(text: &str, start: usize) -> usize {
     text.len()
 }
 
-/// Recursive descent over the tokens of one expression. Precedence from low to high: `+ -`, `* / %`, unary `+ -`.
+/// Recursive descent over the tokens of one expression. Precedence from low to high: `+ -`, `* / %`, unary
+/// `+ -`.
 struct ExprParser<'a, 'b> {
     tokens: &'a [Spanned<'a>],
     at: usize,

@@ -21,8 +21,8 @@ enum Quoted {
     Comment,
 }
 
-/// Finds the end of the statement that begins at `start`: a semicolon outside quotes, comments and parentheses, a
-/// backslash command, or the end of the script (psql's rules, `psqlscan.l`).
+/// Finds the end of the statement that begins at `start`: a semicolon outside quotes, comments and
+/// parentheses, a backslash command, or the end of the script (psql's rules, `psqlscan.l`).
 pub(super) fn extent(text: &str, start: usize) -> Result<Extent, Fault> {
     let mut extent = Extent::default();
     let (mut at, mut parentheses) = (start, 0usize);
@@ -174,8 +174,8 @@ pub(super) fn statement(
     Ok(sql)
 }
 
-/// Fills text, parameters and pieces. As in pgbench a variable counts wherever it stands, also within a literal,
-/// where an unknown name is left alone; comments are left alone.
+/// Fills text, parameters and pieces. As in pgbench a variable counts wherever it stands, also within a
+/// literal, where an unknown name is left alone; comments are left alone.
 fn substitute(
     text: &str,
     range: Range<usize>,

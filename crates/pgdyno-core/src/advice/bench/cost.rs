@@ -1,0 +1,87 @@
+//! What a run will cost in time and bytes, to be printed before it begins.
+//!
+//! These are estimates for a person who decides whether to press Enter: the assumed rates are those of one
+//! core of a present-day server, generous in bytes. The report shows what it really took.
+
+use super::BenchFacts;
+use crate::{
+    plan::{BalanceCheckMode, Plan},
+    rows::tpcb::{SizeEstimate, history_bytes, rows_total},
+};
+
+/// Rows per second of a load with its primary keys.
+pub const LOAD_ROWS_PER_S: f64 = 400_000.0;
+/// Rows per second of a full balance check.
+const CHECK_ROWS_PER_S: f64 = 2_000_000.0;
+/// TPC-B-like transactions per second and processor of the server.
+pub const TRANSACTIONS_PER_CPU_S: f64 = 3_000.0;
+/// WAL of a TPC-B-like transaction without page images.
+const WAL_PER_TRANSACTION: u64 = 700;
+/// New row versions that a transaction leaves behind: an account, a teller and a branch.
+const BLOAT_PER_TRANSACTION: u64 = 132 + 44 + 36;
+/// A new cluster with its first WAL segments.
+const CLUSTER_BYTES: u64 = 64 << 20;
+/// WAL that stays on disk at most (`max_wal_size` and a spread checkpoint).
+const WAL_KEPT_BYTES: u64 = 2 << 30;
+/// Seconds of facts, storage check, initdb, start and report.
+const FIXED_S: f64 = 8.0;
+/// Seconds between two runs: connecting, CHECKPOINT, drain.
+const BETWEEN_S: f64 = 0.5;
+
+/// What a run will cost, about.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Cost {
+    /// Runs: workloads × client counts × blocks.
+    pub runs: u64,
+    /// Seconds from start to report.
+    pub seconds: f64,
+    /// Bytes written to storage: data, indexes, WAL, and pages that checkpoints write again.
+    pub written_bytes: u64,
+    /// Bytes that the data directory will hold at most.
+    pub disk_bytes: u64,
+}
+
+impl Cost {
+    /// The cost at a scale, without the balance check.
+    pub(super) fn of(
+        plan: &Plan,
+        scale: u64,
+        clients: &[u32],
+        server_cpus: usize,
+        facts: &BenchFacts<'_>,
+    ) -> Self {
+        let measure = &plan.measure;
+        let per_workload = clients.len() as u64 * u64::from(measure.blocks);
+        let writers = plan.workload.iter().filter(|workload| workload.script.writes()).count() as u64;
+        let runs = plan.workload.len() as u64 * per_workload;
+        let run_s = measure.duration.as_secs_f64() + measure.warmup.as_secs_f64();
+        let rate = measure.rate.unwrap_or(f64::MAX).min(TRANSACTIONS_PER_CPU_S * server_cpus as f64);
+        let transactions = (rate * run_s) as u64;
+
+        let data = SizeEstimate::of(scale, facts.page_bytes);
+        let all = transactions.saturating_mul(writers * per_workload);
+        // After a checkpoint the first change of a page puts all of it into WAL, and the next checkpoint
+        // writes it back.
+        let pages = transactions.min(data.accounts.heap.pages) * facts.page_bytes;
+        let images = pages.saturating_mul(writers * per_workload);
+        let wal = data.total_bytes() + all.saturating_mul(WAL_PER_TRANSACTION) + images;
+        let history = history_bytes(scale, all, facts.page_bytes);
+        let cluster = if facts.own_server { CLUSTER_BYTES } else { 0 };
+        let kept = cluster + data.total_bytes() + history + all.saturating_mul(BLOAT_PER_TRANSACTION);
+        Self {
+            runs,
+            seconds: FIXED_S + runs as f64 * (run_s + BETWEEN_S) + rows_total(scale) as f64 / LOAD_ROWS_PER_S,
+            written_bytes: cluster + data.total_bytes() + history + wal + images,
+            disk_bytes: kept + wal.min(WAL_KEPT_BYTES),
+        }
+    }
+
+    /// The cost with the balance check.
+    pub(super) fn with_check(self, mode: BalanceCheckMode, scale: u64) -> Self {
+        let rows = match mode {
+            BalanceCheckMode::Full => rows_total(scale) as f64,
+            _ => 0.0,
+        };
+        Self { seconds: self.seconds + rows / CHECK_ROWS_PER_S, ..self }
+    }
+}

@@ -1,0 +1,290 @@
+//! What `pgdyno bench` leaves to facts: scale, clients, threads, processors, and what the run will cost.
+//!
+//! Every choice carries its reason; every rule is monotone (more memory never gives a smaller scale), which
+//! tests hold.
+
+mod cost;
+mod cpus;
+
+pub use cost::{Cost, LOAD_ROWS_PER_S, TRANSACTIONS_PER_CPU_S};
+pub use cpus::{CpuSplit, split};
+
+use super::Choice;
+use crate::{
+    facts::HostFacts,
+    plan::{Auto, BalanceCheckMode, Plan, Span},
+    problem::Problem,
+    rows::tpcb::{ACCOUNTS_PER_SCALE, SizeEstimate},
+};
+
+/// How much time a run may take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Level {
+    /// Under 40 seconds on two cores: does it work, and about how fast is it?
+    Quick,
+    /// Under three minutes on two cores: a first look.
+    Screening,
+    /// For publication.
+    Thorough,
+}
+
+impl Level {
+    /// The level of a plan from a file.
+    pub fn of(plan: &Plan) -> Self {
+        if plan.measure.thorough { Self::Thorough } else { Self::Screening }
+    }
+
+    /// Sets the times and blocks of a level. Flags that say more come after it.
+    pub fn apply(self, plan: &mut Plan) {
+        let (blocks, duration_ms, warmup_ms) = match self {
+            Self::Quick => (2, 1_000, 300),
+            Self::Screening => (3, 5_000, 1_500),
+            Self::Thorough => (6, 30_000, 10_000),
+        };
+        plan.measure.blocks = blocks;
+        plan.measure.duration = Span::from_millis(duration_ms);
+        plan.measure.warmup = Span::from_millis(warmup_ms);
+        plan.measure.thorough = self == Self::Thorough;
+    }
+
+    /// The scale that the time allows, and the one it may rise to so that every client finds a branch of
+    /// its own.
+    fn scales(self) -> (u64, u64) {
+        match self {
+            Self::Quick => (10, 10),
+            Self::Screening => (50, 200),
+            Self::Thorough => (200, 1_000),
+        }
+    }
+}
+
+/// Share of shared buffers that the data may fill and still be found there.
+const BUFFERS_SHARE: f64 = 0.75;
+/// Share of memory that the accounts may fill for a full balance check.
+const CHECK_SHARE: f64 = 0.5;
+/// Connections left for administration.
+const SPARE_CONNECTIONS: u32 = 10;
+/// Files that pgdyno opens besides its connections.
+const SPARE_FILES: u64 = 64;
+
+/// What the choices rest on.
+#[derive(Debug, Clone, Copy)]
+pub struct BenchFacts<'a> {
+    /// The machine that pgdyno runs on.
+    pub host: &'a HostFacts,
+    /// Bytes that may still be written under the data directory; `None` where that is not on this machine.
+    pub disk_available_bytes: Option<u64>,
+    /// Whether pgdyno makes the server itself.
+    pub own_server: bool,
+    /// Whether the server is on this machine.
+    pub server_local: bool,
+    /// `max_connections` of a server that is already there; `None` where it will be set as needed.
+    pub max_connections: Option<u32>,
+    /// `shared_buffers` in bytes, where they are known; else a quarter of memory is taken.
+    pub shared_buffers_bytes: Option<u64>,
+    /// Page size of the server in bytes, usually 8,192.
+    pub page_bytes: u64,
+}
+
+impl BenchFacts<'_> {
+    /// Memory in bytes that may be used: the machine's, or the control group's where that is less.
+    pub fn memory_bytes(&self) -> u64 {
+        let limit = self.host.cgroup.memory_bytes.unwrap_or(u64::MAX);
+        self.host.memory.total_bytes.min(limit)
+    }
+
+    fn buffers_bytes(&self) -> u64 {
+        self.shared_buffers_bytes.unwrap_or(self.memory_bytes() / 4)
+    }
+}
+
+/// A plan with nothing left to choose.
+#[derive(Debug, Clone, PartialEq)]
+pub struct BenchPlan {
+    /// TPC-B scale factor.
+    pub scale: u64,
+    /// Client counts, ascending where they were chosen.
+    pub clients: Vec<u32>,
+    /// Worker threads of the driver, at most the largest client count.
+    pub jobs: u32,
+    /// Processors of driver and server.
+    pub cpus: CpuSplit,
+    /// How balances will be checked; never [`BalanceCheckMode::Auto`].
+    pub balance: BalanceCheckMode,
+    /// What it will cost.
+    pub cost: Cost,
+    /// Every value that was chosen, with its reason.
+    pub choices: Vec<Choice>,
+}
+
+/// Resolves everything that a plan leaves to facts.
+///
+/// # Errors
+/// What the machine cannot do: processors that do not exist, more clients than connections or open files
+/// allow, more data than the disk has room for.
+pub fn resolve(plan: &Plan, level: Level, facts: &BenchFacts<'_>) -> Result<BenchPlan, Problem> {
+    let mut choices = Vec::new();
+    let cpus = split(plan, facts, &mut choices)?;
+    let clients = clients(plan, facts, &mut choices)?;
+    let jobs = jobs(plan, &clients, &cpus, &mut choices);
+    let cost = |scale| Cost::of(plan, scale, &clients, cpus.server_count(facts), facts);
+    let scale = scale(plan, level, &clients, facts, cost, &mut choices)?;
+    let balance = balance(plan, scale, facts, &mut choices);
+    let cost = cost(scale).with_check(balance, scale);
+    Ok(BenchPlan { scale, clients, jobs, cpus, balance, cost, choices })
+}
+
+fn choose(choices: &mut Vec<Choice>, name: &str, value: impl ToString, reason: String) {
+    choices.push(Choice { name: name.into(), value: value.to_string(), reason });
+}
+
+/// Bytes in words, for a reason.
+fn size(bytes: u64) -> String {
+    let mib = bytes as f64 / f64::from(1 << 20);
+    if mib < 1_024.0 { format!("{mib:.0} MiB") } else { format!("{:.1} GiB", mib / 1_024.0) }
+}
+
+fn clients(plan: &Plan, facts: &BenchFacts<'_>, choices: &mut Vec<Choice>) -> Result<Vec<u32>, Problem> {
+    let connections =
+        facts.max_connections.map_or(u32::MAX, |max| max.saturating_sub(SPARE_CONNECTIONS).max(1));
+    let files = facts.host.open_files_limit.saturating_sub(SPARE_FILES).max(1);
+    let most = connections.min(u32::try_from(files).unwrap_or(u32::MAX));
+    if let Auto::Given(given) = &plan.measure.clients {
+        return match given.iter().find(|&&count| count > most) {
+            None => Ok(given.clone()),
+            Some(count) if *count > connections => Err(too_many(*count, connections, facts)),
+            Some(count) => Err(Problem::could_not(format!(
+                "{count} clients need more open files than this process may have ({})",
+                facts.host.open_files_limit
+            ))
+            .hint("raise the limit with `ulimit -n`, or use fewer clients")),
+        };
+    }
+    let cpus = cpus::usable(facts.host).len() as u32;
+    let mut counts = [1, 2 * cpus, 8 * cpus].map(|count| count.min(most)).to_vec();
+    counts.dedup();
+    let list = counts.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
+    let capped = if 8 * cpus > most { format!("; at most {most} can connect") } else { String::new() };
+    let reason =
+        format!("one client, twice and eight times the {cpus} processors: alone, busy and crowded{capped}");
+    choose(choices, "clients", list, reason);
+    Ok(counts)
+}
+
+fn too_many(count: u32, connections: u32, facts: &BenchFacts<'_>) -> Problem {
+    let max = facts.max_connections.unwrap_or(u32::MAX);
+    let what = format!("{count} clients are more than the server's max_connections ({max}) leave room for");
+    Problem::could_not(what).hint(format!("use at most {connections} clients, or raise max_connections"))
+}
+
+fn jobs(plan: &Plan, clients: &[u32], cpus: &CpuSplit, choices: &mut Vec<Choice>) -> u32 {
+    let most = clients.iter().copied().max().unwrap_or(1);
+    let driver = cpus.driver.len().max(1) as u32;
+    match plan.measure.jobs {
+        Auto::Given(jobs) if jobs <= most => jobs,
+        Auto::Given(jobs) => {
+            choose(
+                choices,
+                "jobs",
+                most,
+                format!("{jobs} threads were asked for, and {most} clients need no more"),
+            );
+            most
+        }
+        Auto::Auto => {
+            let jobs = driver.min(most);
+            choose(
+                choices,
+                "jobs",
+                jobs,
+                "one thread for each processor of the driver, never more than clients".into(),
+            );
+            jobs
+        }
+    }
+}
+
+fn scale(
+    plan: &Plan,
+    level: Level,
+    clients: &[u32],
+    facts: &BenchFacts<'_>,
+    cost: impl Fn(u64) -> Cost,
+    choices: &mut Vec<Choice>,
+) -> Result<u64, Problem> {
+    let available = facts.disk_available_bytes.unwrap_or(u64::MAX);
+    let fits = |scale: u64, bytes: u64| cost(scale).disk_bytes <= bytes;
+    if let Auto::Given(scale) = plan.data.scale {
+        return if fits(scale, available) { Ok(scale) } else { Err(no_room(scale, &cost(scale), available)) };
+    }
+    let (base, ceiling) = level.scales();
+    let crowd = clients.iter().copied().max().map_or(1, u64::from);
+    let wanted = crowd.clamp(base, ceiling);
+    let room = (facts.buffers_bytes() as f64 * BUFFERS_SHARE) as u64;
+    let in_memory = largest(wanted, |scale| SizeEstimate::of(scale, facts.page_bytes).total_bytes() <= room);
+    let scale = largest(in_memory.max(1), |scale| fits(scale, available / 3));
+    if scale == 0 {
+        return Err(
+            no_room(1, &cost(1), available).hint("a run may fill a third of the free space: free some")
+        );
+    }
+    let why = match () {
+        () if scale < in_memory => {
+            format!("as much as a third of the free disk space ({}) holds", size(available / 3))
+        }
+        () if scale < wanted => {
+            format!("as much as fits well into shared buffers ({})", size(facts.buffers_bytes()))
+        }
+        () if wanted > base => format!("a branch for each of {crowd} clients, as far as the time allows"),
+        () => "loads in the time there is, and fits well into shared buffers".into(),
+    };
+    let bytes = SizeEstimate::of(scale, facts.page_bytes).total_bytes();
+    let reason = format!("{why}: {} accounts, {}", scale * ACCOUNTS_PER_SCALE, size(bytes));
+    choose(choices, "scale", scale, reason);
+    Ok(scale)
+}
+
+/// The largest scale up to `most` that satisfies a condition which holds below every scale it holds for; 0
+/// if none.
+fn largest(most: u64, good: impl Fn(u64) -> bool) -> u64 {
+    let (mut low, mut high) = (0, most);
+    while low < high {
+        let middle = low + (high - low).div_ceil(2);
+        match good(middle) {
+            true => low = middle,
+            false => high = middle - 1,
+        }
+    }
+    low
+}
+
+fn no_room(scale: u64, cost: &Cost, available: u64) -> Problem {
+    let what = format!(
+        "scale {scale} needs about {} of disk space, and {} are free",
+        size(cost.disk_bytes),
+        size(available)
+    );
+    Problem::could_not(what)
+        .hint("use a smaller scale, or a data directory on a larger disk. Nothing was written.")
+}
+
+fn balance(plan: &Plan, scale: u64, facts: &BenchFacts<'_>, choices: &mut Vec<Choice>) -> BalanceCheckMode {
+    if !plan.workload.iter().any(|workload| workload.script.writes()) {
+        choose(choices, "balance", "off", "nothing in the plan writes".into());
+        return BalanceCheckMode::Off;
+    }
+    if plan.check.balance != BalanceCheckMode::Auto {
+        return plan.check.balance;
+    }
+    let accounts = SizeEstimate::of(scale, facts.page_bytes).accounts.heap.bytes;
+    let room = (facts.memory_bytes() as f64 * CHECK_SHARE) as u64;
+    let (mode, word, relation) = match accounts <= room {
+        true => (BalanceCheckMode::Full, "full", "fit into"),
+        false => (BalanceCheckMode::Touched, "touched", "do not fit into"),
+    };
+    choose(choices, "balance", word, format!("the accounts ({}) {relation} half of memory", size(accounts)));
+    mode
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,208 @@
+use proptest::prelude::*;
+
+use super::*;
+use crate::{
+    facts::{CgroupLimits, CpuFacts, HugePages, MemoryFacts},
+    rows::PAGE_BYTES,
+};
+
+const GIB: u64 = 1 << 30;
+
+fn host(cpus: u32, memory_bytes: u64) -> HostFacts {
+    HostFacts {
+        os: None,
+        kernel: "6.1.0".into(),
+        arch: "x86_64".into(),
+        cpu: CpuFacts { model: None, allowed: (0..cpus).collect(), governor: None },
+        memory: MemoryFacts {
+            total_bytes: memory_bytes,
+            available_bytes: memory_bytes,
+            swap_bytes: 0,
+            overcommit_mode: 0,
+            commit_limit_bytes: memory_bytes,
+            committed_bytes: 0,
+            huge_pages: HugePages { total: 0, free: 0, page_bytes: 2 << 20 },
+            transparent_huge_pages: None,
+        },
+        cgroup: CgroupLimits::default(),
+        clocksource: None,
+        virtualization: None,
+        open_files_limit: 1_024,
+        memlock_limit_bytes: None,
+    }
+}
+
+fn facts(host: &HostFacts, disk: u64) -> BenchFacts<'_> {
+    BenchFacts {
+        host,
+        disk_available_bytes: Some(disk),
+        own_server: true,
+        server_local: true,
+        max_connections: None,
+        shared_buffers_bytes: None,
+        page_bytes: PAGE_BYTES,
+    }
+}
+
+fn plan(level: Level) -> Plan {
+    let mut plan = Plan::bench();
+    level.apply(&mut plan);
+    plan
+}
+
+fn bench(level: Level, facts: &BenchFacts<'_>) -> BenchPlan {
+    resolve(&plan(level), level, facts).unwrap_or_else(|problem| panic!("{problem}"))
+}
+
+#[test]
+fn the_usual_machine_gets_a_first_look_in_three_minutes() {
+    let host = host(2, 24 * GIB);
+    let facts = facts(&host, 100 * GIB);
+    let screening = bench(Level::Screening, &facts);
+    assert_eq!((screening.scale, screening.clients.as_slice(), screening.jobs), (50, &[1, 4, 16][..], 1));
+    assert_eq!((screening.cpus.driver.as_slice(), screening.cpus.server.as_slice()), (&[1][..], &[0][..]));
+    assert!(!screening.cpus.shared && screening.balance == BalanceCheckMode::Full);
+    assert!(screening.cost.runs == 18 && screening.cost.seconds < 180.0, "{:?}", screening.cost);
+    let quick = bench(Level::Quick, &facts);
+    assert!(quick.scale == 10 && quick.cost.seconds < 40.0, "{:?}", quick.cost);
+    let thorough = bench(Level::Thorough, &facts);
+    assert!(thorough.scale == 200 && thorough.cost.seconds < 40.0 * 60.0, "{:?}", thorough.cost);
+    let names: Vec<_> = screening.choices.iter().map(|choice| choice.name.as_str()).collect();
+    assert_eq!(names, ["driver_cpus", "server_cpus", "clients", "jobs", "scale", "balance"]);
+}
+
+#[test]
+fn the_bundled_plan_is_the_screening_level() {
+    assert_eq!(plan(Level::Screening), Plan::bench());
+}
+
+#[test]
+fn many_clients_find_a_branch_each() {
+    let host = HostFacts { open_files_limit: 65_536, ..host(64, 512 * GIB) };
+    let facts = facts(&host, 1_000 * GIB);
+    let screening = bench(Level::Screening, &facts);
+    assert_eq!((screening.scale, screening.clients[2], screening.cpus.driver.len()), (200, 512, 16));
+    assert_eq!(bench(Level::Thorough, &facts).scale, 512);
+}
+
+#[test]
+fn one_processor_is_shared() {
+    let host = host(1, 4 * GIB);
+    let one = bench(Level::Screening, &facts(&host, 100 * GIB));
+    assert!(one.cpus.shared);
+    assert_eq!((one.cpus.driver, one.cpus.server), (vec![0], vec![0]));
+}
+
+#[test]
+fn a_quota_counts_as_processors() {
+    let limits = CgroupLimits { cpus: Some(2.5), memory_bytes: Some(GIB) };
+    let host = HostFacts { cgroup: limits, ..host(16, 64 * GIB) };
+    let facts = facts(&host, 100 * GIB);
+    let limited = bench(Level::Screening, &facts);
+    assert_eq!((limited.clients, facts.memory_bytes()), (vec![1, 4, 16], GIB));
+    // 256 MiB of shared buffers hold 12 units of scale well.
+    assert_eq!(limited.scale, 12);
+}
+
+#[test]
+fn a_foreign_server_is_neither_moved_nor_overrun() {
+    let host = host(4, 24 * GIB);
+    let foreign = BenchFacts { own_server: false, max_connections: Some(20), ..facts(&host, 100 * GIB) };
+    let resolved = bench(Level::Screening, &foreign);
+    assert_eq!((resolved.clients.as_slice(), resolved.cpus.server.len()), (&[1, 8, 10][..], 0));
+    assert!(resolved.cpus.shared, "it is on this machine, somewhere");
+    let remote = BenchFacts { server_local: false, ..foreign };
+    assert!(!bench(Level::Screening, &remote).cpus.shared);
+    let mut plan = plan(Level::Screening);
+    plan.measure.clients = Auto::Given(vec![1, 32]);
+    let problem = resolve(&plan, Level::Screening, &foreign).expect_err("there are 20 connections");
+    assert_eq!(problem.what, "32 clients are more than the server's max_connections (20) leave room for");
+}
+
+#[test]
+fn what_a_machine_cannot_do_is_said_beforehand() {
+    let host = host(2, 24 * GIB);
+    let facts = facts(&host, 10 * GIB);
+    let refuse = |change: fn(&mut Plan)| {
+        let mut plan = plan(Level::Screening);
+        change(&mut plan);
+        resolve(&plan, Level::Screening, &facts).expect_err("it is impossible").what
+    };
+    assert_eq!(
+        refuse(|plan| plan.measure.driver_cpus = Some("2".into())),
+        "driver_cpus: pgdyno may not run on processor 2"
+    );
+    assert_eq!(
+        refuse(|plan| plan.measure.clients = Auto::Given(vec![2_000])),
+        "2000 clients need more open files than this process may have (1024)"
+    );
+    let no_room = refuse(|plan| plan.data.scale = Auto::Given(1_000));
+    assert!(
+        no_room.starts_with("scale 1000 needs about 16.") && no_room.ends_with("and 10.0 GiB are free"),
+        "{no_room}"
+    );
+    let full = BenchFacts { disk_available_bytes: Some(10 << 20), ..facts };
+    let problem = resolve(&plan(Level::Screening), Level::Screening, &full).expect_err("there is no room");
+    assert!(problem.what.starts_with("scale 1 needs about"), "{}", problem.what);
+}
+
+#[test]
+fn threads_without_clients_are_not_started() {
+    let host = host(8, 24 * GIB);
+    let mut plan = plan(Level::Screening);
+    plan.measure.clients = Auto::Given(vec![1, 3]);
+    plan.measure.jobs = Auto::Given(8);
+    let resolved = resolve(&plan, Level::Screening, &facts(&host, 100 * GIB)).expect("it is possible");
+    assert_eq!(resolved.jobs, 3);
+}
+
+#[test]
+fn reading_alone_needs_no_check() {
+    let host = host(2, 24 * GIB);
+    let mut plan = plan(Level::Screening);
+    plan.workload.truncate(1);
+    let resolved = resolve(&plan, Level::Screening, &facts(&host, 100 * GIB)).expect("it is possible");
+    assert_eq!(resolved.balance, BalanceCheckMode::Off);
+}
+
+proptest! {
+    #[test]
+    fn choices_stay_within_their_bounds(
+        cpus in 1u32..300,
+        memory in 1u64..2_000,
+        disk in 20u64..5_000,
+        level in 0usize..3,
+    ) {
+        let level = [Level::Quick, Level::Screening, Level::Thorough][level];
+        let host = HostFacts { open_files_limit: 100_000, ..host(cpus, memory * GIB / 4) };
+        let facts = facts(&host, disk * GIB);
+        let Ok(resolved) = resolve(&plan(level), level, &facts) else { return Ok(()) };
+        let (base, ceiling) = level.scales();
+        prop_assert!(resolved.scale >= 1 && resolved.scale <= ceiling.max(base));
+        prop_assert!(resolved.cost.disk_bytes <= disk * GIB / 3);
+        prop_assert!(resolved.clients.windows(2).all(|pair| pair[0] < pair[1]));
+        prop_assert!(resolved.jobs >= 1 && resolved.jobs <= resolved.clients[resolved.clients.len() - 1]);
+        let CpuSplit { driver, server, shared } = &resolved.cpus;
+        prop_assert!(!driver.is_empty() && !server.is_empty());
+        prop_assert_eq!(*shared, cpus == 1);
+        prop_assert_eq!(driver.iter().any(|cpu| server.contains(cpu)), *shared);
+        prop_assert!(cpus == 1 || driver.len() + server.len() == cpus as usize);
+    }
+
+    /// More memory or more disk never gives less data.
+    #[test]
+    fn scale_is_monotone(
+        cpus in 1u32..64,
+        memory in 1u64..500,
+        disk in 1u64..500,
+        more_memory in 0u64..500,
+        more_disk in 0u64..500,
+    ) {
+        let scale = |memory: u64, disk: u64| {
+            let host = HostFacts { open_files_limit: 100_000, ..host(cpus, memory * GIB / 8) };
+            let facts = facts(&host, disk * GIB);
+            resolve(&plan(Level::Thorough), Level::Thorough, &facts).map_or(0, |plan| plan.scale)
+        };
+        prop_assert!(scale(memory, disk) <= scale(memory + more_memory, disk + more_disk));
+    }
+}

@@ -1,0 +1,592 @@
+//! Which reasons to distrust a result a run gives (invariant 11: a careful run must be able to give none).
+//!
+//! Every threshold is a constant here with its reason. A fact that is not known raises no doubt, unless not
+//! knowing it is the doubt.
+
+use super::{
+    Doubt, DoubtKind,
+    cells::{busiest_worker, missed, steal},
+    noise::cells,
+};
+use crate::{
+    facts::{DurabilityTier, ServerFacts},
+    measure::{CellRun, CellSummary, SteadyVerdict, Workload},
+    plan::Builtin,
+};
+
+/// Fewest blocks of a run: with fewer there is no interval at all.
+pub const MIN_BLOCKS: u32 = 3;
+/// Fewest blocks of a thorough run: t(95 %) falls from 4.3 at three blocks to 2.8 at five.
+pub const MIN_BLOCKS_THOROUGH: u32 = 5;
+/// A cell is noisy where its half-width exceeds this share of its mean.
+pub const MAX_HALF_WIDTH: f64 = 0.10;
+/// A cell is unsteady where more than this share of its runs is: of many judged runs one may be a false
+/// alarm.
+pub const MAX_UNSTEADY_SHARE: f64 = 0.2;
+/// The driver is the limit where its busiest thread is on a processor for this share of the time. At 0.85
+/// an event loop already makes requests wait for it about as often as not.
+pub const MAX_DRIVER_BUSY: f64 = 0.85;
+/// Share of processor time that the hypervisor may take: as much as the margin of a comparison (2 %).
+pub const MAX_STEAL: f64 = 0.02;
+
+/// All that is known of a run when it is judged.
+#[derive(Debug, Clone, Copy)]
+pub struct Evidence<'a> {
+    /// The run was meant for publication.
+    pub thorough: bool,
+    /// The command that runs it thoroughly and how long that takes, for the advice: `--thorough (24 min)`.
+    pub thorough_hint: Option<&'a str>,
+    /// The run reached its end.
+    pub complete: bool,
+    /// Driver and server may have run on the same processors.
+    pub cores_shared: bool,
+    /// The server.
+    pub server: Option<&'a ServerFacts>,
+    /// Whether the bundle is one of those tested with this version; `None` where the server is no bundle.
+    pub bundle_pinned: Option<bool>,
+    /// Every run of every cell.
+    pub runs: &'a [CellRun],
+    /// Every cell over its blocks.
+    pub cells: &'a [CellSummary],
+    /// The balance check, where one was made.
+    pub balance: Option<BalanceEvidence<'a>>,
+}
+
+/// What the balance check found.
+#[derive(Debug, Clone, Copy)]
+pub struct BalanceEvidence<'a> {
+    /// Rows examined; a check that examined none has failed.
+    pub rows_examined: u64,
+    /// Violations.
+    pub violations: u64,
+    /// The first of them in words.
+    pub examples: &'a [String],
+}
+
+/// Every reason to distrust the run, worst things first.
+pub fn judge(evidence: &Evidence<'_>) -> Vec<Doubt> {
+    let rules: [fn(&Evidence<'_>) -> Option<Doubt>; 17] = [
+        balance_violated,
+        partial,
+        misses,
+        not_checked,
+        weak_durability,
+        screening_run,
+        too_few_blocks,
+        not_steady,
+        noisy,
+        driver_saturated,
+        cores_shared,
+        cpu_steal,
+        uneven_checkpoints,
+        mixed_cache,
+        build_not_optimised,
+        server_not_observed,
+        unpinned_bundle,
+    ];
+    rules.iter().filter_map(|rule| rule(evidence)).collect()
+}
+
+fn doubt(kind: DoubtKind, detail: String, advice: &str, cells: Vec<String>) -> Option<Doubt> {
+    Some(Doubt { kind, detail, advice: advice.to_owned(), cells })
+}
+
+/// The name of a cell: `script/clients`.
+fn cell_name(workload: &Workload) -> String {
+    format!("{}/{}", workload.script, workload.clients)
+}
+
+/// Whether a workload writes; a script that is not built in is taken to.
+fn writes(workload: &Workload) -> bool {
+    Builtin::by_name(&workload.script).is_none_or(Builtin::writes)
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.1} %", share * 100.0)
+}
+
+/// The cells for which a figure is `Some`, with the largest of the figures.
+fn worst(found: impl Iterator<Item = (String, f64)>) -> Option<(Vec<String>, f64)> {
+    let found: Vec<_> = found.collect();
+    let worst = found.iter().map(|(_, figure)| *figure).max_by(f64::total_cmp)?;
+    Some((found.into_iter().map(|(name, _)| name).collect(), worst))
+}
+
+/// The cells whose runs give a figure above a limit, with the largest of the figures.
+fn above(evidence: &Evidence<'_>, limit: f64, figure: fn(&[&CellRun]) -> f64) -> Option<(Vec<String>, f64)> {
+    let figures =
+        cells(evidence.runs).into_iter().map(|(workload, runs)| (cell_name(workload), figure(&runs)));
+    worst(figures.filter(|(_, figure)| *figure > limit))
+}
+
+fn screening_run(evidence: &Evidence<'_>) -> Option<Doubt> {
+    if evidence.thorough {
+        return None;
+    }
+    let hint = evidence.thorough_hint.unwrap_or("--thorough");
+    let detail = "screening run, not publishable: short intervals, few blocks".into();
+    doubt(DoubtKind::ScreeningRun, detail, &format!("Use {hint} for numbers to publish."), Vec::new())
+}
+
+fn partial(evidence: &Evidence<'_>) -> Option<Doubt> {
+    if evidence.complete {
+        return None;
+    }
+    let detail = format!("the run did not reach its end: {} runs were measured", evidence.runs.len());
+    doubt(DoubtKind::Partial, detail, "Run it again to its end.", Vec::new())
+}
+
+fn too_few_blocks(evidence: &Evidence<'_>) -> Option<Doubt> {
+    let least = if evidence.thorough { MIN_BLOCKS_THOROUGH } else { MIN_BLOCKS };
+    let counts = cells(evidence.runs).into_iter().map(|(workload, runs)| (workload, runs.len() as u32));
+    let few: Vec<_> = counts.filter(|(_, runs)| *runs < least).collect();
+    let fewest = few.iter().map(|(_, runs)| *runs).min()?;
+    let detail =
+        format!("{fewest} block{} of a cell, {least} are the least", if fewest == 1 { "" } else { "s" });
+    let names = few.into_iter().map(|(workload, _)| cell_name(workload)).collect();
+    doubt(DoubtKind::TooFewBlocks, detail, "Measure more blocks (blocks in [measure]).", names)
+}
+
+fn not_steady(evidence: &Evidence<'_>) -> Option<Doubt> {
+    let thorough = evidence.thorough;
+    let unsteady = |run: &&&CellRun| match run.steady {
+        SteadyVerdict::Steady => false,
+        // A screening run is short on purpose, which its own doubt says.
+        SteadyVerdict::TooShort => thorough,
+        SteadyVerdict::Trending { .. } | SteadyVerdict::NotSteady { .. } => true,
+    };
+    let shares = cells(evidence.runs).into_iter().map(|(workload, runs)| {
+        let bad: Vec<_> = runs.iter().filter(unsteady).collect();
+        let share = bad.len() as f64 / runs.len() as f64;
+        (share, cell_name(workload), bad.first().map(|run| in_words(&run.steady)), bad.len(), runs.len())
+    });
+    let found: Vec<_> = shares.filter(|(share, ..)| *share > MAX_UNSTEADY_SHARE).collect();
+    let (_, name, example, bad, all) = found.iter().max_by(|a, b| a.0.total_cmp(&b.0))?;
+    let example = example.as_deref().unwrap_or_default();
+    let detail = format!("throughput was not steady in {bad} of {all} runs of {name}: {example}");
+    let names = found.iter().map(|(_, name, ..)| name.clone()).collect();
+    let advice =
+        "Lengthen the warm-up and the interval (at least 10 s); look for a cache that fills or a checkpoint.";
+    doubt(DoubtKind::NotSteady, detail, advice, names)
+}
+
+fn in_words(verdict: &SteadyVerdict) -> String {
+    match verdict {
+        SteadyVerdict::Steady => "steady".into(),
+        SteadyVerdict::Trending { change } => {
+            format!("a trend of {:+.1} % over the interval", change * 100.0)
+        }
+        SteadyVerdict::NotSteady { cut_s } => format!("the first {cut_s:.0} s differ from the rest"),
+        SteadyVerdict::TooShort => "the interval is shorter than 10 s".into(),
+    }
+}
+
+fn noisy(evidence: &Evidence<'_>) -> Option<Doubt> {
+    let shares = evidence.cells.iter().filter_map(|cell| Some((cell, cell.tps.relative_half_width()?)));
+    let noisy = shares.filter(|(_, share)| *share > MAX_HALF_WIDTH);
+    let (names, most) = worst(noisy.map(|(cell, share)| (cell_name(&cell.workload), share)))?;
+    let detail =
+        format!("blocks of one cell scatter: the 95 % interval is up to ± {} of the mean", percent(most));
+    let advice = "Measure more or longer blocks, and stop what else runs on the machine.";
+    doubt(DoubtKind::Noisy, detail, advice, names)
+}
+
+fn driver_saturated(evidence: &Evidence<'_>) -> Option<Doubt> {
+    let (names, busy) = above(evidence, MAX_DRIVER_BUSY, busiest_worker)?;
+    let detail = format!("the driver's busiest thread was on a processor for {} of the time", percent(busy));
+    let advice = "Give the driver more processors (jobs, driver_cpus) or a machine of its own.";
+    doubt(DoubtKind::DriverSaturated, detail, advice, names)
+}
+
+fn cores_shared(evidence: &Evidence<'_>) -> Option<Doubt> {
+    if !evidence.cores_shared {
+        return None;
+    }
+    let detail = "driver and server shared processors: each slowed the other down".into();
+    let advice = "Give each its own (driver_cpus, cpus of the server), or drive from another machine.";
+    doubt(DoubtKind::CoresShared, detail, advice, Vec::new())
+}
+
+fn cpu_steal(evidence: &Evidence<'_>) -> Option<Doubt> {
+    let (names, most) = above(evidence, MAX_STEAL, steal)?;
+    let detail = format!("the hypervisor took up to {} of the processor time", percent(most));
+    doubt(DoubtKind::CpuSteal, detail, "Measure on a machine with processors of its own.", names)
+}
+
+fn uneven_checkpoints(evidence: &Evidence<'_>) -> Option<Doubt> {
+    let uneven = cells(evidence.runs).into_iter().filter_map(|(workload, runs)| {
+        let known = runs.iter().filter_map(|run| run.io.checkpoints);
+        let (with, without) = known.fold((0u32, 0u32), |(with, without), checkpoints| match checkpoints {
+            0 => (with, without + 1),
+            _ => (with + 1, without),
+        });
+        (with > 0 && without > 0).then(|| (cell_name(workload), f64::from(with)))
+    });
+    let (names, with) = worst(uneven)?;
+    let detail = format!("a checkpoint fell into up to {with} blocks of a cell and not into its others");
+    let advice =
+        "Lengthen the interval beyond checkpoint_timeout, or raise max_wal_size so that none falls into it.";
+    doubt(DoubtKind::UnevenCheckpoints, detail, advice, names)
+}
+
+fn mixed_cache(evidence: &Evidence<'_>) -> Option<Doubt> {
+    let mixed = cells(evidence.runs).into_iter().filter_map(|(workload, runs)| {
+        let mut sources = runs.iter().filter_map(|run| run.served_from);
+        let first = sources.next()?;
+        sources.any(|source| source != first).then(|| cell_name(workload))
+    });
+    let names: Vec<_> = mixed.collect();
+    if names.is_empty() {
+        return None;
+    }
+    let detail =
+        format!("blocks of {} were served from different places by measured reads", names.join(", "));
+    let advice = "Lengthen the warm-up, or choose a scale that clearly fits or clearly exceeds memory.";
+    doubt(DoubtKind::MixedCache, detail, advice, names)
+}
+
+fn build_not_optimised(evidence: &Evidence<'_>) -> Option<Doubt> {
+    let server = evidence.server?;
+    if server.build.optimised_for_speed() != Some(false) {
+        return None;
+    }
+    let cflags = server.build.cflags.as_deref().unwrap_or_default();
+    let level = cflags.split_whitespace().rfind(|flag| flag.starts_with("-O")).unwrap_or_default();
+    let detail = format!(
+        "PostgreSQL {} was compiled with {level}: 9 to 21 % slower than -O2 was seen",
+        server.version
+    );
+    let advice = "Measure an installed server or one built from source (--bindir).";
+    doubt(DoubtKind::BuildNotOptimised, detail, advice, Vec::new())
+}
+
+fn weak_durability(evidence: &Evidence<'_>) -> Option<Doubt> {
+    let tier = evidence.server?.durability;
+    let names: Vec<_> =
+        cells(evidence.runs).into_iter().map(|(of, _)| of).filter(|of| writes(of)).map(cell_name).collect();
+    if tier == DurabilityTier::Full || names.is_empty() {
+        return None;
+    }
+    let detail = format!("durability is {}", tier.label());
+    let advice =
+        "Turn fsync, synchronous_commit and full_page_writes on, or name the tier beside every number.";
+    doubt(DoubtKind::WeakDurability, detail, advice, names)
+}
+
+fn misses(evidence: &Evidence<'_>) -> Option<Doubt> {
+    let missing = |runs: &[&CellRun]| runs.iter().map(|run| missed(&run.counts_whole)).sum::<u64>() as f64;
+    let (names, _) = above(evidence, 0.0, missing)?;
+    let all = |count: fn(&CellRun) -> u64| evidence.runs.iter().map(count).sum::<u64>();
+    let parts = [
+        (all(|run| run.counts_whole.failed), "failed"),
+        (all(|run| run.counts_whole.skipped), "were skipped"),
+        (all(|run| run.counts_whole.timed_out), "timed out"),
+        (all(|run| run.counts_whole.in_doubt), "are in doubt"),
+        (all(|run| run.counts_whole.never_started), "never started"),
+    ];
+    let parts: Vec<_> = parts.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{n} {what}")).collect();
+    let due = all(|run| run.counts_whole.scheduled);
+    let first = evidence.runs.iter().flat_map(|run| &run.errors).next();
+    let first =
+        first.map(|error| format!("; first error {}: {}", error.code, error.message)).unwrap_or_default();
+    let detail = format!("of {due} attempts {}{first}", parts.join(", "));
+    doubt(
+        DoubtKind::Misses,
+        detail,
+        "Find the cause before quoting a rate: latency has no such attempts in it.",
+        names,
+    )
+}
+
+fn balance_violated(evidence: &Evidence<'_>) -> Option<Doubt> {
+    let balance = evidence.balance?;
+    let detail = match (balance.violations, balance.examples.first()) {
+        (0, _) if balance.rows_examined > 0 => return None,
+        (0, _) => "the balance check examined no row".into(),
+        (count, Some(example)) => format!("the balance check found {count} violations, the first: {example}"),
+        (count, None) => format!("the balance check found {count} violations"),
+    };
+    let advice = "Keep the data directory and the server's log: the server lost or invented something.";
+    doubt(DoubtKind::BalanceViolated, detail, advice, Vec::new())
+}
+
+fn not_checked(evidence: &Evidence<'_>) -> Option<Doubt> {
+    let wrote = evidence.runs.iter().any(|run| writes(&run.workload));
+    if evidence.balance.is_some() || !wrote {
+        return None;
+    }
+    let detail = "the data was not checked after runs that write".into();
+    doubt(DoubtKind::NotChecked, detail, "Let the balance check run (balance in [check]).", Vec::new())
+}
+
+fn server_not_observed(evidence: &Evidence<'_>) -> Option<Doubt> {
+    let unseen = evidence.runs.iter().filter(|run| run.cpu.server_s.is_none()).count();
+    if unseen == 0 {
+        return None;
+    }
+    let detail =
+        format!("the server's processor time could not be seen in {unseen} of {} runs", evidence.runs.len());
+    let advice = "Run pgdyno on the server's host, as the same user or root, to see what limits it.";
+    doubt(DoubtKind::ServerNotObserved, detail, advice, Vec::new())
+}
+
+fn unpinned_bundle(evidence: &Evidence<'_>) -> Option<Doubt> {
+    if evidence.bundle_pinned != Some(false) {
+        return None;
+    }
+    let version = evidence.server.map_or("of this version", |server| server.version.as_str());
+    let detail = format!("the bundle of PostgreSQL {version} is not one tested with this version of pgdyno");
+    doubt(
+        DoubtKind::UnpinnedBundle,
+        detail,
+        "Take a version that `pgdyno versions` lists as tested.",
+        Vec::new(),
+    )
+}
+
+#[cfg(test)]
+pub(crate) mod samples {
+    //! A clean run, for tests to break.
+
+    use crate::{
+        facts::{BuildFacts, DurabilityTier, ServerFacts, ServerSource},
+        measure::{CellRun, Counts, CpuUse, IoUse, ServedFrom, SteadyVerdict, Workload},
+    };
+
+    /// A run of 30 s without any fault.
+    pub fn run(script: &str, clients: u32, tps: f64) -> CellRun {
+        let committed = (tps * 30.0) as u64;
+        let counts = Counts { scheduled: committed, committed, ..Counts::default() };
+        CellRun {
+            block: 0,
+            workload: Workload {
+                script: script.into(),
+                protocol: "prepared".into(),
+                clients,
+                rate_per_s: None,
+            },
+            start_s: 0.0,
+            warmup_ns: 10_000_000_000,
+            duration_ns: 30_000_000_000,
+            counts,
+            counts_whole: counts,
+            tps,
+            latency: None,
+            lag: None,
+            statements: Vec::new(),
+            connect_ns: 1_000_000,
+            cpu: CpuUse { driver_s: 6.0, server_s: Some(28.0), busiest_worker: 0.2, steal: Some(0.001) },
+            io: IoUse { blocks_hit: 1_000_000, checkpoints: Some(0), ..IoUse::default() },
+            served_from: Some(ServedFrom::SharedBuffers),
+            steady: SteadyVerdict::Steady,
+            errors: Vec::new(),
+        }
+    }
+
+    /// A server with normal settings.
+    pub fn server() -> ServerFacts {
+        let cflags = Some("-Wall -g -O2 -fstack-protector-strong".into());
+        ServerFacts {
+            version_num: 180_004,
+            version: "18.4".into(),
+            version_text: "PostgreSQL 18.4 on x86_64-pc-linux-gnu".into(),
+            source: ServerSource::Installed,
+            bindir: None,
+            build: BuildFacts { compiler: Some("gcc 14".into()), cflags, configure: None },
+            block_bytes: 8_192,
+            wal_segment_bytes: 16 << 20,
+            data_checksums: true,
+            durability: DurabilityTier::Full,
+            max_connections: 100,
+            shared_buffers_bytes: 6 << 30,
+            data_directory: None,
+            settings: Vec::new(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{samples::run, *};
+    use crate::{
+        analysis::{cells::summarise, steady, steady::tests::Normal},
+        facts::BuildFacts,
+        measure::{ErrorCount, ServedFrom},
+    };
+
+    /// A thorough run of six blocks with the noise of a quiet machine (1 % between blocks, 3 % between
+    /// seconds), judged from its windows as a real one is.
+    fn clean_runs(seed: u64) -> Vec<CellRun> {
+        let mut normal = Normal::seeded(seed);
+        let cells = [("select-only", 1), ("select-only", 16), ("tpcb-like", 1), ("tpcb-like", 16)];
+        let blocks = (0..6).flat_map(|_| cells);
+        let mut runs: Vec<_> = blocks.map(|(script, clients)| run(script, clients, 1_000.0)).collect();
+        for run in &mut runs {
+            let level = 1_000.0 * (0.01 * normal.draw()).exp();
+            let windows: Vec<f64> = (0..30).map(|_| level * (1.0 + 0.03 * normal.draw())).collect();
+            run.tps = windows.iter().sum::<f64>() / 30.0;
+            run.steady = steady::judge(&windows);
+        }
+        runs
+    }
+
+    /// What a test may break.
+    struct Case {
+        runs: Vec<CellRun>,
+        server: ServerFacts,
+        thorough: bool,
+        complete: bool,
+        cores_shared: bool,
+        bundle_pinned: Option<bool>,
+        balance: Option<(u64, u64)>,
+    }
+
+    fn clean() -> Case {
+        Case {
+            runs: clean_runs(1),
+            server: samples::server(),
+            thorough: true,
+            complete: true,
+            cores_shared: false,
+            bundle_pinned: Some(true),
+            balance: Some((5_000_000, 0)),
+        }
+    }
+
+    fn doubts(case: &Case) -> Vec<Doubt> {
+        let cells = summarise(&case.runs, &[]);
+        let balance = case.balance.map(|(rows_examined, violations)| BalanceEvidence {
+            rows_examined,
+            violations,
+            examples: &[],
+        });
+        judge(&Evidence {
+            thorough: case.thorough,
+            thorough_hint: None,
+            complete: case.complete,
+            cores_shared: case.cores_shared,
+            server: Some(&case.server),
+            bundle_pinned: case.bundle_pinned,
+            runs: &case.runs,
+            cells: &cells,
+            balance,
+        })
+    }
+
+    #[test]
+    fn a_careful_run_has_no_doubt() {
+        assert_eq!(doubts(&clean()), []);
+    }
+
+    #[test]
+    fn careful_runs_seldom_have_a_doubt_by_chance() {
+        let doubted =
+            (0..200).filter(|&seed| !doubts(&Case { runs: clean_runs(seed), ..clean() }).is_empty()).count();
+        assert!(doubted <= 2, "{doubted} of 200 clean thorough runs have a doubt");
+    }
+
+    /// Breaks every run of the last cell (tpcb-like/16).
+    fn break_last(case: &mut Case, fault: impl Fn(&mut CellRun, usize)) {
+        let last = case
+            .runs
+            .iter_mut()
+            .filter(|run| run.workload.script == "tpcb-like" && run.workload.clients == 16);
+        last.enumerate().for_each(|(block, run)| fault(run, block));
+    }
+
+    type Fault = (DoubtKind, fn(&mut Case));
+
+    const FAULTS: [Fault; 17] = [
+        (DoubtKind::ScreeningRun, |case| case.thorough = false),
+        (DoubtKind::Partial, |case| case.complete = false),
+        (DoubtKind::TooFewBlocks, |case| case.runs.truncate(16)),
+        (DoubtKind::NotSteady, |case| {
+            break_last(case, |run, block| {
+                if block < 2 {
+                    run.steady = SteadyVerdict::Trending { change: -0.12 };
+                }
+            });
+        }),
+        (DoubtKind::Noisy, |case| break_last(case, |run, block| run.tps *= 1.0 + 0.1 * block as f64)),
+        (DoubtKind::DriverSaturated, |case| break_last(case, |run, _| run.cpu.busiest_worker = 0.95)),
+        (DoubtKind::CoresShared, |case| case.cores_shared = true),
+        (DoubtKind::CpuSteal, |case| break_last(case, |run, _| run.cpu.steal = Some(0.05))),
+        (DoubtKind::UnevenCheckpoints, |case| {
+            break_last(case, |run, block| run.io.checkpoints = Some(u64::from(block == 3)));
+        }),
+        (DoubtKind::BuildNotOptimised, |case| {
+            case.server.build = BuildFacts { cflags: Some("-Wall -Os".into()), ..BuildFacts::default() };
+        }),
+        (DoubtKind::MixedCache, |case| {
+            break_last(case, |run, block| {
+                if block == 0 {
+                    run.served_from = Some(ServedFrom::Disk);
+                }
+            });
+        }),
+        (DoubtKind::WeakDurability, |case| case.server.durability = DurabilityTier::AsyncCommit),
+        (DoubtKind::Misses, |case| {
+            break_last(case, |run, block| {
+                run.counts_whole.failed = u64::from(block == 0);
+                let error =
+                    ErrorCount { code: "40001".into(), message: "could not serialize".into(), count: 1 };
+                run.errors = vec![error];
+            });
+        }),
+        (DoubtKind::BalanceViolated, |case| case.balance = Some((5_000_000, 1))),
+        (DoubtKind::NotChecked, |case| case.balance = None),
+        (DoubtKind::ServerNotObserved, |case| break_last(case, |run, _| run.cpu.server_s = None)),
+        (DoubtKind::UnpinnedBundle, |case| case.bundle_pinned = Some(false)),
+    ];
+
+    #[test]
+    fn every_fault_gives_its_doubt_and_no_other() {
+        for (kind, fault) in FAULTS {
+            let mut case = clean();
+            fault(&mut case);
+            let found = doubts(&case);
+            assert_eq!(found.iter().map(|doubt| doubt.kind).collect::<Vec<_>>(), [kind], "{found:#?}");
+            assert!(found[0].detail.len() > 20 && found[0].advice.ends_with('.'), "{found:?}");
+        }
+    }
+
+    #[test]
+    fn every_kind_of_doubt_is_tested() {
+        let schema = serde_json::to_string(&schemars::schema_for!(DoubtKind)).expect("a schema is JSON");
+        let kinds = schema.matches("\"const\"").count();
+        assert_eq!(kinds, FAULTS.len());
+    }
+
+    #[test]
+    fn a_check_that_examined_nothing_is_a_violation() {
+        let found = doubts(&Case { balance: Some((0, 0)), ..clean() });
+        assert_eq!(found[0].detail, "the balance check examined no row");
+    }
+
+    #[test]
+    fn reading_needs_no_durability_and_no_check() {
+        let mut case = Case { balance: None, ..clean() };
+        case.server.durability = DurabilityTier::NoSync;
+        case.runs.retain(|run| run.workload.script == "select-only");
+        assert_eq!(doubts(&case), []);
+    }
+
+    #[test]
+    fn one_false_alarm_among_six_runs_is_let_pass() {
+        let mut case = clean();
+        case.runs[0].steady = SteadyVerdict::NotSteady { cut_s: 3.0 };
+        assert_eq!(doubts(&case), []);
+    }
+
+    #[test]
+    fn details_carry_figures_and_cells() {
+        let mut case = clean();
+        FAULTS[12].1(&mut case);
+        let found = doubts(&case);
+        assert_eq!(found[0].cells, ["tpcb-like/16"]);
+        assert!(
+            found[0].detail.ends_with("attempts 1 failed; first error 40001: could not serialize"),
+            "{found:?}"
+        );
+    }
+}

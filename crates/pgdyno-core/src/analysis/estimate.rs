@@ -1,0 +1,74 @@
+//! The mean of a few runs, with its spread.
+
+use super::student;
+use crate::measure::Estimate;
+
+impl Estimate {
+    /// Mean, extremes and 95 % interval of independent observations (runs, never transactions); `None`
+    /// where there is none. The half-width is Student's t at 95 % times the standard error, absent below
+    /// three observations: with two, the interval (± 12.7 standard errors) would say nothing.
+    pub fn of(values: &[f64], unit: &str) -> Option<Self> {
+        let count = values.len();
+        let value = mean(values)?;
+        let half_width = (count >= 3).then(|| {
+            let error = (sum_of_squares(values) / (count - 1) as f64 / count as f64).sqrt();
+            student::two_sided(0.95, count as u32 - 1) * error
+        });
+        Some(Self {
+            value,
+            unit: unit.to_owned(),
+            count: count as u64,
+            min: values.iter().copied().fold(f64::INFINITY, f64::min),
+            max: values.iter().copied().fold(f64::NEG_INFINITY, f64::max),
+            half_width,
+        })
+    }
+
+    /// The same observations in another unit: everything times a positive factor.
+    #[must_use]
+    pub fn times(&self, factor: f64, unit: &str) -> Self {
+        Self {
+            value: self.value * factor,
+            unit: unit.to_owned(),
+            count: self.count,
+            min: self.min * factor,
+            max: self.max * factor,
+            half_width: self.half_width.map(|half| half * factor),
+        }
+    }
+
+    /// Half-width over mean, where there is an interval and the mean is above 0.
+    pub fn relative_half_width(&self) -> Option<f64> {
+        self.half_width.filter(|_| self.value > 0.0).map(|half| half / self.value)
+    }
+}
+
+/// The mean; `None` where there is no value.
+pub(super) fn mean(values: &[f64]) -> Option<f64> {
+    (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+}
+
+/// The sum of squared deviations from the mean, in two passes, so that nothing cancels.
+pub(super) fn sum_of_squares(values: &[f64]) -> f64 {
+    let mean = mean(values).unwrap_or(0.0);
+    values.iter().map(|value| (value - mean).powi(2)).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_interval_of_five_runs() {
+        // s = 1.5811, standard error 0.70711, t(4) = 2.7764
+        let estimate = Estimate::of(&[1.0, 2.0, 3.0, 4.0, 5.0], "1/s").expect("there are values");
+        assert_eq!((estimate.value, estimate.min, estimate.max, estimate.count), (3.0, 1.0, 5.0, 5));
+        assert!((estimate.half_width.expect("five are enough") - 1.9632).abs() < 1e-4);
+    }
+
+    #[test]
+    fn two_runs_have_no_interval_and_none_no_estimate() {
+        assert_eq!(Estimate::of(&[1.0, 2.0], "1/s").expect("there are values").half_width, None);
+        assert_eq!(Estimate::of(&[], "1/s"), None);
+    }
+}
