@@ -1,1 +1,63 @@
-fn main() {}
+//! Chores of the pgdyno workspace: `cargo xtask` lists them, `cargo xtask CHORE --help` explains one.
+
+mod bench_driver;
+mod dist;
+mod generate;
+mod test_all;
+mod tidy;
+mod workspace;
+
+use std::{error::Error, process::ExitCode};
+
+use clap::{Parser, Subcommand};
+
+/// What went wrong, in words for whoever ran the chore.
+type Failure = Box<dyn Error>;
+
+/// The command line.
+#[derive(Debug, Parser)]
+#[command(name = "cargo xtask", about = "Chores of the pgdyno workspace", arg_required_else_help = true)]
+struct Cli {
+    /// The chore
+    #[command(subcommand)]
+    chore: Chore,
+}
+
+/// The chores.
+#[derive(Debug, Subcommand)]
+enum Chore {
+    /// Check what the compiler does not: arrows, lengths, bans, help, schemas, links (also run by `cargo test`)
+    Tidy,
+    /// Write pgdyno.1 and a page for every sub-command
+    Man(generate::Args),
+    /// Write completions for bash, zsh and fish
+    Completions(generate::Args),
+    /// Write the JSON Schemas that are kept in `schemas/`
+    Schemas,
+    /// Build the static release and pack it with man pages, completions and licences
+    Dist,
+    /// Compare pgdyno's driver with pgbench, in turns within one run; then the null target
+    BenchDriver(bench_driver::Args),
+    /// Run every test: all majors, kills and long truth tests too
+    TestAll(test_all::Args),
+}
+
+fn main() -> ExitCode {
+    let done = match Cli::parse().chore {
+        Chore::Tidy => tidy::run(),
+        Chore::Man(args) => generate::run("man", &args),
+        Chore::Completions(args) => generate::run("completions", &args),
+        Chore::Schemas => generate::schemas(),
+        Chore::Dist => dist::run(),
+        Chore::BenchDriver(args) => bench_driver::run(&args),
+        Chore::TestAll(args) => test_all::run(&args),
+    };
+    match done {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(failure) => {
+            eprintln!("error: {failure}");
+            ExitCode::FAILURE
+        }
+    }
+}

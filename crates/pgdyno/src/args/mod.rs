@@ -3,6 +3,7 @@
 pub mod bench;
 pub mod clean;
 pub mod down;
+pub mod generate;
 pub mod list;
 mod measure;
 pub mod ps;
@@ -54,6 +55,9 @@ pub enum Command {
     Show(show::Args),
     /// Write the report of a recorded run
     Report(report::Args),
+    /// Write man pages, shell completions or JSON Schemas
+    #[command(hide = true)]
+    Generate(generate::Args),
 }
 
 impl Command {
@@ -73,6 +77,7 @@ impl Command {
             Self::List(args) => list::run(args, context),
             Self::Show(args) => show::run(args, context),
             Self::Report(args) => report::run(args, context),
+            Self::Generate(args) => generate::run(args),
         }
     }
 }

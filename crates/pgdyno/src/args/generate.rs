@@ -1,0 +1,71 @@
+//! `pgdyno generate`, for `cargo xtask`: what follows from the flags and from the types of the record.
+
+use std::{fs, io, path::PathBuf, process::ExitCode};
+
+use clap::{CommandFactory, ValueEnum};
+use clap_complete::Shell;
+use pgdyno_core::problem::Problem;
+
+use super::Cli;
+
+/// Flags of `pgdyno generate`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// What to write
+    kind: Kind,
+    /// Directory to write to; made where it is not there
+    dir: PathBuf,
+}
+
+/// What can be written.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Kind {
+    /// pgdyno.1, and one page a sub-command
+    Man,
+    /// Completions for bash, zsh and fish
+    Completions,
+    /// JSON Schemas of plans and run directories
+    Schemas,
+}
+
+/// Runs `pgdyno generate`.
+///
+/// # Errors
+/// Where the directory cannot be written to.
+pub fn run(args: &Args) -> Result<ExitCode, Problem> {
+    let written = fs::create_dir_all(&args.dir).and_then(|()| match args.kind {
+        Kind::Man => clap_mangen::generate_to(public(), &args.dir),
+        Kind::Completions => completions(args),
+        Kind::Schemas => schemas(args),
+    });
+    written.map(|()| ExitCode::SUCCESS).map_err(|error| {
+        Problem::could_not(format!("could not write to {}: {error}", args.dir.display()))
+            .hint("name a directory that you may write to")
+    })
+}
+
+/// The command line without its hidden sub-commands: the shells' generators would offer them.
+fn public() -> clap::Command {
+    let whole = Cli::command();
+    let about = whole.get_about().cloned().unwrap_or_default();
+    clap::Command::new("pgdyno")
+        .version(env!("CARGO_PKG_VERSION"))
+        .about(about)
+        .args(whole.get_arguments().cloned())
+        .subcommands(whole.get_subcommands().filter(|command| !command.is_hide_set()).cloned())
+}
+
+fn completions(args: &Args) -> io::Result<()> {
+    for shell in [Shell::Bash, Shell::Zsh, Shell::Fish] {
+        clap_complete::generate_to(shell, &mut public(), "pgdyno", &args.dir)?;
+    }
+    Ok(())
+}
+
+fn schemas(args: &Args) -> io::Result<()> {
+    let plan = ("plan.schema.json", pgdyno_core::plan::schema());
+    for (name, schema) in pgdyno_record::schemas().into_iter().chain([plan]) {
+        fs::write(args.dir.join(name), format!("{schema:#}\n"))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,31 @@
+//! The null target: how many attempts a second and core the engine records by itself.
+
+use std::process::Command;
+
+use pgdyno_core::units;
+
+use super::{
+    ratio::{Bar, Ratio},
+    slots::build_example,
+};
+use crate::{Failure, workspace::output};
+
+/// Attempts per second of processor time that the engine has to reach.
+const LEAST_PER_S: f64 = 3e6;
+
+/// Runs the example so many times; false where the bar is missed.
+pub fn run(runs: u32) -> Result<bool, Failure> {
+    let program = build_example("pgdyno-engine", "null")?;
+    let mut rates = Vec::new();
+    for _ in 0..runs {
+        rates.push(output(Command::new(&program).arg("3"))?.trim().parse::<f64>()?);
+    }
+    let (least, most) = rates.iter().fold((f64::MAX, 0_f64), |(a, b), &rate| (a.min(rate), b.max(rate)));
+    println!(
+        "\nnull target, {runs} runs of 3 s: {} to {} attempts/s/core",
+        units::rate(least),
+        units::rate(most)
+    );
+    let ratio = Ratio::of(rates.into_iter().map(|rate| (rate, LEAST_PER_S)))?;
+    Ok(ratio.print("  attempts/s/core over 3 million", Some(Bar::AtLeast(1.0))))
+}

@@ -1,0 +1,152 @@
+//! A program under measurement: put to sleep, woken, and ended with whoever started it.
+
+use std::{
+    fs::{self, File},
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+    sync::{
+        OnceLock,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread,
+    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
+};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use super::cpu;
+use crate::Failure;
+
+/// Longest wait for a program to connect, and for one to end.
+const LIMIT: Duration = Duration::from_secs(60);
+const LOOK_EVERY: Duration = Duration::from_millis(20);
+
+/// A program that runs. Dropping it kills it: a program that sleeps would otherwise sleep on for ever.
+pub struct Program {
+    name: String,
+    child: Child,
+    /// File of what it writes on standard output.
+    pub out: PathBuf,
+    err: PathBuf,
+}
+
+impl Program {
+    /// Starts it with its output in files of this directory.
+    pub fn start(name: &str, command: &mut Command, dir: &Path) -> Result<Self, Failure> {
+        die_gently()?;
+        let (out, err) = (dir.join(format!("{name}.out")), dir.join(format!("{name}.err")));
+        command.stdin(Stdio::null()).stdout(File::create(&out)?).stderr(File::create(&err)?);
+        let child = command.spawn().map_err(|error| format!("{name} does not start: {error}"))?;
+        Ok(Self { name: name.to_owned(), child, out, err })
+    }
+
+    /// Number of its process.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Sends a signal.
+    pub fn signal(&self, signal: Signal) -> Result<(), Failure> {
+        let pid = Pid::from_child(&self.child);
+        kill_process(pid, signal).map_err(|error| format!("{} takes no signal: {error}", self.name).into())
+    }
+
+    /// Processor time in nanoseconds.
+    pub fn cpu_ns(&self) -> Result<u64, Failure> {
+        cpu::time_ns(self.pid()).ok_or_else(|| format!("{} is gone", self.name).into())
+    }
+
+    /// Waits until this holds, as long as the program runs.
+    pub fn wait_until(&mut self, what: &str, holds: impl Fn(&Self) -> bool) -> Result<(), Failure> {
+        let end = Instant::now() + LIMIT;
+        while !holds(self) {
+            self.check()?;
+            if Instant::now() > end {
+                return Err(format!("{} did not {what} in {} s", self.name, LIMIT.as_secs()).into());
+            }
+            nap(LOOK_EVERY)?;
+        }
+        Ok(())
+    }
+
+    /// That it still runs.
+    pub fn check(&mut self) -> Result<(), Failure> {
+        match self.child.try_wait()? {
+            None => Ok(()),
+            Some(status) => {
+                Err(format!("{} ended early ({status}): {}", self.name, self.last_words()).into())
+            }
+        }
+    }
+
+    /// Waits for its end and gives what it wrote on standard output.
+    pub fn finish(mut self) -> Result<String, Failure> {
+        let end = Instant::now() + LIMIT;
+        while self.child.try_wait()?.is_none() {
+            if Instant::now() > end {
+                return Err(format!("{} does not end", self.name).into());
+            }
+            nap(LOOK_EVERY)?;
+        }
+        Ok(fs::read_to_string(&self.out)?)
+    }
+
+    fn last_words(&self) -> String {
+        let text = fs::read_to_string(&self.err).unwrap_or_default();
+        text.lines().rev().take(3).collect::<Vec<_>>().into_iter().rev().collect::<Vec<_>>().join(" / ")
+    }
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        // SIGKILL also ends a program that sleeps. There is nobody to tell that it had ended before.
+        let ended = self.child.kill().and_then(|()| self.child.wait());
+        drop(ended);
+    }
+}
+
+static INTERRUPTED: AtomicBool = AtomicBool::new(false);
+
+/// On Ctrl-C and SIGTERM, lets waits fail, so that what was started is ended.
+fn die_gently() -> Result<(), Failure> {
+    static HANDLER: OnceLock<Result<(), String>> = OnceLock::new();
+    let set = || ctrlc::set_handler(|| INTERRUPTED.store(true, Ordering::Relaxed)).map_err(|e| e.to_string());
+    HANDLER.get_or_init(set).clone().map_err(Failure::from)
+}
+
+/// Sleeps, unless somebody wants an end.
+pub fn nap(length: Duration) -> Result<(), Failure> {
+    thread::sleep(length);
+    if INTERRUPTED.load(Ordering::Relaxed) { Err("interrupted".into()) } else { Ok(()) }
+}
+
+/// Sleeps until this second since 1970.
+pub fn sleep_until(second: u64) -> Result<(), Failure> {
+    let at = UNIX_EPOCH + Duration::from_secs(second);
+    while let Some(left) = at.duration_since(SystemTime::now()).ok().filter(|left| !left.is_zero()) {
+        nap(left.min(Duration::from_millis(200)))?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sleeping_program_is_ended_and_an_early_end_is_told() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let program =
+            Program::start("sleep", Command::new("sleep").arg("600"), dir.path()).expect("it starts");
+        let pid = program.pid();
+        program.signal(Signal::STOP).expect("it runs");
+        drop(program);
+        assert_eq!(cpu::time_ns(pid), None);
+
+        let mut command = Command::new("sh");
+        command.args(["-c", "echo no server >&2; exit 3"]);
+        let mut program = Program::start("sh", &mut command, dir.path()).expect("it starts");
+        let failure = program.wait_until("connect", |_| false).expect_err("it ends");
+        assert_eq!(failure.to_string(), "sh ended early (exit status: 3): no server");
+    }
+}

@@ -1,0 +1,84 @@
+//! `test-all`: every test there is, and how many passed.
+
+use std::{
+    io::{BufRead, BufReader},
+    process::Stdio,
+};
+
+use crate::{Failure, workspace::cargo};
+
+/// Set for tests that take minutes or need every major version: they look at it and are short without it.
+const VARIABLE: &str = "PGDYNO_TEST_ALL";
+
+/// Flags of `test-all`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Passed on to `cargo test`, such as `--release` or `-p pgdyno-engine`
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENT")]
+    rest: Vec<String>,
+}
+
+/// Tests that passed and failed, by the lines in which every test program sums itself up.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Sum {
+    passed: u64,
+    failed: u64,
+}
+
+impl Sum {
+    /// Adds `test result: ok. 12 passed; 0 failed; …`; other lines are none of its business.
+    fn add(&mut self, line: &str) {
+        let Some(counts) = line.strip_prefix("test result: ").and_then(|rest| rest.split_once(". ")) else {
+            return;
+        };
+        for part in counts.1.split("; ") {
+            match part.split_once(' ') {
+                Some((number, "passed")) => self.passed += number.parse().unwrap_or(0),
+                Some((number, "failed")) => self.failed += number.parse().unwrap_or(0),
+                _ => {}
+            }
+        }
+    }
+}
+
+/// Runs them in the profile of `cargo test`: debug assertions and overflow checks are part of the test.
+pub fn run(args: &Args) -> Result<bool, Failure> {
+    let mut command = cargo();
+    let mut child = command
+        .args(["test", "--workspace", "--no-fail-fast"])
+        .args(&args.rest)
+        .env(VARIABLE, "1")
+        .stdout(Stdio::piped())
+        .spawn()?;
+    let mut sum = Sum::default();
+    let lines = child.stdout.take().ok_or("cargo has no standard output")?;
+    for line in BufReader::new(lines).lines() {
+        let line = line?;
+        sum.add(&line);
+        println!("{line}");
+    }
+    let status = child.wait()?;
+    if !status.success() && sum.failed == 0 {
+        return Err(format!("cargo test failed ({status}) before or beside its tests").into());
+    }
+    println!("{} passed, {} failed", sum.passed, sum.failed);
+    Ok(status.success())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn results_are_summed() {
+        let mut sum = Sum::default();
+        for line in [
+            "running 14 tests",
+            "test result: ok. 12 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s",
+            "test result: FAILED. 1 passed; 2 failed; 0 ignored; 0 measured; 0 filtered out; finished in 1.00s",
+        ] {
+            sum.add(line);
+        }
+        assert_eq!(sum, Sum { passed: 13, failed: 2 });
+    }
+}

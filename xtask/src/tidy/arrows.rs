@@ -1,0 +1,113 @@
+//! Dependencies between crates run one way, as ARCHITECTURE.md draws them; those of tests too.
+
+use cargo_metadata::{DependencyKind, MetadataCommand, Package};
+
+use super::Fault;
+use crate::{Failure, workspace::root};
+
+/// Every crate of the workspace and those it may use.
+const ALLOWED: [(&str, &[&str]); 9] = [
+    ("pgdyno-core", &[]),
+    ("pgdyno-pages", &["pgdyno-core"]),
+    ("pgdyno-engine", &["pgdyno-core"]),
+    ("pgdyno-host", &["pgdyno-engine", "pgdyno-core"]),
+    ("pgdyno-postgres", &["pgdyno-host", "pgdyno-engine", "pgdyno-core"]),
+    ("pgdyno-record", &["pgdyno-core"]),
+    ("pgdyno-report", &["pgdyno-record", "pgdyno-core"]),
+    (
+        "pgdyno",
+        &[
+            "pgdyno-report",
+            "pgdyno-record",
+            "pgdyno-postgres",
+            "pgdyno-pages",
+            "pgdyno-host",
+            "pgdyno-engine",
+            "pgdyno-core",
+        ],
+    ),
+    ("xtask", &["pgdyno-postgres", "pgdyno-core"]),
+];
+
+/// One crate uses another.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Arrow {
+    from: String,
+    to: String,
+    kind: DependencyKind,
+}
+
+/// Checks the arrows that Cargo knows.
+pub fn check() -> Result<Vec<Fault>, Failure> {
+    let metadata = MetadataCommand::new().manifest_path(root().join("Cargo.toml")).no_deps().exec()?;
+    let ours: Vec<&str> = metadata.packages.iter().map(|package| package.name.as_str()).collect();
+    let unknown = ours.iter().filter(|name| allowed(name).is_none()).map(|name| {
+        Fault::new("Cargo.toml", 0, format!("crate `{name}` has no place in the list of arrows of xtask"))
+    });
+    let arrows: Vec<Arrow> = metadata.packages.iter().flat_map(|package| arrows_of(package, &ours)).collect();
+    Ok(unknown.chain(wrong(&arrows)).collect())
+}
+
+fn arrows_of(package: &Package, ours: &[&str]) -> Vec<Arrow> {
+    let inner = package.dependencies.iter().filter(|dependency| ours.contains(&dependency.name.as_str()));
+    inner.map(|to| Arrow { from: package.name.to_string(), to: to.name.clone(), kind: to.kind }).collect()
+}
+
+fn allowed(name: &str) -> Option<&'static [&'static str]> {
+    ALLOWED.iter().find(|(from, _)| *from == name).map(|(_, to)| *to)
+}
+
+fn wrong(arrows: &[Arrow]) -> Vec<Fault> {
+    let may = |arrow: &Arrow| {
+        // A crate may name itself for its tests, to turn on a feature.
+        arrow.from == arrow.to || allowed(&arrow.from).is_some_and(|to| to.contains(&arrow.to.as_str()))
+    };
+    let against = arrows.iter().filter(|arrow| !may(arrow));
+    against
+        .map(|Arrow { from, to, kind }| {
+            let manifest =
+                if from == "xtask" { "xtask/Cargo.toml".into() } else { format!("crates/{from}/Cargo.toml") };
+            let tests = if *kind == DependencyKind::Development { " in tests" } else { "" };
+            Fault::new(manifest, 0, format!("`{from}` must not use `{to}`{tests}"))
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn arrow(from: &str, to: &str, kind: DependencyKind) -> Arrow {
+        Arrow { from: from.into(), to: to.into(), kind }
+    }
+
+    #[test]
+    fn an_arrow_against_the_direction_is_found_in_tests_too() {
+        let normal = DependencyKind::Normal;
+        assert_eq!(wrong(&[arrow("pgdyno-host", "pgdyno-core", normal)]), []);
+        let faults = wrong(&[
+            arrow("pgdyno-core", "pgdyno-host", normal),
+            arrow("pgdyno-record", "pgdyno-engine", DependencyKind::Development),
+        ]);
+        assert_eq!(
+            faults,
+            [
+                Fault::new("crates/pgdyno-core/Cargo.toml", 0, "`pgdyno-core` must not use `pgdyno-host`"),
+                Fault::new(
+                    "crates/pgdyno-record/Cargo.toml",
+                    0,
+                    "`pgdyno-record` must not use `pgdyno-engine` in tests"
+                ),
+            ]
+        );
+    }
+
+    #[test]
+    fn the_list_itself_has_no_circle() {
+        // In the order of the list, a crate only uses crates that stand before it.
+        let place = |name: &str| ALLOWED.iter().position(|(from, _)| *from == name);
+        for (from, to) in ALLOWED {
+            assert!(to.iter().all(|to| place(to) < place(from)), "{from}");
+        }
+    }
+}

@@ -1,0 +1,55 @@
+//! The exceptions to the limits of length, listed one by one in `exceptions.txt`.
+
+use super::Fault;
+use crate::{Failure, workspace::Tracked};
+
+/// Where the list is kept.
+pub const LIST: &str = "xtask/src/tidy/exceptions.txt";
+
+/// One line of the list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Exception {
+    line: usize,
+    what: String,
+    used: bool,
+}
+
+/// The list. An exception that nothing needs any more is a fault, so that it can only shrink by itself.
+#[derive(Debug, Default)]
+pub struct Exceptions(Vec<Exception>);
+
+/// Reads the list: `function PATH NAME` or `line PATH`, each with its reason after `#`.
+pub fn read(files: &[Tracked]) -> Result<Exceptions, Failure> {
+    let file = files.iter().find(|file| file.path == LIST).ok_or_else(|| format!("{LIST} is not there"))?;
+    Ok(Exceptions::parse(file.text()))
+}
+
+impl Exceptions {
+    /// Reads the text of the list.
+    pub fn parse(text: &str) -> Self {
+        let exception = |(at, line): (usize, &str)| {
+            let words: Vec<&str> = line.split('#').next()?.split_whitespace().collect();
+            (!words.is_empty()).then(|| Exception { line: at + 1, what: words.join(" "), used: false })
+        };
+        Self(text.lines().enumerate().filter_map(exception).collect())
+    }
+
+    /// Whether this is excepted.
+    pub fn allow(&mut self, what: &str) -> bool {
+        let found = self.0.iter_mut().find(|exception| exception.what == what);
+        found.is_some_and(|exception| {
+            exception.used = true;
+            true
+        })
+    }
+
+    /// The entries that nothing needed.
+    pub fn stale(&self) -> Vec<Fault> {
+        let unused = self.0.iter().filter(|exception| !exception.used);
+        unused
+            .map(|e| {
+                Fault::new(LIST, e.line, format!("`{}` is within the limits: take it off the list", e.what))
+            })
+            .collect()
+    }
+}

@@ -1,0 +1,84 @@
+//! `core` and `pages` do no I/O and read no clock (invariant 1).
+//!
+//! clippy's `disallowed-methods` hold that where a method is called through a trait or another name; its lists are
+//! checked to be there. What clippy cannot ban, whole modules, is looked for in the source.
+
+use super::{
+    Fault,
+    rust::{Source, named},
+};
+use crate::workspace::Tracked;
+
+const PURE: [&str; 2] = ["crates/pgdyno-core/", "crates/pgdyno-pages/"];
+/// What the clippy list of a pure crate must name.
+const LISTED: [&str; 4] =
+    ["std::time::Instant::now", "std::time::SystemTime::now", "std::fs::File::open", "std::env::var"];
+/// Modules of `std` that a pure crate has no use for.
+const MODULES: [&str; 6] = ["fs", "net", "env", "process", "thread", "os"];
+
+/// Checks the pure crates that are there.
+pub fn check(files: &[Tracked], sources: &[Source]) -> Vec<Fault> {
+    let there = PURE.iter().filter(|dir| files.iter().any(|file| file.path.starts_with(**dir)));
+    there.flat_map(|dir| lists(dir, files).into_iter().chain(impurities(dir, sources))).collect()
+}
+
+fn lists(dir: &str, files: &[Tracked]) -> Vec<Fault> {
+    let path = format!("{dir}clippy.toml");
+    let Some(file) = files.iter().find(|file| file.path == path) else {
+        return vec![Fault::new(path, 0, "is not there, so clippy bans no clock in this crate")];
+    };
+    let missing = LISTED.iter().filter(|method| !file.text().contains(&format!("\"{method}\"")));
+    missing.map(|method| Fault::new(&path, 0, format!("does not ban `{method}`"))).collect()
+}
+
+fn impurities<'a>(dir: &'a str, sources: &'a [Source]) -> impl Iterator<Item = Fault> + 'a {
+    let pure = sources.iter().filter(move |source| source.path.starts_with(dir) && !source.is_support());
+    pure.flat_map(|source| {
+        let banned =
+            named(&source.syntax).into_iter().filter(|name| !name.is_macro && is_impure(&name.parts));
+        banned.map(|name| {
+            Fault::new(&source.path, name.line, format!("`{}` in a pure crate", name.parts.join("::")))
+        })
+    })
+}
+
+fn is_impure(parts: &[String]) -> bool {
+    let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
+    match parts.as_slice() {
+        [.., "Instant" | "SystemTime", "now"] => true,
+        ["std", module, ..] => MODULES.contains(module),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{file, rust};
+    use super::*;
+
+    fn faults(list: &str, text: &str) -> Vec<String> {
+        let files = [file("crates/pgdyno-core/clippy.toml", list), file("crates/pgdyno-core/src/a.rs", text)];
+        let sources = rust::parse(&files).expect("it is Rust");
+        check(&files, &sources).iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn a_clock_and_a_file_are_found_in_core() {
+        let list = LISTED.map(|method| format!("{{ path = \"{method}\" }}")).join(",");
+        assert_eq!(faults(&list, "fn f() { Duration::from_secs(1); }"), [""; 0]);
+        assert_eq!(
+            faults(&list, "use std::{fs::File, fmt};\nfn f() { SystemTime::now(); }"),
+            [
+                "crates/pgdyno-core/src/a.rs:1: `std::fs::File` in a pure crate",
+                "crates/pgdyno-core/src/a.rs:2: `SystemTime::now` in a pure crate",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_list_without_the_clock_and_no_list_at_all_are_found() {
+        assert_eq!(faults("", "").len(), LISTED.len());
+        let alone = [file("crates/pgdyno-pages/src/lib.rs", "")];
+        assert_eq!(check(&alone, &[]).len(), 1);
+    }
+}
