@@ -62,7 +62,8 @@ fn drive(
     let settings = Settings { statements: script.statements().count(), ..how.clone() };
     let sql = SqlClients { script, protocol, scale: 1, seed: 1, run: 0 };
     let jobs = if matches!(way, Way::Blocking) { clients } else { 1 };
-    let (workers, _) = sql.connect(&server.options(None), clients, jobs, &Stop::default()).expect("they connect");
+    let (workers, _) =
+        sql.connect(&server.options(None), clients, jobs, &Stop::default()).expect("they connect");
     let check = |interval: &pgdyno_engine::MergedInterval| assert_eq!(interval.counts.check(), Ok(()));
     let stop = Stop::default();
     let report = match way {

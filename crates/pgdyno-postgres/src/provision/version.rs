@@ -77,7 +77,9 @@ impl FromStr for Wanted {
             [first] if first >= 10 => Self::Major(first * 10_000),
             [first, second] if first >= 10 => Self::Exact(first * 10_000 + second),
             [first, second] if first > 0 => Self::Major(first * 10_000 + second * 100),
-            [first, second, third] if (1..10).contains(&first) => Self::Exact(first * 10_000 + second * 100 + third),
+            [first, second, third] if (1..10).contains(&first) => {
+                Self::Exact(first * 10_000 + second * 100 + third)
+            }
             _ => return Err(unreadable()),
         };
         let (Self::Major(number) | Self::Exact(number)) = wanted;
