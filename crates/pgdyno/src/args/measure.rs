@@ -56,6 +56,7 @@ impl Connection {
 
 /// What all measuring commands can be told.
 #[derive(Debug, Clone, Default, ClapArgs)]
+#[group(skip)] // its group would have the name of the sub-command's
 pub struct Args {
     #[command(flatten)]
     pub(super) connection: Connection,

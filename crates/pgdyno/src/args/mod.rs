@@ -81,3 +81,16 @@ impl Command {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    /// A sub-command is built when it is used: without this, a contradiction shows in that one alone.
+    #[test]
+    fn the_flags_of_all_sub_commands_agree() {
+        Cli::command().debug_assert();
+    }
+}
