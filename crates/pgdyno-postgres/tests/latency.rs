@@ -34,7 +34,8 @@ fn drive(
         cpus: Vec::new(),
     };
     let sql = SqlClients { script, protocol: Protocol::Prepared, scale: 1, seed: 1, run: 0 };
-    let (workers, _) = sql.connect(&server.options(None), clients, 1).expect("they connect");
+    let (workers, _) =
+        sql.connect(&server.options(None), clients, 1, &Stop::default()).expect("they connect");
     let report =
         run(EpollDriver, workers, &settings, &Stop::default(), |_| (), |_| ()).expect("the run works");
     report.counts_whole.check().expect("nothing is lost in counting");
