@@ -13,6 +13,11 @@ impl Clock {
         nanoseconds(ClockId::Monotonic)
     }
 
+    /// Processor time of the whole process in nanoseconds.
+    pub fn process_cpu_ns() -> u64 {
+        nanoseconds(ClockId::ProcessCPUTime)
+    }
+
     /// Processor time of the calling thread in nanoseconds.
     pub fn thread_cpu_ns() -> u64 {
         nanoseconds(ClockId::ThreadCPUTime)

@@ -305,6 +305,7 @@ fn cell_run(block: u32, cell: Cell, due_s: f64, slices: &[Slice]) -> CellRun {
             driver_s: driver_cpus * MEASURED_S as f64,
             server_s: Some(server_cpus * MEASURED_S as f64),
             busiest_worker: driver_cpus,
+            others_cpus: Some(0.04),
             steal: Some(0.001),
         },
         io: Some(io(script, counts.committed)),

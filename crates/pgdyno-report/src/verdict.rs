@@ -40,7 +40,7 @@ fn sentence(record: &RunRecord, source: &Source, script: &str) -> Option<Phrase>
         source.share(format!("/cells/{}/tps/half_width", best.0), format!("/cells/{}/tps/value", best.0));
     let phrase = Phrase::default()
         .figure(at("workload/script", Format::Text))
-        .text(verb(&cells, best.1))
+        .text(verb(record, &cells, best.1))
         .figure(at("tps/value", Format::Rate))
         .text(" TPS");
     let phrase = match spread {
@@ -65,10 +65,18 @@ fn sentence(record: &RunRecord, source: &Source, script: &str) -> Option<Phrase>
     )
 }
 
-/// A maximum at the end of what was tried is not a peak.
-fn verb(cells: &[(usize, &CellSummary)], best: &CellSummary) -> &'static str {
-    let most = cells.iter().map(|(_, cell)| cell.workload.clients).max();
-    if cells.len() > 1 && most == Some(best.workload.clients) { " reaches " } else { " peaks at " }
+/// A peak has something lower on its right: a maximum at the end of what was tried is none, nor is one that more
+/// clients come as near to as this run can tell.
+fn verb(record: &RunRecord, cells: &[(usize, &CellSummary)], best: &CellSummary) -> &'static str {
+    let mut more = cells.iter().filter(|(_, cell)| cell.workload.clients > best.workload.clients).peekable();
+    let falls = more.peek().is_some() && more.all(|(_, cell)| !is_as_good(record, cell, best));
+    if falls || cells.len() == 1 { " peaks at " } else { " reaches " }
+}
+
+/// Whether this run cannot tell a cell from the best one.
+fn is_as_good(record: &RunRecord, cell: &CellSummary, best: &CellSummary) -> bool {
+    let noise = record.noise.as_ref();
+    noise.is_some_and(|noise| cell.tps.value >= best.tps.value / (1.0 + noise.smallest_difference))
 }
 
 /// The fewest clients that this run cannot tell from the best; or that more clients were not tried.
@@ -79,12 +87,10 @@ fn as_good(
     best: &CellSummary,
 ) -> Phrase {
     let most = cells.iter().map(|(_, cell)| cell.workload.clients).max();
-    let near = record.noise.as_ref().and_then(|noise| {
-        let close = |cell: &CellSummary| cell.tps.value >= best.tps.value / (1.0 + noise.smallest_difference);
-        let fewer =
-            cells.iter().filter(|(_, cell)| cell.workload.clients < best.workload.clients && close(cell));
-        fewer.min_by_key(|(_, cell)| cell.workload.clients)
-    });
+    let fewer = cells.iter().filter(|(_, cell)| cell.workload.clients < best.workload.clients);
+    let near = fewer
+        .filter(|(_, cell)| is_as_good(record, cell, best))
+        .min_by_key(|(_, cell)| cell.workload.clients);
     match near {
         Some((index, cell)) => Phrase::of("; ")
             .figure(source.figure(format!("/cells/{index}/workload/clients"), Format::Count))

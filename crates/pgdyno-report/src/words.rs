@@ -13,6 +13,7 @@ pub fn doubt(kind: DoubtKind) -> &'static str {
         DoubtKind::DriverSaturated => "Driver saturated",
         DoubtKind::CoresShared => "Cores shared",
         DoubtKind::CpuSteal => "Processor time stolen",
+        DoubtKind::OtherLoad => "Other load on the machine",
         DoubtKind::UnevenCheckpoints => "Uneven checkpoints",
         DoubtKind::BuildNotOptimised => "Server build not optimised",
         DoubtKind::MixedCache => "Mixed cache state",

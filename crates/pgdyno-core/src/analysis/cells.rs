@@ -111,6 +111,11 @@ pub(super) fn busiest_worker(runs: &[&CellRun]) -> f64 {
     mean_of(runs, |cpu| cpu.busiest_worker)
 }
 
+/// Mean number of processors that other programs used, where it is known of any run.
+pub(super) fn others_cpus(runs: &[&CellRun]) -> f64 {
+    mean_of(runs, |cpu| cpu.others_cpus.unwrap_or(0.0))
+}
+
 /// Mean share of processor time that the hypervisor took, where it is known of any run.
 pub(super) fn steal(runs: &[&CellRun]) -> f64 {
     mean_of(runs, |cpu| cpu.steal.unwrap_or(0.0))

@@ -23,6 +23,8 @@ pub enum DoubtKind {
     CoresShared,
     /// The hypervisor took processor time.
     CpuSteal,
+    /// Other programs on the machine used its processors.
+    OtherLoad,
     /// A checkpoint fell into some blocks of a cell and not into others.
     UnevenCheckpoints,
     /// The server was compiled without optimisation for speed.

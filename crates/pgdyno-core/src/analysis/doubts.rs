@@ -5,7 +5,7 @@
 
 use super::{
     Doubt, DoubtKind,
-    cells::{busiest_worker, missed, steal},
+    cells::{busiest_worker, missed, others_cpus, steal},
     noise::cells,
 };
 use crate::{
@@ -28,6 +28,9 @@ pub const MAX_UNSTEADY_SHARE: f64 = 0.2;
 pub const MAX_DRIVER_BUSY: f64 = 0.85;
 /// Share of processor time that the hypervisor may take: as much as the margin of a comparison (2 %).
 pub const MAX_STEAL: f64 = 0.02;
+
+/// Processors that other programs may use. The kernel and pgdyno's own observation take some hundredths.
+pub const MAX_OTHERS_CPUS: f64 = 0.15;
 
 /// All that is known of a run when it is judged.
 #[derive(Debug, Clone, Copy)]
@@ -65,7 +68,7 @@ pub struct BalanceEvidence<'a> {
 
 /// Every reason to distrust the run, worst things first.
 pub fn judge(evidence: &Evidence<'_>) -> Vec<Doubt> {
-    let rules: [fn(&Evidence<'_>) -> Option<Doubt>; 17] = [
+    let rules: [fn(&Evidence<'_>) -> Option<Doubt>; 18] = [
         balance_violated,
         partial,
         misses,
@@ -78,6 +81,7 @@ pub fn judge(evidence: &Evidence<'_>) -> Vec<Doubt> {
         driver_saturated,
         cores_shared,
         cpu_steal,
+        other_load,
         uneven_checkpoints,
         mixed_cache,
         build_not_optimised,
@@ -124,7 +128,7 @@ fn screening_run(evidence: &Evidence<'_>) -> Option<Doubt> {
         return None;
     }
     let hint = evidence.thorough_hint.unwrap_or("--thorough");
-    let detail = "screening run, not publishable: short intervals, few blocks".into();
+    let detail = "short intervals and few blocks: a first look, not publishable".into();
     doubt(DoubtKind::ScreeningRun, detail, &format!("Use {hint} for numbers to publish."), Vec::new())
 }
 
@@ -202,7 +206,8 @@ fn cores_shared(evidence: &Evidence<'_>) -> Option<Doubt> {
     if !evidence.cores_shared {
         return None;
     }
-    let detail = "driver and server shared processors: each slowed the other down".into();
+    let detail =
+        "driver and server could run on the same processors, where each takes time from the other".into();
     let advice = "Give each its own (driver_cpus, cpus of the server), or drive from another machine.";
     doubt(DoubtKind::CoresShared, detail, advice, Vec::new())
 }
@@ -211,6 +216,12 @@ fn cpu_steal(evidence: &Evidence<'_>) -> Option<Doubt> {
     let (names, most) = above(evidence, MAX_STEAL, steal)?;
     let detail = format!("the hypervisor took up to {} of the processor time", percent(most));
     doubt(DoubtKind::CpuSteal, detail, "Measure on a machine with processors of its own.", names)
+}
+
+fn other_load(evidence: &Evidence<'_>) -> Option<Doubt> {
+    let (names, most) = above(evidence, MAX_OTHERS_CPUS, others_cpus)?;
+    let detail = format!("other programs on this machine used up to {most:.2} processors");
+    doubt(DoubtKind::OtherLoad, detail, "Stop them, or measure on a machine of its own.", names)
 }
 
 fn uneven_checkpoints(evidence: &Evidence<'_>) -> Option<Doubt> {
@@ -375,7 +386,13 @@ pub(crate) mod samples {
             lag: None,
             statements: Vec::new(),
             connect_ns: 1_000_000,
-            cpu: CpuUse { driver_s: 6.0, server_s: Some(28.0), busiest_worker: 0.2, steal: Some(0.001) },
+            cpu: CpuUse {
+                driver_s: 6.0,
+                server_s: Some(28.0),
+                busiest_worker: 0.2,
+                steal: Some(0.001),
+                others_cpus: Some(0.05),
+            },
             io: Some(IoUse { blocks_hit: 1_000_000, checkpoints: Some(0), ..IoUse::default() }),
             served_from: Some(ServedFrom::SharedBuffers),
             steady: SteadyVerdict::Steady,
@@ -496,7 +513,7 @@ mod tests {
 
     type Fault = (DoubtKind, fn(&mut Case));
 
-    const FAULTS: [Fault; 17] = [
+    const FAULTS: [Fault; 18] = [
         (DoubtKind::ScreeningRun, |case| case.thorough = false),
         (DoubtKind::Partial, |case| case.complete = false),
         (DoubtKind::TooFewBlocks, |case| case.runs.truncate(16)),
@@ -511,6 +528,7 @@ mod tests {
         (DoubtKind::DriverSaturated, |case| break_last(case, |run, _| run.cpu.busiest_worker = 0.95)),
         (DoubtKind::CoresShared, |case| case.cores_shared = true),
         (DoubtKind::CpuSteal, |case| break_last(case, |run, _| run.cpu.steal = Some(0.05))),
+        (DoubtKind::OtherLoad, |case| break_last(case, |run, _| run.cpu.others_cpus = Some(0.4))),
         (DoubtKind::UnevenCheckpoints, |case| {
             break_last(case, |run, block| {
                 run.io.as_mut().expect("a sample has it").checkpoints = Some(u64::from(block == 3))

@@ -46,6 +46,8 @@ pub struct CpuUse {
     pub busiest_worker: f64,
     /// Share of the machine's processor time taken by the hypervisor for others, 0 to 1.
     pub steal: Option<f64>,
+    /// Processors that other programs on this machine used on average; `None` where the server's use cannot be seen.
+    pub others_cpus: Option<f64>,
 }
 
 /// Where the pages of a run came from, by measured reads.

@@ -20,6 +20,13 @@ impl ProcessorTimes {
         Self::parse(&fs::read_to_string("/proc/stat").ok()?)
     }
 
+    /// Number of processors that these times are of; `None` where `/proc` is not there.
+    pub fn online() -> Option<usize> {
+        let text = fs::read_to_string("/proc/stat").ok()?;
+        Some(text.lines().skip(1).take_while(|line| line.starts_with("cpu")).count())
+            .filter(|&count| count > 0)
+    }
+
     fn parse(text: &str) -> Option<Self> {
         let line = text.lines().next()?.strip_prefix("cpu ")?;
         let ticks: Vec<u64> = line.split_whitespace().map_while(|word| word.parse().ok()).collect();

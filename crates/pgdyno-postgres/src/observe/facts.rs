@@ -17,6 +17,11 @@ const PRIVATE: [&str; 9] = [
     "listen_addresses",
 ];
 
+/// Whether a setting may hold an address, a path of a key or a secret, and stays out of the record.
+pub fn is_private_setting(name: &str) -> bool {
+    PRIVATE.iter().any(|private| private.eq_ignore_ascii_case(name))
+}
+
 /// Reads the facts of the server that a session is connected to.
 ///
 /// # Errors
@@ -36,7 +41,8 @@ pub fn server_facts(
         DurabilityTier::of(on(session, "fsync")?, &synchronous_commit, on(session, "full_page_writes")?);
     Ok(ServerFacts {
         version_num,
-        version: text(session, "SELECT pg_catalog.current_setting('server_version')")?,
+        // Packagers append their own version: it is part of the whole text.
+        version: first_word(&text(session, "SELECT pg_catalog.current_setting('server_version')")?),
         source,
         bindir,
         build: build_facts(session, &version_text),
@@ -80,13 +86,17 @@ fn compiler_of(version_text: &str) -> Option<String> {
     Some(after.rsplit_once(", ").map_or(after, |(compiler, _)| compiler).to_owned())
 }
 
+fn first_word(text: &str) -> String {
+    text.split_whitespace().next().unwrap_or(text).to_owned()
+}
+
 fn settings(session: &mut Session) -> Result<Vec<Setting>, WireError> {
     let rows = session.query(
         "SELECT name, pg_catalog.current_setting(name, true), source FROM pg_catalog.pg_settings \
          WHERE source NOT IN ('default', 'override', 'client', 'session', 'environment variable') ORDER BY name",
     )?;
     let setting = |column: usize, row: &crate::wire::Row| row.get(column).unwrap_or_default().to_owned();
-    let public = rows.iter().filter(|row| row.get(0).is_some_and(|name| !PRIVATE.contains(&name)));
+    let public = rows.iter().filter(|row| row.get(0).is_some_and(|name| !is_private_setting(name)));
     Ok(public
         .map(|row| Setting { name: setting(0, row), value: setting(1, row), source: setting(2, row) })
         .collect())

@@ -5,5 +5,5 @@ mod facts;
 mod identity;
 
 pub use counters::Counters;
-pub use facts::server_facts;
+pub use facts::{is_private_setting, server_facts};
 pub use identity::{check_version, postmaster_of};

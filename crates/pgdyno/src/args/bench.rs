@@ -28,7 +28,7 @@ pub struct Args {
     #[arg(long, short, value_name = "N,…", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=100_000))]
     clients: Option<Vec<u32>>,
     /// Threads of the driver [default: one for each of its processors]
-    #[arg(long, short, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    #[arg(long, short, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_024))]
     jobs: Option<u32>,
     /// Measured interval of a run, such as 5s
     #[arg(long, short = 'T', value_name = "TIME")]
@@ -40,10 +40,10 @@ pub struct Args {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000))]
     blocks: Option<u32>,
     /// Transactions per second, as an open loop [default: closed loop]
-    #[arg(long, short = 'R', value_name = "TPS")]
+    #[arg(long, short = 'R', value_name = "TPS", allow_negative_numbers = true)]
     rate: Option<f64>,
     /// How balances are checked after runs that write
-    #[arg(long, value_name = "MODE", value_parser = check_mode)]
+    #[arg(long, value_name = "auto|full|touched|off", value_parser = check_mode)]
     check: Option<BalanceCheckMode>,
     /// Processors of the driver, such as 0 or 0-3,8 [default: the last quarter]
     #[arg(long, value_name = "LIST")]

@@ -7,6 +7,7 @@ use std::{
 };
 
 use pgdyno_core::{problem::Problem, units};
+use pgdyno_host::procs;
 use pgdyno_postgres::provision::{Dirs, Record, bundle, registry, remove, remove_leftover};
 
 use crate::{context::Context, servers};
@@ -88,12 +89,19 @@ fn kept(dirs: &Dirs, records: &[Record]) -> Vec<Kept> {
         Kept {
             what: format!("bundle {}", bundle.version),
             size_bytes: size(&bundle.dir),
-            used: user.map(|record| format!("server `{}` uses it", record.name)),
+            used: user
+                .map(|record| format!("server `{}` uses it", record.name))
+                .or_else(|| runs_from(&bundle.dir).map(|pid| format!("process {pid} runs from it"))),
             path: bundle.dir,
             free: Free::Bundle,
         }
     });
     servers.chain(unrecorded).chain(bundles).collect()
+}
+
+/// A process that runs a program of this directory: a server that is recorded somewhere else.
+fn runs_from(dir: &Path) -> Option<u32> {
+    procs::all().into_iter().find(|&pid| procs::program(pid).is_some_and(|program| program.starts_with(dir)))
 }
 
 fn server(dirs: &Dirs, record: &Record) -> Kept {

@@ -82,19 +82,20 @@ pub struct Args {
     #[arg(long, value_name = "USER", help_heading = "A server made for the run")]
     pub(super) run_as: Option<String>,
     /// Keep the server's data (or the schema) when the run is over
-    #[arg(long)]
+    #[arg(long, help_heading = "Options")]
     pub(super) keep: bool,
     /// Seed of every random choice
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=i64::MAX as u64))]
+    #[arg(long, value_name = "N", help_heading = "Options",
+          value_parser = clap::value_parser!(u64).range(..=i64::MAX as u64))]
     pub(super) seed: Option<u64>,
     /// Print run.json instead of the report
-    #[arg(long)]
+    #[arg(long, help_heading = "Options")]
     pub(super) json: bool,
     /// Write the report to this file too: .html, .md, .txt, .csv or .json
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", help_heading = "Options")]
     pub(super) out: Option<PathBuf>,
     /// Print help
-    #[arg(long, action = ArgAction::Help)]
+    #[arg(long, action = ArgAction::Help, help_heading = "Options")]
     help: Option<bool>,
 }
 
@@ -139,6 +140,7 @@ impl Args {
             ("--waldir", self.waldir.is_some() || plan.server.waldir.is_some()),
             ("--set", !self.set.is_empty() || !plan.server.settings.is_empty()),
             ("--run-as", self.run_as.is_some()),
+            ("--server-cpus", plan.server.cpus.is_some()),
         ];
         match given.iter().find(|(_, given)| *given) {
             None => Ok(()),

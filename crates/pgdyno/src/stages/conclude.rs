@@ -7,7 +7,10 @@ use std::{
 };
 
 use jiff::Timestamp;
-use pgdyno_core::{measure::Interval, problem::Problem};
+use pgdyno_core::{
+    measure::Interval,
+    problem::{Problem, ProblemKind},
+};
 use pgdyno_record::{RunRecord, Status};
 use pgdyno_report::{Document, Paint};
 
@@ -45,24 +48,27 @@ pub fn conclude(
     mut recording: Recording,
     result: Result<(), Problem>,
 ) -> Result<ExitCode, Problem> {
+    if let Err(problem) = &result
+        && !recording.is_shown()
+        && problem.kind == ProblemKind::WrongRequest
+    {
+        return Ok(problem::print(problem));
+    }
     let record = &mut recording.record;
     record.status = if result.is_ok() { Status::Complete } else { Status::Stopped };
     record.error = result.as_ref().err().map(|problem| problem.what.clone());
     record.finished_at = Some(Timestamp::now().to_string());
-    recording.judge();
+    recording.show()?;
     let record = recording.record.clone();
     let path = recording.dir.finish(&record)?;
     report(job, &record, &path)?;
+    let violated = record.balance.as_ref().is_some_and(|balance| balance.violations > 0);
     match result {
-        Err(error) => {
-            let exit = problem::print(&error);
+        Err(problem) => {
             eprintln!("partial record: {}", path.display());
-            Ok(exit)
+            Ok(problem::print(&problem))
         }
-        Ok(()) if record.balance.as_ref().is_some_and(|balance| balance.violations > 0) => {
-            Ok(ExitCode::from(1))
-        }
-        Ok(()) => Ok(ExitCode::SUCCESS),
+        Ok(()) => Ok(ExitCode::from(u8::from(violated))),
     }
 }
 

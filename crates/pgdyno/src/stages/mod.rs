@@ -1,5 +1,5 @@
 //! A measuring command from its plan to its report, one stage after the other:
-//! facts → storage check → server → load → drive → check → conclude.
+//! facts → server → storage check → load → drive → check → conclude.
 
 mod conclude;
 mod drive;
@@ -78,22 +78,33 @@ fn all_stages(
     stop: &Stop,
     progress: &Progress,
 ) -> Result<(), Problem> {
-    if let Some(dir) = prepared.storage_dir.as_deref() {
-        let check = recording.stage("storage check", stop, |_| {
-            progress.stage("checking synchronous writes");
-            pgdyno_host::disk::check_sync_writes(dir, prepare::storage_check_time(job.level), stop)
-        })?;
-        recording.record.sync_check = Some(check);
-    }
     let mut subject = recording.stage("server", stop, |_| Subject::open(job, &prepared, stop, progress))?;
     recording.set_server(&subject)?;
-    let measured = measured_stages(&prepared, &mut subject, recording, stop, progress);
+    let measured = storage_stage(job, &subject, recording, stop, progress)
+        .and_then(|()| measured_stages(&prepared, &mut subject, recording, stop, progress));
     let logged = subject.log_path().map_or(Ok(()), |log| recording.dir.keep_server_log(log));
     let closed = recording.stage_always("clean up", || {
         progress.stage("cleaning up");
         subject.close(job.keep)
     });
     measured.and(logged).and(closed)
+}
+
+/// What one synchronous write costs where the data of an own server lies.
+fn storage_stage(
+    job: &Job,
+    subject: &Subject,
+    recording: &mut Recording,
+    stop: &Stop,
+    progress: &Progress,
+) -> Result<(), Problem> {
+    let Some(dir) = subject.own_data_dir() else { return Ok(()) };
+    let check = recording.stage("storage check", stop, |_| {
+        progress.stage("checking synchronous writes");
+        pgdyno_host::disk::check_sync_writes(dir, prepare::storage_check_time(job.level), stop)
+    })?;
+    recording.record.sync_check = Some(check);
+    Ok(())
 }
 
 fn measured_stages(
@@ -108,7 +119,6 @@ fn measured_stages(
     recording.save()?;
     let driven = recording
         .stage("measure", stop, |recording| drive::drive(prepared, subject, recording, stop, progress));
-    recording.summarise(prepared);
     driven?;
     let balance = recording
         .stage("check", stop, |recording| load::check(prepared, subject, &recording.record, progress))?;

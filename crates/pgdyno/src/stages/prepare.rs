@@ -34,8 +34,6 @@ pub struct Prepared {
     pub host: HostFacts,
     /// Storage under the data directory, where it is on this machine.
     pub storage: Option<StorageFacts>,
-    /// The directory whose synchronous writes are checked: that of an own server's data.
-    pub storage_dir: Option<PathBuf>,
     /// Command and time of a thorough run, for the advice.
     pub thorough_hint: String,
 }
@@ -51,9 +49,8 @@ pub fn prepare(job: &Job) -> Result<Prepared, Problem> {
         Wanted::External(options) => Some(external_facts(options)?),
         Wanted::Own(_) => None,
     };
-    let storage_dir = own_data_place(job)?;
     let place =
-        storage_dir.clone().or_else(|| external.as_ref()?.0.data_directory.clone().map(PathBuf::from));
+        own_data_place(job)?.or_else(|| external.as_ref()?.0.data_directory.clone().map(PathBuf::from));
     let storage = place.and_then(|dir| pgdyno_host::facts::storage(&dir).ok());
     let facts = BenchFacts {
         host: &host,
@@ -67,7 +64,7 @@ pub fn prepare(job: &Job) -> Result<Prepared, Problem> {
     let bench = resolve(&job.plan, job.level, &facts)?;
     let thorough_hint = thorough_hint(&job.plan, &facts);
     let seed = job.plan.seed.unwrap_or_else(draw_seed);
-    Ok(Prepared { plan: job.plan.clone(), seed, bench, host, storage, storage_dir, thorough_hint })
+    Ok(Prepared { plan: job.plan.clone(), seed, bench, host, storage, thorough_hint })
 }
 
 /// Facts of a server that is there, and whether it is on this machine.
@@ -123,7 +120,7 @@ pub fn announce(job: &Job, prepared: &Prepared, context: &Context) {
     let measure = &prepared.plan.measure;
     eprintln!("pgdyno {}: {} at scale {}", prepared.plan.name, workloads.join(", "), bench.scale);
     eprintln!(
-        "  runs    {} of {} after {} of warm-up: {} clients, {} blocks",
+        "  runs    {} of {} after {} of warm-up: clients {}, blocks {}",
         bench.cost.runs,
         measure.duration,
         measure.warmup,

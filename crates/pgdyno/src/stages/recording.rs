@@ -10,7 +10,7 @@ use pgdyno_core::{
     problem::Problem,
 };
 use pgdyno_engine::Stop;
-use pgdyno_postgres::wire::Address;
+use pgdyno_postgres::{observe::is_private_setting, wire::Address};
 use pgdyno_record::{FORMAT, PlanRecord, RunDir, RunRecord, StageRecord, Status, ToolRecord, VERSION};
 
 use super::{Job, Wanted, prepare::Prepared, subject::Subject};
@@ -28,10 +28,12 @@ pub struct Recording {
     thorough_hint: String,
     cores_shared: bool,
     bundle_pinned: Option<bool>,
+    /// Whether the run directory can be seen: a request that turns out to be wrong leaves none.
+    shown: bool,
 }
 
 impl Recording {
-    /// Makes the run directory and saves what is known so far, as partial.
+    /// Makes the run directory and proves that it can be written. It is seen from [`Recording::show`] on.
     ///
     /// # Errors
     /// Where it cannot be written.
@@ -39,7 +41,7 @@ impl Recording {
         let now = Timestamp::now();
         let dir = RunDir::create(&context.runs, &prepared.plan.name, now)?;
         let record = first_record(job, prepared, dir.id(), &now);
-        let mut recording = Self {
+        Ok(Self {
             dir,
             record,
             started: Instant::now(),
@@ -47,9 +49,8 @@ impl Recording {
             thorough_hint: prepared.thorough_hint.clone(),
             cores_shared: prepared.bench.cpus.shared,
             bundle_pinned: None,
-        };
-        recording.save()?;
-        Ok(recording)
+            shown: false,
+        })
     }
 
     /// Seconds since the start of the run.
@@ -57,11 +58,31 @@ impl Recording {
         self.started.elapsed().as_secs_f64()
     }
 
-    /// Writes `run.json` as it is now.
+    /// Shows the run directory, with what is known so far as a partial run.
+    ///
+    /// # Errors
+    /// Where it cannot be written.
+    pub fn show(&mut self) -> Result<(), Problem> {
+        self.shown = true;
+        self.save()
+    }
+
+    /// Whether the run directory can be seen.
+    pub fn is_shown(&self) -> bool {
+        self.shown
+    }
+
+    /// Writes `run.json` as it is now, with cells and doubts of what was measured until now: a run that is killed can
+    /// be read as far as it came.
     ///
     /// # Errors
     /// Where it cannot be written.
     pub fn save(&mut self) -> Result<(), Problem> {
+        if !self.shown {
+            return Ok(());
+        }
+        self.summarise();
+        self.judge();
         self.dir.save(&self.record)
     }
 
@@ -106,9 +127,10 @@ impl Recording {
     /// Where it cannot be written.
     pub fn set_server(&mut self, subject: &Subject) -> Result<(), Problem> {
         self.record.server = Some(subject.facts.clone());
-        self.record.choices.extend(subject.choices.iter().cloned());
+        let public = subject.choices.iter().filter(|choice| !is_private_setting(&choice.name));
+        self.record.choices.extend(public.cloned());
         self.bundle_pinned = subject.bundle_pinned;
-        self.save()
+        self.show()
     }
 
     /// Adds a run of a cell.
@@ -129,13 +151,13 @@ impl Recording {
     }
 
     /// Sums the cells up, as far as there are any.
-    pub fn summarise(&mut self, _prepared: &Prepared) {
+    fn summarise(&mut self) {
         self.record.cells = cells::summarise(&self.record.runs, &self.latencies);
         self.record.noise = Noise::of(&self.record.runs).map(Into::into);
     }
 
     /// Judges the run: every reason to distrust it.
-    pub fn judge(&mut self) {
+    fn judge(&mut self) {
         let record = &self.record;
         let balance = record.balance.as_ref().map(|balance| doubts::BalanceEvidence {
             rows_examined: balance.rows_examined,

@@ -110,7 +110,7 @@ impl Subject {
                 "schema {SCHEMA} exists already in database {}",
                 options.database
             ))
-            .detail("another run of pgdyno is under way there, or one was killed")
+            .detail("another run of pgdyno is under way there, or one was killed or kept it (--keep)")
             .hint(format!("when no run is under way, remove it: DROP SCHEMA {SCHEMA} CASCADE")));
         }
         schema.map_err(failed)?;
@@ -145,6 +145,14 @@ impl Subject {
     pub fn log_path(&self) -> Option<&std::path::Path> {
         match &self.home {
             Home::Own(server) => Some(&server.log_path),
+            _ => None,
+        }
+    }
+
+    /// Data directory of an own server.
+    pub fn own_data_dir(&self) -> Option<&std::path::Path> {
+        match &self.home {
+            Home::Own(server) => Some(&server.data_dir),
             _ => None,
         }
     }

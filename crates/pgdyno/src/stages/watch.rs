@@ -9,6 +9,7 @@ use pgdyno_postgres::{observe::Counters, wire::Session};
 #[derive(Debug, Clone, Default)]
 pub struct Reading {
     at_ns: u64,
+    own_cpu_ns: u64,
     host: Option<ProcessorTimes>,
     server: Option<TreeUsage>,
     device: Option<DeviceCounters>,
@@ -36,6 +37,7 @@ impl Watch {
     pub fn read(&self) -> Reading {
         Reading {
             at_ns: Clock::now_ns(),
+            own_cpu_ns: Clock::process_cpu_ns(),
             host: ProcessorTimes::read(),
             server: self.postmaster.and_then(TreeUsage::read),
             device: self.device.as_deref().and_then(DeviceCounters::read),
@@ -78,12 +80,23 @@ impl Reading {
 
     /// Processor time between two readings at the edges of a measured interval.
     pub fn cpu_since(&self, earlier: &Self, report: &Report) -> CpuUse {
+        let server_s = self.server_cpu_s_since(earlier);
         CpuUse {
             driver_s: report.cpu_ns as f64 / 1e9,
-            server_s: self.server_cpu_s_since(earlier),
+            server_s,
             busiest_worker: report.busiest_worker,
             steal: self.shares_since(earlier).map(|shares| shares.steal),
+            others_cpus: server_s.and_then(|server_s| self.others_cpus(earlier, server_s)),
         }
+    }
+
+    /// Processors that neither the server nor pgdyno used, but somebody did.
+    fn others_cpus(&self, earlier: &Self, server_s: f64) -> Option<f64> {
+        let shares = self.shares_since(earlier)?;
+        let seconds = self.at_ns.saturating_sub(earlier.at_ns) as f64 / 1e9;
+        let used = (shares.user + shares.system) * ProcessorTimes::online()? as f64;
+        let own_s = self.own_cpu_ns.saturating_sub(earlier.own_cpu_ns) as f64 / 1e9;
+        (seconds > 0.0).then(|| (used - (server_s + own_s) / seconds).max(0.0))
     }
 
     /// Pages and bytes between two readings; `None` where the server's counters could not be read.
