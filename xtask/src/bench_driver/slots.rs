@@ -33,8 +33,10 @@ pub struct Turns {
 pub struct Memory {
     /// The most there was.
     pub peak_bytes: u64,
-    /// When its first slot began to count.
+    /// When its first slot ended.
     pub start_bytes: u64,
+    /// When half of its slots had ended.
+    pub half_bytes: u64,
     /// When its last slot ended.
     pub end_bytes: u64,
 }
@@ -69,13 +71,16 @@ pub fn run(job: &Job, plan: Plan) -> Result<Turns, Failure> {
     let counts = |arm| if arm == Arm::Pgdyno { &of_drive } else { &of_pgbench };
     let slots = watched.iter().map(|watched| slot(watched, counts(watched.turn.arm)));
     let memory: Vec<u64> = watched.iter().filter_map(|watched| watched.memory_bytes).collect();
-    let (Some(&start_bytes), Some(&end_bytes)) = (memory.first(), memory.last()) else {
-        return Err("the driver's memory could not be read".into());
-    };
-    Ok(Turns {
-        slots: slots.collect::<Result<_, _>>()?,
-        memory: Memory { peak_bytes, start_bytes, end_bytes },
-    })
+    let memory = Memory::of(&memory, peak_bytes).ok_or("the driver's memory could not be read")?;
+    Ok(Turns { slots: slots.collect::<Result<_, _>>()?, memory })
+}
+
+impl Memory {
+    /// From a reading at the end of every slot.
+    fn of(readings: &[u64], peak_bytes: u64) -> Option<Self> {
+        let (&start_bytes, &end_bytes) = (readings.first()?, readings.last()?);
+        Some(Self { peak_bytes, start_bytes, half_bytes: readings[readings.len() / 2], end_bytes })
+    }
 }
 
 fn start_drive(job: &Job, dir: &Path, plan: Plan) -> Result<Program, Failure> {
