@@ -601,7 +601,8 @@ mod tests {
     #[test]
     fn details_carry_figures_and_cells() {
         let mut case = clean();
-        FAULTS[12].1(&mut case);
+        let (_, fault) = FAULTS.iter().find(|(kind, _)| *kind == DoubtKind::Misses).expect("it is a fault");
+        fault(&mut case);
         let found = doubts(&case);
         assert_eq!(found[0].cells, ["tpcb-like/16"]);
         assert!(
