@@ -92,6 +92,9 @@ impl WireError {
                     None => problem,
                 }
             }
+            Self::Closed | Self::Io(_) => {
+                problem.hint("look at the server's log: did it crash, was it stopped, or is it out of reach?")
+            }
             _ => problem,
         }
     }

@@ -11,8 +11,9 @@ pub mod run;
 pub mod show;
 pub mod up;
 pub mod versions;
+mod wrong;
 
-use std::{path::PathBuf, process::ExitCode};
+use std::{ffi::OsString, path::PathBuf, process::ExitCode};
 
 use clap::{Parser, Subcommand};
 use pgdyno_core::problem::Problem;
@@ -54,6 +55,20 @@ pub enum Command {
     Show(show::Args),
     /// Write the report of a recorded run
     Report(report::Args),
+}
+
+impl Cli {
+    /// Reads a command line. Help and version are printed, and end the process.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn read(words: impl Iterator<Item = OsString>) -> Result<Self, Problem> {
+        let words: Vec<OsString> = words.collect();
+        Self::try_parse_from(&words).map_err(|error| {
+            let words: Vec<_> = words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+            wrong::problem(&error, &words).unwrap_or_else(|| error.exit())
+        })
+    }
 }
 
 impl Command {
