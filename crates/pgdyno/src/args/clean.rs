@@ -7,6 +7,7 @@ use std::{
 };
 
 use pgdyno_core::problem::Problem;
+use pgdyno_host::procs;
 use pgdyno_postgres::provision::{Dirs, Record, bundle, registry, remove, remove_leftover};
 
 use crate::{context::Context, servers};
@@ -88,12 +89,20 @@ fn kept(dirs: &Dirs, records: &[Record]) -> Vec<Kept> {
         Kept {
             what: format!("bundle {}", bundle.version),
             size_bytes: size(&bundle.dir),
-            used: user.map(|record| format!("server `{}` uses it", record.name)),
+            used: user
+                .map(|record| format!("server `{}` uses it", record.name))
+                .or_else(|| runs_from(&bundle.dir).map(|pid| format!("process {pid} runs from it"))),
             path: bundle.dir,
             free: Free::Bundle,
         }
     });
     servers.chain(unrecorded).chain(bundles).collect()
+}
+
+/// A process whose program lies in a directory. The bundles are shared with servers that other state directories list.
+fn runs_from(dir: &Path) -> Option<u32> {
+    let program = |pid: &u32| procs::arguments(*pid).into_iter().next();
+    procs::all().into_iter().find(|pid| program(pid).is_some_and(|program| program.starts_with(dir)))
 }
 
 fn server(dirs: &Dirs, record: &Record) -> Kept {
