@@ -79,11 +79,6 @@ pub fn is_taken(pid: u32) -> bool {
     Stat::of(pid).is_some()
 }
 
-/// The program that a process runs, where this user may see it.
-pub fn program(pid: u32) -> Option<PathBuf> {
-    fs::read_link(format!("/proc/{pid}/exe")).ok()
-}
-
 /// The working directory of a process, where this user may see it.
 pub fn working_dir(pid: u32) -> Option<PathBuf> {
     fs::read_link(format!("/proc/{pid}/cwd")).ok()

@@ -11,10 +11,11 @@ mod stages;
 
 use std::process::ExitCode;
 
-use clap::Parser;
-
 fn main() -> ExitCode {
-    let cli = args::Cli::parse();
+    let cli = match args::Cli::read(std::env::args_os()) {
+        Ok(cli) => cli,
+        Err(problem) => return problem::print(&problem),
+    };
     let context = context::Context { runs: cli.runs };
     cli.command.run(&context).unwrap_or_else(|problem| problem::print(&problem))
 }

@@ -2,116 +2,21 @@
 //!
 //! State lives in a temporary directory; bundles in the default cache, so that they are fetched once.
 
+mod common;
+
 use std::{
     fs,
     io::{Read, Write},
     net::{TcpListener, TcpStream},
     os::unix::{fs::PermissionsExt, net::UnixStream},
-    path::{Path, PathBuf},
-    process::{Command, Output, Stdio},
+    path::Path,
+    process::Stdio,
     thread,
-    time::{Duration, Instant},
+    time::Duration,
 };
 
+use common::{Place, am_root, kill, processes_of, text, wait_until, word};
 use serde_json::Value;
-
-/// A place for servers that are stopped and removed when the test ends, however it ends.
-struct Place {
-    dir: tempfile::TempDir,
-    cache: Option<PathBuf>,
-}
-
-impl Place {
-    fn new() -> Self {
-        let dir = tempfile::tempdir().expect("a temporary directory can be made");
-        // The server's user must be able to pass through.
-        fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o755)).expect("it is ours");
-        Self { dir, cache: None }
-    }
-
-    fn with_empty_cache() -> Self {
-        let mut place = Self::new();
-        place.cache = Some(place.path("cache"));
-        place
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.dir.path().join(name)
-    }
-
-    fn command(&self, args: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_pgdyno"));
-        command.args(args).env("PGDYNO_STATE", self.path("state")).stdin(Stdio::null());
-        command.envs(self.cache.as_ref().map(|cache| ("PGDYNO_CACHE", cache)));
-        command
-    }
-
-    fn run(&self, args: &[&str]) -> Output {
-        self.command(args).output().expect("pgdyno can be run")
-    }
-
-    fn done(&self, args: &[&str]) -> String {
-        let output = self.run(args);
-        let (out, err) = (text(&output.stdout), text(&output.stderr));
-        assert!(output.status.success(), "pgdyno {args:?}\n{out}{err}");
-        out
-    }
-
-    fn refused(&self, args: &[&str], code: i32) -> String {
-        let output = self.run(args);
-        let (out, err) = (text(&output.stdout), text(&output.stderr));
-        assert_eq!(output.status.code(), Some(code), "pgdyno {args:?}\n{out}{err}");
-        assert_eq!(out, "", "results alone belong on stdout");
-        err
-    }
-
-    fn ps(&self) -> Vec<Value> {
-        let list: Value = serde_json::from_str(&self.done(&["ps", "--json"])).expect("it is JSON");
-        list.as_array().expect("it is a list").clone()
-    }
-
-    fn only(&self) -> Value {
-        let list = self.ps();
-        assert_eq!(list.len(), 1, "{list:?}");
-        list[0].clone()
-    }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        let output = self.run(&["down", "--all", "--remove"]);
-        let left = processes_of(self.dir.path());
-        if !thread::panicking() {
-            assert!(output.status.success(), "{}", text(&output.stderr));
-            assert_eq!(left, Vec::<u32>::new(), "a server was left running");
-        }
-    }
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
-}
-
-/// Processes whose arguments name a directory under this one.
-fn processes_of(dir: &Path) -> Vec<u32> {
-    let dir = dir.display().to_string();
-    let pids = fs::read_dir("/proc").expect("it is there").flatten();
-    let pids = pids.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
-    pids.filter(|pid| {
-        let arguments = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-        text(&arguments).split('\0').any(|word| word.starts_with(&dir))
-    })
-    .collect()
-}
-
-fn word<'a>(server: &'a Value, key: &str) -> &'a str {
-    server[key].as_str().unwrap_or_default()
-}
-
-fn kill(pid: u64, signal: &str) {
-    let done = Command::new("kill").args([signal, &pid.to_string()]).status().expect("kill can be run");
-    assert!(done.success());
-}
 
 /// The first answer to a startup message: its kind and its body.
 fn greet(stream: &mut (impl Read + Write)) -> (u8, Vec<u8>) {
@@ -167,14 +72,6 @@ fn a_life(pg: &str) {
     place.done(&["down", "main", "--remove"]);
     assert_eq!(place.ps(), Vec::<Value>::new());
     assert!(!place.path("state/servers/main").exists());
-}
-
-fn wait_until(what: &str, mut done: impl FnMut() -> bool) {
-    let begin = Instant::now();
-    while !done() {
-        assert!(begin.elapsed() < Duration::from_secs(30), "not within 30 s: {what}");
-        thread::sleep(Duration::from_millis(20));
-    }
 }
 
 #[test]
@@ -290,11 +187,6 @@ fn a_directory_that_the_servers_user_cannot_reach_is_named() {
     assert!(!closed.join("data").exists());
 }
 
-fn am_root() -> bool {
-    use std::os::unix::fs::MetadataExt;
-    fs::metadata("/proc/self").is_ok_and(|metadata| metadata.uid() == 0)
-}
-
 #[test]
 fn wrong_flags_have_one_clear_sentence() {
     let place = Place::new();
@@ -387,6 +279,9 @@ fn what_runs_is_never_freed(place: &Place) {
     let said = place.done(&["clean", "--yes"]);
     assert!(said.contains("stays: server `a` uses it"), "{said}");
     assert_eq!(word(&place.only(), "status"), "running");
+    let mut elsewhere = place.command(&["clean", "--yes"]);
+    let elsewhere = elsewhere.env("PGDYNO_STATE", place.path("other")).output().expect("pgdyno can be run");
+    assert!(text(&elsewhere.stdout).contains("runs from it"), "{}", text(&elsewhere.stdout));
     assert_eq!(connect(&place.only()).0, b'R');
     assert!(!place.path("state/servers/leftover").exists());
     place.done(&["down", "a"]);

@@ -122,7 +122,7 @@ impl Source<'_> {
         let problem = self.problem(span, &format!("`{path}` must be {}, not {given}", key.expects));
         match keys::nearest(given.trim_matches(['"', '\'']), key.words.iter().copied()) {
             Some(word) => problem.hint(format!("did you mean \"{word}\"?")),
-            None => problem,
+            None => problem.hint("plans/bench.toml is a plan to compare with"),
         }
     }
 

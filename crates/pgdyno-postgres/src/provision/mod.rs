@@ -32,7 +32,7 @@ pub use run_as::User;
 pub use running::{RunningServer, Tcp, remove, remove_leftover, stop};
 pub use safe::Place;
 pub use stop::{FAST_LIMIT, Stopped};
-pub use up::up;
+pub use up::{check, up};
 pub use version::{NotAVersion, Wanted, parse_program_version, version_words};
 
 /// How long a server lives.

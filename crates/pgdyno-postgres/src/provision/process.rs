@@ -68,7 +68,8 @@ pub fn start(start: &Start<'_>) -> Result<Started, Problem> {
     let problem = |error: io::Error| Problem::could_not(format!("could not start the server: {error}"));
     let log = open_log(start.log_path, start.user).map_err(problem)?;
     let log_from = log.metadata().map_err(problem)?.len();
-    let on_parent_death = (start.lifetime == Lifetime::DiesWithUs).then_some(Signal::INT);
+    // Not INT: a fast shutdown ends with a checkpoint, which a full disk refuses, and nobody is left to insist.
+    let on_parent_death = (start.lifetime == Lifetime::DiesWithUs).then_some(Signal::QUIT);
     let manner = Manner { user: start.user, cpus: start.cpus, on_parent_death, own_session: true };
     let mut postgres = command(&start.bindir.join("postgres"), start.data_dir, manner);
     postgres.arg("-D").arg(start.data_dir).stdin(Stdio::null());
@@ -120,6 +121,10 @@ fn ended(status: ExitStatus, log_path: &Path, log_from: u64) -> Problem {
     let log = log_since(log_path, log_from);
     let reason = reason(&log).unwrap_or_else(|| format!("it ended with {status}"));
     let problem = Problem::could_not(format!("could not start the server: {reason}"));
+    let problem = match reason.contains("contains errors") || reason.contains("unrecognized") {
+        true => problem.hint("correct or leave out what --set (or the plan's [server.settings]) says"),
+        false => problem,
+    };
     match context(&log) {
         Some(context) => problem.detail(context),
         None => problem,
@@ -147,14 +152,19 @@ fn log_since(path: &Path, from: u64) -> String {
 }
 
 /// Levels that say why a server ended, the most telling first.
-const LEVELS: [&str; 3] = ["PANIC:", "FATAL:", "ERROR:"];
+const LEVELS: [&str; 4] = ["PANIC:", "FATAL:", "ERROR:", "LOG:  could not "];
 
 /// The message that says why, without time and level; a program that could not be loaded has no level.
 pub(super) fn reason(log: &str) -> Option<String> {
     let of_level =
-        |level: &&str| log.lines().find_map(|line| Some(line.split_once(*level)?.1.trim().to_owned()));
+        |level: &&str| log.lines().find_map(|line| Some(message(&line[line.find(*level)?..]).to_owned()));
     let said = LEVELS.iter().find_map(of_level);
     said.or_else(|| log.lines().rev().map(str::trim).find(|line| !line.is_empty()).map(str::to_owned))
+}
+
+/// What follows a level.
+fn message(line: &str) -> &str {
+    line.split_once(':').map_or(line, |(_, message)| message.trim())
 }
 
 /// The last lines that belong to the reason: its detail and hint, and what was logged just before.
@@ -250,6 +260,10 @@ mod tests {
         assert!(context(log).is_some_and(|context| context.contains("Is another postmaster")));
         let unloadable = "postgres: error while loading shared libraries: libicu.so\n";
         assert_eq!(reason(unloadable).as_deref(), Some(unloadable.trim()));
+        let full = "1 LOG:  starting\n2 LOG:  could not write file \"postmaster.opts\": No space left on device\n\
+                    3 LOG:  database system is shut down\n";
+        let expected = "could not write file \"postmaster.opts\": No space left on device";
+        assert_eq!(reason(full).as_deref(), Some(expected));
         assert_eq!((reason(""), context("")), (None, None));
     }
 

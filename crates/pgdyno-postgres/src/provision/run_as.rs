@@ -43,8 +43,10 @@ fn choose_among(
 }
 
 fn named(name: &str, uid: u32, lookup: &dyn Fn(&str) -> Option<User>) -> Result<Option<User>, Problem> {
-    let user = lookup(name)
-        .ok_or_else(|| Problem::wrong_request(format!("there is no user `{name}` to run the server as")))?;
+    let user = lookup(name).ok_or_else(|| {
+        Problem::wrong_request(format!("there is no user `{name}` to run the server as"))
+            .hint("name an unprivileged user of this machine with --run-as")
+    })?;
     match (uid, user.uid) {
         (0, 0) => Err(Problem::wrong_request(format!("the server cannot run as `{name}`, who is root"))
             .hint("PostgreSQL refuses that; name an unprivileged user with --run-as")),

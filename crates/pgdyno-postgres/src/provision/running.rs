@@ -1,6 +1,6 @@
 //! A server that runs, and how to end it.
 
-use std::path::PathBuf;
+use std::{path::PathBuf, time::Duration};
 
 use pgdyno_core::{advice::Choice, facts::ServerSource, problem::Problem};
 
@@ -122,14 +122,18 @@ fn local_host(listen: &str) -> String {
 pub fn stop(dirs: &Dirs, name: &str, progress: &mut dyn FnMut(Event)) -> Result<Stopped, Problem> {
     registry::find(dirs, name)?;
     let slot = Slot::lock(dirs, name, progress)?;
-    stop_locked(&slot, progress)
+    stop_locked(&slot, Some(FAST_LIMIT), progress)
 }
 
-fn stop_locked(slot: &Slot, progress: &mut dyn FnMut(Event)) -> Result<Stopped, Problem> {
+fn stop_locked(
+    slot: &Slot,
+    fast_limit: Option<Duration>,
+    progress: &mut dyn FnMut(Event),
+) -> Result<Stopped, Problem> {
     let Some(mut record) = slot.read()? else {
         return Ok(Stopped::WasNotRunning);
     };
-    let stopped = super::stop::stop(&record.data.path, FAST_LIMIT, progress)?;
+    let stopped = super::stop::stop(&record.data.path, fast_limit, progress)?;
     if record.phase == Phase::Started {
         record.phase = Phase::Stopped;
         slot.write(&record)?;
@@ -144,7 +148,8 @@ fn stop_locked(slot: &Slot, progress: &mut dyn FnMut(Event)) -> Result<Stopped, 
 pub fn remove(dirs: &Dirs, name: &str, progress: &mut dyn FnMut(Event)) -> Result<(), Problem> {
     registry::find(dirs, name)?;
     let slot = Slot::lock(dirs, name, progress)?;
-    stop_locked(&slot, progress)?;
+    // At once: a checkpoint of data that goes away is time for nothing, and a full disk would refuse it.
+    stop_locked(&slot, None, progress)?;
     match slot.read()? {
         Some(record) => slot.discard(record),
         None => slot.remove_dir(),

@@ -23,13 +23,14 @@ pub const FAST_LIMIT: Duration = Duration::from_secs(60);
 /// How long an immediate shutdown may take: the server kills its own children after 5 s.
 const IMMEDIATE_LIMIT: Duration = Duration::from_secs(15);
 
-/// Stops the server of a data directory. It is found by that directory, never by its name.
+/// Stops the server of a data directory: fast, within the limit, where one is given; at once, where not. It is found
+/// by that directory, never by its name.
 ///
 /// # Errors
 /// Where this user may not stop it, or it does not end.
 pub fn stop(
     data_dir: &Path,
-    fast_limit: Duration,
+    fast_limit: Option<Duration>,
     progress: &mut dyn FnMut(Event),
 ) -> Result<Stopped, Problem> {
     let Some(process) = find_postmaster(data_dir) else {
@@ -38,8 +39,8 @@ pub fn stop(
     let Some(held) = Held::of(process) else {
         return Ok(Stopped::WasNotRunning);
     };
-    for (signal, limit, how) in
-        [(Signal::INT, fast_limit, Stopped::Fast), (Signal::QUIT, IMMEDIATE_LIMIT, Stopped::Immediate)]
+    let fast = fast_limit.map(|limit| (Signal::INT, limit, Stopped::Fast));
+    for (signal, limit, how) in fast.into_iter().chain([(Signal::QUIT, IMMEDIATE_LIMIT, Stopped::Immediate)])
     {
         held.signal(signal).map_err(|error| {
             Problem::could_not(format!("could not stop process {}: {error}", process.pid))

@@ -9,14 +9,14 @@ use std::{
 };
 
 use pgdyno_core::{
-    advice::{config, preflight},
+    advice::{Choice, config, preflight},
     facts::{HostFacts, ServerSource},
     problem::Problem,
 };
 use pgdyno_host::{facts, procs};
 
 use super::{
-    Dirs, Event, Request, RunningServer, bundle,
+    Dirs, Event, Lifetime, Request, RunningServer, bundle,
     child::{Manner, command},
     conf::{self, Frame},
     initdb::{Cluster, create_tablespaces, initdb, random_password},
@@ -69,7 +69,7 @@ fn create_or_clean(
 /// Removes what a request that failed has made; the first problem is the one to be told.
 fn clean(slot: &Slot, progress: &mut dyn FnMut(Event)) {
     let removed = match slot.read() {
-        Ok(Some(record)) => stop::stop(&record.data.path, std::time::Duration::from_secs(5), progress)
+        Ok(Some(record)) => stop::stop(&record.data.path, Some(std::time::Duration::from_secs(5)), progress)
             .and_then(|_| slot.discard(record)),
         _ => slot.remove_dir(),
     };
@@ -77,10 +77,15 @@ fn clean(slot: &Slot, progress: &mut dyn FnMut(Event)) {
     drop(removed);
 }
 
-/// Checks what can be checked before any fact is known.
-fn check(request: &Request) -> Result<(), Problem> {
+/// Checks what can be checked before any fact is known, and before anything is made.
+///
+/// # Errors
+/// A wrong request.
+pub fn check(request: &Request) -> Result<(), Problem> {
     check_name(&request.name)?;
     conf::check_settings(&request.settings)?;
+    run_as::choose(request.run_as.as_deref())?;
+    request.bindir.as_ref().map_or(Ok(()), |dir| installed(request, dir).map(drop))?;
     if let Some(size) = request.wal_segsize_mb.filter(|size| !size.is_power_of_two() || *size > 1024) {
         return Err(Problem::wrong_request(format!("a WAL segment cannot have {size} MB"))
             .hint("use a power of two from 1 to 1024"));
@@ -88,7 +93,8 @@ fn check(request: &Request) -> Result<(), Problem> {
     let words = [("encoding", &request.encoding), ("locale", &request.locale), ("listen", &request.listen)];
     for (flag, value) in words {
         if value.as_ref().is_some_and(|v| v.is_empty() || v.chars().any(|c| c.is_control() || c == '\'')) {
-            return Err(Problem::wrong_request(format!("--{flag} has no usable value")));
+            return Err(Problem::wrong_request(format!("--{flag} has no usable value"))
+                .hint("leave it out to have the default"));
         }
     }
     check_tablespaces(&request.tablespaces)
@@ -218,6 +224,18 @@ fn make_socket_dir(record: &mut Record, slot: &Slot) -> Result<(), Problem> {
     slot.write(record)
 }
 
+/// The program in a directory, of the version asked for.
+fn installed(request: &Request, bindir: &Path) -> Result<Installation, Problem> {
+    let found = installation::inspect(bindir)?;
+    match request.pg.filter(|pg| !pg.matches(found.version_num)) {
+        None => Ok(found),
+        Some(pg) => {
+            let what = format!("--pg asks for PostgreSQL {pg}, and --bindir holds {}", found.version);
+            Err(Problem::wrong_request(what).hint("leave one of the two out"))
+        }
+    }
+}
+
 /// The program of a request: the one named, else an installed one, else a bundle.
 fn program(
     request: &Request,
@@ -225,14 +243,7 @@ fn program(
     progress: &mut dyn FnMut(Event),
 ) -> Result<(Installation, ServerSource, Option<bool>), Problem> {
     if let Some(bindir) = &request.bindir {
-        let found = installation::inspect(bindir)?;
-        if let Some(pg) = request.pg.filter(|pg| !pg.matches(found.version_num)) {
-            return Err(Problem::wrong_request(format!(
-                "--pg asks for PostgreSQL {pg}, and --bindir holds {}",
-                found.version
-            )));
-        }
-        return Ok((found, ServerSource::Installed, None));
+        return Ok((installed(request, bindir)?, ServerSource::Installed, None));
     }
     if !request.bundle_only {
         let installed = installation::find(request.search_path.as_deref());
@@ -327,7 +338,7 @@ fn size(request: &Request, record: &mut Record) -> Result<Vec<String>, Problem> 
     check_cpus(&record.cpus, &host)?;
     let data = facts::storage(&record.data.path).map_err(unreadable)?;
     let wal = record.wal.as_ref().map(|place| facts::storage(&place.path)).transpose().map_err(unreadable)?;
-    let chosen = config::settings(&config::Inputs {
+    let mut chosen = config::settings(&config::Inputs {
         host: &host,
         data: &data,
         wal: wal.as_ref(),
@@ -336,6 +347,13 @@ fn size(request: &Request, record: &mut Record) -> Result<Vec<String>, Problem> 
         wal_segment_bytes: u64::from(record.wal_segsize_mb.unwrap_or(16)) << 20,
         server_cpus: (!record.cpus.is_empty()).then_some(record.cpus.len() as u32),
     });
+    if request.lifetime == Lifetime::DiesWithUs {
+        chosen.push(Choice {
+            name: "restart_after_crash".to_owned(),
+            value: "off".to_owned(),
+            reason: "a crash ends the run: nothing after it would be the same server".to_owned(),
+        });
+    }
     record.settings = conf::merge(chosen, &record.given);
     let in_force =
         record.settings.iter().map(|choice| (choice.name.to_ascii_lowercase(), choice.value.clone()));
@@ -526,7 +544,7 @@ fn launch(
     progress(Event::Starting { pid });
     if let Err(problem) = wait_ready(&how, &mut started, progress) {
         // It may still be there, silent; what is wrong with it was said above.
-        let _ = stop::stop(&record.data.path, std::time::Duration::from_secs(5), progress);
+        let _ = stop::stop(&record.data.path, Some(std::time::Duration::from_secs(5)), progress);
         return Err(problem);
     }
     Ok(RunningServer::of(&record, pid, dirs, warnings))

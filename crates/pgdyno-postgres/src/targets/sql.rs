@@ -52,10 +52,9 @@ impl SqlClients {
         let count = workers.len();
         for client in 0..clients {
             if stop.requested() {
-                return Err(Problem::could_not(format!(
-                    "stopped while connecting client {} of {clients}",
-                    client + 1
-                )));
+                let why = stop.reason().unwrap_or_default();
+                let what = format!("stopped while connecting client {} of {clients}: {why}", client + 1);
+                return Err(Problem::could_not(what).hint("what was measured before is kept"));
             }
             let session = connect(options).map_err(|problem| {
                 problem.detail(format!("client {} of {clients}: {client} were connected", client + 1))

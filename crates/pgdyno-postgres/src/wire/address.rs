@@ -159,7 +159,13 @@ impl ConnectOptions {
 
     fn from_parts(parts: &Parts, sources: &Sources<'_>) -> Result<Self, Problem> {
         check_ssl_mode(parts.get("sslmode"))?;
-        let port = port_of(parts.get("port"))?;
+        let port = port_of(parts.get("port")).map_err(|problem| {
+            let variable = (sources.env)("PGPORT").filter(|value| parts.get("port") == Some(value));
+            match variable {
+                Some(value) => problem.detail(format!("PGPORT={value}")),
+                None => problem,
+            }
+        })?;
         let address = address_of(parts.get("host"), port)?;
         let user = parts.get("user").unwrap_or(&sources.os_user).to_owned();
         let database = parts.get("dbname").unwrap_or(&user).to_owned();

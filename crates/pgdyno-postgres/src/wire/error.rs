@@ -102,6 +102,9 @@ impl WireError {
                 }
             }
             Self::Protocol(_) => problem.hint("is it a PostgreSQL server that listens there?"),
+            Self::Closed | Self::Io(_) => {
+                problem.hint("look at the server's log: did it crash, was it stopped, or is it out of reach?")
+            }
             _ => problem,
         }
     }

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use pgdyno_core::{
     advice::bench::Level,
-    plan::{Auto, BalanceCheckMode, Plan, Span},
+    plan::{Auto, BalanceCheckMode, CpuList, MAX_RATE_PER_S, NotACpuList, Plan, Span},
     problem::Problem,
 };
 
@@ -13,7 +13,7 @@ use crate::{context::Context, stages};
 
 /// Flags of `pgdyno bench`.
 #[derive(Debug, clap::Args)]
-#[command(disable_help_flag = true)]
+#[command(disable_help_flag = true, allow_negative_numbers = true)]
 pub struct Args {
     /// Under 40 seconds: does it work, and about how fast is it?
     #[arg(long, conflicts_with = "thorough")]
@@ -31,25 +31,25 @@ pub struct Args {
     #[arg(long, short, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_024))]
     jobs: Option<u32>,
     /// Measured interval of a run, such as 5s
-    #[arg(long, short = 'T', value_name = "TIME")]
+    #[arg(long, short = 'T', value_name = "TIME", allow_hyphen_values = true)]
     duration: Option<Span>,
     /// Warm-up before it, such as 1500ms
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     warmup: Option<Span>,
     /// How often every cell runs
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000))]
     blocks: Option<u32>,
     /// Transactions per second, as an open loop [default: closed loop]
-    #[arg(long, short = 'R', value_name = "TPS", allow_negative_numbers = true)]
+    #[arg(long, short = 'R', value_name = "TPS", value_parser = rate, allow_hyphen_values = true)]
     rate: Option<f64>,
     /// How balances are checked after runs that write
     #[arg(long, value_name = "auto|full|touched|off", value_parser = check_mode)]
     check: Option<BalanceCheckMode>,
     /// Processors of the driver, such as 0 or 0-3,8 [default: the last quarter]
-    #[arg(long, value_name = "LIST")]
+    #[arg(long, value_name = "LIST", value_parser = processors)]
     driver_cpus: Option<String>,
     /// Processors of the server [default: those that the driver does not use]
-    #[arg(long, value_name = "LIST", help_heading = "A server made for the run")]
+    #[arg(long, value_name = "LIST", value_parser = processors, help_heading = "A server made for the run")]
     server_cpus: Option<String>,
     #[command(flatten)]
     measure: measure::Args,
@@ -63,6 +63,18 @@ fn check_mode(text: &str) -> Result<BalanceCheckMode, String> {
         "off" => Ok(BalanceCheckMode::Off),
         _ => Err("one of auto, full, touched, off".to_owned()),
     }
+}
+
+/// Transactions per second.
+fn rate(text: &str) -> Result<f64, String> {
+    let rate: Option<f64> = text.parse().ok();
+    rate.filter(|rate| *rate > 0.0 && *rate <= MAX_RATE_PER_S)
+        .ok_or(format!("a rate is a number above 0, at most {MAX_RATE_PER_S:e}"))
+}
+
+/// A list of processors as the plan keeps it: as text.
+fn processors(text: &str) -> Result<String, NotACpuList> {
+    text.parse::<CpuList>().map(|_| text.to_owned())
 }
 
 impl Args {

@@ -99,9 +99,10 @@ fn kept(dirs: &Dirs, records: &[Record]) -> Vec<Kept> {
     servers.chain(unrecorded).chain(bundles).collect()
 }
 
-/// A process that runs a program of this directory: a server that is recorded somewhere else.
+/// A process whose program lies in a directory. The bundles are shared with servers that other state directories list.
 fn runs_from(dir: &Path) -> Option<u32> {
-    procs::all().into_iter().find(|&pid| procs::program(pid).is_some_and(|program| program.starts_with(dir)))
+    let program = |pid: &u32| procs::arguments(*pid).into_iter().next();
+    procs::all().into_iter().find(|pid| program(pid).is_some_and(|program| program.starts_with(dir)))
 }
 
 fn server(dirs: &Dirs, record: &Record) -> Kept {

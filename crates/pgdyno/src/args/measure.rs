@@ -5,7 +5,7 @@ use std::{env, path::PathBuf};
 use clap::{ArgAction, Args as ClapArgs};
 use pgdyno_core::{advice::bench::Level, plan::Plan, problem::Problem};
 use pgdyno_postgres::{
-    provision::{Lifetime, Request},
+    provision::{self, Lifetime, Request},
     wire::{ConnectOptions, Sources},
 };
 
@@ -64,7 +64,7 @@ pub struct Args {
     #[arg(long, value_name = "VERSION", help_heading = "A server made for the run")]
     pub(super) pg: Option<String>,
     /// Directory of initdb and postgres
-    #[arg(long, value_name = "DIR", help_heading = "A server made for the run")]
+    #[arg(long, value_name = "DIR", conflicts_with = "bundle", help_heading = "A server made for the run")]
     pub(super) bindir: Option<PathBuf>,
     /// Use the embedded bundle even where PostgreSQL is installed
     #[arg(long, help_heading = "A server made for the run")]
@@ -102,7 +102,11 @@ pub struct Args {
 /// `name=value`.
 fn setting(text: &str) -> Result<(String, String), String> {
     let (name, value) = text.split_once('=').ok_or("a setting is written NAME=VALUE")?;
-    Ok((name.trim().to_owned(), value.trim().to_owned()))
+    let (name, value) = (name.trim(), value.trim());
+    if name.is_empty() || value.is_empty() {
+        return Err("a setting is written NAME=VALUE, and both are needed".to_owned());
+    }
+    Ok((name.to_owned(), value.to_owned()))
 }
 
 impl Args {
@@ -127,7 +131,8 @@ impl Args {
         let words: Vec<String> = program.chain(words.into_iter().skip(1)).collect();
         let command = pgdyno_record::command_line(&words);
         let output = Output { json: self.json, out: self.out.clone() };
-        Ok(Job { plan, level, server, command, keep: self.keep, output })
+        let seed_given = self.seed.is_some();
+        Ok(Job { plan, level, server, command, seed_given, keep: self.keep, output })
     }
 
     /// Flags about a server to be made contradict one that is there.
@@ -138,6 +143,7 @@ impl Args {
             ("--bundle", self.bundle),
             ("--data", self.data.is_some() || plan.server.data.is_some()),
             ("--waldir", self.waldir.is_some() || plan.server.waldir.is_some()),
+            ("--server-cpus", plan.server.cpus.is_some()),
             ("--set", !self.set.is_empty() || !plan.server.settings.is_empty()),
             ("--run-as", self.run_as.is_some()),
             ("--server-cpus", plan.server.cpus.is_some()),
@@ -164,7 +170,7 @@ impl Args {
                 )
             })
         };
-        Ok(Request {
+        let request = Request {
             pg: pg.map(wanted).transpose()?,
             bindir: self.bindir.clone().or_else(|| server.bindir.clone().map(PathBuf::from)),
             bundle_only: self.bundle,
@@ -176,6 +182,7 @@ impl Args {
             run_as: self.run_as.clone(),
             lifetime: Lifetime::DiesWithUs,
             ..Request::named(format!("{}-{}", plan.name, std::process::id()))
-        })
+        };
+        provision::check(&request).map(|()| request)
     }
 }

@@ -12,8 +12,9 @@ pub mod run;
 pub mod show;
 pub mod up;
 pub mod versions;
+mod wrong;
 
-use std::{path::PathBuf, process::ExitCode};
+use std::{ffi::OsString, path::PathBuf, process::ExitCode};
 
 use clap::{Parser, Subcommand};
 use pgdyno_core::problem::Problem;
@@ -58,6 +59,20 @@ pub enum Command {
     /// Write man pages, shell completions or JSON Schemas
     #[command(hide = true)]
     Generate(generate::Args),
+}
+
+impl Cli {
+    /// Reads a command line. Help and version are printed, and end the process.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn read(words: impl Iterator<Item = OsString>) -> Result<Self, Problem> {
+        let words: Vec<OsString> = words.collect();
+        Self::try_parse_from(&words).map_err(|error| {
+            let words: Vec<_> = words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+            wrong::problem(&error, &words).unwrap_or_else(|| error.exit())
+        })
+    }
 }
 
 impl Command {

@@ -11,6 +11,7 @@ use pgdyno_core::{
     advice::bench::Level,
     plan::{MAX_PLAN_BYTES, Plan},
     problem::Problem,
+    units,
 };
 
 use super::measure;
@@ -18,7 +19,7 @@ use crate::{context::Context, stages};
 
 /// Flags of `pgdyno run`.
 #[derive(Debug, clap::Args)]
-#[command(disable_help_flag = true)]
+#[command(disable_help_flag = true, allow_negative_numbers = true)]
 pub struct Args {
     /// The plan
     #[arg(value_name = "FILE.toml")]
@@ -40,14 +41,16 @@ pub fn run(args: &Args, context: &Context) -> Result<ExitCode, Problem> {
 
 /// Reads a plan file, in bounded memory and never from a pipe or a device.
 fn read(path: &Path) -> Result<String, Problem> {
-    let wrong =
-        |why: &str| Problem::wrong_request(format!("could not read the plan {}: {why}", path.display()));
+    let wrong = |why: &str| {
+        let what = format!("could not read the plan {}: {why}", path.display());
+        Problem::wrong_request(what).hint("a plan is a page of TOML in UTF-8: is this the right file?")
+    };
     let metadata = std::fs::metadata(path).map_err(|error| wrong(&error.to_string()))?;
     if !metadata.is_file() {
         return Err(wrong("it is not a plain file"));
     }
     if metadata.len() > MAX_PLAN_BYTES as u64 {
-        return Err(wrong(&format!("it has {} bytes, {MAX_PLAN_BYTES} are possible", metadata.len())));
+        return Err(wrong(&format!("it has {}, more than 1 MiB", units::bytes(metadata.len()))));
     }
     let mut bytes = Vec::new();
     let file = File::open(path).map_err(|error| wrong(&error.to_string()))?;

@@ -23,7 +23,10 @@ use crate::{output, problem};
 /// A file that exists, an ending that names no form, a directory that cannot be written.
 pub fn check_output(wanted: &Output) -> Result<(), Problem> {
     let Some(path) = &wanted.out else { return Ok(()) };
-    let what = |why: &str| Problem::wrong_request(format!("could not write {}: {why}", path.display()));
+    let what = |why: &str| {
+        Problem::wrong_request(format!("could not write {}: {why}", path.display()))
+            .hint("choose another file with --out")
+    };
     Form::of(path).ok_or_else(|| {
         what("its ending names no form of report").hint("one of .html, .md, .txt, .csv, .json")
     })?;
@@ -62,14 +65,28 @@ pub fn conclude(
     let record = recording.record.clone();
     let path = recording.dir.finish(&record)?;
     report(job, &record, &path)?;
-    let violated = record.balance.as_ref().is_some_and(|balance| balance.violations > 0);
     match result {
         Err(problem) => {
             eprintln!("partial record: {}", path.display());
             Ok(problem::print(&problem))
         }
-        Ok(()) => Ok(ExitCode::from(u8::from(violated))),
+        Ok(()) => Ok(verdict(&record)),
     }
+}
+
+/// Exit status of a run that came to its end; says on stderr what failed, since stdout may be read by a program.
+fn verdict(record: &RunRecord) -> ExitCode {
+    let Some(balance) = record.balance.as_ref().filter(|balance| balance.violations > 0) else {
+        return ExitCode::SUCCESS;
+    };
+    let s = if balance.violations == 1 { "" } else { "s" };
+    let problem = Problem::could_not(format!("the balance check found {} violation{s}", balance.violations))
+        .hint("the server lost or invented data, or somebody else wrote to these tables during the run");
+    let _ = problem::print(&match balance.examples.first() {
+        Some(example) => problem.detail(example.clone()),
+        None => problem,
+    });
+    ExitCode::from(1)
 }
 
 /// Writes the reports. A run that measured nothing has none to print.

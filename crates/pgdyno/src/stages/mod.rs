@@ -3,6 +3,7 @@
 
 mod conclude;
 mod drive;
+mod full_disk;
 mod load;
 mod prepare;
 mod recording;
@@ -31,6 +32,8 @@ pub struct Job {
     pub server: Wanted,
     /// The exact command line, without secrets.
     pub command: String,
+    /// Whether that line names the seed.
+    pub seed_given: bool,
     /// Whether an own server stays, with its data, when the run is over.
     pub keep: bool,
     /// What is printed on stdout at the end, and written elsewhere.
@@ -78,10 +81,13 @@ fn all_stages(
     stop: &Stop,
     progress: &Progress,
 ) -> Result<(), Problem> {
-    let mut subject = recording.stage("server", stop, |_| Subject::open(job, &prepared, stop, progress))?;
+    let explain = |problem| full_disk::explain(problem, &full_disk::places(job));
+    let opened = recording.stage("server", stop, |_| Subject::open(job, &prepared, stop, progress));
+    let mut subject = opened.map_err(explain)?;
     recording.set_server(&subject)?;
     let measured = storage_stage(job, &subject, recording, stop, progress)
-        .and_then(|()| measured_stages(&prepared, &mut subject, recording, stop, progress));
+        .and_then(|()| measured_stages(&prepared, &mut subject, recording, stop, progress))
+        .map_err(explain);
     let logged = subject.log_path().map_or(Ok(()), |log| recording.dir.keep_server_log(log));
     let closed = recording.stage_always("clean up", || {
         progress.stage("cleaning up");

@@ -208,10 +208,9 @@ fn first_record(job: &Job, prepared: &Prepared, id: &str, now: &Timestamp) -> Ru
 
 /// The command line with the seed, so that it gives the same rows and the same schedule again.
 fn command(job: &Job, seed: u64) -> String {
-    if job.command.contains("--seed") {
-        job.command.clone()
-    } else {
-        format!("{} --seed {seed}", job.command)
+    match job.seed_given {
+        true => job.command.clone(),
+        false => format!("{} --seed {seed}", job.command),
     }
 }
 

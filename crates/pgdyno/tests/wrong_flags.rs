@@ -1,0 +1,260 @@
+//! Every wrong flag, value and plan file of the measuring commands: exit status 2, one clear sentence, a hint, and nothing
+//! begun.
+
+mod common;
+
+use std::{fs, os::unix::fs::symlink, path::PathBuf, process::Command};
+
+use common::{Place, am_root, text};
+
+/// Runs pgdyno with what is wrong; tells what its answer lacks of the form of an error, or of these words.
+fn lacks(place: &Place, args: &[&str], words: &[&str]) -> Option<String> {
+    let output = place.run(args);
+    let said = text(&output.stderr);
+    let first = said.lines().next().unwrap_or_default();
+    let faults = [
+        (output.status.code() != Some(2), "exit status 2"),
+        (!output.stdout.is_empty(), "an empty stdout"),
+        (!first.starts_with("error: ") || first.ends_with('.'), "a first line of its form"),
+        (said.matches("error: ").count() != 1, "one error"),
+        (said.matches("\nhint: ").count() != 1, "one hint"),
+        (said.contains("panicked") || said.contains("Usage:"), "peace"),
+    ];
+    let faults = faults.into_iter().filter_map(|(fault, name)| fault.then_some(name));
+    let missing = words.iter().copied().filter(|words| !said.contains(words));
+    let lacking: Vec<_> = faults.chain(missing).collect();
+    (!lacking.is_empty()).then(|| format!("pgdyno {args:?} lacks {lacking:?}:\n{said}"))
+}
+
+fn is_wrong(place: &Place, args: &[&str], words: &[&str]) {
+    assert_eq!(lacks(place, args, words), None);
+}
+
+/// Nothing was begun: no run, no server.
+fn nothing_was_begun(place: &Place) {
+    assert_eq!(place.runs().len(), 0);
+    place.nothing_is_left();
+}
+
+#[test]
+fn wrong_flags_and_values() {
+    let place = Place::new();
+    let mut lacking = Vec::new();
+    for (flags, words) in [
+        ("--scal 1", &["'--scal'", "--scale"][..]),
+        ("--cleints 1", &["'--cleints'", "--clients"]),
+        ("--durations 1s", &["'--durations'", "--duration"]),
+        ("--frobnicate", &["'--frobnicate'", "pgdyno bench --help"]),
+        ("surplus", &["'surplus'"]),
+        ("-x", &["'-x'"]),
+        ("--scale 0", &["--scale", "0 is not between 1 and 100000000"]),
+        ("--scale -1", &["--scale", "-1"]),
+        ("--scale x", &["--scale", "'x'"]),
+        ("--scale 100000001", &["--scale", "not between"]),
+        ("--scale", &["--scale"]),
+        ("--scale 1 --scale 2", &["--scale", "multiple times"]),
+        ("--clients 0", &["--clients", "0 is not between 1 and 100000"]),
+        ("--clients -1", &["--clients", "-1"]),
+        ("--clients 1,,2", &["--clients"]),
+        ("--clients three", &["--clients", "three"]),
+        ("--clients 1,1", &["the client count 1 is there twice"]),
+        ("--duration 0", &["--duration", "`0` is not a length of time"]),
+        ("--duration 1e99", &["--duration", "`1e99` is not a length of time"]),
+        ("--duration -5s", &["-5s", "--duration"]),
+        ("--duration 5parsecs", &["--duration", "5parsecs"]),
+        ("--duration 50ms", &["an interval of 50ms is shorter than 100ms"]),
+        ("--warmup nan", &["--warmup", "nan"]),
+        ("--warmup 25h", &["a warm-up of 1500min is longer than 1440min"]),
+        ("--rate 0", &["--rate", "a rate is a number above 0, at most 1e12"]),
+        ("--rate -1", &["--rate", "a rate is a number above 0, at most 1e12"]),
+        ("--rate nan", &["--rate", "a rate is a number above 0, at most 1e12"]),
+        ("--rate inf", &["--rate", "a rate is a number above 0, at most 1e12"]),
+        ("--rate 1e13", &["--rate", "a rate is a number above 0, at most 1e12"]),
+        ("--rate fast", &["--rate", "fast", "a rate is a number"]),
+        ("--jobs 0", &["--jobs", "0 is not between 1 and"]),
+        ("--jobs 5000", &["--jobs", "5000 is not between 1 and 1024"]),
+        ("--blocks 0", &["--blocks", "0 is not between 1 and 1000"]),
+        ("--quick --thorough", &["'--quick' cannot be used with '--thorough'"]),
+        ("--check maybe", &["--check", "maybe", "one of auto, full, touched, off"]),
+        ("--seed -1", &["--seed", "-1"]),
+        ("--seed 9223372036854775808", &["--seed", "9223372036854775808"]),
+        ("--seed x", &["--seed", "'x'"]),
+        ("--set nonsense", &["--set", "nonsense", "NAME=VALUE"]),
+        ("--set =1", &["--set"]),
+        ("--set work_mem=", &["--set"]),
+        ("--set port=1", &["port"]),
+        ("--pg 7.4", &["7.4", "--pg", "too old"]),
+        ("--pg eighteen", &["eighteen", "--pg"]),
+        ("--bindir /nonexistent", &["there is no postgres in /nonexistent"]),
+        ("--pg 18 --bindir /nonexistent", &["/nonexistent"]),
+        ("--bindir /x --bundle", &["--bindir", "--bundle"]),
+        ("-p 0", &["--port", "0 is not between 1 and 65535"]),
+        ("-p 65536", &["--port"]),
+        ("-p x", &["--port"]),
+        ("-h", &["--host"]),
+        ("--pg 18 -h /tmp", &["could not use --pg with a server that is already there"]),
+        ("--data /x -p 5432", &["could not use --data with a server"]),
+        ("--set work_mem=1MB -U me", &["could not use --set with a server"]),
+        ("--server-cpus 0 -h /tmp", &["could not use --server-cpus with a server"]),
+        ("--driver-cpus 999", &["processor", "999"]),
+        ("--driver-cpus x", &["--driver-cpus", "`x`"]),
+        ("--driver-cpus 3-1", &["--driver-cpus", "3-1"]),
+        ("--server-cpus 4000", &["4000"]),
+        ("--run-as no-such-user", &["there is no user `no-such-user`"]),
+        ("--out report.pdf", &["its ending names no form of report", ".html, .md, .txt, .csv, .json"]),
+        ("--out report", &["its ending names no form of report"]),
+        ("--out /nonexistent/x.html", &["could not write /nonexistent/x.html", "No such file"]),
+    ] {
+        let args: Vec<_> = ["bench"].into_iter().chain(flags.split(' ')).collect();
+        lacking.extend(lacks(&place, &args, words));
+    }
+    assert!(lacking.is_empty(), "{}", lacking.join("\n"));
+    is_wrong(&place, &["bench", "-d", "host=a hots=b"], &["hots", "host"]);
+    is_wrong(&place, &["bench", "-d", "postgres://a:hush@h:x/d"], &["port"]);
+    is_wrong(&place, &["bench", "--clients", ""], &["--clients"]);
+    is_wrong(&place, &["bnech"], &["'bnech'", "bench"]);
+    nothing_was_begun(&place);
+}
+
+#[test]
+fn a_secret_in_a_wrong_address_is_not_repeated() {
+    let place = Place::new();
+    for address in
+        ["postgres://a:hush@h:x/d", "postgres://a:hush@h/d?hots=1", "password=hush hots=b", "password='hush"]
+    {
+        let output = place.run(&["bench", "-d", address]);
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert!(!said.contains("hush"), "{said}");
+    }
+}
+
+#[test]
+fn wrong_variables_are_named() {
+    let place = Place::new();
+    for (name, value, words) in
+        [("PGPORT", "x", "PGPORT"), ("PGSERVICE", "mine", "PGSERVICE"), ("PGSSLMODE", "sometimes", "sslmode")]
+    {
+        let mut bench = place.command(&["bench", "-h", "/tmp"]);
+        let output = bench.env(name, value).output().expect("pgdyno can be run");
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert!(said.contains(words), "{name}={value}: {said}");
+    }
+}
+
+/// What is there is never overwritten or followed, and what cannot be written is said before anything is done.
+#[test]
+fn outputs_that_cannot_be_written() {
+    let place = Place::new();
+    let (mine, link) = (place.path("mine.html"), place.path("link.html"));
+    fs::write(&mine, "mine").expect("it can be written");
+    symlink(place.path("elsewhere.html"), &link).expect("it can be made");
+    for path in [&mine, &link] {
+        is_wrong(&place, &["bench", "--out", &shown(path)], &["it exists already", "Nothing was changed"]);
+    }
+    assert_eq!(fs::read_to_string(&mine).expect("it is kept"), "mine");
+    assert!(!place.path("elsewhere.html").exists());
+    let file = shown(&mine);
+    for runs in [file.clone(), format!("{file}/below"), "/proc/nowhere".to_owned()] {
+        let output = place.run(&["bench", "--quick", "--bundle", "--pg", "18", "--runs", &runs]);
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(3), "{said}");
+        assert!(said.contains("error: could not keep runs in ") && said.contains("hint: "), "{said}");
+    }
+    place.nothing_is_left();
+}
+
+/// Where root may write everywhere, an ordinary user may not.
+#[test]
+fn directories_of_somebody_else() {
+    if am_root() {
+        println!("left out: root may write everywhere");
+        return;
+    }
+    let place = Place::new();
+    is_wrong(&place, &["bench", "--out", "/report.html"], &["could not write /report.html", "denied"]);
+    let output = place.run(&["bench", "--quick", "--runs", "/runs"]);
+    assert_eq!(output.status.code(), Some(3), "{}", text(&output.stderr));
+    assert!(text(&output.stderr).contains("could not keep runs in /runs"));
+}
+
+fn shown(path: &std::path::Path) -> String {
+    path.display().to_string()
+}
+
+const GOOD: &str = "name = \"x\"\n[[workload]]\nscript = \"select-only\"\n";
+
+/// Writes a plan file.
+fn plan(place: &Place, content: &[u8]) -> PathBuf {
+    let path = place.path("plan.toml");
+    fs::write(&path, content).expect("it can be written");
+    path
+}
+
+#[test]
+fn wrong_plan_files() {
+    let place = Place::new();
+    let with = |more: &str| format!("{GOOD}{more}").into_bytes();
+    let mut lacking = Vec::new();
+    let big = [GOOD.as_bytes(), &vec![b'#'; (1 << 20) + 1]].concat();
+    for (content, words) in [
+        (Vec::new(), &["plan.toml: the file is empty"][..]),
+        (b"\xef\xbb\xbf  \r\n".to_vec(), &["the file is empty"]),
+        (with("a\0b"), &["plan.toml:4:2: ", "NUL byte"]),
+        (with("# ").into_iter().chain([0xe9]).collect(), &["line 4 is not UTF-8"]),
+        (big, &["plan.toml", "1 MiB"]),
+        (
+            with("[measure]\nclient = [1]\n"),
+            &["plan.toml:5:1: ", "unknown key `client`", "did you mean `clients`?"],
+        ),
+        (with("[mesure]\nblocks = 1\n"), &["plan.toml:4:2: ", "`mesure`", "`measure`"]),
+        (
+            with("[measure]\nblocks = \"many\"\n"),
+            &["plan.toml:5:10: ", "`measure.blocks` must be a whole number"],
+        ),
+        (with("[measure]\nblocks = 0\n"), &["plan.toml:5:10: ", "0 blocks are not between 1 and 1000"]),
+        (with("[measure]\nrate = nan\n"), &["plan.toml:5:8: ", "rate"]),
+        (with("[check]\nbalance = \"ful\"\n"), &["did you mean \"full\"?"]),
+        (with("[data]\nscale = 0\n"), &["plan.toml:5:9: ", "scale"]),
+        (with("[server]\npassword = \"hush\"\n"), &["a plan holds no address"]),
+        (with("[server\n"), &["plan.toml:4:"]),
+        (
+            b"name = \"x\"\r\n[[workload]]\r\nscript = \"tpcb\"\r\n".to_vec(),
+            &["plan.toml:3:10: ", "tpcb-like"],
+        ),
+        (b"name = \"x\"\n".to_vec(), &["the key `workload` is missing"]),
+    ] {
+        let path = plan(&place, &content);
+        lacking.extend(lacks(&place, &["run", &shown(&path)], words));
+        assert!(!text(&place.run(&["run", &shown(&path)]).stderr).contains("hush"));
+    }
+    assert!(lacking.is_empty(), "{}", lacking.join("\n"));
+    nothing_was_begun(&place);
+}
+
+#[test]
+fn plan_files_that_are_none() {
+    let place = Place::new();
+    let fifo = place.path("fifo");
+    let made = Command::new("mkfifo").arg(&fifo).status().expect("mkfifo can be run");
+    assert!(made.success());
+    is_wrong(&place, &["run", &shown(&fifo)], &["could not read the plan", "it is not a plain file"]);
+    is_wrong(&place, &["run", &shown(place.dir.path())], &["it is not a plain file"]);
+    is_wrong(&place, &["run", "/dev/zero"], &["it is not a plain file"]);
+    is_wrong(&place, &["run", "/nonexistent.toml"], &["could not read the plan /nonexistent.toml"]);
+    is_wrong(&place, &["run"], &["<FILE.toml>"]);
+    let huge = place.path("huge.toml");
+    fs::File::create(&huge).and_then(|file| file.set_len(1 << 30)).expect("it takes no room");
+    is_wrong(&place, &["run", &shown(&huge)], &["huge.toml", "1 MiB"]);
+    nothing_was_begun(&place);
+}
+
+/// A byte order mark and the line ends of Windows are no fault: what comes next is judged.
+#[test]
+fn a_plan_from_a_windows_editor_is_read() {
+    let place = Place::new();
+    let content = format!("\u{feff}{}[measure]\r\nblocks = 0\r\n", GOOD.replace('\n', "\r\n"));
+    let path = plan(&place, content.as_bytes());
+    is_wrong(&place, &["run", &shown(&path)], &["plan.toml:5:10: ", "0 blocks are not"]);
+}
