@@ -45,7 +45,7 @@ impl Sum {
 pub fn run(args: &Args) -> Result<bool, Failure> {
     let mut command = cargo();
     let mut child = command
-        .args(["test", "--workspace", "--no-fail-fast"])
+        .args(["test", "--no-fail-fast"])
         .args(&args.rest)
         .env(VARIABLE, "1")
         .stdout(Stdio::piped())

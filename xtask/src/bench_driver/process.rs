@@ -36,7 +36,11 @@ impl Program {
         die_gently()?;
         let (out, err) = (dir.join(format!("{name}.out")), dir.join(format!("{name}.err")));
         command.stdin(Stdio::null()).stdout(File::create(&out)?).stderr(File::create(&err)?);
-        let child = command.spawn().map_err(|error| format!("{name} does not start: {error}"))?;
+        // Where a program panics, its reason is wanted and not its stack.
+        let child = command
+            .env_remove("RUST_BACKTRACE")
+            .spawn()
+            .map_err(|error| format!("{name} does not start: {error}"))?;
         Ok(Self { name: name.to_owned(), child, out, err })
     }
 
@@ -73,9 +77,7 @@ impl Program {
     pub fn check(&mut self) -> Result<(), Failure> {
         match self.child.try_wait()? {
             None => Ok(()),
-            Some(status) => {
-                Err(format!("{} ended early ({status}): {}", self.name, self.last_words()).into())
-            }
+            Some(status) => Err(format!("{} ended early ({status}): {}", self.name, self.words()).into()),
         }
     }
 
@@ -91,9 +93,10 @@ impl Program {
         Ok(fs::read_to_string(&self.out)?)
     }
 
-    fn last_words(&self) -> String {
+    /// Why it ended, by its own account: the reason comes first, what follows from it later.
+    fn words(&self) -> String {
         let text = fs::read_to_string(&self.err).unwrap_or_default();
-        text.lines().rev().take(3).collect::<Vec<_>>().into_iter().rev().collect::<Vec<_>>().join(" / ")
+        text.lines().filter(|line| !line.is_empty()).take(3).collect::<Vec<_>>().join(" / ")
     }
 }
 
