@@ -155,7 +155,8 @@ fn both_formats_load_what_pgbench_loads() {
                 "SELECT string_agg(conrelid::regclass || ' ' || pg_get_constraintdef(oid), ', ' \
                  ORDER BY conrelid::regclass::text) \
                  FROM pg_constraint WHERE contype = 'p' AND conrelid > 16383",
-                "pgbench_accounts PRIMARY KEY (aid), pgbench_branches PRIMARY KEY (bid), pgbench_tellers PRIMARY KEY (tid)",
+                "pgbench_accounts PRIMARY KEY (aid), pgbench_branches PRIMARY KEY (bid), \
+                 pgbench_tellers PRIMARY KEY (tid)",
             ),
             ("SELECT relallvisible = relpages FROM pg_class WHERE relname = 'pgbench_accounts'", "t"),
             ("SELECT reloptions::text FROM pg_class WHERE relname = 'pgbench_accounts'", "{fillfactor=100}"),

@@ -215,7 +215,8 @@ pub fn tpcb_tables(scale: u64) -> String {
     format!(
         "CREATE TABLE pgbench_history(tid int, bid int, aid {aid}, delta int, mtime timestamp, filler char(22));
          CREATE TABLE pgbench_tellers(tid int NOT NULL, bid int, tbalance int, filler char(84)) WITH (fillfactor=100);
-         CREATE TABLE pgbench_accounts(aid {aid} NOT NULL, bid int, abalance int, filler char(84)) WITH (fillfactor=100);
+         CREATE TABLE pgbench_accounts(aid {aid} NOT NULL, bid int, abalance int, filler char(84))
+             WITH (fillfactor=100);
          CREATE TABLE pgbench_branches(bid int NOT NULL, bbalance int, filler char(88)) WITH (fillfactor=100);"
     )
 }

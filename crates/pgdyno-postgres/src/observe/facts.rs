@@ -117,7 +117,8 @@ mod tests {
 
     #[test]
     fn the_compiler_stands_in_the_version() {
-        let text = "PostgreSQL 15.4 (Debian 15.4-1) on x86_64-pc-linux-gnu, compiled by gcc (Debian 12.2.0-14) 12.2.0, 64-bit";
+        let text = "PostgreSQL 15.4 (Debian 15.4-1) on x86_64-pc-linux-gnu, \
+                    compiled by gcc (Debian 12.2.0-14) 12.2.0, 64-bit";
         assert_eq!(compiler_of(text).as_deref(), Some("gcc (Debian 12.2.0-14) 12.2.0"));
         assert_eq!(compiler_of("PostgreSQL 99"), None);
     }

@@ -383,8 +383,9 @@ fn run_simple(out: &mut Vec<u8>, sql: &Sql, variables: &[i64]) {
     encode::query_with(out, |out| sql.substitute(variables, out, |value, out| encode::decimal(out, value)));
 }
 
-/// Parse where asked for, Bind, Describe, Execute and Sync, as `PQsendQueryPrepared` and `PQsendQueryParams` send them. A
-/// client that knows its rows could leave Describe out; pgbench does not, and the server's part in it should be the same.
+/// Parse where asked for, Bind, Describe, Execute and Sync, as `PQsendQueryPrepared` and `PQsendQueryParams` send
+/// them. A client that knows its rows could leave Describe out; pgbench does not, and the server's part in it should
+/// be the same.
 fn run_bound(out: &mut Vec<u8>, sql: &Sql, name: &str, parse: bool, variables: &[i64]) {
     if parse {
         encode::parse(out, name, &sql.text);

@@ -174,8 +174,8 @@ impl Session {
         Self { incoming, parameters, backend_pid, says_goodbye: true, broken: false }
     }
 
-    /// Lets a request to stop end every wait for this session's server with [`WireError::Stopped`]. The session is of no
-    /// use after that: what it asked for is still under way.
+    /// Lets a request to stop end every wait for this session's server with [`WireError::Stopped`]. The session is
+    /// of no use after that: what it asked for is still under way.
     ///
     /// # Errors
     /// The kernel's, where the socket takes no timeout.

@@ -137,7 +137,10 @@ mod tests {
         /// However the stream is cut, the same messages come out.
         #[test]
         fn cuts_do_not_matter(
-            messages in prop::collection::vec((prop::sample::select(b"CEZDTN12".to_vec()), prop::collection::vec(any::<u8>(), 0..40)), 0..20),
+            messages in prop::collection::vec(
+                (prop::sample::select(b"CEZDTN12".to_vec()), prop::collection::vec(any::<u8>(), 0..40)),
+                0..20,
+            ),
             cuts in prop::collection::vec(1usize..30, 1..40),
         ) {
             let stream: Vec<u8> = messages.iter().flat_map(|(tag, body)| message(*tag, body)).collect();

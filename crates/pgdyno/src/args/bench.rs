@@ -25,7 +25,8 @@ pub struct Args {
     #[arg(long, short, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=100_000_000))]
     scale: Option<u64>,
     /// Client counts, such as 1,8,32 [default: from processors]
-    #[arg(long, short, value_name = "N,…", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    #[arg(long, short, value_name = "N,…", value_delimiter = ',',
+          value_parser = clap::value_parser!(u32).range(1..=100_000))]
     clients: Option<Vec<u32>>,
     /// Threads of the driver [default: one for each of its processors]
     #[arg(long, short, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_024))]

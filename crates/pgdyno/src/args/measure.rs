@@ -30,8 +30,8 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// The server that the flags name, the rest from PG* variables and the password file; `None` where no flag is given:
-    /// the environment alone makes nobody's server a subject.
+    /// The server that the flags name, the rest from PG* variables and the password file; `None` where no flag is
+    /// given: the environment alone makes nobody's server a subject.
     ///
     /// # Errors
     /// A wrong request, naming the source.

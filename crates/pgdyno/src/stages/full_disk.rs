@@ -39,8 +39,8 @@ pub fn explain(problem: Problem, places: &[PathBuf]) -> Problem {
         .hint("free space there, use a smaller --scale, or choose another disk with --data and --waldir")
 }
 
-/// Whether the server itself said so. Files of the record may lie on another disk: their errors begin with what could not
-/// be written.
+/// Whether the server itself said so. Files of the record may lie on another disk: their errors begin with what could
+/// not be written.
 fn tells(problem: &Problem) -> bool {
     let of_record = problem.what.starts_with("could not write ");
     let texts = [Some(&problem.what), problem.detail.as_ref()];

@@ -130,8 +130,8 @@ impl Subject {
         })
     }
 
-    /// Another session. What it does is in the server's statistics as soon as it ends; a session that stays open reports
-    /// its reads later, in the middle of somebody else's interval.
+    /// Another session. What it does is in the server's statistics as soon as it ends; a session that stays open
+    /// reports its reads later, in the middle of somebody else's interval.
     ///
     /// # Errors
     /// Where it cannot be made.

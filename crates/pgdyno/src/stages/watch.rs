@@ -51,7 +51,7 @@ impl Watch {
         Reading { counters, ..self.read() }
     }
 
-    /// What went on since the last observation. `at_s` is the end of the interval in seconds since the start of the run.
+    /// What went on since the last observation. `at_s` is the end of the interval in seconds since the run began.
     pub fn observe(&mut self, interval: &MergedInterval, at_s: f64) -> Observation {
         let now = self.read();
         let last = std::mem::replace(&mut self.last, now.clone());
