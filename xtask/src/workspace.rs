@@ -24,6 +24,14 @@ pub fn target_dir() -> PathBuf {
 pub fn cargo() -> Command {
     let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.current_dir(root());
+    // Cargo tells a program which package it belongs to. Passed on, build scripts that look at it run again, and
+    // everything above them is built anew, here and in whatever Cargo does next.
+    for (name, _) in env::vars_os() {
+        let of_package = ["CARGO_MANIFEST_", "CARGO_PKG_"];
+        if of_package.iter().any(|start| name.to_string_lossy().starts_with(start)) {
+            command.env_remove(name);
+        }
+    }
     command
 }
 
@@ -51,9 +59,10 @@ fn name(command: &Command) -> String {
 /// Builds `pgdyno` in the profile of this program and gives its path.
 pub fn pgdyno() -> Result<PathBuf, Failure> {
     let (flag, dir) = if cfg!(debug_assertions) { (None, "debug") } else { (Some("--release"), "release") };
-    // With the whole workspace selected, dependencies get the features that `cargo test` built them with.
     let mut build = cargo();
-    build.args(["build", "--quiet", "--workspace", "--bin", "pgdyno"]).args(flag);
+    // This choice lets dependencies be those that `cargo test` has built: an example counts the features of
+    // dev-dependencies in, and the other programs decide which dependencies of macros have debug information.
+    build.args(["build", "--quiet", "--workspace", "--bins", "--example", "null"]).args(flag);
     // Warnings were shown to whoever builds the program for its own sake.
     let built = build.output()?;
     if !built.status.success() {
