@@ -2,4 +2,4 @@
 
 mod sql;
 
-pub use sql::{SqlClients, SqlTarget};
+pub use sql::{SqlClients, SqlTarget, Workers};

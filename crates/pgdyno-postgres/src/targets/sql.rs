@@ -17,6 +17,9 @@ use pgdyno_engine::{Client, Event, Probe, Step, Stop, Target};
 
 use crate::wire::{ConnectOptions, ServerError, Splitter, WireError, connect, encode};
 
+/// The clients of every worker.
+pub type Workers = Vec<Vec<Client<SqlTarget>>>;
+
 /// Makes the clients of a run.
 #[derive(Debug, Clone)]
 pub struct SqlClients {
@@ -43,7 +46,7 @@ impl SqlClients {
         clients: u32,
         jobs: u32,
         stop: &Stop,
-    ) -> Result<(Vec<Vec<Client<SqlTarget>>>, Duration), Problem> {
+    ) -> Result<(Workers, Duration), Problem> {
         let start = Instant::now();
         let mut workers: Vec<Vec<_>> = (0..jobs.min(clients)).map(|_| Vec::new()).collect();
         let count = workers.len();
