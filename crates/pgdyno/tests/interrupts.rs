@@ -12,7 +12,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use common::{Place, am_root, holds_together, kill, processes_of, test_all, tiny, wait_until};
+use common::{Place, am_root, holds_together, kill, processes_of, test_all, tiny, wait_until, workers_in};
 use pgdyno_record::Status;
 
 /// Stages as the record names them, each with the one before it. `prepare` comes before the first record.
@@ -54,8 +54,10 @@ impl<'a> Bench<'a> {
 
     /// `run.json` as it is now.
     fn record(&self) -> Option<serde_json::Value> {
-        let runs = fs::read_dir(self.place.path("runs")).ok()?.flatten();
-        let run = runs.map(|entry| entry.path().join("run.json")).find(|path| path.is_file())?;
+        let entries = fs::read_dir(self.place.path("runs")).ok()?.flatten();
+        // Before it can be seen, a run has a hidden name.
+        let mut seen = entries.filter(|entry| !entry.file_name().to_string_lossy().starts_with('.'));
+        let run = seen.find_map(|entry| Some(entry.path().join("run.json")).filter(|path| path.is_file()))?;
         serde_json::from_slice(&fs::read(run).ok()?).ok()
     }
 
@@ -187,7 +189,10 @@ fn the_second_ctrl_c_ends_at_once() {
 
 /// After pgdyno was killed: no server or one that `ps` shows, no run or one that can be read, and `clean` frees it all.
 fn after_a_kill(place: &Place, when: &str) {
-    wait_until(&format!("no server works on ({when})"), || processes_of(&place.path("state")).is_empty());
+    wait_until(&format!("no server works on ({when})"), || {
+        let state = place.path("state");
+        processes_of(&state).is_empty() && workers_in(&state).is_empty()
+    });
     for server in place.ps() {
         assert!(server["pid"].is_null(), "{when}: {server}");
     }
@@ -229,7 +234,7 @@ fn lengths() -> BTreeMap<String, Duration> {
     let stages = place.only_run().record.stages;
     let mut lengths: BTreeMap<_, _> =
         stages.into_iter().map(|stage| (stage.name, Duration::from_secs_f64(stage.duration_s))).collect();
-    lengths.insert("prepare".to_owned(), Duration::from_millis(60));
+    lengths.insert("prepare".to_owned(), Duration::from_millis(8));
     lengths
 }
 

@@ -1,5 +1,5 @@
-//! Every wrong flag, value and plan file of the measuring commands: exit status 2, one clear sentence, a hint, and
-//! nothing begun.
+//! Every wrong flag, value and plan file of the measuring commands: exit status 2, one clear sentence, a hint, and nothing
+//! begun.
 
 mod common;
 
@@ -36,24 +36,8 @@ fn nothing_was_begun(place: &Place) {
     place.nothing_is_left();
 }
 
-#[test]
-fn wrong_flags_and_values() {
-    let place = Place::new();
-    let mut lacking = Vec::new();
-    for (flags, words) in WRONG_FLAGS {
-        let args: Vec<_> = ["bench"].into_iter().chain(flags.split(' ')).collect();
-        lacking.extend(lacks(&place, &args, words));
-    }
-    assert!(lacking.is_empty(), "{}", lacking.join("\n"));
-    is_wrong(&place, &["bench", "-d", "host=a hots=b"], &["hots", "host"]);
-    is_wrong(&place, &["bench", "-d", "postgres://a:hush@h:x/d"], &["port"]);
-    is_wrong(&place, &["bench", "--clients", ""], &["--clients"]);
-    is_wrong(&place, &["bnech"], &["'bnech'", "bench"]);
-    nothing_was_begun(&place);
-}
-
-/// Flags of `pgdyno bench`, and words that its message must have.
-const WRONG_FLAGS: &[(&str, &[&str])] = &[
+/// Flags of `bench`, and what the answer must hold.
+const FLAGS: &[(&str, &[&str])] = &[
     ("--scal 1", &["'--scal'", "--scale"]),
     ("--cleints 1", &["'--cleints'", "--clients"]),
     ("--durations 1s", &["'--durations'", "--duration"]),
@@ -118,6 +102,22 @@ const WRONG_FLAGS: &[(&str, &[&str])] = &[
     ("--out report", &["its ending names no form of report"]),
     ("--out /nonexistent/x.html", &["could not write /nonexistent/x.html", "No such file"]),
 ];
+
+#[test]
+fn wrong_flags_and_values() {
+    let place = Place::new();
+    let mut lacking = Vec::new();
+    for (flags, words) in FLAGS {
+        let args: Vec<_> = ["bench"].into_iter().chain(flags.split(' ')).collect();
+        lacking.extend(lacks(&place, &args, words));
+    }
+    assert!(lacking.is_empty(), "{}", lacking.join("\n"));
+    is_wrong(&place, &["bench", "-d", "host=a hots=b"], &["hots", "host"]);
+    is_wrong(&place, &["bench", "-d", "postgres://a:hush@h:x/d"], &["port"]);
+    is_wrong(&place, &["bench", "--clients", ""], &["--clients"]);
+    is_wrong(&place, &["bnech"], &["'bnech'", "bench"]);
+    nothing_was_begun(&place);
+}
 
 #[test]
 fn a_secret_in_a_wrong_address_is_not_repeated() {

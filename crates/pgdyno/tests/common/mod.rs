@@ -101,17 +101,24 @@ pub fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// Processes whose arguments name a directory under this one, or that work in one: a server's own processes.
+/// Processes whose arguments name a directory under this one: postmasters and what makes clusters.
 pub fn processes_of(dir: &Path) -> Vec<u32> {
-    let pids = fs::read_dir("/proc").expect("it is there").flatten();
-    let pids = pids.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
-    let named = dir.display().to_string();
-    pids.filter(|pid| {
+    let dir = dir.display().to_string();
+    processes(|pid| {
         let arguments = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-        let works_in = fs::read_link(format!("/proc/{pid}/cwd")).unwrap_or_default();
-        works_in.starts_with(dir) || text(&arguments).split('\0').any(|word| word.starts_with(&named))
+        text(&arguments).split('\0').any(|word| word.starts_with(&dir))
     })
-    .collect()
+}
+
+/// Processes that work in a directory under this one: a server's children too.
+pub fn workers_in(dir: &Path) -> Vec<u32> {
+    processes(|pid| fs::read_link(format!("/proc/{pid}/cwd")).is_ok_and(|cwd| cwd.starts_with(dir)))
+}
+
+fn processes(wanted: impl Fn(&u32) -> bool) -> Vec<u32> {
+    let entries = fs::read_dir("/proc").expect("it is there").flatten();
+    let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    pids.filter(wanted).collect()
 }
 
 pub fn word<'a>(server: &'a Value, key: &str) -> &'a str {
@@ -182,7 +189,8 @@ impl Place {
     /// Nothing of a server is left: no process, nothing in `ps`, no data.
     pub fn nothing_is_left(&self) {
         assert_eq!(self.ps(), Vec::<Value>::new());
-        assert_eq!(processes_of(&self.path("state")), Vec::<u32>::new());
+        assert_eq!(processes_of(self.dir.path()), Vec::<u32>::new());
+        assert_eq!(workers_in(self.dir.path()), Vec::<u32>::new());
         let data = fs::read_dir(self.path("state/servers")).map(|dir| {
             let names = dir.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned());
             names.filter(|name| !name.ends_with(".lock")).collect::<Vec<_>>()
