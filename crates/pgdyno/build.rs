@@ -1,11 +1,21 @@
 //! Puts the commit into the program, for `--version` and the record.
 
-use std::process::Command;
+use std::{path::Path, process::Command};
 
 fn main() {
-    println!("cargo::rerun-if-changed=../../.git/HEAD");
-    println!("cargo::rerun-if-changed=../../.git/logs/HEAD");
-    let output = Command::new("git").args(["describe", "--always", "--dirty", "--abbrev=10"]).output();
-    let commit = output.ok().filter(|o| o.status.success()).and_then(|o| String::from_utf8(o.stdout).ok());
-    println!("cargo::rustc-env=PGDYNO_COMMIT={}", commit.as_deref().map_or("unknown", str::trim));
+    for file in ["HEAD", "logs/HEAD"] {
+        // In a worktree they lie elsewhere; to watch a file that is not there would mean a rebuild every time.
+        if let Some(path) = git(&["rev-parse", "--git-path", file]).filter(|path| Path::new(path).exists()) {
+            println!("cargo::rerun-if-changed={path}");
+        }
+    }
+    println!("cargo::rerun-if-changed=build.rs");
+    let commit = git(&["describe", "--always", "--dirty", "--abbrev=10"]);
+    println!("cargo::rustc-env=PGDYNO_COMMIT={}", commit.as_deref().unwrap_or("unknown"));
+}
+
+/// What git answers, if it is there and this is a checkout.
+fn git(args: &[&str]) -> Option<String> {
+    let output = Command::new("git").args(args).output().ok().filter(|output| output.status.success())?;
+    String::from_utf8(output.stdout).ok().map(|text| text.trim().to_owned())
 }

@@ -1,5 +1,5 @@
-//! Every wrong flag, value and plan file of the measuring commands: exit status 2, one clear sentence, a hint, and nothing
-//! begun.
+//! Every wrong flag, value and plan file of the measuring commands: exit status 2, one clear sentence, a hint, and
+//! nothing begun.
 
 mod common;
 
