@@ -14,7 +14,7 @@ pub enum CopyFormat {
 }
 
 impl CopyFormat {
-    /// The format that loads fastest, as measured (docs/decisions).
+    /// The format of choice, as measured (docs/decisions/0010).
     pub const FASTEST: Self = Self::Text;
 
     /// The word of COPY's FORMAT option.
