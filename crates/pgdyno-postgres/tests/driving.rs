@@ -407,7 +407,8 @@ fn a_huge_row_is_passed_over_in_bounded_memory() {
         counts(0, 1, 0),
         "connection",
     );
-    let grown = peak_kib() - before;
+    // The kernel adds its counters up lazily: the peak can even seem to shrink.
+    let grown = peak_kib().saturating_sub(before);
     assert!(grown < 100 << 10, "{grown} KiB for a row of 200 MiB");
 }
 

@@ -1,7 +1,7 @@
-//! Loading, driving and checking at a real server: `PGDYNO_TEST_DSN` names it, for example
-//! `host=/tmp/pg port=5432 user=me`. Databases are made and dropped; without the variable nothing is done.
+//! Loading, driving and checking at real servers: bundles of the oldest and the newest major, and of every major where
+//! `PGDYNO_TEST_ALL` is set.
 
-use std::sync::Arc;
+use std::{env, fs, os::unix::fs::PermissionsExt, path::PathBuf, sync::Arc};
 
 use pgdyno_core::{
     facts::ServerSource,
@@ -11,10 +11,85 @@ use pgdyno_engine::{EpollDriver, Settings, Stop, run};
 use pgdyno_postgres::{
     load::{CopyFormat, TpcbLoad, load_tpcb, tpcb_tables},
     observe::{Counters, server_facts},
+    provision::{Dirs, Environment, Lifetime, Request, RunningServer, up},
     targets::SqlClients,
     verify::{BalanceMode, BalanceOutcome, Expected, check_balance},
-    wire::{ConnectOptions, Session, Sources, connect},
+    wire::{Address, ConnectOptions, Session, connect},
 };
+
+/// A server of its own, removed at the end.
+struct Server {
+    running: RunningServer,
+    _state: tempfile::TempDir,
+}
+
+impl Server {
+    fn start(major: &str) -> Self {
+        let state = tempfile::tempdir().expect("a temporary directory can be made");
+        let running = up(&request(major), &dirs(&state), &mut |_| {}).expect("the server starts");
+        Self { running, _state: state }
+    }
+
+    fn options(&self) -> ConnectOptions {
+        let address = Address::Unix(self.running.socket_dir.clone(), self.running.port);
+        ConnectOptions::local(address, self.running.superuser)
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let removed = self.running.remove();
+        assert!(std::thread::panicking() || removed.is_ok(), "{removed:?}");
+    }
+}
+
+/// A bundle, that ends with the test whatever happens.
+fn request(major: &str) -> Request {
+    let pg = Some(major.parse().expect("it is a version"));
+    Request { pg, bundle_only: true, lifetime: Lifetime::DiesWithUs, ..Request::named("real") }
+}
+
+/// The default cache, so that the bundles are fetched once, and a state directory that goes with the test.
+fn dirs(state: &tempfile::TempDir) -> Dirs {
+    fs::set_permissions(state.path(), fs::Permissions::from_mode(0o755)).expect("it is ours");
+    let path = |name| env::var_os(name).map(PathBuf::from);
+    let environment = Environment {
+        state: Some(state.path().to_owned()),
+        cache: path("PGDYNO_CACHE"),
+        xdg_cache_home: path("XDG_CACHE_HOME"),
+        home: path("HOME"),
+        ..Environment::default()
+    };
+    Dirs::of(&environment).expect("there is a cache")
+}
+
+#[test]
+fn the_oldest_major() {
+    everything_holds("9.6");
+}
+
+#[test]
+fn the_newest_major() {
+    everything_holds("18");
+}
+
+#[test]
+fn every_major_between() {
+    if env::var_os("PGDYNO_TEST_ALL").is_none() {
+        eprintln!("left out: set PGDYNO_TEST_ALL for the majors between");
+        return;
+    }
+    (10..18).for_each(|major| everything_holds(&major.to_string()));
+}
+
+fn everything_holds(major: &str) {
+    let server = Server::start(major);
+    both_formats_load_what_pgbench_loads(&server);
+    keys_are_bigint_from_scale_20000_on(&server);
+    a_load_that_fails_or_is_stopped_leaves_nothing_and_a_usable_session(&server);
+    a_server_tells_its_facts_and_counts_what_it_does(&server);
+    the_balance_check_finds_what_is_wrong_and_nothing_else(&server);
+}
 
 /// A database of its own, dropped at the end.
 struct Database {
@@ -24,27 +99,13 @@ struct Database {
 }
 
 impl Database {
-    /// `None` where no server is named.
-    fn make(purpose: &str) -> Option<Self> {
-        let Ok(dsn) = std::env::var("PGDYNO_TEST_DSN") else {
-            eprintln!("skipped: PGDYNO_TEST_DSN names no server");
-            return None;
-        };
-        let sources = Sources {
-            host: None,
-            port: None,
-            user: None,
-            database: Some(&dsn),
-            env: &|_| None,
-            os_user: "root".to_owned(),
-        };
-        let server = ConnectOptions::resolve(&sources).expect("PGDYNO_TEST_DSN is a connection string");
-        let server = server.with_database("postgres");
-        let name = format!("pgdyno_test_{purpose}_{}", std::process::id());
-        let mut admin = connect(&server).expect("the server of PGDYNO_TEST_DSN answers");
+    fn make(server: &Server, purpose: &str) -> Self {
+        let server = server.options();
+        let name = format!("pgdyno_test_{purpose}");
+        let mut admin = connect(&server).expect("the server answers");
         admin.execute(&format!("CREATE DATABASE {name}")).expect("the role may make databases");
         let session = connect(&server.with_database(&name)).expect("the database is there");
-        Some(Self { server, name, session: Some(session) })
+        Self { server, name, session: Some(session) }
     }
 
     fn session(&mut self) -> &mut Session {
@@ -124,10 +185,9 @@ const PGBENCH_COLUMNS: &str = "pgbench_accounts.aid integer NOT NULL, pgbench_ac
      pgbench_tellers.tid integer NOT NULL, pgbench_tellers.bid integer, pgbench_tellers.tbalance integer, \
      pgbench_tellers.filler character(84)";
 
-#[test]
-fn both_formats_load_what_pgbench_loads() {
+fn both_formats_load_what_pgbench_loads(server: &Server) {
     for format in [CopyFormat::Text, CopyFormat::Binary] {
-        let Some(mut database) = Database::make(format.name()) else { return };
+        let mut database = Database::make(server, format.name());
         database.load(format);
         assert_eq!(database.value(COLUMNS), PGBENCH_COLUMNS);
         for (sql, want) in [
@@ -178,9 +238,8 @@ fn frozen(database: &mut Database) {
     assert_eq!(database.value(all), "t");
 }
 
-#[test]
-fn keys_are_bigint_from_scale_20000_on() {
-    let Some(mut database) = Database::make("bigint") else { return };
+fn keys_are_bigint_from_scale_20000_on(server: &Server) {
+    let mut database = Database::make(server, "bigint");
     for (scale, key) in [(19_999, "integer"), (20_000, "bigint")] {
         database
             .session()
@@ -193,9 +252,8 @@ fn keys_are_bigint_from_scale_20000_on() {
     }
 }
 
-#[test]
-fn a_load_that_fails_or_is_stopped_leaves_nothing_and_a_usable_session() {
-    let Some(mut database) = Database::make("stop") else { return };
+fn a_load_that_fails_or_is_stopped_leaves_nothing_and_a_usable_session(server: &Server) {
+    let mut database = Database::make(server, "stop");
     let load = TpcbLoad { scale: 1, seed: 1, format: CopyFormat::Text };
     let stop = Stop::default();
     let problem =
@@ -207,7 +265,7 @@ fn a_load_that_fails_or_is_stopped_leaves_nothing_and_a_usable_session() {
     );
     let stop = Stop::default();
     stop.request("at once");
-    let mut other = Database::make("stop2").expect("there is a server");
+    let mut other = Database::make(server, "stop2");
     load_tpcb(other.session(), &load, &stop, &mut |_| ()).expect_err("stopped");
     assert_eq!(other.value("SELECT count(*) FROM pg_class WHERE relname LIKE 'pgbench%'"), "0");
     other.session().execute("CREATE TABLE pgbench_tellers()").expect("the session is usable");
@@ -216,9 +274,8 @@ fn a_load_that_fails_or_is_stopped_leaves_nothing_and_a_usable_session() {
     assert_eq!(other.value("SELECT count(*) FROM pg_class WHERE relname LIKE 'pgbench%'"), "1");
 }
 
-#[test]
-fn a_server_tells_its_facts_and_counts_what_it_does() {
-    let Some(mut database) = Database::make("facts") else { return };
+fn a_server_tells_its_facts_and_counts_what_it_does(server: &Server) {
+    let mut database = Database::make(server, "facts");
     let facts =
         server_facts(database.session(), ServerSource::External, None).expect("any role may read them");
     assert!(facts.version_num >= 90_600 && facts.block_bytes.is_power_of_two(), "{facts:?}");
@@ -291,9 +348,8 @@ const CORRUPTIONS: [(&str, bool); 20] = [
     ),
 ];
 
-#[test]
-fn the_balance_check_finds_what_is_wrong_and_nothing_else() {
-    let Some(mut database) = Database::make("balance") else { return };
+fn the_balance_check_finds_what_is_wrong_and_nothing_else(server: &Server) {
+    let mut database = Database::make(server, "balance");
     database.load(CopyFormat::Binary);
     let mut committed = 0;
     for (number, protocol) in
