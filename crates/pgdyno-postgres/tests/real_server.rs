@@ -9,7 +9,7 @@ use pgdyno_core::{
 };
 use pgdyno_engine::{EpollDriver, Settings, Stop, run};
 use pgdyno_postgres::{
-    load::{CopyFormat, TpcbLoad, load_tpcb, tpcb_tables},
+    load::{CopyFormat, PrewarmMethod, TpcbLoad, load_tpcb, prewarm, tpcb_tables},
     observe::{Counters, server_facts},
     provision::{Dirs, Environment, Lifetime, Request, RunningServer, up},
     targets::SqlClients,
@@ -89,6 +89,7 @@ fn everything_holds(major: &str) {
     a_load_that_fails_or_is_stopped_leaves_nothing_and_a_usable_session(&server);
     a_server_tells_its_facts_and_counts_what_it_does(&server);
     the_balance_check_finds_what_is_wrong_and_nothing_else(&server);
+    tables_are_read_into_shared_buffers(&server);
 }
 
 /// A database of its own, dropped at the end.
@@ -236,6 +237,25 @@ fn frozen(database: &mut Database) {
     let all = "SELECT all_frozen = pg_relation_size('pgbench_accounts') / 8192 \
                FROM pg_visibility_map_summary('pgbench_accounts')";
     assert_eq!(database.value(all), "t");
+}
+
+/// With the extension, and with scans where it is in a schema that nobody looks into: the pages are there afterwards.
+fn tables_are_read_into_shared_buffers(server: &Server) {
+    const MISSING: &str = "SELECT pg_relation_size('pgbench_accounts') / 8192 - count(*) FROM pg_buffercache \
+         WHERE relfilenode = pg_relation_filenode('pgbench_accounts') AND relforknumber = 0 \
+         AND reldatabase = (SELECT oid FROM pg_database WHERE datname = current_database())";
+    let mut database = Database::make(server, "prewarm");
+    database.load(CopyFormat::Text);
+    database.session().execute("CREATE EXTENSION pg_buffercache").expect("the bundle has it");
+    let method =
+        |database: &mut Database| prewarm(database.session()).expect("the tables can be read").method;
+    assert_eq!(method(&mut database), PrewarmMethod::Extension);
+    assert_eq!(database.value(MISSING), "0");
+    let elsewhere =
+        "DROP EXTENSION pg_prewarm; CREATE SCHEMA elsewhere; CREATE EXTENSION pg_prewarm SCHEMA elsewhere";
+    database.session().execute(elsewhere).expect("the role may do that");
+    assert_eq!(method(&mut database), PrewarmMethod::Scans);
+    assert_eq!(database.value(MISSING), "0");
 }
 
 fn keys_are_bigint_from_scale_20000_on(server: &Server) {

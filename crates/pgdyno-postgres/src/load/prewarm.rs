@@ -50,13 +50,8 @@ const RELATIONS: [&str; 6] = [
 /// Where the tables cannot be read.
 pub fn prewarm(session: &mut Session) -> Result<PrewarmOutcome, WireError> {
     let start = Instant::now();
-    let method = match session.execute("CREATE EXTENSION IF NOT EXISTS pg_prewarm") {
-        Ok(()) => {
-            for relation in RELATIONS {
-                session.execute(&format!("SELECT pg_prewarm('{relation}')"))?;
-            }
-            PrewarmMethod::Extension
-        }
+    let method = match by_extension(session) {
+        Ok(()) => PrewarmMethod::Extension,
         Err(WireError::Server(_)) => {
             scan_all(session)?;
             PrewarmMethod::Scans
@@ -64,6 +59,13 @@ pub fn prewarm(session: &mut Session) -> Result<PrewarmOutcome, WireError> {
         Err(error) => return Err(error),
     };
     Ok(PrewarmOutcome { method, duration_s: start.elapsed().as_secs_f64() })
+}
+
+/// By `pg_prewarm`. The server may not have it, the role may not make it, or it is there in a schema that the session
+/// does not look into.
+fn by_extension(session: &mut Session) -> Result<(), WireError> {
+    session.execute("CREATE EXTENSION IF NOT EXISTS pg_prewarm")?;
+    RELATIONS.iter().try_for_each(|relation| session.execute(&format!("SELECT pg_prewarm('{relation}')")))
 }
 
 /// A sequential scan of every table, and an ordered one of every primary key. A table over a quarter of shared buffers

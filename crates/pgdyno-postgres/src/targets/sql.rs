@@ -1,7 +1,6 @@
 //! A client that runs one script over and over.
 
 use std::{
-    fmt::Write,
     io,
     sync::Arc,
     time::{Duration, Instant},
@@ -50,6 +49,7 @@ impl SqlClients {
         let start = Instant::now();
         let mut workers: Workers = (0..jobs.min(clients)).map(|_| Vec::new()).collect();
         let count = workers.len();
+        let names: Arc<[String]> = (0..self.script.statements().count()).map(|n| format!("P_{n}")).collect();
         for client in 0..clients {
             if stop.requested() {
                 let why = stop.reason().unwrap_or_default();
@@ -60,7 +60,7 @@ impl SqlClients {
                 problem.detail(format!("client {} of {clients}: {client} were connected", client + 1))
             })?;
             let io = session.into_socket().map_err(|error| no_descriptor(&error))?;
-            let target = SqlTarget::new(self, client);
+            let target = SqlTarget::new(self, Arc::clone(&names), client);
             workers[client as usize % count].push(Client { target, io: Some(io) });
         }
         Ok((workers, start.elapsed()))
@@ -77,6 +77,8 @@ fn no_descriptor(error: &io::Error) -> Problem {
 #[derive(Debug)]
 pub struct SqlTarget {
     script: Arc<Script>,
+    /// Names of the script's prepared statements, the same in every session.
+    names: Arc<[String]>,
     protocol: Protocol,
     variables: Vec<i64>,
     random: Random,
@@ -171,10 +173,11 @@ impl Reply {
 }
 
 impl SqlTarget {
-    fn new(clients: &SqlClients, client: u32) -> Self {
+    fn new(clients: &SqlClients, names: Arc<[String]>, client: u32) -> Self {
         let seed = Random::stream_seed(clients.seed, clients.run, client);
         Self {
             script: Arc::clone(&clients.script),
+            names,
             protocol: clients.protocol,
             variables: clients.script.frame(clients.scale as i64, i64::from(client), seed),
             random: Random::seeded(seed),
@@ -208,18 +211,15 @@ impl SqlTarget {
                     }
                 },
                 Command::Sql(sql) => {
-                    let name =
-                        (self.protocol == Protocol::Prepared).then(|| StatementName::new(self.statement));
                     let parse = self.prepared <= self.statement;
-                    self.outgoing.clear();
-                    match name {
-                        Some(name) => {
-                            run_bound(&mut self.outgoing, sql, name.as_str(), parse, &self.variables)
+                    let out = &mut self.outgoing;
+                    out.clear();
+                    match self.protocol {
+                        Protocol::Prepared => {
+                            run_bound(out, sql, &self.names[self.statement], parse, &self.variables);
                         }
-                        None if self.protocol == Protocol::Extended => {
-                            run_bound(&mut self.outgoing, sql, "", true, &self.variables);
-                        }
-                        None => run_simple(&mut self.outgoing, sql, &self.variables),
+                        Protocol::Extended => run_bound(out, sql, "", true, &self.variables),
+                        Protocol::Simple => run_simple(out, sql, &self.variables),
                     }
                     return self.send(State::Statement, now_ns);
                 }
@@ -394,34 +394,6 @@ fn run_bound(out: &mut Vec<u8>, sql: &Sql, name: &str, parse: bool, variables: &
     encode::describe_portal(out);
     encode::execute(out);
     encode::sync(out);
-}
-
-/// The name of a prepared statement, put together without allocation.
-#[derive(Default)]
-struct StatementName {
-    bytes: [u8; 16],
-    length: usize,
-}
-
-impl StatementName {
-    fn new(statement: usize) -> Self {
-        let mut name = Self::default();
-        let _ = write!(name, "P_{statement}"); // a script has fewer than 10^14 statements
-        name
-    }
-
-    fn as_str(&self) -> &str {
-        std::str::from_utf8(&self.bytes[..self.length]).unwrap_or("P")
-    }
-}
-
-impl Write for StatementName {
-    fn write_str(&mut self, text: &str) -> std::fmt::Result {
-        let end = self.length + text.len();
-        self.bytes.get_mut(self.length..end).ok_or(std::fmt::Error)?.copy_from_slice(text.as_bytes());
-        self.length = end;
-        Ok(())
-    }
 }
 
 /// What a server's error means for the client.
