@@ -16,7 +16,7 @@ use common::{Place, am_root, holds_together, kill, processes_of, test_all, tiny,
 use pgdyno_record::Status;
 
 /// Stages as the record names them, each with the one before it. `prepare` comes before the first record.
-const STAGES: [&str; 7] = ["prepare", "storage check", "server", "load", "measure", "check", "clean up"];
+const STAGES: [&str; 7] = ["prepare", "server", "storage check", "load", "measure", "check", "clean up"];
 
 /// A measurement under way.
 struct Bench<'a> {
@@ -70,7 +70,12 @@ impl<'a> Bench<'a> {
 
     /// The stage under way, by what is over.
     fn stage(&self) -> &'static str {
-        let Some(over) = self.over() else { return "prepare" };
+        let Some(over) = self.over() else {
+            // The run can be seen from the end of `server` on, the server itself from its beginning.
+            let server =
+                fs::read_dir(self.place.path("state/servers")).is_ok_and(|mut all| all.next().is_some());
+            return if server { "server" } else { "prepare" };
+        };
         let is_over = |stage: &&&str| over.iter().any(|name| name == **stage);
         STAGES[1..].iter().rev().find(is_over).map_or(STAGES[1], |last| {
             let at = STAGES.iter().position(|stage| stage == last).expect("it is one of them");
@@ -249,7 +254,7 @@ fn killed_in(stage: &str, delay: Duration) -> &'static str {
     let hit = bench.stage();
     println!("killed {delay:?} after the beginning of `{stage}`, in `{hit}`");
     after_a_kill(&place, hit);
-    if hit != "prepare" && hit != "report" {
+    if !["prepare", "server", "report"].contains(&hit) {
         assert_eq!(place.only_run().record.status, Status::Partial);
     }
     hit
