@@ -7,7 +7,10 @@ use super::{
     Choice,
     size::{GB, MB, format},
 };
-use crate::facts::{HostFacts, StorageFacts};
+use crate::{
+    facts::{HostFacts, StorageFacts},
+    units::plural,
+};
 
 /// What the rules look at.
 #[derive(Debug, Clone, Copy)]
@@ -197,24 +200,26 @@ fn cpus(inputs: &Inputs<'_>) -> u32 {
 
 fn max_worker_processes(inputs: &Inputs<'_>) -> Option<Choice> {
     let cpus = cpus(inputs);
-    (cpus > 8).then(|| choice("max_worker_processes", cpus, format!("one for each of {cpus} processors")))?
+    (cpus > 8).then(|| {
+        choice("max_worker_processes", cpus, format!("one for each of {}", plural(cpus.into(), "processor")))
+    })?
 }
 
 fn max_parallel_workers(inputs: &Inputs<'_>) -> Option<Choice> {
     let cpus = cpus(inputs);
-    let reason = format!("one for each of {cpus} processors");
+    let reason = format!("one for each of {}", plural(cpus.into(), "processor"));
     (inputs.version_num >= 100_000).then(|| choice("max_parallel_workers", cpus, reason))?
 }
 
 fn max_parallel_workers_per_gather(inputs: &Inputs<'_>) -> Option<Choice> {
     let cpus = cpus(inputs);
-    let reason = format!("half of {cpus} processors, at most 4");
+    let reason = format!("half of {}, at most 4", plural(cpus.into(), "processor"));
     choice("max_parallel_workers_per_gather", (cpus / 2).min(4), reason)
 }
 
 fn max_parallel_maintenance_workers(inputs: &Inputs<'_>) -> Option<Choice> {
     let cpus = cpus(inputs);
-    let reason = format!("half of {cpus} processors, from 1 to 8");
+    let reason = format!("half of {}, from 1 to 8", plural(cpus.into(), "processor"));
     let value = (cpus / 2).clamp(1, 8);
     (inputs.version_num >= 110_000).then(|| choice("max_parallel_maintenance_workers", value, reason))?
 }

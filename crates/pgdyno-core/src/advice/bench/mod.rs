@@ -15,6 +15,7 @@ use crate::{
     plan::{Auto, BalanceCheckMode, Plan, Span},
     problem::Problem,
     rows::tpcb::{ACCOUNTS_PER_SCALE, SizeEstimate},
+    units,
 };
 
 /// How much time a run may take.
@@ -239,7 +240,7 @@ fn scale(
         () => "loads in the time there is, and fits well into shared buffers".into(),
     };
     let bytes = SizeEstimate::of(scale, facts.page_bytes).total_bytes();
-    let reason = format!("{why}: {} accounts, {}", scale * ACCOUNTS_PER_SCALE, size(bytes));
+    let reason = format!("{why}: {} accounts, {}", units::count(scale * ACCOUNTS_PER_SCALE), size(bytes));
     choose(choices, "scale", scale, reason);
     Ok(scale)
 }
