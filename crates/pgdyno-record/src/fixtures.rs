@@ -502,6 +502,7 @@ fn record(runs: Vec<CellRun>, cells: Vec<CellSummary>, blocks: u32, end_s: f64) 
         storage: Some(storage()),
         sync_check: Some(sync_check()),
         server: Some(server()),
+        connection: None,
         choices: choices(),
         stages: stages(end_s),
         load: Some(load()),

@@ -3,7 +3,7 @@
 use pgdyno_core::{
     advice::Choice,
     analysis::{Doubt, noise::Noise},
-    facts::{HostFacts, ServerFacts, StorageFacts, SyncCheck},
+    facts::{ConnectionFacts, HostFacts, ServerFacts, StorageFacts, SyncCheck},
     measure::{CellRun, CellSummary},
 };
 use schemars::JsonSchema;
@@ -55,6 +55,8 @@ pub struct RunRecord {
     pub sync_check: Option<SyncCheck>,
     /// The server.
     pub server: Option<ServerFacts>,
+    /// The way to the server, where it was already there.
+    pub connection: Option<ConnectionFacts>,
     /// Values that were chosen from facts, each with its reason.
     pub choices: Vec<Choice>,
     /// Stages in order with their lengths.

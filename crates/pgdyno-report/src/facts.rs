@@ -1,5 +1,6 @@
 //! Facts of the host, the storage, the server and the load.
 
+use pgdyno_core::facts::ConnectionFacts;
 use pgdyno_record::RunRecord;
 
 use crate::{
@@ -15,6 +16,7 @@ pub fn facts(record: &RunRecord, source: &Source) -> Vec<FactGroup> {
     let mut groups = vec![host(source)];
     groups.extend(record.storage.as_ref().map(|_| storage(source)));
     groups.extend(record.server.as_ref().map(|_| server(record, source)));
+    groups.extend(record.connection.as_ref().map(|connection| way(connection, source)));
     groups.extend(record.load.as_ref().map(|_| load(source)));
     groups.push(run(source));
     groups
@@ -105,6 +107,34 @@ fn server(record: &RunRecord, source: &Source) -> FactGroup {
         ("data", at("data_directory", Text)),
     ];
     FactGroup { title: "Server", items }
+}
+
+/// The way to a server that was already there. What is not there is left out, for nobody misses it.
+fn way(connection: &ConnectionFacts, source: &Source) -> FactGroup {
+    let at = |pointer: &str| one(source, &format!("/connection/{pointer}"), Text);
+    let mut items = Vec::new();
+    items.push(match connection.encryption {
+        Some(_) => ("encryption", at("encryption")),
+        None => ("encryption", Phrase::of("none")),
+    });
+    if let Some(pooler) = &connection.pooler {
+        let name = match pooler.name {
+            Some(_) => at("pooler/name"),
+            None => Phrase::of("of a kind that is not known"),
+        };
+        let prepared = match pooler.keeps_prepared {
+            true => " mode, prepared statements kept apart",
+            false => " mode, prepared statements not kept apart",
+        };
+        items.push(("pooler", name.text(", ").then(at("pooler/mode")).text(prepared)));
+    }
+    if connection.standby {
+        items.push(("role", Phrase::of("standby")));
+    }
+    if connection.separate_admin {
+        items.push(("prepared by", Phrase::of("another connection (--admin-dsn)")));
+    }
+    FactGroup { title: "Connection", items }
 }
 
 fn load(source: &Source) -> FactGroup {

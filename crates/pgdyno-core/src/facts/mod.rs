@@ -2,10 +2,12 @@
 //!
 //! A fact that could not be had is `None`, never 0: absent stays absent.
 
+mod connection;
 mod durability;
 mod host;
 mod server;
 
+pub use connection::{ConnectionFacts, PoolerFacts};
 pub use durability::DurabilityTier;
 pub use host::{CgroupLimits, CpuFacts, HostFacts, HugePages, MemoryFacts, StorageFacts, SyncCheck};
 pub use server::{BuildFacts, ServerFacts, ServerSource, Setting, major_of};

@@ -32,7 +32,7 @@ pub use delays::{Delays, Distribution};
 pub use greeting::{Greeting, Scram};
 pub use message::Message;
 
-use crate::wire::{Address, ConnectOptions, Password};
+use crate::wire::{Address, ConnectOptions, Host, Password};
 
 /// Port that stands in the name of the socket.
 const SOCKET_PORT: u16 = 5432;
@@ -117,15 +117,12 @@ impl FakeServer {
 
     /// How to connect, as role `me` with this password to database `db`, within 5 seconds.
     pub fn options(&self, password: Option<&str>) -> ConnectOptions {
+        let host = Host { password: password.map(Password::new), ..Host::at(self.address.clone()) };
         ConnectOptions {
-            address: self.address.clone(),
-            user: "me".to_owned(),
+            hosts: vec![host],
             database: "db".to_owned(),
-            password: password.map(Password::new),
-            passfile_ignored: None,
-            application_name: "pgdyno".to_owned(),
             connect_timeout: Duration::from_secs(5),
-            options: None,
+            ..ConnectOptions::local(self.address.clone(), "me")
         }
     }
 

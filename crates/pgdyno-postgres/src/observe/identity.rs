@@ -27,8 +27,8 @@ pub fn check_version(session: &Session) -> Result<(), Problem> {
 }
 
 /// The postmaster behind a session, where the server is on this machine and can be seen.
-pub fn postmaster_of(session: &Session, address: &Address) -> Option<u32> {
-    let local = match address {
+pub fn postmaster_of(session: &Session) -> Option<u32> {
+    let local = match session.address() {
         Address::Unix(..) => true,
         Address::Tcp(host, _) => host == "localhost" || host.parse().is_ok_and(|ip: IpAddr| ip.is_loopback()),
     };

@@ -3,7 +3,9 @@
 mod counters;
 mod facts;
 mod identity;
+mod replica;
 
 pub use counters::Counters;
 pub use facts::{is_private_setting, server_facts};
 pub use identity::{check_version, postmaster_of};
+pub use replica::{Instance, wait_for_replay};

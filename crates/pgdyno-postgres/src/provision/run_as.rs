@@ -71,6 +71,11 @@ fn default_for_root(lookup: &dyn Fn(&str) -> Option<User>) -> Result<Chosen, Pro
     }
 }
 
+/// The number of a user of this machine.
+pub(crate) fn uid_of(name: &str) -> Option<u32> {
+    lookup(name).map(|user| user.uid)
+}
+
 /// Looks a user up in `/etc/passwd`, then by `getent`, which knows directories too.
 fn lookup(name: &str) -> Option<User> {
     let passwd = fs::read_to_string("/etc/passwd").unwrap_or_default();

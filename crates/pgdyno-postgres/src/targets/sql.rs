@@ -14,10 +14,11 @@ use pgdyno_core::{
 };
 use pgdyno_engine::{Client, Event, Probe, Step, Stop, Target};
 
-use crate::wire::{ConnectOptions, ServerError, Splitter, WireError, connect, encode};
+use super::Link;
+use crate::wire::{ConnectOptions, ServerError, Splitter, WireError, connect_unless, encode};
 
 /// The clients of every worker.
-pub type Workers = Vec<Vec<Client<SqlTarget>>>;
+pub type Workers = Vec<Vec<Client<Link<SqlTarget>>>>;
 
 /// Makes the clients of a run.
 #[derive(Debug, Clone)]
@@ -56,11 +57,11 @@ impl SqlClients {
                 let what = format!("stopped while connecting client {} of {clients}: {why}", client + 1);
                 return Err(Problem::could_not(what).hint("what was measured before is kept"));
             }
-            let session = connect(options).map_err(|problem| {
+            let session = connect_unless(stop, options).map_err(|problem| {
                 problem.detail(format!("client {} of {clients}: {client} were connected", client + 1))
             })?;
-            let io = session.into_socket().map_err(|error| no_descriptor(&error))?;
-            let target = SqlTarget::new(self, Arc::clone(&names), client);
+            let (io, records) = session.into_parts().map_err(|error| no_descriptor(&error))?;
+            let target = Link::new(SqlTarget::new(self, Arc::clone(&names), client), records);
             workers[client as usize % count].push(Client { target, io: Some(io) });
         }
         Ok((workers, start.elapsed()))

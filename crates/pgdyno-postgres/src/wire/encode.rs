@@ -84,6 +84,12 @@ pub fn startup(out: &mut Vec<u8>, parameters: &[(&str, &str)]) {
     set_length(out, start);
 }
 
+/// SSLRequest: asks whether the server has TLS.
+pub fn ssl_request(out: &mut Vec<u8>) {
+    out.extend_from_slice(&8i32.to_be_bytes());
+    out.extend_from_slice(&80_877_103i32.to_be_bytes());
+}
+
 /// CopyData with the bytes that `write` appends.
 pub fn copy_data(out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
     message(out, b'd', write);
@@ -170,6 +176,8 @@ mod tests {
         frontend::sync(&mut theirs);
         startup(&mut ours, &[("user", "me"), ("database", "db")]);
         frontend::startup_message([("user", "me"), ("database", "db")], &mut theirs).expect("no NUL");
+        ssl_request(&mut ours);
+        frontend::ssl_request(&mut theirs);
         copy_done(&mut ours);
         frontend::copy_done(&mut theirs);
         copy_fail(&mut ours, "why");

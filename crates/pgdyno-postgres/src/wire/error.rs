@@ -70,6 +70,23 @@ pub enum WireError {
     /// What came is not the protocol.
     #[error("the peer does not speak the PostgreSQL protocol as expected: {0}")]
     Protocol(String),
+    /// What answered is no server for us, said before it proved who it is: its words may be anybody's.
+    #[error("before encryption the peer said (unauthenticated): {0}")]
+    Unauthenticated(Box<ServerError>),
+    /// TLS failed, or what it needs is not there.
+    #[error("{what}")]
+    Tls {
+        /// What failed.
+        what: String,
+        /// What to do.
+        hint: Option<&'static str>,
+    },
+    /// A server is not what `target_session_attrs` asks for.
+    #[error("{0}")]
+    NotWanted(&'static str),
+    /// None of several addresses would do: each with its reason.
+    #[error("none of {} addresses would do", .0.len())]
+    Everywhere(Vec<(String, WireError)>),
     /// The server asks for a kind of authentication that is not possible here.
     #[error("{0}")]
     Authentication(String),
@@ -79,6 +96,11 @@ pub enum WireError {
 }
 
 impl WireError {
+    /// TLS failed, with what to do.
+    pub(crate) fn tls(what: impl Into<String>, hint: Option<&'static str>) -> Self {
+        Self::Tls { what: what.into(), hint }
+    }
+
     /// SQLSTATE of a server's error.
     pub fn code(&self) -> Option<&str> {
         match self {
@@ -101,6 +123,8 @@ impl WireError {
                     None => problem,
                 }
             }
+            Self::Tls { hint: Some(hint), .. } => problem.hint(hint),
+            Self::NotWanted(_) => problem.hint("target_session_attrs says what the server must be"),
             Self::Protocol(_) => problem.hint("is it a PostgreSQL server that listens there?"),
             Self::Closed | Self::Io(_) => {
                 problem.hint("look at the server's log: did it crash, was it stopped, or is it out of reach?")

@@ -1,6 +1,6 @@
 //! The frontend/backend protocol, version 3.0 (PostgreSQL manual, "Frontend/Backend Protocol").
 //!
-//! One stack for everything: the driver's hot path, administration and COPY share addresses, authentication and
+//! One stack for everything: the driver's hot path, administration and COPY share addresses, TLS, authentication and
 //! framing. [`Session`] is blocking and convenient; the hot path takes its socket and frames messages itself with
 //! [`Splitter`] and [`encode`].
 
@@ -9,15 +9,27 @@ mod connect;
 mod copy;
 pub mod encode;
 mod error;
-mod parts;
-mod passfile;
+mod pooler;
 mod session;
 mod splitter;
-mod uri;
+mod tls;
 
-pub use address::{Address, ConnectOptions, Password, Sources};
-pub use connect::connect;
+pub use address::{
+    Address, CertMode, ChannelBinding, ClientCertificate, ConnectOptions, Host, Method, Password, RequireAuth,
+    Roots, SessionAttrs, Sources, SslMode, TcpSettings, TlsSettings, TlsVersion,
+};
+pub(crate) use connect::try_connect;
+pub use connect::{connect, connect_unless};
 pub use copy::CopyIn;
 pub use error::{ServerError, WireError};
+pub use pooler::{PoolMode, Pooler, find_pooler};
 pub use session::{Row, Session};
 pub use splitter::Splitter;
+pub use tls::{Cache, Records};
+
+/// Readers of what others wrote, for tests that feed them with anything.
+#[doc(hidden)]
+pub mod fuzz {
+    pub use super::address::{passfile::fuzz as password_file, service::fuzz as service_file};
+    pub use super::session::fuzz as server_messages;
+}

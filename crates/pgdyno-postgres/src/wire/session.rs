@@ -2,58 +2,25 @@
 
 use std::{
     collections::BTreeMap,
-    io::{self, Read, Write},
-    net::TcpStream,
-    os::{
-        fd::{AsFd, OwnedFd},
-        unix::net::UnixStream,
-    },
+    io,
+    os::fd::{AsFd, OwnedFd},
     time::{Duration, Instant},
 };
 
 use pgdyno_engine::Stop;
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use super::{CopyIn, ServerError, WireError, encode};
+use super::{
+    Address, CopyIn, Records, ServerError, WireError,
+    connect::{Patience, Socket},
+    encode,
+};
 
 /// Longest message taken from the server. Administration asks for small answers only.
 const MAX_MESSAGE_BYTES: usize = 64 << 20;
-/// Time between two looks at a request to stop.
-const STOP_LOOKS: Duration = Duration::from_millis(100);
 /// Longest message taken before the server has let us in.
 const MAX_GREETING_BYTES: usize = 64 << 10;
 /// Most rows taken from one statement.
 const MAX_ROWS: usize = 10_000_000;
-
-/// A connected socket.
-#[derive(Debug)]
-pub(crate) enum Socket {
-    Unix(UnixStream),
-    Tcp(TcpStream),
-}
-
-impl Socket {
-    pub(crate) fn set_read_timeout(&self, timeout: Option<Duration>) -> io::Result<()> {
-        match self {
-            Self::Unix(stream) => stream.set_read_timeout(timeout),
-            Self::Tcp(stream) => stream.set_read_timeout(timeout),
-        }
-    }
-
-    pub(crate) fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
-        match self {
-            Self::Unix(stream) => stream.write_all(bytes),
-            Self::Tcp(stream) => stream.write_all(bytes),
-        }
-    }
-
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        match self {
-            Self::Unix(stream) => stream.read(buffer),
-            Self::Tcp(stream) => stream.read(buffer),
-        }
-    }
-}
 
 /// Messages from a socket, one at a time.
 #[derive(Debug)]
@@ -62,31 +29,27 @@ pub(crate) struct Incoming {
     buffer: Vec<u8>,
     start: usize,
     max_message_bytes: usize,
-    /// Until when messages are waited for.
-    deadline: Option<Instant>,
-    /// A request to stop ends a wait, where one can come.
-    stop: Option<Stop>,
 }
 
 impl Incoming {
-    /// Messages of a greeting: they are short, and come before `deadline`.
-    pub(crate) fn greeting(socket: Socket, deadline: Instant) -> Self {
-        let max_message_bytes = MAX_GREETING_BYTES;
-        Self { socket, buffer: Vec::new(), start: 0, max_message_bytes, deadline: Some(deadline), stop: None }
+    /// Messages of a greeting: they are short.
+    pub(crate) fn greeting(socket: Socket) -> Self {
+        Self { socket, buffer: Vec::new(), start: 0, max_message_bytes: MAX_GREETING_BYTES }
     }
 
     /// The greeting is over: messages may be long, and be long in coming.
-    pub(crate) fn greeted(&mut self) -> io::Result<()> {
+    fn greeted(&mut self) {
         self.max_message_bytes = MAX_MESSAGE_BYTES;
-        self.deadline = None;
-        self.socket.set_read_timeout(None)
+        self.socket.patience = Patience::default();
     }
 
     /// Whether something of a message is there.
-    fn is_ready(&self) -> bool {
-        let now = Timespec { tv_sec: 0, tv_nsec: 0 };
-        let mut socket = [PollFd::new(&self.socket, PollFlags::IN)];
-        self.start < self.buffer.len() || poll(&mut socket, Some(&now)).is_ok_and(|ready| ready > 0)
+    fn is_ready(&mut self) -> bool {
+        self.start < self.buffer.len() || self.socket.is_readable()
+    }
+
+    pub(crate) fn socket_ref(&self) -> &Socket {
+        &self.socket
     }
 
     pub(crate) fn socket(&mut self) -> &mut Socket {
@@ -118,23 +81,9 @@ impl Incoming {
         }
         let mut chunk = [0; 16 * 1024];
         while self.buffer.len() < self.start + wanted {
-            if self.stop.as_ref().is_some_and(Stop::requested) {
-                return Err(WireError::Stopped);
-            }
-            if let Some(deadline) = self.deadline {
-                // Before every read: a server that drips must not get a whole timeout for every byte.
-                let left = deadline.saturating_duration_since(Instant::now());
-                if left.is_zero() {
-                    return Err(io::Error::from(io::ErrorKind::TimedOut).into());
-                }
-                self.socket.set_read_timeout(Some(left))?;
-            }
-            match self.socket.read(&mut chunk) {
-                Ok(0) => return Err(WireError::Closed),
-                Ok(bytes) => self.buffer.extend_from_slice(&chunk[..bytes]),
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock && self.stop.is_some() => {}
-                Err(error) => return Err(error.into()),
+            match self.socket.read(&mut chunk)? {
+                0 => return Err(WireError::Closed),
+                bytes => self.buffer.extend_from_slice(&chunk[..bytes]),
             }
         }
         Ok(())
@@ -163,6 +112,8 @@ pub struct Session {
     incoming: Incoming,
     parameters: BTreeMap<String, String>,
     backend_pid: i32,
+    /// Where the server listens.
+    address: Address,
     /// Whether the session ends with this value: not after the hot path took its socket.
     says_goodbye: bool,
     /// Whether an answer broke off: what comes next belongs to nothing that is asked.
@@ -170,18 +121,51 @@ pub struct Session {
 }
 
 impl Session {
-    pub(super) fn new(incoming: Incoming, parameters: BTreeMap<String, String>, backend_pid: i32) -> Self {
-        Self { incoming, parameters, backend_pid, says_goodbye: true, broken: false }
+    pub(super) fn new(
+        incoming: Incoming,
+        parameters: BTreeMap<String, String>,
+        backend_pid: i32,
+        address: Address,
+    ) -> Self {
+        Self { incoming, parameters, backend_pid, address, says_goodbye: true, broken: false }
+    }
+
+    /// The greeting is over, with all that was asked in it: from now on the server may take its time.
+    pub(super) fn greeted(&mut self) {
+        self.incoming.greeted();
     }
 
     /// Lets a request to stop end every wait for this session's server with [`WireError::Stopped`]. The session is
     /// of no use after that: what it asked for is still under way.
-    ///
-    /// # Errors
-    /// The kernel's, where the socket takes no timeout.
-    pub fn heed(&mut self, stop: &Stop) -> io::Result<()> {
-        self.incoming.stop = Some(stop.clone());
-        self.incoming.socket.set_read_timeout(Some(STOP_LOOKS))
+    pub fn heed(&mut self, stop: &Stop) {
+        self.incoming.socket.patience.stop = Some(stop.clone());
+    }
+
+    /// Ends every later wait for this session's server that takes longer than a time; `None` lets them last.
+    pub(super) fn within(&mut self, time: Option<Duration>) {
+        self.incoming.socket.patience.deadline = time.map(|time| Instant::now() + time);
+    }
+
+    /// Prepares a statement by the extended protocol.
+    pub(super) fn prepare(&mut self, name: &str, sql: &str) -> Result<(), WireError> {
+        let mut out = Vec::new();
+        encode::parse(&mut out, name, sql);
+        encode::sync(&mut out);
+        self.send(&out)?;
+        self.drain()
+    }
+
+    /// Where the server of this session listens: one of the hosts that were tried.
+    pub fn address(&self) -> &Address {
+        &self.address
+    }
+
+    /// The version and the cipher of TLS, where the session is encrypted.
+    pub fn encryption(&self) -> Option<String> {
+        let tls = self.incoming.socket.tls()?;
+        let version = tls.protocol_version()?.as_str()?.replace('_', ".");
+        let cipher = tls.negotiated_cipher_suite()?.suite().as_str()?;
+        Some(format!("{version} {cipher}"))
     }
 
     /// A parameter that the server reported, for example `server_version`.
@@ -259,23 +243,37 @@ impl Session {
         }
     }
 
-    /// The socket, for the hot path. Nothing may be under way; what the server said unasked is passed over.
+    /// The socket, for the hot path, and the record layer of TLS where the session is encrypted. Nothing may be under
+    /// way; what the server said unasked is passed over.
     ///
     /// # Errors
-    /// The kernel's, where no descriptor is left or the connection is gone.
-    pub fn into_socket(mut self) -> io::Result<OwnedFd> {
+    /// The kernel's, where no descriptor is left or the connection is gone; and where TLS gives its keys not out.
+    pub fn into_parts(mut self) -> io::Result<(OwnedFd, Option<Records>)> {
         while self.incoming.is_ready() {
             self.incoming.next().map_err(io::Error::other)?;
         }
         self.says_goodbye = false;
-        self.incoming.socket.as_fd().try_clone_to_owned()
+        let fd = self.incoming.socket.as_fd().try_clone_to_owned()?;
+        let records = self.incoming.socket.take_tls().map(|tls| Records::new(*tls)).transpose()?;
+        Ok((fd, records))
+    }
+
+    /// The socket, for a hot path without encryption.
+    ///
+    /// # Errors
+    /// As [`Session::into_parts`], or where the session is encrypted.
+    pub fn into_socket(self) -> io::Result<OwnedFd> {
+        match self.into_parts()? {
+            (fd, None) => Ok(fd),
+            (_, Some(_)) => Err(io::Error::new(io::ErrorKind::Unsupported, "the session is encrypted")),
+        }
     }
 
     pub(super) fn send(&mut self, bytes: &[u8]) -> Result<(), WireError> {
         if self.broken {
             return Err(WireError::Closed);
         }
-        Ok(self.incoming.socket().write_all(bytes)?)
+        self.incoming.socket().write_all(bytes)
     }
 
     /// The outcome of a statement that is under way.
@@ -306,7 +304,7 @@ impl Session {
     ) -> Result<(), WireError> {
         loop {
             let taken = self.incoming.next().and_then(|(tag, body)| match tag {
-                b'T' | b'D' | b'C' | b'I' | b'N' | b'S' | b'A' | b'H' | b'd' | b'c' => {
+                b'1' | b'T' | b'D' | b'C' | b'I' | b'N' | b'S' | b'A' | b'H' | b'd' | b'c' => {
                     on_message(tag, &body).map(|()| (tag, body))
                 }
                 b'E' | b'G' | b'Z' => Ok((tag, body)),
@@ -388,6 +386,20 @@ fn read_row(body: &[u8]) -> Result<Row, WireError> {
         });
     }
     if rest.is_empty() { Ok(Row(fields)) } else { Err(cut()) }
+}
+
+/// Reads any bytes as messages and as rows, in the measured path and here, for what feeds them with anything: whether
+/// all of them were taken.
+#[doc(hidden)]
+pub fn fuzz(bytes: &[u8]) -> bool {
+    let mut good = true;
+    let taken = super::Splitter::default().feed(bytes, |tag, body| {
+        let error = ServerError::parse(body);
+        good &= tag != b'E' || !error.code.is_empty();
+        Ok(())
+    });
+    good &= read_row(bytes).is_ok();
+    good && taken.is_ok()
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use pgdyno_postgres::{
     wire::{ConnectOptions, Sources},
 };
 
-use crate::stages::{Job, Output, Wanted};
+use crate::stages::{External, Job, Output, Wanted};
 
 /// Which server that is already there; none of these flags means that one is made for the run.
 #[derive(Debug, Clone, Default, ClapArgs)]
@@ -27,6 +27,12 @@ pub struct Connection {
     /// Database, URI or keyword string (PGDATABASE); everything goes into its schema `pgdyno`
     #[arg(short, long, value_name = "DBNAME")]
     pub dbname: Option<String>,
+    /// Connection string for the driver's clients, such as that of a pooler or a standby; goes over -h -p -U
+    #[arg(long, value_name = "DSN", conflicts_with = "dbname")]
+    pub dsn: Option<String>,
+    /// Connection string for preparing, checking and observing [default: that of the clients]
+    #[arg(long, value_name = "DSN")]
+    pub admin_dsn: Option<String>,
 }
 
 impl Connection {
@@ -35,9 +41,14 @@ impl Connection {
     ///
     /// # Errors
     /// A wrong request, naming the source.
-    fn resolve(&self) -> Result<Option<ConnectOptions>, Problem> {
-        if self.host.is_none() && self.port.is_none() && self.username.is_none() && self.dbname.is_none() {
-            return Ok(None);
+    fn resolve(&self) -> Result<Option<External>, Problem> {
+        let database = self.dsn.as_deref().or(self.dbname.as_deref());
+        if self.host.is_none() && self.port.is_none() && self.username.is_none() && database.is_none() {
+            return match self.admin_dsn {
+                None => Ok(None),
+                Some(_) => Err(Problem::wrong_request("could not use --admin-dsn alone: nothing names the server to drive")
+                    .hint("name it by --dsn, or leave --admin-dsn out to have a server made")),
+            };
         }
         let variable = |name: &str| env::var(name).ok();
         let os_user =
@@ -46,11 +57,16 @@ impl Connection {
             host: self.host.as_deref(),
             port: self.port,
             user: self.username.as_deref(),
-            database: self.dbname.as_deref(),
+            database,
             env: &variable,
-            os_user,
+            os_user: os_user.clone(),
         };
-        ConnectOptions::resolve(&sources).map(Some)
+        let drive = ConnectOptions::resolve(&sources)?;
+        let admin = self.admin_dsn.as_deref().map(|dsn| {
+            let alone = Sources { host: None, port: None, user: None, database: Some(dsn), env: &variable, os_user };
+            ConnectOptions::resolve(&alone)
+        });
+        Ok(Some(External { drive, admin: admin.transpose()? }))
     }
 }
 
@@ -122,7 +138,7 @@ impl Args {
         let server = match self.connection.resolve()? {
             Some(options) => {
                 self.refuse_for_external(&plan)?;
-                Wanted::External(options)
+                Wanted::External(Box::new(options))
             }
             None => Wanted::Own(Box::new(self.request(&plan)?)),
         };
@@ -153,7 +169,7 @@ impl Args {
             Some((flag, _)) => Err(Problem::wrong_request(format!(
                 "could not use {flag} with a server that is already there"
             ))
-            .hint("leave out -h -p -U -d to have a server made, or leave out that flag (or the plan's key)")),
+            .hint("leave out -h -p -U -d --dsn to have a server made, or leave out that flag (or the plan's key)")),
         }
     }
 

@@ -10,7 +10,7 @@ use pgdyno_core::{
     script::Script,
 };
 use pgdyno_engine::{EpollDriver, Mark, MergedInterval, Phase, Report, Settings, Stop, run};
-use pgdyno_postgres::targets::SqlClients;
+use pgdyno_postgres::targets::{SqlClients, Workers};
 
 use super::{
     prepare::Prepared,
@@ -44,7 +44,7 @@ pub fn drive(
     let mut driving = Driving { prepared, subject, recording, stop, progress, watch };
     progress.seconds(driving.run_s() * prepared.bench.cost.runs as f64);
     for workload in &prepared.plan.workload {
-        let script = Arc::new(workload.script.script());
+        let script = Arc::new(driving.subject.script(workload.script)?);
         for block in 0..prepared.plan.measure.blocks {
             let mut clients = prepared.bench.clients.clone();
             if block % 2 == 1 {
@@ -144,7 +144,7 @@ impl Driving<'_> {
     /// Drives the clients; gives the report, and the readings at the edges of the measured interval.
     fn run(
         &mut self,
-        workers: Vec<Vec<pgdyno_engine::Client<pgdyno_postgres::targets::SqlTarget>>>,
+        workers: Workers,
         settings: &Settings,
         index: u32,
     ) -> Result<(Report, Option<(Reading, Reading)>), Problem> {
@@ -166,7 +166,7 @@ impl Driving<'_> {
             }
         };
         let on_mark = |mark| {
-            let reading = watch.borrow().read_all(&mut subject.admin, version_num);
+            let reading = watch.borrow().read_all(subject.observed(), version_num);
             match mark {
                 Mark::MeasureStart => begin = Some(reading),
                 Mark::MeasureEnd => end = Some(reading),

@@ -6,6 +6,7 @@ mod drive;
 mod full_disk;
 mod load;
 mod prepare;
+mod reach;
 mod recording;
 mod subject;
 mod watch;
@@ -44,9 +45,25 @@ pub struct Job {
 #[derive(Debug)]
 pub enum Wanted {
     /// One that is already there.
-    External(ConnectOptions),
+    External(Box<External>),
     /// One to be made for this run.
     Own(Box<Request>),
+}
+
+/// A server that is already there.
+#[derive(Debug)]
+pub struct External {
+    /// How the driver's clients connect.
+    pub drive: ConnectOptions,
+    /// How everything else does, where that is another way.
+    pub admin: Option<ConnectOptions>,
+}
+
+impl External {
+    /// How everything but the driver's clients connects.
+    pub fn admin(&self) -> &ConnectOptions {
+        self.admin.as_ref().unwrap_or(&self.drive)
+    }
 }
 
 /// What becomes of the result.
@@ -66,7 +83,7 @@ pub fn measure(job: &Job, context: &Context) -> Result<ExitCode, Problem> {
     let stop = crate::interrupt::on_interrupt();
     let progress = Progress::new();
     conclude::check_output(&job.output)?;
-    let prepared = prepare::prepare(job)?;
+    let prepared = prepare::prepare(job, &stop)?;
     prepare::announce(job, &prepared, context);
     let mut recording = Recording::begin(job, &prepared, context)?;
     let result = all_stages(job, prepared, &mut recording, &stop, &progress);
@@ -121,6 +138,9 @@ fn measured_stages(
     progress: &Progress,
 ) -> Result<(), Problem> {
     let loaded = recording.stage("load", stop, |_| load::load(prepared, subject, stop, progress))?;
+    if subject.elsewhere.is_some() {
+        recording.stage("replication", stop, |_| subject.wait_for_replication(stop, progress))?;
+    }
     recording.record.load = Some(loaded);
     recording.save()?;
     let driven = recording

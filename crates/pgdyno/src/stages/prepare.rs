@@ -7,18 +7,18 @@ use std::{
 
 use pgdyno_core::{
     advice::bench::{BenchFacts, BenchPlan, Level, resolve},
-    facts::{HostFacts, ServerFacts, ServerSource, StorageFacts},
+    facts::{HostFacts, StorageFacts},
     plan::Plan,
     problem::Problem,
     rows::PAGE_BYTES,
     units,
 };
-use pgdyno_postgres::{
-    observe::{check_version, postmaster_of, server_facts},
-    wire::{Address, ConnectOptions, connect},
-};
+use pgdyno_engine::Stop;
 
-use super::{Job, Wanted};
+use super::{
+    Job, Wanted,
+    reach::{Reached, reach},
+};
 use crate::{context::Context, servers};
 
 /// What is known and decided before the first byte is written.
@@ -36,46 +36,40 @@ pub struct Prepared {
     pub storage: Option<StorageFacts>,
     /// Command and time of a thorough run, for the advice.
     pub thorough_hint: String,
+    /// What was found at a server that is there.
+    pub reached: Option<Reached>,
 }
 
 /// Reads facts and resolves the plan.
 ///
 /// # Errors
 /// What this machine, or the server that is there, cannot do.
-pub fn prepare(job: &Job) -> Result<Prepared, Problem> {
+pub fn prepare(job: &Job, stop: &Stop) -> Result<Prepared, Problem> {
     let host = pgdyno_host::facts::host()
         .map_err(|error| Problem::could_not(format!("could not read the facts of this machine: {error}")))?;
-    let external = match &job.server {
-        Wanted::External(options) => Some(external_facts(options)?),
+    let mut plan = job.plan.clone();
+    let reached = match &job.server {
+        Wanted::External(external) => Some(reach(external, &mut plan, stop)?),
         Wanted::Own(_) => None,
     };
-    let place =
-        own_data_place(job)?.or_else(|| external.as_ref()?.0.data_directory.clone().map(PathBuf::from));
+    let known = reached.as_ref().map(|reached| &reached.facts);
+    let place = own_data_place(job)?.or_else(|| known?.data_directory.clone().map(PathBuf::from));
     let storage = place.and_then(|dir| pgdyno_host::facts::storage(&dir).ok());
     let facts = BenchFacts {
         host: &host,
         disk_available_bytes: storage.as_ref().map(|storage| storage.available_bytes),
-        own_server: external.is_none(),
-        server_local: external.as_ref().is_none_or(|(_, local)| *local),
-        max_connections: external.as_ref().map(|(facts, _)| facts.max_connections),
-        shared_buffers_bytes: external.as_ref().map(|(facts, _)| facts.shared_buffers_bytes),
-        page_bytes: external.as_ref().map_or(PAGE_BYTES, |(facts, _)| u64::from(facts.block_bytes)),
+        own_server: reached.is_none(),
+        server_local: reached.as_ref().is_none_or(|reached| reached.local),
+        // A pooler has a limit of its own, which shows when the clients connect.
+        max_connections: reached.as_ref().filter(|reached| !reached.pooled()).map(|r| r.facts.max_connections),
+        shared_buffers_bytes: known.map(|facts| facts.shared_buffers_bytes),
+        page_bytes: known.map_or(PAGE_BYTES, |facts| u64::from(facts.block_bytes)),
     };
-    let bench = resolve(&job.plan, job.level, &facts)?;
-    let thorough_hint = thorough_hint(&job.plan, &facts);
-    let seed = job.plan.seed.unwrap_or_else(draw_seed);
-    Ok(Prepared { plan: job.plan.clone(), seed, bench, host, storage, thorough_hint })
-}
-
-/// Facts of a server that is there, and whether it is on this machine.
-fn external_facts(options: &ConnectOptions) -> Result<(ServerFacts, bool), Problem> {
-    let mut session = connect(options)?;
-    check_version(&session)?;
-    let facts = server_facts(&mut session, ServerSource::External, None)
-        .map_err(|error| error.into_problem("could not read the server's facts"))?;
-    let local = postmaster_of(&session, &options.address).is_some();
-    let facts = if local { facts } else { ServerFacts { data_directory: None, ..facts } };
-    Ok((facts, local || matches!(options.address, Address::Unix(..))))
+    let mut bench = resolve(&plan, job.level, &facts)?;
+    bench.choices.extend(reached.iter().flat_map(|reached| reached.choices.clone()));
+    let thorough_hint = thorough_hint(&plan, &facts);
+    let seed = plan.seed.unwrap_or_else(draw_seed);
+    Ok(Prepared { plan, seed, bench, host, storage, thorough_hint, reached })
 }
 
 /// Where the data of an own server will be: the directory itself, or the nearest one above it that is there.
@@ -114,6 +108,10 @@ pub fn storage_check_time(level: Level) -> Duration {
 
 /// Says on stderr what will be done, where, and what it costs.
 pub fn announce(job: &Job, prepared: &Prepared, context: &Context) {
+    if let Wanted::External(external) = &job.server {
+        let notices = external.drive.notices.iter().chain(external.admin.iter().flat_map(|admin| &admin.notices));
+        notices.for_each(|notice| eprintln!("warning: {notice}"));
+    }
     let bench = &prepared.bench;
     let clients: Vec<_> = bench.clients.iter().map(u32::to_string).collect();
     let workloads: Vec<_> = prepared.plan.workload.iter().map(|workload| workload.script.name()).collect();
@@ -127,16 +125,28 @@ pub fn announce(job: &Job, prepared: &Prepared, context: &Context) {
         clients.join("/"),
         measure.blocks
     );
-    eprintln!("  server  {}", server_words(job));
+    eprintln!("  server  {}", server_words(job, prepared.reached.as_ref()));
     eprintln!("  writes  about {} {}", units::bytes(bench.cost.written_bytes), written_where(job));
     eprintln!("  record  in {}", context.runs.display());
     eprintln!("  takes   about {}", minutes(bench.cost.seconds));
     eprintln!("  seed    {}", prepared.seed);
 }
 
-fn server_words(job: &Job) -> String {
+fn server_words(job: &Job, reached: Option<&Reached>) -> String {
     match &job.server {
-        Wanted::External(options) => format!("{} (database {})", options.address, options.database),
+        Wanted::External(external) => {
+            let drive = &external.drive;
+            let pooler = reached.and_then(|reached| reached.connection.pooler.as_ref());
+            let behind = match pooler {
+                Some(pooler) => format!(
+                    ", through {} in {} mode",
+                    pooler.name.as_deref().unwrap_or("a pooler"),
+                    pooler.mode
+                ),
+                None => String::new(),
+            };
+            format!("{} (database {}){behind}", drive.places(), drive.database)
+        }
         Wanted::Own(request) => match (&request.bindir, &request.pg) {
             (Some(bindir), _) => format!("made for this run, with the programs in {}", bindir.display()),
             (None, Some(pg)) => format!("made for this run: PostgreSQL {pg}"),

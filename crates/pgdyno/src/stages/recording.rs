@@ -194,6 +194,7 @@ fn first_record(job: &Job, prepared: &Prepared, id: &str, now: &Timestamp) -> Ru
         storage: prepared.storage.clone(),
         sync_check: None,
         server: None,
+        connection: prepared.reached.as_ref().map(|reached| reached.connection.clone()),
         choices: prepared.bench.choices.clone(),
         stages: Vec::new(),
         load: None,
@@ -219,7 +220,7 @@ fn plan_record(job: &Job, prepared: &Prepared) -> PlanRecord {
     let (plan, bench) = (&prepared.plan, &prepared.bench);
     let (server, transport) = match &job.server {
         Wanted::Own(_) => ("own", "unix"),
-        Wanted::External(options) => match options.address {
+        Wanted::External(external) => match external.drive.address() {
             Address::Unix(..) => ("external", "unix"),
             Address::Tcp(..) => ("external", "tcp"),
         },

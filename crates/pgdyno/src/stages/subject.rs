@@ -3,16 +3,18 @@
 use pgdyno_core::{
     advice::Choice,
     facts::{ServerFacts, ServerSource},
+    plan::Builtin,
     problem::Problem,
+    script::Script,
 };
 use pgdyno_engine::Stop;
 use pgdyno_postgres::{
-    observe::{check_version, postmaster_of, server_facts},
+    observe::{postmaster_of, server_facts, wait_for_replay},
     provision::{self, RunningServer},
-    wire::{Address, ConnectOptions, Session, WireError, connect},
+    wire::{Address, ConnectOptions, Session, WireError, connect, connect_unless},
 };
 
-use super::{Job, Wanted, prepare::Prepared};
+use super::{External, Job, Wanted, prepare::Prepared, reach::Reached};
 use crate::{progress::Progress, servers};
 
 /// Schema of pgdyno's own objects on a server that is not its own.
@@ -23,6 +25,12 @@ const SCHEMA: &str = "pgdyno";
 pub struct Subject {
     /// How the driver's clients connect.
     pub options: ConnectOptions,
+    /// How everything else connects.
+    admin_options: ConnectOptions,
+    /// A session with the server that is driven, where that is another than the one that is prepared.
+    pub elsewhere: Option<Session>,
+    /// Schema that scripts have to name, where the clients' sessions cannot look into it by themselves.
+    named_schema: Option<&'static str>,
     /// The session for administration, checks and observation.
     pub admin: Session,
     /// Facts.
@@ -55,7 +63,11 @@ impl Subject {
     /// What could not be done.
     pub fn open(job: &Job, prepared: &Prepared, stop: &Stop, progress: &Progress) -> Result<Self, Problem> {
         match &job.server {
-            Wanted::External(options) => Self::foreign(options, stop),
+            Wanted::External(external) => {
+                let reached = prepared.reached.as_ref();
+                let reached = reached.ok_or_else(|| Problem::could_not("the server was not looked at"))?;
+                Self::foreign(external, reached, stop)
+            }
             Wanted::Own(request) => {
                 let mut request = (**request).clone();
                 request.clients = prepared.bench.clients.iter().copied().max().unwrap_or(1);
@@ -88,6 +100,9 @@ impl Subject {
         };
         Ok(Self {
             backends: vec![admin.backend_pid()],
+            admin_options: options.clone(),
+            elsewhere: None,
+            named_schema: None,
             options,
             admin,
             facts,
@@ -99,11 +114,10 @@ impl Subject {
     }
 
     /// Makes the schema that everything of this run goes into. A second pgdyno on the same database is refused by it.
-    fn foreign(options: &ConnectOptions, stop: &Stop) -> Result<Self, Problem> {
+    fn foreign(external: &External, reached: &Reached, stop: &Stop) -> Result<Self, Problem> {
+        let options = external.admin();
         let mut admin = open_session(options, stop)?;
-        check_version(&admin)?;
         let failed = |error: WireError| error.into_problem("could not prepare the database");
-        let facts = server_facts(&mut admin, ServerSource::External, None).map_err(failed)?;
         let schema = admin.execute(&format!("CREATE SCHEMA {SCHEMA}"));
         if schema.as_ref().is_err_and(|error| error.code() == Some("42P06")) {
             return Err(Problem::could_not(format!(
@@ -115,19 +129,53 @@ impl Subject {
         }
         schema.map_err(failed)?;
         admin.execute(&format!("SET search_path = {SCHEMA}")).map_err(failed)?;
-        let postmaster = postmaster_of(&admin, &options.address);
-        let path = format!("-c search_path={SCHEMA}");
-        let own_path = options.options.as_ref().map_or(path.clone(), |given| format!("{given} {path}"));
-        Ok(Self {
+        let mut subject = Self {
             backends: vec![admin.backend_pid()],
-            options: ConnectOptions { options: Some(own_path), ..options.clone() },
+            // What a session sets is lost in a pooler, and PgBouncer lets nobody in who wants to set something.
+            options: if reached.pooled() { external.drive.clone() } else { looking_into_schema(&external.drive) },
+            named_schema: reached.pooled().then_some(SCHEMA),
+            admin_options: looking_into_schema(options),
+            elsewhere: None,
+            postmaster: postmaster_of(&admin),
             admin,
-            facts,
-            postmaster,
+            facts: reached.facts.clone(),
             choices: Vec::new(),
             bundle_pinned: None,
             home: Home::Foreign,
-        })
+        };
+        // From here on the schema is dropped whatever happens.
+        if reached.elsewhere {
+            let elsewhere = open_session(&external.drive, stop)?;
+            subject.postmaster = postmaster_of(&elsewhere);
+            subject.elsewhere = Some(elsewhere);
+        }
+        Ok(subject)
+    }
+
+    /// The session with the server that is driven, for its counters.
+    pub fn observed(&mut self) -> &mut Session {
+        self.elsewhere.as_mut().unwrap_or(&mut self.admin)
+    }
+
+    /// A built-in transaction as the clients' sessions can run it.
+    ///
+    /// # Errors
+    /// Where it cannot be read.
+    pub fn script(&self, builtin: Builtin) -> Result<Script, Problem> {
+        let Some(schema) = self.named_schema else { return Ok(builtin.script()) };
+        let text = builtin.script_text().replace(" pgbench_", &format!(" {schema}.pgbench_"));
+        Script::parse(builtin.name(), &text)
+            .map_err(|error| Problem::could_not(format!("could not name schema {schema} in {}: {error}", builtin.name())))
+    }
+
+    /// Waits until a standby that is driven has what was loaded into its primary.
+    ///
+    /// # Errors
+    /// Where it does not get there.
+    pub fn wait_for_replication(&mut self, stop: &Stop, progress: &Progress) -> Result<(), Problem> {
+        let Some(standby) = &mut self.elsewhere else { return Ok(()) };
+        progress.stage("waiting for the standby");
+        wait_for_replay(&mut self.admin, standby, self.facts.version_num, stop)
     }
 
     /// Another session. What it does is in the server's statistics as soon as it ends; a session that stays open
@@ -136,7 +184,7 @@ impl Subject {
     /// # Errors
     /// Where it cannot be made.
     pub fn session(&mut self, stop: &Stop) -> Result<Session, Problem> {
-        let session = open_session(&self.options, stop)?;
+        let session = open_session(&self.admin_options, stop)?;
         self.backends.push(session.backend_pid());
         Ok(session)
     }
@@ -177,12 +225,13 @@ impl Subject {
                 .into_problem(&format!("could not remove schema {SCHEMA}"))
                 .hint(format!("remove it by hand: DROP SCHEMA {SCHEMA} CASCADE"))
         };
-        let mut session = connect(&self.options)?;
+        let mut session = connect(&self.admin_options)?;
+        let name = self.admin_options.application_name().replace('\'', "''");
         for backend in &self.backends {
             // By number and name: the number may belong to somebody else by now.
             let end = format!(
                 "SELECT pg_catalog.pg_terminate_backend(pid) FROM pg_catalog.pg_stat_activity \
-                 WHERE pid = {backend} AND application_name = 'pgdyno' AND usename = CURRENT_USER"
+                 WHERE pid = {backend} AND application_name = '{name}' AND usename = CURRENT_USER"
             );
             session.execute(&end).map_err(failed)?;
         }
@@ -199,10 +248,15 @@ impl Drop for Subject {
     }
 }
 
+/// The same with sessions that look into our schema, whatever else they are to set at their start.
+fn looking_into_schema(options: &ConnectOptions) -> ConnectOptions {
+    let path = format!("-c search_path={SCHEMA}");
+    let own_path = options.options.as_ref().map_or(path.clone(), |given| format!("{given} {path}"));
+    ConnectOptions { options: Some(own_path), ..options.clone() }
+}
+
 fn open_session(options: &ConnectOptions, stop: &Stop) -> Result<Session, Problem> {
-    let mut session = connect(options)?;
-    session
-        .heed(stop)
-        .map_err(|error| Problem::could_not(format!("could not use the connection: {error}")))?;
+    let mut session = connect_unless(stop, options)?;
+    session.heed(stop);
     Ok(session)
 }

@@ -1,8 +1,16 @@
 //! The password file (PostgreSQL manual, "The Password File").
 
-use std::{fs, os::unix::fs::PermissionsExt, path::PathBuf};
+use std::{
+    fs::{self, File},
+    io::{self, Read},
+    os::unix::fs::PermissionsExt,
+    path::{Path, PathBuf},
+};
 
 use super::{Address, Password};
+
+/// Most of a file that is read.
+const MAX_FILE_BYTES: u64 = 1 << 20;
 
 /// What a password file came to.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -33,7 +41,7 @@ pub(super) fn look_up(
     if !metadata.is_file() {
         return ignored(format!("{} was ignored, because it is not a plain file", path.display()));
     }
-    let text = match fs::read_to_string(&path) {
+    let text = match read(&path) {
         Ok(text) => text,
         Err(error) => return ignored(format!("{} could not be read: {error}", path.display())),
     };
@@ -45,15 +53,19 @@ pub(super) fn look_up(
     Found { password: find(&text, &[&host, &port.to_string(), database, user]), ignored: None }
 }
 
+fn read(path: &Path) -> io::Result<String> {
+    let mut bytes = Vec::new();
+    File::open(path)?.take(MAX_FILE_BYTES).read_to_end(&mut bytes)?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
 fn ignored(why: String) -> Found {
     Found { password: None, ignored: Some(why) }
 }
 
 /// A socket in a default directory counts as `localhost`.
-fn is_default(dir: &std::path::Path) -> bool {
-    ["/var/run/postgresql", "/run/postgresql", "/tmp"]
-        .iter()
-        .any(|default| dir == std::path::Path::new(default))
+fn is_default(dir: &Path) -> bool {
+    ["/var/run/postgresql", "/run/postgresql", "/tmp"].iter().any(|default| dir == Path::new(default))
 }
 
 /// The password of the first line whose four fields match.
@@ -81,9 +93,32 @@ fn split(line: &str) -> Vec<String> {
     fields
 }
 
+/// Looks up in any bytes, for what feeds it with anything: whether there was a password.
+#[doc(hidden)]
+pub fn fuzz(bytes: &[u8]) -> bool {
+    find(&String::from_utf8_lossy(bytes), &["localhost", "5432", "db", "me"]).is_some()
+}
+
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+
+    proptest! {
+        /// Whatever a password is made of, it comes back when it is escaped as the manual says.
+        #[test]
+        fn an_escaped_password_comes_back(password in "[a-z:\\\\*é ]{1,12}") {
+            let escaped = password.replace('\\', "\\\\").replace(':', "\\:");
+            let found = find(&format!("h:1:d:u:{escaped}\n"), &["h", "1", "d", "u"]);
+            prop_assert_eq!(found, Some(Password::new(password)));
+        }
+
+        #[test]
+        fn no_text_makes_it_panic(text in "[a:*\\\\#\\n é]{0,60}") {
+            let _ = fuzz(text.as_bytes());
+        }
+    }
 
     const FILE: &str = "# a comment\nlocalhost:5432:*:me:one\nh\\:ost:*:db:me:t\\:w\\\\o\n*:*:*:*:last:one\n";
 

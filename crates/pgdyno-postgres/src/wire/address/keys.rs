@@ -1,0 +1,137 @@
+//! The keys of connection strings: all that libpq 18 knows, with what is made of each.
+
+use pgdyno_core::problem::Problem;
+use strsim::jaro_winkler;
+
+/// How alike a key must be to be offered as the one that was meant.
+const ALIKE: f64 = 0.8;
+
+/// All keys, with the environment variable of each.
+pub(super) const KEYS: [(&str, Option<&str>); 51] = [
+    ("service", Some("PGSERVICE")),
+    ("user", Some("PGUSER")),
+    ("password", Some("PGPASSWORD")),
+    ("passfile", Some("PGPASSFILE")),
+    ("channel_binding", Some("PGCHANNELBINDING")),
+    ("connect_timeout", Some("PGCONNECT_TIMEOUT")),
+    ("dbname", Some("PGDATABASE")),
+    ("host", Some("PGHOST")),
+    ("hostaddr", Some("PGHOSTADDR")),
+    ("port", Some("PGPORT")),
+    ("client_encoding", Some("PGCLIENTENCODING")),
+    ("options", Some("PGOPTIONS")),
+    ("application_name", Some("PGAPPNAME")),
+    ("fallback_application_name", None),
+    ("keepalives", None),
+    ("keepalives_idle", None),
+    ("keepalives_interval", None),
+    ("keepalives_count", None),
+    ("tcp_user_timeout", None),
+    ("sslmode", Some("PGSSLMODE")),
+    ("sslnegotiation", Some("PGSSLNEGOTIATION")),
+    ("sslcompression", Some("PGSSLCOMPRESSION")),
+    ("sslcert", Some("PGSSLCERT")),
+    ("sslkey", Some("PGSSLKEY")),
+    ("sslcertmode", Some("PGSSLCERTMODE")),
+    ("sslpassword", None),
+    ("sslrootcert", Some("PGSSLROOTCERT")),
+    ("sslcrl", Some("PGSSLCRL")),
+    ("sslcrldir", Some("PGSSLCRLDIR")),
+    ("sslsni", Some("PGSSLSNI")),
+    ("requirepeer", Some("PGREQUIREPEER")),
+    ("require_auth", Some("PGREQUIREAUTH")),
+    ("min_protocol_version", Some("PGMINPROTOCOLVERSION")),
+    ("max_protocol_version", Some("PGMAXPROTOCOLVERSION")),
+    ("ssl_min_protocol_version", Some("PGSSLMINPROTOCOLVERSION")),
+    ("ssl_max_protocol_version", Some("PGSSLMAXPROTOCOLVERSION")),
+    ("gssencmode", Some("PGGSSENCMODE")),
+    ("krbsrvname", Some("PGKRBSRVNAME")),
+    ("gsslib", Some("PGGSSLIB")),
+    ("gssdelegation", Some("PGGSSDELEGATION")),
+    ("replication", None),
+    ("target_session_attrs", Some("PGTARGETSESSIONATTRS")),
+    ("load_balance_hosts", Some("PGLOADBALANCEHOSTS")),
+    ("scram_client_key", None),
+    ("scram_server_key", None),
+    ("oauth_issuer", None),
+    ("oauth_client_id", None),
+    ("oauth_client_secret", None),
+    ("oauth_scope", None),
+    ("sslkeylogfile", None),
+    ("requiressl", Some("PGREQUIRESSL")),
+];
+
+/// Settings of a session that libpq takes from the environment and sends at the start.
+pub(super) const STARTUP: [(&str, &str); 3] =
+    [("PGDATESTYLE", "datestyle"), ("PGTZ", "timezone"), ("PGGEQO", "geqo")];
+
+/// What is made of a key with a value.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Treatment {
+    /// It is used.
+    Used,
+    /// It changes nothing here, which is said.
+    Harmless(&'static str),
+    /// It cannot be had, for this reason.
+    Refused(&'static str),
+}
+
+/// Decides about a key and its value, which is not empty.
+pub(super) fn treatment(key: &str, value: &str) -> Treatment {
+    use Treatment::{Harmless, Refused, Used};
+    match (key, value) {
+        ("sslcompression", "0") | ("gssencmode", "disable" | "prefer") | ("gssdelegation", "0") => Used,
+        ("replication", "0" | "false" | "off" | "no") => Used,
+        ("sslcompression", _) => Harmless("TLS is not compressed: nothing has done so since CVE-2012-4929"),
+        ("krbsrvname" | "gsslib" | "gssdelegation", _) => Harmless("GSSAPI is not used"),
+        ("gssencmode", _) => Refused("connections are not encrypted by GSSAPI; TLS is possible (sslmode)"),
+        ("replication", _) => Refused("a replication connection runs no transactions"),
+        ("sslpassword", _) => {
+            Refused("keys that are encrypted are not read; decrypt a copy with `openssl pkey`, mode 0600")
+        }
+        ("sslkeylogfile", _) => Refused("the keys of sessions are not written anywhere"),
+        ("scram_client_key" | "scram_server_key", _) => {
+            Refused("SCRAM is done with a password, not with keys that were computed from one")
+        }
+        ("oauth_issuer" | "oauth_client_id" | "oauth_client_secret" | "oauth_scope", _) => {
+            Refused("OAuth is not possible")
+        }
+        ("min_protocol_version", "3.2" | "latest") => Refused("version 3.0 of the protocol is spoken"),
+        _ => Used,
+    }
+}
+
+/// Refuses a key that libpq does not know, with the nearest that it does.
+pub(super) fn check(key: &str) -> Result<(), Problem> {
+    if KEYS.iter().any(|(known, _)| *known == key) {
+        return Ok(());
+    }
+    let what = format!("could not read the connection string: unknown keyword `{key}`");
+    let scored = KEYS.iter().map(|(known, _)| (*known, jaro_winkler(known, key)));
+    let nearest = scored.max_by(|a, b| a.1.total_cmp(&b.1)).filter(|(_, score)| *score >= ALIKE);
+    Err(Problem::wrong_request(what).hint(match nearest {
+        Some((known, _)) => format!("did you mean `{known}`?"),
+        None => "the keys are those of libpq (PostgreSQL manual, \"Parameter Key Words\")".to_owned(),
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_that_is_misspelt_has_a_nearest() {
+        for (wrong, right) in [("hots", "host"), ("ssl_mode", "sslmode"), ("pasword", "password"), ("db", "dbname")] {
+            let hint = check(wrong).expect_err(wrong).hint.unwrap_or_default();
+            assert!(hint.contains(&format!("`{right}`")), "{wrong}: {hint}");
+        }
+        assert!(check("xyzzy").expect_err("unknown").hint.is_some_and(|hint| hint.contains("libpq")));
+    }
+
+    #[test]
+    fn every_key_is_there_once() {
+        for (at, (key, variable)) in KEYS.iter().enumerate() {
+            assert!(KEYS[..at].iter().all(|(other, env)| other != key && (env.is_none() || env != variable)));
+        }
+    }
+}

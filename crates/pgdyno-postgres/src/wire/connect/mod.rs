@@ -1,0 +1,333 @@
+//! From addresses to an authenticated session: hosts, their addresses, and ways to encrypt, one after the other.
+
+mod attrs;
+mod greeting;
+mod look_up;
+mod scram;
+mod socket;
+
+use std::{io, net::SocketAddr, sync::atomic::Ordering, time::Instant};
+
+use pgdyno_core::problem::Problem;
+use pgdyno_engine::Stop;
+
+pub(crate) use socket::{Patience, Socket};
+
+use super::{
+    Address, CertMode, ConnectOptions, Host, ServerError, Session, SessionAttrs, SslMode, WireError, encode,
+    session::Incoming, tls,
+};
+use greeting::Greeting;
+
+/// Connects and authenticates.
+///
+/// # Errors
+/// What could not be done, to which address and why, with a hint.
+pub fn connect(options: &ConnectOptions) -> Result<Session, Problem> {
+    try_connect(options).map_err(|error| explain(error, options))
+}
+
+/// As [`connect`], and heeds a request to stop within a fraction of a second, whatever the server does.
+///
+/// # Errors
+/// As [`connect`]; a request to stop is one more.
+pub fn connect_unless(stop: &Stop, options: &ConnectOptions) -> Result<Session, Problem> {
+    Hosts { options, stop: Some(stop) }.connect().map_err(|error| explain(error, options))
+}
+
+/// As [`connect`], with the error as it is: for callers that try again.
+pub(crate) fn try_connect(options: &ConnectOptions) -> Result<Session, WireError> {
+    Hosts { options, stop: None }.connect()
+}
+
+fn explain(error: WireError, options: &ConnectOptions) -> Problem {
+    let what = format!("could not connect to {} as {}", options.places(), options.user);
+    match error {
+        WireError::Io(error) => {
+            let problem = Problem::could_not(format!("{what}: {}", describe(&error)));
+            problem.hint(
+                "is a server running there? Name another with -h and -p, or leave both out to have one made",
+            )
+        }
+        WireError::NoPassword => {
+            let problem = Problem::could_not(format!("{what}: {error}"));
+            match options.hosts.iter().find_map(|host| host.passfile_ignored.as_ref()) {
+                Some(ignored) => problem.detail(ignored.clone()),
+                None => problem,
+            }
+            .hint("set PGPASSWORD, or write a line into the password file (PGPASSFILE, mode 0600)")
+        }
+        WireError::Everywhere(tried) => {
+            let tried: Vec<_> = tried.iter().map(|(place, error)| format!("{place}: {}", reason(error))).collect();
+            Problem::could_not(what).detail(tried.join("\n")).hint("is a server running at any of them?")
+        }
+        other => other.into_problem(&what),
+    }
+}
+
+fn reason(error: &WireError) -> String {
+    match error {
+        WireError::Io(error) => describe(error),
+        other => other.to_string(),
+    }
+}
+
+fn describe(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::NotFound => "there is no such socket".to_owned(),
+        io::ErrorKind::ConnectionRefused => "nothing listens there".to_owned(),
+        io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock => {
+            "no answer within the connect timeout".to_owned()
+        }
+        _ => error.to_string(),
+    }
+}
+
+/// One way to one server.
+#[derive(Debug, Clone)]
+enum Place {
+    Unix(std::path::PathBuf),
+    Tcp(SocketAddr),
+}
+
+/// How a connection is encrypted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Way {
+    Plain,
+    /// TLS if the server has it, else nothing.
+    TlsIfPossible,
+    Tls,
+}
+
+/// All hosts that may be tried.
+struct Hosts<'a> {
+    options: &'a ConnectOptions,
+    stop: Option<&'a Stop>,
+}
+
+impl Hosts<'_> {
+    fn connect(&self) -> Result<Session, WireError> {
+        let mut hosts: Vec<&Host> = self.options.hosts.iter().collect();
+        if self.options.load_balance {
+            look_up::shuffle(&mut hosts);
+        }
+        let mut tried = Vec::new();
+        let rounds: &[SessionAttrs] = match self.options.target {
+            SessionAttrs::PreferStandby => &[SessionAttrs::Standby, SessionAttrs::Any],
+            ref other => std::slice::from_ref(other),
+        };
+        for (round, target) in rounds.iter().enumerate() {
+            for host in &hosts {
+                if let Some(session) = self.host(host, *target, &mut tried)? {
+                    return Ok(session);
+                }
+            }
+            // What the first round found is told where the second finds nothing either.
+            if round + 1 < rounds.len() {
+                tried.clear();
+            }
+        }
+        match tried.len() {
+            1 => Err(tried.swap_remove(0).1),
+            _ => Err(WireError::Everywhere(tried)),
+        }
+    }
+
+    /// Tries a host by all its addresses. Only what says nothing about the request lets the next one be tried.
+    fn host(
+        &self,
+        host: &Host,
+        target: SessionAttrs,
+        tried: &mut Vec<(String, WireError)>,
+    ) -> Result<Option<Session>, WireError> {
+        let places = match self.places(host) {
+            Ok(places) => places,
+            Err(WireError::Stopped) => return Err(WireError::Stopped),
+            Err(error) => {
+                tried.push((host.address.to_string(), error));
+                return Ok(None);
+            }
+        };
+        for place in places {
+            let name = match &place {
+                Place::Tcp(ip) if ip.ip().to_string() != host_name(host) => format!("{} ({ip})", host.address),
+                _ => host.address.to_string(),
+            };
+            match self.place(host, &place, target) {
+                Ok(session) => return Ok(Some(session)),
+                Err(error) if goes_on(&error) => tried.push((name, error)),
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(None)
+    }
+
+    fn places(&self, host: &Host) -> Result<Vec<Place>, WireError> {
+        if let Some(path) = host.address.socket_path() {
+            return Ok(vec![Place::Unix(path)]);
+        }
+        let Address::Tcp(name, port) = &host.address else { return Ok(Vec::new()) };
+        let mut found = match host.hostaddr {
+            Some(ip) => vec![SocketAddr::new(ip, *port)],
+            None => look_up::look_up(name, *port, &self.patience())?,
+        };
+        if self.options.load_balance {
+            look_up::shuffle(&mut found);
+        }
+        Ok(found.into_iter().map(Place::Tcp).collect())
+    }
+
+    /// One address gets its whole time.
+    fn patience(&self) -> Patience {
+        Patience {
+            deadline: Instant::now().checked_add(self.options.connect_timeout),
+            stop: self.stop.cloned(),
+        }
+    }
+
+    /// Tries one address in the ways that `sslmode` allows.
+    fn place(&self, host: &Host, place: &Place, target: SessionAttrs) -> Result<Session, WireError> {
+        let ways: &[Way] = match (place, self.options.tls.mode) {
+            (Place::Unix(_), _) | (_, SslMode::Disable) => &[Way::Plain],
+            (_, SslMode::Allow) => &[Way::Plain, Way::Tls],
+            (_, SslMode::Prefer) => &[Way::TlsIfPossible, Way::Plain],
+            _ => &[Way::Tls],
+        };
+        let mut result = self.one_way(host, place, ways[0], target);
+        for way in &ways[1..] {
+            match &result {
+                Err(Failed { error, next_way: true }) if another_way_may_help(error) => {
+                    let next = self.one_way(host, place, *way, target);
+                    // Of two failures the first tells why the better way was left.
+                    result = match (next, result) {
+                        (Ok(session), _) => Ok(session),
+                        (Err(next), Err(first)) if matches!(next.error, WireError::Tls { .. }) => Err(first),
+                        (Err(next), _) => Err(next),
+                    };
+                }
+                _ => break,
+            }
+        }
+        result.map_err(|failed| failed.error)
+    }
+
+    fn one_way(&self, host: &Host, place: &Place, way: Way, target: SessionAttrs) -> Result<Session, Failed> {
+        let socket = self.open(place).map_err(Failed::for_good)?;
+        let incoming = self.encrypt(socket, host, way)?;
+        if let Place::Unix(_) = place {
+            greeting::check_peer(incoming.socket_ref(), self.options.require_peer.as_deref())
+                .map_err(Failed::for_good)?;
+        }
+        let mut greeting = Greeting::new(incoming, self.options, host);
+        let greeted = greeting.greet();
+        let (parameters, backend_pid) = match greeted {
+            Ok(greeted) => greeted,
+            // As libpq: once the server has asked for something, another way would be refused as well.
+            Err(error) => return Err(Failed { next_way: !greeting.asked, error }),
+        };
+        let mut session = Session::new(greeting.incoming, parameters, backend_pid, host.address.clone());
+        attrs::check(&mut session, target).map_err(Failed::for_good)?;
+        session.greeted();
+        Ok(session)
+    }
+
+    fn open(&self, place: &Place) -> Result<Socket, WireError> {
+        match place {
+            Place::Unix(path) => Socket::unix(path, self.patience()),
+            Place::Tcp(address) => Socket::tcp(*address, &self.options.tcp, self.patience()),
+        }
+    }
+
+    /// Encrypts a connection, or finds that the server cannot.
+    fn encrypt(&self, mut socket: Socket, host: &Host, way: Way) -> Result<Incoming, Failed> {
+        let settings = &self.options.tls;
+        let on = way != Way::Plain && (settings.direct || ask_for_tls(&mut socket, way)?);
+        if on {
+            // What is wrong with our own files is no reason to do without encryption.
+            let context = tls::context(settings).map_err(Failed::for_good)?;
+            let (connection, asked) = match tls::connection(&context, &host.address) {
+                Ok(connection) => connection,
+                Err(error) => return Err(Failed { error, next_way: true }),
+            };
+            socket.start_tls(connection).map_err(|error| Failed { error, next_way: true })?;
+            if settings.direct && socket.tls().is_none_or(|tls| tls.alpn_protocol().is_none()) {
+                let what = "direct SSL connection was established without ALPN protocol negotiation extension";
+                return Err(Failed::for_good(WireError::tls(what, Some("leave sslnegotiation=direct out"))));
+            }
+            if settings.cert_mode == CertMode::Require && !asked.load(Ordering::Acquire) {
+                let what = "server did not request an SSL certificate";
+                return Err(Failed::for_good(WireError::tls(what, Some("sslcertmode=require asks for that"))));
+            }
+        }
+        Ok(Incoming::greeting(socket))
+    }
+}
+
+/// What kept a way from its end, and whether another may be tried.
+struct Failed {
+    error: WireError,
+    next_way: bool,
+}
+
+impl Failed {
+    fn for_good(error: WireError) -> Self {
+        Self { error, next_way: false }
+    }
+}
+
+/// Whether the next host or address may be tried: nobody was there, or nobody who could serve.
+fn goes_on(error: &WireError) -> bool {
+    match error {
+        WireError::Io(_) | WireError::Closed | WireError::NotWanted(_) => true,
+        WireError::Server(error) => error.code == "57P03",
+        _ => false,
+    }
+}
+
+/// Whether what kept one way from its end may not keep another. Who is silent is silent in every way.
+fn another_way_may_help(error: &WireError) -> bool {
+    match error {
+        WireError::Io(error) => error.kind() == io::ErrorKind::ConnectionReset,
+        WireError::Closed | WireError::Server(_) | WireError::Unauthenticated(_) | WireError::Tls { .. } => true,
+        _ => false,
+    }
+}
+
+fn host_name(host: &Host) -> &str {
+    match &host.address {
+        Address::Tcp(name, _) => name,
+        Address::Unix(..) => "",
+    }
+}
+
+/// Asks for TLS (SSLRequest); whether the server has it.
+fn ask_for_tls(socket: &mut Socket, way: Way) -> Result<bool, Failed> {
+    let mut request = Vec::new();
+    encode::ssl_request(&mut request);
+    let next = |error| Failed { error, next_way: true };
+    socket.write_all(&request).map_err(next)?;
+    let mut answer = [0; 4096];
+    let bytes = socket.read_plain(&mut answer).map_err(next)?;
+    match &answer[..bytes] {
+        [] => Err(next(WireError::Closed)),
+        [b'S'] => Ok(true),
+        [b'N'] if way == Way::Tls => {
+            let what = "server does not support SSL, but SSL was required";
+            Err(Failed::for_good(WireError::tls(what, Some("sslmode=prefer does without where it must"))))
+        }
+        [b'N'] => Ok(false),
+        [b'S' | b'N', ..] => Err(Failed::for_good(WireError::tls(
+            "received unencrypted data after SSL response",
+            Some("somebody between here and the server may have put it there"),
+        ))),
+        // Anybody can have said this: it is told as such, and never believed.
+        [b'E', ..] => {
+            let error = ServerError::parse(answer[..bytes].get(5..).unwrap_or_default());
+            Err(next(WireError::Unauthenticated(Box::new(error))))
+        }
+        _ => {
+            let what = format!("it answers a request for TLS with {:?}", char::from(answer[0]));
+            Err(Failed::for_good(WireError::Protocol(what)))
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! A server that is there, as it is found: behind what, in which role, and what of the plan it can do.
+
+use pgdyno_core::{
+    advice::Choice,
+    facts::{ConnectionFacts, PoolerFacts, ServerFacts, ServerSource},
+    plan::{Plan, Protocol},
+    problem::Problem,
+};
+use pgdyno_engine::Stop;
+use pgdyno_postgres::{
+    observe::{Instance, check_version, postmaster_of, server_facts},
+    wire::{Address, ConnectOptions, PoolMode, Pooler, Session, WireError, connect_unless, find_pooler},
+};
+
+use super::External;
+
+/// What was found.
+#[derive(Debug)]
+pub struct Reached {
+    /// Facts of the server that is driven.
+    pub facts: ServerFacts,
+    /// Whether it is on this machine.
+    pub local: bool,
+    /// The way to it.
+    pub connection: ConnectionFacts,
+    /// Whether the server that is prepared is another than the one that is driven: its primary.
+    pub elsewhere: bool,
+    /// What had to be chosen because of what was found.
+    pub choices: Vec<Choice>,
+}
+
+impl Reached {
+    /// Whether a pooler stands in front of the server.
+    pub fn pooled(&self) -> bool {
+        self.connection.pooler.is_some()
+    }
+}
+
+/// Looks at the server, and changes in the plan what it cannot do otherwise.
+///
+/// # Errors
+/// Where it cannot be reached, or cannot do what the plan asks for.
+pub fn reach(external: &External, plan: &mut Plan, stop: &Stop) -> Result<Reached, Problem> {
+    let mut session = open(&external.drive, stop)?;
+    check_version(&session)?;
+    let pooler = find_pooler(&external.drive, stop)?;
+    let failed = |error: WireError| error.into_problem("could not read the server's facts");
+    let driven = Instance::of(&mut session).map_err(failed)?;
+    let mut admin = open(external.admin(), stop)?;
+    let prepared = Instance::of(&mut admin).map_err(failed)?;
+    // Two names of one server are one server; a pooler in front of it changes nothing about that.
+    let elsewhere = driven.is_other_than(&prepared);
+    refuse_preparing(external, pooler.as_ref(), &prepared, stop)?;
+    refuse_driving(plan, pooler.as_ref(), &driven)?;
+    let choices = choose(plan, pooler.as_ref());
+    let facts = server_facts(&mut session, ServerSource::External, None).map_err(failed)?;
+    let seen = if elsewhere { &session } else { &admin };
+    let local = postmaster_of(seen).is_some();
+    let facts = if local { facts } else { ServerFacts { data_directory: None, ..facts } };
+    let connection = ConnectionFacts {
+        encryption: session.encryption(),
+        pooler: pooler.map(|pooler| PoolerFacts {
+            name: pooler.name,
+            mode: pooler.mode.name().to_owned(),
+            keeps_prepared: pooler.keeps_prepared,
+        }),
+        standby: driven.standby,
+        separate_admin: external.admin.is_some(),
+    };
+    let local = local || matches!(session.address(), Address::Unix(..));
+    Ok(Reached { facts, local, connection, elsewhere, choices })
+}
+
+fn open(options: &ConnectOptions, stop: &Stop) -> Result<Session, Problem> {
+    let mut session = connect_unless(stop, options)?;
+    session.heed(stop);
+    Ok(session)
+}
+
+/// Preparing needs a session that keeps what is set in it, at a server that takes writes.
+fn refuse_preparing(
+    external: &External,
+    drive: Option<&Pooler>,
+    prepared: &Instance,
+    stop: &Stop,
+) -> Result<(), Problem> {
+    if prepared.standby {
+        return Err(Problem::wrong_request("could not prepare a standby: it takes no writes")
+            .hint("name its primary by --admin-dsn; the rows come by replication"));
+    }
+    let own = match &external.admin {
+        Some(admin) => find_pooler(admin, stop)?,
+        None => drive.cloned(),
+    };
+    match own {
+        Some(pooler) if pooler.mode != PoolMode::Session => Err(Problem::wrong_request(format!(
+            "could not prepare through {}: it gives a server connection to another client after every {}",
+            pooler.name.as_deref().unwrap_or("a pooler"),
+            if pooler.mode == PoolMode::Statement { "statement" } else { "transaction" },
+        ))
+        .hint("name the server itself by --admin-dsn; the clients are driven through the pooler all the same")),
+        _ => Ok(()),
+    }
+}
+
+/// Refuses scripts that cannot run there, by name.
+fn refuse_driving(plan: &Plan, pooler: Option<&Pooler>, driven: &Instance) -> Result<(), Problem> {
+    let Some(writing) = plan.workload.iter().map(|workload| workload.script).find(|script| script.writes()) else {
+        return Ok(());
+    };
+    let hint = "drive select-only alone: a plan says which transactions are driven (`[[workload]]`)";
+    if driven.standby {
+        let what = format!("could not drive {} at a standby: it writes, and a standby takes no writes", writing.name());
+        return Err(Problem::wrong_request(what).hint(hint));
+    }
+    if pooler.is_some_and(|pooler| pooler.mode == PoolMode::Statement) {
+        let what = format!("could not drive {} through a pooler in statement mode: it begins a transaction block", writing.name());
+        return Err(Problem::wrong_request(what).hint(hint));
+    }
+    Ok(())
+}
+
+/// Where prepared statements of different clients meet, nothing is prepared.
+fn choose(plan: &mut Plan, pooler: Option<&Pooler>) -> Vec<Choice> {
+    let Some(pooler) = pooler.filter(|pooler| !pooler.keeps_prepared) else { return Vec::new() };
+    let mut changed = false;
+    for workload in plan.workload.iter_mut().filter(|workload| workload.protocol == Protocol::Prepared) {
+        workload.protocol = Protocol::Extended;
+        changed = true;
+    }
+    let choice = Choice {
+        name: "protocol".to_owned(),
+        value: Protocol::Extended.name().to_owned(),
+        reason: format!(
+            "{} does not keep the prepared statements of its clients apart",
+            pooler.name.as_deref().unwrap_or("the pooler")
+        ),
+    };
+    changed.then_some(choice).into_iter().collect()
+}
