@@ -1,14 +1,23 @@
 //! Connecting to servers that are honest, wrong, slow or hostile.
 
 use std::{
-    os::unix::net::UnixListener,
+    net::{Ipv6Addr, TcpListener},
+    os::{
+        linux::net::SocketAddrExt,
+        unix::net::{SocketAddr, UnixListener},
+    },
+    thread,
     time::{Duration, Instant},
 };
 
 use pgdyno_core::problem::Problem;
+use pgdyno_engine::Stop;
 use pgdyno_postgres::{
-    fake::{FakeServer, Greeting, Listen, Scram, message, usual},
-    wire::{Address, ConnectOptions, Session, connect},
+    fake::{Answer, FakeServer, Greeting, Listen, Scram, message, usual},
+    wire::{
+        Address, ChannelBinding, ConnectOptions, Host, Method, RequireAuth, Session, SessionAttrs, SslMode, connect,
+        connect_unless,
+    },
 };
 
 /// Far more than anything here takes, far less than a hang.
@@ -137,7 +146,7 @@ fn a_server_that_takes_no_connection_is_given_up() {
     let server = FakeServer::start(usual).expect("it listens");
     let address = Address::Unix(dir.path().to_owned(), 5432);
     let connect_timeout = Duration::from_millis(200);
-    let options = ConnectOptions { address, connect_timeout, ..server.options(None) };
+    let options = ConnectOptions { connect_timeout, ..server.options(None).at(address) };
     let start = Instant::now();
     for _ in 0..3 {
         let problem = connect(&options).expect_err("nobody accepts");
@@ -190,8 +199,7 @@ fn backend_key_data_of_odd_length_harms_nobody() {
 fn addresses_where_nobody_listens_are_named() {
     let dir = tempfile::tempdir().expect("a directory");
     let server = FakeServer::start(usual).expect("it listens");
-    let at =
-        |address| all(&connect(&ConnectOptions { address, ..server.options(None) }).expect_err("nobody"));
+    let at = |address| all(&connect(&server.options(None).at(address)).expect_err("nobody"));
     let text = at(Address::Unix(dir.path().to_owned(), 1));
     assert!(text.contains("no such socket") && text.contains(".s.PGSQL.1"), "{text}");
     let long = dir.path().join("x".repeat(100));
@@ -211,4 +219,374 @@ fn a_dead_peer_is_noticed_in_minutes() {
     assert!(rustix::net::sockopt::socket_keepalive(&socket).expect("an option of TCP"));
     let idle = rustix::net::sockopt::tcp_keepidle(&socket).expect("an option of TCP");
     assert!(idle <= Duration::from_secs(60), "{idle:?}");
+}
+
+/// A way to a fake server by TCP, with `sslmode`.
+fn by_tcp(greeting: Greeting, mode: SslMode) -> (FakeServer, ConnectOptions) {
+    let server = FakeServer::listen(Listen::Loopback, greeting, usual).expect("it listens");
+    let mut options = server.options(Some("s3cret"));
+    options.tls.mode = mode;
+    (server, options)
+}
+
+fn refusal(options: &ConnectOptions) -> String {
+    let start = Instant::now();
+    let problem = connect(options).expect_err("it is refused");
+    assert!(start.elapsed() < QUICK);
+    all(&problem)
+}
+
+#[test]
+fn what_answers_a_request_for_tls_wrongly_is_refused() {
+    let unauthenticated = message::error("FATAL", "28000", "send your password to evil.example");
+    for (answer, mode, why) in [
+        (&b"N"[..], SslMode::Require, "server does not support SSL, but SSL was required"),
+        (b"N", SslMode::VerifyFull, "server does not support SSL, but SSL was required"),
+        (b"S\x16\x03\x03", SslMode::Require, "received unencrypted data after SSL response"),
+        (b"S\x16\x03\x03", SslMode::Prefer, "received unencrypted data after SSL response"),
+        (b"NR\0\0\0\x08\0\0\0\0", SslMode::Prefer, "received unencrypted data after SSL response"),
+        (b"HTTP/1.1 400", SslMode::Prefer, "does not speak the PostgreSQL protocol"),
+        (&unauthenticated, SslMode::Require, "unauthenticated"),
+    ] {
+        let (_server, options) = by_tcp(Greeting::Tls(answer.to_vec()), mode);
+        let text = refusal(&options);
+        assert!(text.contains(why), "{answer:?}: {text}");
+    }
+}
+
+#[test]
+fn tls_that_is_none_is_refused() {
+    for bytes in [&b"\x16\x03\x03\xff\xff"[..], b"\x15\x03\x03\0\x02\x02\x28", &[0; 64], b"garbage, and a lot of it"] {
+        let answer = [b"S", bytes].concat();
+        // Bytes that come after the ClientHello, as a hostile server would send them.
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let port = listener.local_addr().expect("a port").port();
+        let server = thread::spawn(move || {
+            use std::io::{Read, Write};
+            let (mut link, _) = listener.accept().expect("a client");
+            let mut buffer = [0; 8];
+            link.read_exact(&mut buffer).expect("an SSLRequest");
+            link.write_all(&answer[..1]).expect("it listens");
+            link.read_exact(&mut buffer).expect("a ClientHello");
+            let _ = link.write_all(&answer[1..]);
+            let _ = link.read_to_end(&mut Vec::new());
+        });
+        let fake = FakeServer::start(usual).expect("it listens");
+        let mut options = fake.options(None).at(Address::Tcp("127.0.0.1".to_owned(), port));
+        options.tls.mode = SslMode::Require;
+        options.connect_timeout = Duration::from_secs(2);
+        let text = refusal(&options);
+        assert!(text.contains("TLS") || text.contains("connect timeout"), "{bytes:?}: {text}");
+        server.join().expect("it does not panic");
+    }
+}
+
+#[test]
+fn sslmode_says_which_way_is_tried_first() {
+    // Whoever asks for TLS first is refused afterwards, and the other way round.
+    let no = || Box::new(Greeting::Refuse("28000".to_owned(), "no pg_hba.conf entry".to_owned()));
+    let yes = || Box::new(Greeting::Trust);
+    let (_server, options) = by_tcp(Greeting::AfterTls(no(), yes()), SslMode::Prefer);
+    connect(&options).expect("prefer does without TLS where it must");
+    let (server, options) = by_tcp(Greeting::AfterTls(no(), yes()), SslMode::Disable);
+    connect(&options).expect("disable never asks for TLS");
+    assert_eq!(server.connections(), 1);
+    let (server, options) = by_tcp(Greeting::AfterTls(no(), yes()), SslMode::Allow);
+    connect(&options).expect("allow asks for TLS last");
+    assert_eq!(server.connections(), 1);
+    let (server, options) = by_tcp(Greeting::AfterTls(yes(), no()), SslMode::Allow);
+    let text = refusal(&options);
+    assert!(text.contains("28000"), "why the first way failed is told, not that there is no TLS: {text}");
+    assert_eq!(server.connections(), 2);
+    // A wrong password is wrong in every way: it is not shown twice.
+    let (server, options) = by_tcp(Greeting::Cleartext("other".to_owned()), SslMode::Prefer);
+    assert!(refusal(&options).contains("28P01"));
+    assert_eq!(server.connections(), 1);
+}
+
+#[test]
+fn an_authentication_that_was_not_asked_for_is_refused() {
+    let secret = || "s3cret".to_owned();
+    let all = [
+        (Greeting::Trust, Method::None),
+        (Greeting::Cleartext(secret()), Method::Password),
+        (Greeting::Md5(secret()), Method::Md5),
+        (Greeting::Scram(secret(), Scram::Honest), Method::ScramSha256),
+    ];
+    for (greeting, method) in &all {
+        for (_, required) in &all {
+            let server = FakeServer::listen(Listen::Socket, greeting.clone(), usual).expect("it listens");
+            let require = RequireAuth { text: required.name().to_owned(), allowed: vec![*required] };
+            let options = ConnectOptions { require_auth: Some(require), ..server.options(Some("s3cret")) };
+            match connect(&options) {
+                Ok(_) => assert_eq!(method, required),
+                Err(problem) => {
+                    assert_ne!(method, required);
+                    assert!(problem.what.contains("authentication method requirement"), "{problem}");
+                    assert_eq!(server.received(), [], "nothing is told to it");
+                }
+            }
+        }
+    }
+    let kerberos = Greeting::Bytes(message::authentication(7, b""));
+    assert!(refused(kerberos, None).contains("GSSAPI"));
+}
+
+#[test]
+fn channel_binding_that_is_required_and_not_there_is_refused() {
+    let secret = || "s3cret".to_owned();
+    for greeting in [
+        Greeting::Trust,
+        Greeting::Cleartext(secret()),
+        Greeting::Md5(secret()),
+        Greeting::Scram(secret(), Scram::Honest),
+    ] {
+        let server = FakeServer::listen(Listen::Socket, greeting, usual).expect("it listens");
+        let binding = ChannelBinding::Require;
+        let text = refusal(&ConnectOptions { channel_binding: binding, ..server.options(Some("s3cret")) });
+        assert!(text.to_lowercase().contains("channel binding"), "{text}");
+    }
+    // Offered where it is not possible: somebody stands between.
+    let both = message::authentication(10, b"SCRAM-SHA-256-PLUS\0SCRAM-SHA-256\0\0");
+    let text = refused(Greeting::Bytes(both), Some("s3cret"));
+    assert!(text.contains("not encrypted"), "{text}");
+}
+
+/// Lengths that a message cannot have, and messages that end early, before and after the client is let in.
+#[test]
+fn impossible_lengths_are_refused_whenever_they_come() {
+    for length in [0, 1, 2, 3, -1, i32::MIN, i32::MAX, 1 << 20] {
+        for tag in [b'R', b'E', b'S', b'K', b'Z', b'N', b'v'] {
+            for before in [Vec::new(), message::authentication(0, &[])] {
+                let bytes = [before, message::announced(tag, length, b"x")].concat();
+                let text = refused(Greeting::Bytes(bytes), None);
+                assert!(text.contains("length as"), "{tag} {length}: {text}");
+            }
+        }
+    }
+    let cut = [message::authentication(0, &[]), message::announced(b'S', 400, b"server_version")].concat();
+    let server = FakeServer::listen(Listen::Socket, Greeting::Bytes(cut), usual).expect("it listens");
+    let connect_timeout = Duration::from_millis(300);
+    let text = refusal(&ConnectOptions { connect_timeout, ..server.options(None) });
+    assert!(text.contains("connect timeout"), "{text}");
+}
+
+#[test]
+fn a_stop_ends_a_wait_for_a_server_that_is_frozen() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let listener = UnixListener::bind(dir.path().join(".s.PGSQL.5432")).expect("it listens");
+    rustix::net::listen(&listener, 0).expect("its queue can be shortened");
+    let full = Address::Unix(dir.path().to_owned(), 5432);
+    let silent = FakeServer::listen(Listen::Socket, Greeting::Bytes(Vec::new()), usual).expect("it listens");
+    let deaf = TcpListener::bind("127.0.0.1:0").expect("a port"); // nobody accepts: the kernel does, up to a point
+    let deaf = Address::Tcp("127.0.0.1".to_owned(), deaf.local_addr().expect("a port").port());
+    let mut options = silent.options(None);
+    options.connect_timeout = Duration::from_secs(600);
+    // The first connections find room in the queue, and wait for an answer; those after them wait for room.
+    let ways = [options.clone(), options.at(full.clone()), options.at(full.clone()), options.at(full), options.at(deaf)];
+    let stop = Stop::default();
+    thread::scope(|scope| {
+        let waiting: Vec<_> = ways
+            .iter()
+            .map(|options| scope.spawn(|| connect_unless(&stop, options).expect_err("nobody answers")))
+            .collect();
+        thread::sleep(Duration::from_millis(300));
+        assert!(waiting.iter().all(|waiting| !waiting.is_finished()), "they wait");
+        let start = Instant::now();
+        stop.request("enough");
+        for waiting in waiting {
+            let problem = waiting.join().expect("it does not panic");
+            assert!(problem.what.contains("stopped"), "{problem}");
+        }
+        assert!(start.elapsed() < QUICK, "{:?}", start.elapsed());
+    });
+}
+
+/// A fake server, and one host of a list.
+fn host(greeting: Greeting) -> (FakeServer, Host) {
+    let server = FakeServer::listen(Listen::Loopback, greeting, usual).expect("it listens");
+    let host = server.options(Some("s3cret")).hosts.remove(0);
+    (server, host)
+}
+
+fn nobody() -> Host {
+    let free = TcpListener::bind("127.0.0.1:0").and_then(|l| l.local_addr()).expect("a port");
+    Host::at(Address::Tcp("127.0.0.1".to_owned(), free.port()))
+}
+
+fn among(hosts: Vec<Host>) -> ConnectOptions {
+    let first = hosts[0].address.clone();
+    ConnectOptions { hosts, ..ConnectOptions::local(first, "me") }
+}
+
+#[test]
+fn the_next_host_is_tried_where_nobody_is_or_nobody_can_serve() {
+    let starting = Greeting::Refuse("57P03".to_owned(), "the database system is starting up".to_owned());
+    let (_starting, starting) = host(starting);
+    let (_good, good) = host(Greeting::Trust);
+    let options = among(vec![nobody(), starting.clone(), good.clone()]);
+    assert_eq!(*connect(&options).expect("the third is good").address(), good.address);
+    let text = refusal(&among(vec![nobody(), starting]));
+    assert!(text.contains("nothing listens there") && text.contains("57P03"), "all are told: {text}");
+    // A password that is wrong here is told, and not tried elsewhere.
+    let (_strict, strict) = host(Greeting::Cleartext("other".to_owned()));
+    let (never, last) = host(Greeting::Trust);
+    assert!(refusal(&among(vec![strict, last])).contains("28P01"));
+    assert_eq!(never.connections(), 0);
+}
+
+#[test]
+fn hosts_are_tried_in_order_or_at_random() {
+    let (first, a) = host(Greeting::Trust);
+    let (second, b) = host(Greeting::Trust);
+    let mut options = among(vec![a, b]);
+    (0..20).for_each(|_| drop(connect(&options).expect("it is good")));
+    assert_eq!((first.connections(), second.connections()), (20, 0));
+    options.load_balance = true;
+    (0..40).for_each(|_| drop(connect(&options).expect("it is good")));
+    // One in 2^39 that all forty go to one of them.
+    assert!(first.connections() > 20 && second.connections() > 0);
+}
+
+/// Servers as they describe themselves from 14 on, and as older ones answer questions; which of them are wanted.
+#[test]
+fn a_server_is_what_was_asked_for() {
+    use SessionAttrs::{Any, PreferStandby, Primary, ReadOnly, ReadWrite, Standby};
+    let told = |read_only: &str, standby: &str| {
+        let mut bytes = message::parameter("default_transaction_read_only", read_only);
+        bytes.extend(message::parameter("in_hot_standby", standby));
+        Greeting::TrustWith(bytes)
+    };
+    let asked = |read_only: &'static str, standby: &'static str| {
+        move |request: &pgdyno_postgres::fake::Request| match request.sql.as_str() {
+            "SHOW transaction_read_only" => Answer::rows(&[&[Some(read_only)]]),
+            "SELECT pg_catalog.pg_is_in_recovery()" => Answer::rows(&[&[Some(standby)]]),
+            other => panic!("nobody asks {other}"),
+        }
+    };
+    for (read_only, standby, wanted) in [
+        ("off", "off", vec![Any, ReadWrite, Primary, PreferStandby]),
+        ("on", "off", vec![Any, ReadOnly, Primary, PreferStandby]),
+        ("on", "on", vec![Any, ReadOnly, Standby, PreferStandby]),
+    ] {
+        let new = FakeServer::listen(Listen::Socket, told(read_only, standby), |_| panic!("it was told"));
+        let standby = if standby == "on" { "t" } else { "f" };
+        let old = FakeServer::start(asked(read_only, standby)).expect("it listens");
+        for server in [new.expect("it listens"), old] {
+            for target in [Any, ReadWrite, ReadOnly, Primary, Standby, PreferStandby] {
+                let options = ConnectOptions { target, ..server.options(None) };
+                match connect(&options) {
+                    Ok(_) => assert!(wanted.contains(&target), "{target:?} {read_only} {standby}"),
+                    Err(problem) => {
+                        assert!(!wanted.contains(&target), "{target:?} {read_only} {standby}");
+                        assert!(all(&problem).contains("target_session_attrs"), "{problem}");
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_standby_is_preferred_wherever_it_stands_in_the_list() {
+    let in_recovery = |told: &str| Greeting::TrustWith(message::parameter("in_hot_standby", told));
+    let (_primary, primary) = host(in_recovery("off"));
+    let (_standby, standby) = host(in_recovery("on"));
+    let preferring = |hosts| ConnectOptions { target: SessionAttrs::PreferStandby, ..among(hosts) };
+    let reached = |hosts| connect(&preferring(hosts)).expect("one is good").address().clone();
+    assert_eq!(reached(vec![primary.clone(), standby.clone()]), standby.address);
+    assert_eq!(reached(vec![nobody(), primary.clone()]), primary.address);
+    let text = refusal(&ConnectOptions { target: SessionAttrs::Standby, ..among(vec![primary.clone(), primary]) });
+    assert!(text.matches("server is not in hot standby mode").count() == 2, "{text}");
+}
+
+#[test]
+fn a_name_with_several_addresses_is_tried_by_all_of_them() {
+    // `localhost` may be both ::1 and 127.0.0.1; the server listens on one of them.
+    let server = FakeServer::listen(Listen::Loopback, Greeting::Trust, usual).expect("it listens");
+    let Address::Tcp(_, port) = *server.options(None).address() else { panic!("it listens on TCP") };
+    connect(&server.options(None).at(Address::Tcp("localhost".to_owned(), port))).expect("it is one of them");
+    let mut by_ip = server.options(None).at(Address::Tcp("no-such-host.invalid".to_owned(), port));
+    by_ip.hosts[0].hostaddr = Some("127.0.0.1".parse().expect("an IP"));
+    connect(&by_ip).expect("the name is not looked up");
+    by_ip.hosts[0].hostaddr = None;
+    let text = refusal(&by_ip);
+    assert!(text.contains("could not translate host name \"no-such-host.invalid\""), "{text}");
+}
+
+/// Greets a client as a server that trusts everybody, whatever it listens on.
+fn greet(mut link: impl std::io::Read + std::io::Write) {
+    let mut length = [0; 4];
+    link.read_exact(&mut length).expect("a message");
+    let mut body = vec![0; u32::from_be_bytes(length) as usize - 4];
+    link.read_exact(&mut body).expect("a message");
+    if body == 80_877_103i32.to_be_bytes() {
+        link.write_all(b"N").expect("it listens");
+        return greet(link);
+    }
+    link.write_all(&[message::authentication(0, &[]), message::ready(b'I')].concat()).expect("it listens");
+    let _ = link.read_to_end(&mut Vec::new());
+}
+
+#[test]
+fn ipv6_and_abstract_sockets_are_connected_to() {
+    let fake = FakeServer::start(usual).expect("it listens");
+    match TcpListener::bind((Ipv6Addr::LOCALHOST, 0)) {
+        Err(error) => eprintln!("left out: this machine has no IPv6 ({error})"),
+        Ok(listener) => {
+            let port = listener.local_addr().expect("a port").port();
+            let server = thread::spawn(move || greet(listener.accept().expect("a client").0));
+            let options = fake.options(None).at(Address::Tcp("::1".to_owned(), port));
+            drop(connect(&options).expect("it trusts everybody"));
+            server.join().expect("it does not panic");
+        }
+    }
+    let name = format!("pgdyno-test-{}", std::process::id());
+    let address = SocketAddr::from_abstract_name(format!("{name}/.s.PGSQL.5432")).expect("a name");
+    let listener = UnixListener::bind_addr(&address).expect("it listens");
+    let server = thread::spawn(move || greet(listener.accept().expect("a client").0));
+    let options = fake.options(None).at(Address::Unix(format!("@{name}").into(), 5432));
+    drop(connect(&options).expect("it trusts everybody"));
+    server.join().expect("it does not panic");
+}
+
+#[test]
+fn the_user_behind_a_socket_can_be_required() {
+    let server = FakeServer::start(usual).expect("it listens");
+    let required = |name: &str| ConnectOptions { require_peer: Some(name.to_owned()), ..server.options(None) };
+    let passwd = std::fs::read_to_string("/etc/passwd").expect("it is there");
+    let own = rustix::process::geteuid().as_raw().to_string();
+    let is_ours = |line: &&str| line.split(':').nth(2) == Some(own.as_str());
+    if let Some(line) = passwd.lines().find(is_ours) {
+        connect(&required(line.split(':').next().expect("a name"))).expect("it is us");
+    }
+    assert!(refusal(&required("no-such-user")).contains("requirepeer"));
+    let other = if own == "0" { "daemon" } else { "root" };
+    assert!(refusal(&required(other)).contains("requirepeer"));
+}
+
+#[test]
+fn a_parameter_with_a_nul_byte_is_refused() {
+    let server = FakeServer::start(usual).expect("it listens");
+    let mut options = server.options(None);
+    options.user = "a\0b".to_owned();
+    assert!(refusal(&options).contains("NUL byte"));
+}
+
+#[test]
+fn tcp_is_tuned_as_asked() {
+    use rustix::net::sockopt;
+    let server = FakeServer::listen(Listen::Loopback, Greeting::Trust, usual).expect("it listens");
+    let mut options = server.options(None);
+    options.tcp.idle = Some(Duration::from_secs(77));
+    options.tcp.count = Some(3);
+    options.tcp.user_timeout_ms = Some(4321);
+    let socket = connect(&options).expect("it trusts everybody").into_socket().expect("a descriptor");
+    assert_eq!(sockopt::tcp_keepidle(&socket).expect("an option"), Duration::from_secs(77));
+    assert_eq!(sockopt::tcp_keepcnt(&socket).expect("an option"), 3);
+    assert_eq!(sockopt::tcp_user_timeout(&socket).expect("an option"), 4321);
+    assert!(sockopt::tcp_nodelay(&socket).expect("an option"));
+    options.tcp.keepalives = false;
+    let socket = connect(&options).expect("it trusts everybody").into_socket().expect("a descriptor");
+    assert!(!sockopt::socket_keepalive(&socket).expect("an option"));
 }

@@ -28,7 +28,14 @@ pub enum Greeting {
     Drip(Vec<u8>, u64),
     /// Everybody is let in, and these bytes come before ReadyForQuery.
     TrustWith(Vec<u8>),
+    /// These bytes answer a request for TLS, which every other greeting declines; nothing else until the client goes.
+    Tls(Vec<u8>),
+    /// The first greeting for who asks for TLS first (which is declined), the second for who does not.
+    AfterTls(Box<Greeting>, Box<Greeting>),
 }
+
+/// An SSLRequest, instead of a StartupMessage.
+const SSL_REQUEST: [u8; 4] = 80_877_103i32.to_be_bytes();
 
 /// How SCRAM is done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,8 +58,22 @@ pub enum Scram {
 
 /// Greets a client; whether it was let in.
 pub(super) fn greet(greeting: &Greeting, input: &mut impl Read, output: &mut impl Write) -> io::Result<bool> {
-    let startup = message::read(input, true)?;
+    let mut startup = message::read(input, true)?;
+    let asked = startup.body == SSL_REQUEST;
+    if asked {
+        if let Greeting::Tls(answer) = greeting {
+            return linger(answer, 0, input, output);
+        }
+        output.write_all(b"N")?;
+        startup = message::read(input, true)?;
+    }
+    let greeting = match greeting {
+        Greeting::AfterTls(with, _) if asked => with,
+        Greeting::AfterTls(_, without) => without,
+        other => other,
+    };
     let let_in = match greeting {
+        Greeting::Tls(_) | Greeting::AfterTls(..) => true,
         Greeting::Trust | Greeting::TrustWith(_) => true,
         Greeting::Cleartext(password) => {
             output.write_all(&message::authentication(3, &[]))?;

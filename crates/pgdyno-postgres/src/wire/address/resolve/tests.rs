@@ -101,7 +101,7 @@ fn what_a_connection_is_made_with_is_read() {
     let client = tls.client.as_ref().expect("it is named");
     assert_eq!((client.certificate.as_path(), client.key.as_path()), (Path::new("/c"), Path::new("/k")));
     assert_eq!(options.channel_binding, ChannelBinding::Require);
-    let allowed = options.require_auth.expect("it is given").allowed;
+    let allowed = options.require_auth.clone().expect("it is given").allowed;
     assert_eq!(allowed, [Method::Md5, Method::ScramSha256]);
     assert_eq!(options.target, SessionAttrs::PreferStandby);
     assert!(options.load_balance && !options.tcp.keepalives);
