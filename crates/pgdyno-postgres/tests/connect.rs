@@ -15,8 +15,8 @@ use pgdyno_engine::Stop;
 use pgdyno_postgres::{
     fake::{Answer, FakeServer, Greeting, Listen, Scram, message, usual},
     wire::{
-        Address, ChannelBinding, ConnectOptions, Host, Method, RequireAuth, Session, SessionAttrs, SslMode, connect,
-        connect_unless,
+        Address, ChannelBinding, ConnectOptions, Host, Method, RequireAuth, Session, SessionAttrs, SslMode,
+        connect, connect_unless,
     },
 };
 
@@ -256,7 +256,9 @@ fn what_answers_a_request_for_tls_wrongly_is_refused() {
 
 #[test]
 fn tls_that_is_none_is_refused() {
-    for bytes in [&b"\x16\x03\x03\xff\xff"[..], b"\x15\x03\x03\0\x02\x02\x28", &[0; 64], b"garbage, and a lot of it"] {
+    for bytes in
+        [&b"\x16\x03\x03\xff\xff"[..], b"\x15\x03\x03\0\x02\x02\x28", &[0; 64], b"garbage, and a lot of it"]
+    {
         let answer = [b"S", bytes].concat();
         // Bytes that come after the ClientHello, as a hostile server would send them.
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
@@ -383,7 +385,13 @@ fn a_stop_ends_a_wait_for_a_server_that_is_frozen() {
     let mut options = silent.options(None);
     options.connect_timeout = Duration::from_secs(600);
     // The first connections find room in the queue, and wait for an answer; those after them wait for room.
-    let ways = [options.clone(), options.at(full.clone()), options.at(full.clone()), options.at(full), options.at(deaf)];
+    let ways = [
+        options.clone(),
+        options.at(full.clone()),
+        options.at(full.clone()),
+        options.at(full),
+        options.at(deaf),
+    ];
     let stop = Stop::default();
     thread::scope(|scope| {
         let waiting: Vec<_> = ways
@@ -496,7 +504,8 @@ fn a_standby_is_preferred_wherever_it_stands_in_the_list() {
     let reached = |hosts| connect(&preferring(hosts)).expect("one is good").address().clone();
     assert_eq!(reached(vec![primary.clone(), standby.clone()]), standby.address);
     assert_eq!(reached(vec![nobody(), primary.clone()]), primary.address);
-    let text = refusal(&ConnectOptions { target: SessionAttrs::Standby, ..among(vec![primary.clone(), primary]) });
+    let text =
+        refusal(&ConnectOptions { target: SessionAttrs::Standby, ..among(vec![primary.clone(), primary]) });
     assert!(text.matches("server is not in hot standby mode").count() == 2, "{text}");
 }
 
@@ -553,7 +562,8 @@ fn ipv6_and_abstract_sockets_are_connected_to() {
 #[test]
 fn the_user_behind_a_socket_can_be_required() {
     let server = FakeServer::start(usual).expect("it listens");
-    let required = |name: &str| ConnectOptions { require_peer: Some(name.to_owned()), ..server.options(None) };
+    let required =
+        |name: &str| ConnectOptions { require_peer: Some(name.to_owned()), ..server.options(None) };
     let passwd = std::fs::read_to_string("/etc/passwd").expect("it is there");
     let own = rustix::process::geteuid().as_raw().to_string();
     let is_ours = |line: &&str| line.split(':').nth(2) == Some(own.as_str());

@@ -3,6 +3,7 @@
 
 use std::{
     env, fs,
+    net::TcpListener,
     os::unix::fs::{PermissionsExt, chown},
     path::{Path, PathBuf},
     sync::Arc,
@@ -23,8 +24,8 @@ use pgdyno_postgres::{
     wire::{Address, ConnectOptions, Session, Sources, connect},
 };
 use rcgen::{
-    BasicConstraints, CertificateParams, CertificateRevocationListParams, DnType, IsCa, Issuer, KeyIdMethod, KeyPair,
-    KeyUsagePurpose, RevokedCertParams, SerialNumber, date_time_ymd,
+    BasicConstraints, CertificateParams, CertificateRevocationListParams, DnType, IsCa, Issuer, KeyIdMethod,
+    KeyPair, KeyUsagePurpose, RevokedCertParams, SerialNumber, date_time_ymd,
 };
 
 #[test]
@@ -140,6 +141,7 @@ impl Server {
             bundle_only: true,
             lifetime: Lifetime::DiesWithUs,
             listen: Some("127.0.0.1".to_owned()),
+            port: Some(free_port()),
             settings: settings.into_iter().collect(),
             ..Request::named("tls")
         };
@@ -239,6 +241,11 @@ impl Drop for Server {
         let removed = self.running.remove();
         assert!(thread::panicking() || removed.is_ok(), "{removed:?}");
     }
+}
+
+fn free_port() -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
+    listener.expect("a port is free").port()
 }
 
 fn all(problem: &Problem) -> String {
@@ -379,7 +386,8 @@ fn what_the_session_starts_with_arrives(server: &Server) {
     let mut options = server.options("user=plain application_name=mine options='-c work_mem=123kB'");
     options.startup = vec![("timezone".to_owned(), "Asia/Tokyo".to_owned())];
     let mut session = connect(&options).expect("it is let in");
-    for (setting, value) in [("application_name", "mine"), ("work_mem", "123kB"), ("timezone", "Asia/Tokyo")] {
+    for (setting, value) in [("application_name", "mine"), ("work_mem", "123kB"), ("timezone", "Asia/Tokyo")]
+    {
         assert_eq!(session.value(&format!("SHOW {setting}")).expect("it has that").as_deref(), Some(value));
     }
     assert_eq!(session.address(), options.address());

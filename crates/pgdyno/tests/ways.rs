@@ -50,7 +50,8 @@ impl There {
         let run = self.place.runs().pop().expect("there is a run");
         is_complete(&run);
         let mut admin = admin(&self.server);
-        let left = admin.query("SELECT nspname FROM pg_namespace WHERE nspname = 'pgdyno'").expect("it can be read");
+        let left =
+            admin.query("SELECT nspname FROM pg_namespace WHERE nspname = 'pgdyno'").expect("it can be read");
         assert!(left.is_empty(), "the schema was left behind");
         run
     }
@@ -89,7 +90,8 @@ impl Drop for Running {
 
 /// PgBouncer in front of a server; `None` where it is not installed.
 fn pgbouncer(there: &There, mode: &str, more: &str) -> Option<(Running, String)> {
-    let program = ["/usr/sbin/pgbouncer", "/usr/bin/pgbouncer"].map(PathBuf::from).into_iter().find(|p| p.exists());
+    let program =
+        ["/usr/sbin/pgbouncer", "/usr/bin/pgbouncer"].map(PathBuf::from).into_iter().find(|p| p.exists());
     let Some(program) = program else {
         println!("left out: pgbouncer is not installed");
         return None;
@@ -108,7 +110,8 @@ fn pgbouncer(there: &There, mode: &str, more: &str) -> Option<(Running, String)>
     );
     fs::write(&config, ini).expect("it can be written");
     let mut command = as_server(&program);
-    let child = command.arg("-q").arg(&config).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    let child =
+        command.arg("-q").arg(&config).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     let running = Running(child.spawn().expect("it can be started"));
     let number = port.parse().expect("it is a number");
     let options = ConnectOptions::local(Address::Tcp("127.0.0.1".to_owned(), number), "postgres");
@@ -125,7 +128,10 @@ fn clients_are_driven_through_a_pooler_in_transaction_mode() {
     let there = There::new(&[]);
     let Some((_pooler, dsn)) = pgbouncer(&there, "transaction", "default_pool_size = 3") else { return };
     let admin_dsn = there.dsn();
-    there.refused(&["--dsn", &dsn], &["could not prepare through PgBouncer", "after every transaction", "--admin-dsn"]);
+    there.refused(
+        &["--dsn", &dsn],
+        &["could not prepare through PgBouncer", "after every transaction", "--admin-dsn"],
+    );
     there.refused(&["--dsn", &admin_dsn, "--admin-dsn", &dsn], &["could not prepare through PgBouncer"]);
     // More clients than server connections: they share them.
     let run = there.bench(&["--dsn", &dsn, "--admin-dsn", &admin_dsn, "--clients", "1,8", "--check", "full"]);
@@ -154,7 +160,9 @@ fn a_pooler_in_session_mode_is_as_good_as_the_server() {
     let run = there.bench(&["--dsn", &dsn, "--check", "full"]);
     let pooler = way(&run).pooler.as_ref().expect("it is found");
     assert_eq!((&pooler.mode[..], pooler.keeps_prepared), ("session", true));
-    assert!(run.record.runs.iter().all(|cell| cell.workload.protocol == "prepared" && cell.counts.failed == 0));
+    assert!(
+        run.record.runs.iter().all(|cell| cell.workload.protocol == "prepared" && cell.counts.failed == 0)
+    );
     assert_eq!(run.record.balance.as_ref().expect("it was checked").violations, 0);
 }
 
@@ -200,7 +208,8 @@ struct Standby {
 impl Standby {
     fn of(there: &There) -> Self {
         let place = &there.place;
-        let needed = ["max_connections", "max_worker_processes", "max_wal_senders", "max_locks_per_transaction"];
+        let needed =
+            ["max_connections", "max_worker_processes", "max_wal_senders", "max_locks_per_transaction"];
         let mut primary = admin(&there.server);
         let same: Vec<String> = needed
             .iter()
@@ -289,6 +298,13 @@ fn a_standby_is_driven_with_reads_alone() {
         there.port
     );
     let wanted = format!("{hosts} target_session_attrs=standby");
-    there.place.done(&["run", &plan, "--dsn", &wanted, "--admin-dsn", &format!("{hosts} target_session_attrs=primary")]);
+    there.place.done(&[
+        "run",
+        &plan,
+        "--dsn",
+        &wanted,
+        "--admin-dsn",
+        &format!("{hosts} target_session_attrs=primary"),
+    ]);
     assert!(way(&there.place.runs().pop().expect("there is a run")).standby);
 }

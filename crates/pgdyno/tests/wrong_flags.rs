@@ -114,6 +114,15 @@ fn wrong_flags_and_values() {
     assert!(lacking.is_empty(), "{}", lacking.join("\n"));
     is_wrong(&place, &["bench", "-d", "host=a hots=b"], &["hots", "host"]);
     is_wrong(&place, &["bench", "-d", "postgres://a:hush@h:x/d"], &["port"]);
+    is_wrong(&place, &["bench", "--dsn", "a", "--dbname", "b"], &["--dsn", "--dbname"]);
+    is_wrong(&place, &["bench", "--admin-dsn", "host=a"], &["could not use --admin-dsn alone", "--dsn"]);
+    is_wrong(
+        &place,
+        &["bench", "--dsn", "host=a", "--admin-dsn", "hots=b"],
+        &["`hots`", "did you mean `host`?"],
+    );
+    is_wrong(&place, &["bench", "--dsn", "service=mine"], &["definition of service \"mine\" not found"]);
+    is_wrong(&place, &["bench", "--dsn", "gssencmode=require"], &["could not use gssencmode", "sslmode"]);
     is_wrong(&place, &["bench", "--clients", ""], &["--clients"]);
     is_wrong(&place, &["bnech"], &["'bnech'", "bench"]);
     nothing_was_begun(&place);

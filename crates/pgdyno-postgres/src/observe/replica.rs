@@ -28,8 +28,9 @@ impl Instance {
     /// Where the session broke.
     pub fn of(session: &mut Session) -> Result<Self, WireError> {
         let standby = session.value("SELECT pg_catalog.pg_is_in_recovery()")?.as_deref() == Some("t");
-        let started = session
-            .value("SELECT pg_catalog.date_part('epoch', pg_catalog.pg_postmaster_start_time())::numeric(20,6)");
+        let started = session.value(
+            "SELECT pg_catalog.date_part('epoch', pg_catalog.pg_postmaster_start_time())::numeric(20,6)",
+        );
         Ok(Self { standby, started: started? })
     }
 
@@ -54,13 +55,15 @@ pub fn wait_for_replay(
         0..100_000 => ("pg_current_xlog_location", "pg_last_xlog_replay_location", "pg_xlog_location_diff"),
         _ => ("pg_current_wal_lsn", "pg_last_wal_replay_lsn", "pg_wal_lsn_diff"),
     };
-    let target = primary.value(&format!("SELECT pg_catalog.{written}()")).map_err(failed)?.unwrap_or_default();
+    let target =
+        primary.value(&format!("SELECT pg_catalog.{written}()")).map_err(failed)?.unwrap_or_default();
     let behind = format!(
         "SELECT GREATEST(0, COALESCE(pg_catalog.{diff}('{target}', pg_catalog.{replayed}()), 1))::bigint"
     );
     let (mut nearest, mut since) = (u64::MAX, Instant::now());
     loop {
-        let left = standby.value(&behind).map_err(failed)?.and_then(|text| text.parse().ok()).unwrap_or(u64::MAX);
+        let left =
+            standby.value(&behind).map_err(failed)?.and_then(|text| text.parse().ok()).unwrap_or(u64::MAX);
         if left == 0 {
             return Ok(());
         }

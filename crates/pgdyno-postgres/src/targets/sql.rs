@@ -58,7 +58,8 @@ impl SqlClients {
                 return Err(Problem::could_not(what).hint("what was measured before is kept"));
             }
             let session = connect_unless(stop, options).map_err(|problem| {
-                problem.detail(format!("client {} of {clients}: {client} were connected", client + 1))
+                let seen = problem.detail.as_ref().map_or(String::new(), |detail| format!("\n{detail}"));
+                problem.detail(format!("client {} of {clients}: {client} were connected{seen}", client + 1))
             })?;
             let (io, records) = session.into_parts().map_err(|error| no_descriptor(&error))?;
             let target = Link::new(SqlTarget::new(self, Arc::clone(&names), client), records);

@@ -15,8 +15,8 @@ mod splitter;
 mod tls;
 
 pub use address::{
-    Address, CertMode, ChannelBinding, ClientCertificate, ConnectOptions, Host, Method, Password, RequireAuth,
-    Roots, SessionAttrs, Sources, SslMode, TcpSettings, TlsSettings, TlsVersion,
+    Address, CertMode, ChannelBinding, ClientCertificate, ConnectOptions, Host, Method, Password,
+    RequireAuth, Roots, SessionAttrs, Sources, SslMode, TcpSettings, TlsSettings, TlsVersion,
 };
 pub(crate) use connect::try_connect;
 pub use connect::{connect, connect_unless};

@@ -46,8 +46,10 @@ impl Connection {
         if self.host.is_none() && self.port.is_none() && self.username.is_none() && database.is_none() {
             return match self.admin_dsn {
                 None => Ok(None),
-                Some(_) => Err(Problem::wrong_request("could not use --admin-dsn alone: nothing names the server to drive")
-                    .hint("name it by --dsn, or leave --admin-dsn out to have a server made")),
+                Some(_) => Err(Problem::wrong_request(
+                    "could not use --admin-dsn alone: nothing names the server to drive",
+                )
+                .hint("name it by --dsn, or leave --admin-dsn out to have a server made")),
             };
         }
         let variable = |name: &str| env::var(name).ok();
@@ -63,7 +65,8 @@ impl Connection {
         };
         let drive = ConnectOptions::resolve(&sources)?;
         let admin = self.admin_dsn.as_deref().map(|dsn| {
-            let alone = Sources { host: None, port: None, user: None, database: Some(dsn), env: &variable, os_user };
+            let alone =
+                Sources { host: None, port: None, user: None, database: Some(dsn), env: &variable, os_user };
             ConnectOptions::resolve(&alone)
         });
         Ok(Some(External { drive, admin: admin.transpose()? }))

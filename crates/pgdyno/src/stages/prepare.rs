@@ -61,7 +61,10 @@ pub fn prepare(job: &Job, stop: &Stop) -> Result<Prepared, Problem> {
         own_server: reached.is_none(),
         server_local: reached.as_ref().is_none_or(|reached| reached.local),
         // A pooler has a limit of its own, which shows when the clients connect.
-        max_connections: reached.as_ref().filter(|reached| !reached.pooled()).map(|r| r.facts.max_connections),
+        max_connections: reached
+            .as_ref()
+            .filter(|reached| !reached.pooled())
+            .map(|r| r.facts.max_connections),
         shared_buffers_bytes: known.map(|facts| facts.shared_buffers_bytes),
         page_bytes: known.map_or(PAGE_BYTES, |facts| u64::from(facts.block_bytes)),
     };
@@ -109,7 +112,8 @@ pub fn storage_check_time(level: Level) -> Duration {
 /// Says on stderr what will be done, where, and what it costs.
 pub fn announce(job: &Job, prepared: &Prepared, context: &Context) {
     if let Wanted::External(external) = &job.server {
-        let notices = external.drive.notices.iter().chain(external.admin.iter().flat_map(|admin| &admin.notices));
+        let notices =
+            external.drive.notices.iter().chain(external.admin.iter().flat_map(|admin| &admin.notices));
         notices.for_each(|notice| eprintln!("warning: {notice}"));
     }
     let bench = &prepared.bench;

@@ -98,23 +98,32 @@ fn refuse_preparing(
             pooler.name.as_deref().unwrap_or("a pooler"),
             if pooler.mode == PoolMode::Statement { "statement" } else { "transaction" },
         ))
-        .hint("name the server itself by --admin-dsn; the clients are driven through the pooler all the same")),
+        .hint(
+            "name the server itself by --admin-dsn; the clients are driven through the pooler all the same",
+        )),
         _ => Ok(()),
     }
 }
 
 /// Refuses scripts that cannot run there, by name.
 fn refuse_driving(plan: &Plan, pooler: Option<&Pooler>, driven: &Instance) -> Result<(), Problem> {
-    let Some(writing) = plan.workload.iter().map(|workload| workload.script).find(|script| script.writes()) else {
+    let Some(writing) = plan.workload.iter().map(|workload| workload.script).find(|script| script.writes())
+    else {
         return Ok(());
     };
     let hint = "drive select-only alone: a plan says which transactions are driven (`[[workload]]`)";
     if driven.standby {
-        let what = format!("could not drive {} at a standby: it writes, and a standby takes no writes", writing.name());
+        let what = format!(
+            "could not drive {} at a standby: it writes, and a standby takes no writes",
+            writing.name()
+        );
         return Err(Problem::wrong_request(what).hint(hint));
     }
     if pooler.is_some_and(|pooler| pooler.mode == PoolMode::Statement) {
-        let what = format!("could not drive {} through a pooler in statement mode: it begins a transaction block", writing.name());
+        let what = format!(
+            "could not drive {} through a pooler in statement mode: it begins a transaction block",
+            writing.name()
+        );
         return Err(Problem::wrong_request(what).hint(hint));
     }
     Ok(())

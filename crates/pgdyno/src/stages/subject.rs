@@ -1,5 +1,7 @@
 //! The server of a run, from its start (or the first connection) to the last trace of it.
 
+use std::time::Duration;
+
 use pgdyno_core::{
     advice::Choice,
     facts::{ServerFacts, ServerSource},
@@ -17,6 +19,8 @@ use pgdyno_postgres::{
 use super::{External, Job, Wanted, prepare::Prepared, reach::Reached};
 use crate::{progress::Progress, servers};
 
+/// Time to connect for cleaning up after a request to stop.
+const LAST_TRY: Duration = Duration::from_secs(2);
 /// Schema of pgdyno's own objects on a server that is not its own.
 const SCHEMA: &str = "pgdyno";
 
@@ -44,6 +48,8 @@ pub struct Subject {
     home: Home,
     /// Backends of sessions that may still be at work when a run is stopped.
     backends: Vec<i32>,
+    /// Whether somebody waits for the end.
+    stop: Stop,
 }
 
 #[derive(Debug)]
@@ -110,6 +116,7 @@ impl Subject {
             choices: server.choices.clone(),
             bundle_pinned: (server.source == ServerSource::Bundle).then_some(server.pinned),
             home: Home::Own(Box::new(server)),
+            stop: stop.clone(),
         })
     }
 
@@ -132,7 +139,11 @@ impl Subject {
         let mut subject = Self {
             backends: vec![admin.backend_pid()],
             // What a session sets is lost in a pooler, and PgBouncer lets nobody in who wants to set something.
-            options: if reached.pooled() { external.drive.clone() } else { looking_into_schema(&external.drive) },
+            options: if reached.pooled() {
+                external.drive.clone()
+            } else {
+                looking_into_schema(&external.drive)
+            },
             named_schema: reached.pooled().then_some(SCHEMA),
             admin_options: looking_into_schema(options),
             elsewhere: None,
@@ -142,6 +153,7 @@ impl Subject {
             choices: Vec::new(),
             bundle_pinned: None,
             home: Home::Foreign,
+            stop: stop.clone(),
         };
         // From here on the schema is dropped whatever happens.
         if reached.elsewhere {
@@ -164,8 +176,9 @@ impl Subject {
     pub fn script(&self, builtin: Builtin) -> Result<Script, Problem> {
         let Some(schema) = self.named_schema else { return Ok(builtin.script()) };
         let text = builtin.script_text().replace(" pgbench_", &format!(" {schema}.pgbench_"));
-        Script::parse(builtin.name(), &text)
-            .map_err(|error| Problem::could_not(format!("could not name schema {schema} in {}: {error}", builtin.name())))
+        Script::parse(builtin.name(), &text).map_err(|error| {
+            Problem::could_not(format!("could not name schema {schema} in {}: {error}", builtin.name()))
+        })
     }
 
     /// Waits until a standby that is driven has what was loaded into its primary.
@@ -225,7 +238,12 @@ impl Subject {
                 .into_problem(&format!("could not remove schema {SCHEMA}"))
                 .hint(format!("remove it by hand: DROP SCHEMA {SCHEMA} CASCADE"))
         };
-        let mut session = connect(&self.admin_options)?;
+        let mut options = self.admin_options.clone();
+        if self.stop.requested() {
+            // Somebody waits: a server that is frozen is not waited for as long as one that is slow.
+            options.connect_timeout = options.connect_timeout.min(LAST_TRY);
+        }
+        let mut session = connect(&options)?;
         let name = self.admin_options.application_name().replace('\'', "''");
         for backend in &self.backends {
             // By number and name: the number may belong to somebody else by now.

@@ -62,11 +62,7 @@ fn port(text: &str, parts: &Parts) -> Result<u16, Problem> {
     }
 }
 
-fn host(
-    name: Option<&str>,
-    address: Option<&str>,
-    port: u16,
-) -> Result<(Address, Option<IpAddr>), Problem> {
+fn host(name: Option<&str>, address: Option<&str>, port: u16) -> Result<(Address, Option<IpAddr>), Problem> {
     let name = name.filter(|name| !name.is_empty());
     if let Some(text) = address.filter(|text| !text.is_empty()) {
         let ip = text.parse().map_err(|_| {

@@ -121,7 +121,9 @@ mod tests {
 
     #[test]
     fn a_key_that_is_misspelt_has_a_nearest() {
-        for (wrong, right) in [("hots", "host"), ("ssl_mode", "sslmode"), ("pasword", "password"), ("db", "dbname")] {
+        for (wrong, right) in
+            [("hots", "host"), ("ssl_mode", "sslmode"), ("pasword", "password"), ("db", "dbname")]
+        {
             let hint = check(wrong).expect_err(wrong).hint.unwrap_or_default();
             assert!(hint.contains(&format!("`{right}`")), "{wrong}: {hint}");
         }

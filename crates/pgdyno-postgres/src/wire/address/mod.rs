@@ -17,8 +17,8 @@ use std::{fmt, net::IpAddr, path::PathBuf, time::Duration};
 
 pub use resolve::Sources;
 pub use settings::{
-    CertMode, ChannelBinding, ClientCertificate, Method, RequireAuth, Roots, SessionAttrs, SslMode, TcpSettings,
-    TlsSettings, TlsVersion,
+    CertMode, ChannelBinding, ClientCertificate, Method, RequireAuth, Roots, SessionAttrs, SslMode,
+    TcpSettings, TlsSettings, TlsVersion,
 };
 
 /// `application_name` of sessions for which nobody gives another.

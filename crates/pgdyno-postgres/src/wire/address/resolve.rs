@@ -119,10 +119,11 @@ fn add_service(parts: &mut Parts, env: &dyn Fn(&str) -> Option<String>) -> Resul
         (None, Some(service)) => (service, Origin::Variable("PGSERVICE").to_string()),
         (None, None) => return Ok(()),
     };
-    let (entries, path) = service::look_up(&service, env).map_err(|problem| match problem.detail.clone() {
-        Some(detail) => problem.detail(format!("the service is {origin}; {detail}")),
-        None => problem.detail(format!("the service is {origin}")),
-    })?;
+    let (entries, path) =
+        service::look_up(&service, env).map_err(|problem| match problem.detail.clone() {
+            Some(detail) => problem.detail(format!("the service is {origin}; {detail}")),
+            None => problem.detail(format!("the service is {origin}")),
+        })?;
     for (key, value, line) in entries {
         let place = format!("{}:{line} (service {service})", path.display());
         parts.set_default(&key, value, Origin::Service(place));

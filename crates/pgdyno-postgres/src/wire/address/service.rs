@@ -159,7 +159,12 @@ mod tests {
             assert!(problem.what.ends_with(why), "{}", problem.what);
         }
         let long = format!("[a]\n{}", "x".repeat(2000));
-        assert!(parse(&long, "a", Path::new("f")).expect_err("too long").what.contains("f:2: the line is too long"));
+        assert!(
+            parse(&long, "a", Path::new("f"))
+                .expect_err("too long")
+                .what
+                .contains("f:2: the line is too long")
+        );
     }
 
     proptest! {

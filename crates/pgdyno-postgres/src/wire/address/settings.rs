@@ -315,7 +315,9 @@ fn versions(parts: &Parts) -> Result<(TlsVersion, TlsVersion), Problem> {
         Some(text) if old.contains(&text) => TlsVersion::V12,
         _ => one_of(parts, "ssl_min_protocol_version", &choices)?.unwrap_or(TlsVersion::V12),
     };
-    if let Some(part) = parts.part("ssl_max_protocol_version").filter(|part| old.contains(&part.value.as_str())) {
+    if let Some(part) =
+        parts.part("ssl_max_protocol_version").filter(|part| old.contains(&part.value.as_str()))
+    {
         return Err(invalid(part).hint("TLS 1.2 and 1.3 are spoken, nothing older"));
     }
     let max = one_of(parts, "ssl_max_protocol_version", &choices)?.unwrap_or(TlsVersion::V13);

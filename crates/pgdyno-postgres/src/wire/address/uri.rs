@@ -132,28 +132,51 @@ mod tests {
     #[test]
     fn the_examples_of_libpq() {
         for (text, want) in [
-            ("postgresql://uri-user:secret@host:12345/db", &[
-                ("user", "uri-user"), ("password", "secret"), ("host", "host"), ("port", "12345"), ("dbname", "db"),
-            ][..]),
+            (
+                "postgresql://uri-user:secret@host:12345/db",
+                &[
+                    ("user", "uri-user"),
+                    ("password", "secret"),
+                    ("host", "host"),
+                    ("port", "12345"),
+                    ("dbname", "db"),
+                ][..],
+            ),
             ("postgresql://uri-user@", &[("user", "uri-user")]),
             ("postgresql://%68ost/", &[("host", "host")]),
-            ("postgresql://host/db?user=uri-user", &[("host", "host"), ("dbname", "db"), ("user", "uri-user")]),
-            ("postgresql://host:12345?user=uri-user", &[("host", "host"), ("port", "12345"), ("user", "uri-user")]),
+            (
+                "postgresql://host/db?user=uri-user",
+                &[("host", "host"), ("dbname", "db"), ("user", "uri-user")],
+            ),
+            (
+                "postgresql://host:12345?user=uri-user",
+                &[("host", "host"), ("port", "12345"), ("user", "uri-user")],
+            ),
             ("postgresql:///", &[]),
             ("postgresql://", &[]),
             ("postgres://[::1]:5/db", &[("host", "::1"), ("port", "5"), ("dbname", "db")]),
             ("postgres://[2001:db8::1234]/", &[("host", "2001:db8::1234")]),
             ("postgresql://[::]", &[("host", "::")]),
             ("postgres://?hostaddr=127.0.0.1", &[("hostaddr", "127.0.0.1")]),
-            ("postgres://example.com?hostaddr=63.1.2.4", &[("host", "example.com"), ("hostaddr", "63.1.2.4")]),
+            (
+                "postgres://example.com?hostaddr=63.1.2.4",
+                &[("host", "example.com"), ("hostaddr", "63.1.2.4")],
+            ),
             ("postgresql://host?sslmode=disable", &[("host", "host"), ("sslmode", "disable")]),
             ("postgresql://h?ssl=true", &[("host", "h"), ("sslmode", "require")]),
             ("postgres:///?host=/path/to/socket/dir", &[("host", "/path/to/socket/dir")]),
-            ("postgres://otheruser@/no/such/directory", &[("user", "otheruser"), ("dbname", "no/such/directory")]),
-            ("postgres://otheruser@%2Fno%2Fsuch%2Fsocket%2Fpath:12345", &[
-                ("user", "otheruser"), ("host", "/no/such/socket/path"), ("port", "12345"),
-            ]),
-            ("postgresql://h1:123,h2,[::3]:456/db", &[("host", "h1,h2,::3"), ("port", "123,,456"), ("dbname", "db")]),
+            (
+                "postgres://otheruser@/no/such/directory",
+                &[("user", "otheruser"), ("dbname", "no/such/directory")],
+            ),
+            (
+                "postgres://otheruser@%2Fno%2Fsuch%2Fsocket%2Fpath:12345",
+                &[("user", "otheruser"), ("host", "/no/such/socket/path"), ("port", "12345")],
+            ),
+            (
+                "postgresql://h1:123,h2,[::3]:456/db",
+                &[("host", "h1,h2,::3"), ("port", "123,,456"), ("dbname", "db")],
+            ),
             ("postgresql://h1,h2/", &[("host", "h1,h2")]),
             ("postgres://%40abstract/db", &[("host", "@abstract"), ("dbname", "db")]),
         ] {
@@ -164,8 +187,15 @@ mod tests {
     #[test]
     fn what_libpq_refuses_is_refused() {
         for text in [
-            "postgresql://host?uzer", "postgresql://host?user=a=b", "postgresql://[::1", "postgresql://[]",
-            "postgresql://[::1]z", "postgresql://u%zz@h", "postgresql://%", "postgresql://%1", "postgresql://a%00b",
+            "postgresql://host?uzer",
+            "postgresql://host?user=a=b",
+            "postgresql://[::1",
+            "postgresql://[]",
+            "postgresql://[::1]z",
+            "postgresql://u%zz@h",
+            "postgresql://%",
+            "postgresql://%1",
+            "postgresql://a%00b",
             "postgresql://a b/",
         ] {
             assert!(read(text).is_err(), "{text}");

@@ -8,9 +8,7 @@ use rustix::net::sockopt;
 use super::{Socket, scram};
 use crate::{
     provision::uid_of,
-    wire::{
-        ChannelBinding, ConnectOptions, Host, Method, ServerError, WireError, encode, session::Incoming,
-    },
+    wire::{ChannelBinding, ConnectOptions, Host, Method, ServerError, WireError, encode, session::Incoming},
 };
 
 /// Messages a server may send before it is ready. More is a flood.
@@ -152,11 +150,13 @@ impl<'a> Greeting<'a> {
             return refuse(format!("authentication method requirement \"{}\" failed: {did}", required.text));
         }
         if self.options.channel_binding == ChannelBinding::Require && kind != 10 {
-            return refuse(match kind {
-                0 => "channel binding required, but server authenticated client without channel binding",
-                _ => "channel binding required but not supported by server's authentication request",
-            }
-            .to_owned());
+            return refuse(
+                match kind {
+                    0 => "channel binding required, but server authenticated client without channel binding",
+                    _ => "channel binding required but not supported by server's authentication request",
+                }
+                .to_owned(),
+            );
         }
         Ok(())
     }

@@ -58,7 +58,8 @@ fn explain(error: WireError, options: &ConnectOptions) -> Problem {
             .hint("set PGPASSWORD, or write a line into the password file (PGPASSFILE, mode 0600)")
         }
         WireError::Everywhere(tried) => {
-            let tried: Vec<_> = tried.iter().map(|(place, error)| format!("{place}: {}", reason(error))).collect();
+            let tried: Vec<_> =
+                tried.iter().map(|(place, error)| format!("{place}: {}", reason(error))).collect();
             Problem::could_not(what).detail(tried.join("\n")).hint("is a server running at any of them?")
         }
         other => other.into_problem(&what),
@@ -150,7 +151,9 @@ impl Hosts<'_> {
         };
         for place in places {
             let name = match &place {
-                Place::Tcp(ip) if ip.ip().to_string() != host_name(host) => format!("{} ({ip})", host.address),
+                Place::Tcp(ip) if ip.ip().to_string() != host_name(host) => {
+                    format!("{} ({ip})", host.address)
+                }
                 _ => host.address.to_string(),
             };
             match self.place(host, &place, target) {
@@ -251,12 +254,16 @@ impl Hosts<'_> {
             };
             socket.start_tls(connection).map_err(|error| Failed { error, next_way: true })?;
             if settings.direct && socket.tls().is_none_or(|tls| tls.alpn_protocol().is_none()) {
-                let what = "direct SSL connection was established without ALPN protocol negotiation extension";
+                let what =
+                    "direct SSL connection was established without ALPN protocol negotiation extension";
                 return Err(Failed::for_good(WireError::tls(what, Some("leave sslnegotiation=direct out"))));
             }
             if settings.cert_mode == CertMode::Require && !asked.load(Ordering::Acquire) {
                 let what = "server did not request an SSL certificate";
-                return Err(Failed::for_good(WireError::tls(what, Some("sslcertmode=require asks for that"))));
+                return Err(Failed::for_good(WireError::tls(
+                    what,
+                    Some("sslcertmode=require asks for that"),
+                )));
             }
         }
         Ok(Incoming::greeting(socket))
@@ -288,7 +295,9 @@ fn goes_on(error: &WireError) -> bool {
 fn another_way_may_help(error: &WireError) -> bool {
     match error {
         WireError::Io(error) => error.kind() == io::ErrorKind::ConnectionReset,
-        WireError::Closed | WireError::Server(_) | WireError::Unauthenticated(_) | WireError::Tls { .. } => true,
+        WireError::Closed | WireError::Server(_) | WireError::Unauthenticated(_) | WireError::Tls { .. } => {
+            true
+        }
         _ => false,
     }
 }

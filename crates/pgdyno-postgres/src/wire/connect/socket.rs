@@ -13,8 +13,8 @@ use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
     io::Errno,
     net::{
-        AddressFamily, RecvFlags, SendFlags, SocketAddrAny, SocketAddrUnix, SocketFlags, SocketType, connect, recv,
-        send, sockopt,
+        AddressFamily, RecvFlags, SendFlags, SocketAddrAny, SocketAddrUnix, SocketFlags, SocketType, connect,
+        recv, send, sockopt,
     },
 };
 use rustls::ClientConnection;
@@ -127,7 +127,8 @@ impl Socket {
     /// wait for ever.
     fn open(family: AddressFamily, address: &SocketAddrAny, patience: Patience) -> Result<Self, WireError> {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-        let fd = rustix::net::socket_with(family, SocketType::STREAM, flags, None).map_err(io::Error::from)?;
+        let fd =
+            rustix::net::socket_with(family, SocketType::STREAM, flags, None).map_err(io::Error::from)?;
         loop {
             match connect(&fd, address) {
                 Ok(()) | Err(Errno::ISCONN) => break,
@@ -210,7 +211,8 @@ impl Socket {
     /// Whether something can be read without waiting.
     pub(crate) fn is_readable(&mut self) -> bool {
         let now = Timespec { tv_sec: 0, tv_nsec: 0 };
-        let readable = poll(&mut [PollFd::new(&self.fd, PollFlags::IN)], Some(&now)).is_ok_and(|ready| ready > 0);
+        let readable =
+            poll(&mut [PollFd::new(&self.fd, PollFlags::IN)], Some(&now)).is_ok_and(|ready| ready > 0);
         let Some(tls) = &mut self.tls else { return readable };
         if readable {
             // What came may be no data: a ticket, for example. An error shows when it is read.

@@ -116,7 +116,10 @@ mod tests {
         ]
         .concat();
         assert_eq!(pss_hash(&sha384).map(|oid| oid.to_string()).as_deref(), Some("2.16.840.1.101.3.4.2.2"));
-        assert_eq!(pss_hash(&[0x30, 0x00]).map(|oid| oid.to_string()).as_deref(), Some("1.2.840.113549.1.1.5"));
+        assert_eq!(
+            pss_hash(&[0x30, 0x00]).map(|oid| oid.to_string()).as_deref(),
+            Some("1.2.840.113549.1.1.5")
+        );
         for cut in 0..sha384.len() {
             let _ = pss_hash(&sha384[..cut]);
         }

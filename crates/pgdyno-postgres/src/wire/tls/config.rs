@@ -24,9 +24,7 @@ use rustls::{
 };
 
 use super::{explain, verify::Verifier};
-use crate::wire::{
-    Address, CertMode, ClientCertificate, Roots, SslMode, TlsSettings, TlsVersion, WireError,
-};
+use crate::wire::{Address, CertMode, ClientCertificate, Roots, SslMode, TlsSettings, TlsVersion, WireError};
 
 /// What the peer of a TLS connection is to speak, as libpq 17 and later tell it.
 const ALPN: &[u8] = b"postgresql";
@@ -200,8 +198,7 @@ fn chain(
 }
 
 fn certificates(path: &Path, what: &str) -> Result<Vec<CertificateDer<'static>>, WireError> {
-    let found: Result<Vec<_>, pem::Error> =
-        CertificateDer::pem_file_iter(path).and_then(Iterator::collect);
+    let found: Result<Vec<_>, pem::Error> = CertificateDer::pem_file_iter(path).and_then(Iterator::collect);
     match found.map_err(|error| unreadable(what, path, &error))? {
         found if found.is_empty() => {
             Err(WireError::tls(format!("{what} file \"{}\" holds none", path.display()), None))

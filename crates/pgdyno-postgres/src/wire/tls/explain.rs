@@ -38,7 +38,12 @@ fn certificate(error: &CertificateError) -> WireError {
         CertificateError::NotValidForNameContext { expected, presented } => {
             let presented = match presented.as_slice() {
                 [] => "no host".to_owned(),
-                names => names.join(", "),
+                // rustls writes a name as `DnsName("localhost")`.
+                names => names
+                    .iter()
+                    .map(|name| name.split('"').nth(1).unwrap_or(name))
+                    .collect::<Vec<_>>()
+                    .join(", "),
             };
             let expected = expected.to_str();
             (format!("the server's certificate is for {presented}, not for host \"{expected}\""), WRONG_NAME)

@@ -162,7 +162,7 @@ impl Records {
         let (mut at, mut plain) = (0, 0);
         while let Some(header) = self.incoming[at..].first_chunk::<HEADER_BYTES>() {
             let length = usize::from(u16::from_be_bytes([header[3], header[4]]));
-            if length > MAX_BODY_BYTES || header[1] != 3 {
+            if length > MAX_BODY_BYTES || header[1..3] != [3, 3] {
                 return Err(wrong("what was received is no record"));
             }
             let (header, end) = (*header, at + HEADER_BYTES + length);
@@ -208,7 +208,8 @@ impl Records {
             return Ok((CHANGE_CIPHER_SPEC, start..end)); // sent for the sake of old boxes between; unprotected
         }
         let explicit = if self.read.explicit { 8 } else { 0 };
-        let sealed = (end - start).checked_sub(explicit + TAG_BYTES).ok_or_else(|| wrong("a record is cut"))?;
+        let sealed =
+            (end - start).checked_sub(explicit + TAG_BYTES).ok_or_else(|| wrong("a record is cut"))?;
         let mut nonce = self.read.nonce();
         if self.read.explicit {
             nonce[..4].copy_from_slice(&self.read.iv[..4]);
@@ -230,7 +231,8 @@ impl Records {
             Version::V12 => Ok((header[0], start..start + opened.len())),
             Version::V13 => {
                 // The type stands at the end, before padding of zeroes.
-                let last = opened.iter().rposition(|byte| *byte != 0).ok_or_else(|| wrong("an empty record"))?;
+                let last =
+                    opened.iter().rposition(|byte| *byte != 0).ok_or_else(|| wrong("an empty record"))?;
                 Ok((opened[last], start..start + last))
             }
         }

@@ -105,7 +105,10 @@ fn what_a_connection_is_made_with_is_read() {
     assert_eq!(allowed, [Method::Md5, Method::ScramSha256]);
     assert_eq!(options.target, SessionAttrs::PreferStandby);
     assert!(options.load_balance && !options.tcp.keepalives);
-    assert_eq!((options.tcp.count, options.tcp.idle, options.tcp.user_timeout_ms), (Some(9), None, Some(1500)));
+    assert_eq!(
+        (options.tcp.count, options.tcp.idle, options.tcp.user_timeout_ms),
+        (Some(9), None, Some(1500))
+    );
     assert_eq!(options.application_name(), "a");
     assert_eq!((options.options.as_deref(), options.client_encoding.as_str()), (Some("-c x=y"), "UTF8"));
     assert_eq!(options.require_peer.as_deref(), Some("postgres"));
@@ -160,7 +163,11 @@ fn wrong_addresses_name_what_is_wrong() {
         ("d", ("PGPORT", "99999"), "invalid port number: \"99999\""),
         ("d", ("PGSSLMODE", "reqire"), "invalid sslmode value: \"reqire\""),
         ("d", ("PGCONNECT_TIMEOUT", "soon"), "invalid integer value \"soon\" for connection option"),
-        ("keepalives_idle=1x", none, "invalid integer value \"1x\" for connection option \"keepalives_idle\""),
+        (
+            "keepalives_idle=1x",
+            none,
+            "invalid integer value \"1x\" for connection option \"keepalives_idle\"",
+        ),
         ("channel_binding=yes", none, "invalid channel_binding value"),
         ("target_session_attrs=master", none, "invalid target_session_attrs value"),
         ("load_balance_hosts=on", none, "invalid load_balance_hosts value"),
@@ -228,7 +235,8 @@ fn a_service_outweighs_the_environment_and_nothing_else() {
     let path = |path: &Path| path.to_str().expect("UTF-8").to_owned();
     let (own, system) = (path(&own), path(dir.path()));
     let env = |more| {
-        let mut env = vec![("PGSERVICEFILE", own.as_str()), ("PGSYSCONFDIR", system.as_str()), ("PGUSER", "env")];
+        let mut env =
+            vec![("PGSERVICEFILE", own.as_str()), ("PGSYSCONFDIR", system.as_str()), ("PGUSER", "env")];
         env.extend::<Vec<_>>(more);
         env
     };
