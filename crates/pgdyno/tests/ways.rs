@@ -5,12 +5,14 @@ mod common;
 use std::{
     fs,
     net::TcpListener,
-    os::unix::fs::PermissionsExt,
+    os::unix::{fs::PermissionsExt, net::UnixListener},
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
+    thread,
+    time::Duration,
 };
 
-use common::{Place, admin, am_root, is_complete, text, tiny, wait_until, word};
+use common::{Place, admin, am_root, is_complete, kill, text, tiny, wait_until, word};
 use pgdyno_core::facts::ConnectionFacts;
 use pgdyno_postgres::wire::{Address, ConnectOptions, Session, connect};
 use pgdyno_record::Run;
@@ -307,4 +309,24 @@ fn a_standby_is_driven_with_reads_alone() {
         &format!("{hosts} target_session_attrs=primary"),
     ]);
     assert!(way(&there.place.runs().pop().expect("there is a run")).standby);
+}
+
+/// Ctrl-C ends the wait for a server that takes connections and says nothing, however long it may take.
+#[test]
+fn a_frozen_server_keeps_nobody_waiting() {
+    let place = Place::new();
+    let dir = place.path("frozen");
+    fs::create_dir(&dir).expect("it can be made");
+    let _listener = UnixListener::bind(dir.join(".s.PGSQL.5432")).expect("it listens");
+    let mut command = place.command(&["bench", "-h", dir.to_str().expect("UTF-8")]);
+    command.env("PGCONNECT_TIMEOUT", "600").stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().expect("it can be started");
+    thread::sleep(Duration::from_millis(500));
+    assert!(child.try_wait().expect("it is ours").is_none(), "it waits");
+    kill(child.id().into(), "-INT");
+    wait_until("it ends", || child.try_wait().expect("it is ours").is_some());
+    let output = child.wait_with_output().expect("it has ended");
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(3), "{said}");
+    assert!(said.contains("stopped") && said.contains("frozen"), "{said}");
 }

@@ -8,6 +8,7 @@ mod hosts;
 mod keys;
 mod parts;
 pub mod passfile;
+mod read;
 mod resolve;
 pub mod service;
 mod settings;

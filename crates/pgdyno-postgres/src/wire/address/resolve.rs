@@ -8,9 +8,9 @@ use super::{
     APPLICATION_NAME, ConnectOptions, DEFAULT_CONNECT_TIMEOUT, Host, Password, conninfo, hosts,
     keys::{self, Treatment},
     parts::{Origin, Parts},
-    passfile, service,
-    settings::{self, one_of},
-    uri,
+    passfile,
+    read::{self, one_of},
+    service, uri,
 };
 
 /// Time to connect for whoever asks for none (`connect_timeout=0`): long enough to be for ever.
@@ -82,12 +82,12 @@ impl ConnectOptions {
             options: parts.get("options").map(str::to_owned),
             client_encoding: encoding(parts),
             startup: startup.collect(),
-            tls: settings::tls(parts, home.as_deref())?,
-            channel_binding: settings::channel_binding(parts)?,
-            require_auth: settings::require_auth(parts)?,
+            tls: read::tls(parts, home.as_deref())?,
+            channel_binding: read::channel_binding(parts)?,
+            require_auth: read::require_auth(parts)?,
             require_peer: parts.get("requirepeer").map(str::to_owned),
-            tcp: settings::tcp(parts)?,
-            target: settings::session_attrs(parts)?,
+            tcp: read::tcp(parts)?,
+            target: read::session_attrs(parts)?,
             load_balance: balance.unwrap_or(false),
             user,
             database,
@@ -178,7 +178,7 @@ fn with_passwords(
 
 /// In seconds; 1 counts as 2, and 0 and less as for ever, as in libpq.
 fn connect_timeout(parts: &Parts) -> Result<Duration, Problem> {
-    Ok(match settings::integer(parts, "connect_timeout")? {
+    Ok(match read::integer(parts, "connect_timeout")? {
         None => DEFAULT_CONNECT_TIMEOUT,
         Some(seconds @ 1..) => Duration::from_secs(seconds.max(2) as u64),
         Some(_) => FOR_EVER,

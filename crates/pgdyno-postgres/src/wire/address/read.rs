@@ -1,0 +1,209 @@
+//! Settings from the texts of their keys.
+
+use std::{path::PathBuf, time::Duration};
+
+use pgdyno_core::problem::Problem;
+
+use super::{
+    parts::{Part, Parts},
+    settings::{
+        CertMode, ChannelBinding, ClientCertificate, Method, RequireAuth, Roots, SessionAttrs, SslMode,
+        TcpSettings, TlsSettings, TlsVersion,
+    },
+};
+use crate::wire::tls::Cache;
+
+/// The value of a key as one of a list, or a problem that names the list and where the value comes from.
+pub(super) fn one_of<T: Copy>(parts: &Parts, key: &str, choices: &[(&str, T)]) -> Result<Option<T>, Problem> {
+    let Some(part) = parts.part(key) else { return Ok(None) };
+    match choices.iter().find(|(name, _)| *name == part.value) {
+        Some((_, choice)) => Ok(Some(*choice)),
+        None => {
+            let names: Vec<_> = choices.iter().map(|(name, _)| *name).collect();
+            Err(invalid(part).hint(format!("one of {}", names.join(", "))))
+        }
+    }
+}
+
+/// A value that is none of its key's, with its origin.
+pub(super) fn invalid(part: &Part) -> Problem {
+    Problem::wrong_request(format!("invalid {} value: \"{}\"", part.key, part.value))
+        .detail(part.origin.to_string())
+}
+
+/// The value of a key as a whole number.
+pub(super) fn integer(parts: &Parts, key: &str) -> Result<Option<i32>, Problem> {
+    let Some(part) = parts.part(key) else { return Ok(None) };
+    let number = part.value.trim().parse().map_err(|_| {
+        let what = format!("invalid integer value \"{}\" for connection option \"{key}\"", part.value);
+        Problem::wrong_request(what).detail(part.origin.to_string())
+    })?;
+    Ok(Some(number))
+}
+
+const MODES: [(&str, SslMode); 6] = [
+    ("disable", SslMode::Disable),
+    ("allow", SslMode::Allow),
+    ("prefer", SslMode::Prefer),
+    ("require", SslMode::Require),
+    ("verify-ca", SslMode::VerifyCa),
+    ("verify-full", SslMode::VerifyFull),
+];
+
+/// `home` is where `.postgresql` would be.
+pub(super) fn tls(parts: &Parts, home: Option<&str>) -> Result<TlsSettings, Problem> {
+    let in_home = |name: &str| home.map(|home| PathBuf::from(home).join(".postgresql").join(name));
+    let mode = one_of(parts, "sslmode", &MODES)?;
+    let roots = match parts.get("sslrootcert") {
+        Some("system") => Roots::System,
+        Some(path) => Roots::File { path: Some(path.into()), named: true },
+        None => Roots::File { path: in_home("root.crt"), named: false },
+    };
+    let old = parts.get("requiressl").is_some_and(|value| value.starts_with('1'));
+    let mode = match (mode, &roots, old) {
+        (Some(mode), Roots::System, _) if mode < SslMode::VerifyFull => {
+            let what = "weak sslmode cannot be used with sslrootcert=system";
+            return Err(Problem::wrong_request(what).hint(
+                "everybody has a certificate that the system trusts: use sslmode=verify-full, or leave it out",
+            ));
+        }
+        (Some(mode), ..) => mode,
+        (None, Roots::System, _) => SslMode::VerifyFull,
+        (None, _, true) => SslMode::Require,
+        (None, ..) => SslMode::Prefer,
+    };
+    let direct = one_of(parts, "sslnegotiation", &[("postgres", false), ("direct", true)])?.unwrap_or(false);
+    if direct && mode < SslMode::Require {
+        let what = "weak sslmode cannot be used with sslnegotiation=direct";
+        return Err(Problem::wrong_request(what).hint("use sslmode=require, verify-ca or verify-full"));
+    }
+    let (min, max) = versions(parts)?;
+    let modes = [("disable", CertMode::Disable), ("allow", CertMode::Allow), ("require", CertMode::Require)];
+    Ok(TlsSettings {
+        mode,
+        direct,
+        roots,
+        client: client_certificate(parts, home),
+        cert_mode: one_of(parts, "sslcertmode", &modes)?.unwrap_or_default(),
+        revoked: revoked(parts, home)?,
+        sni: one_of(parts, "sslsni", &[("0", false), ("1", true)])?.unwrap_or(true),
+        min,
+        max,
+        cache: Cache::default(),
+    })
+}
+
+fn client_certificate(parts: &Parts, home: Option<&str>) -> Option<ClientCertificate> {
+    let in_home = |name: &str| home.map(|home| PathBuf::from(home).join(".postgresql").join(name));
+    let named = parts.get("sslcert").map(PathBuf::from);
+    Some(ClientCertificate {
+        named: named.is_some(),
+        certificate: named.or_else(|| in_home("postgresql.crt"))?,
+        key: parts.get("sslkey").map(PathBuf::from).or_else(|| in_home("postgresql.key")).unwrap_or_default(),
+    })
+}
+
+fn versions(parts: &Parts) -> Result<(TlsVersion, TlsVersion), Problem> {
+    // What is older than 1.2 is never spoken, so as a lower limit it says nothing.
+    let old = ["TLSv1", "TLSv1.1"];
+    let choices = [("TLSv1.2", TlsVersion::V12), ("TLSv1.3", TlsVersion::V13)];
+    let min = match parts.get("ssl_min_protocol_version") {
+        Some(text) if old.contains(&text) => TlsVersion::V12,
+        _ => one_of(parts, "ssl_min_protocol_version", &choices)?.unwrap_or(TlsVersion::V12),
+    };
+    if let Some(part) =
+        parts.part("ssl_max_protocol_version").filter(|part| old.contains(&part.value.as_str()))
+    {
+        return Err(invalid(part).hint("TLS 1.2 and 1.3 are spoken, nothing older"));
+    }
+    let max = one_of(parts, "ssl_max_protocol_version", &choices)?.unwrap_or(TlsVersion::V13);
+    if min > max {
+        return Err(Problem::wrong_request("invalid SSL protocol version range")
+            .hint("ssl_min_protocol_version must not be above ssl_max_protocol_version"));
+    }
+    Ok((min, max))
+}
+
+/// The files of `sslcrl` and `sslcrldir`; without either the one in the home directory, if it is there.
+fn revoked(parts: &Parts, home: Option<&str>) -> Result<Vec<PathBuf>, Problem> {
+    let mut files: Vec<PathBuf> = parts.get("sslcrl").map(PathBuf::from).into_iter().collect();
+    if let Some(dir) = parts.get("sslcrldir") {
+        let entries = std::fs::read_dir(dir)
+            .map_err(|error| Problem::wrong_request(format!("could not read sslcrldir {dir}: {error}")))?;
+        files.extend(entries.flatten().map(|entry| entry.path()).filter(|path| path.is_file()));
+        files.sort();
+    }
+    let default = home.map(|home| PathBuf::from(home).join(".postgresql/root.crl"));
+    if files.is_empty() {
+        files.extend(default.filter(|path| path.is_file()));
+    }
+    Ok(files)
+}
+
+pub(super) fn channel_binding(parts: &Parts) -> Result<ChannelBinding, Problem> {
+    let choices = [
+        ("disable", ChannelBinding::Disable),
+        ("prefer", ChannelBinding::Prefer),
+        ("require", ChannelBinding::Require),
+    ];
+    Ok(one_of(parts, "channel_binding", &choices)?.unwrap_or_default())
+}
+
+/// A list of methods, all of them with `!` or none.
+pub(super) fn require_auth(parts: &Parts) -> Result<Option<RequireAuth>, Problem> {
+    let Some(part) = parts.part("require_auth") else { return Ok(None) };
+    let words: Vec<&str> = part.value.split(',').map(str::trim).collect();
+    let negated = words[0].starts_with('!');
+    let mut named = Vec::new();
+    for word in words {
+        if word.starts_with('!') != negated {
+            return Err(invalid(part).hint("methods with and without `!` cannot stand in one list"));
+        }
+        let name = word.trim_start_matches('!');
+        let Some((method, _)) = Method::ALL.iter().find(|(_, known)| *known == name) else {
+            let names = Method::ALL.map(|(_, name)| name).join(", ");
+            return Err(invalid(part).hint(format!("methods are {names}")));
+        };
+        if named.contains(method) {
+            return Err(invalid(part).hint(format!("{name} is named twice")));
+        }
+        named.push(*method);
+    }
+    let all = Method::ALL.map(|(method, _)| method);
+    let allowed = all.into_iter().filter(|method| named.contains(method) != negated).collect();
+    Ok(Some(RequireAuth { text: part.value.clone(), allowed }))
+}
+
+pub(super) fn session_attrs(parts: &Parts) -> Result<SessionAttrs, Problem> {
+    let choices = [
+        ("any", SessionAttrs::Any),
+        ("read-write", SessionAttrs::ReadWrite),
+        ("read-only", SessionAttrs::ReadOnly),
+        ("primary", SessionAttrs::Primary),
+        ("standby", SessionAttrs::Standby),
+        ("prefer-standby", SessionAttrs::PreferStandby),
+    ];
+    Ok(one_of(parts, "target_session_attrs", &choices)?.unwrap_or_default())
+}
+
+/// What is given goes over the defaults; 0 and less means the kernel's own, as in libpq.
+pub(super) fn tcp(parts: &Parts) -> Result<TcpSettings, Problem> {
+    let default = TcpSettings::default();
+    let given = |key: &str, default: Option<u32>| -> Result<Option<u32>, Problem> {
+        Ok(match integer(parts, key)? {
+            None => default,
+            Some(number) => u32::try_from(number).ok().filter(|number| *number > 0),
+        })
+    };
+    let seconds = |key: &str, default: Option<Duration>| -> Result<Option<Duration>, Problem> {
+        let number = given(key, default.map(|time| time.as_secs() as u32))?;
+        Ok(number.map(|seconds| Duration::from_secs(seconds.into())))
+    };
+    Ok(TcpSettings {
+        keepalives: integer(parts, "keepalives")?.is_none_or(|number| number != 0),
+        idle: seconds("keepalives_idle", default.idle)?,
+        interval: seconds("keepalives_interval", default.interval)?,
+        count: given("keepalives_count", default.count)?,
+        user_timeout_ms: given("tcp_user_timeout", None)?,
+    })
+}
