@@ -222,7 +222,7 @@ impl Standby {
             .collect();
         drop(primary);
         let bindir = PathBuf::from(word(&there.server, "bindir"));
-        place.done(&["down"]);
+        place.done(&["down", "main"]);
         let (copy, sockets) = (place.path("standby"), place.path("s"));
         let copied = Command::new("cp").arg("-a").arg(word(&there.server, "data_dir")).arg(&copy).status();
         assert!(copied.expect("cp can be run").success());

@@ -135,7 +135,7 @@ impl Subject {
             .hint(format!("when no run is under way, remove it: DROP SCHEMA {SCHEMA} CASCADE")));
         }
         schema.map_err(failed)?;
-        admin.execute(&format!("SET search_path = {SCHEMA}")).map_err(failed)?;
+        look_into_schema(&mut admin)?;
         let mut subject = Self {
             backends: vec![admin.backend_pid()],
             // What a session sets is lost in a pooler, and PgBouncer lets nobody in who wants to set something.
@@ -145,7 +145,7 @@ impl Subject {
                 looking_into_schema(&external.drive)
             },
             named_schema: reached.pooled().then_some(SCHEMA),
-            admin_options: looking_into_schema(options),
+            admin_options: options.clone(),
             elsewhere: None,
             postmaster: postmaster_of(&admin),
             admin,
@@ -197,7 +197,10 @@ impl Subject {
     /// # Errors
     /// Where it cannot be made.
     pub fn session(&mut self, stop: &Stop) -> Result<Session, Problem> {
-        let session = open_session(&self.admin_options, stop)?;
+        let mut session = open_session(&self.admin_options, stop)?;
+        if let Home::Foreign = self.home {
+            look_into_schema(&mut session)?;
+        }
         self.backends.push(session.backend_pid());
         Ok(session)
     }
@@ -264,6 +267,12 @@ impl Drop for Subject {
             eprintln!("warning: {}", problem.what);
         }
     }
+}
+
+/// Lets a session look into our schema. A parameter at its start would do too, and a pooler refuses that.
+fn look_into_schema(session: &mut Session) -> Result<(), Problem> {
+    let set = session.execute(&format!("SET search_path = {SCHEMA}"));
+    set.map_err(|error| error.into_problem("could not prepare the database"))
 }
 
 /// The same with sessions that look into our schema, whatever else they are to set at their start.

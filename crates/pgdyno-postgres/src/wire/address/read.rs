@@ -56,8 +56,8 @@ pub(super) fn tls(parts: &Parts, home: Option<&str>) -> Result<TlsSettings, Prob
     let mode = one_of(parts, "sslmode", &MODES)?;
     let roots = match parts.get("sslrootcert") {
         Some("system") => Roots::System,
-        Some(path) => Roots::File { path: Some(path.into()), named: true },
-        None => Roots::File { path: in_home("root.crt"), named: false },
+        Some(path) => Roots::File(Some(path.into())),
+        None => Roots::File(in_home("root.crt")),
     };
     let old = parts.get("requiressl").is_some_and(|value| value.starts_with('1'));
     let mode = match (mode, &roots, old) {
@@ -95,10 +95,8 @@ pub(super) fn tls(parts: &Parts, home: Option<&str>) -> Result<TlsSettings, Prob
 
 fn client_certificate(parts: &Parts, home: Option<&str>) -> Option<ClientCertificate> {
     let in_home = |name: &str| home.map(|home| PathBuf::from(home).join(".postgresql").join(name));
-    let named = parts.get("sslcert").map(PathBuf::from);
     Some(ClientCertificate {
-        named: named.is_some(),
-        certificate: named.or_else(|| in_home("postgresql.crt"))?,
+        certificate: parts.get("sslcert").map(PathBuf::from).or_else(|| in_home("postgresql.crt"))?,
         key: parts.get("sslkey").map(PathBuf::from).or_else(|| in_home("postgresql.key")).unwrap_or_default(),
     })
 }

@@ -34,13 +34,8 @@ pub enum TlsVersion {
 /// Which authorities are trusted (`sslrootcert`).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Roots {
-    /// A file of certificates. Where nobody named it, it is used if it is there.
-    File {
-        /// Its path; `None` where there is no home directory to look in.
-        path: Option<PathBuf>,
-        /// Whether somebody named it.
-        named: bool,
-    },
+    /// A file of certificates, used if it is there; `None` where there is no home directory to look in.
+    File(Option<PathBuf>),
     /// Those that the system trusts.
     System,
 }
@@ -57,15 +52,13 @@ pub enum CertMode {
     Require,
 }
 
-/// A client certificate with its key.
+/// A client certificate with its key, shown if it is there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClientCertificate {
     /// File of the certificate and those that lead to its authority.
     pub certificate: PathBuf,
     /// File of its key.
     pub key: PathBuf,
-    /// Whether somebody named the certificate: else it is used if it is there.
-    pub named: bool,
 }
 
 /// Everything about TLS.
@@ -98,7 +91,7 @@ impl Default for TlsSettings {
         Self {
             mode: SslMode::Prefer,
             direct: false,
-            roots: Roots::File { path: None, named: false },
+            roots: Roots::File(None),
             client: None,
             cert_mode: CertMode::Allow,
             revoked: Vec::new(),

@@ -158,11 +158,11 @@ fn trusted(settings: &TlsSettings) -> Result<Option<Vec<CertificateDer<'static>>
                 (true, None) => Err(WireError::tls("the system trusts no certificate", None)),
             }
         }
-        Roots::File { path: Some(path), .. } if path.exists() => {
+        Roots::File(Some(path)) if path.exists() => {
             let certificates = certificates(path, "root certificate")?;
             Ok(Some(certificates))
         }
-        Roots::File { path, .. } if settings.mode >= SslMode::VerifyCa => {
+        Roots::File(path) if settings.mode >= SslMode::VerifyCa => {
             let what = match path {
                 Some(path) => format!("root certificate file \"{}\" does not exist", path.display()),
                 None => "there is no home directory to look for a root certificate file in".to_owned(),
@@ -171,7 +171,7 @@ fn trusted(settings: &TlsSettings) -> Result<Option<Vec<CertificateDer<'static>>
                         disable verification of the server's certificate";
             Err(WireError::tls(what, Some(hint)))
         }
-        Roots::File { .. } => Ok(None),
+        Roots::File(_) => Ok(None),
     }
 }
 

@@ -97,7 +97,7 @@ fn what_a_connection_is_made_with_is_read() {
     let tls = &options.tls;
     assert_eq!((tls.mode, tls.direct, tls.sni), (SslMode::VerifyFull, true, false));
     assert_eq!((tls.min, tls.max), (TlsVersion::V13, TlsVersion::V13));
-    assert_eq!(tls.roots, Roots::File { path: Some(PathBuf::from("/r")), named: true });
+    assert_eq!(tls.roots, Roots::File(Some(PathBuf::from("/r"))));
     let client = tls.client.as_ref().expect("it is named");
     assert_eq!((client.certificate.as_path(), client.key.as_path()), (Path::new("/c"), Path::new("/k")));
     assert_eq!(options.channel_binding, ChannelBinding::Require);
