@@ -294,6 +294,7 @@ fn the_server_is_verified_as_far_as_asked(server: &Server) {
         "sslmode=require".to_owned(),
         format!("sslmode=verify-ca sslrootcert={root}"),
         format!("sslmode=verify-ca sslrootcert={root} host=other.example"),
+        format!("sslmode=verify-ca sslrootcert={root} host='no name at all'"),
         format!("sslmode=verify-full sslrootcert={root}"),
         format!("sslmode=verify-full sslrootcert={root} sslsni=0"),
         format!("sslmode=verify-full sslrootcert={root} sslcrl={clean}"),
@@ -306,6 +307,7 @@ fn the_server_is_verified_as_far_as_asked(server: &Server) {
     for (text, why) in [
         ("sslmode=disable".to_owned(), "28000"),
         (format!("sslmode=verify-full sslrootcert={root} host=other.example"), "for localhost, not for host"),
+        (format!("sslmode=verify-full sslrootcert={root} host='no name'"), "cannot stand in a certificate"),
         (format!("sslmode=verify-full sslrootcert={other}"), "signed by nobody that is trusted"),
         (format!("sslmode=verify-ca sslrootcert={other}"), "signed by nobody that is trusted"),
         (format!("sslmode=require sslrootcert={other}"), "signed by nobody that is trusted"),

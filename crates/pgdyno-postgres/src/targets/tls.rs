@@ -7,8 +7,8 @@ use pgdyno_engine::{Event, Probe, Step, Target};
 
 use crate::wire::Records;
 
-/// A target whose bytes go over a connection as they are, or encrypted. The target knows nothing of it: what it sends is
-/// sealed into records, and what is received is opened before it sees it, in buffers that stay.
+/// A target whose bytes go over a connection as they are, or encrypted. The target knows nothing of it: what it sends
+/// is sealed into records, and what is received is opened before it sees it, in buffers that stay.
 #[derive(Debug)]
 pub struct Link<T> {
     inner: T,

@@ -19,6 +19,8 @@ use super::{
 const MAX_MESSAGE_BYTES: usize = 64 << 20;
 /// Longest message taken before the server has let us in.
 const MAX_GREETING_BYTES: usize = 64 << 10;
+/// Time to say goodbye to a server that takes nothing any more.
+const GOODBYE: Duration = Duration::from_secs(1);
 /// Most rows taken from one statement.
 const MAX_ROWS: usize = 10_000_000;
 
@@ -360,6 +362,7 @@ impl Drop for Session {
         if !self.says_goodbye {
             return;
         }
+        self.within(Some(GOODBYE));
         let mut out = Vec::new();
         encode::terminate(&mut out);
         let _ = self.incoming.socket().write_all(&out);

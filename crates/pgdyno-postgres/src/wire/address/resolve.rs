@@ -140,7 +140,8 @@ fn notices(parts: &Parts) -> Result<Vec<String>, Problem> {
             Treatment::Harmless(why) => notices.push(format!("{} has no effect: {why}", part.key)),
             Treatment::Refused(why) => {
                 return Err(Problem::wrong_request(format!("could not use {}: {why}", part.key))
-                    .detail(part.origin.to_string()));
+                    .detail(part.origin.to_string())
+                    .hint(format!("leave {} out", part.key)));
             }
         }
         let password = part.key == "password" && matches!(part.origin, Origin::Text);

@@ -67,8 +67,8 @@ pub(super) fn lone_common_name(der: &[u8]) -> Option<String> {
     {
         return None;
     }
-    let attributes = certificate.subject.0.iter().flat_map(|rdn| rdn.0.iter());
-    let value = attributes.filter(|attribute| attribute.oid == COMMON_NAME).last()?.value.value();
+    let mut attributes = certificate.subject.0.iter().flat_map(|rdn| rdn.0.iter());
+    let value = attributes.rfind(|attribute| attribute.oid == COMMON_NAME)?.value.value();
     String::from_utf8(value.to_vec()).ok()
 }
 

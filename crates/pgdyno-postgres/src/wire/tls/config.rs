@@ -3,6 +3,7 @@
 use std::{
     fmt, fs,
     io::{self, ErrorKind},
+    net::{IpAddr, Ipv4Addr},
     os::unix::fs::{MetadataExt, PermissionsExt},
     path::Path,
     sync::{
@@ -31,7 +32,10 @@ const ALPN: &[u8] = b"postgresql";
 
 /// What was read from files, kept for the next connection with the same settings.
 #[derive(Clone, Default)]
-pub struct Cache(Arc<Mutex<Option<(TlsSettings, Arc<Context>)>>>);
+pub struct Cache(Arc<Mutex<Option<Kept>>>);
+
+/// A context, and the settings that it was made from.
+type Kept = (TlsSettings, Arc<Context>);
 
 impl fmt::Debug for Cache {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -52,6 +56,8 @@ impl Eq for Cache {}
 #[derive(Debug)]
 pub(crate) struct Context {
     config: ClientConfig,
+    /// Whether the host's name must be in the certificate.
+    names: bool,
     client: Option<Arc<CertifiedKey>>,
 }
 
@@ -78,16 +84,22 @@ pub(crate) fn connection(
     let mut config = context.config.clone();
     config.client_auth_cert_resolver =
         Arc::new(Asked { asked: Arc::clone(&asked), key: context.client.clone() });
-    let connection = ClientConnection::new(Arc::new(config), server_name(address)?).map_err(explain)?;
+    let name = server_name(address, context.names)?;
+    let connection = ClientConnection::new(Arc::new(config), name).map_err(explain)?;
     Ok((connection, asked))
 }
 
-fn server_name(address: &Address) -> Result<ServerName<'static>, WireError> {
+/// What the certificate is compared with and the server is told. A name that can stand in no certificate harms nobody
+/// who compares none.
+fn server_name(address: &Address, compared: bool) -> Result<ServerName<'static>, WireError> {
     let Address::Tcp(host, _) = address else {
         return Err(WireError::tls("a Unix-domain socket has no TLS", None));
     };
-    ServerName::try_from(host.clone())
-        .map_err(|_| WireError::tls(format!("host name \"{host}\" cannot stand in a certificate"), None))
+    match ServerName::try_from(host.clone()) {
+        Ok(name) => Ok(name),
+        Err(_) if !compared => Ok(ServerName::from(IpAddr::V4(Ipv4Addr::UNSPECIFIED))),
+        Err(_) => Err(WireError::tls(format!("host name \"{host}\" cannot stand in a certificate"), None)),
+    }
 }
 
 /// Shows a certificate, and notes that it was asked for.
@@ -131,7 +143,7 @@ fn build(settings: &TlsSettings) -> Result<Context, WireError> {
     config.resumption = Resumption::disabled();
     // For the measured path, which protects records by itself.
     config.enable_secret_extraction = true;
-    Ok(Context { config, client })
+    Ok(Context { config, names: settings.mode == SslMode::VerifyFull, client })
 }
 
 static ALL: [&SupportedProtocolVersion; 2] = [&TLS12, &TLS13];
