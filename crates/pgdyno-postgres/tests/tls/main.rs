@@ -1,32 +1,22 @@
 //! TLS with real servers of the oldest and the newest major, and certificates made for the test: what libpq takes is
 //! taken, what it refuses is refused, and the measured path runs over it.
 
-use std::{
-    env, fs,
-    net::TcpListener,
-    os::unix::fs::{PermissionsExt, chown},
-    path::{Path, PathBuf},
-    sync::Arc,
-    thread,
-    time::Duration,
-};
+mod between;
+mod server;
 
-use pgdyno_core::{
-    plan::{Builtin, Protocol},
-    problem::Problem,
-};
+use std::sync::Arc;
+
+use between::Between;
+use pgdyno_core::plan::{Builtin, Protocol};
 use pgdyno_engine::{EpollDriver, Settings, Stop, run};
 use pgdyno_postgres::{
     load::{CopyFormat, TpcbLoad, load_tpcb},
-    provision::{Dirs, Environment, Lifetime, Request, RunningServer, up},
     targets::SqlClients,
     verify::{BalanceMode, Expected, check_balance},
-    wire::{Address, ConnectOptions, Session, Sources, connect},
+    wire::{Address, connect},
 };
-use rcgen::{
-    BasicConstraints, CertificateParams, CertificateRevocationListParams, DnType, IsCa, Issuer, KeyIdMethod,
-    KeyPair, KeyUsagePurpose, RevokedCertParams, SerialNumber, date_time_ymd,
-};
+use rcgen::{BasicConstraints, DnType, IsCa, KeyPair, date_time_ymd};
+use server::{Authority, Server, all, hosts, named};
 
 #[test]
 fn the_oldest_major() {
@@ -36,6 +26,7 @@ fn the_oldest_major() {
 #[test]
 fn the_newest_major() {
     let server = everything_holds("18");
+    somebody_between_is_noticed(&server);
     other_certificates_are_judged_as_libpq_judges_them(&server);
 }
 
@@ -47,239 +38,6 @@ fn everything_holds(major: &str) -> Server {
     what_the_session_starts_with_arrives(&server);
     the_measured_path_is_encrypted(&server);
     server
-}
-
-/// An authority.
-struct Authority {
-    issuer: Issuer<'static, KeyPair>,
-    pem: String,
-}
-
-impl Authority {
-    fn new(name: &str) -> Self {
-        let mut params = named(name);
-        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-        params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
-        let key = KeyPair::generate().expect("a key");
-        let pem = params.self_signed(&key).expect("a certificate").pem();
-        Self { issuer: Issuer::new(params, key), pem }
-    }
-
-    /// A certificate and its key, as PEM.
-    fn sign(&self, params: &CertificateParams) -> (String, String) {
-        let key = KeyPair::generate().expect("a key");
-        let certificate = params.signed_by(&key, &self.issuer).expect("a certificate");
-        (certificate.pem(), key.serialize_pem())
-    }
-
-    /// A list that revokes these serial numbers.
-    fn revoking(&self, serials: &[u64]) -> String {
-        let revoked = serials.iter().map(|serial| RevokedCertParams {
-            serial_number: SerialNumber::from(*serial),
-            revocation_time: date_time_ymd(2024, 1, 1),
-            reason_code: None,
-            invalidity_date: None,
-        });
-        let list = CertificateRevocationListParams {
-            this_update: date_time_ymd(2024, 1, 1),
-            next_update: date_time_ymd(2099, 1, 1),
-            crl_number: SerialNumber::from(1),
-            issuing_distribution_point: None,
-            revoked_certs: revoked.collect(),
-            key_identifier_method: KeyIdMethod::Sha256,
-        };
-        list.signed_by(&self.issuer).expect("a list").pem().expect("it can be written")
-    }
-}
-
-/// Parameters with a common name and no other.
-fn named(name: &str) -> CertificateParams {
-    let mut params = CertificateParams::new(Vec::new()).expect("no name is wrong");
-    params.distinguished_name.push(DnType::CommonName, name);
-    params
-}
-
-/// Parameters of a certificate for hosts.
-fn hosts(names: &[&str]) -> CertificateParams {
-    let mut params = CertificateParams::new(names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>())
-        .expect("they are names");
-    params.serial_number = Some(SerialNumber::from(42));
-    params
-}
-
-/// A server with TLS.
-struct Server {
-    running: RunningServer,
-    authority: Authority,
-    dir: tempfile::TempDir,
-    _state: tempfile::TempDir,
-}
-
-impl Server {
-    fn start(major: &str) -> Self {
-        let state = tempfile::tempdir().expect("a temporary directory");
-        let dir = tempfile::tempdir().expect("a temporary directory");
-        for dir in [state.path(), dir.path()] {
-            fs::set_permissions(dir, fs::Permissions::from_mode(0o755)).expect("it is ours");
-        }
-        let authority = Authority::new("the test's authority");
-        let (certificate, key) = authority.sign(&hosts(&["localhost"]));
-        let file = |name: &str, text: &str, mode| write(&dir.path().join(name), text, mode);
-        file("root.crt", &authority.pem, 0o644);
-        give_to_server(&file("server.crt", &certificate, 0o644));
-        give_to_server(&file("server.key", &key, 0o600));
-        give_to_server(&file("clients.crt", &authority.pem, 0o644));
-        let setting = |name: &str, file: &str| (name.to_owned(), dir.path().join(file).display().to_string());
-        let settings = [
-            ("ssl".to_owned(), "on".to_owned()),
-            setting("ssl_cert_file", "server.crt"),
-            setting("ssl_key_file", "server.key"),
-            setting("ssl_ca_file", "clients.crt"),
-        ];
-        let request = Request {
-            pg: Some(major.parse().expect("it is a version")),
-            bundle_only: true,
-            lifetime: Lifetime::DiesWithUs,
-            listen: Some("127.0.0.1".to_owned()),
-            port: Some(free_port()),
-            settings: settings.into_iter().collect(),
-            ..Request::named("tls")
-        };
-        let running = up(&request, &dirs(&state), &mut |_| {}).expect("the server starts");
-        let server = Self { running, authority, dir, _state: state };
-        server.let_in();
-        server
-    }
-
-    /// Makes roles, and says who comes in how.
-    fn let_in(&self) {
-        let mut admin = self.admin();
-        let scram = self.running.version_num >= 100_000;
-        let method = if scram { "scram-sha-256" } else { "md5" };
-        if scram {
-            admin.execute("SET password_encryption = 'scram-sha-256'").expect("it has that");
-        }
-        admin
-            .execute(
-                "CREATE ROLE plain LOGIN; CREATE ROLE secret LOGIN PASSWORD 's3cret'; CREATE ROLE certified LOGIN; \
-                 CREATE ROLE unencrypted LOGIN; GRANT ALL ON SCHEMA public TO plain",
-            )
-            .expect("it is ours");
-        let path = admin.value("SHOW hba_file").expect("it has one").expect("it has one");
-        let rules = format!(
-            "local all all trust\nhostssl all plain 127.0.0.1/32 trust\nhostssl all secret 127.0.0.1/32 {method}\n\
-             hostssl all certified 127.0.0.1/32 cert\nhostnossl all unencrypted 127.0.0.1/32 trust\n"
-        );
-        fs::write(path, rules).expect("it is ours");
-        self.reload();
-    }
-
-    fn admin(&self) -> Session {
-        let address = Address::Unix(self.running.socket_dir.clone(), self.running.port);
-        connect(&ConnectOptions::local(address, self.running.superuser)).expect("its owner is let in")
-    }
-
-    /// Lets the server read its files again; what comes later finds it so.
-    fn reload(&self) {
-        let loaded = |session: &mut Session| session.value("SELECT pg_conf_load_time()").expect("it tells");
-        let mut admin = self.admin();
-        let before = loaded(&mut admin);
-        admin.execute("SELECT pg_reload_conf()").expect("it is ours");
-        for _ in 0..200 {
-            if loaded(&mut self.admin()) != before {
-                return;
-            }
-            thread::sleep(Duration::from_millis(20));
-        }
-        panic!("it does not read its files again");
-    }
-
-    /// Another certificate for the server.
-    fn shows(&self, (certificate, key): &(String, String)) {
-        for (name, text) in [("server.crt", certificate), ("server.key", key)] {
-            fs::write(self.dir.path().join(name), text).expect("it is ours");
-        }
-        self.reload();
-    }
-
-    fn path(&self, name: &str) -> String {
-        self.dir.path().join(name).display().to_string()
-    }
-
-    fn file(&self, name: &str, text: &str, mode: u32) -> String {
-        write(&self.dir.path().join(name), text, mode).display().to_string()
-    }
-
-    /// Options from a connection string, as a user writes it; the address is added.
-    fn options(&self, text: &str) -> ConnectOptions {
-        let port = self.running.port;
-        let text = format!("host=localhost hostaddr=127.0.0.1 port={port} dbname=postgres {text}");
-        let sources = Sources {
-            host: None,
-            port: None,
-            user: None,
-            database: Some(&text),
-            env: &|_| None,
-            os_user: "nobody".to_owned(),
-        };
-        ConnectOptions::resolve(&sources).unwrap_or_else(|problem| panic!("{text}: {problem}"))
-    }
-
-    fn connects(&self, text: &str) -> Session {
-        let problem = |problem: Problem| panic!("{text}: {}", all(&problem));
-        connect(&self.options(text)).unwrap_or_else(problem)
-    }
-
-    fn refuses(&self, text: &str, why: &str) {
-        let problem = connect(&self.options(text)).map(drop).expect_err(text);
-        assert!(all(&problem).contains(why), "{text}: {}", all(&problem));
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        let removed = self.running.remove();
-        assert!(thread::panicking() || removed.is_ok(), "{removed:?}");
-    }
-}
-
-fn free_port() -> u16 {
-    let listener = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
-    listener.expect("a port is free").port()
-}
-
-fn all(problem: &Problem) -> String {
-    let Problem { what, detail, hint, .. } = problem;
-    format!("{what}\n{}\n{}", detail.as_deref().unwrap_or(""), hint.as_deref().unwrap_or(""))
-}
-
-fn write(path: &Path, text: &str, mode: u32) -> PathBuf {
-    fs::write(path, text).expect("it can be written");
-    fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("it is ours");
-    path.to_owned()
-}
-
-/// A server started by root runs as somebody else, who must own its key.
-fn give_to_server(path: &Path) {
-    if rustix::process::geteuid().is_root() {
-        let passwd = fs::read_to_string("/etc/passwd").expect("it is there");
-        let user = |name: &str| passwd.lines().find(|line| line.split(':').next() == Some(name));
-        let line = user("postgres").or_else(|| user("nobody")).expect("somebody is nobody");
-        let number = |field| line.split(':').nth(field).and_then(|text| text.parse().ok());
-        chown(path, number(2), number(3)).expect("root may");
-    }
-}
-
-fn dirs(state: &tempfile::TempDir) -> Dirs {
-    let path = |name| env::var_os(name).map(PathBuf::from);
-    let environment = Environment {
-        state: Some(state.path().to_owned()),
-        cache: path("PGDYNO_CACHE"),
-        xdg_cache_home: path("XDG_CACHE_HOME"),
-        home: path("HOME"),
-        ..Environment::default()
-    };
-    Dirs::of(&environment).expect("there is a cache")
 }
 
 fn the_server_is_verified_as_far_as_asked(server: &Server) {
@@ -469,4 +227,27 @@ fn other_certificates_are_judged_as_libpq_judges_them(server: &Server) {
         server.refuses(&verify(&root), "");
         server.connects("user=secret password=s3cret sslmode=require channel_binding=require");
     }
+}
+
+/// Somebody who has a certificate of his own, takes our connection and passes everything on to the server: without
+/// verification he is not noticed, and channel binding notices him.
+fn somebody_between_is_noticed(server: &Server) {
+    let between = Between::start(server);
+    let through = |text: &str| {
+        let options = server.options(&format!("user=secret password=s3cret sslmode=require {text}"));
+        connect(&options.at(Address::Tcp("127.0.0.1".to_owned(), between))).map_err(|problem| all(&problem))
+    };
+    let mut session = through("channel_binding=disable").expect("he passes everything on");
+    assert_eq!(session.value("SELECT current_user").expect("and back").as_deref(), Some("secret"));
+    drop(session); // he takes one connection after the other
+    for binding in ["prefer", "require"] {
+        let why = through(&format!("channel_binding={binding}")).map(drop).expect_err("he is between");
+        assert!(why.contains("channel binding check failed"), "the server says so: {why}");
+    }
+    let root = server.path("root.crt");
+    let verified =
+        server.options(&format!("user=secret password=s3cret sslmode=verify-ca sslrootcert={root}"));
+    let problem =
+        connect(&verified.at(Address::Tcp("127.0.0.1".to_owned(), between))).expect_err("he is nobody");
+    assert!(all(&problem).contains("signed by nobody that is trusted"), "{problem}");
 }
