@@ -113,7 +113,11 @@ fn a_flood_before_the_server_is_ready_ends() {
     let parameter = message::parameter("a", "b").repeat(2_000);
     let notice = message::notice("hear, hear").repeat(2_000);
     let big = message::parameter("a", &"b".repeat(1 << 20));
-    for (flood, why) in [(parameter, "1000 messages"), (notice, "1000 messages"), (big, "length")] {
+    let wide: Vec<u8> =
+        (0..40).flat_map(|n| message::parameter(&n.to_string(), &"b".repeat(60_000))).collect();
+    for (flood, why) in
+        [(parameter, "1000 messages"), (notice, "1000 messages"), (big, "length"), (wide, "1048576 bytes")]
+    {
         let text = refused(Greeting::TrustWith(flood), None);
         assert!(text.contains(why), "{text}");
     }

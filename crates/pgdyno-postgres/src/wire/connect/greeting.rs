@@ -13,6 +13,8 @@ use crate::{
 
 /// Messages a server may send before it is ready. More is a flood.
 const MAX_GREETING_MESSAGES: usize = 1_000;
+/// Bytes that they may have together: what the server reports of itself is kept.
+const MAX_GREETING_BYTES: usize = 1 << 20;
 
 /// A greeting under way.
 pub(super) struct Greeting<'a> {
@@ -20,6 +22,7 @@ pub(super) struct Greeting<'a> {
     pub(super) options: &'a ConnectOptions,
     host: &'a Host,
     seen: usize,
+    seen_bytes: usize,
     /// Whether the server has asked for something, or let us in.
     pub(super) asked: bool,
     /// Whether authentication was bound to the TLS connection.
@@ -28,7 +31,7 @@ pub(super) struct Greeting<'a> {
 
 impl<'a> Greeting<'a> {
     pub(super) fn new(incoming: Incoming, options: &'a ConnectOptions, host: &'a Host) -> Self {
-        Self { incoming, options, host, seen: 0, asked: false, bound: false }
+        Self { incoming, options, host, seen: 0, seen_bytes: 0, asked: false, bound: false }
     }
 
     /// Goes through it; gives what the server reports of itself, and the number of its process.
@@ -81,7 +84,13 @@ impl<'a> Greeting<'a> {
             let text = format!("more than {MAX_GREETING_MESSAGES} messages before it is ready");
             return Err(WireError::Protocol(text));
         }
-        match self.incoming.next()? {
+        let message = self.incoming.next()?;
+        self.seen_bytes += message.1.len();
+        if self.seen_bytes > MAX_GREETING_BYTES {
+            let text = format!("more than {MAX_GREETING_BYTES} bytes before it is ready");
+            return Err(WireError::Protocol(text));
+        }
+        match message {
             (b'E', body) => Err(WireError::Server(Box::new(ServerError::parse(&body)))),
             (b'v', _) => {
                 let text = "it wants to negotiate the protocol, where version 3.0 was asked for".to_owned();

@@ -152,6 +152,7 @@ impl Socket {
     pub(crate) fn start_tls(&mut self, connection: ClientConnection) -> Result<(), WireError> {
         let tls = self.tls.insert(Box::new(connection));
         while tls.is_handshaking() || tls.wants_write() {
+            self.patience.slice()?;
             if tls.wants_write() {
                 flush(tls, &self.fd, &self.patience)?;
             } else if fill(tls, &self.fd, &self.patience)? == 0 {
@@ -180,10 +181,13 @@ impl Socket {
 
     /// Reads what is there, after waiting until something is; 0 is the end.
     pub(crate) fn read(&mut self, buffer: &mut [u8]) -> Result<usize, WireError> {
-        // A peer that never stops sending must not keep us either.
-        self.patience.slice()?;
-        let Some(tls) = &mut self.tls else { return self.read_plain(buffer) };
+        let Some(tls) = &mut self.tls else {
+            self.patience.slice()?;
+            return self.read_plain(buffer);
+        };
         loop {
+            // A peer that never stops sending must not keep us either, be it with records that are no data.
+            self.patience.slice()?;
             match tls.reader().read(buffer) {
                 Ok(bytes) => return Ok(bytes),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
