@@ -5,7 +5,7 @@
 //!
 //! ```text
 //!   run() ── one thread a worker ──┐
-//!     driver (epoll | blocking) ── Shift ── Arrivals   when is the next attempt due?
+//!     driver (io_uring | epoll | blocking) ── Shift ── Arrivals   when is the next attempt due?
 //!        │                           └───── Recorder   what became of it?
 //!        └── Target::step(event) → Send | Receive | WaitUntil | Disk | Done | Last
 //! ```
@@ -25,7 +25,7 @@ mod target;
 pub use affinity::pin_current_thread;
 pub use arrivals::{Arrivals, OpenLoop, Poisson};
 pub use clock::Clock;
-pub use drivers::{BlockingDriver, Driver, EpollDriver};
+pub use drivers::{BlockingDriver, Driver, EpollDriver, SocketDriver, UringDriver};
 pub use null::NullTarget;
 pub use probe::{ErrorTally, Probe};
 pub use recorder::{IntervalReport, Phase, Timeline, WorkerReport};

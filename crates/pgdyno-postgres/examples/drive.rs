@@ -1,7 +1,8 @@
 //! The driver alone, for `cargo xtask bench-driver`: runs one built-in script against a server and prints a line for
 //! every tenth of a second.
 //!
-//! `drive CONNINFO SCRIPT PROTOCOL CLIENTS JOBS SECONDS SCALE` → lines of `interval UNIX_NS DURATION_NS COMMITTED`, at
+//! `drive CONNINFO SCRIPT PROTOCOL CLIENTS JOBS SECONDS SCALE epoll|io_uring` → lines of
+//! `interval UNIX_NS DURATION_NS COMMITTED`, at
 //! the end `total COMMITTED FAILED CPU_NS`.
 
 use std::{
@@ -11,7 +12,7 @@ use std::{
 };
 
 use pgdyno_core::plan::{Builtin, Protocol};
-use pgdyno_engine::{EpollDriver, MergedInterval, Settings, Stop, run};
+use pgdyno_engine::{MergedInterval, Settings, SocketDriver, Stop, run};
 use pgdyno_postgres::{
     targets::SqlClients,
     wire::{ConnectOptions, Sources},
@@ -19,8 +20,8 @@ use pgdyno_postgres::{
 
 fn main() {
     let args: Vec<String> = std::env::args().skip(1).collect();
-    let [conninfo, script, protocol, clients, jobs, seconds, scale] = args.as_slice() else {
-        panic!("usage: drive CONNINFO SCRIPT PROTOCOL CLIENTS JOBS SECONDS SCALE");
+    let [conninfo, script, protocol, clients, jobs, seconds, scale, driver] = args.as_slice() else {
+        panic!("usage: drive CONNINFO SCRIPT PROTOCOL CLIENTS JOBS SECONDS SCALE DRIVER");
     };
     let number = |text: &String| -> u32 { text.parse().expect("a number") };
     let env = |name: &str| std::env::var(name).ok();
@@ -38,6 +39,7 @@ fn main() {
         .into_iter()
         .find(|known| known.name() == protocol)
         .expect("a protocol");
+    let driver = SocketDriver::ALL.into_iter().find(|known| known.name() == driver).expect("a driver");
     let settings = Settings {
         warmup_ns: 0,
         duration_ns: u64::from(number(seconds)) * 1_000_000_000,
@@ -58,8 +60,7 @@ fn main() {
         let line = format!("interval {at} {} {}\n", interval.duration_ns, interval.counts.committed);
         std::io::stdout().write_all(line.as_bytes()).expect("standard output is open");
     };
-    let report =
-        run(EpollDriver, workers, &settings, &Stop::default(), print, |_| ()).expect("the run works");
+    let report = run(driver, workers, &settings, &Stop::default(), print, |_| ()).expect("the run works");
     println!("total {} {} {}", report.counts_whole.committed, report.counts_whole.failed, report.cpu_ns);
     if let Some(reason) = report.stopped {
         eprintln!("stopped: {reason}");

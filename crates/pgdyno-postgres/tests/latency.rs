@@ -7,7 +7,7 @@ use std::{
 };
 
 use pgdyno_core::{measure::Latency, plan::Protocol, script::Script};
-use pgdyno_engine::{EpollDriver, Report, Settings, Stop, run};
+use pgdyno_engine::{Report, Settings, SocketDriver, Stop, run};
 use pgdyno_postgres::{
     fake::{Delays, Distribution, FakeServer, usual},
     targets::SqlClients,
@@ -36,8 +36,8 @@ fn drive(
     let sql = SqlClients { script, protocol: Protocol::Prepared, scale: 1, seed: 1, run: 0 };
     let (workers, _) =
         sql.connect(&server.options(None), clients, 1, &Stop::default()).expect("they connect");
-    let report =
-        run(EpollDriver, workers, &settings, &Stop::default(), |_| (), |_| ()).expect("the run works");
+    let report = run(SocketDriver::best(), workers, &settings, &Stop::default(), |_| (), |_| ())
+        .expect("the run works");
     report.counts_whole.check().expect("nothing is lost in counting");
     assert_eq!(report.counts_whole.failed, 0);
     report

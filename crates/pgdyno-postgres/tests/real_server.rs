@@ -7,7 +7,7 @@ use pgdyno_core::{
     facts::ServerSource,
     plan::{Builtin, Protocol},
 };
-use pgdyno_engine::{EpollDriver, Settings, Stop, run};
+use pgdyno_engine::{Settings, SocketDriver, Stop, run};
 use pgdyno_postgres::{
     load::{CopyFormat, PrewarmMethod, TpcbLoad, load_tpcb, prewarm, tpcb_tables},
     observe::{Counters, server_facts},
@@ -148,7 +148,8 @@ impl Database {
         };
         let sql = SqlClients { script, protocol, scale: 1, seed: 1, run: number };
         let (workers, _) = sql.connect(&self.options(), 3, 1, &Stop::default()).expect("they connect");
-        let report = run(EpollDriver, workers, &settings, &Stop::default(), |_| (), |_| ()).expect("it runs");
+        let report =
+            run(SocketDriver::best(), workers, &settings, &Stop::default(), |_| (), |_| ()).expect("it runs");
         report.counts_whole.check().expect("nothing is lost in counting");
         assert_eq!((report.counts_whole.in_doubt, report.counts_whole.failed, report.stopped), (0, 0, None));
         report.counts_whole.committed

@@ -9,7 +9,7 @@ use pgdyno_core::{
     problem::Problem,
     script::Script,
 };
-use pgdyno_engine::{EpollDriver, Mark, MergedInterval, Phase, Report, Settings, Stop, run};
+use pgdyno_engine::{Mark, MergedInterval, Phase, Report, Settings, Stop, run};
 use pgdyno_postgres::targets::SqlClients;
 
 use super::{
@@ -153,7 +153,7 @@ impl Driving<'_> {
         let first_s = f64::from(index) * self.run_s();
         let mut written = Ok(());
         let watch = RefCell::new(&mut self.watch);
-        let Self { recording, progress, subject, .. } = self;
+        let Self { prepared, recording, progress, subject, .. } = self;
         let on_interval = |interval: &MergedInterval| {
             progress.at_seconds(first_s + (interval.start_ns + interval.duration_ns) as f64 / 1e9);
             let at_s = recording.seconds();
@@ -172,7 +172,7 @@ impl Driving<'_> {
                 Mark::MeasureEnd => end = Some(reading),
             }
         };
-        let report = run(EpollDriver, workers, settings, self.stop, on_interval, on_mark)
+        let report = run(prepared.waiting, workers, settings, self.stop, on_interval, on_mark)
             .map_err(|error| Problem::could_not(format!("the driver failed: {error}")))?;
         written?;
         Ok((report, begin.zip(end)))

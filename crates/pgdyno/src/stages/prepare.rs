@@ -8,11 +8,12 @@ use std::{
 use pgdyno_core::{
     advice::bench::{BenchFacts, BenchPlan, Level, resolve},
     facts::{HostFacts, ServerFacts, ServerSource, StorageFacts},
-    plan::Plan,
+    plan::{Plan, Waiting},
     problem::Problem,
     rows::PAGE_BYTES,
     units,
 };
+use pgdyno_engine::{SocketDriver, UringDriver};
 use pgdyno_postgres::{
     observe::{check_version, postmaster_of, server_facts},
     wire::{Address, ConnectOptions, connect},
@@ -32,6 +33,8 @@ pub struct Prepared {
     pub bench: BenchPlan,
     /// The machine.
     pub host: HostFacts,
+    /// How the driver waits for its connections.
+    pub waiting: SocketDriver,
     /// Storage under the data directory, where it is on this machine.
     pub storage: Option<StorageFacts>,
     /// Command and time of a thorough run, for the advice.
@@ -63,8 +66,9 @@ pub fn prepare(job: &Job) -> Result<Prepared, Problem> {
     };
     let bench = resolve(&job.plan, job.level, &facts)?;
     let thorough_hint = thorough_hint(&job.plan, &facts);
+    let waiting = waiting(job.plan.measure.waiting)?;
     let seed = job.plan.seed.unwrap_or_else(draw_seed);
-    Ok(Prepared { plan: job.plan.clone(), seed, bench, host, storage, thorough_hint })
+    Ok(Prepared { plan: job.plan.clone(), seed, bench, host, waiting, storage, thorough_hint })
 }
 
 /// Facts of a server that is there, and whether it is on this machine.
@@ -87,6 +91,21 @@ fn own_data_place(job: &Job) -> Result<Option<PathBuf>, Problem> {
     };
     let absolute = std::path::absolute(&wanted).unwrap_or(wanted);
     Ok(absolute.ancestors().find(|dir| dir.is_dir()).map(Path::to_path_buf))
+}
+
+/// The way of waiting that was asked for, or the cheapest that works here.
+fn waiting(wanted: Waiting) -> Result<SocketDriver, Problem> {
+    match wanted {
+        Waiting::Auto => Ok(SocketDriver::best()),
+        Waiting::Epoll => Ok(SocketDriver::Epoll),
+        Waiting::IoUring => UringDriver::check().map(|()| SocketDriver::IoUring).map_err(|error| {
+            Problem::could_not(format!("could not wait by io_uring: {error}"))
+                .detail(
+                    "it needs Linux 6.1, and kernel.io_uring_disabled = 0 outside of a container's filter",
+                )
+                .hint("leave measure.waiting out of the plan: epoll works everywhere")
+        }),
+    }
 }
 
 fn thorough_hint(plan: &Plan, facts: &BenchFacts<'_>) -> String {
