@@ -2,8 +2,8 @@
 //! every tenth of a second.
 //!
 //! `drive CONNINFO SCRIPT PROTOCOL CLIENTS JOBS SECONDS SCALE epoll|io_uring` → lines of
-//! `interval UNIX_NS DURATION_NS COMMITTED`, at
-//! the end `total COMMITTED FAILED CPU_NS`.
+//! `interval UNIX_NS DURATION_NS COMMITTED`, at the end
+//! `total COMMITTED FAILED CPU_NS`.
 
 use std::{
     io::Write,
