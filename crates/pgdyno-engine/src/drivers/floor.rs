@@ -197,6 +197,7 @@ impl<T: Target, S: Sockets> Floor<T, S> {
                         None => return Ok(()),
                     }
                 }
+                Step::Connect => self.connect(index)?,
                 Step::Disk(_) => {
                     return Err(io::Error::new(
                         io::ErrorKind::Unsupported,
@@ -216,6 +217,18 @@ impl<T: Target, S: Sockets> Floor<T, S> {
                 }
                 Step::Last(outcome) => return self.last(index, outcome),
             };
+        }
+    }
+
+    /// Puts a new connection in the place of the old one.
+    fn connect(&mut self, index: usize) -> io::Result<Step> {
+        self.sockets.remove(index)?;
+        match self.seats[index].target.connect() {
+            Ok(socket) => {
+                self.sockets.add(index, socket)?;
+                Ok(self.tell(index, Event::Connected, Clock::now_ns()))
+            }
+            Err(error) => Ok(self.gone(index, Some(error), Clock::now_ns())),
         }
     }
 
