@@ -251,6 +251,7 @@ impl<T: Target> Floor<T> {
                         None => return Ok(()),
                     }
                 }
+                Step::Connect => self.connect(index)?,
                 Step::Disk(_) => {
                     return Err(io::Error::new(
                         io::ErrorKind::Unsupported,
@@ -270,6 +271,24 @@ impl<T: Target> Floor<T> {
                 }
                 Step::Last(outcome) => return self.last(index, outcome),
             };
+        }
+    }
+
+    /// Puts a new connection in the place of the old one.
+    fn connect(&mut self, index: usize) -> io::Result<Step> {
+        let seat = &mut self.seats[index];
+        if let Some(io) = seat.client.io.take() {
+            epoll::delete(&self.epoll, &io)?;
+        }
+        (seat.sent, seat.wants_write) = (0, false);
+        match seat.client.target.connect() {
+            Ok(io) => {
+                rustix::io::ioctl_fionbio(&io, true)?;
+                epoll::add(&self.epoll, &io, epoll::EventData::new_u64(index as u64), epoll::EventFlags::IN)?;
+                self.seats[index].client.io = Some(io);
+                Ok(self.tell(index, Event::Connected, Clock::now_ns()))
+            }
+            Err(error) => Ok(self.gone(index, Some(error), Clock::now_ns())),
         }
     }
 

@@ -380,7 +380,7 @@ impl Target for SqlTarget {
             Event::Begin => self.begin(now_ns, probe),
             Event::Received(bytes) => self.received(bytes, now_ns, probe),
             Event::Gone(error) => self.gone(error, probe),
-            Event::Sent | Event::Woken | Event::Disk(_) => Step::Receive,
+            Event::Sent | Event::Woken | Event::Connected | Event::Disk(_) => Step::Receive,
         }
     }
 
