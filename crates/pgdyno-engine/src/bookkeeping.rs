@@ -33,8 +33,8 @@ pub struct Bookkeeping {
 pub struct Mix {
     /// Weight of every script; the first where there are none.
     pub weights: Vec<u32>,
-    /// Seed of every worker's choice, as `pg_prng_seed` takes it.
-    pub seeds: Vec<u64>,
+    /// What every worker draws its choices from.
+    pub streams: Vec<Random>,
 }
 
 /// How single attempts are handed out.
@@ -42,8 +42,8 @@ pub struct Mix {
 pub struct LogSettings {
     /// Share of the attempts that are handed out, by chance; 1 is all.
     pub share: f64,
-    /// Seed of every worker's chance.
-    pub seeds: Vec<u64>,
+    /// What every worker draws its chances from.
+    pub streams: Vec<Random>,
 }
 
 /// One attempt with an [`Ending`].
@@ -67,6 +67,11 @@ pub struct LogRecord {
     pub ending: Ending,
 }
 
+/// The stream of a worker; one of its own where none was given.
+pub(crate) fn stream(streams: &[Random], worker: usize) -> Random {
+    streams.get(worker).cloned().unwrap_or_else(|| Random::seeded(worker as u64))
+}
+
 /// Chooses scripts by their weights: one a worker.
 #[derive(Debug)]
 pub(crate) struct Chooser {
@@ -77,9 +82,9 @@ pub(crate) struct Chooser {
 
 impl Chooser {
     pub(crate) fn new(mix: &Mix, worker: usize) -> Self {
-        let seed = mix.seeds.get(worker).copied().unwrap_or(worker as u64);
+        let random = stream(&mix.streams, worker);
         let total = mix.weights.iter().map(|&weight| i64::from(weight)).sum();
-        Self { weights: mix.weights.clone(), total, random: Random::seeded(seed) }
+        Self { weights: mix.weights.clone(), total, random }
     }
 
     /// The next script. One alone costs no random number, as in pgbench.
@@ -103,7 +108,7 @@ mod tests {
 
     #[test]
     fn scripts_are_chosen_by_weight_and_one_of_weight_0_never() {
-        let mut chooser = Chooser::new(&Mix { weights: vec![1, 0, 3], seeds: vec![7] }, 0);
+        let mut chooser = Chooser::new(&Mix { weights: vec![1, 0, 3], streams: vec![Random::seeded(7)] }, 0);
         let mut chosen = [0_u32; 3];
         (0..40_000).for_each(|_| chosen[chooser.choose() as usize] += 1);
         // Four standard deviations of a binomial distribution with n = 40,000 and p = 1/4 are 346.

@@ -4,6 +4,7 @@ use pgdyno_core::script::Random;
 
 use crate::{
     LogRecord, LogSettings,
+    bookkeeping::stream,
     recorder::{Exchange, Handed},
 };
 
@@ -24,8 +25,7 @@ pub(crate) struct LogBuffer {
 
 impl LogBuffer {
     pub(crate) fn new(settings: &LogSettings, worker: usize) -> Self {
-        let seed = settings.seeds.get(worker).copied().unwrap_or(worker as u64);
-        let chance = (settings.share < 1.0).then(|| (settings.share, Random::seeded(seed)));
+        let chance = (settings.share < 1.0).then(|| (settings.share, stream(&settings.streams, worker)));
         Self { records: Vec::with_capacity(RECORDS), made: 1, chance }
     }
 

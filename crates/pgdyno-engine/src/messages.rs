@@ -17,11 +17,13 @@ pub enum Level {
     Plain,
 }
 
+type Sink = Arc<dyn Fn(Level, &str) + Send + Sync>;
+
 /// Where messages of targets go. Calls come from all workers at once.
 #[derive(Clone)]
 pub struct Messages {
     from: Level,
-    sink: Option<Arc<dyn Fn(Level, &str) + Send + Sync>>,
+    sink: Option<Sink>,
 }
 
 impl Messages {

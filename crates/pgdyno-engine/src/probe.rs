@@ -109,11 +109,12 @@ impl Probe {
         Self { commands, messages: bookkeeping.messages.clone(), ..Self::new(statements) }
     }
 
-    /// Records the latency of one statement in nanoseconds; dropped during the warm-up.
+    /// Records the latency of one statement in nanoseconds; dropped during the warm-up, and where statements have no
+    /// histograms of their own.
     #[inline]
     pub fn statement(&mut self, index: usize, latency_ns: u64) {
-        if self.measuring {
-            self.statements[index].record(latency_ns);
+        if let (true, Some(statement)) = (self.measuring, self.statements.get_mut(index)) {
+            statement.record(latency_ns);
         }
     }
 

@@ -116,6 +116,7 @@ pub struct WorkerReport {
 
 /// What a worker hands to the collecting thread.
 #[derive(Debug)]
+#[allow(clippy::large_enum_variant)] // some hundred bytes are copied once an interval; a box would allocate
 pub(crate) enum Handed {
     /// An interval that has ended.
     Interval(IntervalReport),

@@ -7,7 +7,10 @@ use std::{
     time::Duration,
 };
 
-use pgdyno_core::measure::{Ending, Failure, Outcome, Tally};
+use pgdyno_core::{
+    measure::{Ending, Failure, Outcome, Tally},
+    script::Random,
+};
 use pgdyno_engine::{
     BlockingDriver, Bookkeeping, Client, Driver, EpollDriver, Event, Level, Listeners, LogRecord,
     LogSettings, Messages, Mix, NullTarget, Probe, Regime, Report, Ruled, Settings, Step, Stop, Target,
@@ -63,16 +66,21 @@ fn keep<T: Target + 'static>(
     Kept { report, intervals, log }
 }
 
-fn crew<T: Clone>(target: &T, workers: u32, each: u32, regime: Regime) -> Vec<Vec<Client<Ruled<T>>>>
-where
-    T: Target,
-{
+fn crew<T: Target + Clone>(
+    target: &T,
+    workers: u32,
+    each: u32,
+    regime: Regime,
+) -> Vec<Vec<Client<Ruled<T>>>> {
     let client = |number| Client { target: Ruled::new(target.clone(), number, true, regime), io: None };
     (0..workers).map(|worker| (0..each).map(|n| client(worker * each + n)).collect()).collect()
 }
 
 fn logging(share: f64) -> Bookkeeping {
-    Bookkeeping { log: Some(LogSettings { share, seeds: vec![3, 4] }), ..Bookkeeping::default() }
+    Bookkeeping {
+        log: Some(LogSettings { share, streams: vec![Random::seeded(3), Random::seeded(4)] }),
+        ..Bookkeeping::default()
+    }
 }
 
 /// Every attempt takes this many nanoseconds of waiting.
@@ -144,7 +152,7 @@ fn what_is_too_late_is_skipped_and_counts_as_one_of_the_clients_attempts() {
 
 #[test]
 fn scripts_have_sums_of_their_own() {
-    let mix = Mix { weights: vec![1, 0, 2], seeds: vec![5, 6] };
+    let mix = Mix { weights: vec![1, 0, 2], streams: vec![Random::seeded(5), Random::seeded(6)] };
     let regime = Regime { attempts: Some(3_000), ..Regime::default() };
     let bookkeeping = Bookkeeping { by_number: true, mix, ..logging(1.0) };
     let kept = keep(BlockingDriver, crew(&NullTarget, 2, 1, regime), &UNTIL_DONE, &bookkeeping);
@@ -328,7 +336,7 @@ fn time_to_think_is_no_part_of_an_attempt_and_ends_with_the_run() {
 #[test]
 fn the_warm_up_is_in_no_sum() {
     let settings = Settings { warmup_ns: 100_000_000, ..SETTINGS };
-    let mix = Mix { weights: vec![1, 1], seeds: vec![1] };
+    let mix = Mix { weights: vec![1, 1], streams: vec![Random::seeded(1)] };
     let bookkeeping = Bookkeeping { commands: 1, mix, ..logging(1.0) };
     let kept = keep(EpollDriver, crew(&Waits(5_000_000), 1, 2, Regime::default()), &settings, &bookkeeping);
     let (whole, tally) = (kept.report.counts_whole.committed, kept.report.tally);

@@ -34,7 +34,7 @@ fn main() {
         os_user: "root".into(),
     };
     let options = ConnectOptions::resolve(&sources).expect("a connection string");
-    let script = Builtin::by_name(script).expect("a built-in script").script();
+    let script = Builtin::by_name(script).expect("a built-in script").scripts();
     let protocol = [Protocol::Simple, Protocol::Extended, Protocol::Prepared]
         .into_iter()
         .find(|known| known.name() == protocol)
@@ -51,7 +51,7 @@ fn main() {
         cpus: Vec::new(),
     };
     let script = Arc::new(script);
-    let sql = SqlClients { script, protocol, scale: number(scale).into(), seed: 1, run: 0 };
+    let sql = SqlClients { scripts: script, protocol, scale: number(scale).into(), seed: 1, run: 0 };
     let (workers, _) =
         sql.connect(&options, number(clients), number(jobs), &Stop::default()).expect("connections");
     let start = SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970").as_nanos() as u64;

@@ -8,7 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use pgdyno_core::{measure::Counts, plan::Protocol, script::Script};
+use pgdyno_core::{measure::Counts, plan::Protocol, script::Scripts};
 use pgdyno_engine::{BlockingDriver, Report, Settings, SocketDriver, Stop, run};
 use pgdyno_postgres::{
     fake::{Answer, FakeServer, Request, message, usual},
@@ -65,9 +65,9 @@ fn drive(
     way: Way,
     how: &Settings,
 ) -> Report {
-    let script = Arc::new(Script::parse("test", script).expect("it is a script"));
+    let script = Arc::new(Scripts::one("test", script).expect("it is a script"));
     let settings = Settings { statements: script.statements().count(), ..how.clone() };
-    let sql = SqlClients { script, protocol, scale: 1, seed: 1, run: 0 };
+    let sql = SqlClients { scripts: script, protocol, scale: 1, seed: 1, run: 0 };
     let jobs = if matches!(way, Way::Blocking) { clients } else { 1 };
     let (workers, _) =
         sql.connect(&server.options(None), clients, jobs, &Stop::default()).expect("they connect");
@@ -137,14 +137,14 @@ fn the_three_protocols_send_what_libpq_sends() {
             assert!(report.counts_whole.committed > 2 && report.counts_whole.failed == 0, "{report:?}");
             heard(&server, messages).join("|")
         };
-        assert_eq!(hear(Protocol::Simple, 4), "Q BEGIN|Q SELECT -7 + 1|Q END|Q BEGIN");
+        assert_eq!(hear(Protocol::Simple, 4), "Q BEGIN;|Q SELECT -7 + 1;|Q END;|Q BEGIN;");
         let each = |name: &str, sql: &str, parse: bool| {
             let parse = if parse { format!("P {name} {sql}|") } else { String::new() };
             format!("{parse}B  {name}|D|E|S")
         };
-        let extended = ["BEGIN", "SELECT $1 + 1", "END", "BEGIN"].map(|sql| each("", sql, true));
+        let extended = ["BEGIN;", "SELECT $1 + 1;", "END;", "BEGIN;"].map(|sql| each("", sql, true));
         assert_eq!(hear(Protocol::Extended, 20), extended.join("|"));
-        let prepared = [("P_0", "BEGIN"), ("P_1", "SELECT $1 + 1"), ("P_2", "END")];
+        let prepared = [("P_0", "BEGIN;"), ("P_1", "SELECT $1 + 1;"), ("P_2", "END;")];
         let first = prepared.map(|(name, sql)| each(name, sql, true)).join("|");
         let second = prepared.map(|(name, sql)| each(name, sql, false)).join("|");
         assert_eq!(hear(Protocol::Prepared, 27), format!("{first}|{second}"));
@@ -193,8 +193,7 @@ fn serialization_failures_and_deadlocks_are_rolled_back_and_the_client_goes_on()
             assert_eq!(report.counts_whole.failed, 2);
             assert!(report.counts_whole.committed > 0 && report.stopped.is_none(), "{report:?}");
             assert_eq!(codes(report), [("40001", 1), ("40P01", 1)]);
-            let want =
-                "Q BEGIN|Q UPDATE t SET v = 1|Q ROLLBACK|Q BEGIN|Q UPDATE t SET v = 1|Q ROLLBACK|Q BEGIN";
+            let want = "Q BEGIN;|Q UPDATE t SET v = 1;|Q ROLLBACK|Q BEGIN;|Q UPDATE t SET v = 1;|Q ROLLBACK|Q BEGIN;";
             assert_eq!(heard(server, 7).join("|"), want);
         },
     );

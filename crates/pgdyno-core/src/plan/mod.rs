@@ -24,8 +24,6 @@ pub use cpus::{CpuList, MAX_CPU, NotACpuList};
 pub use duration::{NotASpan, Span};
 pub use parse::MAX_PLAN_BYTES;
 
-pub(crate) use parse::Place;
-
 /// The text of `plans/bench.toml`, the plan of `pgdyno bench`.
 pub const BENCH_TOML: &str = include_str!("../../../../plans/bench.toml");
 

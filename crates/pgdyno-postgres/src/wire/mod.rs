@@ -17,6 +17,7 @@ mod uri;
 
 pub use address::{Address, ConnectOptions, Password, Sources};
 pub use connect::connect;
+pub(crate) use connect::try_connect;
 pub use copy::CopyIn;
 pub use error::{ServerError, WireError};
 pub use session::{Row, Session};
