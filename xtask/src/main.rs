@@ -3,6 +3,7 @@
 mod bench_driver;
 mod dist;
 mod generate;
+mod pgbench_tests;
 mod test_all;
 mod tidy;
 mod workspace;
@@ -38,6 +39,8 @@ enum Chore {
     Dist,
     /// Compare pgdyno's driver with pgbench, in turns within one run; then the null target
     BenchDriver(bench_driver::Args),
+    /// Run PostgreSQL's own tests of pgbench against a pgbench and against pgdyno under that name
+    PgbenchTests(pgbench_tests::Args),
     /// Run every test: all majors, kills and long truth tests too
     TestAll(test_all::Args),
 }
@@ -50,6 +53,7 @@ fn main() -> ExitCode {
         Chore::Schemas => generate::schemas(),
         Chore::Dist => dist::run(),
         Chore::BenchDriver(args) => bench_driver::run(&args),
+        Chore::PgbenchTests(args) => pgbench_tests::run(&args),
         Chore::TestAll(args) => test_all::run(&args),
     };
     match done {

@@ -5,18 +5,22 @@
 //!
 //! ```text
 //!   run() ── one thread a worker ──┐
-//!     driver (epoll | blocking) ── Shift ── Arrivals   when is the next attempt due?
+//!     driver (io_uring | epoll | blocking) ── Shift ── Arrivals   when is the next attempt due?
 //!        │                           └───── Recorder   what became of it?
 //!        └── Target::step(event) → Send | Receive | WaitUntil | Disk | Done | Last
 //! ```
 
 mod affinity;
 mod arrivals;
+mod bookkeeping;
 mod clock;
 mod drivers;
+mod log;
+mod messages;
 mod null;
 mod probe;
 mod recorder;
+mod regime;
 mod run;
 mod shift;
 mod stop;
@@ -24,11 +28,14 @@ mod target;
 
 pub use affinity::pin_current_thread;
 pub use arrivals::{Arrivals, OpenLoop, Poisson};
+pub use bookkeeping::{Bookkeeping, LogRecord, LogSettings, Mix};
 pub use clock::Clock;
-pub use drivers::{BlockingDriver, Driver, EpollDriver};
+pub use drivers::{BlockingDriver, Driver, EpollDriver, SocketDriver, UringDriver};
+pub use messages::{Level, Messages};
 pub use null::NullTarget;
 pub use probe::{ErrorTally, Probe};
 pub use recorder::{IntervalReport, Phase, Timeline, WorkerReport};
-pub use run::{EngineError, Mark, MergedInterval, Report, Settings, run};
+pub use regime::{Regime, Ruled};
+pub use run::{EngineError, Listeners, Mark, MergedInterval, Report, Settings, run, run_keeping};
 pub use stop::Stop;
 pub use target::{Client, DiskOp, Event, Step, Target};

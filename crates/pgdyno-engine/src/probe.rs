@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use pgdyno_core::measure::{Latency, Precision};
+use pgdyno_core::measure::{CommandTally, Failure, Latency, Precision};
+
+use crate::{Bookkeeping, Level, Messages};
 
 /// Kinds of errors kept apart; further ones count as [`OTHER`].
 const MAX_KINDS: usize = 64;
@@ -42,13 +44,44 @@ impl ErrorTally {
     }
 }
 
-/// Where a target puts what it measured within an attempt. One a worker.
+/// Where a target puts what it measured within an attempt, and finds what the engine knows of it. One a worker.
 #[derive(Debug)]
 pub struct Probe {
     pub(crate) statements: Vec<Latency>,
+    pub(crate) commands: Vec<CommandTally>,
     pub(crate) errors: ErrorTally,
     pub(crate) measuring: bool,
     pub(crate) stop: Option<String>,
+    pub(crate) messages: Messages,
+    /// What the attempt that begins is: valid with [`Event::Begin`](crate::Event::Begin).
+    pub(crate) beginning: Beginning,
+    /// What was said of the attempt that ends.
+    pub(crate) note: Note,
+    /// Whether the client of the attempt that ends has done all it had to do.
+    pub(crate) finished: bool,
+    pub(crate) end_ns: u64,
+    pub(crate) connects: u64,
+    pub(crate) connect_ns: u64,
+}
+
+/// An attempt as it begins.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Beginning {
+    pub(crate) script: u32,
+    pub(crate) scheduled_ns: u64,
+    pub(crate) open_loop: bool,
+}
+
+/// What a target says of an attempt that ends.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Note {
+    pub(crate) client: u32,
+    pub(crate) number: u64,
+    /// Tries beyond the first.
+    pub(crate) retries: u32,
+    pub(crate) failure: Option<Failure>,
+    /// When its work began, where that is later than it was begun.
+    pub(crate) begun_ns: u64,
 }
 
 impl Probe {
@@ -56,18 +89,141 @@ impl Probe {
     pub fn new(statements: usize) -> Self {
         Self {
             statements: (0..statements).map(|_| Latency::new(Precision::Run)).collect(),
+            commands: Vec::new(),
             errors: ErrorTally::default(),
             measuring: false,
             stop: None,
+            messages: Messages::default(),
+            beginning: Beginning::default(),
+            note: Note::default(),
+            finished: false,
+            end_ns: u64::MAX,
+            connects: 0,
+            connect_ns: 0,
         }
     }
 
-    /// Records the latency of one statement in nanoseconds; dropped during the warm-up.
+    /// As [`Probe::new`], with what else is kept.
+    pub fn keeping(statements: usize, bookkeeping: &Bookkeeping) -> Self {
+        let commands = vec![CommandTally::default(); bookkeeping.commands];
+        Self { commands, messages: bookkeeping.messages.clone(), ..Self::new(statements) }
+    }
+
+    /// Records the latency of one statement in nanoseconds; dropped during the warm-up, and where statements have no
+    /// histograms of their own.
     #[inline]
     pub fn statement(&mut self, index: usize, latency_ns: u64) {
-        if self.measuring {
-            self.statements[index].record(latency_ns);
+        if let (true, Some(statement)) = (self.measuring, self.statements.get_mut(index)) {
+            statement.record(latency_ns);
         }
+    }
+
+    /// Number of the script of the attempt that begins; 0 where there is one script. Ask with
+    /// [`Event::Begin`](crate::Event::Begin): later it is that of another attempt.
+    #[inline]
+    pub fn script(&self) -> u32 {
+        self.beginning.script
+    }
+
+    /// When the attempt that begins was due, in nanoseconds of the engine's clock. Ask with
+    /// [`Event::Begin`](crate::Event::Begin).
+    #[inline]
+    pub fn scheduled_ns(&self) -> u64 {
+        self.beginning.scheduled_ns
+    }
+
+    /// Whether attempts fall due by a schedule of their own (an open loop). Ask with
+    /// [`Event::Begin`](crate::Event::Begin).
+    #[inline]
+    pub fn open_loop(&self) -> bool {
+        self.beginning.open_loop
+    }
+
+    /// Whether no attempt begins any more at `now_ns`: one that failed is not tried again either.
+    #[inline]
+    pub fn time_is_over(&self, now_ns: u64) -> bool {
+        now_ns >= self.end_ns
+    }
+
+    /// When the last attempts begin, in nanoseconds of the engine's clock.
+    pub(crate) fn end_ns(&self) -> u64 {
+        self.end_ns
+    }
+
+    /// Records that a command succeeded, with its duration in nanoseconds; dropped during the warm-up. Commands are
+    /// numbered over all scripts ([`Bookkeeping::commands`]).
+    #[inline]
+    pub fn command(&mut self, index: usize, latency_ns: u64) {
+        if let (true, Some(command)) = (self.measuring, self.commands.get_mut(index)) {
+            command.latency.add(microseconds(latency_ns) as f64);
+        }
+    }
+
+    /// Records that an attempt failed for good in a command; dropped during the warm-up.
+    pub fn command_failed(&mut self, index: usize) {
+        if let (true, Some(command)) = (self.measuring, self.commands.get_mut(index)) {
+            command.failures += 1;
+        }
+    }
+
+    /// Records that an attempt failed in a command and is tried again; dropped during the warm-up.
+    pub fn command_retried(&mut self, index: usize) {
+        if let (true, Some(command)) = (self.measuring, self.commands.get_mut(index)) {
+            command.retries += 1;
+        }
+    }
+
+    /// Says how often the attempt that ends now was tried, from 1. Say it in the step that gives
+    /// [`Step::Done`](crate::Step::Done) or [`Step::Last`](crate::Step::Last).
+    #[inline]
+    pub fn tries(&mut self, tries: u32) {
+        self.note.retries = tries.saturating_sub(1);
+    }
+
+    /// Says why the attempt that ends now failed, where its client lives on. An attempt that fails without it took its
+    /// client with it or was cut off by the end: it is counted, and pgbench's sums leave it out.
+    #[inline]
+    pub fn failed_by(&mut self, failure: Failure) {
+        self.note.failure = Some(failure);
+    }
+
+    /// Says that the work of the attempt that ends now began only at `begun_ns`: what was before is a wait of the
+    /// client's own (a new connection, time to think). In a closed loop it was due no earlier.
+    #[inline]
+    pub fn began_at(&mut self, begun_ns: u64) {
+        self.note.begun_ns = begun_ns;
+    }
+
+    /// Says whose attempt ends now: number of the client, and of its attempts so far with this one.
+    #[inline]
+    pub fn ends_for(&mut self, client: u32, number: u64) {
+        (self.note.client, self.note.number) = (client, number);
+    }
+
+    /// Says that the client has done all it had to do: a [`Step::Last`](crate::Step::Last) that follows at once is no
+    /// loss.
+    pub fn finished(&mut self) {
+        self.finished = true;
+    }
+
+    /// Counts a connection that was made within the run, with the time that it took in nanoseconds; dropped during the
+    /// warm-up.
+    pub fn connected(&mut self, took_ns: u64) {
+        if self.measuring {
+            self.connects += 1;
+            self.connect_ns += took_ns;
+        }
+    }
+
+    /// Whether anybody hears messages of this level: others need not be made.
+    #[inline]
+    pub fn hears(&self, level: Level) -> bool {
+        self.messages.hears(level)
+    }
+
+    /// Says something to whoever runs this.
+    pub fn say(&self, level: Level, text: &str) {
+        self.messages.say(level, text);
     }
 
     /// Counts an error.
@@ -79,6 +235,12 @@ impl Probe {
     pub fn stop_run(&mut self, reason: &str) {
         self.stop.get_or_insert_with(|| reason.to_owned());
     }
+}
+
+/// Whole microseconds, rounded to the nearest.
+#[inline]
+pub(crate) fn microseconds(ns: u64) -> u64 {
+    ns.saturating_add(500) / 1_000
 }
 
 #[cfg(test)]

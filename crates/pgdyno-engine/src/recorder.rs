@@ -2,15 +2,21 @@
 
 use std::sync::mpsc::{Receiver, Sender};
 
-use pgdyno_core::measure::{Counts, Latency, Outcome, Precision};
+use pgdyno_core::measure::{CommandTally, Counts, Ended, Ending, Latency, Outcome, Precision, Tally};
 
-use crate::{Clock, ErrorTally};
+use crate::{
+    Bookkeeping, Clock, ErrorTally, LogRecord,
+    log::LogBuffer,
+    probe::{Note, microseconds},
+};
 
 /// One attempt: `scheduled ≤ begin ≤ end` (invariant 4). In a closed loop scheduled = begin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Attempt {
     pub(crate) scheduled_ns: u64,
     pub(crate) begin_ns: u64,
+    /// Number of the script.
+    pub(crate) script: u32,
 }
 
 /// What a part of a run is for.
@@ -76,6 +82,8 @@ pub struct IntervalReport {
     pub counts: Counts,
     /// Latency of the attempts that committed within the interval.
     pub latency: Latency,
+    /// Attempts in pgbench's terms.
+    pub tally: Tally,
     /// Processor time of the worker within the interval, in nanoseconds.
     pub cpu_ns: u64,
     /// Whether it is the worker's last.
@@ -96,6 +104,40 @@ pub struct WorkerReport {
     pub errors: ErrorTally,
     /// Clients whose connection was lost or given up.
     pub clients_lost: u32,
+    /// Attempts of every script from the start of the measured interval on.
+    pub scripts: Vec<Tally>,
+    /// Commands over all scripts from the start of the measured interval on.
+    pub commands: Vec<CommandTally>,
+    /// Connections made from the start of the measured interval on, and the nanoseconds that they took.
+    pub connects: (u64, u64),
+    /// When the worker had nothing left to do, in nanoseconds of the engine's clock.
+    pub end_ns: u64,
+}
+
+/// What a worker hands to the collecting thread.
+#[derive(Debug)]
+#[allow(clippy::large_enum_variant)] // some hundred bytes are copied once an interval; a box would allocate
+pub(crate) enum Handed {
+    /// An interval that has ended.
+    Interval(IntervalReport),
+    /// Single attempts, in the order in which they ended.
+    Log(Vec<LogRecord>),
+}
+
+/// Where a worker hands things to, and gets what was emptied back from.
+#[derive(Debug)]
+pub(crate) struct Exchange {
+    pub(crate) worker: usize,
+    pub(crate) to: Sender<(usize, Handed)>,
+    pub(crate) spare_latencies: Receiver<Latency>,
+    pub(crate) spare_logs: Receiver<Vec<LogRecord>>,
+}
+
+/// What a recorder measured over its whole run.
+pub(crate) struct Recorded {
+    pub(crate) latency: Latency,
+    pub(crate) lag: Latency,
+    pub(crate) scripts: Vec<Tally>,
 }
 
 /// Counts what one worker does. Intervals are handed to the collecting thread as they end; their histograms come
@@ -104,8 +146,10 @@ pub struct WorkerReport {
 pub(crate) struct Recorder {
     timeline: Timeline,
     open_loop: bool,
+    late_ns: u64,
     counts: Counts,
     interval: Latency,
+    tally: Tally,
     index: u32,
     start_ns: u64,
     boundary_ns: u64,
@@ -113,24 +157,27 @@ pub(crate) struct Recorder {
     in_flight: u64,
     latency: Latency,
     lag: Latency,
-    worker: usize,
-    reports: Sender<(usize, IntervalReport)>,
-    spares: Receiver<Latency>,
+    /// Kept where there are several scripts; else the intervals say it all.
+    scripts: Vec<Tally>,
+    log: Option<LogBuffer>,
+    exchange: Exchange,
 }
 
 impl Recorder {
     pub(crate) fn new(
         timeline: Timeline,
         open_loop: bool,
-        worker: usize,
-        reports: Sender<(usize, IntervalReport)>,
-        spares: Receiver<Latency>,
+        bookkeeping: &Bookkeeping,
+        exchange: Exchange,
     ) -> Self {
+        let scripts = bookkeeping.mix.weights.len();
         Self {
             timeline,
             open_loop,
+            late_ns: bookkeeping.late_ns.unwrap_or(u64::MAX),
             counts: Counts::default(),
             interval: Latency::new(Precision::Interval),
+            tally: Tally::default(),
             index: 0,
             start_ns: timeline.start_ns,
             boundary_ns: timeline.boundary_after(timeline.start_ns),
@@ -138,9 +185,9 @@ impl Recorder {
             in_flight: 0,
             latency: Latency::new(Precision::Run),
             lag: Latency::new(Precision::Run),
-            worker,
-            reports,
-            spares,
+            scripts: vec![Tally::default(); if scripts > 1 { scripts } else { 0 }],
+            log: bookkeeping.log.as_ref().map(|log| LogBuffer::new(log, exchange.worker)),
+            exchange,
         }
     }
 
@@ -164,20 +211,67 @@ impl Recorder {
 
     /// Counts an attempt that ended.
     #[inline]
-    pub(crate) fn ended(&mut self, attempt: Attempt, end_ns: u64, outcome: Outcome) {
+    pub(crate) fn ended(&mut self, mut attempt: Attempt, end_ns: u64, outcome: Outcome, note: Note) {
         self.in_flight -= 1;
         self.counts.record(outcome);
-        if outcome != Outcome::Committed {
+        if note.begun_ns > attempt.begin_ns {
+            attempt.begin_ns = note.begun_ns.min(end_ns);
+            if !self.open_loop {
+                attempt.scheduled_ns = attempt.begin_ns;
+            }
+        }
+        let latency_ns = end_ns.saturating_sub(attempt.scheduled_ns);
+        let lag_ns = attempt.begin_ns - attempt.scheduled_ns;
+        let measuring = end_ns >= self.timeline.measure_ns;
+        if outcome == Outcome::Committed {
+            debug_assert!(attempt.scheduled_ns <= attempt.begin_ns && attempt.begin_ns <= end_ns);
+            self.interval.record(latency_ns);
+            if measuring {
+                self.latency.record(latency_ns);
+                if self.open_loop {
+                    self.lag.record(lag_ns);
+                }
+            }
+        }
+        let ending = match (outcome, note.failure) {
+            (Outcome::Committed, _) => Ending::Committed,
+            (Outcome::Skipped, _) => Ending::Skipped,
+            (Outcome::Failed, Some(failure)) => Ending::Failed(failure),
+            _ => return,
+        };
+        let ended = Ended {
+            ending,
+            tries: note.retries + 1,
+            latency_us: microseconds(latency_ns),
+            lag_us: self.open_loop.then(|| microseconds(lag_ns)),
+            late: latency_ns > self.late_ns,
+        };
+        self.keep(ended, attempt.script, end_ns, note, measuring);
+    }
+
+    /// Keeps what pgbench keeps of an attempt.
+    #[inline]
+    fn keep(&mut self, ended: Ended, script: u32, end_ns: u64, note: Note, measuring: bool) {
+        self.tally.record(ended);
+        if !measuring {
             return;
         }
-        debug_assert!(attempt.scheduled_ns <= attempt.begin_ns && attempt.begin_ns <= end_ns);
-        let latency_ns = end_ns.saturating_sub(attempt.scheduled_ns);
-        self.interval.record(latency_ns);
-        if end_ns >= self.timeline.measure_ns {
-            self.latency.record(latency_ns);
-            if self.open_loop {
-                self.lag.record(attempt.begin_ns - attempt.scheduled_ns);
-            }
+        if let Some(tally) = self.scripts.get_mut(script as usize) {
+            tally.record(ended);
+        }
+        if let Some(log) = &mut self.log {
+            let committed = ended.ending == Ending::Committed;
+            let record = LogRecord {
+                client: note.client,
+                script,
+                number: note.number,
+                end_ns,
+                latency_us: if committed { ended.latency_us } else { 0 },
+                lag_us: ended.lag_us.filter(|_| committed).unwrap_or(0),
+                retries: note.retries,
+                ending: ended.ending,
+            };
+            log.add(record, &self.exchange);
         }
     }
 
@@ -195,9 +289,13 @@ impl Recorder {
     }
 
     fn close(&mut self, end_ns: u64, last: bool) {
+        if let Some(log) = &mut self.log {
+            log.hand_over(&self.exchange);
+        }
         self.counts.in_flight_at_end = self.in_flight;
         let next = Counts { in_flight_at_start: self.in_flight, ..Counts::default() };
-        let empty = self.spares.try_recv().unwrap_or_else(|_| Latency::new(Precision::Interval));
+        let spare = self.exchange.spare_latencies.try_recv();
+        let empty = spare.unwrap_or_else(|_| Latency::new(Precision::Interval));
         let cpu_ns = Clock::thread_cpu_ns();
         let report = IntervalReport {
             index: self.index,
@@ -206,6 +304,7 @@ impl Recorder {
             duration_ns: end_ns - self.start_ns,
             counts: std::mem::replace(&mut self.counts, next),
             latency: std::mem::replace(&mut self.interval, empty),
+            tally: std::mem::take(&mut self.tally),
             cpu_ns: cpu_ns - self.cpu_ns,
             last,
         };
@@ -214,13 +313,13 @@ impl Recorder {
         self.start_ns = end_ns;
         self.boundary_ns = self.timeline.boundary_after(end_ns);
         // The collecting thread goes away only when the run is given up: then nobody wants the report.
-        let _ = self.reports.send((self.worker, report));
+        let _ = self.exchange.to.send((self.exchange.worker, Handed::Interval(report)));
     }
 
     /// Closes the last interval and gives what was measured over the whole run.
-    pub(crate) fn finish(mut self, now_ns: u64) -> (Latency, Latency) {
+    pub(crate) fn finish(mut self, now_ns: u64) -> Recorded {
         self.roll(now_ns);
         self.close(now_ns.max(self.start_ns), true);
-        (self.latency, self.lag)
+        Recorded { latency: self.latency, lag: self.lag, scripts: self.scripts }
     }
 }

@@ -11,11 +11,16 @@ use std::{
     time::Duration,
 };
 
-use pgdyno_core::measure::{Counts, Imbalance, Latency, Precision};
+use pgdyno_core::measure::{CommandTally, Counts, Imbalance, Latency, Precision, Tally};
 
 use crate::{
-    Arrivals, Client, Clock, Driver, ErrorTally, IntervalReport, Phase, Probe, Stop, Target, Timeline,
-    WorkerReport, arrivals::OpenLoop, pin_current_thread, recorder::Recorder, shift::Shift,
+    Arrivals, Bookkeeping, Client, Clock, Driver, ErrorTally, IntervalReport, LogRecord, Phase, Probe, Stop,
+    Target, Timeline, WorkerReport,
+    arrivals::OpenLoop,
+    bookkeeping::Chooser,
+    pin_current_thread,
+    recorder::{Exchange, Handed, Recorder},
+    shift::{Duty, Shift},
 };
 
 /// How a run is done.
@@ -61,6 +66,8 @@ pub struct MergedInterval {
     pub counts: Counts,
     /// Latency of the attempts that committed within the interval.
     pub latency: Latency,
+    /// Attempts in pgbench's terms.
+    pub tally: Tally,
     /// Processor time of all workers in nanoseconds.
     pub cpu_ns: u64,
 }
@@ -93,6 +100,32 @@ pub struct Report {
     pub rates_per_s: Vec<f64>,
     /// Why the run stopped early.
     pub stopped: Option<String>,
+    /// From the start of the measured interval until the last worker had nothing left to do, in nanoseconds.
+    pub elapsed_ns: u64,
+    /// Attempts in pgbench's terms, from the start of the measured interval to the end of the drain.
+    pub tally: Tally,
+    /// The same for every script of [`Bookkeeping::mix`]; empty where there is one script.
+    pub scripts: Vec<Tally>,
+    /// The same for every command ([`Bookkeeping::commands`]).
+    pub commands: Vec<CommandTally>,
+    /// Connections made within the same time, and the nanoseconds that they took.
+    pub connects: (u64, u64),
+}
+
+/// Who is told what while a run goes on, all on the calling thread.
+pub struct Listeners<'a> {
+    /// Gets every interval as soon as all workers have closed it.
+    pub on_interval: &'a mut dyn FnMut(&MergedInterval),
+    /// Called at the edges of the measured interval.
+    pub on_mark: &'a mut dyn FnMut(Mark),
+    /// Gets single attempts of a worker, in the order in which they ended, where [`Bookkeeping::log`] asks for them.
+    pub on_log: &'a mut dyn FnMut(usize, &[LogRecord]),
+}
+
+impl std::fmt::Debug for Listeners<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Listeners")
+    }
 }
 
 /// Why a run failed as a whole.
@@ -129,16 +162,44 @@ pub fn run<T: Target + 'static, D: Driver>(
     mut on_interval: impl FnMut(&MergedInterval),
     mut on_mark: impl FnMut(Mark),
 ) -> Result<Report, EngineError> {
+    let listeners =
+        Listeners { on_interval: &mut on_interval, on_mark: &mut on_mark, on_log: &mut |_, _| () };
+    run_keeping(driver, workers, settings, &Bookkeeping::default(), stop, listeners)
+}
+
+/// As [`run`], and keeps what `bookkeeping` asks for. A run without an end (`by_number`) has a duration in `settings`
+/// that it does not reach.
+///
+/// # Errors
+/// [`EngineError`]; what happened to single attempts or clients is in the report.
+pub fn run_keeping<T: Target + 'static, D: Driver>(
+    driver: D,
+    workers: Vec<Vec<Client<T>>>,
+    settings: &Settings,
+    bookkeeping: &Bookkeeping,
+    stop: &Stop,
+    listeners: Listeners<'_>,
+) -> Result<Report, EngineError> {
+    let Listeners { on_interval, on_mark, on_log } = listeners;
     let clients: usize = workers.iter().map(Vec::len).sum();
-    let crew = Crew::start(driver, workers, settings, stop);
+    let crew = Crew::start(driver, workers, settings, bookkeeping, stop);
     let mut collector = Collector::new(crew.timeline, crew.threads.len());
     let mut marks =
         vec![(crew.timeline.end_ns, Mark::MeasureEnd), (crew.timeline.measure_ns, Mark::MeasureStart)];
-    while let Some(report) = crew.next_report(&mut marks, &mut on_mark) {
-        let (worker, report) = report;
-        collector.take(worker, report, &crew.spares)?;
-        while let Some(merged) = collector.next_complete() {
-            on_interval(&merged);
+    while let Some((worker, handed)) = crew.next(&mut marks, on_mark) {
+        match handed {
+            Handed::Log(mut records) => {
+                on_log(worker, &records);
+                records.clear();
+                let _ = crew.spares[worker].logs.send(records); // a worker that has ended needs no spare
+            }
+            Handed::Interval(report) => {
+                let spare = collector.take(worker, report)?;
+                let _ = crew.spares[worker].latencies.send(spare);
+                while let Some(merged) = collector.next_complete() {
+                    on_interval(&merged);
+                }
+            }
         }
     }
     if marks.len() == 1 {
@@ -152,14 +213,20 @@ pub fn run<T: Target + 'static, D: Driver>(
     Ok(report)
 }
 
-type Tagged = (usize, IntervalReport);
+type Tagged = (usize, Handed);
 
 /// The threads of a run.
 struct Crew {
     timeline: Timeline,
     threads: Vec<JoinHandle<io::Result<WorkerReport>>>,
     reports: Receiver<Tagged>,
-    spares: Vec<Sender<Latency>>,
+    spares: Vec<Spares>,
+}
+
+/// The way back of what a worker handed over, emptied.
+struct Spares {
+    latencies: Sender<Latency>,
+    logs: Sender<Vec<LogRecord>>,
 }
 
 impl Crew {
@@ -168,6 +235,7 @@ impl Crew {
         driver: D,
         workers: Vec<Vec<Client<T>>>,
         settings: &Settings,
+        bookkeeping: &Bookkeeping,
         stop: &Stop,
     ) -> Self {
         let total: usize = workers.iter().map(Vec::len).sum();
@@ -175,15 +243,15 @@ impl Crew {
         let (tagged, reports) = mpsc::channel();
         let (mut threads, mut spares) = (Vec::new(), Vec::new());
         for (index, clients) in workers.into_iter().enumerate() {
-            let (spare, spare_receiver) = mpsc::channel();
-            spares.push(spare);
+            let (latencies, spare_latencies) = mpsc::channel();
+            let (logs, spare_logs) = mpsc::channel();
+            spares.push(Spares { latencies, logs });
             let job = Job {
-                index,
                 settings: settings.clone(),
+                bookkeeping: bookkeeping.clone(),
                 share: clients.len() as f64 / total.max(1) as f64,
                 stop: stop.clone(),
-                reports: tagged.clone(),
-                spares: spare_receiver,
+                exchange: Exchange { worker: index, to: tagged.clone(), spare_latencies, spare_logs },
                 gate: Arc::clone(&gate),
             };
             let thread = thread::Builder::new().name(format!("worker {index}"));
@@ -193,8 +261,8 @@ impl Crew {
         Self { timeline: gate.open(settings), threads, reports, spares }
     }
 
-    /// The next interval of any worker; `None` when all have ended. Marks that come due meanwhile are called.
-    fn next_report(&self, marks: &mut Vec<(u64, Mark)>, on_mark: &mut impl FnMut(Mark)) -> Option<Tagged> {
+    /// What any worker hands over next; `None` when all have ended. Marks that come due meanwhile are called.
+    fn next(&self, marks: &mut Vec<(u64, Mark)>, on_mark: &mut dyn FnMut(Mark)) -> Option<Tagged> {
         loop {
             let now_ns = Clock::now_ns();
             let wait_ns = match marks.last() {
@@ -203,7 +271,7 @@ impl Crew {
                     marks.pop();
                     continue;
                 }
-                Some(&(at_ns, _)) => at_ns - now_ns,
+                Some(&(at_ns, _)) => (at_ns - now_ns).min(3_600_000_000_000),
                 None => 3_600_000_000_000,
             };
             match self.reports.recv_timeout(Duration::from_nanos(wait_ns)) {
@@ -258,12 +326,11 @@ impl Gate {
 
 /// What one thread is given.
 struct Job {
-    index: usize,
     settings: Settings,
+    bookkeeping: Bookkeeping,
     share: f64,
     stop: Stop,
-    reports: Sender<Tagged>,
-    spares: Receiver<Latency>,
+    exchange: Exchange,
     gate: Arc<Gate>,
 }
 
@@ -272,24 +339,38 @@ impl Job {
         let pinned = self.pin();
         // Sleeps end within a microsecond of their instant, as far as the kernel can.
         let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
-        let probe = Probe::new(self.settings.statements);
+        let probe = Probe::keeping(self.settings.statements, &self.bookkeeping);
         let timeline = self.gate.pass();
         let stop = self.stop.clone();
         let result = pinned.and_then(|()| {
-            let arrivals = self.arrivals(timeline.start_ns);
-            let open_loop = matches!(arrivals, Arrivals::Open(_));
-            let recorder = Recorder::new(timeline, open_loop, self.index, self.reports, self.spares);
-            let shift = Shift::new(timeline, self.settings.drain_ns, arrivals, recorder, self.stop, probe);
+            let shift = self.shift(timeline, probe);
             thread::sleep(Duration::from_nanos(timeline.start_ns.saturating_sub(Clock::now_ns())));
             driver.drive(clients, shift)
         });
         result.inspect_err(|error| stop.request(&error.to_string()))
     }
 
+    fn shift(self, timeline: Timeline, probe: Probe) -> Shift {
+        let arrivals = self.arrivals(timeline.start_ns);
+        let open_loop = matches!(arrivals, Arrivals::Open(_));
+        let Self { settings, bookkeeping, stop, exchange, .. } = self;
+        Shift::new(Duty {
+            timeline,
+            drain_ns: settings.drain_ns,
+            arrivals,
+            chooser: Chooser::new(&bookkeeping.mix, exchange.worker),
+            recorder: Recorder::new(timeline, open_loop, &bookkeeping, exchange),
+            by_number: bookkeeping.by_number,
+            end_with_first_lost: bookkeeping.end_with_first_lost,
+            stop,
+            probe,
+        })
+    }
+
     fn pin(&self) -> io::Result<()> {
         match self.settings.cpus.as_slice() {
             [] => Ok(()),
-            cpus => pin_current_thread(&[cpus[self.index % cpus.len()]]),
+            cpus => pin_current_thread(&[cpus[self.exchange.worker % cpus.len()]]),
         }
     }
 
@@ -298,7 +379,7 @@ impl Job {
         match self.settings.rate_per_s {
             None => Arrivals::Closed,
             Some(rate_per_s) => {
-                let seed = self.settings.seed.wrapping_add(self.index as u64);
+                let seed = self.settings.seed.wrapping_add(self.exchange.worker as u64);
                 Arrivals::Open(OpenLoop::new(start_ns, rate_per_s * self.share, seed))
             }
         }
@@ -316,6 +397,7 @@ struct Collector {
     duration_ns: u64,
     cpu_ns: Vec<u64>,
     rates_per_s: Vec<f64>,
+    tally: Tally,
 }
 
 impl Collector {
@@ -329,16 +411,12 @@ impl Collector {
             duration_ns: 0,
             cpu_ns: vec![0; workers],
             rates_per_s: Vec::new(),
+            tally: Tally::default(),
         }
     }
 
-    /// Adds one worker's interval.
-    fn take(
-        &mut self,
-        worker: usize,
-        mut report: IntervalReport,
-        spares: &[Sender<Latency>],
-    ) -> Result<(), EngineError> {
+    /// Adds one worker's interval, and gives its histogram back emptied.
+    fn take(&mut self, worker: usize, mut report: IntervalReport) -> Result<Latency, EngineError> {
         let index = report.index;
         report.counts.check().map_err(|imbalance| EngineError::Miscounted { index, imbalance })?;
         if report.phase == Phase::Measured {
@@ -353,8 +431,7 @@ impl Collector {
         merged.add(&report);
         *seen += 1;
         report.latency.clear();
-        let _ = spares[worker].send(report.latency); // a worker that has ended needs no spare
-        Ok(())
+        Ok(report.latency)
     }
 
     /// The oldest interval, once all workers that reached it have closed it.
@@ -371,6 +448,9 @@ impl Collector {
 
     fn close(&mut self, merged: &MergedInterval) {
         self.whole.then(&merged.counts);
+        if merged.phase != Phase::WarmUp {
+            self.tally.merge(&merged.tally);
+        }
         if merged.phase != Phase::Measured {
             return;
         }
@@ -399,7 +479,14 @@ impl Collector {
             busiest_worker: busiest_ns as f64 / self.duration_ns.max(1) as f64,
             rates_per_s: self.rates_per_s,
             stopped: stop.reason(),
+            elapsed_ns: 0,
+            tally: self.tally,
+            scripts: Vec::new(),
+            commands: Vec::new(),
+            connects: (0, 0),
         };
+        let end_ns = reports.iter().map(|worker| worker.end_ns).max().unwrap_or(0);
+        report.elapsed_ns = end_ns.saturating_sub(self.timeline.measure_ns);
         reports.into_iter().for_each(|worker| report.add(worker));
         report
     }
@@ -413,6 +500,7 @@ impl MergedInterval {
             duration_ns: 0,
             counts: Counts::default(),
             latency: Latency::new(Precision::Interval),
+            tally: Tally::default(),
             cpu_ns: 0,
         }
     }
@@ -421,6 +509,7 @@ impl MergedInterval {
         self.duration_ns = self.duration_ns.max(report.duration_ns);
         self.counts += report.counts;
         self.latency.add(&report.latency);
+        self.tally.merge(&report.tally);
         self.cpu_ns += report.cpu_ns;
     }
 }
@@ -434,5 +523,11 @@ impl Report {
         }
         self.errors.merge(worker.errors);
         self.clients_lost += worker.clients_lost;
+        self.scripts.resize(worker.scripts.len(), Tally::default());
+        self.scripts.iter_mut().zip(&worker.scripts).for_each(|(whole, one)| whole.merge(one));
+        self.commands.resize(worker.commands.len(), CommandTally::default());
+        self.commands.iter_mut().zip(&worker.commands).for_each(|(whole, one)| whole.merge(one));
+        self.connects.0 += worker.connects.0;
+        self.connects.1 += worker.connects.1;
     }
 }

@@ -4,7 +4,9 @@ use pgdyno_core::measure::Outcome;
 
 use crate::{
     Arrivals, Clock, Probe, Stop, WorkerReport,
-    recorder::{Attempt, Recorder, Timeline},
+    bookkeeping::Chooser,
+    probe::Beginning,
+    recorder::{Attempt, Recorded, Recorder, Timeline},
 };
 
 /// Time that attempts under way get after a request to stop, in nanoseconds.
@@ -29,36 +31,50 @@ pub struct Shift {
     drain_ns: u64,
     arrivals: Arrivals,
     recorder: Recorder,
+    chooser: Chooser,
+    by_number: bool,
+    end_with_first_lost: bool,
     stop: Stop,
     stopped_at_ns: Option<u64>,
     clients_lost: u32,
     pub(crate) probe: Probe,
 }
 
+/// What a shift is made of.
+pub(crate) struct Duty {
+    pub(crate) timeline: Timeline,
+    pub(crate) drain_ns: u64,
+    pub(crate) arrivals: Arrivals,
+    pub(crate) recorder: Recorder,
+    pub(crate) chooser: Chooser,
+    pub(crate) by_number: bool,
+    pub(crate) end_with_first_lost: bool,
+    pub(crate) stop: Stop,
+    pub(crate) probe: Probe,
+}
+
 impl Shift {
-    pub(crate) fn new(
-        timeline: Timeline,
-        drain_ns: u64,
-        arrivals: Arrivals,
-        recorder: Recorder,
-        stop: Stop,
-        probe: Probe,
-    ) -> Self {
+    pub(crate) fn new(duty: Duty) -> Self {
         let mut shift = Self {
-            timeline,
-            drain_ns,
-            arrivals,
-            recorder,
-            stop,
+            timeline: duty.timeline,
+            drain_ns: duty.drain_ns,
+            arrivals: duty.arrivals,
+            recorder: duty.recorder,
+            chooser: duty.chooser,
+            by_number: duty.by_number,
+            end_with_first_lost: duty.end_with_first_lost,
+            stop: duty.stop,
             stopped_at_ns: None,
             clients_lost: 0,
-            probe,
+            probe: duty.probe,
         };
         shift.probe.measuring = shift.recorder.measuring();
+        shift.probe.end_ns = duty.timeline.end_ns;
         shift
     }
 
-    /// What an idle client is to do at `now_ns`.
+    /// What an idle client is to do at `now_ns`. An attempt that is given is to begin at once: what the probe says of
+    /// it is overwritten by the next.
     #[inline]
     pub(crate) fn next(&mut self, now_ns: u64) -> Next {
         if now_ns >= self.timeline.end_ns || self.stopped_at_ns.is_some() {
@@ -66,13 +82,20 @@ impl Shift {
         }
         let Arrivals::Open(open) = &mut self.arrivals else {
             self.recorder.due(1);
-            return Next::Begin(Attempt { scheduled_ns: now_ns, begin_ns: now_ns });
+            return self.begin(now_ns, now_ns, false);
         };
         self.recorder.due(open.count_due(now_ns));
         match open.begin() {
-            Some(scheduled_ns) => Next::Begin(Attempt { scheduled_ns, begin_ns: now_ns.max(scheduled_ns) }),
+            Some(scheduled_ns) => self.begin(scheduled_ns, now_ns.max(scheduled_ns), true),
             None => Next::At(open.next_due_ns().min(self.timeline.end_ns)),
         }
+    }
+
+    #[inline]
+    fn begin(&mut self, scheduled_ns: u64, begin_ns: u64, open_loop: bool) -> Next {
+        let script = self.chooser.choose();
+        self.probe.beginning = Beginning { script, scheduled_ns, open_loop };
+        Next::Begin(Attempt { scheduled_ns, begin_ns, script })
     }
 
     /// Whether arrivals come by a schedule of their own.
@@ -86,12 +109,19 @@ impl Shift {
         if end_ns >= self.recorder.boundary_ns() {
             self.roll(end_ns);
         }
-        self.recorder.ended(attempt, end_ns, outcome);
+        let note = std::mem::take(&mut self.probe.note);
+        self.recorder.ended(attempt, end_ns, outcome, note);
     }
 
-    /// Counts a client that can begin no other attempt.
+    /// Counts a client that can begin no other attempt, unless it has said that it has done all it had to.
     pub(crate) fn client_lost(&mut self) {
+        if std::mem::take(&mut self.probe.finished) {
+            return;
+        }
         self.clients_lost += 1;
+        if self.end_with_first_lost {
+            self.stop.request("a client was lost");
+        }
     }
 
     /// Looks at the clock and at requests to stop. Drivers call it at least ten times a second.
@@ -101,6 +131,7 @@ impl Shift {
         }
         if self.stopped_at_ns.is_none() && self.stop.requested() {
             self.stopped_at_ns = Some(now_ns);
+            self.probe.end_ns = now_ns;
         }
         if now_ns >= self.recorder.boundary_ns() {
             self.roll(now_ns);
@@ -137,13 +168,25 @@ impl Shift {
         let now_ns = Clock::now_ns();
         self.tend(now_ns);
         if let Arrivals::Open(open) = &mut self.arrivals {
-            // After a stop the schedule goes on to the instant of the stop, not to its planned end.
-            let until_ns = self.stopped_at_ns.unwrap_or(self.timeline.end_ns).min(self.timeline.end_ns);
+            // After a stop the schedule goes on to the instant of the stop, not to its planned end; and where clients
+            // end by themselves, to now.
+            let planned_ns = if self.by_number { now_ns } else { self.timeline.end_ns };
+            let until_ns = self.stopped_at_ns.unwrap_or(planned_ns).min(self.timeline.end_ns);
             self.recorder.due(open.count_due(until_ns));
             self.recorder.never_started(open.backlog());
         }
-        let (latency, lag) = self.recorder.finish(now_ns);
-        let Probe { statements, errors, .. } = self.probe;
-        WorkerReport { latency, lag, statements, errors, clients_lost: self.clients_lost }
+        let Recorded { latency, lag, scripts } = self.recorder.finish(now_ns);
+        let Probe { statements, commands, errors, connects, connect_ns, .. } = self.probe;
+        WorkerReport {
+            latency,
+            lag,
+            statements,
+            errors,
+            clients_lost: self.clients_lost,
+            scripts,
+            commands,
+            connects: (connects, connect_ns),
+            end_ns: now_ns,
+        }
     }
 }

@@ -19,7 +19,9 @@ pub enum Event<'a> {
     Woken,
     /// A [`Step::Disk`] is done, with its result.
     Disk(io::Result<()>),
-    /// The connection is gone: closed by the peer (`None`) or broken.
+    /// The connection of a [`Step::Connect`] is made.
+    Connected,
+    /// The connection is gone: closed by the peer (`None`) or broken, or could not be made.
     Gone(Option<io::Error>),
 }
 
@@ -32,11 +34,14 @@ pub enum Step {
     Receive,
     /// Wait for an instant in nanoseconds of the engine's clock.
     WaitUntil(u64),
+    /// Close the connection, where there is one, and make another by [`Target::connect`]; then tell
+    /// [`Event::Connected`], or [`Event::Gone`] with the reason.
+    Connect,
     /// Do a disk operation; needs the blocking driver, because a synchronous write has no readiness.
     Disk(DiskOp),
     /// The attempt has ended and the client can begin another.
     Done(Outcome),
-    /// The attempt has ended and the client can begin no other.
+    /// The attempt has ended and the client can begin no other: it is lost, unless it said [`Probe::finished`].
     Last(Outcome),
 }
 
@@ -60,6 +65,18 @@ pub trait Target: Send {
 
     /// The bytes of a [`Step::Send`] or [`DiskOp::WriteAndSync`].
     fn outgoing(&self) -> &[u8];
+
+    /// Makes the connection of a [`Step::Connect`]: connected, authenticated, with nothing left to read. What the target
+    /// knew of the old one (prepared statements, half a message) is over.
+    ///
+    /// The one step of a target that makes system calls and may wait. The other clients of its worker wait meanwhile,
+    /// as pgbench's do.
+    ///
+    /// # Errors
+    /// Why there is no connection; the engine passes it on as [`Event::Gone`]. Without an implementation, always.
+    fn connect(&mut self) -> io::Result<OwnedFd> {
+        Err(io::Error::new(io::ErrorKind::Unsupported, "this target cannot connect again"))
+    }
 
     /// What the attempt under way comes to when it gets no more time: [`Outcome::TimedOut`], or
     /// [`Outcome::InDoubt`] where a commit may have been carried out.

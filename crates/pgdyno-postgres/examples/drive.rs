@@ -1,8 +1,9 @@
 //! The driver alone, for `cargo xtask bench-driver`: runs one built-in script against a server and prints a line for
 //! every tenth of a second.
 //!
-//! `drive CONNINFO SCRIPT PROTOCOL CLIENTS JOBS SECONDS SCALE` → lines of `interval UNIX_NS DURATION_NS COMMITTED`, at
-//! the end `total COMMITTED FAILED CPU_NS`.
+//! `drive CONNINFO SCRIPT PROTOCOL CLIENTS JOBS SECONDS SCALE epoll|io_uring` → lines of
+//! `interval UNIX_NS DURATION_NS COMMITTED`, at the end
+//! `total COMMITTED FAILED CPU_NS`.
 
 use std::{
     io::Write,
@@ -11,7 +12,7 @@ use std::{
 };
 
 use pgdyno_core::plan::{Builtin, Protocol};
-use pgdyno_engine::{EpollDriver, MergedInterval, Settings, Stop, run};
+use pgdyno_engine::{MergedInterval, Settings, SocketDriver, Stop, run};
 use pgdyno_postgres::{
     targets::SqlClients,
     wire::{ConnectOptions, Sources},
@@ -19,8 +20,8 @@ use pgdyno_postgres::{
 
 fn main() {
     let args: Vec<String> = std::env::args().skip(1).collect();
-    let [conninfo, script, protocol, clients, jobs, seconds, scale] = args.as_slice() else {
-        panic!("usage: drive CONNINFO SCRIPT PROTOCOL CLIENTS JOBS SECONDS SCALE");
+    let [conninfo, script, protocol, clients, jobs, seconds, scale, driver] = args.as_slice() else {
+        panic!("usage: drive CONNINFO SCRIPT PROTOCOL CLIENTS JOBS SECONDS SCALE DRIVER");
     };
     let number = |text: &String| -> u32 { text.parse().expect("a number") };
     let env = |name: &str| std::env::var(name).ok();
@@ -33,11 +34,12 @@ fn main() {
         os_user: "root".into(),
     };
     let options = ConnectOptions::resolve(&sources).expect("a connection string");
-    let script = Builtin::by_name(script).expect("a built-in script").script();
+    let script = Builtin::by_name(script).expect("a built-in script").scripts();
     let protocol = [Protocol::Simple, Protocol::Extended, Protocol::Prepared]
         .into_iter()
         .find(|known| known.name() == protocol)
         .expect("a protocol");
+    let driver = SocketDriver::ALL.into_iter().find(|known| known.name() == driver).expect("a driver");
     let settings = Settings {
         warmup_ns: 0,
         duration_ns: u64::from(number(seconds)) * 1_000_000_000,
@@ -49,7 +51,7 @@ fn main() {
         cpus: Vec::new(),
     };
     let script = Arc::new(script);
-    let sql = SqlClients { script, protocol, scale: number(scale).into(), seed: 1, run: 0 };
+    let sql = SqlClients { scripts: script, protocol, scale: number(scale).into(), seed: 1, run: 0 };
     let (workers, _) =
         sql.connect(&options, number(clients), number(jobs), &Stop::default()).expect("connections");
     let start = SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970").as_nanos() as u64;
@@ -58,8 +60,7 @@ fn main() {
         let line = format!("interval {at} {} {}\n", interval.duration_ns, interval.counts.committed);
         std::io::stdout().write_all(line.as_bytes()).expect("standard output is open");
     };
-    let report =
-        run(EpollDriver, workers, &settings, &Stop::default(), print, |_| ()).expect("the run works");
+    let report = run(driver, workers, &settings, &Stop::default(), print, |_| ()).expect("the run works");
     println!("total {} {} {}", report.counts_whole.committed, report.counts_whole.failed, report.cpu_ns);
     if let Some(reason) = report.stopped {
         eprintln!("stopped: {reason}");

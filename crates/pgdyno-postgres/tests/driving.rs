@@ -8,8 +8,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-use pgdyno_core::{measure::Counts, plan::Protocol, script::Script};
-use pgdyno_engine::{BlockingDriver, EpollDriver, Report, Settings, Stop, run};
+use pgdyno_core::{measure::Counts, plan::Protocol, script::Scripts};
+use pgdyno_engine::{BlockingDriver, Report, Settings, SocketDriver, Stop, run};
 use pgdyno_postgres::{
     fake::{Answer, FakeServer, Request, message, usual},
     targets::SqlClients,
@@ -43,11 +43,18 @@ const ENDLESS: Settings = Settings {
 /// How clients are driven.
 #[derive(Debug, Clone, Copy)]
 enum Way {
-    Epoll,
+    Sockets(SocketDriver),
     Blocking,
 }
 
-const WAYS: [Way; 2] = [Way::Epoll, Way::Blocking];
+impl Way {
+    const EPOLL: Self = Self::Sockets(SocketDriver::Epoll);
+
+    /// All that work on this kernel.
+    fn all() -> impl Iterator<Item = Self> {
+        SocketDriver::usable().map(Self::Sockets).chain([Self::Blocking])
+    }
+}
 
 /// Drives `clients` clients and checks what holds for every run.
 fn drive(
@@ -58,16 +65,16 @@ fn drive(
     way: Way,
     how: &Settings,
 ) -> Report {
-    let script = Arc::new(Script::parse("test", script).expect("it is a script"));
+    let script = Arc::new(Scripts::one("test", script).expect("it is a script"));
     let settings = Settings { statements: script.statements().count(), ..how.clone() };
-    let sql = SqlClients { script, protocol, scale: 1, seed: 1, run: 0 };
+    let sql = SqlClients { scripts: script, protocol, scale: 1, seed: 1, run: 0 };
     let jobs = if matches!(way, Way::Blocking) { clients } else { 1 };
     let (workers, _) =
         sql.connect(&server.options(None), clients, jobs, &Stop::default()).expect("they connect");
     let check = |interval: &pgdyno_engine::MergedInterval| assert_eq!(interval.counts.check(), Ok(()));
     let stop = Stop::default();
     let report = match way {
-        Way::Epoll => run(EpollDriver, workers, &settings, &stop, check, |_| ()),
+        Way::Sockets(driver) => run(driver, workers, &settings, &stop, check, |_| ()),
         Way::Blocking => run(BlockingDriver, workers, &settings, &stop, check, |_| ()),
     };
     let report = report.expect("the run works");
@@ -78,7 +85,7 @@ fn drive(
 
 /// Drives one client in both ways at servers with the same script, and checks each report.
 fn both(script: fn(&Request) -> Answer, settings: &Settings, check: impl Fn(&Report, &FakeServer)) {
-    for way in WAYS {
+    for way in Way::all() {
         let server = FakeServer::start(script).expect("it listens");
         let report = drive(&server, TRANSACTION, Protocol::Simple, 1, way, settings);
         check(&report, &server);
@@ -123,21 +130,21 @@ const PARAMETRIC: &str = "\\set a -7\nBEGIN;\nSELECT :a + 1;\nEND;\n";
 
 #[test]
 fn the_three_protocols_send_what_libpq_sends() {
-    for way in WAYS {
+    for way in Way::all() {
         let hear = |protocol, messages| {
             let server = FakeServer::start(usual).expect("it listens");
             let report = drive(&server, PARAMETRIC, protocol, 1, way, &SETTINGS);
             assert!(report.counts_whole.committed > 2 && report.counts_whole.failed == 0, "{report:?}");
             heard(&server, messages).join("|")
         };
-        assert_eq!(hear(Protocol::Simple, 4), "Q BEGIN|Q SELECT -7 + 1|Q END|Q BEGIN");
+        assert_eq!(hear(Protocol::Simple, 4), "Q BEGIN;|Q SELECT -7 + 1;|Q END;|Q BEGIN;");
         let each = |name: &str, sql: &str, parse: bool| {
             let parse = if parse { format!("P {name} {sql}|") } else { String::new() };
             format!("{parse}B  {name}|D|E|S")
         };
-        let extended = ["BEGIN", "SELECT $1 + 1", "END", "BEGIN"].map(|sql| each("", sql, true));
+        let extended = ["BEGIN;", "SELECT $1 + 1;", "END;", "BEGIN;"].map(|sql| each("", sql, true));
         assert_eq!(hear(Protocol::Extended, 20), extended.join("|"));
-        let prepared = [("P_0", "BEGIN"), ("P_1", "SELECT $1 + 1"), ("P_2", "END")];
+        let prepared = [("P_0", "BEGIN;"), ("P_1", "SELECT $1 + 1;"), ("P_2", "END;")];
         let first = prepared.map(|(name, sql)| each(name, sql, true)).join("|");
         let second = prepared.map(|(name, sql)| each(name, sql, false)).join("|");
         assert_eq!(hear(Protocol::Prepared, 27), format!("{first}|{second}"));
@@ -154,7 +161,7 @@ fn parameters_are_bound_as_numbers() {
         usual(request)
     });
     let server = server.expect("it listens");
-    let report = drive(&server, PARAMETRIC, Protocol::Prepared, 1, Way::Epoll, &SETTINGS);
+    let report = drive(&server, PARAMETRIC, Protocol::Prepared, 1, Way::EPOLL, &SETTINGS);
     assert!(report.counts_whole.committed > 0 && report.clients_lost == 0, "{report:?}");
 }
 
@@ -164,7 +171,7 @@ fn a_statement_is_parsed_once_even_if_its_first_execution_failed() {
         1 => Answer::error("40001", "could not serialize access"),
         _ => usual(request),
     };
-    for way in WAYS {
+    for way in Way::all() {
         let server = FakeServer::start(script).expect("it listens");
         let report = drive(&server, PARAMETRIC, Protocol::Prepared, 1, way, &SETTINGS);
         assert_eq!(report.counts_whole.failed, 1);
@@ -186,8 +193,7 @@ fn serialization_failures_and_deadlocks_are_rolled_back_and_the_client_goes_on()
             assert_eq!(report.counts_whole.failed, 2);
             assert!(report.counts_whole.committed > 0 && report.stopped.is_none(), "{report:?}");
             assert_eq!(codes(report), [("40001", 1), ("40P01", 1)]);
-            let want =
-                "Q BEGIN|Q UPDATE t SET v = 1|Q ROLLBACK|Q BEGIN|Q UPDATE t SET v = 1|Q ROLLBACK|Q BEGIN";
+            let want = "Q BEGIN;|Q UPDATE t SET v = 1;|Q ROLLBACK|Q BEGIN;|Q UPDATE t SET v = 1;|Q ROLLBACK|Q BEGIN;";
             assert_eq!(heard(server, 7).join("|"), want);
         },
     );
@@ -242,7 +248,7 @@ fn a_commit_counts_only_when_it_is_complete_and_the_server_is_idle() {
 #[test]
 fn errors_that_would_come_again_stop_the_run_with_their_reason() {
     for code in ["42P01", "28000", "53100", "XX001", "0A000", "25006", "58030", "23505"] {
-        for way in WAYS {
+        for way in Way::all() {
             let script = move |request: &Request| match request.number {
                 4 => Answer::error(code, "no use"),
                 _ => usual(request),
@@ -272,7 +278,7 @@ fn a_connection_lost_while_committing_is_in_doubt_and_elsewhere_a_failure() {
         |request: &Request| if request.number == 2 { Answer::default().close() } else { usual(request) };
     for (sql, expected) in [("UPDATE t SET v = 1;", (2, 0, 1)), ("SELECT 1;", (2, 1, 0))] {
         let server = FakeServer::start(autocommit).expect("it listens");
-        let whole = drive(&server, sql, Protocol::Prepared, 1, Way::Epoll, &ENDLESS).counts_whole;
+        let whole = drive(&server, sql, Protocol::Prepared, 1, Way::EPOLL, &ENDLESS).counts_whole;
         assert_eq!((whole.committed, whole.failed, whole.in_doubt), expected, "{sql}");
     }
 }
@@ -434,7 +440,7 @@ fn a_rollback_that_does_not_roll_back_ends_the_client() {
 
 #[test]
 fn a_script_may_roll_back_but_not_end_inside_a_transaction() {
-    for way in WAYS {
+    for way in Way::all() {
         let server = FakeServer::start(usual).expect("it listens");
         let report = drive(&server, "BEGIN;\nROLLBACK;\n", Protocol::Simple, 1, way, &SETTINGS);
         assert!(report.counts_whole.committed > 0 && report.counts_whole.failed == 0, "{report:?}");
@@ -446,7 +452,7 @@ fn a_script_may_roll_back_but_not_end_inside_a_transaction() {
 
 #[test]
 fn a_script_without_statements_ends_on_time() {
-    for way in WAYS {
+    for way in Way::all() {
         let server = FakeServer::start(usual).expect("it listens");
         let report = drive(&server, "\\set a 1\n", Protocol::Simple, 2, way, &SETTINGS);
         assert!(report.counts_whole.committed > 0);
@@ -456,7 +462,7 @@ fn a_script_without_statements_ends_on_time() {
 #[test]
 fn a_server_that_says_nothing_is_given_up_after_the_drain() {
     for (number, expected) in [(1, (0, 1)), (2, (1, 0))] {
-        for way in WAYS {
+        for way in Way::all() {
             let script = move |request: &Request| {
                 if request.number == number { Answer::default().without_ready() } else { usual(request) }
             };
@@ -469,7 +475,7 @@ fn a_server_that_says_nothing_is_given_up_after_the_drain() {
 
 #[test]
 fn a_server_killed_in_mid_run_ends_the_run_at_once() {
-    for (way, rate_per_s) in [(Way::Epoll, None), (Way::Epoll, Some(500.0)), (Way::Blocking, None)] {
+    for (way, rate_per_s) in Way::all().map(|way| (way, None)).chain([(Way::EPOLL, Some(500.0))]) {
         let answered = Arc::new(AtomicUsize::new(0));
         let counter = Arc::clone(&answered);
         let server = FakeServer::start(move |request| {

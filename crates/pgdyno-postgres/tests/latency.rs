@@ -6,8 +6,8 @@ use std::{
     time::Duration,
 };
 
-use pgdyno_core::{measure::Latency, plan::Protocol, script::Script};
-use pgdyno_engine::{EpollDriver, Report, Settings, Stop, run};
+use pgdyno_core::{measure::Latency, plan::Protocol, script::Scripts};
+use pgdyno_engine::{Report, Settings, SocketDriver, Stop, run};
 use pgdyno_postgres::{
     fake::{Delays, Distribution, FakeServer, usual},
     targets::SqlClients,
@@ -22,7 +22,7 @@ fn drive(
     duration_ms: u64,
     rate_per_s: Option<f64>,
 ) -> Report {
-    let script = Arc::new(Script::parse("test", script).expect("it is a script"));
+    let script = Arc::new(Scripts::one("test", script).expect("it is a script"));
     let settings = Settings {
         warmup_ns: 0,
         duration_ns: duration_ms * MS,
@@ -33,11 +33,11 @@ fn drive(
         statements: script.statements().count(),
         cpus: Vec::new(),
     };
-    let sql = SqlClients { script, protocol: Protocol::Prepared, scale: 1, seed: 1, run: 0 };
+    let sql = SqlClients { scripts: script, protocol: Protocol::Prepared, scale: 1, seed: 1, run: 0 };
     let (workers, _) =
         sql.connect(&server.options(None), clients, 1, &Stop::default()).expect("they connect");
-    let report =
-        run(EpollDriver, workers, &settings, &Stop::default(), |_| (), |_| ()).expect("the run works");
+    let report = run(SocketDriver::best(), workers, &settings, &Stop::default(), |_| (), |_| ())
+        .expect("the run works");
     report.counts_whole.check().expect("nothing is lost in counting");
     assert_eq!(report.counts_whole.failed, 0);
     report
@@ -65,7 +65,7 @@ fn a_constant_service_time_is_reported_as_it_is() {
 #[test]
 fn every_statement_has_its_own_latency() {
     let server = FakeServer::start(|request| {
-        let delay_ms = match request.sql.as_str() {
+        let delay_ms = match request.sql.trim_end_matches(';') {
             "SELECT 1" => 2,
             "SELECT 2" => 30,
             _ => 10,

@@ -8,7 +8,10 @@ use std::{
 
 use pgdyno_core::measure::Outcome;
 use pgdyno_engine::{Event, Probe, Step, Target};
-use pgdyno_postgres::{targets::Link, wire::Records};
+use pgdyno_postgres::{
+    targets::{Link, Reconnects},
+    wire::Records,
+};
 use rustls::{
     ClientConfig, ClientConnection, RootCertStore, ServerConfig, ServerConnection,
     crypto::ring::default_provider,
@@ -52,6 +55,8 @@ impl Target for Asking {
         Outcome::InDoubt
     }
 }
+
+impl Reconnects for Asking {}
 
 /// Moves what one end has to send to the other.
 fn shake_hands(client: &mut ClientConnection, server: &mut ServerConnection) {

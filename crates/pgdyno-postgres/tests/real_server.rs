@@ -7,7 +7,7 @@ use pgdyno_core::{
     facts::ServerSource,
     plan::{Builtin, Protocol},
 };
-use pgdyno_engine::{EpollDriver, Settings, Stop, run};
+use pgdyno_engine::{Settings, SocketDriver, Stop, run};
 use pgdyno_postgres::{
     load::{CopyFormat, PrewarmMethod, TpcbLoad, load_tpcb, prewarm, tpcb_tables},
     observe::{Counters, server_facts},
@@ -135,7 +135,7 @@ impl Database {
 
     /// Runs tpcb-like for a while; how many transactions were committed.
     fn drive(&mut self, protocol: Protocol, number: u32) -> u64 {
-        let script = Arc::new(Builtin::TpcbLike.script());
+        let script = Arc::new(Builtin::TpcbLike.scripts());
         let settings = Settings {
             warmup_ns: 0,
             duration_ns: 1_000_000_000,
@@ -146,9 +146,10 @@ impl Database {
             statements: script.statements().count(),
             cpus: Vec::new(),
         };
-        let sql = SqlClients { script, protocol, scale: 1, seed: 1, run: number };
+        let sql = SqlClients { scripts: script, protocol, scale: 1, seed: 1, run: number };
         let (workers, _) = sql.connect(&self.options(), 3, 1, &Stop::default()).expect("they connect");
-        let report = run(EpollDriver, workers, &settings, &Stop::default(), |_| (), |_| ()).expect("it runs");
+        let report =
+            run(SocketDriver::best(), workers, &settings, &Stop::default(), |_| (), |_| ()).expect("it runs");
         report.counts_whole.check().expect("nothing is lost in counting");
         assert_eq!((report.counts_whole.in_doubt, report.counts_whole.failed, report.stopped), (0, 0, None));
         report.counts_whole.committed

@@ -523,6 +523,7 @@ fn plan(blocks: u32) -> PlanRecord {
         scale: 50,
         clients: vec![1, 4, 16],
         jobs: 1,
+        waiting: Some("io_uring".to_owned()),
         duration_ns: MEASURED_S * SECOND_NS,
         warmup_ns: WARM_UP_S * SECOND_NS,
         blocks,

@@ -32,8 +32,8 @@ pub(crate) fn tag(workload: &Workload, block: u32) -> String {
     format!("{script}/{}/{block}", workload.clients)
 }
 
-/// The lines before the first interval.
-pub(crate) fn header(started: SystemTime) -> Vec<u8> {
+/// The lines of an interval log before the first interval.
+pub fn header(started: SystemTime) -> Vec<u8> {
     let mut out = Vec::new();
     let mut serializer = V2DeflateSerializer::new();
     let mut builder = IntervalLogWriterBuilder::new();
@@ -44,8 +44,8 @@ pub(crate) fn header(started: SystemTime) -> Vec<u8> {
     out
 }
 
-/// One line.
-pub(crate) fn line(tag: &str, start: Duration, duration: Duration, latency: &Latency) -> Vec<u8> {
+/// One line of an interval log: `start` is since the time in the header.
+pub fn line(tag: &str, start: Duration, duration: Duration, latency: &Latency) -> Vec<u8> {
     let mut out = Vec::new();
     let mut serializer = V2DeflateSerializer::new();
     let builder = IntervalLogWriterBuilder::new();

@@ -25,7 +25,7 @@ mod stream;
 
 pub use dir::{LATENCY_LOG, OBSERVATIONS, RUN_JSON, RunDir, TIMELINE};
 pub use files::write_atomically;
-pub use hlog::LoggedInterval;
+pub use hlog::{LoggedInterval, header as histogram_log_header, line as histogram_log_line};
 pub use read::{Listed, Run, find, list, open};
 pub use redact::{REDACTED, command_line, redact, redact_command};
 pub use run::*;

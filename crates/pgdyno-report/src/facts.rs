@@ -173,7 +173,12 @@ fn run(source: &Source) -> FactGroup {
         ),
         (
             "driver",
-            Phrase::of("threads: ").then(at("jobs", Count)).text(", over ").then(at("transport", Word)),
+            Phrase::of("threads: ")
+                .then(at("jobs", Count))
+                .text(", over ")
+                .then(at("transport", Word))
+                .text(", waiting by ")
+                .then(at("waiting", Word)),
         ),
         ("server", at("server", Word)),
         ("seed", at("seed", Text)),

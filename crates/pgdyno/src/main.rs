@@ -4,14 +4,27 @@ mod args;
 mod context;
 mod interrupt;
 mod output;
+mod pgbench;
 mod problem;
 mod progress;
 mod servers;
 mod stages;
 
-use std::process::ExitCode;
+use std::{ffi::OsString, process::ExitCode};
 
 fn main() -> ExitCode {
+    let words: Vec<OsString> = std::env::args_os().collect();
+    // Words of pgbench's are not for our own parser, which would take some of them for its own.
+    match &words[..] {
+        [called, rest @ ..] if pgbench::is_name(called) => {
+            let argv0 = called.to_string_lossy();
+            return pgbench::main(pgbench::NAME, &argv0, rest.to_vec());
+        }
+        [_, command, rest @ ..] if command == pgbench::NAME => {
+            return pgbench::main("pgdyno pgbench", pgbench::NAME, rest.to_vec());
+        }
+        _ => {}
+    }
     let cli = match args::Cli::read(std::env::args_os()) {
         Ok(cli) => cli,
         Err(problem) => return problem::print(&problem),

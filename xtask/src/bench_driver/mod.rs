@@ -47,6 +47,9 @@ pub struct Args {
     /// Length of a slot in whole seconds, the first of which is dropped
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(2..))]
     slot_seconds: u32,
+    /// How pgdyno's driver waits for its connections
+    #[arg(long, default_value = "io_uring", value_parser = ["io_uring", "epoll"])]
+    waiting: String,
     /// Built-in script
     #[arg(long, default_value = "select-only", value_parser = ["tpcb-like", "simple-update", "select-only"])]
     script: String,
@@ -78,6 +81,7 @@ struct Job {
     scale: u32,
     clients: u32,
     jobs: u32,
+    waiting: String,
 }
 
 const TPS_BAR: Bar = Bar::AtLeast(0.95);
@@ -93,7 +97,10 @@ const FLAT_BYTES: u64 = 256 << 10;
 pub fn run(args: &Args) -> Result<bool, Failure> {
     let drive = slots::build_example("pgdyno-postgres", "drive")?;
     let server = server::Server::of(args)?;
-    println!("{} {}, {} job(s), scale {}", args.script, args.protocol, args.jobs, args.scale);
+    println!(
+        "{} {}, {} job(s), scale {}, pgdyno waiting by {}",
+        args.script, args.protocol, args.jobs, args.scale, args.waiting
+    );
     println!(
         "{} slots of {} s, the first second of each dropped; {}",
         args.slots, args.slot_seconds, server.description
@@ -110,6 +117,7 @@ pub fn run(args: &Args) -> Result<bool, Failure> {
             scale: args.scale,
             clients,
             jobs: args.jobs.min(clients),
+            waiting: args.waiting.clone(),
         };
         met &= compare(&job, args, &mut csv)?;
     }

@@ -88,7 +88,7 @@ fn start_drive(job: &Job, dir: &Path, plan: Plan) -> Result<Program, Failure> {
     let numbers =
         [job.clients, job.jobs, plan.seconds() + SPARE_S, job.scale].map(|number| number.to_string());
     let mut command = Command::new(&job.drive);
-    command.args([&job.conninfo, &job.script, &job.protocol]).args(numbers);
+    command.args([&job.conninfo, &job.script, &job.protocol]).args(numbers).arg(&job.waiting);
     let mut drive = Program::start("drive", &mut command, dir)?;
     // Its first line tells that every client is connected and works.
     drive.wait_until("begin", |drive| fs::metadata(&drive.out).is_ok_and(|file| file.len() > 0))?;

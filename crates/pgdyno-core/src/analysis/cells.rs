@@ -4,7 +4,7 @@ use super::noise::cells;
 use crate::{
     measure::{CellRun, CellSummary, Counts, CpuUse, Estimate, IoUse, Latency, ServedFrom, Workload},
     plan::Builtin,
-    script::Script,
+    script::Scripts,
 };
 
 /// Pages for each committed transaction from which on a source counts: one read in twenty transactions.
@@ -35,10 +35,10 @@ pub fn served_from(io: &IoUse, committed: u64) -> Option<ServedFrom> {
 /// For a built-in script it is known; for another one it is counted from the statements that its run lists.
 pub fn statements_per_transaction(run: &CellRun) -> u32 {
     if let Some(builtin) = Builtin::by_name(&run.workload.script) {
-        return builtin.script().statements_per_transaction();
+        return builtin.scripts().get(0).statements_per_transaction();
     }
-    let counted = run.statements.iter().map(|one| match Script::parse("statement", &one.statement) {
-        Ok(script) => script.statements_per_transaction(),
+    let counted = run.statements.iter().map(|one| match Scripts::one("statement", &one.statement) {
+        Ok(scripts) => scripts.get(0).statements_per_transaction(),
         // It was run, so it is a statement, only not one that this language reads by itself.
         Err(_) => 1,
     });

@@ -4,17 +4,21 @@ mod coarsen;
 mod counts;
 mod estimate;
 mod latency;
+mod moments;
 mod observation;
 mod outcome;
 mod run;
+mod tally;
 
 pub use coarsen::{Coarsener, MAX_INTERVALS, Merger, Slice};
 pub use counts::{Counts, Imbalance};
 pub use estimate::Estimate;
 pub use latency::{Latency, LatencySummary, MAX_NS, MIN_NS, Precision};
+pub use moments::Moments;
 pub use observation::{HostShares, Observation};
 pub use outcome::Outcome;
 pub use run::{
     CellRun, CellSummary, CpuUse, ErrorCount, Interval, IoUse, ServedFrom, StatementSummary, SteadyVerdict,
     Workload,
 };
+pub use tally::{CommandTally, Ended, Ending, Failure, Tally};

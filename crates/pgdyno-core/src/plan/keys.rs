@@ -77,6 +77,7 @@ pub(super) const KEYS: &[Key] = &[
     key("measure", "blocks", "a whole number from 1 to 1000"),
     key("measure", "rate", "a number of transactions per second above 0, at most 1e12"),
     key("measure", "driver_cpus", "a list of processors in quotes, such as \"0-3,8\""),
+    choice("measure", "waiting", "\"auto\", \"io_uring\" or \"epoll\"", &["auto", "io_uring", "epoll"]),
     key("measure", "thorough", "true or false"),
     choice(
         "check",

@@ -24,8 +24,6 @@ pub use cpus::{CpuList, MAX_CPU, NotACpuList};
 pub use duration::{NotASpan, Span};
 pub use parse::MAX_PLAN_BYTES;
 
-pub(crate) use parse::Place;
-
 /// The text of `plans/bench.toml`, the plan of `pgdyno bench`.
 pub const BENCH_TOML: &str = include_str!("../../../../plans/bench.toml");
 
@@ -197,6 +195,19 @@ fn prepared() -> Protocol {
     Protocol::Prepared
 }
 
+/// How the driver waits for its connections.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Waiting {
+    /// By io_uring where this kernel has what that needs (Linux 6.1) and allows it, else by epoll.
+    #[default]
+    Auto,
+    /// By io_uring: one system call sends and receives for all connections of a thread.
+    IoUring,
+    /// By epoll: a system call for every message, and one for every wait.
+    Epoll,
+}
+
 /// How to measure.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
@@ -219,6 +230,8 @@ pub struct MeasurePlan {
     pub rate: Option<f64>,
     /// Processors for the driver, for example `0`.
     pub driver_cpus: Option<String>,
+    /// How the driver waits for its connections.
+    pub waiting: Waiting,
     /// Marks a plan as meant for publication: no screening doubt, stricter looks.
     pub thorough: bool,
 }
@@ -233,6 +246,7 @@ impl Default for MeasurePlan {
             blocks: 3,
             rate: None,
             driver_cpus: None,
+            waiting: Waiting::Auto,
             thorough: false,
         }
     }

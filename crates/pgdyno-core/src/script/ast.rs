@@ -1,151 +1,164 @@
-//! What a script is once it is read.
+//! What scripts are once they are read.
 
-use super::AUTOMATIC;
+use std::{slice, sync::Arc};
 
-/// Number of a variable within a script; an index into the values that [`Script::frame`] makes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Slot(pub(super) u16);
+use super::{Expr, Names, Part, Shell, Sleep, Slot, Sql, SqlKind};
 
-impl Slot {
-    /// The index into a frame.
+/// The scripts of a run, ready to run, with the names of their variables.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Scripts {
+    pub(super) names: Arc<Names>,
+    pub(super) list: Vec<Script>,
+    /// SQL commands of all of them.
+    pub(super) statements: usize,
+}
+
+impl Scripts {
+    /// The scripts in the order in which they were added.
+    pub fn iter(&self) -> slice::Iter<'_, Script> {
+        self.list.iter()
+    }
+
+    /// How many scripts there are.
+    pub fn len(&self) -> usize {
+        self.list.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+
+    /// The script of this index, from 0.
     #[inline]
-    pub fn index(self) -> usize {
-        usize::from(self.0)
+    pub fn get(&self, index: usize) -> &Script {
+        &self.list[index]
+    }
+
+    /// The names of the variables.
+    pub fn names(&self) -> &Arc<Names> {
+        &self.names
+    }
+
+    /// The SQL commands of all scripts in order; [`Sql::number`] counts them.
+    pub fn statements(&self) -> impl Iterator<Item = &Sql> {
+        self.list.iter().flat_map(Script::statements)
     }
 }
 
-/// A script, ready to run.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// A script.
+#[derive(Debug, Clone, PartialEq)]
 pub struct Script {
-    /// Name, for example `tpcb-like`.
+    /// Name, for example `tpcb-like` or the file's.
     pub name: String,
-    /// Commands in order.
+    /// Commands in order; at least one.
     pub commands: Vec<Command>,
-    /// Names of the variables by slot; those of [`AUTOMATIC`] come first.
-    pub variables: Vec<String>,
+    /// What its author should know although it runs, each a line without a full stop.
+    pub notices: Vec<String>,
 }
 
 impl Script {
-    /// The values of one client's variables before its first transaction: the automatic ones as given, all
-    /// others 0 (each is set before it is used, or the script would not have been accepted). Reuse it for
-    /// every transaction.
-    ///
-    /// `seed` is shown to scripts as `:random_seed` and `:default_seed`, in pgbench's way as a signed number.
-    pub fn frame(&self, scale: i64, client_id: i64, seed: u64) -> Vec<i64> {
-        let mut values = vec![0; self.variables.len()];
-        values[..AUTOMATIC.len()].copy_from_slice(&[
-            scale,
-            client_id,
-            seed.cast_signed(),
-            seed.cast_signed(),
-        ]);
-        values
-    }
-
     /// The SQL commands in order.
     pub fn statements(&self) -> impl Iterator<Item = &Sql> {
-        self.commands.iter().filter_map(|command| match command {
-            Command::Sql(sql) => Some(sql),
-            Command::Set { .. } => None,
+        self.commands.iter().filter_map(|command| match &command.action {
+            Action::Sql(sql) => Some(sql),
+            _ => None,
         })
     }
 
-    /// SQL statements of a transaction without BEGIN and END: what QPS counts.
+    /// SQL statements of a transaction without BEGIN and END: what QPS counts. Those of all branches are counted.
     pub fn statements_per_transaction(&self) -> u32 {
-        self.statements().filter(|sql| sql.kind == SqlKind::Statement).count() as u32
+        let parts = self.statements().flat_map(|sql| sql.parts.iter());
+        parts.filter(|part| part.kind == SqlKind::Statement).count() as u32
+    }
+
+    /// The commands that run programs on the driver's host, by their first lines.
+    pub fn programs(&self) -> impl Iterator<Item = &str> {
+        let runs = |command: &&Command| matches!(command.action, Action::Shell(_) | Action::SetShell { .. });
+        self.commands.iter().filter(runs).map(|command| command.line.as_str())
     }
 }
 
 /// One command of a script.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Command {
+#[derive(Debug, Clone, PartialEq)]
+pub struct Command {
+    /// How lists show it: of SQL the first line, at most 127 bytes; of a backslash command all its lines.
+    pub line: String,
+    /// The word behind the backslash as written; empty for SQL.
+    pub word: String,
+    /// Line of the script from 1.
+    pub line_number: usize,
+    /// What it does.
+    pub action: Action,
+}
+
+/// What a command does.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Action {
+    /// Statements for the server.
+    Sql(Sql),
     /// `\set variable expression`.
     Set {
         /// Where the value goes.
-        variable: Slot,
+        variable: Place,
         /// What it is.
         value: Expr,
     },
-    /// A statement for the server.
-    Sql(Sql),
+    /// `\if expression`: up to its `\elif`, `\else` or `\endif`.
+    If(Expr),
+    /// `\elif expression`.
+    Elif(Expr),
+    /// `\else`.
+    Else,
+    /// `\endif`.
+    Endif,
+    /// `\sleep`.
+    Sleep(Sleep),
+    /// `\setshell variable program arguments`.
+    SetShell {
+        /// Where the number goes that the program prints.
+        variable: Place,
+        /// What is run.
+        shell: Shell,
+    },
+    /// `\shell program arguments`.
+    Shell(Shell),
+    /// `\startpipeline`.
+    StartPipeline,
+    /// `\syncpipeline`.
+    SyncPipeline,
+    /// `\endpipeline`.
+    EndPipeline,
 }
 
-/// What a statement does to the transaction around it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum SqlKind {
-    /// BEGIN or START TRANSACTION.
-    Begin,
-    /// END, COMMIT, ROLLBACK or ABORT.
-    End,
-    /// Anything else.
-    Statement,
-}
-
-/// One SQL statement, without its semicolon.
+/// Where a value goes. That no variable can be called so shows when it is given a value, as in pgbench.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Sql {
-    /// The text for the extended protocol: every use of a variable is a parameter of its own, `$1`, `$2`
-    /// and so on, as pgbench numbers them.
-    pub text: String,
-    /// The variable of each parameter in turn.
-    pub parameters: Vec<Slot>,
-    /// The text for the simple protocol, to be put together from pieces. Substitution is textual as in
-    /// pgbench: `1 -:x` with a negative `x` becomes a comment.
-    pub pieces: Vec<Piece>,
-    /// What it does to the transaction around it.
-    pub kind: SqlKind,
-    /// Whether it is written so that rows come back: SELECT, VALUES, TABLE, SHOW, WITH, EXPLAIN, FETCH, or a
-    /// RETURNING somewhere. A hint for buffers; the server's messages decide.
-    pub returns_rows: bool,
-    /// The statement on one line as the script writes it, for reports.
-    pub label: String,
+pub enum Place {
+    /// To this variable.
+    Slot(Slot),
+    /// Nowhere: no variable can have this name.
+    Invalid(Box<[u8]>),
 }
 
-impl Sql {
-    /// Appends the text for the simple protocol with the values of a frame. `itoa` writes a number.
-    pub fn substitute(&self, values: &[i64], out: &mut Vec<u8>, mut itoa: impl FnMut(i64, &mut Vec<u8>)) {
-        for piece in &self.pieces {
-            match piece {
-                Piece::Text(text) => out.extend_from_slice(text.as_bytes()),
-                Piece::Variable(slot) => itoa(values[slot.index()], out),
-            }
+impl Place {
+    /// The slot.
+    ///
+    /// # Errors
+    /// The text of pgbench's error, which names the command.
+    pub fn slot(&self, command: &str) -> Result<Slot, String> {
+        match self {
+            Self::Slot(slot) => Ok(*slot),
+            Self::Invalid(name) => Err(super::variables::invalid_name(command, name)),
         }
     }
 }
 
-/// A piece of a statement's text for the simple protocol.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Piece {
-    /// Sent as it is.
-    Text(String),
-    /// Replaced by the variable's value in decimal.
-    Variable(Slot),
-}
-
-/// A binary operator.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum BinaryOp {
-    /// `+`
-    Add,
-    /// `-`
-    Sub,
-    /// `*`
-    Mul,
-    /// `/`, towards zero
-    Div,
-    /// `%`, with the sign of the dividend
-    Mod,
-}
-
-/// An integer expression.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Expr {
-    /// A constant.
-    Integer(i64),
-    /// The value of a variable.
-    Variable(Slot),
-    /// An operator between two expressions. Unary minus is `0 - x`, as in pgbench's grammar.
-    Binary(BinaryOp, Box<Expr>, Box<Expr>),
-    /// `random(lowest, highest)`, both included.
-    Random(Box<Expr>, Box<Expr>),
+impl Sql {
+    /// Its only part; `None` where it is several statements or none.
+    pub fn part(&self) -> Option<Part> {
+        match *self.parts {
+            [part] => Some(part),
+            _ => None,
+        }
+    }
 }

@@ -1,6 +1,6 @@
 //! The built-in transactions, word for word in meaning those of pgbench 18.
 
-use super::Script;
+use super::Scripts;
 use crate::plan::Builtin;
 
 /// Draws the four random values of the two transactions that write.
@@ -52,9 +52,18 @@ impl Builtin {
     }
 
     /// The script, read.
-    pub fn script(self) -> Script {
-        Script::parse(self.name(), self.script_text())
+    pub fn scripts(self) -> Scripts {
+        Scripts::one(self.name(), self.script_text())
             .expect("the built-in scripts are right, as a test holds")
+    }
+
+    /// What pgbench calls it in its summary.
+    pub fn description(self) -> &'static str {
+        match self {
+            Self::TpcbLike => "<builtin: TPC-B (sort of)>",
+            Self::SimpleUpdate => "<builtin: simple update>",
+            Self::SelectOnly => "<builtin: select only>",
+        }
     }
 
     /// The built-in transaction of this name.

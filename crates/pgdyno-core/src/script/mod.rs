@@ -1,29 +1,46 @@
-//! The pgbench script language.
+//! The pgbench script language (pgbench manual, "Custom Scripts").
 //!
-//! A script is read once into commands whose variables are numbered slots; running it hashes nothing and, for
-//! `\set`, allocates nothing. Text goes through `lexer` and `parser` into the types of `ast`; `eval`
-//! computes expressions and `draw` is the random generator behind them.
+//! Scripts are read once into commands whose variables are numbered slots and whose expressions are code for a stack
+//! machine; running them hashes nothing and allocates nothing. [`Scripts`] holds those of a run, which share their
+//! variables.
 //!
-//! What is here is what the built-in transactions need and scripts like them: `\set` with integer
-//! arithmetic and `random()`, and SQL. Everything else of pgbench's language is refused by name (pgbench
-//! manual, "Custom Scripts").
+//! Reading: `scan` finds the ends of SQL commands and `sql` the variables in them; `meta` reads backslash commands, with
+//! `expr` for expressions. Running: [`Variables`] hold what a client knows, [`Expr::eval`] computes, [`Random`] draws,
+//! [`Streams`] says from which seeds. What the commands do at the server is not here: this crate talks to none.
+//!
+//! Messages are pgbench's, word by word, without the `pgbench: error: ` before them.
 
 mod ast;
 mod builtin;
+mod conditions;
 mod draw;
 mod error;
-mod eval;
-mod lexer;
+mod expr;
+mod hash;
+mod meta;
+mod names;
+mod number;
 mod parser;
+mod scan;
+mod setrandom;
+mod shell;
+mod sleep;
 mod sql;
+mod statement;
+mod streams;
+mod value;
+mod variables;
+mod variates;
 
-pub use ast::{BinaryOp, Command, Expr, Piece, Script, Slot, Sql, SqlKind};
+pub use ast::{Action, Command, Place, Script, Scripts};
 pub use draw::{Draw, Random};
 pub use error::ScriptError;
-pub use eval::EvalError;
-pub use parser::{MAX_DEPTH, MAX_PARAMETERS};
-
-/// The variables that every script has before its first line, in the order of their slots: the scale
-/// factor, the number of the client from 0, the seed of the client's random stream, and the seed that hash
-/// functions will take (pgbench manual, "Automatic Variables").
-pub const AUTOMATIC: [&str; 4] = ["scale", "client_id", "random_seed", "default_seed"];
+pub use expr::{Expr, MAX_ARGUMENTS, MAX_DEPTH, Scratch};
+pub use names::{AUTOMATIC, Definition, DefinitionError, Names, Slot, valid_name};
+pub use shell::Shell;
+pub use sleep::Sleep;
+pub use sql::{MAX_PARAMETERS, Piece, Sql, Store};
+pub use statement::{Part, SqlKind};
+pub use streams::{Chooser, Streams, ThreadStreams};
+pub use value::{EvalError, Value};
+pub use variables::{Automatic, Variables};

@@ -113,6 +113,7 @@ impl<T: Target> Bench<T> {
                 },
                 Step::WaitUntil(at_ns) if self.sleep_until(at_ns) => self.tell(Event::Woken),
                 Step::WaitUntil(_) => return (self.client.target.abandon(), true),
+                Step::Connect => self.connect(),
                 Step::Disk(op) => {
                     let result = disk(self.client.io.as_ref(), self.client.target.outgoing(), op);
                     self.tell(Event::Disk(result))
@@ -123,6 +124,18 @@ impl<T: Target> Bench<T> {
 
     fn tell(&mut self, event: Event<'_>) -> Step {
         self.client.target.step(event, Clock::now_ns(), &mut self.shift.probe)
+    }
+
+    /// Puts a new connection in the place of the old one.
+    fn connect(&mut self) -> Step {
+        self.client.io = None;
+        match self.client.target.connect() {
+            Ok(io) => {
+                self.client.io = Some(io);
+                self.tell(Event::Connected)
+            }
+            Err(error) => self.tell(Event::Gone(Some(error))),
+        }
     }
 
     fn send(&mut self) -> Step {

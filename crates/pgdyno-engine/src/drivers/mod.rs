@@ -1,12 +1,18 @@
-//! How a worker waits: for readiness of many sockets, or for one blocking call after the other.
+//! How a worker waits: for many sockets by completion or by readiness, or for one blocking call after the other.
 
 mod blocking;
+mod choice;
 mod epoll;
+mod floor;
+mod sockets;
+mod uring;
 
 use std::io;
 
 pub use blocking::BlockingDriver;
+pub use choice::SocketDriver;
 pub use epoll::EpollDriver;
+pub use uring::UringDriver;
 
 use crate::{Client, Target, shift::Shift};
 

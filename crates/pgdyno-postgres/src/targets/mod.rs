@@ -4,4 +4,4 @@ mod sql;
 mod tls;
 
 pub use sql::{SqlClients, SqlTarget, Workers};
-pub use tls::Link;
+pub use tls::{Link, Reconnects};

@@ -10,11 +10,11 @@ use pgdyno_core::{
     measure::Outcome,
     plan::Protocol,
     problem::Problem,
-    script::{Command, Random, Script, Sql, SqlKind},
+    script::{Action, Automatic, Random, Scratch, Script, Scripts, Sql, SqlKind, Variables},
 };
 use pgdyno_engine::{Client, Event, Probe, Step, Stop, Target};
 
-use super::Link;
+use super::{Link, Reconnects};
 use crate::wire::{ConnectOptions, ServerError, Splitter, WireError, connect_unless, encode};
 
 /// The clients of every worker.
@@ -23,8 +23,8 @@ pub type Workers = Vec<Vec<Client<Link<SqlTarget>>>>;
 /// Makes the clients of a run.
 #[derive(Debug, Clone)]
 pub struct SqlClients {
-    /// The script.
-    pub script: Arc<Script>,
+    /// The script: the first of these.
+    pub scripts: Arc<Scripts>,
     /// How statements are sent.
     pub protocol: Protocol,
     /// Scale factor, as scripts see it.
@@ -50,7 +50,7 @@ impl SqlClients {
         let start = Instant::now();
         let mut workers: Workers = (0..jobs.min(clients)).map(|_| Vec::new()).collect();
         let count = workers.len();
-        let names: Arc<[String]> = (0..self.script.statements().count()).map(|n| format!("P_{n}")).collect();
+        let names: Arc<[String]> = (0..self.scripts.statements().count()).map(|n| format!("P_{n}")).collect();
         for client in 0..clients {
             if stop.requested() {
                 let why = stop.reason().unwrap_or_default();
@@ -78,12 +78,13 @@ fn no_descriptor(error: &io::Error) -> Problem {
 /// pgbench, so that a server has the same work from both.
 #[derive(Debug)]
 pub struct SqlTarget {
-    script: Arc<Script>,
+    scripts: Arc<Scripts>,
     /// Names of the script's prepared statements, the same in every session.
     names: Arc<[String]>,
     protocol: Protocol,
-    variables: Vec<i64>,
+    variables: Variables,
     random: Random,
+    scratch: Scratch,
     /// Index of the command under way.
     at: usize,
     /// Number of its statement among the statements of the script.
@@ -177,12 +178,19 @@ impl Reply {
 impl SqlTarget {
     fn new(clients: &SqlClients, names: Arc<[String]>, client: u32) -> Self {
         let seed = Random::stream_seed(clients.seed, clients.run, client);
+        let automatic = Automatic {
+            scale: clients.scale as i64,
+            client_id: i64::from(client),
+            random_seed: seed.cast_signed(),
+            default_seed: seed.cast_signed(),
+        };
         Self {
-            script: Arc::clone(&clients.script),
+            scripts: Arc::clone(&clients.scripts),
             names,
             protocol: clients.protocol,
-            variables: clients.script.frame(clients.scale as i64, i64::from(client), seed),
+            variables: Variables::new(clients.scripts.names(), &[], automatic),
             random: Random::seeded(seed),
+            scratch: Scratch::default(),
             at: 0,
             statement: 0,
             prepared: 0,
@@ -203,16 +211,20 @@ impl SqlTarget {
 
     /// Computes variables up to the next statement and sends that; at the end of the script the attempt is done.
     fn go_on(&mut self, now_ns: u64, probe: &mut Probe) -> Step {
-        while let Some(command) = self.script.commands.get(self.at) {
-            match command {
-                Command::Set { variable, value } => match value.eval(&self.variables, &mut self.random) {
-                    Ok(value) => self.variables[variable.index()] = value,
-                    Err(error) => {
-                        probe.stop_run(&format!("script {}: {error}", self.script.name));
-                        return self.end(Step::Last(Outcome::Failed));
+        let scripts = Arc::clone(&self.scripts);
+        let script = scripts.get(0);
+        while let Some(command) = script.commands.get(self.at) {
+            match &command.action {
+                Action::Set { variable, value } => {
+                    let place = variable.slot(&command.word);
+                    let value = value.eval(&mut self.variables, &mut self.random, &mut self.scratch);
+                    match (place, value) {
+                        (Ok(slot), Ok(value)) => self.variables.set(slot, value),
+                        (_, Err(error)) => return self.refused(script, &error.to_string(), probe),
+                        (Err(error), _) => return self.refused(script, &error, probe),
                     }
-                },
-                Command::Sql(sql) => {
+                }
+                Action::Sql(sql) => {
                     let parse = self.prepared <= self.statement;
                     let out = &mut self.outgoing;
                     out.clear();
@@ -225,14 +237,28 @@ impl SqlTarget {
                     }
                     return self.send(State::Statement, now_ns);
                 }
+                _ => return self.refused(script, &format!("\\{} is not driven yet", command.word), probe),
             }
             self.at += 1;
         }
         if self.status != b'I' {
-            probe.stop_run(&format!("script {}: it ends inside a transaction block", self.script.name));
-            return self.end(Step::Last(Outcome::Failed));
+            return self.refused(script, "it ends inside a transaction block", probe);
         }
         self.end(Step::Done(Outcome::Committed))
+    }
+
+    /// Going on would fail again.
+    fn refused(&mut self, script: &Script, why: &str, probe: &mut Probe) -> Step {
+        probe.stop_run(&format!("script {}: {why}", script.name));
+        self.end(Step::Last(Outcome::Failed))
+    }
+
+    /// The statement under way.
+    fn sql(&self) -> Option<&Sql> {
+        match &self.scripts.get(0).commands.get(self.at)?.action {
+            Action::Sql(sql) => Some(sql),
+            _ => None,
+        }
     }
 
     fn end(&mut self, step: Step) -> Step {
@@ -293,9 +319,7 @@ impl SqlTarget {
 
     /// Whether the statement under way is END or COMMIT, in contrast to ROLLBACK or ABORT.
     fn asks_to_commit(&self) -> bool {
-        let Some(Command::Sql(sql)) = self.script.commands.get(self.at) else { return false };
-        let first = sql.label.get(..3).unwrap_or_default();
-        sql.kind == SqlKind::End && (first.eq_ignore_ascii_case("END") || first.eq_ignore_ascii_case("COM"))
+        self.sql().is_some_and(|sql| sql.part().is_some_and(|part| part.kind == SqlKind::Commit))
     }
 
     fn failed(&mut self, error: &ServerError, ready: u8, now_ns: u64, probe: &mut Probe) -> Step {
@@ -341,21 +365,18 @@ impl SqlTarget {
     /// Whether the statement under way may have committed something: END, or a statement outside a transaction block
     /// that is not a plain read.
     fn commit_under_way(&self) -> bool {
-        let Some(Command::Sql(sql)) = self.script.commands.get(self.at) else { return false };
-        let mut before = self.script.commands[..self.at].iter().filter_map(|command| match command {
-            Command::Sql(sql) => Some(sql.kind),
-            Command::Set { .. } => None,
-        });
-        let in_block = before.rfind(|kind| *kind != SqlKind::Statement) == Some(SqlKind::Begin);
-        match sql.kind {
-            SqlKind::End => self.asks_to_commit(),
-            SqlKind::Begin => false,
-            SqlKind::Statement => {
-                !in_block && !sql.text.trim_start().to_ascii_uppercase().starts_with("SELECT")
+        let Some(sql) = self.sql() else { return false };
+        let changes = |kind| kind == SqlKind::Statement;
+        match self.status {
+            b'I' => {
+                sql.parts.iter().any(|part| changes(part.kind) && !part.reads || part.kind == SqlKind::Commit)
             }
+            _ => sql.parts.iter().any(|part| part.kind == SqlKind::Commit),
         }
     }
 }
+
+impl Reconnects for SqlTarget {}
 
 impl Target for SqlTarget {
     fn step(&mut self, event: Event<'_>, now_ns: u64, probe: &mut Probe) -> Step {
@@ -363,7 +384,7 @@ impl Target for SqlTarget {
             Event::Begin => self.begin(now_ns, probe),
             Event::Received(bytes) => self.received(bytes, now_ns, probe),
             Event::Gone(error) => self.gone(error, probe),
-            Event::Sent | Event::Woken | Event::Disk(_) => Step::Receive,
+            Event::Sent | Event::Woken | Event::Connected | Event::Disk(_) => Step::Receive,
         }
     }
 
@@ -381,18 +402,18 @@ impl Target for SqlTarget {
 }
 
 /// One Query message with the values in its text.
-fn run_simple(out: &mut Vec<u8>, sql: &Sql, variables: &[i64]) {
-    encode::query_with(out, |out| sql.substitute(variables, out, |value, out| encode::decimal(out, value)));
+fn run_simple(out: &mut Vec<u8>, sql: &Sql, variables: &Variables) {
+    encode::query_with(out, |out| sql.substitute(variables, out));
 }
 
 /// Parse where asked for, Bind, Describe, Execute and Sync, as `PQsendQueryPrepared` and `PQsendQueryParams` send
 /// them. A client that knows its rows could leave Describe out; pgbench does not, and the server's part in it should
 /// be the same.
-fn run_bound(out: &mut Vec<u8>, sql: &Sql, name: &str, parse: bool, variables: &[i64]) {
+fn run_bound(out: &mut Vec<u8>, sql: &Sql, name: &str, parse: bool, variables: &Variables) {
     if parse {
         encode::parse(out, name, &sql.text);
     }
-    encode::bind(out, name, sql.parameters.iter().map(|slot| variables[slot.index()]));
+    encode::bind(out, name, sql.parameters.len(), |number, out| variables.write(sql.parameters[number], out));
     encode::describe_portal(out);
     encode::execute(out);
     encode::sync(out);

@@ -1,6 +1,6 @@
 //! Encryption between a target and the engine.
 
-use std::io;
+use std::{io, os::fd::OwnedFd};
 
 use pgdyno_core::measure::Outcome;
 use pgdyno_engine::{Event, Probe, Step, Target};
@@ -22,11 +22,28 @@ struct Tls {
     outgoing: Vec<u8>,
 }
 
-impl<T: Target> Link<T> {
+/// A target that can make its connection anew.
+pub trait Reconnects: Target {
+    /// Connects and authenticates; what the target knew of the old connection is over. Gives the socket, and the record
+    /// layer where the connection is encrypted ([`crate::wire::Session::into_parts`]).
+    ///
+    /// # Errors
+    /// Why there is no connection. Without an implementation, always.
+    fn reconnect(&mut self) -> io::Result<(OwnedFd, Option<Records>)> {
+        Err(io::Error::new(io::ErrorKind::Unsupported, "this target cannot connect again"))
+    }
+}
+
+impl Tls {
+    fn new(records: Records) -> Box<Self> {
+        Box::new(Self { records, outgoing: Vec::with_capacity(1024) })
+    }
+}
+
+impl<T: Reconnects> Link<T> {
     /// A target on a connection; encrypted where the connection has a record layer.
     pub fn new(inner: T, records: Option<Records>) -> Self {
-        let tls = records.map(|records| Box::new(Tls { records, outgoing: Vec::with_capacity(1024) }));
-        Self { inner, tls }
+        Self { inner, tls: records.map(Tls::new) }
     }
 
     /// An event on an encrypted connection.
@@ -65,7 +82,7 @@ impl<T: Target> Link<T> {
     }
 }
 
-impl<T: Target> Target for Link<T> {
+impl<T: Reconnects> Target for Link<T> {
     #[inline]
     fn step(&mut self, event: Event<'_>, now_ns: u64, probe: &mut Probe) -> Step {
         match self.tls {
@@ -80,6 +97,12 @@ impl<T: Target> Target for Link<T> {
             None => self.inner.outgoing(),
             Some(tls) => &tls.outgoing,
         }
+    }
+
+    fn connect(&mut self) -> io::Result<OwnedFd> {
+        let (socket, records) = self.inner.reconnect()?;
+        self.tls = records.map(Tls::new);
+        Ok(socket)
     }
 
     fn abandon(&mut self) -> Outcome {

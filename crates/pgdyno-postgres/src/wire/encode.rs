@@ -14,26 +14,32 @@ pub fn query_with(out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
 }
 
 /// Parse without parameter types: the server infers them.
-pub fn parse(out: &mut Vec<u8>, name: &str, sql: &str) {
+pub fn parse(out: &mut Vec<u8>, name: &str, sql: &[u8]) {
     message(out, b'P', |out| {
         text(out, name);
-        text(out, sql);
+        out.extend_from_slice(sql);
+        out.push(0);
         out.extend_from_slice(&0i16.to_be_bytes());
     });
 }
 
-/// Bind of the unnamed portal with parameters and results in text format. `parameters` are written as decimal numbers.
-pub fn bind(out: &mut Vec<u8>, statement: &str, parameters: impl ExactSizeIterator<Item = i64>) {
+/// Bind of the unnamed portal with parameters and results in text format. `write` appends the parameter of a number from
+/// 0, or answers `false` for NULL.
+pub fn bind(
+    out: &mut Vec<u8>,
+    statement: &str,
+    parameters: usize,
+    mut write: impl FnMut(usize, &mut Vec<u8>) -> bool,
+) {
     message(out, b'B', |out| {
         text(out, "");
         text(out, statement);
         out.extend_from_slice(&0i16.to_be_bytes());
-        out.extend_from_slice(&(parameters.len() as i16).to_be_bytes());
-        for parameter in parameters {
+        out.extend_from_slice(&(parameters as i16).to_be_bytes());
+        for number in 0..parameters {
             let start = out.len();
             out.extend_from_slice(&[0; 4]);
-            decimal(out, parameter);
-            let length = (out.len() - start - 4) as i32;
+            let length = if write(number, out) { (out.len() - start - 4) as i32 } else { -1 };
             out[start..start + 4].copy_from_slice(&length.to_be_bytes());
         }
         out.extend_from_slice(&0i16.to_be_bytes());
@@ -160,14 +166,17 @@ mod tests {
         let mut theirs = Default::default();
         query(&mut ours, "SELECT 1");
         frontend::query("SELECT 1", &mut theirs).expect("no NUL");
-        parse(&mut ours, "p1", "SELECT $1");
+        parse(&mut ours, "p1", b"SELECT $1");
         frontend::parse("p1", "SELECT $1", [], &mut theirs).expect("no NUL");
-        bind(&mut ours, "p1", [5i64, -17].into_iter());
-        let write = |value: i64, out: &mut _| -> Result<_, _> {
-            bytes_of(out, &value.to_string());
-            Ok(postgres_protocol::IsNull::No)
+        let values = [Some("5"), None, Some("-17")];
+        bind(&mut ours, "p1", values.len(), |number, out| {
+            values[number].map(|value| out.extend_from_slice(value.as_bytes())).is_some()
+        });
+        let write = |value: Option<&str>, out: &mut _| -> Result<_, _> {
+            bytes_of(out, value.unwrap_or_default());
+            Ok(if value.is_some() { postgres_protocol::IsNull::No } else { postgres_protocol::IsNull::Yes })
         };
-        frontend::bind("", "p1", [], [5i64, -17], write, [], &mut theirs).map_err(drop).expect("it fits");
+        frontend::bind("", "p1", [], values, write, [], &mut theirs).map_err(drop).expect("it fits");
         describe_portal(&mut ours);
         frontend::describe(b'P', "", &mut theirs).expect("no NUL");
         execute(&mut ours);

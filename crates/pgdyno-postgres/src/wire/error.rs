@@ -1,8 +1,10 @@
 //! What can go wrong between client and server.
 
-use std::{fmt, io};
+use std::{fmt, io, net::IpAddr};
 
 use pgdyno_core::problem::Problem;
+
+use super::Address;
 
 /// An error that the server reported (PostgreSQL manual, "Error and Notice Message Fields").
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -52,6 +54,17 @@ impl fmt::Display for ServerError {
     }
 }
 
+/// An address that was tried in vain.
+#[derive(Debug)]
+pub struct Tried {
+    /// As it was asked for.
+    pub address: Address,
+    /// The IP address that its name was taken for.
+    pub ip: Option<IpAddr>,
+    /// What was wrong with it.
+    pub error: WireError,
+}
+
 /// Why talking to a server failed.
 #[derive(Debug, thiserror::Error)]
 pub enum WireError {
@@ -86,7 +99,7 @@ pub enum WireError {
     NotWanted(&'static str),
     /// None of several addresses would do: each with its reason.
     #[error("none of {} addresses would do", .0.len())]
-    Everywhere(Vec<(String, WireError)>),
+    Everywhere(Vec<Tried>),
     /// The server asks for a kind of authentication that is not possible here.
     #[error("{0}")]
     Authentication(String),

@@ -21,7 +21,7 @@ pub use address::{
 pub(crate) use connect::try_connect;
 pub use connect::{connect, connect_unless};
 pub use copy::CopyIn;
-pub use error::{ServerError, WireError};
+pub use error::{ServerError, Tried, WireError};
 pub use pooler::{PoolMode, Pooler, find_pooler};
 pub use session::{Row, Session};
 pub use splitter::Splitter;

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use between::Between;
 use pgdyno_core::plan::{Builtin, Protocol};
-use pgdyno_engine::{EpollDriver, Settings, Stop, run};
+use pgdyno_engine::{Settings, SocketDriver, Stop, run};
 use pgdyno_postgres::{
     load::{CopyFormat, TpcbLoad, load_tpcb},
     targets::SqlClients,
@@ -165,7 +165,7 @@ fn the_measured_path_is_encrypted(server: &Server) {
         [("TLSv1.3", Protocol::Prepared), ("TLSv1.2", Protocol::Extended), ("TLSv1.2", Protocol::Simple)]
     {
         let text = format!("user=plain sslmode=require ssl_max_protocol_version={version}");
-        let script = Arc::new(Builtin::TpcbLike.script());
+        let script = Arc::new(Builtin::TpcbLike.scripts());
         let settings = Settings {
             warmup_ns: 0,
             duration_ns: 700_000_000,
@@ -176,9 +176,9 @@ fn the_measured_path_is_encrypted(server: &Server) {
             statements: script.statements().count(),
             cpus: Vec::new(),
         };
-        let sql = SqlClients { script, protocol, scale: 1, seed: 1, run: committed as u32 };
+        let sql = SqlClients { scripts: script, protocol, scale: 1, seed: 1, run: committed as u32 };
         let (workers, _) = sql.connect(&server.options(&text), 3, 1, &stop).expect("they connect");
-        let report = run(EpollDriver, workers, &settings, &stop, |_| (), |_| ()).expect("it runs");
+        let report = run(SocketDriver::best(), workers, &settings, &stop, |_| (), |_| ()).expect("it runs");
         report.counts_whole.check().expect("nothing is lost in counting");
         assert_eq!((report.counts_whole.in_doubt, report.counts_whole.failed, report.stopped), (0, 0, None));
         assert!(report.counts_whole.committed > 0);

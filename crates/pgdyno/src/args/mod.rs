@@ -6,6 +6,7 @@ pub mod down;
 pub mod generate;
 pub mod list;
 mod measure;
+pub mod pgbench;
 pub mod ps;
 pub mod report;
 pub mod run;
@@ -40,6 +41,8 @@ pub enum Command {
     Bench(Box<bench::Args>),
     /// Carry out a plan file
     Run(Box<run::Args>),
+    /// Benchmark as pgbench does: its options, scripts and output
+    Pgbench(pgbench::Args),
     /// Start a PostgreSQL server
     Up(Box<up::Args>),
     /// Stop servers started by `up`
@@ -84,6 +87,7 @@ impl Command {
         match self {
             Self::Bench(args) => bench::run(args, context),
             Self::Run(args) => run::run(args, context),
+            Self::Pgbench(args) => pgbench::run(args, context),
             Self::Up(args) => up::run(args, context),
             Self::Down(args) => down::run(args, context),
             Self::Ps(args) => ps::run(args, context),

@@ -7,9 +7,9 @@ use pgdyno_core::{
     measure::{CellRun, ErrorCount, Interval, StatementSummary, Workload},
     plan::WorkloadPlan,
     problem::Problem,
-    script::Script,
+    script::Scripts,
 };
-use pgdyno_engine::{EpollDriver, Mark, MergedInterval, Phase, Report, Settings, Stop, run};
+use pgdyno_engine::{Mark, MergedInterval, Phase, Report, Settings, Stop, run};
 use pgdyno_postgres::targets::{SqlClients, Workers};
 
 use super::{
@@ -44,7 +44,7 @@ pub fn drive(
     let mut driving = Driving { prepared, subject, recording, stop, progress, watch };
     progress.seconds(driving.run_s() * prepared.bench.cost.runs as f64);
     for workload in &prepared.plan.workload {
-        let script = Arc::new(driving.subject.script(workload.script)?);
+        let script = Arc::new(driving.subject.scripts(workload.script)?);
         for block in 0..prepared.plan.measure.blocks {
             let mut clients = prepared.bench.clients.clone();
             if block % 2 == 1 {
@@ -78,7 +78,7 @@ impl Driving<'_> {
     fn cell(
         &mut self,
         plan: &WorkloadPlan,
-        script: &Arc<Script>,
+        script: &Arc<Scripts>,
         block: u32,
         clients: u32,
     ) -> Result<(), Problem> {
@@ -92,7 +92,7 @@ impl Driving<'_> {
         self.progress.say(format!("{} {clients} clients, block {}", workload.script, block + 1));
         self.checkpoint()?;
         let sql = SqlClients {
-            script: Arc::clone(script),
+            scripts: Arc::clone(script),
             protocol: plan.protocol,
             scale: self.prepared.bench.scale,
             seed: self.prepared.seed,
@@ -127,7 +127,7 @@ impl Driving<'_> {
         }
     }
 
-    fn settings(&self, script: &Script, index: u32) -> Settings {
+    fn settings(&self, script: &Scripts, index: u32) -> Settings {
         let measure = &self.prepared.plan.measure;
         Settings {
             warmup_ns: measure.warmup.as_nanos(),
@@ -153,7 +153,7 @@ impl Driving<'_> {
         let first_s = f64::from(index) * self.run_s();
         let mut written = Ok(());
         let watch = RefCell::new(&mut self.watch);
-        let Self { recording, progress, subject, .. } = self;
+        let Self { prepared, recording, progress, subject, .. } = self;
         let on_interval = |interval: &MergedInterval| {
             progress.at_seconds(first_s + (interval.start_ns + interval.duration_ns) as f64 / 1e9);
             let at_s = recording.seconds();
@@ -172,14 +172,14 @@ impl Driving<'_> {
                 Mark::MeasureEnd => end = Some(reading),
             }
         };
-        let report = run(EpollDriver, workers, settings, self.stop, on_interval, on_mark)
+        let report = run(prepared.waiting, workers, settings, self.stop, on_interval, on_mark)
             .map_err(|error| Problem::could_not(format!("the driver failed: {error}")))?;
         written?;
         Ok((report, begin.zip(end)))
     }
 
     /// Adds a run to the record. A run that stopped within its measured interval is kept with what it had.
-    fn keep(&mut self, run: Finished, script: &Script) -> Result<(), Problem> {
+    fn keep(&mut self, run: Finished, script: &Scripts) -> Result<(), Problem> {
         let early = run.ended_early(self.stop);
         if run.report.duration_ns > 0 {
             let latency = run.report.latency.clone();
@@ -221,7 +221,7 @@ impl Finished {
         })
     }
 
-    fn into_run(self, script: &Script) -> CellRun {
+    fn into_run(self, script: &Scripts) -> CellRun {
         let Self { workload, block, start_s, connect_ns, settings, report, edges } = self;
         let cpu = edges.as_ref().map(|(begin, end)| end.cpu_since(begin, &report)).unwrap_or_default();
         let io = edges.as_ref().and_then(|(begin, end)| end.io_since(begin));

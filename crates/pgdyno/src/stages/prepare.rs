@@ -8,12 +8,12 @@ use std::{
 use pgdyno_core::{
     advice::bench::{BenchFacts, BenchPlan, Level, resolve},
     facts::{HostFacts, StorageFacts},
-    plan::Plan,
+    plan::{Plan, Waiting},
     problem::Problem,
     rows::PAGE_BYTES,
     units,
 };
-use pgdyno_engine::Stop;
+use pgdyno_engine::{SocketDriver, Stop, UringDriver};
 
 use super::{
     Job, Wanted,
@@ -32,6 +32,8 @@ pub struct Prepared {
     pub bench: BenchPlan,
     /// The machine.
     pub host: HostFacts,
+    /// How the driver waits for its connections.
+    pub waiting: SocketDriver,
     /// Storage under the data directory, where it is on this machine.
     pub storage: Option<StorageFacts>,
     /// Command and time of a thorough run, for the advice.
@@ -70,9 +72,10 @@ pub fn prepare(job: &Job, stop: &Stop) -> Result<Prepared, Problem> {
     };
     let mut bench = resolve(&plan, job.level, &facts)?;
     bench.choices.extend(reached.iter().flat_map(|reached| reached.choices.clone()));
+    let waiting = waiting(plan.measure.waiting)?;
     let thorough_hint = thorough_hint(&plan, &facts);
     let seed = plan.seed.unwrap_or_else(draw_seed);
-    Ok(Prepared { plan, seed, bench, host, storage, thorough_hint, reached })
+    Ok(Prepared { plan, seed, bench, host, waiting, storage, thorough_hint, reached })
 }
 
 /// Where the data of an own server will be: the directory itself, or the nearest one above it that is there.
@@ -84,6 +87,21 @@ fn own_data_place(job: &Job) -> Result<Option<PathBuf>, Problem> {
     };
     let absolute = std::path::absolute(&wanted).unwrap_or(wanted);
     Ok(absolute.ancestors().find(|dir| dir.is_dir()).map(Path::to_path_buf))
+}
+
+/// The way of waiting that was asked for, or the cheapest that works here.
+fn waiting(wanted: Waiting) -> Result<SocketDriver, Problem> {
+    match wanted {
+        Waiting::Auto => Ok(SocketDriver::best()),
+        Waiting::Epoll => Ok(SocketDriver::Epoll),
+        Waiting::IoUring => UringDriver::check().map(|()| SocketDriver::IoUring).map_err(|error| {
+            Problem::could_not(format!("could not wait by io_uring: {error}"))
+                .detail(
+                    "it needs Linux 6.1, and kernel.io_uring_disabled = 0 outside of a container's filter",
+                )
+                .hint("leave measure.waiting out of the plan: epoll works everywhere")
+        }),
+    }
 }
 
 fn thorough_hint(plan: &Plan, facts: &BenchFacts<'_>) -> String {

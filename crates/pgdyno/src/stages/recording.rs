@@ -237,6 +237,7 @@ fn plan_record(job: &Job, prepared: &Prepared) -> PlanRecord {
         scale: bench.scale,
         clients: bench.clients.clone(),
         jobs: bench.jobs,
+        waiting: Some(prepared.waiting.name().to_owned()),
         duration_ns: plan.measure.duration.as_nanos(),
         warmup_ns: plan.measure.warmup.as_nanos(),
         blocks: plan.measure.blocks,

@@ -7,7 +7,7 @@ use pgdyno_core::{
     facts::{ServerFacts, ServerSource},
     plan::Builtin,
     problem::Problem,
-    script::Script,
+    script::Scripts,
 };
 use pgdyno_engine::Stop;
 use pgdyno_postgres::{
@@ -173,10 +173,10 @@ impl Subject {
     ///
     /// # Errors
     /// Where it cannot be read.
-    pub fn script(&self, builtin: Builtin) -> Result<Script, Problem> {
-        let Some(schema) = self.named_schema else { return Ok(builtin.script()) };
+    pub fn scripts(&self, builtin: Builtin) -> Result<Scripts, Problem> {
+        let Some(schema) = self.named_schema else { return Ok(builtin.scripts()) };
         let text = builtin.script_text().replace(" pgbench_", &format!(" {schema}.pgbench_"));
-        Script::parse(builtin.name(), &text).map_err(|error| {
+        Scripts::one(builtin.name(), &text).map_err(|error| {
             Problem::could_not(format!("could not name schema {schema} in {}: {error}", builtin.name()))
         })
     }

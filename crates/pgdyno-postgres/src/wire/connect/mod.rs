@@ -14,8 +14,8 @@ use pgdyno_engine::Stop;
 pub(crate) use socket::{Patience, Socket};
 
 use super::{
-    Address, CertMode, ConnectOptions, Host, ServerError, Session, SessionAttrs, SslMode, WireError, encode,
-    session::Incoming, tls,
+    Address, CertMode, ConnectOptions, Host, ServerError, Session, SessionAttrs, SslMode, Tried, WireError,
+    encode, session::Incoming, tls,
 };
 use greeting::Greeting;
 
@@ -58,12 +58,16 @@ fn explain(error: WireError, options: &ConnectOptions) -> Problem {
             .hint("set PGPASSWORD, or write a line into the password file (PGPASSFILE, mode 0600)")
         }
         WireError::Everywhere(tried) => {
-            let tried: Vec<_> =
-                tried.iter().map(|(place, error)| format!("{place}: {}", reason(error))).collect();
+            let tried: Vec<_> = tried.iter().map(told).collect();
             Problem::could_not(what).detail(tried.join("\n")).hint("is a server running at any of them?")
         }
         other => other.into_problem(&what),
     }
+}
+
+fn told(Tried { address, ip, error }: &Tried) -> String {
+    let ip = ip.map_or(String::new(), |ip| format!(" ({ip})"));
+    format!("{address}{ip}: {}", reason(error))
 }
 
 fn reason(error: &WireError) -> String {
@@ -129,7 +133,7 @@ impl Hosts<'_> {
             }
         }
         match tried.len() {
-            1 => Err(tried.swap_remove(0).1),
+            1 => Err(tried.swap_remove(0).error),
             _ => Err(WireError::Everywhere(tried)),
         }
     }
@@ -139,26 +143,28 @@ impl Hosts<'_> {
         &self,
         host: &Host,
         target: SessionAttrs,
-        tried: &mut Vec<(String, WireError)>,
+        tried: &mut Vec<Tried>,
     ) -> Result<Option<Session>, WireError> {
         let places = match self.places(host) {
             Ok(places) => places,
             Err(WireError::Stopped) => return Err(WireError::Stopped),
             Err(error) => {
-                tried.push((host.address.to_string(), error));
+                tried.push(Tried { address: host.address.clone(), ip: None, error });
                 return Ok(None);
             }
         };
         for place in places {
-            let name = match &place {
-                Place::Tcp(ip) if ip.ip().to_string() != host_name(host) => {
-                    format!("{} ({ip})", host.address)
+            let ip = match (&place, &host.address) {
+                (Place::Tcp(found), Address::Tcp(name, _)) if found.ip().to_string() != *name => {
+                    Some(found.ip())
                 }
-                _ => host.address.to_string(),
+                _ => None,
             };
             match self.place(host, &place, target) {
                 Ok(session) => return Ok(Some(session)),
-                Err(error) if goes_on(&error) => tried.push((name, error)),
+                Err(error) if goes_on(&error) => {
+                    tried.push(Tried { address: host.address.clone(), ip, error })
+                }
                 Err(error) => return Err(error),
             }
         }
@@ -299,13 +305,6 @@ fn another_way_may_help(error: &WireError) -> bool {
             true
         }
         _ => false,
-    }
-}
-
-fn host_name(host: &Host) -> &str {
-    match &host.address {
-        Address::Tcp(name, _) => name,
-        Address::Unix(..) => "",
     }
 }
 

@@ -1,0 +1,218 @@
+//! The variables of one client.
+
+use std::sync::Arc;
+
+use super::{
+    Definition, EvalError, Names, Slot, Value,
+    names::valid_name,
+    number::{self, NotInteger},
+};
+
+/// What a client's variables start with beside its definitions: those of
+/// [`AUTOMATIC`](super::AUTOMATIC), each unless a definition gives it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Automatic {
+    /// Scale factor.
+    pub scale: i64,
+    /// Number of the client from 0.
+    pub client_id: i64,
+    /// Seed of the run, its bits as a signed number.
+    pub random_seed: i64,
+    /// Seed of hash functions, its bits as a signed number.
+    pub default_seed: i64,
+}
+
+/// The variables of one client, by slot. They outlive a transaction and serve all scripts.
+#[derive(Debug, Clone)]
+pub struct Variables {
+    names: Arc<Names>,
+    cells: Vec<Cell>,
+}
+
+/// One variable. Its text keeps its room, so that giving it a text again allocates nothing.
+#[derive(Debug, Clone)]
+struct Cell {
+    held: Held,
+    text: Vec<u8>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Held {
+    Nothing,
+    /// A text that no expression has asked for.
+    Text,
+    /// A text, and what it is to expressions.
+    Read(Value),
+    /// A value without a text.
+    Value(Value),
+}
+
+impl Variables {
+    /// The variables of a client before its first command.
+    pub fn new(names: &Arc<Names>, definitions: &[Definition], automatic: Automatic) -> Self {
+        let empty = Cell { held: Held::Nothing, text: Vec::new() };
+        let mut variables = Self { names: Arc::clone(names), cells: vec![empty; names.len()] };
+        for (slot, value) in [
+            (Slot::SCALE, automatic.scale),
+            (Slot::CLIENT_ID, automatic.client_id),
+            (Slot::RANDOM_SEED, automatic.random_seed),
+            (Slot::DEFAULT_SEED, automatic.default_seed),
+        ] {
+            variables.set(slot, Value::Int(value));
+        }
+        for definition in definitions {
+            if let Some(slot) = names.find(definition.name.as_bytes()) {
+                variables.set_text(slot, definition.value.as_bytes());
+            }
+        }
+        variables
+    }
+
+    /// Gives a variable a value.
+    #[inline]
+    pub fn set(&mut self, slot: Slot, value: Value) {
+        self.cells[slot.index()].held = Held::Value(value);
+    }
+
+    /// Gives a variable a text, as `\gset` and `-D` do.
+    pub fn set_text(&mut self, slot: Slot, text: &[u8]) {
+        let cell = &mut self.cells[slot.index()];
+        cell.text.clear();
+        cell.text.extend_from_slice(text);
+        cell.held = Held::Text;
+    }
+
+    /// Where the value of a column of this name goes: `None` where no script can read it.
+    ///
+    /// # Errors
+    /// The text of pgbench's error where no variable can be called so; it names the command, `gset` or `aset`.
+    pub fn slot_of_column(&self, command: &str, name: &[u8]) -> Result<Option<Slot>, String> {
+        if valid_name(name) {
+            return Ok(self.names.find(name));
+        }
+        Err(invalid_name(command, name))
+    }
+
+    /// Whether a variable has a value.
+    pub fn is_defined(&self, slot: Slot) -> bool {
+        self.cells[slot.index()].held != Held::Nothing
+    }
+
+    /// Appends the text of a variable, as SQL and shell commands get it; `false` where it has no value.
+    #[inline]
+    pub fn write(&self, slot: Slot, out: &mut Vec<u8>) -> bool {
+        let cell = &self.cells[slot.index()];
+        match cell.held {
+            Held::Nothing => return false,
+            Held::Value(value) => value.write(out),
+            Held::Text | Held::Read(_) => out.extend_from_slice(&cell.text),
+        }
+        true
+    }
+
+    /// The value of a variable. A text is read the first time that it is asked for.
+    ///
+    /// # Errors
+    /// It has no value, or its text is none.
+    #[inline]
+    pub fn value(&mut self, slot: Slot) -> Result<Value, EvalError> {
+        match self.cells[slot.index()].held {
+            Held::Value(value) | Held::Read(value) => Ok(value),
+            Held::Nothing => Err(EvalError::Undefined(self.names.name(slot))),
+            Held::Text => {
+                let cell = &mut self.cells[slot.index()];
+                let value =
+                    read(&cell.text).map_err(|fault| fault.error(&self.names.name(slot), &cell.text))?;
+                cell.held = Held::Read(value);
+                Ok(value)
+            }
+        }
+    }
+
+    /// The name of a slot, for messages.
+    pub fn name(&self, slot: Slot) -> String {
+        self.names.name(slot)
+    }
+}
+
+/// The text of pgbench's error for a name that no variable can have.
+pub(super) fn invalid_name(command: &str, name: &[u8]) -> String {
+    format!("{command}: invalid variable name: \"{}\"", String::from_utf8_lossy(name))
+}
+
+/// Why a text is no value.
+#[derive(Debug)]
+enum Unreadable {
+    Malformed,
+    Integer(NotInteger),
+}
+
+impl Unreadable {
+    fn error(self, name: &str, text: &[u8]) -> EvalError {
+        let text = String::from_utf8_lossy(text).into_owned();
+        match self {
+            Self::Malformed => EvalError::Malformed(name.to_owned(), text),
+            Self::Integer(NotInteger::Syntax) => EvalError::NotInteger(text),
+            Self::Integer(NotInteger::Range) => EvalError::OutOfRange(text),
+        }
+    }
+}
+
+/// What a text is to expressions: NULL, a boolean with its abbreviations, an integer or a double.
+fn read(text: &[u8]) -> Result<Value, Unreadable> {
+    let begins =
+        |word: &str| text.len() <= word.len() && text.eq_ignore_ascii_case(&word.as_bytes()[..text.len()]);
+    let is = |word: &str| text.eq_ignore_ascii_case(word.as_bytes());
+    if text.is_empty() {
+        Err(Unreadable::Malformed)
+    } else if is("null") {
+        Ok(Value::Null)
+    } else if begins("true") || begins("yes") || is("on") {
+        Ok(Value::Bool(true))
+    } else if begins("false") || begins("no") || is("off") || is("of") {
+        Ok(Value::Bool(false))
+    } else if number::looks_like_integer(text) {
+        number::integer(text).map(Value::Int).map_err(Unreadable::Integer)
+    } else {
+        number::double(text).map(Value::Double).ok_or(Unreadable::Malformed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_are_read_as_pgbench_reads_them() {
+        use Value::{Bool, Double, Int, Null};
+        for (text, value) in [
+            ("NuLL", Null),
+            ("t", Bool(true)),
+            ("TRUE", Bool(true)),
+            ("ye", Bool(true)),
+            ("on", Bool(true)),
+            ("n", Bool(false)),
+            ("of", Bool(false)),
+            ("F", Bool(false)),
+            ("+3", Int(3)),
+            (" -9223372036854775808", Int(i64::MIN)),
+            ("1.0", Double(1.0)),
+            ("1e3", Double(1000.0)),
+            ("0x10", Double(16.0)),
+            ("inf", Double(f64::INFINITY)),
+        ] {
+            assert_eq!(read(text.as_bytes()).ok(), Some(value), "{text}");
+        }
+        for (text, error) in [
+            ("o", "malformed variable \"v\" value: \"o\""),
+            ("trueXXX", "malformed variable \"v\" value: \"trueXXX\""),
+            ("", "malformed variable \"v\" value: \"\""),
+            ("-", "invalid input syntax for type bigint: \"-\""),
+            ("9223372036854775808", "value \"9223372036854775808\" is out of range for type bigint"),
+            ("1e400", "malformed variable \"v\" value: \"1e400\""),
+        ] {
+            let fault = read(text.as_bytes()).map(|_| ()).expect_err(text);
+            assert_eq!(fault.error("v", text.as_bytes()).to_string(), error);
+        }
+    }
+}

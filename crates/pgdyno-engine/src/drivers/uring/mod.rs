@@ -1,0 +1,221 @@
+//! Sockets by completion: one system call sends everything that is due and takes everything that came.
+//!
+//! Every socket has one receive request that stays armed (multishot) and takes its buffers from a ring that all
+//! sockets of a worker share; a send is a submission without a completion of its own unless it fails. The kernel
+//! does its part of the work when the worker enters it (deferred task work), never in between (`io_uring_setup(2)`,
+//! `IORING_SETUP_DEFER_TASKRUN`; `io_uring_prep_recv_multishot(3)`).
+
+mod buffers;
+mod lines;
+
+use std::io;
+
+use io_uring::{CompletionQueue, IoUring, SubmissionQueue, Submitter, cqueue, squeue, types};
+use rustix::io::Errno;
+
+use self::{buffers::Buffers, lines::Lines};
+use super::{
+    Driver,
+    floor::Floor,
+    sockets::{Arrival, Patience, Sending, Sockets},
+};
+use crate::{Client, Target, WorkerReport, shift::Shift};
+
+/// Submissions that fit in the ring at once; a full ring is submitted on the way.
+const MAX_SUBMISSIONS: usize = 4_096;
+const MIN_SUBMISSIONS: usize = 64;
+
+/// The driver for sockets on Linux 6.1 and later: io_uring, one ring a thread, any number of clients. Clients without
+/// a socket work too (they wait by time only); [`Step::Disk`](crate::Step::Disk) is not possible here.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct UringDriver;
+
+impl UringDriver {
+    /// That this kernel, this process and its limits allow what the driver needs.
+    ///
+    /// # Errors
+    /// The kernel's: `EPERM` where io_uring is switched off (`kernel.io_uring_disabled`, a container's filter),
+    /// `EINVAL` where it is too old.
+    pub fn check() -> io::Result<()> {
+        let mut ring = ring(1)?;
+        let (submitter, submissions, completions) = ring.split();
+        UringSockets::open(1, submitter, submissions, completions).map(drop)
+    }
+}
+
+impl Driver for UringDriver {
+    fn drive<T: Target>(self, clients: Vec<Client<T>>, shift: Shift) -> io::Result<WorkerReport> {
+        let mut ring = ring(clients.len())?;
+        let (submitter, submissions, completions) = ring.split();
+        let sockets = UringSockets::open(clients.len(), submitter, submissions, completions)?;
+        Floor::work(clients, shift, sockets)
+    }
+}
+
+/// A ring for this many sockets, of the calling thread.
+fn ring(sockets: usize) -> io::Result<IoUring> {
+    let submissions = sockets.next_power_of_two().clamp(MIN_SUBMISSIONS, MAX_SUBMISSIONS) as u32;
+    IoUring::builder()
+        .setup_single_issuer()
+        .setup_defer_taskrun()
+        .setup_submit_all()
+        .setup_clamp()
+        .setup_cqsize((2 * sockets).next_power_of_two().max(2 * MIN_SUBMISSIONS) as u32)
+        .build(submissions)
+}
+
+struct UringSockets<'ring> {
+    submitter: Submitter<'ring>,
+    submissions: SubmissionQueue<'ring>,
+    completions: CompletionQueue<'ring>,
+    lines: Lines,
+    buffers: Buffers,
+    /// The buffer whose bytes were given away last: it goes back when the next arrival is asked for.
+    lent: Option<u16>,
+}
+
+impl<'ring> UringSockets<'ring> {
+    fn open(
+        sockets: usize,
+        mut submitter: Submitter<'ring>,
+        submissions: SubmissionQueue<'ring>,
+        completions: CompletionQueue<'ring>,
+    ) -> io::Result<Self> {
+        submitter.register_files_sparse(sockets.max(1) as u32)?;
+        let buffers = Buffers::register(&submitter)?;
+        submitter.register_ring_fd()?;
+        let lines = Lines::new(sockets);
+        Ok(Self { submitter, submissions, completions, lines, buffers, lent: None })
+    }
+
+    /// Queues a request, and submits what is queued where the queue is full.
+    #[inline]
+    fn push(&mut self, request: &squeue::Entry) -> io::Result<()> {
+        // SAFETY: a send reads from a buffer of `lines`, which keeps every buffer until the ring is gone; a receive
+        // writes to buffers of `buffers`, which does the same.
+        #[allow(unsafe_code)]
+        while unsafe { self.submissions.push(request) }.is_err() {
+            self.submissions.sync();
+            self.submitter.submit()?;
+            self.submissions.sync();
+        }
+        Ok(())
+    }
+
+    fn enter(&mut self, patience: Patience) -> io::Result<()> {
+        self.submissions.sync();
+        let timeout = types::Timespec::new()
+            .sec(patience.left_ns / 1_000_000_000)
+            .nsec((patience.left_ns % 1_000_000_000) as u32);
+        let args = types::SubmitArgs::new().timespec(&timeout);
+        let entered = self.submitter.submit_with_args(1, &args);
+        self.submissions.sync();
+        self.completions.sync();
+        match entered.map_err(|error| (Errno::from_io_error(&error), error)) {
+            // Time is up, a signal, or more completions than the ring holds: the loop comes round again.
+            Ok(_) | Err((Some(Errno::TIME | Errno::INTR | Errno::BUSY | Errno::AGAIN), _)) => Ok(()),
+            Err((_, error)) => Err(error),
+        }
+    }
+
+    /// What a completed receive brought; `None` where it brought nothing to tell.
+    fn received(&mut self, seat: usize, completion: &cqueue::Entry) -> io::Result<Option<Arrived>> {
+        let buffer = cqueue::buffer_select(completion.flags());
+        if !cqueue::more(completion.flags()) && completion.result() != 0 {
+            self.push(&self.lines.receive(seat))?;
+        }
+        Ok(match completion.result() {
+            0 => Some(Arrived::Gone(self.lines.take_error(seat))),
+            bytes @ 1.. => buffer.map(|buffer| Arrived::Bytes { buffer, bytes: bytes as usize }),
+            code => match Errno::from_raw_os_error(-code) {
+                // All buffers were full of what is being read now, or a signal came.
+                Errno::NOBUFS | Errno::INTR | Errno::AGAIN => None,
+                error => Some(Arrived::Gone(Some(error.into()))),
+            },
+        })
+    }
+}
+
+/// What came of a socket, by the number of its buffer.
+enum Arrived {
+    Bytes { buffer: u16, bytes: usize },
+    Gone(Option<io::Error>),
+}
+
+impl Sockets for UringSockets<'_> {
+    fn add(&mut self, seat: usize, socket: std::os::fd::OwnedFd) -> io::Result<()> {
+        // A socket that is not to wait would have a send fail in place of waiting for room.
+        rustix::io::ioctl_fionbio(&socket, false)?;
+        let fd = self.lines.open(seat, socket);
+        self.submitter.register_files_update(seat as u32, &[fd])?;
+        self.push(&self.lines.receive(seat))
+    }
+
+    fn remove(&mut self, seat: usize) -> io::Result<()> {
+        if self.lines.close(seat) {
+            self.submitter.register_files_update(seat as u32, &[-1])?;
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn send(&mut self, seat: usize, bytes: &[u8]) -> io::Result<Sending> {
+        match self.lines.send(seat, bytes) {
+            Some(request) => self.push(&request).map(|()| Sending::Handed),
+            None => Ok(Sending::Broken(None)),
+        }
+    }
+
+    /// A send that failed does not end a socket here: what the peer said last comes by the receive that is armed.
+    fn last_words(&mut self, _seat: usize) -> Option<&[u8]> {
+        None
+    }
+
+    #[inline]
+    fn wait(&mut self, patience: Patience) -> io::Result<()> {
+        self.enter(patience)
+    }
+
+    #[inline]
+    fn next(&mut self) -> io::Result<Option<(usize, Arrival<'_>)>> {
+        if let Some(buffer) = self.lent.take() {
+            self.buffers.give_back(buffer);
+        }
+        while let Some(completion) = self.completions.next() {
+            let Some((seat, kind)) = self.lines.whose(completion.user_data()) else {
+                // Of a socket that was closed meanwhile.
+                if let Some(buffer) = cqueue::buffer_select(completion.flags()) {
+                    self.buffers.give_back(buffer);
+                }
+                continue;
+            };
+            let arrived = match kind {
+                lines::Kind::Send => {
+                    self.lines.send_failed(seat, completion.result());
+                    None
+                }
+                lines::Kind::Receive => self.received(seat, &completion)?,
+            };
+            match arrived {
+                None => {}
+                Some(Arrived::Gone(error)) => return Ok(Some((seat, Arrival::Gone(error)))),
+                Some(Arrived::Bytes { buffer, bytes }) => {
+                    self.lent = Some(buffer);
+                    return Ok(Some((seat, Arrival::Bytes(self.buffers.bytes(buffer, bytes)))));
+                }
+            }
+        }
+        Ok(None)
+    }
+}
+
+impl Drop for UringSockets<'_> {
+    /// The kernel lets go of all buffers before they are freed.
+    fn drop(&mut self) {
+        self.lines.close_all();
+        self.submissions.sync();
+        // Nothing to cancel is an error too; a ring that cannot be entered any more has no requests under way.
+        let _ = self.submitter.submit();
+        let _ = self.submitter.register_sync_cancel(None, types::CancelBuilder::any());
+    }
+}

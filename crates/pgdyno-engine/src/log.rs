@@ -1,0 +1,69 @@
+//! Single attempts on their way out of the loop.
+
+use pgdyno_core::script::Random;
+
+use crate::{
+    LogRecord, LogSettings,
+    bookkeeping::stream,
+    recorder::{Exchange, Handed},
+};
+
+/// Attempts handed over at once.
+const RECORDS: usize = 2048;
+/// Most buffers of one worker: about 6 MiB. When all are full, the loop waits for the one who writes, as pgbench's loop
+/// waits for its log file.
+const BUFFERS: usize = 64;
+
+/// Attempts not handed over yet. Buffers come back emptied, so that the loop allocates none once all are made.
+#[derive(Debug)]
+pub(crate) struct LogBuffer {
+    records: Vec<LogRecord>,
+    made: usize,
+    /// Chance against which every attempt is held; none where all are wanted.
+    chance: Option<(f64, Random)>,
+}
+
+impl LogBuffer {
+    pub(crate) fn new(settings: &LogSettings, worker: usize) -> Self {
+        let chance = (settings.share < 1.0).then(|| (settings.share, stream(&settings.streams, worker)));
+        Self { records: Vec::with_capacity(RECORDS), made: 1, chance }
+    }
+
+    #[inline]
+    pub(crate) fn add(&mut self, record: LogRecord, exchange: &Exchange) {
+        if let Some((share, random)) = &mut self.chance {
+            // The 53 high bits make a number in [0, 1).
+            if (random.next_bits() >> 11) as f64 / (1_u64 << 53) as f64 >= *share {
+                return;
+            }
+        }
+        self.records.push(record);
+        if self.records.len() == RECORDS {
+            self.hand_over(exchange);
+        }
+    }
+
+    /// Hands over what there is.
+    pub(crate) fn hand_over(&mut self, exchange: &Exchange) {
+        if self.records.is_empty() {
+            return;
+        }
+        let full = std::mem::take(&mut self.records);
+        // The collecting thread goes away only when the run is given up: then nobody wants the attempts.
+        let _ = exchange.to.send((exchange.worker, Handed::Log(full)));
+        self.records = self.empty(exchange);
+    }
+
+    fn empty(&mut self, exchange: &Exchange) -> Vec<LogRecord> {
+        if let Ok(spare) = exchange.spare_logs.try_recv() {
+            return spare;
+        }
+        if self.made >= BUFFERS
+            && let Ok(spare) = exchange.spare_logs.recv()
+        {
+            return spare;
+        }
+        self.made += 1;
+        Vec::with_capacity(RECORDS)
+    }
+}

@@ -1,0 +1,57 @@
+//! Which TPC-B tables a database has, as pgbench looks for them before a run.
+
+use super::PartitionMethod;
+use crate::wire::{Session, WireError};
+
+/// The tables of a database.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Found {
+    /// Scale factor: rows of `pgbench_branches`.
+    pub scale: i64,
+    /// How accounts are partitioned, and into how many parts.
+    pub partitions: Option<(PartitionMethod, u64)>,
+}
+
+/// Why the tables cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum NotFound {
+    /// Branches cannot be counted.
+    #[error("could not count number of branches: {0}")]
+    Branches(WireError),
+    /// There is no table of accounts.
+    #[error("no pgbench_accounts table found in \"search_path\"")]
+    Accounts,
+    /// Accounts are partitioned in a way that was unknown.
+    #[error("unexpected partition method: \"{0}\"")]
+    Method(String),
+}
+
+/// The first table of accounts in the search path: place in the path, strategy, number of parts.
+const ACCOUNTS: &str = "SELECT path.place, p.partstrat, pg_catalog.count(i.inhparent) \
+     FROM pg_catalog.pg_class AS c \
+     JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace \
+     CROSS JOIN LATERAL \
+       (SELECT pg_catalog.array_position(pg_catalog.current_schemas(true), n.nspname)) AS path(place) \
+     LEFT JOIN pg_catalog.pg_partitioned_table AS p ON p.partrelid = c.oid \
+     LEFT JOIN pg_catalog.pg_inherits AS i ON i.inhparent = c.oid \
+     WHERE c.relname = 'pgbench_accounts' AND path.place IS NOT NULL \
+     GROUP BY 1, 2 ORDER BY 1 LIMIT 1";
+
+/// Looks for the tables.
+///
+/// # Errors
+/// Why they cannot be used.
+pub fn find_tables(session: &mut Session) -> Result<Found, NotFound> {
+    let branches = session.value("SELECT pg_catalog.count(*) FROM pgbench_branches");
+    let scale = branches.map_err(NotFound::Branches)?.and_then(|count| count.parse().ok()).unwrap_or(0);
+    // A server without partitions has not these catalogues, and no partitions.
+    let Ok(rows) = session.query(ACCOUNTS) else { return Ok(Found { scale, partitions: None }) };
+    let row = rows.first().ok_or(NotFound::Accounts)?;
+    let method = match row.get(1) {
+        None => return Ok(Found { scale, partitions: None }),
+        Some("r") => PartitionMethod::Range,
+        Some("h") => PartitionMethod::Hash,
+        Some(other) => return Err(NotFound::Method(other.to_owned())),
+    };
+    Ok(Found { scale, partitions: Some((method, row.parse(2).unwrap_or(0))) })
+}

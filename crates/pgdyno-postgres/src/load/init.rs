@@ -1,0 +1,440 @@
+//! pgbench's initialization, step by step in any order (`pgbench -i`).
+
+use std::time::Instant;
+
+use pgdyno_core::rows::{
+    Part, TableRows, rows,
+    tpcb::{ACCOUNTS_PER_SCALE, Accounts, BIGINT_SCALE, Branches, TELLERS_PER_SCALE, Tellers},
+};
+use pgdyno_engine::Stop;
+
+use super::{CopyFormat, format::CopyRow};
+use crate::wire::{Session, WireError};
+
+/// All steps by their letters.
+const STEPS: [(char, Step); 7] = [
+    ('d', Step::Drop),
+    ('t', Step::Tables),
+    ('g', Step::ClientSide),
+    ('G', Step::ServerSide),
+    ('v', Step::Vacuum),
+    ('p', Step::PrimaryKeys),
+    ('f', Step::ForeignKeys),
+];
+
+/// A step of the initialization.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Step {
+    /// `d`: the tables are dropped.
+    Drop,
+    /// `t`: they are created, empty.
+    Tables,
+    /// `g`: they are filled by COPY.
+    ClientSide,
+    /// `G`: they are filled by the server.
+    ServerSide,
+    /// `v`: VACUUM and ANALYZE.
+    Vacuum,
+    /// `p`: primary keys.
+    PrimaryKeys,
+    /// `f`: foreign keys.
+    ForeignKeys,
+}
+
+impl Step {
+    /// What pgbench's closing line calls it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Drop => "drop tables",
+            Self::Tables => "create tables",
+            Self::ClientSide => "client-side generate",
+            Self::ServerSide => "server-side generate",
+            Self::Vacuum => "vacuum",
+            Self::PrimaryKeys => "primary keys",
+            Self::ForeignKeys => "foreign keys",
+        }
+    }
+
+    /// What pgbench says when it begins.
+    fn announcement(self) -> &'static str {
+        match self {
+            Self::Drop => "dropping old tables...",
+            Self::Tables => "creating tables...",
+            Self::ClientSide => "generating data (client-side)...",
+            Self::ServerSide => "generating data (server-side)...",
+            Self::Vacuum => "vacuuming...",
+            Self::PrimaryKeys => "creating primary keys...",
+            Self::ForeignKeys => "creating foreign keys...",
+        }
+    }
+}
+
+/// Whether a text of steps can be carried out; blanks count for nothing.
+///
+/// # Errors
+/// The first letter that is no step; `None` where there is no letter at all.
+pub fn check_steps(text: &str) -> Result<(), Option<char>> {
+    let known = |c: char| c == ' ' || STEPS.iter().any(|(letter, _)| *letter == c);
+    match text.chars().find(|&c| !known(c)) {
+        _ if text.is_empty() => Err(None),
+        Some(unknown) => Err(Some(unknown)),
+        None => Ok(()),
+    }
+}
+
+/// The steps of a text; what is none is left out.
+pub fn steps(text: &str) -> Vec<Step> {
+    text.chars()
+        .filter_map(|c| STEPS.iter().find(|(letter, _)| *letter == c).map(|(_, step)| *step))
+        .collect()
+}
+
+/// How accounts are partitioned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PartitionMethod {
+    /// By ranges of the key.
+    Range,
+    /// By a hash of the key.
+    Hash,
+}
+
+impl PartitionMethod {
+    /// SQL's word for it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Range => "range",
+            Self::Hash => "hash",
+        }
+    }
+}
+
+/// What is to be made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Initialization {
+    /// Steps in order.
+    pub steps: Vec<Step>,
+    /// Scale factor.
+    pub scale: u64,
+    /// Fill factor in percent.
+    pub fillfactor: u32,
+    /// Whether the tables are unlogged.
+    pub unlogged: bool,
+    /// Tablespace of the tables.
+    pub tablespace: Option<String>,
+    /// Tablespace of the primary keys.
+    pub index_tablespace: Option<String>,
+    /// How accounts are partitioned and into how many parts.
+    pub partitions: Option<(PartitionMethod, u64)>,
+}
+
+/// What happens meanwhile.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum InitEvent {
+    /// Something begins: a line for the user.
+    Begins(&'static str),
+    /// So many partitions are about to be created.
+    Partitions(u64),
+    /// So many of all rows of a table have been sent, this many seconds after the first. Told every hundred rows.
+    Rows {
+        /// The table.
+        table: &'static str,
+        /// Rows sent.
+        rows: u64,
+        /// Rows of the table.
+        total: u64,
+        /// Seconds since the first row.
+        elapsed_s: f64,
+    },
+    /// A table is filled.
+    Filled,
+}
+
+/// Why the initialization ended.
+#[derive(Debug, thiserror::Error)]
+pub enum InitError {
+    /// A statement failed.
+    #[error("{error}")]
+    Statement {
+        /// The statement.
+        sql: String,
+        /// Why.
+        error: WireError,
+    },
+    /// Sending rows failed.
+    #[error("{0}")]
+    Copy(WireError),
+    /// A stop was requested.
+    #[error("stopped")]
+    Stopped,
+}
+
+/// Carries the steps out; gives the seconds of each.
+///
+/// # Errors
+/// What ended it. Steps that were done before stay done.
+pub fn initialize(
+    session: &mut Session,
+    wanted: &Initialization,
+    stop: &Stop,
+    tell: &mut dyn FnMut(InitEvent),
+) -> Result<Vec<(Step, f64)>, InitError> {
+    let mut work = Work { session, wanted, stop, tell };
+    let mut done = Vec::new();
+    for &step in &wanted.steps {
+        let start = Instant::now();
+        (work.tell)(InitEvent::Begins(step.announcement()));
+        work.step(step)?;
+        done.push((step, start.elapsed().as_secs_f64()));
+    }
+    Ok(done)
+}
+
+struct Work<'a> {
+    session: &'a mut Session,
+    wanted: &'a Initialization,
+    stop: &'a Stop,
+    tell: &'a mut dyn FnMut(InitEvent),
+}
+
+const TABLES: &str = "pgbench_accounts, pgbench_branches, pgbench_history, pgbench_tellers";
+
+impl Work<'_> {
+    fn step(&mut self, step: Step) -> Result<(), InitError> {
+        match step {
+            Step::Drop => self.execute(&format!("DROP TABLE IF EXISTS {TABLES}")),
+            Step::Tables => self.create_tables(),
+            Step::ClientSide => self.fill_by_copy(),
+            Step::ServerSide => self.fill_by_server(),
+            Step::Vacuum => self.each(
+                ["branches", "tellers", "accounts", "history"].map(|t| format!("VACUUM ANALYZE pgbench_{t}")),
+            ),
+            Step::PrimaryKeys => self.each(primary_keys(self.wanted)),
+            Step::ForeignKeys => self.each(foreign_keys()),
+        }
+    }
+
+    fn execute(&mut self, sql: &str) -> Result<(), InitError> {
+        if self.stop.requested() {
+            return Err(InitError::Stopped);
+        }
+        self.session.execute(sql).map_err(|error| failed(sql, error))
+    }
+
+    fn each(&mut self, statements: impl IntoIterator<Item = String>) -> Result<(), InitError> {
+        statements.into_iter().try_for_each(|sql| self.execute(&sql))
+    }
+
+    fn create_tables(&mut self) -> Result<(), InitError> {
+        self.each(tables(self.wanted))?;
+        if let Some((method, partitions)) = self.wanted.partitions {
+            (self.tell)(InitEvent::Partitions(partitions));
+            for number in 1..=partitions {
+                self.execute(&partition(self.wanted, method, partitions, number))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// One transaction, so that the server need not log what it can throw away.
+    fn fill_by_copy(&mut self) -> Result<(), InitError> {
+        self.execute("BEGIN")?;
+        self.execute(&format!("TRUNCATE TABLE {TABLES}"))?;
+        self.copy::<Branches>()?;
+        self.copy::<Tellers>()?;
+        self.copy::<Accounts>()?;
+        self.execute("COMMIT")
+    }
+
+    fn copy<T: TableRows<Row: CopyRow>>(&mut self) -> Result<(), InitError> {
+        let freeze = if self.may_freeze(T::NAME)? { " WITH (FREEZE ON)" } else { "" };
+        let columns = <T::Row as CopyRow>::COLUMNS;
+        let sql = format!("COPY {} ({columns}) FROM STDIN{freeze}", T::NAME);
+        let (scale, total, format) = (self.wanted.scale, T::total(self.wanted.scale), CopyFormat::Text);
+        let start = Instant::now();
+        let mut copy = self.session.copy_in(&sql).map_err(|error| failed(&sql, error))?;
+        for (index, row) in rows::<T>(scale, 0, Part { first: 0, end: total }).enumerate() {
+            copy.row(|out| row.write(format, scale >= BIGINT_SCALE, out)).map_err(InitError::Copy)?;
+            let rows = index as u64 + 1;
+            if rows.is_multiple_of(100) {
+                if self.stop.requested() {
+                    return Err(InitError::Stopped);
+                }
+                let elapsed_s = start.elapsed().as_secs_f64();
+                (self.tell)(InitEvent::Rows { table: T::NAME, rows, total, elapsed_s });
+            }
+        }
+        (self.tell)(InitEvent::Filled);
+        copy.finish().map(drop).map_err(InitError::Copy)
+    }
+
+    /// As pgbench: rows are frozen from PostgreSQL 14 on, in what is an ordinary table.
+    fn may_freeze(&mut self, table: &str) -> Result<bool, InitError> {
+        let major: u32 = self
+            .session
+            .parameter("server_version")
+            .and_then(|version| version.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok())
+            .unwrap_or(0);
+        if major < 14 {
+            return Ok(false);
+        }
+        let sql =
+            format!("SELECT relkind FROM pg_catalog.pg_class WHERE oid = '{table}'::pg_catalog.regclass");
+        let kind = self.session.value(&sql).map_err(|error| failed(&sql, error))?;
+        Ok(kind.as_deref() == Some("r"))
+    }
+
+    fn fill_by_server(&mut self) -> Result<(), InitError> {
+        self.execute("BEGIN")?;
+        self.execute(&format!("TRUNCATE TABLE {TABLES}"))?;
+        let scale = self.wanted.scale;
+        let (tellers, accounts) = (TELLERS_PER_SCALE * scale, ACCOUNTS_PER_SCALE * scale);
+        self.each([
+            format!(
+                "INSERT INTO pgbench_branches (bid, bbalance) SELECT n, 0 FROM generate_series(1, {scale}) AS n"
+            ),
+            format!(
+                "INSERT INTO pgbench_tellers (tid, bid, tbalance) \
+                 SELECT n, (n - 1) / {TELLERS_PER_SCALE} + 1, 0 FROM generate_series(1, {tellers}) AS n"
+            ),
+            format!(
+                "INSERT INTO pgbench_accounts (aid, bid, abalance, filler) \
+                 SELECT n, (n - 1) / {ACCOUNTS_PER_SCALE} + 1, 0, '' FROM generate_series(1, {accounts}) AS n"
+            ),
+        ])?;
+        self.execute("COMMIT")
+    }
+}
+
+fn failed(sql: &str, error: WireError) -> InitError {
+    match error {
+        WireError::Stopped => InitError::Stopped,
+        error => InitError::Statement { sql: sql.to_owned(), error },
+    }
+}
+
+/// A name between quotes, as SQL takes any.
+fn quoted(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
+}
+
+/// The four tables, in the order in which pgbench creates them.
+fn tables(wanted: &Initialization) -> [String; 4] {
+    let aid = if wanted.scale >= BIGINT_SCALE { "bigint" } else { "int" };
+    let fill = format!(" WITH (fillfactor={})", wanted.fillfactor);
+    let accounts = match wanted.partitions {
+        Some((method, _)) => format!(" PARTITION BY {} (aid)", method.name()),
+        None => fill.clone(),
+    };
+    let unlogged = if wanted.unlogged && wanted.partitions.is_none() { " UNLOGGED" } else { "" };
+    let space = wanted.tablespace.as_ref().map(|name| format!(" TABLESPACE {}", quoted(name)));
+    let space = space.unwrap_or_default();
+    [
+        ("history", format!("tid int, bid int, aid {aid}, delta int, mtime timestamp, filler char(22)"), ""),
+        ("tellers", "tid int NOT NULL, bid int, tbalance int, filler char(84)".to_owned(), &*fill),
+        ("accounts", format!("aid {aid} NOT NULL, bid int, abalance int, filler char(84)"), &*accounts),
+        ("branches", "bid int NOT NULL, bbalance int, filler char(88)".to_owned(), &*fill),
+    ]
+    .map(|(name, columns, with)| format!("CREATE{unlogged} TABLE pgbench_{name} ({columns}){with}{space}"))
+}
+
+/// One partition of accounts. Ranges are open at both ends, so that every key has a place.
+fn partition(wanted: &Initialization, method: PartitionMethod, partitions: u64, number: u64) -> String {
+    let unlogged = if wanted.unlogged { " UNLOGGED" } else { "" };
+    let values = match method {
+        PartitionMethod::Range => {
+            let size = (ACCOUNTS_PER_SCALE * wanted.scale).div_ceil(partitions);
+            let from =
+                if number == 1 { "MINVALUE".to_owned() } else { ((number - 1) * size + 1).to_string() };
+            let to =
+                if number == partitions { "MAXVALUE".to_owned() } else { (number * size + 1).to_string() };
+            format!("FROM ({from}) TO ({to})")
+        }
+        PartitionMethod::Hash => format!("WITH (MODULUS {partitions}, REMAINDER {})", number - 1),
+    };
+    format!(
+        "CREATE{unlogged} TABLE pgbench_accounts_{number} PARTITION OF pgbench_accounts \
+         FOR VALUES {values} WITH (fillfactor={})",
+        wanted.fillfactor
+    )
+}
+
+fn primary_keys(wanted: &Initialization) -> [String; 3] {
+    let space =
+        wanted.index_tablespace.as_ref().map(|name| format!(" USING INDEX TABLESPACE {}", quoted(name)));
+    let space = space.unwrap_or_default();
+    [("branches", "bid"), ("tellers", "tid"), ("accounts", "aid")]
+        .map(|(table, key)| format!("ALTER TABLE pgbench_{table} ADD PRIMARY KEY ({key}){space}"))
+}
+
+fn foreign_keys() -> [String; 5] {
+    [
+        ("tellers", "bid", "branches"),
+        ("accounts", "bid", "branches"),
+        ("history", "bid", "branches"),
+        ("history", "tid", "tellers"),
+        ("history", "aid", "accounts"),
+    ]
+    .map(|(table, key, to)| {
+        format!(
+            "ALTER TABLE pgbench_{table} ADD CONSTRAINT pgbench_{table}_{key}_fkey \
+             FOREIGN KEY ({key}) REFERENCES pgbench_{to}"
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn wanted() -> Initialization {
+        Initialization {
+            steps: steps("dtgvp"),
+            scale: 1,
+            fillfactor: 90,
+            unlogged: true,
+            tablespace: Some("my \"space".to_owned()),
+            index_tablespace: None,
+            partitions: None,
+        }
+    }
+
+    #[test]
+    fn steps_are_checked_before_anything_is_done() {
+        assert_eq!(check_steps("dt gGvpf"), Ok(()));
+        assert_eq!(
+            (check_steps(""), check_steps("dta"), check_steps(" ")),
+            (Err(None), Err(Some('a')), Ok(()))
+        );
+        assert_eq!(steps("v d"), [Step::Vacuum, Step::Drop]);
+    }
+
+    #[test]
+    fn tables_are_made_as_wanted() {
+        let [history, tellers, accounts, branches] = tables(&wanted());
+        assert!(history.starts_with("CREATE UNLOGGED TABLE pgbench_history (tid int, bid int, aid int,"));
+        assert!(history.ends_with("char(22)) TABLESPACE \"my \"\"space\""), "{history}");
+        for table in [tellers, accounts, branches] {
+            assert!(table.ends_with(" WITH (fillfactor=90) TABLESPACE \"my \"\"space\""), "{table}");
+        }
+        let [history, _, accounts, _] = tables(&Initialization { scale: BIGINT_SCALE, ..wanted() });
+        assert!(history.contains("aid bigint,") && accounts.contains("aid bigint NOT NULL"));
+    }
+
+    #[test]
+    fn partitions_leave_no_key_without_a_place() {
+        let range = PartitionMethod::Range;
+        let wanted = Initialization { partitions: Some((range, 3)), ..wanted() };
+        assert!(tables(&wanted)[2].contains("PARTITION BY range (aid) TABLESPACE"));
+        assert!(!tables(&wanted)[2].contains("UNLOGGED"), "the partitions are");
+        let values: Vec<_> = (1..=3).map(|number| partition(&wanted, range, 3, number)).collect();
+        for (values, bounds) in values.iter().zip([
+            "FROM (MINVALUE) TO (33335)",
+            "FROM (33335) TO (66669)",
+            "FROM (66669) TO (MAXVALUE)",
+        ]) {
+            assert!(values.contains(bounds) && values.contains("UNLOGGED"), "{values}");
+        }
+        let hash = partition(&wanted, PartitionMethod::Hash, 4, 4);
+        assert!(hash.contains("WITH (MODULUS 4, REMAINDER 3) WITH (fillfactor=90)"), "{hash}");
+    }
+}

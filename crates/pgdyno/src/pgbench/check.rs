@@ -1,0 +1,145 @@
+//! What options ask for together.
+
+use pgdyno_postgres::load::{Initialization, PartitionMethod, steps};
+
+use super::{
+    options::Options,
+    say::{Go, Say},
+};
+
+/// Steps where none are named.
+const DEFAULT_STEPS: &str = "dtgvp";
+/// Transactions of each client where neither their number nor a time is given.
+const DEFAULT_TRANSACTIONS: i32 = 10;
+
+/// What is to be done.
+#[derive(Debug)]
+pub enum Request {
+    /// Initialize.
+    Initialize(Box<Initialization>),
+    /// Benchmark.
+    Run,
+}
+
+/// Checks options against each other, in pgbench's order, and completes them: database, threads, transactions.
+///
+/// # Errors
+/// They do not go together; said already.
+pub fn check(say: &Say, options: &mut Options, operands: &[String]) -> Go<Request> {
+    let weights: u64 = options.scripts.iter().map(|script| u64::from(script.weight)).sum();
+    if weights == 0 && !options.initialize {
+        return say.fatal("total script weight must not be zero");
+    }
+    options.jobs = options.jobs.min(options.clients);
+    let mut rest = operands.iter();
+    if options.dbname.is_none() {
+        options.dbname = rest.next().cloned();
+    }
+    if let Some(first) = rest.next() {
+        say.error(format!("too many command-line arguments (first is \"{first}\")"));
+        return say.see_help();
+    }
+    if options.initialize {
+        return initialization(say, options).map(|wanted| Request::Initialize(Box::new(wanted)));
+    }
+    if options.for_init {
+        return say.fatal("some of the specified options cannot be used in benchmarking mode");
+    }
+    length(say, options)?;
+    logging(say, options)?;
+    if options.progress_timestamp && options.progress_s == 0 {
+        return say.fatal("--progress-timestamp is allowed only under --progress");
+    }
+    if options.max_tries == 0 && options.latency_limit_us == 0 && options.time_s == 0 {
+        return say.fatal(
+            "an unlimited number of transaction tries can only be used with --latency-limit or a duration (-T)",
+        );
+    }
+    beyond(say, options)?;
+    Ok(Request::Run)
+}
+
+fn initialization(say: &Say, options: &Options) -> Go<Initialization> {
+    if options.for_run {
+        return say.fatal("some of the specified options cannot be used in initialization (-i) mode");
+    }
+    if options.partitions == 0 && options.partition_method.is_some() {
+        return say.fatal("--partition-method requires greater than zero --partitions");
+    }
+    let mut letters = options.init_steps.clone().unwrap_or_else(|| DEFAULT_STEPS.to_owned());
+    if options.no_vacuum {
+        letters = letters.replace('v', " ");
+    }
+    if options.foreign_keys && !letters.contains('f') {
+        letters.push('f');
+    }
+    let method = options.partition_method.unwrap_or(PartitionMethod::Range);
+    Ok(Initialization {
+        steps: steps(&letters),
+        scale: options.scale as u64,
+        fillfactor: options.fillfactor as u32,
+        unlogged: options.unlogged,
+        tablespace: options.tablespace.clone(),
+        index_tablespace: options.index_tablespace.clone(),
+        partitions: (options.partitions > 0).then_some((method, options.partitions as u64)),
+    })
+}
+
+fn length(say: &Say, options: &mut Options) -> Go<()> {
+    if options.transactions > 0 && options.time_s > 0 {
+        return say.fatal("specify either a number of transactions (-t) or a duration (-T), not both");
+    }
+    if options.transactions == 0 && options.time_s == 0 {
+        options.transactions = DEFAULT_TRANSACTIONS;
+    }
+    Ok(())
+}
+
+fn logging(say: &Say, options: &Options) -> Go<()> {
+    let (sampling, aggregate_s, time_s) = (options.sampling_rate > 0.0, options.aggregate_s, options.time_s);
+    if sampling && !options.log {
+        return say.fatal("log sampling (--sampling-rate) is allowed only when logging transactions (-l)");
+    }
+    if sampling && aggregate_s > 0 {
+        return say.fatal(
+            "log sampling (--sampling-rate) and aggregation (--aggregate-interval) cannot be used at the same time",
+        );
+    }
+    if aggregate_s > 0 && !options.log {
+        return say.fatal("log aggregation is allowed only when actually logging transactions");
+    }
+    if !options.log && options.log_prefix.is_some() {
+        return say.fatal("log file prefix (--log-prefix) is allowed only when logging transactions (-l)");
+    }
+    if time_s > 0 && aggregate_s > time_s {
+        return say.fatal(format!(
+            "number of seconds for aggregation ({aggregate_s}) must not be higher than test duration ({time_s})"
+        ));
+    }
+    if time_s > 0 && aggregate_s > 0 && time_s % aggregate_s != 0 {
+        return say.fatal(format!(
+            "duration ({time_s}) must be a multiple of aggregation interval ({aggregate_s})"
+        ));
+    }
+    Ok(())
+}
+
+/// What options beyond pgbench's cannot be told together.
+fn beyond(say: &Say, options: &Options) -> Go<()> {
+    let extras = &options.extras;
+    if extras.think_ns > 0 && options.rate_per_s.is_some() {
+        return say.fatal(
+            "--think-time cannot be used with --rate, which says by itself when transactions are due",
+        );
+    }
+    if extras.reconnect_after.is_some() && options.connect_each {
+        return say.fatal("specify either --reconnect or --connect (-C), not both");
+    }
+    if extras.warmup_ns > 0 && options.time_s == 0 {
+        return say.fatal("--warmup requires a duration (-T)");
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,69 @@
+//! What can be asked for beyond pgbench.
+
+use std::path::PathBuf;
+
+use super::{
+    flags::Opt,
+    numbers::option_int,
+    options::span,
+    say::{Go, Say},
+};
+
+/// Options beyond pgbench's. None of them changes pgbench's own output.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Extras {
+    /// Percentiles of latency that are shown below the summary, each between 0 and 100.
+    pub percentiles: Vec<f64>,
+    /// Where the results go as JSON.
+    pub json: Option<PathBuf>,
+    /// Where the latencies go as an interval log of HdrHistogram.
+    pub hdr: Option<PathBuf>,
+    /// Length of the warm-up in nanoseconds, which is in no figure.
+    pub warmup_ns: u64,
+    /// Pause of a client between two transactions, in nanoseconds.
+    pub think_ns: u64,
+    /// Transactions of a client over one connection.
+    pub reconnect_after: Option<u64>,
+}
+
+/// Takes an option and its value.
+///
+/// # Errors
+/// What is wrong with it; said already.
+pub fn take(extras: &mut Extras, say: &Say, option: Opt, text: &str) -> Go<()> {
+    match option {
+        Opt::Percentiles => extras.percentiles = percentiles(say, text)?,
+        Opt::Json => extras.json = Some(PathBuf::from(text)),
+        Opt::Hdr => extras.hdr = Some(PathBuf::from(text)),
+        Opt::Warmup => extras.warmup_ns = span(say, text, "--warmup")?.as_nanos(),
+        Opt::ThinkTime => extras.think_ns = span(say, text, "--think-time")?.as_nanos(),
+        _ => extras.reconnect_after = Some(option_int(say, text, "--reconnect", 1..=i32::MAX)? as u64),
+    }
+    Ok(())
+}
+
+/// Percentiles between commas.
+fn percentiles(say: &Say, text: &str) -> Go<Vec<f64>> {
+    let number = |part: &str| part.trim().parse::<f64>().ok().filter(|p| *p > 0.0 && *p < 100.0);
+    let read: Option<Vec<f64>> = text.split(',').map(number).collect();
+    match read {
+        Some(percentiles) => Ok(percentiles),
+        None => say.fatal(format!(
+            "invalid percentiles: \"{text}\", expecting numbers between 0 and 100, such as 50,95,99.9"
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{super::say::tests::listening, *};
+
+    #[test]
+    fn percentiles_are_between_0_and_100() {
+        let (say, _) = listening();
+        assert_eq!(percentiles(&say, "50, 99.9"), Ok(vec![50.0, 99.9]));
+        for text in ["", "0", "100", "p99", "50,", "nan"] {
+            assert_eq!(percentiles(&say, text), Err(1), "{text}");
+        }
+    }
+}

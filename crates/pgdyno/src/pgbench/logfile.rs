@@ -1,0 +1,111 @@
+//! The files of `-l`: one for each thread.
+
+use std::{
+    fs::File,
+    io::{BufWriter, Write},
+};
+
+use pgdyno_engine::LogRecord;
+
+use super::{
+    format::log::{Aggregator, Columns},
+    options::strerror,
+    say::{Go, Say},
+};
+
+/// The log of one thread.
+#[derive(Debug)]
+pub struct LogFile {
+    path: String,
+    file: BufWriter<File>,
+    columns: Columns,
+    aggregator: Option<Aggregator>,
+    /// Lines that are on their way; kept for its room.
+    lines: String,
+    /// The first error of writing.
+    failed: Option<String>,
+}
+
+/// What turns instants of the engine's clock into microseconds since 1970.
+#[derive(Debug, Clone, Copy)]
+pub struct Epoch {
+    shift_ns: i128,
+}
+
+impl Epoch {
+    /// As of now.
+    pub fn now() -> Self {
+        let wall = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+        Self { shift_ns: wall.as_nanos() as i128 - i128::from(pgdyno_engine::Clock::now_ns()) }
+    }
+
+    /// Microseconds since 1970 at an instant of the engine's clock.
+    pub fn us(self, at_ns: u64) -> u64 {
+        ((self.shift_ns + i128::from(at_ns)) / 1_000).max(0) as u64
+    }
+}
+
+impl LogFile {
+    /// Opens the file of a thread, with pgbench's name for it.
+    ///
+    /// # Errors
+    /// It cannot be opened; said already.
+    pub fn open(
+        say: &Say,
+        prefix: &str,
+        thread: usize,
+        columns: Columns,
+        aggregator: Option<Aggregator>,
+    ) -> Go<Self> {
+        let process = std::process::id();
+        let path = match thread {
+            0 => format!("{prefix}.{process}"),
+            thread => format!("{prefix}.{process}.{thread}"),
+        };
+        match File::create(&path) {
+            Ok(file) => {
+                let file = BufWriter::with_capacity(1 << 16, file);
+                Ok(Self { path, file, columns, aggregator, lines: String::new(), failed: None })
+            }
+            Err(error) => say.fatal(format!("could not open logfile \"{path}\": {}", strerror(&error))),
+        }
+    }
+
+    /// Writes transactions.
+    pub fn write(&mut self, records: &[LogRecord], epoch: Epoch) {
+        self.lines.clear();
+        for record in records {
+            let at_us = epoch.us(record.end_ns);
+            match &mut self.aggregator {
+                Some(aggregator) => aggregator.add(&mut self.lines, record, at_us),
+                None => self.columns.line(&mut self.lines, record, at_us),
+            }
+        }
+        self.put();
+    }
+
+    /// Writes what is left at the end of the run.
+    ///
+    /// # Errors
+    /// What was not written; said already.
+    pub fn close(mut self, say: &Say, epoch: Epoch) -> Go<()> {
+        self.lines.clear();
+        if let Some(aggregator) = &mut self.aggregator {
+            aggregator.until(&mut self.lines, epoch.us(pgdyno_engine::Clock::now_ns()));
+        }
+        self.put();
+        if let Err(error) = self.file.flush() {
+            self.failed.get_or_insert_with(|| strerror(&error));
+        }
+        match self.failed {
+            None => Ok(()),
+            Some(why) => say.fatal(format!("could not write logfile \"{}\": {why}", self.path)),
+        }
+    }
+
+    fn put(&mut self) {
+        if let Err(error) = self.file.write_all(self.lines.as_bytes()) {
+            self.failed.get_or_insert_with(|| strerror(&error));
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! The pgbench personality: pgbench's options, scripts and output formats over pgdyno's driver.
+//!
+//! `getopt`, `flags` and `options` read the command line, `check` what it comes to; `init` initializes, `run` benchmarks;
+//! `format` makes every line that others parse, from numbers alone.
+
+mod builtin;
+mod check;
+mod clients;
+mod connect;
+mod extras;
+mod flags;
+mod format;
+mod getopt;
+mod init;
+mod limits;
+mod logfile;
+mod numbers;
+mod options;
+mod results;
+mod run;
+mod say;
+mod seed;
+mod usage;
+
+use std::{
+    ffi::OsString,
+    io::{self, Write},
+    os::unix::ffi::OsStringExt,
+    path::Path,
+    process::ExitCode,
+};
+
+use pgdyno_core::script::Scripts;
+
+use check::Request;
+use options::Asked;
+use say::{Go, Say};
+
+/// The name under which the program is pgbench.
+pub const NAME: &str = "pgbench";
+
+/// Whether a program called so is pgbench.
+pub fn is_name(called: &OsString) -> bool {
+    Path::new(called).file_name().is_some_and(|name| name == NAME)
+}
+
+/// Does what pgbench does with these words. `called` is how help calls the program, `argv0` what the system calls it.
+pub fn main(called: &'static str, argv0: &str, words: Vec<OsString>) -> ExitCode {
+    let words = words.into_iter().map(OsString::into_vec).collect();
+    match work(called, argv0, words) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(status) => ExitCode::from(status),
+    }
+}
+
+fn work(called: &'static str, argv0: &str, words: Vec<Vec<u8>>) -> Go<()> {
+    let mut say = Say::on_stderr(called);
+    let mut scripts = Scripts::default();
+    let env = |name: &str| std::env::var(name).ok();
+    let mut take = |say: &Say, name: &str, text: &[u8]| parse(say, &mut scripts, name, text);
+    let (mut options, operands) = match options::read(&mut say, argv0, words, &env, &mut take)? {
+        Asked::Help => return print(&say, &usage::help(called)),
+        Asked::Version => return print(&say, &usage::version_line()),
+        Asked::Shown => return Ok(()),
+        Asked::Options(options, operands) => (options, operands),
+    };
+    if let Err(error) = scripts.check_protocol(options.protocol) {
+        return refuse(&say, &error);
+    }
+    let request = check::check(&say, &mut options, &operands)?;
+    let stop = connect::stop_on_interrupt(&say);
+    match request {
+        Request::Initialize(wanted) => {
+            let what = "could not create connection for initialization";
+            let mut session = connect::session(&say, &options, what)?;
+            init::run(&say, &mut session, &wanted, options.quiet, &stop)
+        }
+        Request::Run => run::run(say, &options, scripts, &stop),
+    }
+}
+
+/// Reads a script into those of the run.
+fn parse(say: &Say, scripts: &mut Scripts, name: &str, text: &[u8]) -> Go<()> {
+    match scripts.add(name, text) {
+        Ok(script) => {
+            script.notices.iter().for_each(|notice| say.warning(notice));
+            Ok(())
+        }
+        Err(error) => refuse(say, &error),
+    }
+}
+
+fn refuse(say: &Say, error: &pgdyno_core::script::ScriptError) -> Go<()> {
+    say.error(error.to_string());
+    if let Some(excerpt) = &error.excerpt {
+        say.raw(format!("{excerpt}\n"));
+    }
+    if let Some(hint) = &error.hint {
+        say.hint(hint);
+    }
+    Err(1)
+}
+
+/// Writes a result to stdout. A reader that went away has seen enough.
+fn print(say: &Say, text: &str) -> Go<()> {
+    let mut stdout = io::stdout().lock();
+    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            say.fatal(format!("could not write to standard output: {}", options::strerror(&error)))
+        }
+        _ => Ok(()),
+    }
+}

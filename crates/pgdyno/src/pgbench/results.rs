@@ -1,0 +1,280 @@
+//! What a run came to: the summary, and what goes beyond it.
+
+use std::{
+    fs::File,
+    io::Write,
+    path::{Path, PathBuf},
+    time::{Duration, SystemTime},
+};
+
+use pgdyno_core::{
+    measure::{Latency, LatencySummary, Tally},
+    script::{Action, Scripts},
+};
+use pgdyno_engine::{MergedInterval, Phase, Report};
+use pgdyno_postgres::load::Found;
+use serde_json::{Value, json};
+
+use super::{
+    format::summary::{Connecting, ScriptPart, Summary},
+    options::{Options, strerror},
+    say::{Go, Say},
+};
+
+/// Everything that is known after a run.
+#[derive(Debug)]
+pub struct Results<'a> {
+    pub options: &'a Options,
+    pub scripts: &'a Scripts,
+    pub found: Found,
+    /// Nanoseconds that it took to make all connections before the run.
+    pub connect_ns: u64,
+    pub report: &'a Report,
+    /// Version of the server, as it says.
+    pub server_version: String,
+}
+
+impl Results<'_> {
+    /// pgbench's summary, and percentiles below it where they were asked for.
+    pub fn text(&self) -> String {
+        let mut text = self.summary().text();
+        for &percentile in &self.options.extras.percentiles {
+            text.push_str(&percentile_line(&self.report.latency, percentile));
+        }
+        text
+    }
+
+    fn summary(&self) -> Summary {
+        let (options, report) = (self.options, self.report);
+        let connecting = if options.connect_each {
+            Connecting::Each(report.connects.1)
+        } else {
+            Connecting::Once(self.connect_ns)
+        };
+        Summary {
+            scripts: self.parts(),
+            scale: self.found.scale,
+            partitions: self.found.partitions.map(|(method, parts)| (method.name(), parts)),
+            protocol: options.protocol.name(),
+            clients: options.clients,
+            threads: options.jobs,
+            max_tries: options.max_tries,
+            duration_s: (options.time_s > 0).then_some(options.time_s as u32),
+            transactions: options.transactions as u64,
+            throttled: options.rate_per_s.is_some(),
+            latency_limit_us: options.latency_limit_us,
+            progress: options.progress_s > 0,
+            failures_detailed: options.failures_detailed,
+            continue_on_error: options.continue_on_error,
+            per_command: options.report_per_command,
+            total: report.tally,
+            elapsed_ns: report.elapsed_ns,
+            connecting,
+        }
+    }
+
+    fn parts(&self) -> Vec<ScriptPart> {
+        let mut commands = self.report.commands.iter().copied();
+        let scripts = self.options.scripts.iter().zip(self.scripts.iter()).enumerate();
+        scripts
+            .map(|(index, (chosen, script))| ScriptPart {
+                name: chosen.name.clone(),
+                weight: chosen.weight,
+                tally: self.report.scripts.get(index).copied().unwrap_or(self.report.tally),
+                commands: script
+                    .commands
+                    .iter()
+                    .map(|command| (command.line.clone(), commands.next().unwrap_or_default()))
+                    .collect(),
+            })
+            .collect()
+    }
+
+    /// Everything as JSON. Times are nanoseconds; what was not measured is absent or null.
+    fn json(&self) -> Value {
+        let (options, report) = (self.options, self.report);
+        let scripts: Vec<Value> = self.parts().iter().map(script_json).collect();
+        let commands = self.scripts.iter().flat_map(|script| &script.commands);
+        let statements: Vec<Value> = commands
+            .filter(|command| matches!(command.action, Action::Sql(_)))
+            .zip(&report.statements)
+            .map(|(command, latency)| {
+                json!({
+                    "statement": command.line,
+                    "latency": latency_json(latency, &options.extras.percentiles),
+                })
+            })
+            .collect();
+        let errors: Vec<Value> = report
+            .errors
+            .iter()
+            .map(|(code, message, count)| json!({ "code": code, "message": message, "count": count }))
+            .collect();
+        json!({
+            "format": "pgdyno-pgbench",
+            "version": 1,
+            "tool_version": env!("CARGO_PKG_VERSION"),
+            "server_version": self.server_version,
+            "scale": self.found.scale,
+            "protocol": options.protocol.name(),
+            "clients": options.clients,
+            "threads": options.jobs,
+            "seed": options.seed,
+            "rate_per_s": options.rate_per_s,
+            "latency_limit_us": (options.latency_limit_us > 0).then_some(options.latency_limit_us),
+            "max_tries": options.max_tries,
+            "warmup_ns": options.extras.warmup_ns,
+            "think_time_ns": options.extras.think_ns,
+            "elapsed_ns": report.elapsed_ns,
+            "tps": report.tally.committed as f64 * 1e9 / report.elapsed_ns.max(1) as f64,
+            "transactions": tally_json(&report.tally),
+            "attempts": report.counts_whole,
+            "clients_lost": report.clients_lost,
+            "latency": latency_json(&report.latency, &options.extras.percentiles),
+            "lag": options.rate_per_s.and_then(|_| latency_json(&report.lag, &[])),
+            "scripts": scripts,
+            "statements": statements,
+            "errors": errors,
+            "initial_connection_ns": (!options.connect_each).then_some(self.connect_ns),
+            "connections_within": report.connects.0,
+            "connecting_within_ns": report.connects.1,
+            "stopped": report.stopped,
+        })
+    }
+}
+
+fn script_json(part: &ScriptPart) -> Value {
+    let commands: Vec<Value> = part
+        .commands
+        .iter()
+        .map(|(line, command)| {
+            json!({
+                "command": line,
+                "count": command.latency.count,
+                "mean_us": command.latency.mean(),
+                "stddev_us": command.latency.stddev(),
+                "failures": command.failures,
+                "retries": command.retries,
+            })
+        })
+        .collect();
+    json!({
+        "name": part.name,
+        "weight": part.weight,
+        "transactions": tally_json(&part.tally),
+        "commands": commands,
+    })
+}
+
+fn tally_json(tally: &Tally) -> Value {
+    json!({
+        "processed": tally.committed,
+        "failed": tally.failed(),
+        "serialization_failures": tally.serialization,
+        "deadlock_failures": tally.deadlock,
+        "other_failures": tally.other,
+        "retried": tally.retried,
+        "retries": tally.retries,
+        "skipped": tally.skipped,
+        "above_latency_limit": tally.late,
+        "latency_mean_us": tally.latency.mean(),
+        "latency_stddev_us": tally.latency.stddev(),
+        "lag_mean_us": tally.lag.mean(),
+    })
+}
+
+fn latency_json(latency: &Latency, percentiles: &[f64]) -> Option<Value> {
+    let summary: LatencySummary = latency.summary()?;
+    let mut value = serde_json::to_value(summary).ok()?;
+    let asked: serde_json::Map<String, Value> = percentiles
+        .iter()
+        .map(|percentile| (percentile.to_string(), json!(latency.quantile_ns(percentile / 100.0))))
+        .collect();
+    value.as_object_mut()?.insert("percentiles_ns".to_owned(), Value::Object(asked));
+    Some(value)
+}
+
+/// A percentile needs 100 slower transactions; without them there is none.
+fn percentile_line(latency: &Latency, percentile: f64) -> String {
+    match latency.quantile_ns(percentile / 100.0) {
+        Some(ns) => format!("latency percentile {percentile} = {:.3} ms\n", ns as f64 / 1e6),
+        None => format!("latency percentile {percentile} = - (fewer than 100 transactions are slower)\n"),
+    }
+}
+
+/// Files beyond pgbench's, opened before anything is done.
+#[derive(Debug)]
+pub struct Histograms {
+    json: Option<(PathBuf, File)>,
+    hdr: Option<(PathBuf, File)>,
+    statements: bool,
+    /// The first error of writing.
+    failed: Option<String>,
+}
+
+impl Histograms {
+    /// Opens the files.
+    ///
+    /// # Errors
+    /// One is there already, or cannot be made; said already.
+    pub fn open(say: &Say, options: &Options) -> Go<Self> {
+        let open = |path: &Option<PathBuf>| match path {
+            None => Ok(None),
+            Some(path) => match File::create_new(path) {
+                Ok(file) => Ok(Some((path.clone(), file))),
+                Err(error) => {
+                    say.fatal(format!("could not make file \"{}\": {}", path.display(), strerror(&error)))
+                }
+            },
+        };
+        let (json, hdr) = (open(&options.extras.json)?, open(&options.extras.hdr)?);
+        let mut opened = Self { json, hdr, statements: false, failed: None };
+        opened.statements = opened.json.is_some();
+        if let Some((_, file)) = &mut opened.hdr {
+            let header = pgdyno_record::histogram_log_header(SystemTime::now());
+            opened.failed = file.write_all(&header).err().map(|error| strerror(&error));
+        }
+        Ok(opened)
+    }
+
+    /// Whether statements are to have histograms of their own.
+    pub fn wants_statements(&self) -> bool {
+        self.statements
+    }
+
+    /// Writes an interval.
+    pub fn interval(&mut self, interval: &MergedInterval) {
+        let Some((_, file)) = &mut self.hdr else { return };
+        let tag = match interval.phase {
+            Phase::WarmUp => "warm-up",
+            Phase::Measured => "measured",
+            Phase::Drain => "drain",
+        };
+        let (start, length) =
+            (Duration::from_nanos(interval.start_ns), Duration::from_nanos(interval.duration_ns));
+        let line = pgdyno_record::histogram_log_line(tag, start, length, &interval.latency);
+        if let Err(error) = file.write_all(&line) {
+            self.failed.get_or_insert_with(|| strerror(&error));
+        }
+    }
+
+    /// Writes what is known at the end.
+    ///
+    /// # Errors
+    /// What could not be written; said already.
+    pub fn close(mut self, say: &Say, results: &Results<'_>) -> Go<()> {
+        if let Some((_, file)) = &mut self.json {
+            let text = format!("{:#}\n", results.json());
+            if let Err(error) = file.write_all(text.as_bytes()) {
+                self.failed.get_or_insert_with(|| strerror(&error));
+            }
+        }
+        let path = self.json.as_ref().or(self.hdr.as_ref()).map(|(path, _)| path.as_path());
+        match (&self.failed, path) {
+            (Some(why), Some(path)) => {
+                say.fatal(format!("could not write file \"{}\": {why}", Path::display(path)))
+            }
+            _ => Ok(()),
+        }
+    }
+}

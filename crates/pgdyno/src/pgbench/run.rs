@@ -1,0 +1,249 @@
+//! The benchmark itself: set up, drive, report.
+
+use std::sync::Arc;
+
+use pgdyno_core::script::{Scripts, Streams};
+use pgdyno_engine::{
+    Bookkeeping, Clock, Listeners, LogSettings, MergedInterval, Messages, Mix, Phase, Report, Settings,
+    SocketDriver, Stop, run_keeping,
+};
+use pgdyno_postgres::{
+    libpq,
+    load::{Found, NotFound, find_tables},
+    wire::Session,
+};
+
+use super::{
+    clients::{Making, Workers},
+    connect,
+    format::{
+        log::{Aggregator, Columns},
+        progress::{At, Progress},
+    },
+    logfile::{Epoch, LogFile},
+    options::Options,
+    print,
+    results::{Histograms, Results},
+    say::{Go, Say},
+    usage,
+};
+
+/// Longest run that clients end by themselves, and longest drain, in nanoseconds: a hundred years.
+const NEVER_NS: u64 = 100 * 365 * 86_400 * 1_000_000_000;
+/// Length of intervals that nobody is shown, in nanoseconds.
+const INTERVAL_NS: u64 = 1_000_000_000;
+
+/// Runs the benchmark and prints what it came to.
+///
+/// # Errors
+/// The exit status; why has been said.
+pub fn run(say: Say, options: &Options, scripts: Scripts, stop: &Stop) -> Go<()> {
+    let mut outputs = Histograms::open(&say, options)?;
+    let defined = |name: &str| options.define.iter().any(|definition| definition.name == name);
+    let streams = Streams::derive(options.seed, options.clients, options.jobs, defined("default_seed"));
+    let (found, server_version) = set_up(&say, options)?;
+    let scripts = Arc::new(scripts);
+    let connect = connect::target(&say, options)?;
+    let scale = found.scale;
+    let making = Making { say: &say, options, connect: &connect, scripts: &scripts, scale, stop };
+    let (workers, connect_ns) = making.connect()?;
+    let report = drive(&say, options, &scripts, &streams, workers, stop, &mut outputs)?;
+    if options.exit_on_abort && report.clients_lost > 0 {
+        say.error("Run was aborted due to an error in thread 0");
+        return Err(2);
+    }
+    let results = Results { options, scripts: &scripts, found, connect_ns, report: &report, server_version };
+    print(&say, &results.text())?;
+    outputs.close(&say, &results)?;
+    if report.clients_lost > 0 || report.stopped.is_some() {
+        say.error("Run was aborted; the above results are incomplete.");
+        return Err(2);
+    }
+    Ok(())
+}
+
+/// What pgbench does over a connection of its own before the run. Gives the tables as they are, and the server's
+/// version.
+fn set_up(say: &Say, options: &Options) -> Go<(Found, String)> {
+    let mut session = connect::session(say, options, "could not create connection for setup")?;
+    let server_version = session.parameter("server_version").unwrap_or_default().to_owned();
+    let program = usage::version();
+    if server_version.split(' ').next() == Some(usage::LIKE) {
+        print(say, &format!("pgbench ({program})\n"))?;
+    } else {
+        print(say, &format!("pgbench ({program}, server {server_version})\n"))?;
+    }
+    let mut found = Found { scale: i64::from(options.scale), partitions: None };
+    if options.builtin_used {
+        found = tables(say, &mut session, options)?;
+    }
+    if !options.no_vacuum {
+        vacuum(say, &mut session, options.vacuum_all);
+    }
+    Ok((found, server_version))
+}
+
+fn tables(say: &Say, session: &mut Session, options: &Options) -> Go<Found> {
+    match find_tables(session) {
+        Ok(found) => {
+            if options.scale_given {
+                say.warning(format!(
+                    "scale option ignored, using count from pgbench_branches table ({})",
+                    found.scale
+                ));
+            }
+            Ok(found)
+        }
+        Err(error) => {
+            let missing = match &error {
+                NotFound::Branches(cause) => {
+                    say.error(format!("could not count number of branches: {}", libpq::message(cause)));
+                    cause.code() == Some("42P01")
+                }
+                error => {
+                    say.error(error.to_string());
+                    matches!(error, NotFound::Accounts)
+                }
+            };
+            if missing {
+                let database = session.value("SELECT pg_catalog.current_database()").ok().flatten();
+                say.hint(format!(
+                    "Perhaps you need to do initialization (\"pgbench -i\") in database \"{}\".",
+                    database.unwrap_or_default()
+                ));
+            }
+            Err(1)
+        }
+    }
+}
+
+/// Vacuums the small tables and empties history; what fails is told and passed over.
+fn vacuum(say: &Say, session: &mut Session, all: bool) {
+    let mut execute = |sql: &str| {
+        if let Err(error) = session.execute(sql) {
+            say.error(libpq::message(&error));
+            say.detail("(ignoring this error and continuing anyway)");
+        }
+    };
+    say.raw("starting vacuum...");
+    execute("VACUUM pgbench_branches");
+    execute("VACUUM pgbench_tellers");
+    execute("TRUNCATE pgbench_history");
+    say.raw("end.\n");
+    if all {
+        say.raw("starting vacuum pgbench_accounts...");
+        execute("VACUUM ANALYZE pgbench_accounts");
+        say.raw("end.\n");
+    }
+}
+
+fn drive(
+    say: &Say,
+    options: &Options,
+    scripts: &Scripts,
+    streams: &Streams,
+    workers: Workers,
+    stop: &Stop,
+    outputs: &mut Histograms,
+) -> Go<Report> {
+    let epoch = Epoch::now();
+    let mut logs = logs(say, options, workers.len(), epoch)?;
+    let settings = settings(options, scripts, outputs.wants_statements());
+    let bookkeeping = bookkeeping(say, options, scripts, streams);
+    let mut on_interval = |interval: &MergedInterval| {
+        outputs.interval(interval);
+        show_progress(say, options, interval, &settings, epoch);
+    };
+    let listeners = Listeners {
+        on_interval: &mut on_interval,
+        on_mark: &mut |_| (),
+        on_log: &mut |worker, records| {
+            if let Some(log) = logs.get_mut(worker) {
+                log.write(records, epoch);
+            }
+        },
+    };
+    let report = run_keeping(workers, &settings, &bookkeeping, stop, listeners);
+    let closed = logs.into_iter().try_for_each(|log| log.close(say, epoch));
+    match report {
+        Ok(report) => closed.map(|()| report),
+        Err(error) => say.fatal(format!("the driver failed: {error}")),
+    }
+}
+
+fn logs(say: &Say, options: &Options, threads: usize, epoch: Epoch) -> Go<Vec<LogFile>> {
+    if !options.log {
+        return Ok(Vec::new());
+    }
+    let prefix = options.log_prefix.as_deref().unwrap_or("pgbench_log");
+    let columns = Columns {
+        throttled: options.rate_per_s.is_some(),
+        limited: options.latency_limit_us > 0,
+        retrying: options.max_tries != 1,
+        failures_detailed: options.failures_detailed,
+        continue_on_error: options.continue_on_error,
+    };
+    let start_us = epoch.us(Clock::now_ns() + options.extras.warmup_ns);
+    let aggregator =
+        (options.aggregate_s > 0).then(|| Aggregator::new(columns, options.aggregate_s as u64, start_us));
+    (0..threads).map(|thread| LogFile::open(say, prefix, thread, columns, aggregator.clone())).collect()
+}
+
+fn settings(options: &Options, scripts: &Scripts, statements: bool) -> Settings {
+    let progress_ns = options.progress_s as u64 * 1_000_000_000;
+    let duration_ns = if options.time_s > 0 { options.time_s as u64 * 1_000_000_000 } else { NEVER_NS };
+    Settings {
+        warmup_ns: options.extras.warmup_ns,
+        duration_ns,
+        interval_ns: if progress_ns > 0 { progress_ns } else { INTERVAL_NS },
+        drain_ns: NEVER_NS,
+        rate_per_s: options.rate_per_s,
+        seed: options.seed,
+        statements: if statements { scripts.statements().count() } else { 0 },
+        cpus: Vec::new(),
+    }
+}
+
+fn bookkeeping(say: &Say, options: &Options, scripts: &Scripts, streams: &Streams) -> Bookkeeping {
+    let of_threads = |of: fn(&pgdyno_core::script::ThreadStreams) -> &pgdyno_core::script::Random| {
+        streams.threads.iter().map(|thread| of(thread).clone()).collect()
+    };
+    let share = if options.sampling_rate > 0.0 { options.sampling_rate } else { 1.0 };
+    let messages = say.clone();
+    Bookkeeping {
+        mix: Mix {
+            weights: options.scripts.iter().map(|script| script.weight).collect(),
+            streams: of_threads(|thread| &thread.choose),
+        },
+        commands: scripts.iter().map(|script| script.commands.len()).sum(),
+        late_ns: (options.latency_limit_us > 0).then(|| options.latency_limit_us as u64 * 1_000),
+        log: options.log.then(|| LogSettings { share, streams: of_threads(|thread| &thread.sample) }),
+        by_number: options.time_s == 0,
+        end_with_first_lost: options.exit_on_abort,
+        messages: Messages::to(say.from(), move |level, text| messages.message(level, text)),
+    }
+}
+
+/// A line for every interval that is as long as was asked for: the last of a run may be shorter, and pgbench has none
+/// for it.
+fn show_progress(say: &Say, options: &Options, interval: &MergedInterval, settings: &Settings, epoch: Epoch) {
+    let shown = options.progress_s > 0 && interval.phase == Phase::Measured;
+    if !shown || interval.duration_ns < settings.interval_ns {
+        return;
+    }
+    let end_ns = interval.start_ns + interval.duration_ns - settings.warmup_ns;
+    let at = if options.progress_timestamp {
+        At::Epoch(epoch.us(Clock::now_ns()) as f64 / 1e6)
+    } else {
+        At::Run(end_ns as f64 / 1e9)
+    };
+    let line = Progress {
+        at,
+        length_ns: interval.duration_ns,
+        tally: &interval.tally,
+        throttled: options.rate_per_s.is_some(),
+        limited: options.latency_limit_us > 0,
+        retrying: options.max_tries != 1,
+    };
+    say.raw(line.line());
+}

@@ -1,0 +1,48 @@
+//! The seed of every random choice.
+
+use std::{
+    fs::File,
+    io::{self, Read},
+};
+
+use pgdyno_engine::Clock;
+
+use super::{
+    numbers,
+    say::{Go, Say},
+};
+
+/// The seed that a text stands for: a number, `time`, `rand`, or the time without a text. `source` says whose text it is.
+///
+/// # Errors
+/// It is none of these, or there is no randomness to be had; said already.
+pub fn choose(say: &Say, text: Option<&str>, source: &str) -> Go<u64> {
+    let chosen = match text {
+        None | Some("time") => Clock::now_ns() / 1_000,
+        Some("rand") => match strong() {
+            Ok(seed) => seed,
+            Err(_) => {
+                say.error("could not generate random seed");
+                return say.fatal(format!("error while setting random seed from {source}"));
+            }
+        },
+        Some(text) => match numbers::seed(text) {
+            Some(seed) => seed,
+            None => {
+                say.error(format!("unrecognized random seed option \"{text}\""));
+                say.detail("Expecting an unsigned integer, \"time\" or \"rand\".");
+                return say.fatal(format!("error while setting random seed from {source}"));
+            }
+        },
+    };
+    if text.is_some() {
+        say.info(format!("setting random seed to {chosen}"));
+    }
+    Ok(chosen)
+}
+
+fn strong() -> io::Result<u64> {
+    let mut bytes = [0; 8];
+    File::open("/dev/urandom")?.read_exact(&mut bytes)?;
+    Ok(u64::from_ne_bytes(bytes))
+}

@@ -1,0 +1,219 @@
+//! pgdyno as pgbench: under that name, against real servers, oldest and newest major.
+
+mod common;
+
+use std::{
+    fs,
+    os::unix::fs::symlink,
+    path::PathBuf,
+    process::{Command, Output, Stdio},
+};
+
+use common::{Place, admin, text, word};
+use serde_json::Value;
+
+/// A server, and pgdyno under the name pgbench beside it.
+struct Bench {
+    place: Place,
+    server: Value,
+    program: PathBuf,
+}
+
+impl Bench {
+    fn new(pg: &str) -> Self {
+        let place = Place::new();
+        place.done(&["up", "--pg", pg, "--bundle"]);
+        let server = place.only();
+        let program = place.path("pgbench");
+        symlink(env!("CARGO_BIN_EXE_pgdyno"), &program).expect("a link can be made");
+        Self { place, server, program }
+    }
+
+    fn run(&self, line: &str) -> Output {
+        let mut command = Command::new(&self.program);
+        for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("PG")) {
+            command.env_remove(name);
+        }
+        command.args(line.split_whitespace()).current_dir(self.place.dir.path()).stdin(Stdio::null());
+        command
+            .env("PGHOST", word(&self.server, "socket_dir"))
+            .env("PGPORT", self.server["port"].to_string());
+        command.env("PGUSER", "postgres").env("PGDATABASE", "postgres");
+        command.output().expect("it can be run")
+    }
+
+    /// Output of a command line that ends with this status: stdout and stderr.
+    fn says(&self, line: &str, status: i32) -> (String, String) {
+        let output = self.run(line);
+        let (out, err) = (text(&output.stdout), text(&output.stderr));
+        assert_eq!(output.status.code(), Some(status), "pgbench {line}\n{out}{err}");
+        (out, err)
+    }
+
+    fn value(&self, sql: &str) -> String {
+        admin(&self.server).value(sql).expect(sql).unwrap_or_default()
+    }
+
+    /// The figure behind a label of a summary.
+    fn figure<'a>(out: &'a str, label: &str) -> &'a str {
+        let line = out.lines().find_map(|line| line.trim_start_matches(" - ").strip_prefix(label));
+        line.unwrap_or_else(|| panic!("no {label:?} in\n{out}")).trim_start_matches([':', ' ', '='])
+    }
+}
+
+fn initialization(pg: &str) {
+    let bench = Bench::new(pg);
+    let (_, err) = bench.says("-S", 1);
+    assert!(err.contains(
+        "could not count number of branches: ERROR:  relation \"pgbench_branches\" does not exist"
+    ));
+    assert!(
+        err.contains(
+            "hint: Perhaps you need to do initialization (\"pgbench -i\") in database \"postgres\"."
+        )
+    );
+
+    let (out, err) = bench.says("-i", 0);
+    assert_eq!(out, "");
+    let lines: Vec<_> = err.lines().collect();
+    assert_eq!(
+        lines[..3],
+        ["dropping old tables...", "creating tables...", "generating data (client-side)..."]
+    );
+    assert!(lines[3].starts_with("100000 of 100000 tuples (100%) of pgbench_accounts done (elapsed "));
+    assert_eq!(lines[4..6], ["vacuuming...", "creating primary keys..."]);
+    assert!(
+        lines[6].starts_with("done in ")
+            && lines[6].contains(" s (drop tables ")
+            && lines[6].ends_with(" s).")
+    );
+
+    // What the server generates is what the client sends.
+    let digest = "SELECT md5(string_agg(t, '')) FROM (SELECT a::text AS t FROM pgbench_accounts a ORDER BY aid \
+                  LIMIT 20000) x";
+    let whole = "SELECT count(*) || ' ' || sum(bid) || ' ' || max(aid) || ' ' || min(length(filler)) FROM pgbench_accounts";
+    let client = (bench.value(digest), bench.value(whole));
+    bench.says("-i -I dtpG -q --unlogged-tables -F 80 --foreign-keys", 0);
+    assert_eq!((bench.value(digest), bench.value(whole)), client);
+    assert_eq!(
+        bench.value("SELECT count(*) FROM pg_constraint WHERE contype = 'f' AND conname LIKE 'pgbench%'"),
+        "5"
+    );
+    let options = "SELECT relpersistence || array_to_string(reloptions, ',') FROM pg_class WHERE relname = 'pgbench_tellers'";
+    assert_eq!(bench.value(options), "ufillfactor=80");
+
+    let (_, err) = bench.says("-i -I t", 1);
+    assert!(
+        err.contains("error: query failed: ERROR:  relation \"pgbench_history\" already exists"),
+        "{err}"
+    );
+    assert!(err.contains("detail: Query was: CREATE TABLE pgbench_history"), "{err}");
+    if pg != "9.6" {
+        let (_, err) = bench.says("-i --partitions 3", 0);
+        assert!(err.contains("creating 3 partitions..."), "{err}");
+        let (out, _) = bench.says("-t 2", 0);
+        assert_eq!(Bench::figure(&out, "partition method"), "range");
+        assert_eq!(Bench::figure(&out, "partitions"), "3");
+    }
+}
+
+fn runs(pg: &str) {
+    let bench = Bench::new(pg);
+    bench.says("-i -s 2 -q", 0);
+    let (out, err) = bench.says("-t 20 -c 3 -j 2 -M prepared -s 9 -r -l --log-prefix=log", 0);
+    assert!(out.starts_with("pgbench (18.6 (pgdyno "), "{out}");
+    assert!(
+        err.contains("warning: scale option ignored, using count from pgbench_branches table (2)"),
+        "{err}"
+    );
+    assert!(err.contains("starting vacuum...end.\n"), "{err}");
+    assert_eq!(Bench::figure(&out, "number of transactions actually processed"), "60/60");
+    assert_eq!(Bench::figure(&out, "number of failed transactions"), "0 (0.000%)");
+    assert_eq!(bench.value("SELECT count(*) FROM pgbench_history"), "60");
+    let table: Vec<_> = out.lines().skip_while(|line| !line.starts_with("statement latencies")).collect();
+    assert_eq!(table.len(), 12, "{out}");
+    assert!(
+        table[11].ends_with(" 0 END;") && table[1].ends_with("\\set aid random(1, 100000 * :scale)"),
+        "{out}"
+    );
+
+    let mut logs: Vec<_> = fs::read_dir(bench.place.dir.path())
+        .expect("it is there")
+        .flatten()
+        .filter(|entry| entry.file_name().to_string_lossy().starts_with("log."))
+        .map(|entry| fs::read_to_string(entry.path()).expect("it is text"))
+        .collect();
+    logs.sort_by_key(|log| std::cmp::Reverse(log.len()));
+    assert_eq!(logs.iter().map(|log| log.lines().count()).collect::<Vec<_>>(), [40, 20]);
+    for log in logs {
+        for line in log.lines() {
+            let fields: Vec<u64> = line.split(' ').map(|field| field.parse().expect(line)).collect();
+            let [client, number, latency_us, script, epoch_s, us] = fields[..] else { panic!("{line}") };
+            assert!(client < 3 && (1..=20).contains(&number) && script == 0 && us < 1_000_000, "{line}");
+            assert!(latency_us > 0 && epoch_s > 1_700_000_000, "{line}");
+        }
+    }
+
+    let (out, err) =
+        bench.says("-S -T 2 -P 1 --json r.json --hdr r.hlog --percentiles 50,99.99 --warmup 200ms", 0);
+    assert_eq!(err.matches("progress: ").count(), 2, "{err}");
+    assert!(err.contains("progress: 1.0 s, ") && err.contains("progress: 2.0 s, "), "{err}");
+    let processed: u64 =
+        Bench::figure(&out, "number of transactions actually processed").parse().expect("a number");
+    let json: Value =
+        serde_json::from_str(&fs::read_to_string(bench.place.path("r.json")).expect("it was written"))
+            .expect("it is JSON");
+    assert_eq!(json["transactions"]["processed"], processed);
+    assert_eq!(json["latency"]["count"], processed);
+    assert!(Bench::figure(&out, "latency percentile 50").ends_with(" ms"), "{out}");
+    let hdr = fs::read_to_string(bench.place.path("r.hlog")).expect("it was written");
+    assert!(hdr.contains("Tag=measured") && hdr.contains("Tag=warm-up"), "{hdr}");
+    let (_, err) = bench.says("-S -t 1 --json r.json", 1);
+    assert!(err.contains("could not make file \"r.json\": File exists"), "{err}");
+}
+
+#[test]
+fn initialization_at_the_oldest_major() {
+    initialization("9.6");
+}
+
+#[test]
+fn initialization_at_the_newest_major() {
+    initialization("18");
+}
+
+#[test]
+fn runs_at_the_oldest_major() {
+    runs("9.6");
+}
+
+#[test]
+fn runs_at_the_newest_major() {
+    runs("18");
+}
+
+/// Without a server: the same under both names, and statuses as pgbench's.
+#[test]
+fn both_names_are_the_same_program() {
+    let place = Place::new();
+    let link = place.path("pgbench");
+    symlink(env!("CARGO_BIN_EXE_pgdyno"), &link).expect("a link can be made");
+    for (line, status) in [("-V", 0), ("-b list", 0), ("--show-script=se", 0), ("-c x", 1), ("-i -S", 1)] {
+        let words: Vec<_> = line.split(' ').collect();
+        let linked = Command::new(&link).args(&words).output().expect("it can be run");
+        let called = place.run(&[&["pgbench"], &words[..]].concat());
+        assert_eq!((linked.status.code(), called.status.code()), (Some(status), Some(status)), "{line}");
+        assert_eq!((linked.stdout, linked.stderr), (called.stdout, called.stderr), "{line}");
+    }
+    let help = place.done(&["pgbench", "--help"]);
+    assert!(help.starts_with("pgdyno pgbench is a benchmarking tool for PostgreSQL."), "{help}");
+    let output = place.run(&["pgbench", "-h", "/nowhere", "-p", "1", "base"]);
+    assert_eq!((output.status.code(), output.stdout), (Some(1), Vec::new()));
+    let said = text(&output.stderr);
+    assert!(
+        said.starts_with(
+            "pgbench: error: connection to server on socket \"/nowhere/.s.PGSQL.1\" failed: No such file or directory\n"
+        ) && said.ends_with("pgbench: error: could not create connection for setup\n"),
+        "{said}"
+    );
+}
