@@ -163,7 +163,7 @@ fn drive(
             }
         },
     };
-    let report = run_keeping(workers, &settings, &bookkeeping, stop, listeners);
+    let report = run_keeping(SocketDriver::best(), workers, &settings, &bookkeeping, stop, listeners);
     let closed = logs.into_iter().try_for_each(|log| log.close(say, epoch));
     match report {
         Ok(report) => closed.map(|()| report),
