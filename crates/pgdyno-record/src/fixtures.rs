@@ -329,7 +329,7 @@ impl AddInterval for Latency {
 }
 
 fn workload(script: &str, clients: u32) -> Workload {
-    Workload { script: script.into(), protocol: "prepared".into(), clients, rate_per_s: None }
+    Workload { script: script.into(), protocol: "prepared".into(), clients, rate_per_s: None, arm: None }
 }
 
 fn served_from(script: &str) -> ServedFrom {
@@ -507,6 +507,7 @@ fn record(runs: Vec<CellRun>, cells: Vec<CellSummary>, blocks: u32, end_s: f64) 
         load: Some(load()),
         balance: Some(balance(&runs)),
         noise: (blocks == BLOCKS).then(|| noise(&runs)),
+        comparison: None,
         runs,
         cells,
         doubts: doubts(),

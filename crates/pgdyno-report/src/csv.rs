@@ -66,7 +66,7 @@ fn line(document: &Document, index: usize, run: &CellRun) -> String {
 }
 
 fn doubts(document: &Document, run: &CellRun) -> String {
-    let cell = format!("{}/{}", run.workload.script, run.workload.clients);
+    let cell = run.workload.cell();
     let concerned = |(index, doubt): (usize, &pgdyno_core::analysis::Doubt)| {
         let kind = document.source.0.pointer(&format!("/doubts/{index}/kind"));
         (doubt.cells.is_empty() || doubt.cells.contains(&cell)).then(|| field(kind))

@@ -15,6 +15,6 @@ pub use latency::{Latency, LatencySummary, MAX_NS, MIN_NS, Precision};
 pub use observation::{HostShares, Observation};
 pub use outcome::Outcome;
 pub use run::{
-    CellRun, CellSummary, CpuUse, ErrorCount, Interval, IoUse, ServedFrom, StatementSummary, SteadyVerdict,
-    Workload,
+    Arm, CellRun, CellSummary, CpuUse, ErrorCount, Interval, IoUse, ServedFrom, StatementSummary,
+    SteadyVerdict, Workload,
 };
