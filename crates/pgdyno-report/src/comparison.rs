@@ -169,9 +169,9 @@ fn in_words(index: usize, arm: &ArmRecord, source: &Source) -> Phrase {
     let work =
         if arm.command.is_some() { of_arm("command", Format::Text) } else { of_arm("script", Format::Text) };
     let kind = if arm.command.is_some() { ", command " } else { ", " };
-    // A script or a command that is all there is to say has been said.
-    let said = arm.command.as_ref().is_some_and(|command| arm.said.ends_with(command.as_str()));
-    if said { phrase } else { phrase.maybe(kind, work, "") }
+    // What has been said of it is not said again.
+    let said = |word: &Option<String>| word.as_ref().is_some_and(|word| arm.said.contains(word.as_str()));
+    if said(&arm.command) || said(&arm.script) { phrase } else { phrase.maybe(kind, work, "") }
 }
 
 fn block(index: usize, comparison: &ComparisonRecord, source: &Source) -> BlockRow {

@@ -3,6 +3,7 @@
 use pgdyno_core::{
     analysis::{Doubt, DoubtKind},
     measure::{Interval, Workload},
+    units,
 };
 use pgdyno_record::{RunRecord, Status};
 use serde_json::Value;
@@ -50,6 +51,8 @@ pub struct Document {
 /// The cells of one workload.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Group {
+    /// Whose cells they are, in a comparison.
+    pub arm: Option<Figure>,
     /// Name of the script.
     pub script: Option<Figure>,
     /// Protocol, loop and the factor from TPS to QPS.
@@ -149,6 +152,14 @@ pub const METHOD: [&str; 5] = [
     "A dash is a value that could not be measured; it is never a zero. The doubts above are part of the \
      result.",
 ];
+
+impl Group {
+    /// Arm and script.
+    pub fn name(&self) -> String {
+        let script = self.script.as_ref().map_or(units::ABSENT, |figure| &figure.text);
+        self.arm.as_ref().map_or_else(|| script.to_owned(), |arm| format!("{} {script}", arm.text))
+    }
+}
 
 impl Document {
     /// The report of a record and its intervals (which may be empty).
@@ -254,13 +265,13 @@ fn groups(record: &RunRecord, source: &Source) -> Vec<Group> {
 fn group(index: usize, source: &Source) -> Group {
     let at = |field: &str, format| source.figure(format!("/cells/{index}/{field}"), format);
     let rate = at("workload/rate_per_s", Format::Rate);
-    let note = Phrase::default().maybe("", at("workload/arm", Format::Word), ": ");
-    let note = note.figure(at("workload/protocol", Format::Text)).text(" protocol, ");
+    let note = Phrase::default().figure(at("workload/protocol", Format::Text)).text(" protocol, ");
     let note = match rate {
         Some(_) => note.text("open loop at ").figure(rate).text("/s"),
         None => note.text("closed loop"),
     };
     Group {
+        arm: at("workload/arm", Format::Word),
         script: at("workload/script", Format::Text),
         note: note.text(", QPS = TPS × ").figure(at("statements_per_transaction", Format::Count)),
         rows: Vec::new(),
@@ -288,8 +299,17 @@ fn row(index: usize, source: &Source) -> Row {
         server_cpus: at("server_cpus", Format::Number),
         server_us: at("server_cpu_us_per_transaction", Format::Number),
         served_from: at("served_from", Format::Word),
-        durability: source.figure("/server/durability", Format::Word),
+        durability: source.figure(format!("{}/durability", server_of(index, source)), Format::Word),
         blocks: at("tps/count", Format::Count),
+    }
+}
+
+/// Where the server of a cell stands.
+fn server_of(cell: usize, source: &Source) -> &'static str {
+    match source.0.pointer(&format!("/cells/{cell}/workload/arm")).and_then(Value::as_str) {
+        Some("a") => "/comparison/arms/0/server",
+        Some("b") => "/comparison/arms/1/server",
+        _ => "/server",
     }
 }
 

@@ -77,11 +77,8 @@ fn table(document: &Document, columns: &[Column]) -> String {
     }
     let rule: Vec<_> = columns.iter().map(|column| if column.words { "---" } else { "---:" }).collect();
     let row = |(group, row): (&crate::document::Group, &Row)| {
-        let arm = document.record.cells[row.index].workload.arm.map_or("", |arm| arm.letter());
-        let script = group.script.as_ref().map_or("", |figure: &Figure| &figure.text);
-        let script = format!("{arm} {script}");
         let cells: Vec<_> = columns.iter().map(|column| escaped(column.text(row))).collect();
-        format!("| {} | {} |", escaped(script.trim_start()), cells.join(" | "))
+        format!("| {} | {} |", escaped(&group.name()), cells.join(" | "))
     };
     let rows: Vec<_> = document.rows().map(row).collect();
     format!("| script | {} |\n| --- | {} |\n{}", headers.join(" | "), rule.join(" | "), rows.join("\n"))

@@ -121,8 +121,7 @@ fn grouped(
     let (header, mut rest) = lines.split_at(lines.len() - rows.len());
     let mut out = Vec::new();
     for group in &document.groups {
-        let script = group.script.as_ref().map_or(units::ABSENT, |figure| &figure.text);
-        out.push(format!("{}  {}", paint.bold(script), paint.dim(&note(group))));
+        out.push(format!("{}  {}", paint.bold(&group.name()), paint.dim(&note(group))));
         out.extend(header.iter().map(|line| paint.dim(&format!("  {line}"))));
         let (own, others) = rest.split_at(group.rows.len());
         out.extend(own.iter().map(|line| format!("  {line}")));

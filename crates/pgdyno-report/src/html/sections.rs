@@ -53,7 +53,7 @@ fn top(document: &Document) -> Markup {
 fn keys(document: &Document) -> Markup {
     html! {
         dl.keys {
-            @for group in &document.groups { @if let Some(row) = best(group) { (peak(document, group, row)) } }
+            @for group in &document.groups { @if let Some(row) = best(group) { (peak(group, row)) } }
             @if document.comparison.is_some() { (floor(document)) }
             @else if let Some(server) = document.rows().next().map(|(_, row)| row) {
                 div.key {
@@ -145,12 +145,11 @@ fn best(group: &Group) -> Option<&Row> {
     group.rows.iter().max_by(|a, b| tps(a).total_cmp(&tps(b)))
 }
 
-fn peak(document: &Document, group: &Group, row: &Row) -> Markup {
+fn peak(group: &Group, row: &Row) -> Markup {
     html! {
         div.key {
             dt {
-                @if let Some(arm) = document.source.figure(
-                    format!("/cells/{}/workload/arm", row.index), Format::Word) { (figure(Some(&arm))) " " }
+                @if group.arm.is_some() { (figure(group.arm.as_ref())) " " }
                 (figure(group.script.as_ref()))
             }
             dd.big { (figure(row.tps.as_ref())) " " span.unit { "TPS" } }
@@ -188,6 +187,7 @@ fn results(document: &Document) -> Markup {
                     tbody {
                         tr.group {
                             th colspan=(columns.len()) scope="rowgroup" {
+                                @if group.arm.is_some() { (figure(group.arm.as_ref())) " " }
                                 (figure(group.script.as_ref())) span.note { (phrase(&group.note)) }
                             }
                         }
@@ -267,7 +267,10 @@ fn group_charts(document: &Document, index: usize) -> Markup {
     let drawn = charts(document, index);
     html! {
         @if !drawn.is_empty() {
-            h2 { (figure(document.groups[index].script.as_ref())) }
+            h2 {
+                @if let Some(arm) = &document.groups[index].arm { (figure(Some(arm))) " " }
+                (figure(document.groups[index].script.as_ref()))
+            }
             div.charts { @for chart in &drawn { (one_chart(chart)) } }
         }
     }

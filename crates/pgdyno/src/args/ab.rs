@@ -27,18 +27,21 @@ use crate::{
 
 const EXAMPLES: &str = "\
 Examples:
-  pgdyno ab --pg 15 --pg 18                              two majors
-  pgdyno ab --bindir old/bin --bindir new/bin -f my.sql  two builds, a script of yours
-  pgdyno ab --set jit=on --set jit=off -b select-only    one setting
-  pgdyno ab -f join.sql -f exists.sql                    two ways to write it
-  pgdyno ab default set:wal_compression=lz4,set:jit=off  the usual against several settings
+  pgdyno ab --pg 15 --pg 18                             two majors
+  pgdyno ab --bindir OLD/bin --bindir NEW/bin -f my.sql two builds, your script
+  pgdyno ab --set jit=on --set jit=off -b select-only   one setting
+  pgdyno ab -f join.sql -f exists.sql                   two ways to write it
+  pgdyno ab default set:wal_compression=on,set:jit=off  several settings
   pgdyno ab --dsn 'host=old dbname=x' --dsn 'host=new dbname=x'
-  pgdyno ab --command 'pgbench -n -S -T {seconds} -h old' --command 'pgbench -n -S -T {seconds} -h new'
+  pgdyno ab --command 'pgbench -n -S -T {seconds} -h old' \\
+            --command 'pgbench -n -S -T {seconds} -h new'
 
-An arm is one or more of these, separated by commas; `default` is none of them:
-  pg=VERSION bindir=DIR bundle data=DIR waldir=DIR set:NAME=VALUE script=FILE builtin=NAME protocol=NAME
-  dsn=CONNINFO command=LINE (these two take all that follows)
-A command with a server of its own (`pg=18,command=pgbench -n -S -T {seconds}`) finds it in PGHOST, PGPORT, PGUSER and
+An arm written out is one or more of these, separated by commas:
+  pg=VERSION  bindir=DIR  bundle  data=DIR  waldir=DIR  set:NAME=VALUE
+  script=FILE  builtin=NAME  protocol=NAME
+  dsn=CONNINFO or command=LINE, which take all that follows
+`default` is none of them. A command finds a server that its arm makes, as in
+`pg=18,command=pgbench -n -S -T {seconds}`, in PGHOST, PGPORT, PGUSER and
 PGDATABASE, with pgbench's tables in it.";
 
 /// Heading of the flags that name the subjects.
@@ -48,9 +51,10 @@ const SUBJECTS: &str = "A and B (a flag given once is for both; given twice, A's
 #[derive(Debug, clap::Args)]
 #[command(disable_help_flag = true, allow_negative_numbers = true, after_help = EXAMPLES)]
 pub struct Args {
-    /// A and B written out, such as pg=15 pg=18,set:jit=off; what flags say of both holds too
-    #[arg(value_names = ["A", "B"], num_args = 0..=2)]
-    arms: Vec<String>,
+    /// A written out, such as pg=15,set:jit=off; what flags say of it holds too
+    a: Option<String>,
+    /// B written out
+    b: Option<String>,
     /// Version of a server made for it: a major or an exact one
     #[arg(long, value_name = "VERSION", help_heading = SUBJECTS)]
     pg: Vec<String>,
@@ -217,6 +221,7 @@ impl Args {
     fn base_plan(&self) -> Result<Plan, Problem> {
         let Some(path) = &self.plan else {
             let mut plan = Plan::new("ab", vec![workload(Builtin::TpcbLike, Protocol::Prepared)]);
+            plan.description = "Is B faster than A?".into();
             Level::Screening.apply(&mut plan);
             return Ok(plan);
         };
@@ -239,20 +244,18 @@ impl Args {
     /// What flags and words say of A and of B.
     fn both_arms(&self, plan: &Plan) -> Result<[Arm; 2], Problem> {
         let [a, b] = self.arms_of_flags()?;
-        let arms = match &self.arms[..] {
-            [] => [a, b],
-            [of_a, of_b] => [Arm::parse(of_a)?.over(&a), Arm::parse(of_b)?.over(&b)],
-            one => {
+        let arms = match (&self.a, &self.b) {
+            (None, None) => [a, b],
+            (Some(of_a), Some(of_b)) => [Arm::parse(of_a)?.over(&a), Arm::parse(of_b)?.over(&b)],
+            (Some(one), None) | (None, Some(one)) => {
+                let one = pgdyno_record::redact(one);
                 let hint = "name both, or say `default` for the one of which there is nothing to say";
-                return Err(Problem::wrong_request(format!(
-                    "`{}` is one arm, and a comparison has two",
-                    one.join(" ")
-                ))
-                .hint(hint));
+                return Err(Problem::wrong_request(format!("`{one}` is one arm, and a comparison has two"))
+                    .hint(hint));
             }
         };
         arms.iter().zip(["A", "B"]).try_for_each(|(arm, name)| makes_sense(arm, name))?;
-        if self.arms.is_empty() && arms[0] == arms[1] {
+        if self.a.is_none() && arms[0] == arms[1] {
             return Err(Problem::wrong_request("there is nothing to compare: A and B are the same").hint(
                 "give a flag twice (--pg 15 --pg 18), or write both out (pg=15 pg=18); `pgdyno ab default default` \
                  compares a server with its like on purpose",

@@ -261,7 +261,9 @@ fn plan_record(job: &Job, prepared: &Prepared) -> PlanRecord {
             Address::Tcp(..) => ("external", "tcp"),
         },
     };
+    let checked = |compare: &ab::Compare| (0..job.servers.len()).any(|server| compare.is_checked(server));
     let balance_check = match bench.balance {
+        _ if job.compare.as_ref().is_some_and(checked) => "sums",
         BalanceCheckMode::Full => "full",
         BalanceCheckMode::Touched => "touched",
         BalanceCheckMode::Off | BalanceCheckMode::Auto => "off",
@@ -275,7 +277,7 @@ fn plan_record(job: &Job, prepared: &Prepared) -> PlanRecord {
         jobs: bench.jobs,
         duration_ns: plan.measure.duration.as_nanos(),
         warmup_ns: plan.measure.warmup.as_nanos(),
-        blocks: plan.measure.blocks,
+        blocks: job.compare.as_ref().map_or(plan.measure.blocks, ab::Compare::blocks),
         rate_per_s: plan.measure.rate,
         driver_cpus: bench.cpus.driver.clone(),
         server_cpus: bench.cpus.server.clone(),

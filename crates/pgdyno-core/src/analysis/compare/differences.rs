@@ -39,9 +39,14 @@ const HARMLESS: [&str; 6] =
 
 /// Whether two programs come from the same compiler with the same flags; `None` where that is not known.
 pub fn same_build(a: &BuildFacts, b: &BuildFacts) -> Option<bool> {
-    let compilers = a.compiler.as_ref()? == b.compiler.as_ref()?;
-    let flags = flags(a.cflags.as_deref()?) == flags(b.cflags.as_deref()?);
-    Some(compilers && flags)
+    let compilers = a.compiler.as_ref().zip(b.compiler.as_ref()).map(|(a, b)| a == b);
+    let cflags = a.cflags.as_deref().zip(b.cflags.as_deref()).map(|(a, b)| flags(a) == flags(b));
+    // One difference is enough; to be alike, both must be known.
+    match (compilers, cflags) {
+        (Some(false), _) | (_, Some(false)) => Some(false),
+        (Some(true), Some(true)) => Some(true),
+        _ => None,
+    }
 }
 
 /// The flags that may change what the program does, in any order.
@@ -180,5 +185,8 @@ mod tests {
         let clang = BuildFacts { compiler: Some("clang 19".into()), ..debian.clone() };
         assert_eq!(same_build(&debian, &clang), Some(false));
         assert_eq!(same_build(&debian, &BuildFacts::default()), None);
+        let flags_alone = |cflags: &str| BuildFacts { compiler: None, ..with(cflags) };
+        assert_eq!(same_build(&flags_alone("-O2"), &flags_alone("-Os")), Some(false));
+        assert_eq!(same_build(&flags_alone("-O2"), &flags_alone("-O2")), None);
     }
 }

@@ -74,7 +74,13 @@ pub fn judge(ln_ratios: &[f64], looks: &[Look], margin: f64) -> Option<Compariso
     let interval = Interval::of(used, at.alpha);
     let verdict = match reached {
         None => Verdict::CannotTell { more_blocks: Some(at.blocks - made) },
-        Some(_) => interval.answer(next.unwrap_or(&at).alpha, margin.ln_1p()),
+        Some(_) => match (interval.answer(next.unwrap_or(&at).alpha, margin.ln_1p()), next) {
+            // Nobody looks before the next look.
+            (Verdict::CannotTell { more_blocks }, Some(next)) => {
+                Verdict::CannotTell { more_blocks: more_blocks.map(|more| more.max(next.blocks - made)) }
+            }
+            (verdict, _) => verdict,
+        },
     };
     Some(Comparison { look: reached.map_or(0, |at| at as u32 + 1), verdict, ..interval.described(used, at) })
 }
@@ -209,6 +215,8 @@ mod tests {
         let ten = judge(&noisy, &looks, MARGIN).expect("ten blocks");
         assert_eq!((ten.look, ten.blocks), (1, 8));
         assert!(ten.effect < 0.04 && !ten.is_settled());
+        let nearly = judge(&eight(0.03, 0.0275), &looks, MARGIN).expect("eight blocks");
+        assert_eq!(nearly.verdict, Verdict::CannotTell { more_blocks: Some(4) }, "the next look is after 12");
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! The comparison's part of the record while it comes about.
 
 use pgdyno_core::{
+    advice::Choice,
     analysis::compare::{self, Floor, Verdict, differences, judge, outliers},
     measure::Arm,
     problem::Problem,
@@ -53,18 +54,29 @@ pub fn set_servers(
         comparison.arms[arm.index()].server = Some(subject.facts.clone());
         comparison.arms[arm.index()].choices = choices;
     }
-    if let Some(comparison) = &mut recording.record.comparison {
-        let [a, b] = &mut comparison.arms[..] else { return recording.show() };
+    if let Some(comparison) = &mut recording.record.comparison
+        && let [a, b] = &mut comparison.arms[..]
+    {
         if let (Some(of_a), Some(of_b)) = (&a.server, &b.server) {
             comparison.differences = differences(of_a, of_b);
         }
-        // What was chosen for both alike is told once.
-        let shared: Vec<_> = a.choices.iter().filter(|choice| b.choices.contains(choice)).cloned().collect();
-        a.choices.retain(|choice| !shared.contains(choice));
-        b.choices.retain(|choice| !shared.contains(choice));
-        recording.record.choices.extend(shared);
+        recording.record.choices.extend(told_once(a, b, &recording.record.choices));
     }
     recording.show()
+}
+
+/// Takes from both arms what was chosen for both alike, and what stands among `known` already; gives the former.
+fn told_once(a: &mut ArmRecord, b: &mut ArmRecord, known: &[Choice]) -> Vec<Choice> {
+    let same = |one: &Choice, other: &Choice| (&one.name, &one.value) == (&other.name, &other.value);
+    for arm in [&mut *a, &mut *b] {
+        arm.choices.retain(|choice| !known.iter().any(|known| same(known, choice)));
+    }
+    let in_both = |choice: &&Choice| b.choices.iter().any(|other| same(other, choice));
+    let shared: Vec<_> = a.choices.iter().filter(in_both).cloned().collect();
+    for arm in [a, b] {
+        arm.choices.retain(|choice| !shared.iter().any(|shared| same(shared, choice)));
+    }
+    shared
 }
 
 /// Changes the record of every arm that has this server.

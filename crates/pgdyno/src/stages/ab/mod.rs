@@ -19,11 +19,14 @@ use pgdyno_core::{
     script::Script,
 };
 use pgdyno_engine::Stop;
-use pgdyno_postgres::verify::{Expected, Ledger};
+use pgdyno_postgres::{
+    provision::Request,
+    verify::{Expected, Ledger},
+};
 use pgdyno_record::{BalanceRecord, RunRecord};
 
 use super::{
-    Job, cell::Driving, full_disk, load, prepare::Prepared, recording::Recording, storage_stage,
+    Job, Wanted, cell::Driving, full_disk, load, prepare::Prepared, recording::Recording, storage_stage,
     subject::Subject,
 };
 use crate::progress::Progress;
@@ -143,12 +146,38 @@ pub fn all_stages(
     measured.and(logged).and(closed)
 }
 
+/// Settings that pgdyno chooses by the free space of the disk, which the first server has made less for the second.
+const BY_FREE_SPACE: [&str; 2] = ["max_wal_size", "min_wal_size"];
+
+/// Makes or reaches the servers, one after the other.
 fn open(job: &Job, prepared: &Prepared, stop: &Stop, progress: &Progress) -> Result<Vec<Server>, Problem> {
-    let one = |wanted| {
+    let mut servers: Vec<Server> = Vec::new();
+    for wanted in &job.servers {
+        let wanted = match (wanted, servers.first()) {
+            (Wanted::Own(request), Some(first)) => &Wanted::Own(Box::new(like(request, &first.subject, job))),
+            (wanted, _) => wanted,
+        };
         let subject = Subject::open(wanted, prepared, stop, progress)?;
-        Ok(Server { subject, ledger: Ledger::default() })
+        servers.push(Server { subject, ledger: Ledger::default() });
+    }
+    Ok(servers)
+}
+
+/// The request with those choices of the first server that would come out otherwise for the second by chance.
+fn like(request: &Request, first: &Subject, job: &Job) -> Request {
+    let mut request = request.clone();
+    let asked_for = |name: &str| {
+        job.servers.iter().any(|wanted| match wanted {
+            Wanted::Own(request) => request.settings.contains_key(name),
+            Wanted::External(_) => false,
+        })
     };
-    job.servers.iter().map(one).collect()
+    for choice in &first.choices {
+        if BY_FREE_SPACE.contains(&choice.name.as_str()) && !asked_for(&choice.name) {
+            request.settings.insert(choice.name.clone(), choice.value.clone());
+        }
+    }
+    request
 }
 
 fn keep_logs(servers: &[Server], recording: &Recording) -> Result<(), Problem> {
