@@ -52,7 +52,8 @@ impl Recording {
             started: Instant::now(),
             latencies: Vec::new(),
             thorough_hint: prepared.thorough_hint.clone(),
-            cores_shared: prepared.bench.cpus.shared,
+            // Where servers are is not known of commands that bring their own.
+            cores_shared: prepared.bench.cpus.shared && !job.servers.is_empty(),
             bundle_pinned: None,
             arms_pinned: [None; 2],
             shown: false,
