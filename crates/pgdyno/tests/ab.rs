@@ -141,12 +141,13 @@ fn known_results(place: &Place, name: &str, results: &[f64]) -> String {
     format!("head -n 1 {0}; sed -i 1d {0}", list.display())
 }
 
-fn by_commands(place: &Place, a: &[f64], b: &[f64], more: &[&str]) -> (Option<i32>, Run) {
-    let commands = [known_results(place, "a", a), known_results(place, "b", b)];
+/// Status and record of a comparison of known results, with the place where it was made.
+fn by_commands(a: &[f64], b: &[f64], more: &[&str]) -> (Option<i32>, Run, Place) {
+    let place = Place::new();
+    let commands = [known_results(&place, "a", a), known_results(&place, "b", b)];
     let args = ["ab", "--command", &commands[0], "--command", &commands[1], "--aa-blocks", "0"];
     let output = place.run(&[&args[..], more].concat());
-    let newest = place.runs().pop().expect("there is a run");
-    (output.status.code(), newest)
+    (output.status.code(), place.only_run(), place)
 }
 
 /// Eight results with the scatter of a real machine.
@@ -154,15 +155,14 @@ const NOISE: [f64; 8] = [1.004, 0.993, 1.011, 0.998, 0.989, 1.006, 1.002, 0.997]
 
 #[test]
 fn the_same_against_the_same_is_never_faster_or_slower() {
-    let place = Place::new();
     let a = NOISE.map(|noise| 1_000.0 * noise);
     let mut b = a;
     b.rotate_left(3);
-    let (code, run) = by_commands(&place, &a, &b, &["--blocks", "8"]);
+    let (code, run, place) = by_commands(&a, &b, &["--blocks", "8"]);
     assert_eq!((code, verdict(&run)), (Some(0), Verdict::NoDifference));
     assert_eq!(run.record.doubts, []);
     is_shown_without_servers(&place);
-    let (code, run) = by_commands(&place, &a, &b, &["--blocks", "8", "--margin", "0.1%"]);
+    let (code, run, _) = by_commands(&a, &b, &["--blocks", "8", "--margin", "0.1%"]);
     assert_eq!(code, Some(0));
     assert!(matches!(verdict(&run), Verdict::CannotTell { more_blocks: Some(_) }), "{:?}", verdict(&run));
 }
@@ -175,37 +175,35 @@ fn is_shown_without_servers(place: &Place) {
 
 #[test]
 fn known_differences_are_found_as_they_are() {
-    let place = Place::new();
     let a = NOISE.map(|noise| 1_000.0 * noise);
     let slower = a.map(|result| result * 0.9);
-    let (code, run) = by_commands(&place, &a, &slower, &["--blocks", "8"]);
+    let (code, run, _) = by_commands(&a, &slower, &["--blocks", "8"]);
     assert_eq!((code, verdict(&run)), (Some(0), Verdict::Slower), "slower is a result, no failure");
     let effect = compared(&run).result.as_ref().expect("there is one").effect;
     assert!((effect + 0.1).abs() < 1e-9, "{effect}");
-    let (code, _) = by_commands(&place, &a, &slower, &["--blocks", "8", "--fail-if-slower"]);
+    let (code, ..) = by_commands(&a, &slower, &["--blocks", "8", "--fail-if-slower"]);
     assert_eq!(code, Some(1));
-    let (code, run) = by_commands(&place, &slower, &a, &["--blocks", "8", "--fail-if-slower"]);
+    let (code, run, _) = by_commands(&slower, &a, &["--blocks", "8", "--fail-if-slower"]);
     assert_eq!((code, verdict(&run)), (Some(0), Verdict::Faster));
 }
 
 /// An answer at the first look ends it: there are eight results, and sixteen blocks were allowed.
 #[test]
 fn an_answer_ends_it() {
-    let place = Place::new();
     let a = NOISE.map(|noise| 1_000.0 * noise);
-    let (code, run) = by_commands(&place, &a, &a.map(|result| result * 1.3), &[]);
+    let (code, run, _) = by_commands(&a, &a.map(|result| result * 1.3), &[]);
     assert_eq!((code, verdict(&run)), (Some(0), Verdict::Faster));
     assert_eq!(compared(&run).blocks.len(), 8);
 }
 
 #[test]
 fn a_command_that_fails_keeps_what_was_measured() {
-    let place = Place::new();
     // The third result is not there.
-    let (code, run) = by_commands(&place, &[1.0, 1.0], &[1.0, 1.0], &["--blocks", "3"]);
+    let (code, run, _) = by_commands(&[1.0, 1.0], &[1.0, 1.0], &["--blocks", "3"]);
     assert_eq!((code, run.record.status), (Some(3), Status::Stopped));
     assert_eq!(compared(&run).blocks.len(), 2);
     assert!(matches!(verdict(&run), Verdict::CannotTell { more_blocks: Some(1) }), "{:?}", verdict(&run));
+    let place = Place::new();
     for (a, b, words) in [
         ("echo tps = 1", "echo no server >&2; exit 3", "no server"),
         ("echo tps = 1", "echo hello", "it printed no result"),
