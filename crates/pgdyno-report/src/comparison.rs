@@ -69,8 +69,8 @@ pub const METHOD: [&str; 4] = [
     "A block is one run of A and one of B, side by side in time; which goes first, changes in the order AB BA BA AB. \
      Its observation is the logarithm of B over A. The effect is the mean of the observations, turned back into a \
      share, with the interval of Student's t.",
-    "When the result is looked at was fixed beforehand, and so was how sure each look has to be. All looks together say \
-     faster or slower of two equal things at most one time in twenty. An interval within the margin means: no \
+    "When the result is looked at was fixed beforehand, and so was how sure each look has to be. All looks together \
+     say faster or slower of two equal things at most one time in twenty. An interval within the margin means: no \
      difference that matters.",
     "The sign-flip test counts in how many of all patterns of signs the mean would be as far from nothing; \
      Hodges-Lehmann is a middle that wild blocks hardly move. Outliers are marked and never left out.",

@@ -44,7 +44,7 @@ pub const COLUMNS: [(&str, &str); 34] = [
     ("served_from", "/served_from"),
 ];
 
-/// The columns of a comparison in order: one line a block, with a pointer below `/comparison/blocks/N` or from the root.
+/// The columns of a comparison in order, a line a block: a pointer below `/comparison/blocks/N`, or from the root.
 pub const BLOCK_COLUMNS: [(&str, &str); 13] = [
     ("run_id", "^/id"),
     ("status", "^/status"),

@@ -86,8 +86,8 @@ fn best(record: &RunRecord) -> Vec<&CellSummary> {
 }
 
 /// The same as JSON: a list of objects with `id`, `path` and `status`; of a run that can be read
-/// `started_at`, `server_version`, `scale`, `best`, `answer` (of a comparison) and `doubts` (their kinds), of a broken one (`status` is
-/// `broken`) the `reason`.
+/// `started_at`, `server_version`, `scale`, `best`, `doubts` (their kinds) and of a comparison the `answer`; of
+/// a broken one (`status` is `broken`) the `reason`.
 pub fn listing_json(runs: &[Listed]) -> Value {
     runs.iter().map(one_json).collect()
 }

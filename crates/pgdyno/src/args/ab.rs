@@ -404,29 +404,32 @@ fn dealt<T: Clone>(flag: &str, values: &[T]) -> Result<[Option<T>; 2], Problem> 
 
 /// Refuses what contradicts itself.
 fn makes_sense(arm: &Arm, name: &str) -> Result<(), Problem> {
-    let wrong = |what: &str, hint: &str| Err(Problem::wrong_request(format!("{name}: {what}")).hint(hint));
-    match () {
-        () if arm.dsn.is_some() && arm.names_own_server() => wrong(
+    let things = [arm.command.is_some(), arm.script.is_some(), arm.builtin.is_some()];
+    let several = things.into_iter().filter(|is_there| *is_there).count() > 1;
+    let rules = [
+        (
+            arm.dsn.is_some() && arm.names_own_server(),
             "a server that is there cannot be made as well",
             "leave out dsn, or leave out version, programs, directories and settings",
         ),
-        () if arm.dsn.is_some() && arm.command.is_some() => {
-            wrong("a command names its own server", "put the address into the command, and leave out dsn")
-        }
-        () if arm.bindir.is_some() && arm.bundle => {
-            wrong("a directory of programs is no bundle", "leave out one of bindir and bundle")
-        }
-        () if [arm.command.is_some(), arm.script.is_some(), arm.builtin.is_some()]
-            .map(u8::from)
-            .iter()
-            .sum::<u8>()
-            > 1 =>
-        {
-            wrong(
-                "it has more than one thing to run",
-                "choose one of builtin, script and command; arms written out may differ: builtin=select-only script=a.sql",
-            )
-        }
-        () => Ok(()),
+        (
+            arm.dsn.is_some() && arm.command.is_some(),
+            "a command names its own server",
+            "put the address into the command, and leave out dsn",
+        ),
+        (
+            arm.bindir.is_some() && arm.bundle,
+            "a directory of programs is no bundle",
+            "leave out one of bindir and bundle",
+        ),
+        (
+            several,
+            "it has more than one thing to run",
+            "choose one of builtin, script and command; arms written out may differ in it",
+        ),
+    ];
+    match rules.into_iter().find(|(is_broken, ..)| *is_broken) {
+        None => Ok(()),
+        Some((_, what, hint)) => Err(Problem::wrong_request(format!("{name}: {what}")).hint(hint)),
     }
 }

@@ -130,7 +130,8 @@ fn tests_disagree(evidence: &Evidence<'_>) -> Option<Doubt> {
     let result = evidence.result.filter(|result| result.tests_disagree && result.look > 0)?;
     let p = result.sign_flip_p.map_or("not known".to_owned(), |p| format!("{p:.4}"));
     let detail = format!(
-        "the interval and what assumes no distribution disagree: sign-flip p {p} against {:.3}, Hodges-Lehmann {:+.1} %",
+        "the interval and what assumes no distribution disagree: sign-flip p {p} against {:.3}, \
+         Hodges-Lehmann {:+.1} %",
         result.alpha,
         result.hodges_lehmann * 100.0
     );

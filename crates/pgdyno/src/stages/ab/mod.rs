@@ -196,8 +196,8 @@ fn measured_stages(
     stop: &Stop,
     progress: &Progress,
 ) -> Result<(), Problem> {
-    for at in 0..servers.len() {
-        let subject = &mut servers[at].subject;
+    for (at, server) in servers.iter_mut().enumerate() {
+        let subject = &mut server.subject;
         let loaded = recording.stage("load", stop, |_| load::load(prepared, subject, stop, progress))?;
         comparing::set_of_server(recording, compare, at, |arm| arm.load = Some(loaded.clone()));
         recording.save()?;
