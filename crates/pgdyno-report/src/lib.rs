@@ -7,6 +7,7 @@
 //! does not stand there; the HTML report carries the pointers.
 
 mod chart;
+mod comparison;
 mod csv;
 mod document;
 mod facts;
@@ -21,7 +22,8 @@ mod verdict;
 mod words;
 mod wrap;
 
-pub use csv::{COLUMNS as CSV_COLUMNS, csv};
+pub use comparison::{BlockRow, ComparisonView, DifferenceRow};
+pub use csv::{BLOCK_COLUMNS as CSV_BLOCK_COLUMNS, COLUMNS as CSV_COLUMNS, csv};
 pub use document::{Document, DoubtView, FactGroup, Group, METHOD, Row, Stage};
 pub use figure::{Figure, Format, Phrase, Piece, Source};
 pub use html::{HTML_MARK, html};

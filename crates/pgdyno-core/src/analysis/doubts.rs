@@ -94,13 +94,36 @@ pub fn judge(evidence: &Evidence<'_>) -> Vec<Doubt> {
     rules.iter().filter_map(|rule| rule(evidence)).collect()
 }
 
+/// Those of the reasons that runs give by themselves, whatever was made of them.
+pub(super) fn of_runs(evidence: &Evidence<'_>) -> Vec<Doubt> {
+    let rules: [fn(&Evidence<'_>) -> Option<Doubt>; 10] = [
+        partial,
+        misses,
+        not_steady,
+        driver_saturated,
+        cores_shared,
+        cpu_steal,
+        other_load,
+        uneven_checkpoints,
+        mixed_cache,
+        server_not_observed,
+    ];
+    rules.iter().filter_map(|rule| rule(evidence)).collect()
+}
+
+/// Those of the reasons that a server and its data give.
+pub(super) fn of_server(evidence: &Evidence<'_>) -> Vec<Doubt> {
+    let rules: [fn(&Evidence<'_>) -> Option<Doubt>; 5] =
+        [balance_violated, not_checked_builtin, weak_durability, build_not_optimised, unpinned_bundle];
+    rules.iter().filter_map(|rule| rule(evidence)).collect()
+}
+
 fn doubt(kind: DoubtKind, detail: String, advice: &str, cells: Vec<String>) -> Option<Doubt> {
     Some(Doubt { kind, detail, advice: advice.to_owned(), cells })
 }
 
-/// The name of a cell: `script/clients`.
 fn cell_name(workload: &Workload) -> String {
-    format!("{}/{}", workload.script, workload.clients)
+    workload.cell()
 }
 
 /// Whether a workload writes; a script that is not built in is taken to.
@@ -341,6 +364,12 @@ fn not_checked(evidence: &Evidence<'_>) -> Option<Doubt> {
     doubt(DoubtKind::NotChecked, detail, "Let the balance check run (balance in [check]).", Vec::new())
 }
 
+/// The same where there would have been something to check: what a script of one's own writes, nobody knows.
+fn not_checked_builtin(evidence: &Evidence<'_>) -> Option<Doubt> {
+    let known = evidence.runs.iter().all(|run| Builtin::by_name(&run.workload.script).is_some());
+    not_checked(evidence).filter(|_| known)
+}
+
 fn server_not_observed(evidence: &Evidence<'_>) -> Option<Doubt> {
     let unseen = evidence.runs.iter().filter(|run| run.cpu.server_s.is_none()).count();
     if unseen == 0 {
@@ -386,6 +415,7 @@ pub(crate) mod samples {
                 protocol: "prepared".into(),
                 clients,
                 rate_per_s: None,
+                arm: None,
             },
             start_s: 0.0,
             warmup_ns: 10_000_000_000,
@@ -585,7 +615,7 @@ mod tests {
     fn every_kind_of_doubt_is_tested() {
         let schema = serde_json::to_string(&schemars::schema_for!(DoubtKind)).expect("a schema is JSON");
         let kinds = schema.matches("\"const\"").count();
-        assert_eq!(kinds, FAULTS.len());
+        assert_eq!(kinds, FAULTS.len() + crate::analysis::compare::doubts::tests::OWN.len());
     }
 
     #[test]

@@ -1,8 +1,11 @@
 //! The command line: one file a sub-command, each with its flags and the function that carries them out.
 
+pub mod ab;
+mod arm;
 pub mod bench;
 pub mod clean;
 pub mod down;
+mod file;
 pub mod generate;
 pub mod list;
 mod measure;
@@ -39,6 +42,8 @@ pub struct Cli {
 pub enum Command {
     /// Measure a PostgreSQL server: load, drive, check, report
     Bench(Box<bench::Args>),
+    /// Is B faster than A? Compare two servers, settings, scripts or commands
+    Ab(Box<ab::Args>),
     /// Carry out a plan file
     Run(Box<run::Args>),
     /// Benchmark as pgbench does: its options, scripts and output
@@ -86,6 +91,7 @@ impl Command {
     pub fn run(&self, context: &Context) -> Result<ExitCode, Problem> {
         match self {
             Self::Bench(args) => bench::run(args, context),
+            Self::Ab(args) => ab::run(args, context),
             Self::Run(args) => run::run(args, context),
             Self::Pgbench(args) => pgbench::run(args, context),
             Self::Up(args) => up::run(args, context),

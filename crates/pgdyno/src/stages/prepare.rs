@@ -6,7 +6,11 @@ use std::{
 };
 
 use pgdyno_core::{
-    advice::bench::{BenchFacts, BenchPlan, Level, resolve},
+    advice::{
+        Choice,
+        bench::{BenchFacts, BenchPlan, Level, resolve},
+        config::usable_memory_bytes,
+    },
     facts::{HostFacts, ServerFacts, ServerSource, StorageFacts},
     plan::{Plan, Waiting},
     problem::Problem,
@@ -37,6 +41,8 @@ pub struct Prepared {
     pub waiting: SocketDriver,
     /// Storage under the data directory, where it is on this machine.
     pub storage: Option<StorageFacts>,
+    /// Shared buffers of each of several servers to be made, in bytes; one alone gets what the rules give it.
+    pub shared_buffers_bytes: Option<u64>,
     /// Command and time of a thorough run, for the advice.
     pub thorough_hint: String,
 }
@@ -48,27 +54,64 @@ pub struct Prepared {
 pub fn prepare(job: &Job) -> Result<Prepared, Problem> {
     let host = pgdyno_host::facts::host()
         .map_err(|error| Problem::could_not(format!("could not read the facts of this machine: {error}")))?;
-    let external = match &job.server {
-        Wanted::External(options) => Some(external_facts(options)?),
-        Wanted::Own(_) => None,
-    };
+    let external = external(job)?;
     let place =
         own_data_place(job)?.or_else(|| external.as_ref()?.0.data_directory.clone().map(PathBuf::from));
     let storage = place.and_then(|dir| pgdyno_host::facts::storage(&dir).ok());
+    // Servers side by side share the disk and the memory.
+    let own = job.servers.iter().filter(|wanted| matches!(wanted, Wanted::Own(_))).count() as u64;
+    let each = own.max(1);
     let facts = BenchFacts {
         host: &host,
-        disk_available_bytes: storage.as_ref().map(|storage| storage.available_bytes),
-        own_server: external.is_none(),
+        disk_available_bytes: storage.as_ref().map(|storage| storage.available_bytes / each),
+        own_server: own > 0,
         server_local: external.as_ref().is_none_or(|(_, local)| *local),
         max_connections: external.as_ref().map(|(facts, _)| facts.max_connections),
-        shared_buffers_bytes: external.as_ref().map(|(facts, _)| facts.shared_buffers_bytes),
+        shared_buffers_bytes: external
+            .as_ref()
+            .map(|(facts, _)| facts.shared_buffers_bytes)
+            .or_else(|| (own > 1).then(|| shared_buffers_each(&host, own))),
         page_bytes: external.as_ref().map_or(PAGE_BYTES, |(facts, _)| u64::from(facts.block_bytes)),
     };
-    let bench = resolve(&job.plan, job.level, &facts)?;
+    let mut bench = resolve(&job.plan, job.level, &facts)?;
+    let shared_buffers_bytes = (own > 1).then(|| shared_buffers_each(&host, own));
+    bench.choices.extend(shared_buffers_bytes.map(|bytes| Choice {
+        name: "shared_buffers".into(),
+        value: format!("{}MB", bytes >> 20),
+        reason: format!("the {own} servers that are up side by side share a quarter of memory"),
+    }));
     let thorough_hint = thorough_hint(&job.plan, &facts);
     let waiting = waiting(job.plan.measure.waiting)?;
     let seed = job.plan.seed.unwrap_or_else(draw_seed);
-    Ok(Prepared { plan: job.plan.clone(), seed, bench, host, waiting, storage, thorough_hint })
+    let plan = job.plan.clone();
+    Ok(Prepared { plan, seed, bench, host, waiting, storage, shared_buffers_bytes, thorough_hint })
+}
+
+/// Facts of the server that is there; of two, what both have: the lesser of their limits.
+fn external(job: &Job) -> Result<Option<(ServerFacts, bool)>, Problem> {
+    let mut found: Option<(ServerFacts, bool)> = None;
+    for wanted in &job.servers {
+        let Wanted::External(options) = wanted else { continue };
+        let (facts, local) = external_facts(options)?;
+        found = Some(match found {
+            None => (facts, local),
+            Some((other, other_local)) => {
+                let facts = ServerFacts {
+                    max_connections: facts.max_connections.min(other.max_connections),
+                    shared_buffers_bytes: facts.shared_buffers_bytes.min(other.shared_buffers_bytes),
+                    ..facts
+                };
+                (facts, local || other_local)
+            }
+        });
+    }
+    Ok(found)
+}
+
+/// Shared buffers of each of several servers side by side, in bytes: together a quarter of memory, in whole megabytes.
+pub fn shared_buffers_each(host: &HostFacts, servers: u64) -> u64 {
+    const MB: u64 = 1 << 20;
+    (usable_memory_bytes(host) / 4 / servers / MB * MB).max(16 * MB)
 }
 
 /// Facts of a server that is there, and whether it is on this machine.
@@ -84,7 +127,8 @@ fn external_facts(options: &ConnectOptions) -> Result<(ServerFacts, bool), Probl
 
 /// Where the data of an own server will be: the directory itself, or the nearest one above it that is there.
 fn own_data_place(job: &Job) -> Result<Option<PathBuf>, Problem> {
-    let Wanted::Own(request) = &job.server else { return Ok(None) };
+    let own = |wanted: &Wanted| matches!(wanted, Wanted::Own(_));
+    let Some(Wanted::Own(request)) = job.servers.iter().find(|wanted| own(wanted)) else { return Ok(None) };
     let wanted = match &request.data {
         Some(data) => data.clone(),
         None => servers::dirs()?.servers(),
@@ -146,15 +190,16 @@ pub fn announce(job: &Job, prepared: &Prepared, context: &Context) {
         clients.join("/"),
         measure.blocks
     );
-    eprintln!("  server  {}", server_words(job));
+    job.servers.iter().for_each(|wanted| eprintln!("  server  {}", server_words(wanted)));
     eprintln!("  writes  about {} {}", units::bytes(bench.cost.written_bytes), written_where(job));
     eprintln!("  record  in {}", context.runs.display());
     eprintln!("  takes   about {}", minutes(bench.cost.seconds));
     eprintln!("  seed    {}", prepared.seed);
 }
 
-fn server_words(job: &Job) -> String {
-    match &job.server {
+/// A server in words.
+pub fn server_words(wanted: &Wanted) -> String {
+    match wanted {
         Wanted::External(options) => format!("{} (database {})", options.address, options.database),
         Wanted::Own(request) => match (&request.bindir, &request.pg) {
             (Some(bindir), _) => format!("made for this run, with the programs in {}", bindir.display()),
@@ -164,9 +209,11 @@ fn server_words(job: &Job) -> String {
     }
 }
 
-fn written_where(job: &Job) -> String {
+/// Where data goes, and whether it stays.
+pub fn written_where(job: &Job) -> String {
     let stays = if job.keep { "kept" } else { "removed at the end" };
-    match &job.server {
+    let Some(first) = job.servers.first() else { return "by the commands".into() };
+    match first {
         Wanted::External(_) => format!("in schema pgdyno, {stays}"),
         Wanted::Own(request) => {
             let dir =
@@ -176,6 +223,7 @@ fn written_where(job: &Job) -> String {
     }
 }
 
-fn minutes(seconds: f64) -> String {
+/// A length of time, about.
+pub fn minutes(seconds: f64) -> String {
     if seconds < 100.0 { format!("{seconds:.0} s") } else { format!("{:.1} min", seconds / 60.0) }
 }

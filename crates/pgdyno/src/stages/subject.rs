@@ -12,7 +12,7 @@ use pgdyno_postgres::{
     wire::{Address, ConnectOptions, Session, WireError, connect},
 };
 
-use super::{Job, Wanted, prepare::Prepared};
+use super::{Wanted, prepare::Prepared};
 use crate::{progress::Progress, servers};
 
 /// Schema of pgdyno's own objects on a server that is not its own.
@@ -53,12 +53,21 @@ impl Subject {
     ///
     /// # Errors
     /// What could not be done.
-    pub fn open(job: &Job, prepared: &Prepared, stop: &Stop, progress: &Progress) -> Result<Self, Problem> {
-        match &job.server {
+    pub fn open(
+        wanted: &Wanted,
+        prepared: &Prepared,
+        stop: &Stop,
+        progress: &Progress,
+    ) -> Result<Self, Problem> {
+        match wanted {
             Wanted::External(options) => Self::foreign(options, stop),
             Wanted::Own(request) => {
                 let mut request = (**request).clone();
                 request.clients = prepared.bench.clients.iter().copied().max().unwrap_or(1);
+                if let Some(bytes) = prepared.shared_buffers_bytes {
+                    let given = request.settings.entry("shared_buffers".into());
+                    given.or_insert_with(|| format!("{}MB", bytes >> 20));
+                }
                 request.cpus.clone_from(&prepared.bench.cpus.server);
                 progress.stage("starting a server");
                 let server = provision::up(&request, &servers::dirs()?, &mut |event| {
