@@ -24,7 +24,10 @@ pub(super) fn plan(path: &Path) -> Result<Plan, Problem> {
 /// A wrong request: it cannot be read, or is no script.
 pub(super) fn script(path: &Path) -> Result<Script, Problem> {
     let text = text(path, "script", "a script is SQL in UTF-8 as for `pgbench -f`: is this the right file?")?;
-    let mut script = Script::parse(&path.display().to_string(), &text)?;
+    let mut script = Script::parse(&path.display().to_string(), &text).map_err(|error| {
+        let problem = Problem::from(error);
+        if problem.hint.is_some() { problem } else { problem.hint("mend the script there") }
+    })?;
     script.name = path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
     Ok(script)
 }
