@@ -24,8 +24,10 @@ pub(super) fn plan(path: &Path) -> Result<Plan, Problem> {
 /// A wrong request: it cannot be read, is no script, or runs programs on this machine.
 pub(super) fn script(path: &Path) -> Result<Scripts, Problem> {
     let text = text(path, "script", "a script is SQL in UTF-8 as for `pgbench -f`: is this the right file?")?;
-    let scripts = Scripts::one(&path.display().to_string(), &text)
-        .map_err(|error| Problem::wrong_request(format!("could not use the script: {error}")))?;
+    let scripts = Scripts::one(&path.display().to_string(), &text).map_err(|error| {
+        let problem = Problem::from(error);
+        if problem.hint.is_some() { problem } else { problem.hint("mend the script there") }
+    })?;
     let program = scripts.iter().flat_map(Script::programs).next().map(str::to_owned);
     match program {
         None => Ok(scripts),
