@@ -61,17 +61,26 @@ impl Player {
         if let Some((refusal, query)) = self.reply.refusal.take() {
             return Some(self.not_stored(refusal, query, scene));
         }
-        let command = &scene.play.scripts.get(self.script).commands[self.at];
-        let commits = sql_of(command)?.part().is_some_and(|part| part.kind == SqlKind::Commit && !part.reads);
-        let undone = commits && self.reply.completed == Some(Completed::Rollback);
-        if undone && !scene.play.is_pgbench() {
-            let what = "the server rolled back where the script asked to commit";
-            scene.probe.error("rollback", what);
-            scene.probe.failed_by(Failure::Other);
-            scene.probe.tries(self.tries);
-            return Some(self.end(Step::Done(Outcome::Failed)));
+        if scene.play.is_pgbench() {
+            return None;
         }
-        None
+        let sql = sql_of(&scene.play.scripts.get(self.script).commands[self.at])?;
+        if sql.part().is_none_or(|part| part.kind != SqlKind::Commit) {
+            return None;
+        }
+        let chains = sql.label.to_ascii_uppercase().contains("CHAIN");
+        match (self.reply.completed, self.reply.status) {
+            (Some(Completed::Commit), b'I') => None,
+            (Some(Completed::Commit), b'T') if chains => None,
+            (Some(Completed::Rollback), b'I') => {
+                let what = "the server rolled back where the script asked to commit";
+                scene.probe.error("rollback", what);
+                scene.probe.failed_by(Failure::Other);
+                scene.probe.tries(self.tries);
+                Some(self.end(Step::Done(Outcome::Failed)))
+            }
+            _ => Some(self.lost("protocol", "END was not answered by COMMIT or ROLLBACK", scene)),
+        }
     }
 
     fn not_stored(&mut self, refusal: Refusal, query: u32, scene: &mut Scene<'_>) -> Step {
