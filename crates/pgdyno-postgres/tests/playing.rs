@@ -183,7 +183,7 @@ fn steps_are_told_to_those_who_look_for_a_fault() {
         played.said,
         [
             "D client 0 executing script \"script0\"",
-            "D client 0 executing \\set a 1",
+            "D client 0 executing \\set a",
             "D client 0 executing \\sleep 1 us",
             "D client 0 sending SELECT 1;",
             "D client 0 receiving",

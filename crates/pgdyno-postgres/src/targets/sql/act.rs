@@ -152,6 +152,7 @@ impl Player {
                 return Some(step);
             }
             self.outgoing.clear();
+            self.splitter.keep_rows(false);
             (self.pipeline, self.may_commit) = (Some(0), false);
             return None;
         };

@@ -8,12 +8,12 @@ use pgdyno_core::{plan::Protocol, script::Scripts};
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Conduct {
     /// A measurement goes on through what may pass (a serialization failure, a cancelled statement), each a failed
-    /// attempt, and ends the whole run at what would fail again (a missing table, a wrong script) or must be looked at
-    /// (corruption). A COMMIT that the server answers with ROLLBACK is a failed attempt.
+    /// attempt, and ends the whole run at what would fail again (a missing table, a wrong script) or must be looked
+    /// at (corruption). A COMMIT that the server answers with ROLLBACK is a failed attempt.
     #[default]
     Measuring,
-    /// As pgbench: serialization failures and deadlocks are tried again or counted, everything else ends the client with
-    /// a message in its words. Statements are prepared in round trips of their own.
+    /// As pgbench: serialization failures and deadlocks are tried again or counted, everything else ends the client
+    /// with a message in its words. Statements are prepared in round trips of their own.
     Pgbench,
 }
 

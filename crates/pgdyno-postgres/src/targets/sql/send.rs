@@ -106,8 +106,9 @@ impl Player {
     }
 }
 
-/// Parse where asked for, Bind, Describe and Execute, as `PQsendQueryPrepared` and `PQsendQueryParams` send them. A client
-/// that knows its rows could leave Describe out; pgbench does not, and the server's part in it should be the same.
+/// Parse where asked for, Bind, Describe and Execute, as `PQsendQueryPrepared` and `PQsendQueryParams` send them. A
+/// client that knows its rows could leave Describe out; pgbench does not, and the server's part in it should be the
+/// same.
 fn run_bound(out: &mut Vec<u8>, sql: &Sql, name: &str, parse: bool, variables: &Variables) {
     if parse {
         encode::parse(out, name, &sql.text);

@@ -109,8 +109,8 @@ impl Results {
         self.row.extend_from_slice(body);
     }
 
-    /// Puts the result that was complete last into variables: with `\gset` it must be one row, with `\aset` the last row
-    /// counts, and none changes nothing.
+    /// Puts the result that was complete last into variables: with `\gset` it must be one row, with `\aset` the
+    /// last row counts, and none changes nothing.
     pub fn store(
         &self,
         number: usize,

@@ -33,8 +33,8 @@ pub struct Start {
     pub options: Option<Arc<ConnectOptions>>,
 }
 
-/// One client: scripts, its variables, and where it stands in them. It sends the messages that libpq sends for pgbench,
-/// so that a server has the same work from both.
+/// One client: scripts, its variables, and where it stands in them. It sends the messages that libpq sends for
+/// pgbench, so that a server has the same work from both.
 #[derive(Debug)]
 pub struct SqlTarget {
     play: Arc<Play>,

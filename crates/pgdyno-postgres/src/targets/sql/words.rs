@@ -1,6 +1,6 @@
 //! What pgbench says.
 
-use pgdyno_core::script::{Command, Value};
+use pgdyno_core::script::{Action, Command, Value};
 
 use super::Play;
 
@@ -42,10 +42,15 @@ impl Whereabouts {
         format!("debug(script={},command={}): {value}\n", self.script, self.command + 1)
     }
 
-    /// A backslash command is carried out.
+    /// A backslash command is carried out; its expression is not shown.
     pub fn executing(self, command: &Command) -> String {
-        let line = command.line.strip_prefix('\\').unwrap_or(&command.line).trim_start();
-        let words: Vec<_> = line.split_whitespace().filter(|word| *word != "\\").collect();
+        let line = command.line.strip_prefix('\\').unwrap_or(&command.line);
+        let shown = match command.action {
+            Action::Set { .. } => 2,
+            Action::If(_) | Action::Elif(_) => 1,
+            _ => usize::MAX,
+        };
+        let words: Vec<_> = line.split_whitespace().filter(|word| *word != "\\").take(shown).collect();
         format!("client {} executing \\{}", self.client, words.join(" "))
     }
 }
