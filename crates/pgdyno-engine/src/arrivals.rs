@@ -112,8 +112,8 @@ mod tests {
 
     const N: usize = 20_000;
 
-    /// Kolmogorov and Smirnov's distance between a sample and a distribution function, times the root of its size: above
-    /// 1.95 it is one that chance gives once in a thousand times.
+    /// Kolmogorov and Smirnov's distance between a sample and a distribution function, times the root of its size:
+    /// above 1.95 it is one that chance gives once in a thousand times.
     fn kolmogorov_smirnov(mut sample: Vec<f64>, cumulated: impl Fn(f64) -> f64) -> f64 {
         sample.sort_by(f64::total_cmp);
         let n = sample.len() as f64;

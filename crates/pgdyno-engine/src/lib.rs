@@ -14,6 +14,7 @@ mod affinity;
 mod arrivals;
 mod clock;
 mod drivers;
+pub mod gauge;
 mod null;
 mod probe;
 mod recorder;

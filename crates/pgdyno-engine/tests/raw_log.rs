@@ -40,8 +40,8 @@ impl Target for Logging {
     }
 }
 
-/// A closed loop, in which an attempt is due when it begins, so that a target sees all of its latency. Gives the report,
-/// the intervals' histograms together, and the raw log.
+/// A closed loop, in which an attempt is due when it begins, so that a target sees all of its latency. Gives the
+/// report, the intervals' histograms together, and the raw log.
 fn measured(driver: SocketDriver) -> (Report, Latency, Vec<u64>) {
     let log = Arc::new(Mutex::new(Vec::new()));
     let settings = Settings {

@@ -8,6 +8,7 @@ use std::{
     alloc::{GlobalAlloc, Layout, System},
     cell::Cell,
     sync::{Arc, Mutex},
+    time::Duration,
 };
 
 use pgdyno_core::{
@@ -18,7 +19,7 @@ use pgdyno_engine::{
     BlockingDriver, Client, Driver, Event, Probe, Report, Settings, SocketDriver, Step, Stop, Target, run,
 };
 use pgdyno_postgres::{
-    fake::{FakeServer, usual},
+    fake::{Answer, FakeServer, Request, message, usual},
     targets::{SqlClients, SqlTarget},
 };
 
@@ -78,14 +79,23 @@ struct Asked {
     bytes: u64,
 }
 
+/// What is known of a worker.
+#[derive(Debug, Default)]
+struct Worker {
+    /// Clients that are not warm yet.
+    cold: usize,
+    /// The counter when the last one became it.
+    warm: Option<(u64, u64)>,
+    asked: Asked,
+}
+
 /// Looks at the counter of its thread after every transaction, from when all clients of the worker are warm.
 struct Watching {
     target: SqlTarget,
-    /// How many clients are not warm yet, and the counter when the last one became it.
-    worker: Arc<Mutex<(usize, Option<(u64, u64)>, Asked)>>,
+    worker: Arc<Mutex<Worker>>,
     done: u64,
-    /// How many transactions of the worker are looked at, and how the end is asked for then: when a run comes to its end
-    /// by itself, its last intervals are handed over, which is no steady state.
+    /// How many transactions of the worker are looked at, and how the end is asked for then: when a run comes to its
+    /// end by itself, its last intervals are handed over, which is no steady state.
     wanted: u64,
     stop: Stop,
     /// Does what must be found: allocates in every transaction.
@@ -98,15 +108,15 @@ impl Watching {
         let mut worker = self.worker.lock().expect("nobody panicked");
         self.done += 1;
         if self.done == WARM_UP {
-            worker.0 -= 1;
+            worker.cold -= 1;
         }
-        match worker.1 {
-            None if worker.0 == 0 => worker.1 = Some(now),
+        match worker.warm {
+            None if worker.cold == 0 => worker.warm = Some(now),
             None => {}
-            Some(_) if worker.2.transactions == self.wanted => self.stop.request("enough"),
+            Some(_) if worker.asked.transactions == self.wanted => self.stop.request("enough"),
             Some((times, bytes)) => {
-                let transactions = worker.2.transactions + 1;
-                worker.2 = Asked { transactions, times: now.0 - times, bytes: now.1 - bytes };
+                let transactions = worker.asked.transactions + 1;
+                worker.asked = Asked { transactions, times: now.0 - times, bytes: now.1 - bytes };
             }
         }
     }
@@ -142,6 +152,7 @@ struct Run {
     transactions: u64,
     interval_ns: u64,
     rate_per_s: Option<f64>,
+    answer: fn(&Request) -> Answer,
     wasteful: bool,
 }
 
@@ -152,13 +163,14 @@ const RUN: Run = Run {
     transactions: 300,
     interval_ns: 3_600_000 * MS,
     rate_per_s: None,
+    answer: usual,
     wasteful: false,
 };
 
 impl Run {
     /// What the worker asked for in its steady state.
     fn asked(self, driver: impl Driver) -> (Report, Asked) {
-        let server = FakeServer::start(usual).expect("it listens");
+        let server = FakeServer::start(self.answer).expect("it listens");
         server.keep_nothing();
         let script = Arc::new(self.builtin.script());
         let settings = Settings {
@@ -174,7 +186,7 @@ impl Run {
         let sql = SqlClients { script, protocol: self.protocol, scale: 50, seed: 1, run: 0 };
         let stop = Stop::default();
         let (workers, _) = sql.connect(&server.options(None), self.clients, 1, &stop).expect("they connect");
-        let worker = Arc::new(Mutex::new((self.clients as usize, None, Asked::default())));
+        let worker = Arc::new(Mutex::new(Worker { cold: self.clients as usize, ..Worker::default() }));
         let watching = |Client { target, io }: Client<SqlTarget>| Client {
             target: Watching {
                 target,
@@ -190,7 +202,7 @@ impl Run {
             workers.into_iter().map(|clients| clients.into_iter().map(watching).collect()).collect();
         let report = run(driver, workers, &settings, &stop, |_| (), |_| ()).expect("the run works");
         assert_eq!((report.counts_whole.failed, report.clients_lost), (0, 0), "{report:?}");
-        let asked = worker.lock().expect("nobody panicked").2;
+        let asked = worker.lock().expect("nobody panicked").asked;
         assert_eq!(asked.transactions, self.transactions, "{self:?}");
         (report, asked)
     }
@@ -215,6 +227,23 @@ fn the_built_in_scripts_allocate_nothing() {
 fn an_open_loop_allocates_nothing() {
     for driver in SocketDriver::usable() {
         let (_, asked) = Run { rate_per_s: Some(2_000.0), ..RUN }.asked(driver);
+        assert_eq!((asked.times, asked.bytes), (0, 0), "by {driver}: {asked:?}");
+    }
+}
+
+/// An answer that is cut within a message: the part that came first needs room, the same for all.
+fn cut(_request: &Request) -> Answer {
+    let complete = message::complete("SELECT 1");
+    let (first, rest) = complete.split_at(8);
+    let row = [message::row(&[Some("0")]), first.to_vec()].concat();
+    Answer::default().then_bytes(row).then_wait(Duration::from_micros(200)).then_bytes(rest.to_vec())
+}
+
+#[test]
+fn a_message_that_comes_in_two_parts_allocates_nothing() {
+    for driver in SocketDriver::usable() {
+        let run = Run { builtin: Builtin::SelectOnly, answer: cut, ..RUN };
+        let (_, asked) = run.asked(driver);
         assert_eq!((asked.times, asked.bytes), (0, 0), "by {driver}: {asked:?}");
     }
 }

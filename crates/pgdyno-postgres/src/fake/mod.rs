@@ -143,8 +143,8 @@ impl FakeServer {
         self.shared.lock().received.clone()
     }
 
-    /// How long each answer so far took, from the request's last byte to the last byte of its answer, by the server's own
-    /// clock: also where a thread of it got its processor late.
+    /// How long each answer so far took, from the request's last byte to the last byte of its answer, by the server's
+    /// own clock: also where a thread of it got its processor late.
     pub fn served(&self) -> Vec<Duration> {
         self.shared.lock().served.clone()
     }

@@ -7,8 +7,8 @@ use pgdyno_postgres::{targets::SqlTarget, wire::connect};
 
 use crate::{Drive, MS, alone, server::Server, test_all};
 
-/// Two rows of a few in any order, both or none: whoever meets another that took them the other way round deadlocks, and
-/// whoever waited for one that was changed meanwhile cannot be serialized.
+/// Two rows of a few in any order, both or none: whoever meets another that took them the other way round deadlocks,
+/// and whoever waited for one that was changed meanwhile cannot be serialized.
 const SCRIPT: &str = "\\set a random(1, 5)\n\
     \\set b random(1, 5)\n\
     BEGIN ISOLATION LEVEL REPEATABLE READ;\n\

@@ -1,8 +1,8 @@
 //! Known service times are reported within 1 %.
 //!
-//! The server draws how long it wants to take and measures how long it really took; pgdyno is held against the latter, so
-//! that a thread of the server that is woken late is nobody's fault. What remains is the way between the two: it is told
-//! apart from a lie by how late sleeps on this machine end.
+//! The server draws how long it wants to take and measures how long it really took; pgdyno is held against the latter,
+//! so that a thread of the server that is woken late is nobody's fault. What remains is the way between the two: it is
+//! told apart from a lie by how late sleeps on this machine end.
 
 use std::{sync::Mutex, thread, time::Duration};
 

@@ -2,8 +2,8 @@
 //! were due.
 //!
 //! A stall of S in a run of T, at the load rho (arrivals over capacity): who comes t after the stall's begin waits for
-//! what is left of it and then for the backlog before him, S - t + t rho. The share 1 - q of all arrivals that wait longest
-//! came within (1 - q) T of the begin; so p_q = S - (1 - q) T (1 - rho).
+//! what is left of it and then for the backlog before him, S - t + t rho. The share 1 - q of all arrivals that wait
+//! longest came within (1 - q) T of the begin; so p_q = S - (1 - q) T (1 - rho).
 
 use std::{
     sync::{Arc, Mutex},

@@ -7,7 +7,7 @@ use std::{
 
 use pgdyno_core::{
     advice::bench::{BenchFacts, BenchPlan, Level, resolve},
-    facts::{HostFacts, ServerFacts, ServerSource, StorageFacts},
+    facts::{HostFacts, Instrument, ServerFacts, ServerSource, StorageFacts},
     plan::{Plan, Waiting},
     problem::Problem,
     rows::PAGE_BYTES,
@@ -20,7 +20,7 @@ use pgdyno_postgres::{
 };
 
 use super::{Job, Wanted};
-use crate::{context::Context, servers};
+use crate::{context::Context, instrument, servers};
 
 /// What is known and decided before the first byte is written.
 #[derive(Debug)]
@@ -33,6 +33,8 @@ pub struct Prepared {
     pub bench: BenchPlan,
     /// The machine.
     pub host: HostFacts,
+    /// What `pgdyno selftest` found out about this program on this machine, if it was run.
+    pub instrument: Option<Instrument>,
     /// How the driver waits for its connections.
     pub waiting: SocketDriver,
     /// Storage under the data directory, where it is on this machine.
@@ -68,7 +70,9 @@ pub fn prepare(job: &Job) -> Result<Prepared, Problem> {
     let thorough_hint = thorough_hint(&job.plan, &facts);
     let waiting = waiting(job.plan.measure.waiting)?;
     let seed = job.plan.seed.unwrap_or_else(draw_seed);
-    Ok(Prepared { plan: job.plan.clone(), seed, bench, host, waiting, storage, thorough_hint })
+    let instrument = instrument::kept(&host);
+    let plan = job.plan.clone();
+    Ok(Prepared { plan, seed, bench, host, instrument, waiting, storage, thorough_hint })
 }
 
 /// Facts of a server that is there, and whether it is on this machine.

@@ -5,6 +5,7 @@ use std::time::Instant;
 use jiff::Timestamp;
 use pgdyno_core::{
     analysis::{cells, doubts, noise::Noise},
+    facts::Instrument,
     measure::{CellRun, Latency, Precision, Workload},
     plan::BalanceCheckMode,
     problem::Problem,
@@ -27,6 +28,7 @@ pub struct Recording {
     latencies: Vec<(Workload, Latency)>,
     thorough_hint: String,
     cores_shared: bool,
+    instrument: Option<Instrument>,
     bundle_pinned: Option<bool>,
     /// Whether the run directory can be seen: a request that turns out to be wrong leaves none.
     shown: bool,
@@ -48,6 +50,7 @@ impl Recording {
             latencies: Vec::new(),
             thorough_hint: prepared.thorough_hint.clone(),
             cores_shared: prepared.bench.cpus.shared,
+            instrument: prepared.instrument.clone(),
             bundle_pinned: None,
             shown: false,
         })
@@ -164,11 +167,16 @@ impl Recording {
             violations: balance.violations,
             examples: &balance.examples,
         });
+        let ceiling =
+            self.instrument.as_ref().zip(record.plan.waiting.as_deref()).map(|(instrument, waiting)| {
+                doubts::CeilingEvidence { instrument, waiting, jobs: record.plan.jobs }
+            });
         let evidence = doubts::Evidence {
             thorough: record.plan.thorough,
             thorough_hint: Some(&self.thorough_hint),
             complete: record.status == Status::Complete,
             cores_shared: self.cores_shared,
+            ceiling,
             server: record.server.as_ref(),
             bundle_pinned: self.bundle_pinned,
             runs: &record.runs,
