@@ -71,8 +71,8 @@ pub(crate) struct Shared {
 
 #[derive(Default)]
 struct State {
-    /// Every connection ever made, to be shut down from outside.
-    connections: Vec<Arc<File>>,
+    /// Every connection ever made, to be shut down from outside; `None` where it has ended and nothing is kept.
+    connections: Vec<Option<Arc<File>>>,
     /// Every message received after the greeting, with the number of its connection.
     received: Vec<(usize, Message)>,
     /// How long every answer took.
@@ -171,7 +171,7 @@ impl FakeServer {
 
     /// Cuts every connection at once, as a kill of all server processes does. New ones are still taken.
     pub fn cut_connections(&self) {
-        for link in &self.shared.lock().connections {
+        for link in self.shared.lock().connections.iter().flatten() {
             let _ = rustix::net::shutdown(&**link, rustix::net::Shutdown::Both); // it may be gone already
         }
     }
@@ -205,7 +205,7 @@ impl Shared {
         let link = Arc::new(File::from(link));
         let number = {
             let mut state = self.lock();
-            state.connections.push(Arc::clone(&link));
+            state.connections.push(Some(Arc::clone(&link)));
             state.connections.len() - 1
         };
         let shared = Arc::clone(self);
@@ -214,6 +214,9 @@ impl Shared {
             let _ = connection::converse(&link, number, &shared);
             // The registry holds the descriptor too: letting go of it here would not end the connection.
             let _ = rustix::net::shutdown(&*link, rustix::net::Shutdown::Both);
+            if !shared.keeping.load(Ordering::Relaxed) {
+                shared.lock().connections[number] = None;
+            }
         };
         let thread = thread::Builder::new().name(format!("backend {number}")).stack_size(STACK_BYTES);
         let _ = thread.spawn(work);

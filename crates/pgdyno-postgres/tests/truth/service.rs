@@ -2,7 +2,7 @@
 //!
 //! The server draws how long it wants to take and measures how long it really took; pgdyno is held against the latter,
 //! so that a thread of the server that is woken late is nobody's fault. What remains is the way between the two: it is
-//! told apart from a lie by how late sleeps on this machine end.
+//! told apart from a lie by how late sleeps on this machine end beyond the usual, which is little on a calm one.
 
 use std::{sync::Mutex, thread, time::Duration};
 
@@ -19,6 +19,9 @@ use crate::{
 /// Arrivals come by chance, and there are always clients free: answers do not come in bursts, and nobody waits.
 const RATE_PER_S: f64 = 400.0;
 const CLIENTS: u32 = 128;
+
+/// Times that a thread is woken for a transaction: the driver's when it is due, the server's, and the driver's again.
+const WAKE_UPS: f64 = 3.0;
 
 /// What pgdyno reports, and how long every answer took by the server's clock, shortest first.
 struct Seen {
@@ -55,16 +58,18 @@ fn measure(distribution: Distribution, driver: SocketDriver) -> Seen {
     Seen { latency, served }
 }
 
-/// Figures that are more than 1 % beside those of the server; above it, what the machine itself is late by is let pass.
+/// Figures that are more than 1 % beside those of the server; above it, what the machine itself is late by is let pass,
+/// and where other programs work on it all the time, 10 %: nothing may be told shorter than it was, there too.
 fn faults(latency: &Latency, served: &[Duration], late: &Lateness) -> Vec<String> {
     let histogram = latency.as_histogram();
+    let above = if late.alone() { 1.01 } else { 1.10 };
     let mut faults = Vec::new();
     if latency.count() != served.len() as u64 {
         faults.push(format!("{} latencies of {} answers", latency.count(), served.len()));
     }
     let mut beside = |what: String, got_ns: f64, served_ns: f64| {
-        let late_ns = late.quantile(0.95).as_nanos() as f64;
-        if !(served_ns * 0.99..=served_ns * 1.01 + late_ns).contains(&got_ns) {
+        let late_ns = WAKE_UPS * late.excess(0.95).as_nanos() as f64;
+        if !(served_ns * 0.99..=served_ns * above + late_ns).contains(&got_ns) {
             faults.push(format!("{what} {} ms, {} ms by the server", got_ns / 1e6, served_ns / 1e6));
         }
     };
@@ -83,7 +88,8 @@ fn is_reported(distribution: Distribution) {
     for driver in SocketDriver::usable() {
         // 1 % of the shortest service time.
         let too_late = distribution.quantile(0.0) / 100;
-        let (seen, late) = calmly(|late| late.quantile(0.95) < too_late, || measure(distribution, driver));
+        let (seen, late) =
+            calmly(|late| late.alone() && late.quantile(0.95) < too_late, || measure(distribution, driver));
         let Seen { latency, served } = seen;
         assert!(served.len() > 500, "{} answers are too few", served.len());
         assert_eq!(faults(&latency, &served, &late), [""; 0], "{distribution:?} by {driver}");
