@@ -3,6 +3,9 @@
 //!
 //! Two ledgers are held against each other: that of the engine, and one that the target keeps of what it was asked to
 //! begin and what it said came of it.
+//!
+//! Seen to fail where the engine forgets the backlog at the end, an attempt that is given up or that of a lost client,
+//! and where it tells a failure as a commit or a doubt as a failure.
 
 use std::{
     env,

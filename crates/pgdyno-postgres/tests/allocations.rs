@@ -1,6 +1,9 @@
 //! A transaction of a built-in script allocates nothing, by any protocol and any way of waiting.
 //!
 //! Allocations are counted on the worker's own thread: the fake server's threads allocate as they like.
+//!
+//! Seen to fail where a statement is sent from a new buffer, a cut message gets new room, or an interval a new
+//! histogram.
 
 #![allow(unsafe_code)] // an allocator cannot be written without
 

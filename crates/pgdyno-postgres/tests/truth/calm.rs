@@ -93,8 +93,8 @@ fn watched<R>(measure: impl FnOnce() -> R) -> (R, Lateness) {
     })
 }
 
-/// Seconds that all processors together were busy since the machine was started: user, nice, system, interrupts and what
-/// the hypervisor took.
+/// Seconds that all processors together were busy since the machine was started: user, nice, system, interrupts and
+/// what the hypervisor took.
 fn busy_s() -> f64 {
     let stat = fs::read_to_string("/proc/stat").expect("Linux has it");
     let ticks = stat.lines().next().into_iter().flat_map(str::split_whitespace).skip(1);

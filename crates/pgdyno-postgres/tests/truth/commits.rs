@@ -1,5 +1,7 @@
 //! Commits counted are rows in the history, one for one, also where many transactions are rolled back by serialization
 //! failures (40001) and deadlocks (40P01).
+//!
+//! Seen to fail where the target takes an attempt that was rolled back for a commit.
 
 use pgdyno_core::measure::{Counts, Outcome};
 use pgdyno_engine::{Event, Probe, Report, SocketDriver, Step, Target};
