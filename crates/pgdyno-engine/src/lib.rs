@@ -15,6 +15,7 @@ mod arrivals;
 mod bookkeeping;
 mod clock;
 mod drivers;
+pub mod gauge;
 mod log;
 mod messages;
 mod null;

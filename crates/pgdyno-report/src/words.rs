@@ -11,6 +11,7 @@ pub fn doubt(kind: DoubtKind) -> &'static str {
         DoubtKind::NotSteady => "Not steady",
         DoubtKind::Noisy => "Noisy",
         DoubtKind::DriverSaturated => "Driver saturated",
+        DoubtKind::NearCeiling => "Near the driver's ceiling",
         DoubtKind::CoresShared => "Cores shared",
         DoubtKind::CpuSteal => "Processor time stolen",
         DoubtKind::OtherLoad => "Other load on the machine",

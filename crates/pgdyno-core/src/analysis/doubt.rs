@@ -19,6 +19,8 @@ pub enum DoubtKind {
     Noisy,
     /// The driver was the limit.
     DriverSaturated,
+    /// The driver's threads did almost as much as they can at most, as `pgdyno selftest` found.
+    NearCeiling,
     /// Driver and server shared processors.
     CoresShared,
     /// The hypervisor took processor time.

@@ -4,8 +4,10 @@
 
 mod durability;
 mod host;
+pub(crate) mod instrument;
 mod server;
 
 pub use durability::DurabilityTier;
 pub use host::{CgroupLimits, CpuFacts, HostFacts, HugePages, MemoryFacts, StorageFacts, SyncCheck};
+pub use instrument::{Ceiling, ClockFacts, Instrument, Machine, TimerLag};
 pub use server::{BuildFacts, ServerFacts, ServerSource, Setting, major_of};

@@ -4,6 +4,8 @@ use super::WireError;
 
 /// Longest message whose body is kept. Bodies that nobody reads are passed over, however long they are.
 const MAX_KEPT_BYTES: usize = 1 << 20;
+/// Longest room for a cut message that is kept for the next one.
+const MAX_SPARE_BYTES: usize = 1 << 10;
 /// Type byte and length.
 const HEADER_BYTES: usize = 5;
 
@@ -108,8 +110,13 @@ impl Splitter {
         let (more, rest) = bytes.split_at(bytes.len().min(total - self.carry.len()));
         self.carry.extend_from_slice(more);
         if self.carry.len() == total {
-            let message = std::mem::take(&mut self.carry);
+            let mut message = std::mem::take(&mut self.carry);
             on_message(tag, &message[HEADER_BYTES..])?;
+            // The next message that is cut needs no room of its own; a long one, an error's text, is seldom.
+            if message.capacity() <= MAX_SPARE_BYTES {
+                message.clear();
+                self.carry = message;
+            }
         }
         Ok(rest)
     }

@@ -13,6 +13,7 @@ pub mod pgbench;
 pub mod ps;
 pub mod report;
 pub mod run;
+pub mod selftest;
 pub mod show;
 pub mod up;
 pub mod versions;
@@ -56,6 +57,8 @@ pub enum Command {
     Ps(ps::Args),
     /// List the PostgreSQL versions that could be used here
     Versions(versions::Args),
+    /// Measure the instrument itself: its floor and its ceiling
+    Selftest(selftest::Args),
     /// Show what pgdyno keeps on this machine, and free it
     Clean(clean::Args),
     /// List recorded runs
@@ -98,6 +101,7 @@ impl Command {
             Self::Down(args) => down::run(args, context),
             Self::Ps(args) => ps::run(args, context),
             Self::Versions(args) => versions::run(args, context),
+            Self::Selftest(args) => selftest::run(args, context),
             Self::Clean(args) => clean::run(args, context),
             Self::List(args) => list::run(args, context),
             Self::Show(args) => show::run(args, context),

@@ -11,7 +11,7 @@ use pgdyno_core::{
         bench::{BenchFacts, BenchPlan, Level, resolve},
         config::usable_memory_bytes,
     },
-    facts::{HostFacts, ServerFacts, ServerSource, StorageFacts},
+    facts::{HostFacts, Instrument, ServerFacts, ServerSource, StorageFacts},
     plan::{Plan, Waiting},
     problem::Problem,
     rows::PAGE_BYTES,
@@ -24,7 +24,7 @@ use pgdyno_postgres::{
 };
 
 use super::{Job, Wanted};
-use crate::{context::Context, servers};
+use crate::{context::Context, instrument, servers};
 
 /// What is known and decided before the first byte is written.
 #[derive(Debug)]
@@ -37,6 +37,8 @@ pub struct Prepared {
     pub bench: BenchPlan,
     /// The machine.
     pub host: HostFacts,
+    /// What `pgdyno selftest` found out about this program on this machine, if it was run.
+    pub instrument: Option<Instrument>,
     /// How the driver waits for its connections.
     pub waiting: SocketDriver,
     /// Storage under the data directory, where it is on this machine.
@@ -83,8 +85,19 @@ pub fn prepare(job: &Job) -> Result<Prepared, Problem> {
     let thorough_hint = thorough_hint(&job.plan, &facts);
     let waiting = waiting(job.plan.measure.waiting)?;
     let seed = job.plan.seed.unwrap_or_else(draw_seed);
+    let instrument = instrument::kept(&host);
     let plan = job.plan.clone();
-    Ok(Prepared { plan, seed, bench, host, waiting, storage, shared_buffers_bytes, thorough_hint })
+    Ok(Prepared {
+        plan,
+        seed,
+        bench,
+        host,
+        instrument,
+        waiting,
+        storage,
+        shared_buffers_bytes,
+        thorough_hint,
+    })
 }
 
 /// Facts of the server that is there; of two, what both have: the lesser of their limits.

@@ -5,6 +5,7 @@ use std::time::Instant;
 use jiff::Timestamp;
 use pgdyno_core::{
     analysis::{Doubt, cells, compare, doubts, noise::Noise},
+    facts::Instrument,
     measure::{Arm, CellRun, Latency, Precision, Workload},
     plan::BalanceCheckMode,
     problem::Problem,
@@ -30,6 +31,7 @@ pub struct Recording {
     latencies: Vec<(Workload, Latency)>,
     thorough_hint: String,
     cores_shared: bool,
+    instrument: Option<Instrument>,
     bundle_pinned: Option<bool>,
     /// The same of the arms of a comparison.
     pub(super) arms_pinned: [Option<bool>; 2],
@@ -54,6 +56,7 @@ impl Recording {
             thorough_hint: prepared.thorough_hint.clone(),
             // Where servers are is not known of commands that bring their own.
             cores_shared: prepared.bench.cpus.shared && !job.servers.is_empty(),
+            instrument: prepared.instrument.clone(),
             bundle_pinned: None,
             arms_pinned: [None; 2],
             shown: false,
@@ -175,6 +178,7 @@ impl Recording {
             thorough_hint: Some(&self.thorough_hint),
             complete: record.status == Status::Complete,
             cores_shared: self.cores_shared,
+            ceiling: self.ceiling(),
             server: record.server.as_ref(),
             bundle_pinned: self.bundle_pinned,
             runs: &record.runs,
@@ -182,6 +186,11 @@ impl Recording {
             balance,
         };
         doubts::judge(&evidence)
+    }
+
+    fn ceiling(&self) -> Option<doubts::CeilingEvidence<'_>> {
+        let (instrument, plan) = (self.instrument.as_ref()?, &self.record.plan);
+        Some(doubts::CeilingEvidence { instrument, waiting: plan.waiting.as_deref()?, jobs: plan.jobs })
     }
 
     /// The same for a comparison.
@@ -198,6 +207,7 @@ impl Recording {
         compare::doubts::judge(&compare::doubts::Evidence {
             complete: record.status == Status::Complete,
             cores_shared: self.cores_shared,
+            ceiling: self.ceiling(),
             arms: Arm::BOTH.map(arm),
             runs: &record.runs,
             cells: &record.cells,

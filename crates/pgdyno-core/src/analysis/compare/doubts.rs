@@ -28,6 +28,8 @@ pub struct Evidence<'a> {
     pub complete: bool,
     /// Driver and server may have run on the same processors.
     pub cores_shared: bool,
+    /// What the driver can do at the most here, where it was measured.
+    pub ceiling: Option<of_run::CeilingEvidence<'a>>,
     /// A and B.
     pub arms: [ArmEvidence<'a>; 2],
     /// Every run that pgdyno's own driver made.
@@ -57,6 +59,7 @@ fn whole<'a>(evidence: &Evidence<'a>) -> of_run::Evidence<'a> {
         thorough_hint: None,
         complete: evidence.complete,
         cores_shared: evidence.cores_shared,
+        ceiling: evidence.ceiling,
         server: None,
         bundle_pinned: None,
         runs: evidence.runs,
@@ -220,6 +223,7 @@ pub(crate) mod tests {
         judge(&Evidence {
             complete: case.complete,
             cores_shared: case.cores_shared,
+            ceiling: None,
             arms: [arm(&case.a), arm(&case.b)],
             runs: &case.runs,
             cells: &summarise(&case.runs, &[]),
