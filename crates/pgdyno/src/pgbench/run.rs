@@ -43,9 +43,10 @@ pub fn run(say: Say, options: &Options, scripts: Scripts, stop: &Stop) -> Go<()>
     let streams = Streams::derive(options.seed, options.clients, options.jobs, defined("default_seed"));
     let (found, server_version) = set_up(&say, options)?;
     let scripts = Arc::new(scripts);
-    let connect = connect::target(&say, options)?;
+    let connect = Arc::new(connect::target(&say, options)?);
     let scale = found.scale;
-    let making = Making { say: &say, options, connect: &connect, scripts: &scripts, scale, stop };
+    let making =
+        Making { say: &say, options, connect: &connect, scripts: &scripts, streams: &streams, scale, stop };
     let (workers, connect_ns) = making.connect()?;
     let report = drive(&say, options, &scripts, &streams, workers, stop, &mut outputs)?;
     if options.exit_on_abort && report.clients_lost > 0 {
