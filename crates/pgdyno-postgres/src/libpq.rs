@@ -62,7 +62,7 @@ pub fn message(error: &WireError) -> String {
 
 fn server_message(error: &ServerError) -> String {
     let mut text = format!("{}:  {}", error.severity, error.message);
-    for (name, part) in [("DETAIL", &error.detail), ("HINT", &error.hint)] {
+    for (name, part) in [("DETAIL", &error.detail), ("HINT", &error.hint), ("CONTEXT", &error.context)] {
         if let Some(part) = part {
             text.push_str(&format!("\n{name}:  {part}"));
         }
@@ -82,9 +82,10 @@ mod tests {
             message: "relation \"x\" does not exist".to_owned(),
             detail: None,
             hint: Some("Create it.".to_owned()),
+            context: Some("here".to_owned()),
         };
         let text = message(&WireError::Server(Box::new(error)));
-        assert_eq!(text, "ERROR:  relation \"x\" does not exist\nHINT:  Create it.");
+        assert_eq!(text, "ERROR:  relation \"x\" does not exist\nHINT:  Create it.\nCONTEXT:  here");
     }
 
     #[test]

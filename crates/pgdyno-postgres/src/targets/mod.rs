@@ -2,4 +2,4 @@
 
 mod sql;
 
-pub use sql::{SqlClients, SqlTarget, Workers};
+pub use sql::{Conduct, Manner, Play, SqlClients, SqlTarget, Start, Workers};
