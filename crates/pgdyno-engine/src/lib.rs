@@ -14,6 +14,7 @@ mod affinity;
 mod arrivals;
 mod bookkeeping;
 mod clock;
+mod collector;
 mod drivers;
 mod log;
 mod messages;

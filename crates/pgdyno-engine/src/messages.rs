@@ -21,8 +21,11 @@ pub enum Level {
 #[derive(Clone)]
 pub struct Messages {
     from: Level,
-    sink: Option<Arc<dyn Fn(Level, &str) + Send + Sync>>,
+    sink: Option<Arc<Sink>>,
 }
+
+/// Takes messages.
+type Sink = dyn Fn(Level, &str) + Send + Sync;
 
 impl Messages {
     /// Messages of at least this level go to `sink`, as soon as they are said.

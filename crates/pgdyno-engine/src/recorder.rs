@@ -116,6 +116,7 @@ pub struct WorkerReport {
 
 /// What a worker hands to the collecting thread.
 #[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "a box would be an allocation in the loop")]
 pub(crate) enum Handed {
     /// An interval that has ended.
     Interval(IntervalReport),

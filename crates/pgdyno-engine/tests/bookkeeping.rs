@@ -66,10 +66,12 @@ fn keep<T: Target + 'static>(
     Kept { report, intervals, log }
 }
 
-fn crew<T: Clone>(target: &T, workers: u32, each: u32, regime: Regime) -> Vec<Vec<Client<Ruled<T>>>>
-where
-    T: Target,
-{
+fn crew<T: Target + Clone>(
+    target: &T,
+    workers: u32,
+    each: u32,
+    regime: Regime,
+) -> Vec<Vec<Client<Ruled<T>>>> {
     let client = |number| Client { target: Ruled::new(target.clone(), number, true, regime), io: None };
     (0..workers).map(|worker| (0..each).map(|n| client(worker * each + n)).collect()).collect()
 }

@@ -35,7 +35,9 @@ impl Bench {
             command.env_remove(name);
         }
         command.args(line.split_whitespace()).current_dir(self.place.dir.path()).stdin(Stdio::null());
-        command.env("PGHOST", word(&self.server, "socket_dir")).env("PGPORT", self.server["port"].to_string());
+        command
+            .env("PGHOST", word(&self.server, "socket_dir"))
+            .env("PGPORT", self.server["port"].to_string());
         command.env("PGUSER", "postgres").env("PGDATABASE", "postgres");
         command.output().expect("it can be run")
     }
@@ -62,30 +64,51 @@ impl Bench {
 fn initialization(pg: &str) {
     let bench = Bench::new(pg);
     let (_, err) = bench.says("-S", 1);
-    assert!(err.contains("could not count number of branches: ERROR:  relation \"pgbench_branches\" does not exist"));
-    assert!(err.contains("hint: Perhaps you need to do initialization (\"pgbench -i\") in database \"postgres\"."));
+    assert!(err.contains(
+        "could not count number of branches: ERROR:  relation \"pgbench_branches\" does not exist"
+    ));
+    assert!(
+        err.contains(
+            "hint: Perhaps you need to do initialization (\"pgbench -i\") in database \"postgres\"."
+        )
+    );
 
     let (out, err) = bench.says("-i", 0);
     assert_eq!(out, "");
     let lines: Vec<_> = err.lines().collect();
-    assert_eq!(lines[..3], ["dropping old tables...", "creating tables...", "generating data (client-side)..."]);
+    assert_eq!(
+        lines[..3],
+        ["dropping old tables...", "creating tables...", "generating data (client-side)..."]
+    );
     assert!(lines[3].starts_with("100000 of 100000 tuples (100%) of pgbench_accounts done (elapsed "));
     assert_eq!(lines[4..6], ["vacuuming...", "creating primary keys..."]);
-    assert!(lines[6].starts_with("done in ") && lines[6].contains(" s (drop tables ") && lines[6].ends_with(" s)."));
+    assert!(
+        lines[6].starts_with("done in ")
+            && lines[6].contains(" s (drop tables ")
+            && lines[6].ends_with(" s).")
+    );
 
     // What the server generates is what the client sends.
     let digest = "SELECT md5(string_agg(t, '')) FROM (SELECT a::text AS t FROM pgbench_accounts a ORDER BY aid \
                   LIMIT 20000) x";
-    let whole = "SELECT count(*) || ' ' || sum(bid) || ' ' || max(aid) || ' ' || min(length(filler)) FROM pgbench_accounts";
+    let whole = "SELECT count(*) || ' ' || sum(bid) || ' ' || max(aid) || ' ' || min(length(filler)) \
+                 FROM pgbench_accounts";
     let client = (bench.value(digest), bench.value(whole));
     bench.says("-i -I dtpG -q --unlogged-tables -F 80 --foreign-keys", 0);
     assert_eq!((bench.value(digest), bench.value(whole)), client);
-    assert_eq!(bench.value("SELECT count(*) FROM pg_constraint WHERE contype = 'f' AND conname LIKE 'pgbench%'"), "5");
-    let options = "SELECT relpersistence || array_to_string(reloptions, ',') FROM pg_class WHERE relname = 'pgbench_tellers'";
+    assert_eq!(
+        bench.value("SELECT count(*) FROM pg_constraint WHERE contype = 'f' AND conname LIKE 'pgbench%'"),
+        "5"
+    );
+    let options = "SELECT relpersistence::text || array_to_string(reloptions, ',') \
+                   FROM pg_class WHERE relname = 'pgbench_tellers'";
     assert_eq!(bench.value(options), "ufillfactor=80");
 
     let (_, err) = bench.says("-i -I t", 1);
-    assert!(err.contains("error: query failed: ERROR:  relation \"pgbench_history\" already exists"), "{err}");
+    assert!(
+        err.contains("error: query failed: ERROR:  relation \"pgbench_history\" already exists"),
+        "{err}"
+    );
     assert!(err.contains("detail: Query was: CREATE TABLE pgbench_history"), "{err}");
     if pg != "9.6" {
         let (_, err) = bench.says("-i --partitions 3", 0);
@@ -101,14 +124,20 @@ fn runs(pg: &str) {
     bench.says("-i -s 2 -q", 0);
     let (out, err) = bench.says("-t 20 -c 3 -j 2 -M prepared -s 9 -r -l --log-prefix=log", 0);
     assert!(out.starts_with("pgbench (18.6 (pgdyno "), "{out}");
-    assert!(err.contains("warning: scale option ignored, using count from pgbench_branches table (2)"), "{err}");
+    assert!(
+        err.contains("warning: scale option ignored, using count from pgbench_branches table (2)"),
+        "{err}"
+    );
     assert!(err.contains("starting vacuum...end.\n"), "{err}");
     assert_eq!(Bench::figure(&out, "number of transactions actually processed"), "60/60");
     assert_eq!(Bench::figure(&out, "number of failed transactions"), "0 (0.000%)");
     assert_eq!(bench.value("SELECT count(*) FROM pgbench_history"), "60");
     let table: Vec<_> = out.lines().skip_while(|line| !line.starts_with("statement latencies")).collect();
     assert_eq!(table.len(), 12, "{out}");
-    assert!(table[11].ends_with(" 0 END;") && table[1].ends_with("\\set aid random(1, 100000 * :scale)"), "{out}");
+    assert!(
+        table[11].ends_with(" 0 END;") && table[1].ends_with("\\set aid random(1, 100000 * :scale)"),
+        "{out}"
+    );
 
     let mut logs: Vec<_> = fs::read_dir(bench.place.dir.path())
         .expect("it is there")
@@ -127,12 +156,15 @@ fn runs(pg: &str) {
         }
     }
 
-    let (out, err) = bench.says("-S -T 2 -P 1 --json r.json --hdr r.hlog --percentiles 50,99.99 --warmup 200ms", 0);
+    let (out, err) =
+        bench.says("-S -T 2 -P 1 --json r.json --hdr r.hlog --percentiles 50,99.99 --warmup 200ms", 0);
     assert_eq!(err.matches("progress: ").count(), 2, "{err}");
     assert!(err.contains("progress: 1.0 s, ") && err.contains("progress: 2.0 s, "), "{err}");
-    let processed: u64 = Bench::figure(&out, "number of transactions actually processed").parse().expect("a number");
-    let json: Value = serde_json::from_str(&fs::read_to_string(bench.place.path("r.json")).expect("it was written"))
-        .expect("it is JSON");
+    let processed: u64 =
+        Bench::figure(&out, "number of transactions actually processed").parse().expect("a number");
+    let json: Value =
+        serde_json::from_str(&fs::read_to_string(bench.place.path("r.json")).expect("it was written"))
+            .expect("it is JSON");
     assert_eq!(json["transactions"]["processed"], processed);
     assert_eq!(json["latency"]["count"], processed);
     assert!(Bench::figure(&out, "latency percentile 50").ends_with(" ms"), "{out}");

@@ -18,9 +18,8 @@ pub fn description(builtin: Builtin) -> &'static str {
 
 /// The list that `-b list` shows.
 pub fn list() -> String {
-    let lines = Builtin::ALL
-        .map(|builtin| format!("  {:>13}: {}\n", builtin.name(), description(builtin)))
-        .concat();
+    let lines =
+        Builtin::ALL.map(|builtin| format!("  {:>13}: {}\n", builtin.name(), description(builtin))).concat();
     format!("Available builtin scripts:\n{lines}\n")
 }
 
@@ -61,8 +60,6 @@ pub fn weighted<'a>(say: &Say, option: &'a str) -> Go<(&'a str, u32)> {
             say.fatal(format!("invalid weight specification: {}", &option[at..]))
         }
         Some(weight @ 0..=0x7fff_ffff) => Ok((&option[..at], weight as u32)),
-        Some(weight) => {
-            say.fatal(format!("weight specification out of range (0 .. {}): {weight}", i32::MAX))
-        }
+        Some(weight) => say.fatal(format!("weight specification out of range (0 .. {}): {weight}", i32::MAX)),
     }
 }

@@ -87,8 +87,7 @@ fn initialization(say: &Say, options: &Options) -> Go<Initialization> {
 
 fn length(say: &Say, options: &mut Options) -> Go<()> {
     if options.transactions > 0 && options.time_s > 0 {
-        return say
-            .fatal("specify either a number of transactions (-t) or a duration (-T), not both");
+        return say.fatal("specify either a number of transactions (-t) or a duration (-T), not both");
     }
     if options.transactions == 0 && options.time_s == 0 {
         options.transactions = DEFAULT_TRANSACTIONS;

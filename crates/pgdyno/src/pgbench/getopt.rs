@@ -88,9 +88,7 @@ impl<'a, O: Copy> Getopt<'a, O> {
         }
         match self.words.pop_front() {
             Some(value) => Ok((flag.option, value)),
-            None => {
-                Err(format!("{}: option requires an argument -- '{}'", self.program, shown(&[letter])))
-            }
+            None => Err(format!("{}: option requires an argument -- '{}'", self.program, shown(&[letter]))),
         }
     }
 
@@ -118,9 +116,8 @@ impl<'a, O: Copy> Getopt<'a, O> {
             return Ok(*exact);
         }
         for flags in self.flags {
-            let mut fitting = flags.iter().filter(|flag| {
-                !flag.long.is_empty() && flag.long.as_bytes().starts_with(name)
-            });
+            let mut fitting =
+                flags.iter().filter(|flag| !flag.long.is_empty() && flag.long.as_bytes().starts_with(name));
             match (fitting.next(), fitting.next()) {
                 (Some(only), None) => return Ok(*only),
                 (Some(first), Some(second)) => {
@@ -169,7 +166,11 @@ mod tests {
         let mut said = Vec::new();
         while let Some(found) = getopt.next() {
             let (option, value) = found?;
-            said.push(if value.is_empty() { option.to_string() } else { format!("{option}={}", shown(&value)) });
+            said.push(if value.is_empty() {
+                option.to_string()
+            } else {
+                format!("{option}={}", shown(&value))
+            });
         }
         said.extend(getopt.operands().iter().map(|operand| format!("<{}>", shown(operand))));
         Ok(said.join(" "))

@@ -50,7 +50,13 @@ impl LogFile {
     ///
     /// # Errors
     /// It cannot be opened; said already.
-    pub fn open(say: &Say, prefix: &str, thread: usize, columns: Columns, aggregator: Option<Aggregator>) -> Go<Self> {
+    pub fn open(
+        say: &Say,
+        prefix: &str,
+        thread: usize,
+        columns: Columns,
+        aggregator: Option<Aggregator>,
+    ) -> Go<Self> {
         let process = std::process::id();
         let path = match thread {
             0 => format!("{prefix}.{process}"),

@@ -104,7 +104,9 @@ mod tests {
 
     #[test]
     fn other_numbers_are_read_as_c_reads_them() {
-        for (text, value) in [("1.5", 1.5), ("1.5x", 1.5), ("-2", -2.0), (" 3e2", 300.0), (".5", 0.5), ("x", 0.0)] {
+        for (text, value) in
+            [("1.5", 1.5), ("1.5x", 1.5), ("-2", -2.0), (" 3e2", 300.0), (".5", 0.5), ("x", 0.0)]
+        {
             assert_eq!(atof(text), value, "{text}");
         }
         for text in ["nan", "inf", "-Infinity", "1e999"] {

@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use pgdyno_core::script::{Scripts, Streams};
 use pgdyno_engine::{
-    Bookkeeping, Clock, EpollDriver, Listeners, LogSettings, MergedInterval, Messages, Mix, Phase, Report,
-    Settings, Stop, run_keeping,
+    Bookkeeping, Clock, EpollDriver, Level, Listeners, LogSettings, MergedInterval, Messages, Mix, Phase,
+    Report, Settings, Stop, run_keeping,
 };
 use pgdyno_postgres::{
     libpq,
     load::{Found, NotFound, find_tables},
-    wire::Session,
+    wire::{ConnectOptions, Session},
 };
 
 use super::{
@@ -74,6 +74,7 @@ fn set_up(say: &Say, options: &Options) -> Go<(Found, String)> {
     } else {
         print(say, &format!("pgbench ({program}, server {server_version})\n"))?;
     }
+    say.message(Level::Debug, &parameters(options, &connect::target(say, options)?));
     let mut found = Found { scale: i64::from(options.scale), partitions: None };
     if options.builtin_used {
         found = tables(say, &mut session, options)?;
@@ -82,6 +83,17 @@ fn set_up(say: &Say, options: &Options) -> Go<(Found, String)> {
         vacuum(say, &mut session, options.vacuum_all);
     }
     Ok((found, server_version))
+}
+
+/// What `--debug` tells of the run to come.
+fn parameters(options: &Options, target: &ConnectOptions) -> String {
+    let (host, port) = libpq::host_and_port(target);
+    let (what, number) = match options.time_s {
+        0 => ("nxacts", options.transactions),
+        seconds => ("duration", seconds),
+    };
+    let (clients, database) = (options.clients, &target.database);
+    format!("pghost: {host} pgport: {port} nclients: {clients} {what}: {number} dbName: {database}")
 }
 
 fn tables(say: &Say, session: &mut Session, options: &Options) -> Go<Found> {
@@ -227,13 +239,7 @@ fn bookkeeping(say: &Say, options: &Options, scripts: &Scripts, streams: &Stream
 
 /// A line for every interval that is as long as was asked for: the last of a run may be shorter, and pgbench has none
 /// for it.
-fn show_progress(
-    say: &Say,
-    options: &Options,
-    interval: &MergedInterval,
-    settings: &Settings,
-    epoch: Epoch,
-) {
+fn show_progress(say: &Say, options: &Options, interval: &MergedInterval, settings: &Settings, epoch: Epoch) {
     let shown = options.progress_s > 0 && interval.phase == Phase::Measured;
     if !shown || interval.duration_ns < settings.interval_ns {
         return;

@@ -1,10 +1,7 @@
 //! The table of wrong options. Every message was taken from `main()` of pgbench 18.
 
 use super::{
-    super::{
-        options::{Asked, read},
-        say::tests::listening,
-    },
+    super::{options::Asked, reading::read, say::tests::listening},
     *,
 };
 
@@ -68,10 +65,7 @@ const WRONG: &[(&str, &str)] = &[
     ("--progress-timestamp", "--progress-timestamp is allowed only under --progress"),
     ("-I ", "option requires an argument -- 'I'"),
     ("--random-seed=one", "unrecognized random seed option \"one\""),
-    (
-        "-i --partition-method=BAD",
-        "invalid partition method, expecting \"range\" or \"hash\", got: \"BAD\"",
-    ),
+    ("-i --partition-method=BAD", "invalid partition method, expecting \"range\" or \"hash\", got: \"BAD\""),
     ("-i --partitions -1", "--partitions must be in range 0..2147483647"),
     ("-i --partition-method=hash", "--partition-method requires greater than zero --partitions"),
     ("--max-tries -10", "invalid number of maximum tries: \"-10\""),
@@ -79,10 +73,7 @@ const WRONG: &[(&str, &str)] = &[
         "--max-tries 0",
         "an unlimited number of transaction tries can only be used with --latency-limit or a duration (-T)",
     ),
-    (
-        "--sampling-rate=0.01",
-        "log sampling (--sampling-rate) is allowed only when logging transactions (-l)",
-    ),
+    ("--sampling-rate=0.01", "log sampling (--sampling-rate) is allowed only when logging transactions (-l)"),
     (
         "-l --sampling-rate=0.1 --aggregate-interval=3",
         "log sampling (--sampling-rate) and aggregation (--aggregate-interval) cannot be used at the same time",
@@ -106,7 +97,8 @@ fn wrong_options_are_refused_in_pgbenchs_words() {
     for &(line, message) in WRONG {
         let (result, said) = ask(line);
         assert_eq!(result.err(), Some(1), "{line}");
-        let said = said.strip_prefix("pgbench: error: ").or_else(|| said.strip_prefix("pgbench: ")).unwrap_or(&said);
+        let said =
+            said.strip_prefix("pgbench: error: ").or_else(|| said.strip_prefix("pgbench: ")).unwrap_or(&said);
         assert!(said.starts_with(message), "pgbench {line}\n{said}");
     }
 }
@@ -129,7 +121,10 @@ fn complaints_of_several_lines_are_complete() {
         ("-S --help", &format!("pgbench: unrecognized option '--help'\n{HELP}")),
         ("a b c", &format!("pgbench: error: too many command-line arguments (first is \"b\")\n{HELP}")),
         ("-d a b", &format!("pgbench: error: too many command-line arguments (first is \"b\")\n{HELP}")),
-        ("--lo", &format!("pgbench: option '--lo' is ambiguous; possibilities: '--log' '--log-prefix'\n{HELP}")),
+        (
+            "--lo",
+            &format!("pgbench: option '--lo' is ambiguous; possibilities: '--log' '--log-prefix'\n{HELP}"),
+        ),
     ] {
         assert_eq!(ask(line).1, expected, "{line}");
     }
@@ -149,7 +144,10 @@ fn what_is_right_is_understood() {
     let (request, options) = run("-nc5 -j8 -T10 --re -Sb tpcb@3 -D a=b=c --max-tries=0 -L 2.5ms base");
     let (Some(Request::Run), Some(options)) = (request, options) else { panic!("it is a run") };
     assert_eq!((options.clients, options.jobs, options.time_s, options.transactions), (5, 5, 10, 0));
-    assert_eq!((options.no_vacuum, options.report_per_command, options.latency_limit_us), (true, true, 2_500));
+    assert_eq!(
+        (options.no_vacuum, options.report_per_command, options.latency_limit_us),
+        (true, true, 2_500)
+    );
     assert_eq!(options.dbname.as_deref(), Some("base"));
     let scripts: Vec<_> = options.scripts.iter().map(|script| (&*script.name, script.weight)).collect();
     assert_eq!(scripts, [("<builtin: select only>", 1), ("<builtin: TPC-B (sort of)>", 3)]);

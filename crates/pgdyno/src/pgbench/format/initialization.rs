@@ -74,7 +74,9 @@ mod tests {
         assert_eq!(filling.line(50_000, 0.1), None);
         assert_eq!(
             filling.line(100_000, 0.5).as_deref(),
-            Some("100000 of 300000 tuples (33%) of pgbench_accounts done (elapsed 0.50 s, remaining 1.00 s)\n")
+            Some(
+                "100000 of 300000 tuples (33%) of pgbench_accounts done (elapsed 0.50 s, remaining 1.00 s)\n"
+            )
         );
         assert_eq!(filling.clear(), None);
     }
@@ -84,7 +86,7 @@ mod tests {
         let mut filling = Filling::new("pgbench_accounts", 300_000, true, true);
         assert_eq!(filling.line(100_000, 4.9), None);
         assert!(filling.line(150_000, 5.1).is_some_and(|line| line.ends_with("remaining 5.10 s)\r")));
-        assert_eq!(filling.line(160_000, 5.2).is_some(), false);
+        assert_eq!(filling.line(160_000, 5.2), None);
         let last = filling.line(300_000, 10.2).expect("it is the last");
         assert!(last.starts_with("300000 of 300000 tuples (100%)"), "{last}");
         assert_eq!(filling.clear().map(|line| line.len()), Some(last.trim_end().len() + 1));

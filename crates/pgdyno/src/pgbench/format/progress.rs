@@ -63,7 +63,14 @@ mod tests {
 
     #[test]
     fn lines_are_pgbenchs() {
-        let mut tally = Tally { committed: 6173, serialization: 2, skipped: 3, retried: 4, retries: 5, ..Tally::default() };
+        let mut tally = Tally {
+            committed: 6173,
+            serialization: 2,
+            skipped: 3,
+            retried: 4,
+            retries: 5,
+            ..Tally::default()
+        };
         [900.0, 1100.0].iter().for_each(|&us| tally.latency.add(us));
         tally.lag.add(250.0);
         let plain = Progress {
@@ -75,7 +82,7 @@ mod tests {
             retrying: false,
         };
         assert_eq!(plain.line(), "progress: 5.0 s, 1234.6 tps, lat 1.000 ms stddev 0.100, 2 failed\n");
-        let full = Progress { at: At::Epoch(1_700_000_000.1234), throttled: true, retrying: true, ..plain };
+        let full = Progress { at: At::Epoch(1_700_000_000.123_4), throttled: true, retrying: true, ..plain };
         assert_eq!(
             full.line(),
             "progress: 1700000000.123 s, 1234.6 tps, lat 1.000 ms stddev 0.100, 2 failed, lag 0.250 ms, \

@@ -95,7 +95,8 @@ fn a_run_of_two_scripts() {
     };
     summary.scripts[0].tally = Tally { committed: 50, latency: of(&[1.0]), ..Tally::default() };
     summary.scripts.push(second);
-    let idle = ScriptPart { name: "never.sql".to_owned(), weight: 0, tally: Tally::default(), commands: vec![] };
+    let idle =
+        ScriptPart { name: "never.sql".to_owned(), weight: 0, tally: Tally::default(), commands: vec![] };
     summary.scripts.push(idle);
     summary.total = Tally { committed: 195, other: 5, ..Tally::default() };
     golden("two-scripts", &summary.text());
@@ -111,5 +112,8 @@ fn a_run_whose_clients_all_failed_has_no_figures() {
 fn a_run_that_skipped_everything_has_no_lag() {
     let total = Tally { skipped: 10, ..Tally::default() };
     let text = Summary { total, throttled: true, latency_limit_us: 1_000, ..plain() }.text();
-    assert!(text.contains("latency limit: 0/0 (0.000%)\nrate limit schedule lag: avg nan (max 0.000) ms\n"), "{text}");
+    assert!(
+        text.contains("latency limit: 0/0 (0.000%)\nrate limit schedule lag: avg nan (max 0.000) ms\n"),
+        "{text}"
+    );
 }
