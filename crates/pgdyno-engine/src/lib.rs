@@ -14,6 +14,7 @@ mod affinity;
 mod arrivals;
 mod bookkeeping;
 mod clock;
+mod collector;
 mod drivers;
 pub mod gauge;
 mod log;

@@ -22,6 +22,14 @@ pub fn connect(options: &ConnectOptions) -> Result<Session, String> {
     })
 }
 
+/// What `PQhost` and `PQport` say.
+pub fn host_and_port(options: &ConnectOptions) -> (String, u16) {
+    match &options.address {
+        Address::Unix(dir, port) => (dir.display().to_string(), *port),
+        Address::Tcp(host, port) => (host.clone(), *port),
+    }
+}
+
 fn why(error: &WireError, local: bool) -> String {
     match error {
         WireError::Io(error) => match error.kind() {
