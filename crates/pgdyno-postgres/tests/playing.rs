@@ -154,15 +154,7 @@ fn statements_are_prepared_by_themselves_and_once() {
 }
 
 #[test]
-fn results_go_into_variables_however_they_are_cut() {
-    let answers = |request: &Request| match request.number {
-        0 => Answer::rows(&[&[Some("a value"), None]]),
-        _ => usual(request),
-    };
-    let script = "SELECT 1, 2 \\gset p_\nSELECT ':p_c0', ':p_c1', ':p_c2';\n";
-    let (_, heard) = at(answers, script, &How::default());
-    // The columns of the scripted server have one name: the last of them counts, and NULL is the empty text.
-    assert!(heard[1].starts_with("Q SELECT '"), "{heard:?}");
+fn gset_wants_one_row() {
     for (answer, said) in [
         (Answer::rows(&[&[Some("1")], &[Some("2")]]), "expected one row, got 2"),
         (Answer::complete("DROP TABLE"), "expected one row, got 0"),
