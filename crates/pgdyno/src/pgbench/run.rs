@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use pgdyno_core::script::{Scripts, Streams};
 use pgdyno_engine::{
-    Bookkeeping, Clock, Level, Listeners, LogSettings, SocketDriver, MergedInterval, Messages, Mix, Phase,
-    Report, Settings, Stop, run_keeping,
+    Bookkeeping, Clock, Level, Listeners, LogSettings, MergedInterval, Messages, Mix, Phase, Report,
+    Settings, SocketDriver, Stop, run_keeping,
 };
 use pgdyno_postgres::{
     libpq,
