@@ -118,6 +118,16 @@ pub fn duration(seconds: f64) -> String {
     }
 }
 
+/// A rough length of time given in seconds, for what lies ahead: `40 s`, `6 min`, `2 h`.
+pub fn about(seconds: f64) -> String {
+    match seconds {
+        v if !v.is_finite() || v < 0.0 => ABSENT.to_owned(),
+        v if v < 90.0 => format!("{v:.0} s"),
+        v if v < 90.0 * 60.0 => format!("{:.0} min", v / 60.0),
+        v => format!("{:.0} h", v / 3600.0),
+    }
+}
+
 /// `1 client`, `2 clients`, `1,000 clients`: a count with its noun.
 pub fn plural(value: u64, noun: &str) -> String {
     format!("{} {noun}{}", count(value), if value == 1 { "" } else { "s" })
@@ -158,6 +168,13 @@ mod tests {
         assert_eq!([0.0, 0.0002, 0.042, 1.0].map(percent), ["0 %", "<0.1 %", "4.2 %", "100.0 %"]);
         let written = [0.0, 0.85, 42.0, 4.61, 59.99, 171.0, 3_905.0].map(duration);
         assert_eq!(written, ["0 s", "850 ms", "42 s", "4.61 s", "1 min 00 s", "2 min 51 s", "1 h 05 min"]);
+    }
+
+    #[test]
+    fn what_lies_ahead_is_rough() {
+        let all = [4.2, 89.0, 91.0, 360.0, 5_300.0, 7_300.0].map(about);
+        assert_eq!(all, ["4 s", "89 s", "2 min", "6 min", "88 min", "2 h"]);
+        assert_eq!(about(f64::NAN), ABSENT);
     }
 
     #[test]

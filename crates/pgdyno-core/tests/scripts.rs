@@ -323,7 +323,8 @@ proptest! {
 
     #[test]
     fn noise_gets_an_answer(
-        text in "(\\PC|[\\\\:;'\"$\n\r/*()-]|\\\\(set|if|endif|gset|sleep|setrandom|shell) |random|case when |E'|--|\\$a\\$){0,60}",
+        text in "(\\PC|[\\\\:;'\"$\n\r/*()-]|\\\\(set|if|endif|gset|sleep|setrandom|shell) \
+                 |random|case when |E'|--|\\$a\\$){0,60}",
     ) {
         let _ = Scripts::one("x.sql", &text);
     }

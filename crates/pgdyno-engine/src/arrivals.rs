@@ -110,34 +110,121 @@ impl OpenLoop {
 mod tests {
     use super::*;
 
-    /// Kolmogorov and Smirnov's test of the gaps against the exponential distribution, at the 1 % level.
-    #[test]
-    fn gaps_are_exponential_and_do_not_drift() {
-        const N: usize = 20_000;
-        for (seed, rate) in [(1, 50.0), (2, 10_000.0), (3, 3_000_000.0)] {
-            let mut process = Poisson::new(0, rate, seed);
-            let mut last = 0;
-            let mut gaps: Vec<f64> = (0..N)
-                .map(|_| {
-                    let gap = process.next_ns() - last;
-                    last = process.next_ns();
-                    process.advance();
-                    gap as f64 * rate / 1e9
-                })
-                .collect();
-            let mean = gaps.iter().sum::<f64>() / N as f64;
-            assert!((mean - 1.0).abs() < 4.0 / (N as f64).sqrt(), "rate {rate}: mean gap {mean}");
-            if rate > 1e6 {
-                continue; // whole nanoseconds are too coarse there for a test of the shape
-            }
-            gaps.sort_by(f64::total_cmp);
-            let distance = gaps
-                .iter()
-                .enumerate()
-                .map(|(i, gap)| ((1.0 - (-gap).exp()) - i as f64 / N as f64).abs())
-                .fold(0.0, f64::max);
-            assert!(distance < 1.63 / (N as f64).sqrt(), "rate {rate}: distance {distance}");
+    const N: usize = 20_000;
+
+    /// Kolmogorov and Smirnov's distance between a sample and a distribution function, times the root of its size:
+    /// above 1.95 it is one that chance gives once in a thousand times.
+    fn kolmogorov_smirnov(mut sample: Vec<f64>, cumulated: impl Fn(f64) -> f64) -> f64 {
+        sample.sort_by(f64::total_cmp);
+        let n = sample.len() as f64;
+        let apart = |(i, value): (usize, &f64)| {
+            let share = cumulated(*value);
+            (share - i as f64 / n).abs().max(((i + 1) as f64 / n - share).abs())
+        };
+        sample.iter().enumerate().map(apart).fold(0.0, f64::max) * n.sqrt()
+    }
+
+    /// What is wrong with arrivals that are said to be a Poisson process of this rate from 0 on.
+    fn faults(arrivals: &[u64], rate_per_s: f64) -> Vec<&'static str> {
+        let mut faults = Vec::new();
+        let instants = || arrivals.iter().map(|&ns| ns as f64 * rate_per_s / 1e9);
+        let last = instants().next_back().unwrap_or(0.0);
+        let n = arrivals.len() as f64;
+        // The n-th arrival of a process of rate 1 comes at n, with a standard deviation of the root of n.
+        if (last - n).abs() > 4.0 * n.sqrt() {
+            faults.push("drift");
         }
+        // Given the last, all before it are uniform: a schedule that speeds up, slows down or pauses is not.
+        if kolmogorov_smirnov(instants().take(arrivals.len() - 1).collect(), |at| at / last) > 1.95 {
+            faults.push("uneven");
+        }
+        let before = std::iter::once(0.0).chain(instants());
+        let gaps = instants().zip(before).map(|(at, before)| at - before).collect();
+        // Whole nanoseconds are too coarse beyond a million a second for the shape of the gaps.
+        if rate_per_s <= 1e6 && kolmogorov_smirnov(gaps, |gap| 1.0 - (-gap).exp()) > 1.95 {
+            faults.push("gaps");
+        }
+        faults
+    }
+
+    fn drawn(rate_per_s: f64, seed: u64) -> Vec<u64> {
+        let mut process = Poisson::new(0, rate_per_s, seed);
+        (0..N)
+            .map(|_| {
+                let at_ns = process.next_ns();
+                process.advance();
+                at_ns
+            })
+            .collect()
+    }
+
+    #[test]
+    fn arrivals_are_a_poisson_process_that_does_not_drift() {
+        for (seed, rate) in [(1, 50.0), (2, 10_000.0), (3, 1e6), (4, 3e6), (5, 1e8)] {
+            assert_eq!(faults(&drawn(rate, seed), rate), [""; 0], "rate {rate}");
+        }
+    }
+
+    /// The schedule as clients see it: begun late, in bursts, after a stall; what counts is when each was due.
+    #[test]
+    fn what_is_begun_late_was_due_by_the_same_process() {
+        let rate = 10_000.0;
+        let mut open = OpenLoop::new(0, rate, 9);
+        let (mut due, mut now_ns, mut look) = (Vec::new(), 0, 0);
+        while due.len() < N {
+            look += 1;
+            now_ns += if look % 100 == 0 { 50_000_000 } else { 30_000 * (look % 7) };
+            open.count_due(now_ns);
+            // Not all that are due are begun at once.
+            (0..look % 5).for_each(|_| due.extend(open.begin()));
+            if look % 200 == 0 {
+                due.extend(std::iter::from_fn(|| open.begin()));
+            }
+        }
+        assert_eq!(faults(&due[..N], rate), [""; 0]);
+        assert_eq!(due[..N], drawn(rate, 9));
+    }
+
+    /// Constant gaps have the right mean and the wrong shape.
+    #[test]
+    fn constant_gaps_are_found() {
+        let even: Vec<u64> = (1..=N as u64).map(|i| i * 100_000).collect();
+        assert_eq!(faults(&even, 10_000.0), ["gaps"]);
+    }
+
+    /// Gaps that are counted from when the attempt before was begun instead of when it was due: every begin is 4 µs
+    /// late, and the schedule falls behind.
+    #[test]
+    fn gaps_from_the_begin_are_found() {
+        let rate = 10_000.0;
+        let late = |(i, due_ns): (usize, &u64)| due_ns + 4_000 * i as u64;
+        let arrivals: Vec<u64> = drawn(rate, 2).iter().enumerate().map(late).collect();
+        assert!(faults(&arrivals, rate).contains(&"drift"));
+    }
+
+    /// A schedule that pauses with the clients leaves a hole where a stall was: coordinated omission.
+    #[test]
+    fn a_schedule_that_pauses_is_found() {
+        let rate = 10_000.0;
+        let pause = |due_ns: &u64| due_ns + if *due_ns > 1_000_000_000 { 100_000_000 } else { 0 };
+        assert!(faults(&drawn(rate, 2).iter().map(pause).collect::<Vec<_>>(), rate).contains(&"uneven"));
+    }
+
+    /// Without the fraction of a nanosecond that is carried over, every gap is half a nanosecond short.
+    #[test]
+    fn gaps_in_whole_nanoseconds_are_found() {
+        let (rate, mut at_ns, mut before) = (1e8, 0, 0.0);
+        let mut exact = Poisson::new(0, rate, 5);
+        let cut: Vec<u64> = (0..N)
+            .map(|_| {
+                let at = exact.next_ns() as f64 + exact.fraction_ns;
+                at_ns += (at - before) as u64;
+                before = at;
+                exact.advance();
+                at_ns
+            })
+            .collect();
+        assert!(faults(&cut, rate).contains(&"drift"));
     }
 
     #[test]

@@ -17,14 +17,15 @@ pub enum Level {
     Plain,
 }
 
-type Sink = Arc<dyn Fn(Level, &str) + Send + Sync>;
-
 /// Where messages of targets go. Calls come from all workers at once.
 #[derive(Clone)]
 pub struct Messages {
     from: Level,
-    sink: Option<Sink>,
+    sink: Option<Arc<Sink>>,
 }
+
+/// Takes messages.
+type Sink = dyn Fn(Level, &str) + Send + Sync;
 
 impl Messages {
     /// Messages of at least this level go to `sink`, as soon as they are said.

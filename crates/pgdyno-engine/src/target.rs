@@ -66,8 +66,8 @@ pub trait Target: Send {
     /// The bytes of a [`Step::Send`] or [`DiskOp::WriteAndSync`].
     fn outgoing(&self) -> &[u8];
 
-    /// Makes the connection of a [`Step::Connect`]: connected, authenticated, with nothing left to read. What the target
-    /// knew of the old one (prepared statements, half a message) is over.
+    /// Makes the connection of a [`Step::Connect`]: connected, authenticated, with nothing left to read. What the
+    /// target knew of the old one (prepared statements, half a message) is over.
     ///
     /// The one step of a target that makes system calls and may wait. The other clients of its worker wait meanwhile,
     /// as pgbench's do.

@@ -1,6 +1,7 @@
 //! The server: how it is made, spoken to, loaded, driven, observed and checked.
 
 pub mod fake;
+pub mod gauge;
 pub mod libpq;
 pub mod load;
 pub mod observe;

@@ -32,6 +32,14 @@ fn failed(address: &Address, ip: Option<IpAddr>, error: &WireError) -> String {
     format!("connection to server {place} failed: {}", why(error, local))
 }
 
+/// What `PQhost` and `PQport` say.
+pub fn host_and_port(options: &ConnectOptions) -> (String, u16) {
+    match options.address() {
+        Address::Unix(dir, port) => (dir.display().to_string(), *port),
+        Address::Tcp(host, port) => (host.clone(), *port),
+    }
+}
+
 fn why(error: &WireError, local: bool) -> String {
     match error {
         WireError::Io(error) => match error.kind() {
@@ -72,7 +80,7 @@ pub fn message(error: &WireError) -> String {
 
 fn server_message(error: &ServerError) -> String {
     let mut text = format!("{}:  {}", error.severity, error.message);
-    for (name, part) in [("DETAIL", &error.detail), ("HINT", &error.hint)] {
+    for (name, part) in [("DETAIL", &error.detail), ("HINT", &error.hint), ("CONTEXT", &error.context)] {
         if let Some(part) = part {
             text.push_str(&format!("\n{name}:  {part}"));
         }
@@ -92,9 +100,10 @@ mod tests {
             message: "relation \"x\" does not exist".to_owned(),
             detail: None,
             hint: Some("Create it.".to_owned()),
+            context: Some("here".to_owned()),
         };
         let text = message(&WireError::Server(Box::new(error)));
-        assert_eq!(text, "ERROR:  relation \"x\" does not exist\nHINT:  Create it.");
+        assert_eq!(text, "ERROR:  relation \"x\" does not exist\nHINT:  Create it.\nCONTEXT:  here");
     }
 
     #[test]

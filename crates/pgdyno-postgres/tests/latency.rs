@@ -1,5 +1,5 @@
 //! What is reported of a server whose service times are known. No bound here is close: a busy machine may be late, but
-//! nothing may be reported faster than it was.
+//! nothing may be reported faster than it was. How close it is on a calm machine, `truth` tests.
 
 use std::{
     sync::{Arc, Mutex},
@@ -15,20 +15,14 @@ use pgdyno_postgres::{
 
 const MS: u64 = 1_000_000;
 
-fn drive(
-    server: &FakeServer,
-    script: &str,
-    clients: u32,
-    duration_ms: u64,
-    rate_per_s: Option<f64>,
-) -> Report {
+fn drive(server: &FakeServer, script: &str, clients: u32, duration_ms: u64) -> Report {
     let script = Arc::new(Scripts::one("test", script).expect("it is a script"));
     let settings = Settings {
         warmup_ns: 0,
         duration_ns: duration_ms * MS,
         interval_ns: 500 * MS,
         drain_ns: 2_000 * MS,
-        rate_per_s,
+        rate_per_s: None,
         seed: 5,
         statements: script.statements().count(),
         cpus: Vec::new(),
@@ -52,7 +46,7 @@ fn least_and_median(latency: &Latency) -> (f64, f64) {
 #[test]
 fn a_constant_service_time_is_reported_as_it_is() {
     let server = FakeServer::start(|request| usual(request).after(Duration::from_millis(5)));
-    let report = drive(&server.expect("it listens"), "SELECT 1;", 4, 600, None);
+    let report = drive(&server.expect("it listens"), "SELECT 1;", 4, 600);
     let (least, median) = least_and_median(&report.latency);
     assert!(least >= 4.9, "{least} ms, where the server takes 5");
     assert!((5.0..25.0).contains(&median), "{median} ms, where the server takes 5");
@@ -72,7 +66,7 @@ fn every_statement_has_its_own_latency() {
         };
         usual(request).after(Duration::from_millis(delay_ms))
     });
-    let report = drive(&server.expect("it listens"), "SELECT 1;\nSELECT 2;\nSELECT 3;\n", 2, 1_000, None);
+    let report = drive(&server.expect("it listens"), "SELECT 1;\nSELECT 2;\nSELECT 3;\n", 2, 1_000);
     let statements: Vec<_> = report.statements.iter().map(least_and_median).collect();
     let [(first, _), (second, _), (third, _)] = statements[..] else {
         panic!("three statements: {statements:?}")
@@ -99,7 +93,7 @@ fn slow_answers_are_as_many_as_there_were() {
             log.1.push(delay);
             usual(request).after(delay)
         });
-        let report = drive(&server.expect("it listens"), "SELECT 1;", 4, 800, None);
+        let report = drive(&server.expect("it listens"), "SELECT 1;", 4, 800);
         let drawn = drawn.lock().expect("nobody panicked");
         assert_eq!(report.latency.count(), drawn.1.len() as u64);
         for limit_ms in [2, 10, 39] {
@@ -111,31 +105,4 @@ fn slow_answers_are_as_many_as_there_were() {
             );
         }
     }
-}
-
-/// Honest-measurement 1.1: a stall of S in a run of T at a load of rho gives p_q = S - (1 - q) T (1 - rho).
-#[test]
-fn a_stall_shows_in_an_open_loop() {
-    if std::env::var_os("PGDYNO_TEST_ALL").is_none() {
-        return eprintln!("skipped: it needs a quiet machine; set PGDYNO_TEST_ALL to run it");
-    }
-    let (stall_ms, run_ms, rate, clients, service_ms) = (300.0, 2_000.0, 500.0, 8, 2.0);
-    let server =
-        FakeServer::start(move |request| usual(request).after(Duration::from_secs_f64(service_ms / 1e3)));
-    let server = server.expect("it listens");
-    let report = std::thread::scope(|scope| {
-        scope.spawn(|| {
-            std::thread::sleep(Duration::from_millis(700));
-            server.stall(Duration::from_secs_f64(stall_ms / 1e3));
-        });
-        drive(&server, "SELECT 1;", clients, run_ms as u64, Some(rate))
-    });
-    let histogram = report.latency.as_histogram();
-    let rho = rate * service_ms / 1e3 / f64::from(clients);
-    let expected = stall_ms - 0.01 * run_ms * (1.0 - rho);
-    let p99 = histogram.value_at_quantile(0.99) as f64 / MS as f64;
-    let max = histogram.max() as f64 / MS as f64;
-    assert!((stall_ms * 0.85..stall_ms * 1.5).contains(&max), "max {max} ms, {stall_ms} expected");
-    assert!((expected * 0.8..expected * 1.3).contains(&p99), "p99 {p99} ms, {expected} expected");
-    assert!(histogram.value_at_quantile(0.5) < 50 * MS);
 }

@@ -246,8 +246,16 @@ impl RunDir {
     /// # Errors
     /// Where it cannot be read or written.
     pub fn keep_server_log(&self, log: &Path) -> Result<(), Problem> {
-        stream::keep(self.dir(), SERVER_LOG, log, self.compress_over)
-            .map_err(|e| could_not_write(&self.path.join(SERVER_LOG), &e))
+        self.keep_log(log, SERVER_LOG)
+    }
+
+    /// The same under another name, where there are several servers.
+    ///
+    /// # Errors
+    /// Where it cannot be read or written.
+    pub fn keep_log(&self, log: &Path, name: &str) -> Result<(), Problem> {
+        stream::keep(self.dir(), name, log, self.compress_over)
+            .map_err(|e| could_not_write(&self.path.join(name), &e))
     }
 
     /// Ends the recording: streams get their final names (compressed with zstd over 10 MB), then the record

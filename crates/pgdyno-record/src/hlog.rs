@@ -29,7 +29,8 @@ pub struct LoggedInterval {
 /// The tag of a run's intervals. Characters that the format forbids become `_`.
 pub(crate) fn tag(workload: &Workload, block: u32) -> String {
     let script = workload.script.replace([',', ' ', '\r', '\n', '/'], "_");
-    format!("{script}/{}/{block}", workload.clients)
+    let arm = workload.arm.map(|arm| format!("{}/", arm.letter())).unwrap_or_default();
+    format!("{arm}{script}/{}/{block}", workload.clients)
 }
 
 /// The lines of an interval log before the first interval.

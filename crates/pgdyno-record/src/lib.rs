@@ -12,6 +12,7 @@
 //! Streams are `*.partial` while the run lasts and `*.zst` where they came to more than 10 MB. [`RunDir`]
 //! writes a directory; [`open`], [`list`] and [`find`] read them.
 
+mod comparison;
 mod dir;
 mod files;
 #[cfg(any(test, feature = "fixtures"))]
@@ -23,6 +24,7 @@ mod run;
 mod schema;
 mod stream;
 
+pub use comparison::{ArmRecord, BlockKind, BlockRecord, ComparisonRecord};
 pub use dir::{LATENCY_LOG, OBSERVATIONS, RUN_JSON, RunDir, TIMELINE};
 pub use files::write_atomically;
 pub use hlog::{LoggedInterval, header as histogram_log_header, line as histogram_log_line};

@@ -9,6 +9,8 @@ use pgdyno_core::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::ComparisonRecord;
+
 /// Value of [`RunRecord::format`].
 pub const FORMAT: &str = "pgdyno-run";
 /// Value of [`RunRecord::version`].
@@ -71,6 +73,9 @@ pub struct RunRecord {
     pub balance: Option<BalanceRecord>,
     /// What this machine could tell apart.
     pub noise: Option<NoiseRecord>,
+    /// The comparison of two subjects; absent where there is only one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub comparison: Option<ComparisonRecord>,
     /// Reasons to distrust the result.
     pub doubts: Vec<Doubt>,
     /// Why the run stopped early.
@@ -117,11 +122,11 @@ pub struct PlanRecord {
     pub server_cpus: Vec<u32>,
     /// Whether the plan was meant for publication.
     pub thorough: bool,
-    /// Mode of the balance check: `full`, `touched` or `off`.
+    /// Mode of the balance check: `full`, `touched`, `sums` or `off`.
     pub balance_check: String,
-    /// Where the server was: `own` or `external`.
+    /// Where the server was: `own` or `external`; `none` where commands bring their own.
     pub server: String,
-    /// Transport of the driver's connections: `unix` or `tcp`.
+    /// Transport of the driver's connections: `unix` or `tcp`; `none` without a server.
     pub transport: String,
 }
 
@@ -172,7 +177,7 @@ pub struct PrewarmRecord {
 /// history holds, key by key).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct BalanceRecord {
-    /// `full` or `touched`.
+    /// `full`, `touched` or `sums`.
     pub mode: String,
     /// Rows examined: accounts, tellers, branches and history.
     pub rows_examined: u64,

@@ -44,32 +44,72 @@ pub const COLUMNS: [(&str, &str); 34] = [
     ("served_from", "/served_from"),
 ];
 
+/// The columns of a comparison in order, a line a block: a pointer below `/comparison/blocks/N`, or from the root.
+pub const BLOCK_COLUMNS: [(&str, &str); 13] = [
+    ("run_id", "^/id"),
+    ("status", "^/status"),
+    ("a", "^/comparison/arms/0/said"),
+    ("b", "^/comparison/arms/1/said"),
+    ("seed", "^/plan/seed"),
+    ("block", "/number"),
+    ("kind", "/kind"),
+    ("first", "/first"),
+    ("start_s", "/start_s"),
+    ("a_per_s", "/a_per_s"),
+    ("b_per_s", "/b_per_s"),
+    ("ln_ratio", "/ln_ratio"),
+    ("outlier", "/outlier"),
+];
+
 /// Name of the last column: the kinds of doubt that concern the run, separated by blanks.
 const DOUBTS: &str = "doubts";
 
-/// A header, then a line a run in the order they ran (RFC 4180 with line feeds).
+/// A header, then a line a run in the order they ran, or in a comparison a line a block (RFC 4180 with line feeds).
 pub fn csv(document: &Document) -> String {
-    let header: Vec<_> = COLUMNS.iter().map(|(name, _)| *name).chain([DOUBTS]).collect();
-    let lines = document.record.runs.iter().enumerate().map(|(index, run)| line(document, index, run));
+    match &document.record.comparison {
+        None => {
+            let runs = document.record.runs.iter().enumerate();
+            let lines = runs.map(|(index, run)| {
+                line(document, &COLUMNS, &format!("/runs/{index}"), doubts(document, run))
+            });
+            whole(&COLUMNS, lines)
+        }
+        Some(comparison) => {
+            let kinds = (0..document.record.doubts.len()).map(|index| kind(document, index));
+            let kinds = kinds.collect::<Vec<_>>().join(" ");
+            let blocks = 0..comparison.blocks.len();
+            let lines = blocks.map(|index| {
+                line(document, &BLOCK_COLUMNS, &format!("/comparison/blocks/{index}"), kinds.clone())
+            });
+            whole(&BLOCK_COLUMNS, lines)
+        }
+    }
+}
+
+fn whole(columns: &[(&str, &str)], lines: impl Iterator<Item = String>) -> String {
+    let header: Vec<_> = columns.iter().map(|(name, _)| *name).chain([DOUBTS]).collect();
     [header.join(",")].into_iter().chain(lines).map(|line| line + "\n").collect()
 }
 
-fn line(document: &Document, index: usize, run: &CellRun) -> String {
+fn line(document: &Document, columns: &[(&str, &str)], below: &str, doubts: String) -> String {
     let field = |(_, pointer): &(&str, &str)| {
         let pointer = match pointer.strip_prefix('^') {
             Some(from_root) => from_root.to_owned(),
-            None => format!("/runs/{index}{pointer}"),
+            None => format!("{below}{pointer}"),
         };
         field(document.source.0.pointer(&pointer))
     };
-    COLUMNS.iter().map(field).chain([doubts(document, run)]).collect::<Vec<_>>().join(",")
+    columns.iter().map(field).chain([doubts]).collect::<Vec<_>>().join(",")
+}
+
+fn kind(document: &Document, index: usize) -> String {
+    field(document.source.0.pointer(&format!("/doubts/{index}/kind")))
 }
 
 fn doubts(document: &Document, run: &CellRun) -> String {
-    let cell = format!("{}/{}", run.workload.script, run.workload.clients);
+    let cell = run.workload.cell();
     let concerned = |(index, doubt): (usize, &pgdyno_core::analysis::Doubt)| {
-        let kind = document.source.0.pointer(&format!("/doubts/{index}/kind"));
-        (doubt.cells.is_empty() || doubt.cells.contains(&cell)).then(|| field(kind))
+        (doubt.cells.is_empty() || doubt.cells.contains(&cell)).then(|| kind(document, index))
     };
     document.record.doubts.iter().enumerate().filter_map(concerned).collect::<Vec<_>>().join(" ")
 }

@@ -2,12 +2,14 @@
 
 use pgdyno_core::{
     analysis::{Doubt, DoubtKind},
-    measure::Interval,
+    measure::{Interval, Workload},
+    units,
 };
 use pgdyno_record::{RunRecord, Status};
 use serde_json::Value;
 
 use crate::{
+    comparison::{self, ComparisonView},
     facts,
     figure::{Figure, Format, Phrase, Source},
     verdict, words,
@@ -26,8 +28,10 @@ pub struct Document {
     pub heading: Phrase,
     /// How a run that is not complete is headed.
     pub warning: Option<Phrase>,
-    /// What was found, a sentence a workload.
+    /// What was found, a sentence a workload; of a comparison the answer, then the arms.
     pub verdict: Vec<Phrase>,
+    /// The comparison, where it is one.
+    pub comparison: Option<ComparisonView>,
     /// What the run promises for a commit.
     pub durability: Phrase,
     /// The table, a group a workload.
@@ -47,6 +51,8 @@ pub struct Document {
 /// The cells of one workload.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Group {
+    /// Whose cells they are, in a comparison.
+    pub arm: Option<Figure>,
     /// Name of the script.
     pub script: Option<Figure>,
     /// Protocol, loop and the factor from TPS to QPS.
@@ -147,24 +153,40 @@ pub const METHOD: [&str; 5] = [
      result.",
 ];
 
+impl Group {
+    /// Arm and script.
+    pub fn name(&self) -> String {
+        let script = self.script.as_ref().map_or(units::ABSENT, |figure| &figure.text);
+        self.arm.as_ref().map_or_else(|| script.to_owned(), |arm| format!("{} {script}", arm.text))
+    }
+}
+
 impl Document {
     /// The report of a record and its intervals (which may be empty).
     pub fn new(record: &RunRecord, timeline: &[Interval]) -> Self {
         let source = Source(serde_json::to_value(record).unwrap_or(Value::Null));
         let groups = groups(record, &source);
+        let compared = record.comparison.as_ref();
+        let comparison = compared.map(|compared| ComparisonView::new(compared, &source));
+        let verdict = match &comparison {
+            Some(view) => [&view.answer].into_iter().chain(&view.arms).cloned().map(ended).collect(),
+            None => verdict::verdict(record, &source),
+        };
         Self {
             heading: heading(&source),
             warning: warning(record, &source),
-            verdict: verdict::verdict(record, &source),
-            durability: durability(record),
+            verdict,
+            durability: compared.map_or_else(|| durability(record), comparison::durability),
             doubts: record
                 .doubts
                 .iter()
                 .enumerate()
                 .map(|(i, doubt)| doubt_view(i, doubt, &source))
                 .collect(),
-            balance: balance(record, &source),
-            noise: noise(&source),
+            balance: compared
+                .map_or_else(|| balance(record, &source), |compared| comparison::balance(compared, &source)),
+            noise: comparison.as_ref().map_or_else(|| noise(&source), |view| view.floor.clone()),
+            comparison,
             stages: stages(record, &source),
             facts: facts::facts(record, &source),
             groups,
@@ -174,16 +196,29 @@ impl Document {
         }
     }
 
+    /// What the numbers mean, in the words of this kind of report.
+    pub fn method(&self) -> impl Iterator<Item = &'static str> {
+        let compared: &[&str] = if self.comparison.is_some() { &comparison::METHOD } else { &[] };
+        compared.iter().chain(&METHOD).copied()
+    }
+
     /// The rows of all workloads.
     pub fn rows(&self) -> impl Iterator<Item = (&Group, &Row)> {
         self.groups.iter().flat_map(|group| group.rows.iter().map(move |row| (group, row)))
     }
 }
 
+/// A sentence with its full stop.
+fn ended(phrase: Phrase) -> Phrase {
+    phrase.text(".")
+}
+
 fn heading(source: &Source) -> Phrase {
     Phrase::default()
         .figure(source.figure("/plan/name", Format::Text))
         .maybe(" · PostgreSQL ", source.figure("/server/version", Format::Text), "")
+        .maybe(" · A ", source.figure("/comparison/arms/0/server/version", Format::Text), "")
+        .maybe(" · B ", source.figure("/comparison/arms/1/server/version", Format::Text), "")
         .maybe(" · scale ", source.figure("/plan/scale", Format::Count), "")
         .maybe(" · ", source.figure("/started_at", Format::Instant), "")
         .maybe(" · ", source.figure("/status", Format::Word), "")
@@ -215,7 +250,8 @@ fn groups(record: &RunRecord, source: &Source) -> Vec<Group> {
         let same = |&(first, _): &(usize, Group)| {
             let other = &record.cells[first].workload;
             let own = &cell.workload;
-            (&other.script, &other.protocol, other.rate_per_s) == (&own.script, &own.protocol, own.rate_per_s)
+            let kind = |of: &Workload| (of.arm, of.script.clone(), of.protocol.clone(), of.rate_per_s);
+            kind(other) == kind(own)
         };
         let at = groups.iter().position(same).unwrap_or_else(|| {
             groups.push((index, group(index, source)));
@@ -235,6 +271,7 @@ fn group(index: usize, source: &Source) -> Group {
         None => note.text("closed loop"),
     };
     Group {
+        arm: at("workload/arm", Format::Word),
         script: at("workload/script", Format::Text),
         note: note.text(", QPS = TPS × ").figure(at("statements_per_transaction", Format::Count)),
         rows: Vec::new(),
@@ -262,8 +299,17 @@ fn row(index: usize, source: &Source) -> Row {
         server_cpus: at("server_cpus", Format::Number),
         server_us: at("server_cpu_us_per_transaction", Format::Number),
         served_from: at("served_from", Format::Word),
-        durability: source.figure("/server/durability", Format::Word),
+        durability: source.figure(format!("{}/durability", server_of(index, source)), Format::Word),
         blocks: at("tps/count", Format::Count),
+    }
+}
+
+/// Where the server of a cell stands.
+fn server_of(cell: usize, source: &Source) -> &'static str {
+    match source.0.pointer(&format!("/cells/{cell}/workload/arm")).and_then(Value::as_str) {
+        Some("a") => "/comparison/arms/0/server",
+        Some("b") => "/comparison/arms/1/server",
+        _ => "/server",
     }
 }
 

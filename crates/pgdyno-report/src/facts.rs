@@ -1,6 +1,6 @@
 //! Facts of the host, the storage, the server and the load.
 
-use pgdyno_core::facts::ConnectionFacts;
+use pgdyno_core::facts::{ConnectionFacts, ServerFacts};
 use pgdyno_record::RunRecord;
 
 use crate::{
@@ -15,7 +15,13 @@ use crate::{
 pub fn facts(record: &RunRecord, source: &Source) -> Vec<FactGroup> {
     let mut groups = vec![host(source)];
     groups.extend(record.storage.as_ref().map(|_| storage(source)));
-    groups.extend(record.server.as_ref().map(|_| server(record, source)));
+    groups.extend(record.server.as_ref().map(|of| server(of, "/server", "Server", source)));
+    for (index, title) in [(0, "Server of A"), (1, "Server of B")] {
+        let arm = record.comparison.as_ref().and_then(|comparison| comparison.arms.get(index));
+        let of_arm = arm.and_then(|arm| arm.server.as_ref());
+        let pointer = format!("/comparison/arms/{index}/server");
+        groups.extend(of_arm.map(|of| server(of, &pointer, title, source)));
+    }
     groups.extend(record.connection.as_ref().map(|connection| way(connection, source)));
     groups.extend(record.load.as_ref().map(|_| load(source)));
     groups.push(run(source));
@@ -93,20 +99,19 @@ fn storage(source: &Source) -> FactGroup {
     FactGroup { title: "Storage", items }
 }
 
-fn server(record: &RunRecord, source: &Source) -> FactGroup {
-    let at = |pointer: &str, format| one(source, &format!("/server/{pointer}"), format);
-    let checksums = record.server.as_ref().is_some_and(|server| server.data_checksums);
+fn server(facts: &ServerFacts, below: &str, title: &'static str, source: &Source) -> FactGroup {
+    let at = |pointer: &str, format| one(source, &format!("{below}/{pointer}"), format);
     let items = vec![
         ("version", Phrase::of("PostgreSQL ").then(at("version", Text)).text(", ").then(at("source", Word))),
         ("compiler", at("build/compiler", Text)),
         ("flags", at("build/cflags", Text)),
-        ("durability", Phrase::of(record.server.as_ref().map_or("", |server| server.durability.label()))),
-        ("checksums", Phrase::of(if checksums { "on" } else { "off" })),
+        ("durability", Phrase::of(facts.durability.label())),
+        ("checksums", Phrase::of(if facts.data_checksums { "on" } else { "off" })),
         ("block", at("block_bytes", Bytes).text(", WAL segment ").then(at("wal_segment_bytes", Bytes))),
         ("shared buffers", at("shared_buffers_bytes", Bytes)),
         ("data", at("data_directory", Text)),
     ];
-    FactGroup { title: "Server", items }
+    FactGroup { title, items }
 }
 
 /// The way to a server that was already there. What is not there is left out, for nobody misses it.

@@ -30,6 +30,14 @@ pub enum Format {
     Percent,
     /// A share of another number (`data-of`).
     PercentOf,
+    /// A share as a change, with its sign: `+7.1 %`.
+    Change,
+    /// A share without its sign.
+    Size,
+    /// A share in per cent, as a number alone.
+    Points,
+    /// Seconds as a rough length of time.
+    Minutes,
     /// Bytes.
     Bytes,
     /// An instant, RFC 3339.
@@ -53,6 +61,10 @@ impl Format {
             Self::Seconds => "seconds",
             Self::Percent => "percent",
             Self::PercentOf => "percent-of",
+            Self::Change => "change",
+            Self::Size => "size",
+            Self::Points => "points",
+            Self::Minutes => "minutes",
             Self::Bytes => "bytes",
             Self::Instant => "instant",
             Self::Word => "word",
@@ -75,10 +87,27 @@ impl Format {
             Self::Seconds => units::duration(number()),
             Self::Percent => units::percent(number()),
             Self::PercentOf => units::percent(number() / of.unwrap_or(f64::NAN)),
+            Self::Change => signed(number(), true) + " %",
+            Self::Size => units::percent(number().abs()),
+            Self::Points => signed(number(), false),
+            Self::Minutes => units::about(number()),
             Self::Bytes => whole(units::bytes),
             Self::Instant => instant(value.as_str().unwrap_or_default()),
             Self::Word => words::plain(value.as_str().unwrap_or_default()),
         }
+    }
+}
+
+/// A share in per cent with one decimal, two where it is below 1 %; nothing is never negative.
+fn signed(share: f64, plus: bool) -> String {
+    let percent = share * 100.0;
+    let decimals = if percent.abs() < 0.995 { 2 } else { 1 };
+    let text = format!("{percent:.decimals$}");
+    let zero = text.trim_start_matches('-').chars().all(|c| c == '0' || c == '.');
+    match (zero, plus && percent > 0.0) {
+        (true, _) => "0".to_owned(),
+        (false, true) => format!("+{text}"),
+        (false, false) => text,
     }
 }
 

@@ -7,11 +7,13 @@
 //! does not stand there; the HTML report carries the pointers.
 
 mod chart;
+mod comparison;
 mod csv;
 mod document;
 mod facts;
 mod figure;
 mod html;
+mod instrument;
 mod listing;
 mod markdown;
 mod paste;
@@ -21,10 +23,12 @@ mod verdict;
 mod words;
 mod wrap;
 
-pub use csv::{COLUMNS as CSV_COLUMNS, csv};
+pub use comparison::{BlockRow, ComparisonView, DifferenceRow};
+pub use csv::{BLOCK_COLUMNS as CSV_BLOCK_COLUMNS, COLUMNS as CSV_COLUMNS, csv};
 pub use document::{Document, DoubtView, FactGroup, Group, METHOD, Row, Stage};
 pub use figure::{Figure, Format, Phrase, Piece, Source};
 pub use html::{HTML_MARK, html};
+pub use instrument::instrument;
 pub use listing::{listing, listing_json};
 pub use markdown::markdown;
 pub use paste::paste;

@@ -4,7 +4,7 @@ use pgdyno_core::{measure::CellSummary, units};
 use pgdyno_record::{Listed, RunRecord};
 use serde_json::{Value, json};
 
-use crate::{text::Paint, wrap};
+use crate::{comparison, figure::Source, text::Paint, wrap};
 
 const WIDTH: usize = 80;
 
@@ -28,13 +28,18 @@ pub fn listing(runs: &[Listed], paint: Paint) -> String {
 
 fn readable(id: &str, record: &RunRecord, width: usize) -> Vec<String> {
     let when = record.started_at.get(..16).map_or_else(String::new, |instant| instant.replace('T', " "));
-    let server = record.server.as_ref().map_or(units::ABSENT, |server| &server.version);
+    let server = versions(record);
     let mut lines = vec![format!(
         "{id:<width$}  {:<8}  {when:<16}  {server:<6}  {:>6}  {:>6}",
         status(record),
         units::count(record.plan.scale),
         record.doubts.len(),
     )];
+    if let Some(comparison) = &record.comparison {
+        let answer = comparison::answer(comparison, &source_of(record));
+        lines.extend(wrap::prose(&answer.plain(), WIDTH, "  ", "  "));
+        return lines;
+    }
     let best: Vec<_> = best(record)
         .iter()
         .map(|cell| {
@@ -47,6 +52,19 @@ fn readable(id: &str, record: &RunRecord, width: usize) -> Vec<String> {
         lines.extend(wrap::prose(&best.join(" · "), WIDTH, "  ", "  "));
     }
     lines
+}
+
+/// The server's version; of a comparison both, where they differ.
+fn versions(record: &RunRecord) -> String {
+    let arms = record.comparison.iter().flat_map(|comparison| &comparison.arms);
+    let servers = record.server.iter().chain(arms.filter_map(|arm| arm.server.as_ref()));
+    let mut versions: Vec<_> = servers.map(|server| server.version.as_str()).collect();
+    versions.dedup();
+    if versions.is_empty() { units::ABSENT.to_owned() } else { versions.join("/") }
+}
+
+fn source_of(record: &RunRecord) -> Source {
+    Source(serde_json::to_value(record).unwrap_or(Value::Null))
 }
 
 fn status(record: &RunRecord) -> String {
@@ -68,8 +86,8 @@ fn best(record: &RunRecord) -> Vec<&CellSummary> {
 }
 
 /// The same as JSON: a list of objects with `id`, `path` and `status`; of a run that can be read
-/// `started_at`, `server_version`, `scale`, `best` and `doubts` (their kinds), of a broken one (`status` is
-/// `broken`) the `reason`.
+/// `started_at`, `server_version`, `scale`, `best`, `doubts` (their kinds) and of a comparison the `answer`; of
+/// a broken one (`status` is `broken`) the `reason`.
 pub fn listing_json(runs: &[Listed]) -> Value {
     runs.iter().map(one_json).collect()
 }
@@ -83,13 +101,16 @@ fn one_json(run: &Listed) -> Value {
             "path": path,
             "status": record.status,
             "started_at": record.started_at,
-            "server_version": record.server.as_ref().map(|server| &server.version),
+            "server_version": Some(versions(record)).filter(|versions| versions != units::ABSENT),
             "scale": record.plan.scale,
             "best": best(record).iter().map(|cell| json!({
                 "script": cell.workload.script,
                 "clients": cell.workload.clients,
                 "tps": cell.tps,
             })).collect::<Vec<_>>(),
+            "answer": record.comparison.as_ref().map(|comparison| {
+                comparison::answer(comparison, &source_of(record)).plain()
+            }),
             "doubts": record.doubts.iter().map(|doubt| doubt.kind).collect::<Vec<_>>(),
         }),
     }

@@ -1,7 +1,8 @@
 //! The report as Markdown, for an issue or a wiki.
 
 use crate::{
-    document::{Document, METHOD, Row},
+    comparison::ComparisonView,
+    document::{Document, Row},
     figure::Figure,
     table::{CLIENTS, COST, Column, SPEED},
     text,
@@ -20,6 +21,10 @@ pub fn markdown(document: &Document) -> String {
             .collect::<Vec<_>>()
             .join("\n"),
     );
+    if let Some(view) = &document.comparison {
+        out.push(format!("## Blocks\n\n{}\n\n{}", blocks(view), escaped(&view.tests.plain())));
+        out.push(format!("## What differs\n\n{}", differences(view)));
+    }
     if !document.groups.is_empty() {
         out.push(format!("## Results\n\n{}\n\n{}", table(document, &SPEED), table(document, &COST)));
     }
@@ -33,7 +38,7 @@ pub fn markdown(document: &Document) -> String {
         format!("## {}\n\n| | |\n|---|---|\n{}", group.title, items.collect::<Vec<_>>().join("\n"))
     }));
     out.push(format!("## Chosen from facts\n\n{}", choices(document)));
-    let method: Vec<_> = METHOD.iter().map(|line| format!("- {line}")).collect();
+    let method: Vec<_> = document.method().map(|line| format!("- {line}")).collect();
     out.push(format!("## What a number means\n\n{}", method.join("\n")));
     out.push(format!("## Run it again\n\n{}", fenced(&document.record.command)));
     out.join("\n\n") + "\n"
@@ -72,12 +77,36 @@ fn table(document: &Document, columns: &[Column]) -> String {
     }
     let rule: Vec<_> = columns.iter().map(|column| if column.words { "---" } else { "---:" }).collect();
     let row = |(group, row): (&crate::document::Group, &Row)| {
-        let script = group.script.as_ref().map_or("", |figure: &Figure| &figure.text);
         let cells: Vec<_> = columns.iter().map(|column| escaped(column.text(row))).collect();
-        format!("| {} | {} |", escaped(script), cells.join(" | "))
+        format!("| {} | {} |", escaped(&group.name()), cells.join(" | "))
     };
     let rows: Vec<_> = document.rows().map(row).collect();
     format!("| script | {} |\n| --- | {} |\n{}", headers.join(" | "), rule.join(" | "), rows.join("\n"))
+}
+
+fn blocks(view: &ComparisonView) -> String {
+    let lines = view.blocks.iter().map(|row| {
+        let figures = [&row.number, &row.a, &row.b, &row.difference].map(cell);
+        let [number, a, b, change] = figures;
+        format!("| {number} | {} | {a} | {b} | {change} | {} |", row.order, row.note())
+    });
+    let head = "| block | ran | A /s | B /s | B over A | |\n|---:|---|---:|---:|---:|---|";
+    format!("{head}\n{}", lines.collect::<Vec<_>>().join("\n"))
+}
+
+fn differences(view: &ComparisonView) -> String {
+    if view.differences.is_empty() {
+        return "No fact and no setting of the servers that pgdyno saw.".into();
+    }
+    let lines = view.differences.iter().map(|row| {
+        let [what, a, b] = [&row.what, &row.a, &row.b].map(cell);
+        format!("| {what} | {a} | {b} |")
+    });
+    format!("| what | A | B |\n|---|---|---|\n{}", lines.collect::<Vec<_>>().join("\n"))
+}
+
+fn cell(figure: &Option<Figure>) -> String {
+    figure.as_ref().map_or_else(|| "–".to_owned(), |figure| escaped(&figure.text))
 }
 
 fn doubts(document: &Document) -> String {

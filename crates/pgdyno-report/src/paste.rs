@@ -21,6 +21,8 @@ pub fn paste(document: &Document) -> String {
     let mut head = vec![wrap::cut(&format!("pgdyno {}", document.heading.plain()), WIDTH)];
     let warning = document.warning.as_ref().map(|warning| wrap::cut(&warning.plain(), WIDTH));
     head.extend(warning);
+    let found = document.comparison.iter().flat_map(|_| &document.verdict);
+    head.extend(found.map(|sentence| wrap::cut(&sentence.plain(), WIDTH)));
     head.extend(machine(document));
     head.extend(wrap::prose(&format!("durability: {}", document.durability.plain()), WIDTH, "", "  "));
     let mut foot = vec![noise(document)];
@@ -61,6 +63,9 @@ fn best(rows: &[Row]) -> Option<&Row> {
 
 fn table_lines(document: &Document, rows: &[&Row]) -> Vec<String> {
     if rows.is_empty() {
+        if document.comparison.is_some() {
+            return Vec::new();
+        }
         let sentences = document.verdict.iter().map(|sentence| wrap::cut(&sentence.plain(), WIDTH));
         return sentences.take(2).collect();
     }
@@ -86,7 +91,11 @@ fn table_lines(document: &Document, rows: &[&Row]) -> Vec<String> {
 
 /// The first column: its header and the script of each row.
 fn scripts(document: &Document, rows: &[&Row]) -> Vec<String> {
-    let of_row = |row: &&Row| document.record.cells[row.index].workload.script.clone();
+    let of_row = |row: &&Row| {
+        let workload = &document.record.cells[row.index].workload;
+        let arm = workload.arm.map_or("", |arm| arm.letter());
+        format!("{arm} {}", workload.script).trim_start().to_owned()
+    };
     [String::from("script")].into_iter().chain(rows.iter().map(of_row)).collect()
 }
 
@@ -109,6 +118,12 @@ fn doubts_in_names(document: &Document) -> Vec<String> {
 }
 
 fn noise(document: &Document) -> String {
+    if let Some(comparison) = &document.record.comparison {
+        return comparison.floor.as_ref().map_or_else(
+            || "noise floor: not known".into(),
+            |floor| format!("noise floor: {} can be shown here", units::percent(floor.smallest_effect)),
+        );
+    }
     match &document.record.noise {
         Some(noise) => format!(
             "noise floor: differences under {} mean nothing here",
@@ -119,6 +134,9 @@ fn noise(document: &Document) -> String {
 }
 
 fn balance(document: &Document) -> String {
+    if document.comparison.is_some() {
+        return wrap::cut(&format!("balance check: {}", document.balance.plain()), WIDTH);
+    }
     match &document.record.balance {
         Some(balance) => format!(
             "balance check ({}): {} examined, {}",

@@ -3,6 +3,7 @@
 use pgdyno_core::units;
 
 use crate::{
+    comparison::ComparisonView,
     document::{Document, DoubtView, Group},
     figure::Figure,
     table::{self, CLIENTS, COST, SPEED},
@@ -52,6 +53,7 @@ pub fn text(document: &Document, paint: Paint) -> String {
         lines.extend(wrap::prose(&sentence.plain(), WIDTH, "", ""));
     }
     lines.extend(wrap::prose(&format!("Durability {}.", document.durability.plain()), WIDTH, "", ""));
+    lines.extend(document.comparison.iter().flat_map(|view| comparison(view, paint)));
     lines.extend(tables(document, paint));
     lines.extend(doubts(document, paint));
     lines.extend(checks(document, paint));
@@ -59,7 +61,7 @@ pub fn text(document: &Document, paint: Paint) -> String {
     lines.extend(facts(document, paint));
     lines.extend(choices(document, paint));
     lines.extend(section(paint, "what a number means"));
-    lines.extend(crate::document::METHOD.iter().flat_map(|line| wrap::prose(line, WIDTH, "  ", "  ")));
+    lines.extend(document.method().flat_map(|line| wrap::prose(line, WIDTH, "  ", "  ")));
     lines.extend(section(paint, "run it again"));
     lines.extend(wrap::command(&document.record.command, WIDTH));
     lines.iter().map(|line| format!("{}\n", line.trim_end())).collect()
@@ -67,6 +69,31 @@ pub fn text(document: &Document, paint: Paint) -> String {
 
 fn section(paint: Paint, title: &str) -> Vec<String> {
     vec![String::new(), paint.bold(&title.to_uppercase())]
+}
+
+/// Blocks, tests and differences of a comparison.
+fn comparison(view: &ComparisonView, paint: Paint) -> Vec<String> {
+    let mut lines = section(paint, "blocks");
+    let text =
+        |figure: &Option<Figure>| figure.as_ref().map_or(units::ABSENT, |figure| &figure.text).to_owned();
+    lines.push(
+        paint.dim(&format!("  {:>5}  ran  {:>12}  {:>12}  {:>10}", "block", "A /s", "B /s", "B over A")),
+    );
+    lines.extend(view.blocks.iter().map(|row| {
+        let (number, a, b, change) = (text(&row.number), text(&row.a), text(&row.b), text(&row.difference));
+        format!("  {number:>5}  {:<3}  {a:>12}  {b:>12}  {change:>10}  {}", row.order, row.note())
+    }));
+    lines.extend(wrap::prose(&view.tests.plain(), WIDTH, "  ", "  "));
+    lines.extend(section(paint, "what differs"));
+    if view.differences.is_empty() {
+        lines.push("  No fact and no setting of the servers that pgdyno saw.".into());
+    }
+    for row in &view.differences {
+        lines.push(format!("  {}", text(&row.what)));
+        lines.extend(wrap::prose(&text(&row.a), WIDTH, "    A  ", "       "));
+        lines.extend(wrap::prose(&text(&row.b), WIDTH, "    B  ", "       "));
+    }
+    lines
 }
 
 fn tables(document: &Document, paint: Paint) -> Vec<String> {
@@ -94,8 +121,7 @@ fn grouped(
     let (header, mut rest) = lines.split_at(lines.len() - rows.len());
     let mut out = Vec::new();
     for group in &document.groups {
-        let script = group.script.as_ref().map_or(units::ABSENT, |figure| &figure.text);
-        out.push(format!("{}  {}", paint.bold(script), paint.dim(&note(group))));
+        out.push(format!("{}  {}", paint.bold(&group.name()), paint.dim(&note(group))));
         out.extend(header.iter().map(|line| paint.dim(&format!("  {line}"))));
         let (own, others) = rest.split_at(group.rows.len());
         out.extend(own.iter().map(|line| format!("  {line}")));

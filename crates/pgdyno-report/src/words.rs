@@ -11,6 +11,7 @@ pub fn doubt(kind: DoubtKind) -> &'static str {
         DoubtKind::NotSteady => "Not steady",
         DoubtKind::Noisy => "Noisy",
         DoubtKind::DriverSaturated => "Driver saturated",
+        DoubtKind::NearCeiling => "Near the driver's ceiling",
         DoubtKind::CoresShared => "Cores shared",
         DoubtKind::CpuSteal => "Processor time stolen",
         DoubtKind::OtherLoad => "Other load on the machine",
@@ -23,12 +24,17 @@ pub fn doubt(kind: DoubtKind) -> &'static str {
         DoubtKind::NotChecked => "Not checked",
         DoubtKind::ServerNotObserved => "Server not observed",
         DoubtKind::UnpinnedBundle => "Untested server program",
+        DoubtKind::BuildDiffers => "Two builds",
+        DoubtKind::TestsDisagree => "Tests disagree",
+        DoubtKind::SameDiffers => "A differs from A",
     }
 }
 
 /// A word of the record as people say it; what has no other form stays as it is.
 pub fn plain(word: &str) -> String {
     match word {
+        "a" => "A",
+        "b" => "B",
         "shared-buffers" => "shared buffers",
         "page-cache" => "page cache",
         "below-buffers-unknown" => "not seen",

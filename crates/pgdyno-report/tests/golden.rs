@@ -6,7 +6,7 @@ use std::{fs, path::PathBuf};
 use pgdyno_record::fixtures::{self, Fixture};
 use pgdyno_report::{Document, Paint, csv, markdown, paste, text};
 
-fn variants() -> [(&'static str, Fixture); 6] {
+fn variants() -> [(&'static str, Fixture); 9] {
     [
         ("complete", fixtures::complete()),
         ("thorough", fixtures::thorough()),
@@ -14,6 +14,9 @@ fn variants() -> [(&'static str, Fixture); 6] {
         ("failed", fixtures::failed()),
         ("zero-cells", fixtures::zero_cells()),
         ("absent-values", fixtures::absent_values()),
+        ("ab-faster", fixtures::faster()),
+        ("ab-cannot-tell", fixtures::cannot_tell()),
+        ("ab-commands", fixtures::commands()),
     ]
 }
 
@@ -78,6 +81,9 @@ fn paste_gives_up_words_before_doubts() {
         "not-checked",
         "server-not-observed",
         "unpinned-bundle",
+        "build-differs",
+        "tests-disagree",
+        "same-differs",
     ]
     .map(Into::into)
     .to_vec();
@@ -118,4 +124,14 @@ fn an_absent_value_is_never_a_zero() {
     assert_eq!(row.split_whitespace().filter(|word| *word == "–").count(), 5, "{row}");
     let table = csv(&document);
     assert!(table.lines().nth(1).expect("a run").contains(",,"), "{table}");
+}
+
+/// Two builds with different compilers or flags are never called two versions.
+#[test]
+fn the_difference_of_two_builds_is_not_called_one_of_versions() {
+    let fixture = fixtures::cannot_tell();
+    let report = text(&Document::new(&fixture.record, &fixture.timeline()), Paint::Plain);
+    let differs = report.split("WHAT DIFFERS").nth(1).and_then(|rest| rest.split("THROUGHPUT").next());
+    let differs = differs.expect("there is such a section");
+    assert!(differs.contains("  build\n") && !differs.contains("version"), "{differs}");
 }

@@ -5,7 +5,7 @@ use pgdyno_report::{Document, Format, html};
 use scraper::{ElementRef, Html, Selector};
 use serde_json::Value;
 
-const FORMATS: [Format; 14] = [
+const FORMATS: [Format; 18] = [
     Format::Text,
     Format::Count,
     Format::Length,
@@ -17,12 +17,16 @@ const FORMATS: [Format; 14] = [
     Format::Seconds,
     Format::Percent,
     Format::PercentOf,
+    Format::Change,
+    Format::Size,
+    Format::Points,
+    Format::Minutes,
     Format::Bytes,
     Format::Instant,
     Format::Word,
 ];
 
-fn variants() -> [(&'static str, Fixture); 6] {
+fn variants() -> [(&'static str, Fixture); 9] {
     [
         ("complete", fixtures::complete()),
         ("thorough", fixtures::thorough()),
@@ -30,6 +34,9 @@ fn variants() -> [(&'static str, Fixture); 6] {
         ("failed", fixtures::failed()),
         ("zero-cells", fixtures::zero_cells()),
         ("absent-values", fixtures::absent_values()),
+        ("ab-faster", fixtures::faster()),
+        ("ab-cannot-tell", fixtures::cannot_tell()),
+        ("ab-commands", fixtures::commands()),
     ]
 }
 

@@ -2,6 +2,7 @@
 
 mod args;
 mod context;
+mod instrument;
 mod interrupt;
 mod output;
 mod pgbench;

@@ -91,7 +91,8 @@ fn initialization(pg: &str) {
     // What the server generates is what the client sends.
     let digest = "SELECT md5(string_agg(t, '')) FROM (SELECT a::text AS t FROM pgbench_accounts a ORDER BY aid \
                   LIMIT 20000) x";
-    let whole = "SELECT count(*) || ' ' || sum(bid) || ' ' || max(aid) || ' ' || min(length(filler)) FROM pgbench_accounts";
+    let whole = "SELECT count(*) || ' ' || sum(bid) || ' ' || max(aid) || ' ' || min(length(filler)) \
+                 FROM pgbench_accounts";
     let client = (bench.value(digest), bench.value(whole));
     bench.says("-i -I dtpG -q --unlogged-tables -F 80 --foreign-keys", 0);
     assert_eq!((bench.value(digest), bench.value(whole)), client);
@@ -99,7 +100,8 @@ fn initialization(pg: &str) {
         bench.value("SELECT count(*) FROM pg_constraint WHERE contype = 'f' AND conname LIKE 'pgbench%'"),
         "5"
     );
-    let options = "SELECT relpersistence || array_to_string(reloptions, ',') FROM pg_class WHERE relname = 'pgbench_tellers'";
+    let options = "SELECT relpersistence::text || array_to_string(reloptions, ',') \
+                   FROM pg_class WHERE relname = 'pgbench_tellers'";
     assert_eq!(bench.value(options), "ufillfactor=80");
 
     let (_, err) = bench.says("-i -I t", 1);

@@ -227,6 +227,8 @@ fn wrong_flags_have_one_clear_sentence() {
         (&["down", "nobody"], "there is no server `nobody`"),
         (&["down", "../x"], "cannot be the name of a server"),
         (&["ps", "extra"], "unexpected argument"),
+        (&["selftest", "extra"], "unexpected argument"),
+        (&["selftest", "--jsno"], "--json"),
     ] {
         let said = place.refused(args, 2);
         assert!(said.contains(words), "pgdyno {args:?} says\n{said}");

@@ -128,6 +128,88 @@ fn wrong_flags_and_values() {
     nothing_was_begun(&place);
 }
 
+/// Flags and arms of `ab`, one word each between bars, and what the answer must hold.
+const AB: &[(&str, &[&str])] = &[
+    ("", &["there is nothing to compare: A and B are the same", "--pg 15 --pg 18"]),
+    ("--pg|18", &["there is nothing to compare"]),
+    ("--pg|15|--pg|16|--pg|17", &["--pg is there 3 times", "the first is A's and the second is B's"]),
+    ("--set|jit=on|--set|jit=off|--set|jit=on", &["--set jit is there 3 times"]),
+    ("--set|jit", &["--set", "NAME=VALUE"]),
+    ("pg=18", &["`pg=18` is one arm, and a comparison has two", "default"]),
+    ("a|b|c", &["'c'"]),
+    ("|pg=18", &["could not use `` as an arm: it is empty"]),
+    ("pg=15|pgg=18", &["could not use `pgg=18` as an arm", "pg=VERSION"]),
+    ("pg=15|pg=18,pg=17", &["`pg` is there twice"]),
+    ("pg=seven|pg=18", &["seven", "--pg"]),
+    ("pg=7.4|pg=18", &["7.4", "too old"]),
+    ("default|set:port=1", &["port"]),
+    ("default|bindir=/nonexistent", &["there is no postgres in /nonexistent"]),
+    ("default|bindir=/x,bundle", &["B: a directory of programs is no bundle"]),
+    ("default|builtin=tpch", &["one of tpcb-like, simple-update, select-only"]),
+    ("default|script=/nonexistent.sql", &["could not read the script /nonexistent.sql"]),
+    ("default|script=/dev/null", &["could not read the script /dev/null: it is not a plain file"]),
+    ("default|script=a.sql,builtin=select-only", &["B: it has more than one thing to run"]),
+    ("-b|select-only|-f|a.sql", &["A: it has more than one thing to run"]),
+    ("pg=18,dsn=host=/tmp|default", &["A: a server that is there cannot be made as well"]),
+    ("--dsn|host=/tmp|--dsn|host=/tmp hots=b", &["hots", "host"]),
+    ("--dsn|host=/tmp|--set|jit=on|--set|jit=off", &["cannot be made as well"]),
+    ("--dsn|host=/tmp|default|command=x", &["B: a command names its own server"]),
+    ("data=/tmp/x|data=/tmp/x", &["two servers cannot have one data directory"]),
+    ("--bundle|--bindir|/x", &["--bundle", "--bindir"]),
+    ("default|default|--blocks|2", &["--blocks", "2 is not between 3 and 200"]),
+    ("default|default|--blocks|201", &["--blocks", "not between 3 and 200"]),
+    ("default|default|--aa-blocks|51", &["--aa-blocks", "51 is"]),
+    ("default|default|--margin|2", &["--margin", "a margin is written 2%"]),
+    ("default|default|--margin|0%", &["--margin", "above 0%"]),
+    ("default|default|--margin|-2%", &["--margin", "above 0%"]),
+    ("default|default|--margin|51%", &["--margin", "at most 50%"]),
+    ("default|default|--margin|nan%", &["--margin", "a margin is written"]),
+    ("default|default|--result|tps", &["--result", "it needs a group in parentheses"]),
+    ("default|default|--result|(", &["--result"]),
+    ("default|default|--clients|0", &["--clients", "0 is not between 1 and 100000"]),
+    ("default|default|--clients|1,2", &["--clients", "1,2"]),
+    ("default|default|--duration|50ms", &["an interval of 50ms is shorter than 100ms"]),
+    ("default|default|--scale|0", &["--scale", "0 is not between"]),
+    ("default|default|--driver-cpus|999", &["processor", "999"]),
+    ("default|default|--run-as|no-such-user", &["there is no user `no-such-user`"]),
+    ("default|default|--out|report.pdf", &["its ending names no form of report"]),
+    ("default|default|--plan|/nonexistent.toml", &["could not read the plan /nonexistent.toml"]),
+    ("default|default|--quick", &["'--quick'"]),
+];
+
+#[test]
+fn wrong_comparisons() {
+    let place = Place::new();
+    let mut lacking = Vec::new();
+    for (words, expected) in AB {
+        let words = words.split('|').filter(|_| !words.is_empty());
+        let args: Vec<_> = ["ab"].into_iter().chain(words).collect();
+        lacking.extend(lacks(&place, &args, expected));
+    }
+    assert!(lacking.is_empty(), "{}", lacking.join("\n"));
+    let two = "name = \"x\"\n[[workload]]\nscript = \"select-only\"\n[[workload]]\nscript = \"tpcb-like\"\n";
+    fs::write(place.path("two.toml"), two).expect("it can be written");
+    let plan = place.path("two.toml").display().to_string();
+    is_wrong(&place, &["ab", "default", "default", "--plan", &plan], &["it has 2 workloads", "one of each"]);
+    fs::write(place.path("bad.sql"), "SELECT 1;\n\\sleep 1 parsec\n").expect("it can be written");
+    let script = place.path("bad.sql").display().to_string();
+    is_wrong(&place, &["ab", "-f", &script, "default", "builtin=select-only"], &["bad.sql:2:"]);
+    nothing_was_begun(&place);
+}
+
+#[test]
+fn a_secret_of_an_arm_is_not_repeated() {
+    let place = Place::new();
+    for arm in
+        ["nonsense,dsn=postgres://a:hush@h/d", "dsn=postgres://a:hush@h:x/d", "dsn=password=hush hots=b"]
+    {
+        let output = place.run(&["ab", "default", arm]);
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert!(!said.contains("hush"), "{said}");
+    }
+}
+
 #[test]
 fn a_secret_in_a_wrong_address_is_not_repeated() {
     let place = Place::new();

@@ -10,15 +10,18 @@ mod null;
 mod pairs;
 mod pgbench;
 mod process;
-mod ratio;
 mod server;
 mod slots;
-mod turns;
 
 use std::{fmt::Write as _, fs, path::PathBuf};
 
-use pgdyno_core::units;
-use ratio::{Bar, Ratio};
+use pgdyno_core::{
+    analysis::compare::{
+        bar::{Bar, Ratio, Standing},
+        slots::Slots,
+    },
+    units,
+};
 
 use crate::Failure;
 
@@ -131,7 +134,7 @@ pub fn run(args: &Args) -> Result<bool, Failure> {
 /// One number of clients.
 fn compare(job: &Job, args: &Args, csv: &mut String) -> Result<bool, Failure> {
     println!("\n{} clients", job.clients);
-    let plan = turns::Plan { slots: args.slots, slot_s: args.slot_seconds };
+    let plan = Slots { count: args.slots, length_s: args.slot_seconds };
     let turns = slots::run(job, plan)?;
     let pairs = pairs::of(&turns.slots)?;
     for (at, pair) in pairs.iter().enumerate() {
@@ -143,14 +146,24 @@ fn compare(job: &Job, args: &Args, csv: &mut String) -> Result<bool, Failure> {
     let log = pgbench::cost_of_log(job, args.control_pairs, args.slot_seconds)?;
     let bar = (job.clients >= CPU_BAR_FROM_CLIENTS).then_some(CPU_BAR);
     println!("  transactions per second  {}", levels(pairs.iter().map(|pair| pair.tps), units::rate));
-    let met = tps.print("  pgdyno / pgbench", Some(TPS_BAR));
+    let met = print(&tps, "  pgdyno / pgbench", Some(TPS_BAR));
     println!("  CPU per transaction      {}", levels(pairs.iter().map(|pair| pair.cpu_ns), units::latency));
-    cpu.print("  pgdyno / pgbench, which logs", bar);
+    print(&cpu, "  pgdyno / pgbench, which logs", bar);
     println!("  pgbench's log (-l), {} pairs of whole runs with it over without it:", args.control_pairs);
-    log.cpu.print("    CPU per transaction", None);
-    log.tps.print("    transactions per second", None);
-    let met = cpu.times(&log.cpu).print("  CPU, pgdyno / pgbench without its log", bar) & met;
+    print(&log.cpu, "    CPU per transaction", None);
+    print(&log.tps, "    transactions per second", None);
+    let met = print(&cpu.times(&log.cpu), "  CPU, pgdyno / pgbench without its log", bar) & met;
     Ok(memory(&turns.memory) & met)
+}
+
+/// Prints a ratio below a label and how it stands to a bar; false where the bar is missed.
+fn print(ratio: &Ratio, label: &str, bar: Option<Bar>) -> bool {
+    let standing = bar.map(|bar| (bar, ratio.judge(bar)));
+    match standing {
+        Some((bar, standing)) => println!("{label:40} {ratio}   bar {bar}: {standing}"),
+        None => println!("{label:40} {ratio}"),
+    }
+    !matches!(standing, Some((_, Standing::Missed)))
 }
 
 /// The mean of either program, pgdyno's first.

@@ -2,12 +2,12 @@
 
 use std::process::Command;
 
-use pgdyno_core::units;
-
-use super::{
-    ratio::{Bar, Ratio},
-    slots::build_example,
+use pgdyno_core::{
+    analysis::compare::bar::{Bar, Ratio},
+    units,
 };
+
+use super::{print, slots::build_example};
 use crate::{Failure, workspace::output};
 
 /// Attempts per second of processor time that the engine has to reach.
@@ -27,5 +27,5 @@ pub fn run(runs: u32) -> Result<bool, Failure> {
         units::rate(most)
     );
     let ratio = Ratio::of(rates.into_iter().map(|rate| (rate, LEAST_PER_S)))?;
-    Ok(ratio.print("  attempts/s/core over 3 million", Some(Bar::AtLeast(1.0))))
+    Ok(print(&ratio, "  attempts/s/core over 3 million", Some(Bar::AtLeast(1.0))))
 }

@@ -1,18 +1,13 @@
 //! What was counted in a slot, and slots in pairs.
 
-use std::{collections::BTreeMap, ops::Range};
+use std::collections::BTreeMap;
 
-use super::turns::{Arm, Turn};
+use pgdyno_core::{
+    analysis::compare::slots::{Count, in_order},
+    measure::Arm,
+};
+
 use crate::Failure;
-
-/// Committed transactions in a stretch of time, in nanoseconds since 1970.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Count {
-    /// The stretch.
-    pub span_ns: Range<u64>,
-    /// Transactions that ended in it.
-    pub committed: u64,
-}
 
 /// Reads what the example `drive` prints: `interval UNIX_NS DURATION_NS COMMITTED`.
 pub fn of_drive(text: &str) -> Vec<Count> {
@@ -38,19 +33,10 @@ pub fn of_pgbench(text: &str) -> Vec<Count> {
     seconds.into_iter().map(|(second, committed)| Count { span_ns: span_ns(second), committed }).collect()
 }
 
-/// Transactions per second over the counts that lie wholly within a turn; `None` where none does.
-pub fn tps(counts: &[Count], turn: &Turn) -> Option<f64> {
-    let window = turn.from_s * 1_000_000_000..turn.to_s * 1_000_000_000;
-    let within = counts.iter().filter(|c| c.span_ns.start >= window.start && c.span_ns.end <= window.end);
-    let (committed, length_ns) =
-        within.fold((0, 0), |(sum, length), c| (sum + c.committed, length + c.span_ns.end - c.span_ns.start));
-    (length_ns > 0).then(|| committed as f64 * 1e9 / length_ns as f64)
-}
-
 /// What one slot came to.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Slot {
-    /// Whose it was.
+    /// Whose it was: A is pgdyno's driver, B is pgbench.
     pub arm: Arm,
     /// Transactions per second.
     pub tps: f64,
@@ -74,11 +60,8 @@ pub struct Pair {
 pub fn of(slots: &[Slot]) -> Result<Vec<Pair>, Failure> {
     let cpu_ns = |slot: &Slot| slot.busy * 1e9 / slot.tps;
     let pair = |two: &[Slot]| {
-        let (a, b) = match (two[0].arm, two[1].arm) {
-            (Arm::Pgdyno, Arm::Pgbench) => (&two[0], &two[1]),
-            (Arm::Pgbench, Arm::Pgdyno) => (&two[1], &two[0]),
-            _ => return Err("two neighbouring slots belong to one program".into()),
-        };
+        let (a, b) = in_order((two[0].arm, &two[0]), (two[1].arm, &two[1]))
+            .ok_or("two neighbouring slots belong to one program")?;
         Ok(Pair { tps: (a.tps, b.tps), cpu_ns: (cpu_ns(a), cpu_ns(b)) })
     };
     slots.chunks_exact(2).map(pair).collect()
@@ -86,9 +69,11 @@ pub fn of(slots: &[Slot]) -> Result<Vec<Pair>, Failure> {
 
 #[cfg(test)]
 mod tests {
+    use pgdyno_core::analysis::compare::slots::{Turn, rate_within as tps};
+
     use super::*;
 
-    const TURN: Turn = Turn { arm: Arm::Pgbench, wake_s: 9, from_s: 10, to_s: 12 };
+    const TURN: Turn = Turn { arm: Arm::B, wake_s: 9, from_s: 10, to_s: 12 };
 
     #[test]
     fn pgbench_seconds_of_all_threads_are_summed_and_the_first_is_dropped() {
@@ -111,7 +96,7 @@ mod tests {
     #[test]
     fn pairs_put_pgdyno_first() {
         let slot = |arm, tps| Slot { arm, tps, busy: 0.5 };
-        let (a, b) = (slot(Arm::Pgdyno, 1e6), slot(Arm::Pgbench, 2e6));
+        let (a, b) = (slot(Arm::A, 1e6), slot(Arm::B, 2e6));
         let pair = Pair { tps: (1e6, 2e6), cpu_ns: (500.0, 250.0) };
         assert_eq!(of(&[a, b, b, a]).expect("pairs"), [pair, pair]);
         assert!(of(&[a, a]).is_err());

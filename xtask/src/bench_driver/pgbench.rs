@@ -2,12 +2,12 @@
 
 use std::{fs, path::Path, process::Command, time::Duration};
 
+use pgdyno_core::analysis::compare::bar::Ratio;
 use rustix::process::Signal;
 
 use super::{
     Job, cpu,
     process::{Program, nap},
-    ratio::Ratio,
 };
 use crate::Failure;
 

@@ -7,14 +7,17 @@ use std::{
     time::{Instant, SystemTime, UNIX_EPOCH},
 };
 
+use pgdyno_core::{
+    analysis::compare::slots::{Count, Slots, Turn, rate_within},
+    measure::Arm,
+};
 use rustix::process::Signal;
 
 use super::{
     Job, cpu,
-    pairs::{Count, Slot, of_drive, of_pgbench, tps},
+    pairs::{Slot, of_drive, of_pgbench},
     pgbench,
     process::{Program, sleep_until},
-    turns::{Arm, Plan, Turn},
 };
 use crate::{
     Failure,
@@ -56,7 +59,7 @@ pub fn build_example(package: &str, name: &str) -> Result<PathBuf, Failure> {
 }
 
 /// Runs both programs in turns.
-pub fn run(job: &Job, plan: Plan) -> Result<Turns, Failure> {
+pub fn run(job: &Job, plan: Slots) -> Result<Turns, Failure> {
     let dir = tempfile::tempdir()?;
     let mut drive = start_drive(job, dir.path(), plan)?;
     drive.signal(Signal::STOP)?;
@@ -68,7 +71,7 @@ pub fn run(job: &Job, plan: Plan) -> Result<Turns, Failure> {
     pgbench::end(pgbench)?;
     let of_pgbench = of_pgbench(&pgbench::logs(dir.path())?);
     let (of_drive, peak_bytes) = end_drive(drive, &watched)?;
-    let counts = |arm| if arm == Arm::Pgdyno { &of_drive } else { &of_pgbench };
+    let counts = |arm| if arm == Arm::A { &of_drive } else { &of_pgbench };
     let slots = watched.iter().map(|watched| slot(watched, counts(watched.turn.arm)));
     let memory: Vec<u64> = watched.iter().filter_map(|watched| watched.memory_bytes).collect();
     let memory = Memory::of(&memory, peak_bytes).ok_or("the driver's memory could not be read")?;
@@ -83,7 +86,7 @@ impl Memory {
     }
 }
 
-fn start_drive(job: &Job, dir: &Path, plan: Plan) -> Result<Program, Failure> {
+fn start_drive(job: &Job, dir: &Path, plan: Slots) -> Result<Program, Failure> {
     const SPARE_S: u32 = 300;
     let numbers =
         [job.clients, job.jobs, plan.seconds() + SPARE_S, job.scale].map(|number| number.to_string());
@@ -97,7 +100,7 @@ fn start_drive(job: &Job, dir: &Path, plan: Plan) -> Result<Program, Failure> {
 
 /// One turn: wakes the one, puts the other to sleep, and looks at the beginning and the end of what counts.
 fn watch(turn: Turn, drive: &mut Program, pgbench: &mut Program) -> Result<Watched, Failure> {
-    let (awake, asleep) = if turn.arm == Arm::Pgdyno { (drive, pgbench) } else { (pgbench, drive) };
+    let (awake, asleep) = if turn.arm == Arm::A { (drive, pgbench) } else { (pgbench, drive) };
     sleep_until(turn.wake_s)?;
     asleep.signal(Signal::STOP)?;
     awake.signal(Signal::CONT)?;
@@ -109,7 +112,7 @@ fn watch(turn: Turn, drive: &mut Program, pgbench: &mut Program) -> Result<Watch
     awake.check()?;
     asleep.check()?;
     let memory = || cpu::memory_bytes(awake.pid(), "VmRSS");
-    Ok(Watched { turn, busy, memory_bytes: if turn.arm == Arm::Pgdyno { memory() } else { None } })
+    Ok(Watched { turn, busy, memory_bytes: if turn.arm == Arm::A { memory() } else { None } })
 }
 
 /// Lets the driver write what it counted in its last slot, and ends it: its counts and its peak of memory in bytes.
@@ -125,6 +128,6 @@ fn end_drive(mut drive: Program, watched: &[Watched]) -> Result<(Vec<Count>, u64
 
 fn slot(watched: &Watched, counts: &[Count]) -> Result<Slot, Failure> {
     let Watched { turn, busy, .. } = watched;
-    let tps = tps(counts, turn).ok_or_else(|| format!("nothing was counted in {turn:?}"))?;
+    let tps = rate_within(counts, turn).ok_or_else(|| format!("nothing was counted in {turn:?}"))?;
     Ok(Slot { arm: turn.arm, tps, busy: *busy })
 }

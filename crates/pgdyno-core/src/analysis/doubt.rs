@@ -19,6 +19,8 @@ pub enum DoubtKind {
     Noisy,
     /// The driver was the limit.
     DriverSaturated,
+    /// The driver's threads did almost as much as they can at most, as `pgdyno selftest` found.
+    NearCeiling,
     /// Driver and server shared processors.
     CoresShared,
     /// The hypervisor took processor time.
@@ -43,6 +45,12 @@ pub enum DoubtKind {
     ServerNotObserved,
     /// The server's program is not among those tested with this version of pgdyno.
     UnpinnedBundle,
+    /// A and B come from different compilers or flags.
+    BuildDiffers,
+    /// The interval of a comparison and the tests that assume no distribution say different things.
+    TestsDisagree,
+    /// Blocks of A against A found a difference.
+    SameDiffers,
 }
 
 /// One reason to distrust a result, with what it concerns and what to do.

@@ -9,7 +9,7 @@ use super::{
     noise::cells,
 };
 use crate::{
-    facts::{DurabilityTier, ServerFacts},
+    facts::{DurabilityTier, Instrument, ServerFacts},
     measure::{CellRun, CellSummary, Counts, SteadyVerdict, Workload},
     plan::Builtin,
 };
@@ -26,6 +26,9 @@ pub const MAX_UNSTEADY_SHARE: f64 = 0.2;
 /// The driver is the limit where its busiest thread is on a processor for this share of the time. At 0.85
 /// an event loop already makes requests wait for it about as often as not.
 pub const MAX_DRIVER_BUSY: f64 = 0.85;
+/// Share of a driver thread's ceiling that it may reach. The ceiling is that of a server that only answers; the rest is
+/// what real rows and bursts take.
+pub const MAX_OF_CEILING: f64 = 0.8;
 /// Share of processor time that the hypervisor may take: as much as the margin of a comparison (2 %).
 pub const MAX_STEAL: f64 = 0.02;
 
@@ -46,6 +49,8 @@ pub struct Evidence<'a> {
     pub complete: bool,
     /// Driver and server may have run on the same processors.
     pub cores_shared: bool,
+    /// What the driver can do at most on this machine; `None` where it was never measured.
+    pub ceiling: Option<CeilingEvidence<'a>>,
     /// The server.
     pub server: Option<&'a ServerFacts>,
     /// Whether the bundle is one of those tested with this version; `None` where the server is no bundle.
@@ -56,6 +61,17 @@ pub struct Evidence<'a> {
     pub cells: &'a [CellSummary],
     /// The balance check, where one was made.
     pub balance: Option<BalanceEvidence<'a>>,
+}
+
+/// What the driver can do at most, and how it was used.
+#[derive(Debug, Clone, Copy)]
+pub struct CeilingEvidence<'a> {
+    /// What `pgdyno selftest` found on this machine.
+    pub instrument: &'a Instrument,
+    /// How the driver waited: `io_uring`, `epoll`.
+    pub waiting: &'a str,
+    /// Threads of the driver.
+    pub jobs: u32,
 }
 
 /// What the balance check found.
@@ -71,7 +87,7 @@ pub struct BalanceEvidence<'a> {
 
 /// Every reason to distrust the run, worst things first.
 pub fn judge(evidence: &Evidence<'_>) -> Vec<Doubt> {
-    let rules: [fn(&Evidence<'_>) -> Option<Doubt>; 18] = [
+    let rules: [fn(&Evidence<'_>) -> Option<Doubt>; 19] = [
         balance_violated,
         partial,
         misses,
@@ -82,6 +98,7 @@ pub fn judge(evidence: &Evidence<'_>) -> Vec<Doubt> {
         not_steady,
         noisy,
         driver_saturated,
+        near_ceiling,
         cores_shared,
         cpu_steal,
         other_load,
@@ -94,13 +111,37 @@ pub fn judge(evidence: &Evidence<'_>) -> Vec<Doubt> {
     rules.iter().filter_map(|rule| rule(evidence)).collect()
 }
 
+/// Those of the reasons that runs give by themselves, whatever was made of them.
+pub(super) fn of_runs(evidence: &Evidence<'_>) -> Vec<Doubt> {
+    let rules: [fn(&Evidence<'_>) -> Option<Doubt>; 11] = [
+        partial,
+        misses,
+        not_steady,
+        driver_saturated,
+        near_ceiling,
+        cores_shared,
+        cpu_steal,
+        other_load,
+        uneven_checkpoints,
+        mixed_cache,
+        server_not_observed,
+    ];
+    rules.iter().filter_map(|rule| rule(evidence)).collect()
+}
+
+/// Those of the reasons that a server and its data give.
+pub(super) fn of_server(evidence: &Evidence<'_>) -> Vec<Doubt> {
+    let rules: [fn(&Evidence<'_>) -> Option<Doubt>; 5] =
+        [balance_violated, not_checked_builtin, weak_durability, build_not_optimised, unpinned_bundle];
+    rules.iter().filter_map(|rule| rule(evidence)).collect()
+}
+
 fn doubt(kind: DoubtKind, detail: String, advice: &str, cells: Vec<String>) -> Option<Doubt> {
     Some(Doubt { kind, detail, advice: advice.to_owned(), cells })
 }
 
-/// The name of a cell: `script/clients`.
 fn cell_name(workload: &Workload) -> String {
-    format!("{}/{}", workload.script, workload.clients)
+    workload.cell()
 }
 
 /// Whether a workload writes; a script that is not built in is taken to.
@@ -203,6 +244,26 @@ fn driver_saturated(evidence: &Evidence<'_>) -> Option<Doubt> {
     let detail = format!("the driver's busiest thread was on a processor for {} of the time", percent(busy));
     let advice = "Give the driver more processors (jobs, driver_cpus) or a machine of its own.";
     doubt(DoubtKind::DriverSaturated, detail, advice, names)
+}
+
+/// The busy share of [`driver_saturated`] is seen from outside; this one is seen from what a thread got done.
+fn near_ceiling(evidence: &Evidence<'_>) -> Option<Doubt> {
+    let CeilingEvidence { instrument, waiting, jobs } = evidence.ceiling?;
+    let shares = cells(evidence.runs).into_iter().filter_map(|(workload, runs)| {
+        let threads = jobs.min(workload.clients).max(1);
+        let most = instrument.ceiling(waiting, workload.clients.div_ceil(threads))?.round_trips_per_cpu_s;
+        let tps = runs.iter().map(|run| run.tps).sum::<f64>() / runs.len() as f64;
+        // Every statement is a round trip, also BEGIN and END.
+        let round_trips = runs.first()?.statements.len().max(1) as f64;
+        Some((cell_name(workload), tps * round_trips / f64::from(threads) / most))
+    });
+    let (names, share) = worst(shares.filter(|(_, share)| *share > MAX_OF_CEILING))?;
+    let detail = format!(
+        "a driver thread did up to {} of the round trips that `pgdyno selftest` found it can do here by {waiting}",
+        percent(share)
+    );
+    let advice = "Give the driver more threads and processors (jobs, driver_cpus) or a machine of its own.";
+    doubt(DoubtKind::NearCeiling, detail, advice, names)
 }
 
 fn cores_shared(evidence: &Evidence<'_>) -> Option<Doubt> {
@@ -341,6 +402,12 @@ fn not_checked(evidence: &Evidence<'_>) -> Option<Doubt> {
     doubt(DoubtKind::NotChecked, detail, "Let the balance check run (balance in [check]).", Vec::new())
 }
 
+/// The same where there would have been something to check: what a script of one's own writes, nobody knows.
+fn not_checked_builtin(evidence: &Evidence<'_>) -> Option<Doubt> {
+    let known = evidence.runs.iter().all(|run| Builtin::by_name(&run.workload.script).is_some());
+    not_checked(evidence).filter(|_| known)
+}
+
 fn server_not_observed(evidence: &Evidence<'_>) -> Option<Doubt> {
     let unseen = evidence.runs.iter().filter(|run| run.cpu.server_s.is_none()).count();
     if unseen == 0 {
@@ -386,6 +453,7 @@ pub(crate) mod samples {
                 protocol: "prepared".into(),
                 clients,
                 rate_per_s: None,
+                arm: None,
             },
             start_s: 0.0,
             warmup_ns: 10_000_000_000,
@@ -438,8 +506,8 @@ mod tests {
     use super::{samples::run, *};
     use crate::{
         analysis::{cells::summarise, steady, steady::tests::Normal},
-        facts::BuildFacts,
-        measure::{ErrorCount, ServedFrom},
+        facts::{BuildFacts, instrument::samples::instrument},
+        measure::{ErrorCount, ServedFrom, StatementSummary},
     };
 
     /// A thorough run of six blocks with the noise of a quiet machine (1 % between blocks, 3 % between
@@ -465,6 +533,7 @@ mod tests {
         thorough: bool,
         complete: bool,
         cores_shared: bool,
+        ceiling: Option<Instrument>,
         bundle_pinned: Option<bool>,
         balance: Option<(u64, u64)>,
     }
@@ -476,6 +545,7 @@ mod tests {
             thorough: true,
             complete: true,
             cores_shared: false,
+            ceiling: Some(instrument(2_000.0)),
             bundle_pinned: Some(true),
             balance: Some((5_000_000, 0)),
         }
@@ -493,6 +563,11 @@ mod tests {
             thorough_hint: None,
             complete: case.complete,
             cores_shared: case.cores_shared,
+            ceiling: case.ceiling.as_ref().map(|instrument| CeilingEvidence {
+                instrument,
+                waiting: "epoll",
+                jobs: 1,
+            }),
             server: Some(&case.server),
             bundle_pinned: case.bundle_pinned,
             runs: &case.runs,
@@ -524,7 +599,7 @@ mod tests {
 
     type Fault = (DoubtKind, fn(&mut Case));
 
-    const FAULTS: [Fault; 18] = [
+    const FAULTS: [Fault; 19] = [
         (DoubtKind::ScreeningRun, |case| case.thorough = false),
         (DoubtKind::Partial, |case| case.complete = false),
         (DoubtKind::TooFewBlocks, |case| case.runs.truncate(16)),
@@ -537,6 +612,7 @@ mod tests {
         }),
         (DoubtKind::Noisy, |case| break_last(case, |run, block| run.tps *= 1.0 + 0.1 * block as f64)),
         (DoubtKind::DriverSaturated, |case| break_last(case, |run, _| run.cpu.busiest_worker = 0.95)),
+        (DoubtKind::NearCeiling, |case| case.ceiling = Some(instrument(1_100.0))),
         (DoubtKind::CoresShared, |case| case.cores_shared = true),
         (DoubtKind::CpuSteal, |case| break_last(case, |run, _| run.cpu.steal = Some(0.05))),
         (DoubtKind::OtherLoad, |case| break_last(case, |run, _| run.cpu.others_cpus = Some(0.4))),
@@ -585,7 +661,39 @@ mod tests {
     fn every_kind_of_doubt_is_tested() {
         let schema = serde_json::to_string(&schemars::schema_for!(DoubtKind)).expect("a schema is JSON");
         let kinds = schema.matches("\"const\"").count();
-        assert_eq!(kinds, FAULTS.len());
+        assert_eq!(kinds, FAULTS.len() + crate::analysis::compare::doubts::tests::OWN.len());
+    }
+
+    #[test]
+    fn the_ceiling_is_that_of_a_thread_in_round_trips() {
+        let doubted = |jobs: u32, statements: usize, tps: f64| {
+            let mut run = run("tpcb-like", 16, tps);
+            let statement = StatementSummary { statement: "SELECT 1".into(), latency: None };
+            run.statements = vec![statement; statements];
+            let instrument = instrument(1_000.0);
+            let ceiling = CeilingEvidence { instrument: &instrument, waiting: "epoll", jobs };
+            let evidence = Evidence {
+                thorough: true,
+                thorough_hint: None,
+                complete: true,
+                cores_shared: false,
+                ceiling: Some(ceiling),
+                server: None,
+                bundle_pinned: None,
+                runs: &[run],
+                cells: &[],
+                balance: None,
+            };
+            near_ceiling(&evidence).map(|doubt| doubt.detail)
+        };
+        // One thread with 16 clients: 3,000 round trips a second at most. Two with 8 each: 2,000 each.
+        assert_eq!(doubted(1, 7, 340.0), None);
+        let detail = doubted(1, 7, 345.0).expect("2,415 of 3,000 are more than 80 %");
+        assert!(detail.contains("80.5 %"), "{detail}");
+        assert_eq!(doubted(2, 7, 450.0), None);
+        assert!(doubted(2, 7, 460.0).is_some());
+        assert_eq!(doubted(1, 0, 2_300.0), None);
+        assert!(doubted(1, 0, 2_500.0).is_some());
     }
 
     #[test]

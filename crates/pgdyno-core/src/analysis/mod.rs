@@ -1,6 +1,7 @@
 //! What recorded numbers mean: spread, steadiness, noise floor and doubts.
 
 pub mod cells;
+pub mod compare;
 mod doubt;
 pub mod doubts;
 mod estimate;

@@ -5,9 +5,11 @@
 mod connection;
 mod durability;
 mod host;
+pub(crate) mod instrument;
 mod server;
 
 pub use connection::{ConnectionFacts, PoolerFacts};
 pub use durability::DurabilityTier;
 pub use host::{CgroupLimits, CpuFacts, HostFacts, HugePages, MemoryFacts, StorageFacts, SyncCheck};
+pub use instrument::{Ceiling, ClockFacts, Instrument, Machine, TimerLag};
 pub use server::{BuildFacts, ServerFacts, ServerSource, Setting, major_of};

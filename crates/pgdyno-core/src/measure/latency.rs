@@ -136,19 +136,82 @@ mod tests {
 
     use super::*;
 
+    /// The quantiles that are printed, and some others.
+    const QUANTILES: [f64; 8] = [0.01, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.999];
+
+    /// The independent second implementation: sort the raw latencies and count. Gives the quantiles that do not lie in
+    /// the bucket of the raw value of their rank.
+    fn beside_their_bucket(latency: &Latency, raw_ns: &[u64]) -> Vec<f64> {
+        let mut sorted = raw_ns.to_vec();
+        sorted.sort_unstable();
+        let off = |quantile: &f64| {
+            let rank = ((sorted.len() as f64 * quantile).ceil() as usize).max(1);
+            let (Some(got), Some(want)) = (latency.quantile_ns(*quantile), sorted.get(rank - 1)) else {
+                return false;
+            };
+            let (histogram, want) = (latency.as_histogram(), (*want).clamp(MIN_NS, MAX_NS));
+            !(histogram.lowest_equivalent(want)..=histogram.highest_equivalent(want)).contains(&got)
+        };
+        QUANTILES.into_iter().filter(off).collect()
+    }
+
+    fn of(precision: Precision, raw_ns: &[u64]) -> Latency {
+        let mut latency = Latency::new(precision);
+        raw_ns.iter().for_each(|&ns| latency.record(ns));
+        latency
+    }
+
+    /// Latencies of every magnitude alike, from below what is told apart to beyond it.
+    fn raw() -> impl Strategy<Value = Vec<u64>> {
+        prop::collection::vec((0.0f64..43.0).prop_map(|magnitude| magnitude.exp2() as u64), 200..3_000)
+    }
+
     proptest! {
-        /// The independent second implementation: sort the samples and count.
+        #![proptest_config(ProptestConfig::with_cases(64))]
+
         #[test]
-        fn quantiles_agree_with_sorting(mut samples in prop::collection::vec(MIN_NS..10_000_000_000, 400..900)) {
-            let mut latency = Latency::new(Precision::Run);
-            samples.iter().for_each(|&s| latency.record(s));
-            samples.sort_unstable();
-            for quantile in [0.5, 0.75] {
-                let Some(got) = latency.quantile_ns(quantile) else { continue };
-                let want = samples[((samples.len() as f64 * quantile).ceil() as usize).max(1) - 1];
-                prop_assert!((got as f64 - want as f64).abs() <= want as f64 * 0.001 + 64.0, "{got} {want}");
+        fn percentiles_are_those_of_the_raw_latencies_within_one_bucket(raw_ns in raw(), parts in 1usize..6) {
+            for precision in [Precision::Run, Precision::Interval] {
+                prop_assert_eq!(beside_their_bucket(&of(precision, &raw_ns), &raw_ns), Vec::<f64>::new());
+                // Those of several workers too, and of intervals: their histograms are added.
+                let mut sum = Latency::new(precision);
+                raw_ns.chunks(raw_ns.len().div_ceil(parts)).for_each(|part| sum.add(&of(precision, part)));
+                prop_assert_eq!(beside_their_bucket(&sum, &raw_ns), Vec::<f64>::new());
+                prop_assert_eq!(sum.count(), raw_ns.len() as u64);
             }
         }
+    }
+
+    /// 3,000 latencies from 100 µs on, each 0.2 % longer than the one before.
+    fn ramp() -> Vec<u64> {
+        (0..3_000).map(|i| (1e5 * 1.002f64.powi(i)) as u64).collect()
+    }
+
+    /// The comparison finds what would be wrong: latencies in whole microseconds or in coarser buckets, a rank that is
+    /// one too high, and the two usual lies, the slowest cut off and percentiles averaged instead of added.
+    #[test]
+    fn a_percentile_that_is_beside_its_bucket_is_found() {
+        let raw_ns = ramp();
+        assert_eq!(beside_their_bucket(&of(Precision::Run, &raw_ns), &raw_ns), Vec::<f64>::new());
+        let found = |seen: Vec<u64>, against: &[u64]| {
+            !beside_their_bucket(&of(Precision::Run, &seen), against).is_empty()
+        };
+        let small: Vec<u64> = raw_ns.iter().map(|ns| ns / 50).collect();
+        assert!(found(small.iter().map(|ns| ns / 1_000 * 1_000).collect(), &small));
+        let coarse = |ns: &u64| 1.02f64.powf(((*ns as f64).ln() / 1.02f64.ln()).floor()) as u64;
+        assert!(found(raw_ns.iter().map(coarse).collect(), &raw_ns));
+        assert!(found(raw_ns[1..].to_vec(), &raw_ns));
+        assert!(found(raw_ns[..2_970].to_vec(), &raw_ns));
+    }
+
+    #[test]
+    fn averaged_percentiles_are_beside_the_bucket() {
+        let raw_ns = ramp();
+        let (fast, slow) = raw_ns.split_at(1_500);
+        let p90 = |raw_ns: &[u64]| of(Precision::Run, raw_ns).quantile_ns(0.9).expect("150 lie beyond");
+        let averaged = (p90(fast) + p90(slow)) / 2;
+        let added = p90(&raw_ns);
+        assert!(added > averaged * 5 / 4, "{averaged} averaged, {added} added");
     }
 
     #[test]

@@ -18,7 +18,7 @@ pub use moments::Moments;
 pub use observation::{HostShares, Observation};
 pub use outcome::Outcome;
 pub use run::{
-    CellRun, CellSummary, CpuUse, ErrorCount, Interval, IoUse, ServedFrom, StatementSummary, SteadyVerdict,
-    Workload,
+    Arm, CellRun, CellSummary, CpuUse, ErrorCount, Interval, IoUse, ServedFrom, StatementSummary,
+    SteadyVerdict, Workload,
 };
 pub use tally::{CommandTally, Ended, Ending, Failure, Tally};

@@ -5,7 +5,44 @@ use serde::{Deserialize, Serialize};
 
 use super::{Counts, Estimate, LatencySummary};
 
-/// What a run drove: a built-in script at a number of clients.
+/// One of the two subjects of a comparison.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Arm {
+    /// What is compared with.
+    A,
+    /// What is asked about.
+    B,
+}
+
+impl Arm {
+    /// Both, A first.
+    pub const BOTH: [Self; 2] = [Self::A, Self::B];
+
+    /// Its letter.
+    pub fn letter(self) -> &'static str {
+        match self {
+            Self::A => "A",
+            Self::B => "B",
+        }
+    }
+
+    /// The other one.
+    #[must_use]
+    pub fn other(self) -> Self {
+        match self {
+            Self::A => Self::B,
+            Self::B => Self::A,
+        }
+    }
+
+    /// Its place in a list of both.
+    pub fn index(self) -> usize {
+        usize::from(self == Self::B)
+    }
+}
+
+/// What a run drove: a script at a number of clients.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Workload {
     /// Name of the script, for example `tpcb-like`.
@@ -16,6 +53,17 @@ pub struct Workload {
     pub clients: u32,
     /// Rate asked for in transactions per second; `None` is a closed loop.
     pub rate_per_s: Option<f64>,
+    /// Whose run it is, in a comparison; absent elsewhere.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub arm: Option<Arm>,
+}
+
+impl Workload {
+    /// Its name: `script/clients`, in a comparison with the arm before it.
+    pub fn cell(&self) -> String {
+        let arm = self.arm.map(|arm| format!("{} ", arm.letter())).unwrap_or_default();
+        format!("{arm}{}/{}", self.script, self.clients)
+    }
 }
 
 /// One second (or a power of two of them) of a run.

@@ -4,9 +4,10 @@
 //! machine; running them hashes nothing and allocates nothing. [`Scripts`] holds those of a run, which share their
 //! variables.
 //!
-//! Reading: `scan` finds the ends of SQL commands and `sql` the variables in them; `meta` reads backslash commands, with
-//! `expr` for expressions. Running: [`Variables`] hold what a client knows, [`Expr::eval`] computes, [`Random`] draws,
-//! [`Streams`] says from which seeds. What the commands do at the server is not here: this crate talks to none.
+//! Reading: `scan` finds the ends of SQL commands and `sql` the variables in them; `meta` reads backslash commands,
+//! with `expr` for expressions. Running: [`Variables`] hold what a client knows, [`Expr::eval`] computes,
+//! [`Random`] draws, [`Streams`] says from which seeds. What the commands do at the server is not here: this crate
+//! talks to none.
 //!
 //! Messages are pgbench's, word by word, without the `pgbench: error: ` before them.
 

@@ -174,8 +174,8 @@ impl<'a> Scanner<'a> {
         Ok(len)
     }
 
-    /// The length of a literal whose quote stands `prefix` bytes on, with the pieces that continue it on further lines.
-    /// A doubled quote ends one and begins the next.
+    /// The length of a literal whose quote stands `prefix` bytes on, with the pieces that continue it on further
+    /// lines. A doubled quote ends one and begins the next.
     fn string(&mut self, prefix: usize, escapes: bool) -> Result<usize, Fault> {
         self.words.other();
         let rest = self.rest();

@@ -29,12 +29,12 @@ enum Time {
 }
 
 impl Sleep {
-    /// For how long, in microseconds; not above 0 means not at all. Beyond 64 bits it is the longest time, where pgbench
-    /// wraps around beyond 32.
+    /// For how long, in microseconds; not above 0 means not at all. Beyond 64 bits it is the longest time, where
+    /// pgbench wraps around beyond 32.
     ///
     /// # Errors
-    /// The text of pgbench's error, which names the command `word`: the variable has no value, or none that begins like
-    /// a number.
+    /// The text of pgbench's error, which names the command `word`: the variable has no value, or none that begins
+    /// like a number.
     pub fn microseconds(&self, variables: &Variables, word: &str) -> Result<i64, String> {
         let number = match self.time {
             Time::Constant(number) => number,

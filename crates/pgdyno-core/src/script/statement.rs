@@ -18,8 +18,8 @@ pub enum SqlKind {
 pub struct Part {
     /// What it does to the transaction around it.
     pub kind: SqlKind,
-    /// Whether it begins with SELECT, SHOW or VALUES: outside a transaction block it changes nothing, unless a function
-    /// that it calls does.
+    /// Whether it begins with SELECT, SHOW or VALUES: outside a transaction block it changes nothing, unless a
+    /// function that it calls does.
     pub reads: bool,
 }
 

@@ -67,8 +67,8 @@ impl Random {
         }
     }
 
-    /// A waiting time with this mean, so that what is waited for comes as a Poisson process; whole numbers, as pgbench
-    /// draws the microseconds between two attempts of `--rate`.
+    /// A waiting time with this mean, so that what is waited for comes as a Poisson process; whole numbers, as
+    /// pgbench draws the microseconds between two attempts of `--rate`.
     pub fn waiting_time(&mut self, mean: f64) -> i64 {
         (-self.above_zero().ln() * mean + 0.5) as i64
     }
@@ -115,7 +115,8 @@ mod tests {
         assert!(chi2 < 13.8, "{chi2} {counts:?}");
     }
 
-    /// pgbench's manual: 67 % of the draws lie in the middle 1/parameter of the range, 95 % in the middle 2/parameter.
+    /// pgbench's manual: 67 % of the draws lie in the middle 1/parameter of the range, 95 % in the middle
+    /// 2/parameter.
     #[test]
     fn gaussian_numbers_follow_their_law() {
         let mut random = Random::seeded(3);

@@ -5,6 +5,7 @@ use std::{
     fs::File,
     io::{self, BufReader, Write},
     thread,
+    time::Instant,
 };
 
 use super::{
@@ -13,9 +14,12 @@ use super::{
     greeting, message,
 };
 
+/// What is read at once: a crowd of connections must fit into memory.
+const BUFFER_BYTES: usize = 4 << 10;
+
 /// Serves a connection to its end.
-pub(super) fn converse(link: File, number: usize, shared: &Shared) -> io::Result<()> {
-    let mut input = BufReader::new(link.try_clone()?);
+pub(super) fn converse(link: &File, number: usize, shared: &Shared) -> io::Result<()> {
+    let mut input = BufReader::with_capacity(BUFFER_BYTES, link);
     let mut output = link;
     if !greeting::greet(&shared.greeting, &mut input, &mut output)? {
         return Ok(());
@@ -26,8 +30,8 @@ pub(super) fn converse(link: File, number: usize, shared: &Shared) -> io::Result
 
 /// A connection after its greeting.
 struct Backend<'a> {
-    input: BufReader<File>,
-    output: File,
+    input: BufReader<&'a File>,
+    output: &'a File,
     number: usize,
     shared: &'a Shared,
     requests: usize,
@@ -89,13 +93,14 @@ impl Backend<'_> {
     fn receive(&mut self) -> io::Result<Message> {
         let message = message::read(&mut self.input, false)?;
         if message.tag != b'd' {
-            self.shared.note(self.number, message.clone());
+            self.shared.note(self.number, &message);
         }
         Ok(message)
     }
 
     /// Does what the script says; whether the connection goes on.
     fn answer(&mut self, request: &Request) -> io::Result<bool> {
+        let asked = Instant::now();
         let Answer { actions, no_ready, after } = self.shared.answer(request);
         thread::sleep(self.shared.stalled_for());
         let described = actions.iter().any(|action| matches!(action, Action::Columns(_)));
@@ -112,6 +117,7 @@ impl Backend<'_> {
         }
         self.out.extend(after);
         self.flush()?;
+        self.shared.note_served(asked.elapsed());
         Ok(true)
     }
 

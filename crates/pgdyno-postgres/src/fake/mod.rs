@@ -19,6 +19,7 @@ use std::{
     io,
     net::TcpListener,
     os::{fd::OwnedFd, unix::net::UnixListener},
+    path::PathBuf,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicBool, Ordering},
@@ -36,6 +37,9 @@ use crate::wire::{Address, ConnectOptions, Host, Password};
 
 /// Port that stands in the name of the socket.
 const SOCKET_PORT: u16 = 5432;
+
+/// Stack of a connection's thread: a crowd of them must fit.
+const STACK_BYTES: usize = 256 << 10;
 
 /// Where a fake server listens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,14 +65,18 @@ pub(crate) struct Shared {
     script: Box<dyn Fn(&Request) -> Answer + Send + Sync>,
     state: Mutex<State>,
     closing: AtomicBool,
+    /// Whether messages and service times are kept.
+    keeping: AtomicBool,
 }
 
 #[derive(Default)]
 struct State {
-    /// Every connection ever made, to be shut down from outside.
-    connections: Vec<OwnedFd>,
+    /// Every connection ever made, to be shut down from outside; `None` where it has ended and nothing is kept.
+    connections: Vec<Option<Arc<File>>>,
     /// Every message received after the greeting, with the number of its connection.
     received: Vec<(usize, Message)>,
+    /// How long every answer took.
+    served: Vec<Duration>,
     stalled_until: Option<Instant>,
 }
 
@@ -101,6 +109,7 @@ impl FakeServer {
             script: Box::new(script),
             state: Mutex::default(),
             closing: AtomicBool::new(false),
+            keeping: AtomicBool::new(true),
         });
         let (address, dir, accept) = open(listen)?;
         let accepting = Arc::clone(&shared);
@@ -131,6 +140,22 @@ impl FakeServer {
         self.shared.lock().received.clone()
     }
 
+    /// How long each answer so far took, from the request's last byte to the last byte of its answer, by the server's
+    /// own clock: also where a thread of it got its processor late.
+    pub fn served(&self) -> Vec<Duration> {
+        self.shared.lock().served.clone()
+    }
+
+    /// From now on keeps neither messages nor service times: for much work in bounded memory.
+    pub fn keep_nothing(&self) {
+        self.shared.keeping.store(false, Ordering::Relaxed);
+    }
+
+    /// Where its socket lies, if it listens on one.
+    pub fn socket_dir(&self) -> Option<PathBuf> {
+        self._dir.as_ref().map(|dir| dir.path().to_owned())
+    }
+
     /// Connections made so far.
     pub fn connections(&self) -> usize {
         self.shared.lock().connections.len()
@@ -143,8 +168,8 @@ impl FakeServer {
 
     /// Cuts every connection at once, as a kill of all server processes does. New ones are still taken.
     pub fn cut_connections(&self) {
-        for link in &self.shared.lock().connections {
-            let _ = rustix::net::shutdown(link, rustix::net::Shutdown::Both); // it may be gone already
+        for link in self.shared.lock().connections.iter().flatten() {
+            let _ = rustix::net::shutdown(&**link, rustix::net::Shutdown::Both); // it may be gone already
         }
     }
 }
@@ -173,32 +198,41 @@ impl Shared {
 
     /// Starts the thread of a connection.
     fn serve(self: &Arc<Self>, link: OwnedFd) {
-        let Ok(kept) = link.try_clone() else { return };
+        // One descriptor for all who use it: a crowd of clients takes no more of them than it must.
+        let link = Arc::new(File::from(link));
         let number = {
             let mut state = self.lock();
-            state.connections.push(kept);
+            state.connections.push(Some(Arc::clone(&link)));
             state.connections.len() - 1
         };
         let shared = Arc::clone(self);
         let work = move || {
-            let link = File::from(link);
-            let closer = link.try_clone();
             // What goes wrong on the line is the other side's to notice.
-            let _ = connection::converse(link, number, &shared);
-            // The registry holds a copy of the descriptor: closing ours alone would not end the connection.
-            if let Ok(link) = closer {
-                let _ = rustix::net::shutdown(link, rustix::net::Shutdown::Both);
+            let _ = connection::converse(&link, number, &shared);
+            // The registry holds the descriptor too: letting go of it here would not end the connection.
+            let _ = rustix::net::shutdown(&*link, rustix::net::Shutdown::Both);
+            if !shared.keeping.load(Ordering::Relaxed) {
+                shared.lock().connections[number] = None;
             }
         };
-        let _ = thread::Builder::new().name(format!("backend {number}")).spawn(work);
+        let thread = thread::Builder::new().name(format!("backend {number}")).stack_size(STACK_BYTES);
+        let _ = thread.spawn(work);
     }
 
     pub(crate) fn answer(&self, request: &Request) -> Answer {
         (self.script)(request)
     }
 
-    pub(crate) fn note(&self, connection: usize, message: Message) {
-        self.lock().received.push((connection, message));
+    pub(crate) fn note(&self, connection: usize, message: &Message) {
+        if self.keeping.load(Ordering::Relaxed) {
+            self.lock().received.push((connection, message.clone()));
+        }
+    }
+
+    pub(crate) fn note_served(&self, took: Duration) {
+        if self.keeping.load(Ordering::Relaxed) {
+            self.lock().served.push(took);
+        }
     }
 
     /// How long everything still stands still.

@@ -3,5 +3,5 @@
 mod sql;
 mod tls;
 
-pub use sql::{SqlClients, SqlTarget, Workers};
+pub use sql::{Conduct, Manner, Play, SqlClients, SqlTarget, Start, Workers};
 pub use tls::{Link, Reconnects};

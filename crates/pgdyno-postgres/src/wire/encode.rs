@@ -23,8 +23,8 @@ pub fn parse(out: &mut Vec<u8>, name: &str, sql: &[u8]) {
     });
 }
 
-/// Bind of the unnamed portal with parameters and results in text format. `write` appends the parameter of a number from
-/// 0, or answers `false` for NULL.
+/// Bind of the unnamed portal with parameters and results in text format. `write` appends the parameter of a number
+/// from 0, or answers `false` for NULL.
 pub fn bind(
     out: &mut Vec<u8>,
     statement: &str,

@@ -19,6 +19,8 @@ pub struct ServerError {
     pub detail: Option<String>,
     /// Hint.
     pub hint: Option<String>,
+    /// Where it happened, as the server tells it (such as the parameters of the statement).
+    pub context: Option<String>,
 }
 
 impl ServerError {
@@ -35,6 +37,7 @@ impl ServerError {
                 b'M' => error.message = text,
                 b'D' => error.detail = Some(text),
                 b'H' => error.hint = Some(text),
+                b'W' => error.context = Some(text),
                 _ => {}
             }
         }

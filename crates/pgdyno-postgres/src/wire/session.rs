@@ -151,7 +151,7 @@ impl Session {
     /// Prepares a statement by the extended protocol.
     pub(super) fn prepare(&mut self, name: &str, sql: &str) -> Result<(), WireError> {
         let mut out = Vec::new();
-        encode::parse(&mut out, name, sql);
+        encode::parse(&mut out, name, sql.as_bytes());
         encode::sync(&mut out);
         self.send(&out)?;
         self.drain()

@@ -4,6 +4,8 @@ use super::WireError;
 
 /// Longest message whose body is kept. Bodies that nobody reads are passed over, however long they are.
 const MAX_KEPT_BYTES: usize = 1 << 20;
+/// Longest room for a cut message that is kept for the next one.
+const MAX_SPARE_BYTES: usize = 1 << 10;
 /// Type byte and length.
 const HEADER_BYTES: usize = 5;
 
@@ -14,16 +16,25 @@ pub struct Splitter {
     carry: Vec<u8>,
     /// Bytes still to be passed over.
     skip: usize,
-}
-
-/// Whether the hot path reads the body of a message: CommandComplete, ErrorResponse, ReadyForQuery.
-fn body_matters(tag: u8) -> bool {
-    matches!(tag, b'C' | b'E' | b'Z')
+    /// Whether somebody reads rows and their descriptions.
+    keep_rows: bool,
 }
 
 impl Splitter {
+    /// From now on the bodies of rows and of their descriptions are given, too, or not.
+    #[inline]
+    pub fn keep_rows(&mut self, keep: bool) {
+        self.keep_rows = keep;
+    }
+
+    /// Whether somebody reads the body of a message: CommandComplete, ErrorResponse, NoticeResponse, ReadyForQuery.
+    #[inline]
+    fn body_matters(&self, tag: u8) -> bool {
+        matches!(tag, b'C' | b'E' | b'N' | b'Z') || (self.keep_rows && matches!(tag, b'D' | b'T'))
+    }
+
     /// Takes the next bytes and calls `on_message` with type and body of every message that is complete. The body is
-    /// empty for messages whose body does not matter on the hot path (rows, descriptions, notices).
+    /// empty for messages that nobody reads on the hot path: rows and descriptions, unless [`Splitter::keep_rows`].
     ///
     /// # Errors
     /// [`WireError::Protocol`] for an impossible length, or what `on_message` returned.
@@ -57,13 +68,13 @@ impl Splitter {
             self.carry.extend_from_slice(bytes);
             return Ok(&[]);
         }
-        let (tag, total) = header(bytes)?;
+        let (tag, total) = self.header(bytes)?;
         if let Some((message, rest)) = bytes.split_at_checked(total) {
-            let body = if body_matters(tag) { &message[HEADER_BYTES..] } else { &[] };
+            let body = if self.body_matters(tag) { &message[HEADER_BYTES..] } else { &[] };
             on_message(tag, body)?;
             return Ok(rest);
         }
-        if body_matters(tag) {
+        if self.body_matters(tag) {
             self.carry.extend_from_slice(bytes);
         } else {
             self.skip = total - bytes.len();
@@ -84,8 +95,8 @@ impl Splitter {
             if self.carry.len() < HEADER_BYTES {
                 return Ok(rest);
             }
-            let (tag, total) = header(&self.carry)?;
-            if !body_matters(tag) {
+            let (tag, total) = self.header(&self.carry)?;
+            if !self.body_matters(tag) {
                 self.carry.clear();
                 self.skip = total - HEADER_BYTES;
                 on_message(tag, &[])?;
@@ -95,29 +106,34 @@ impl Splitter {
             }
             return Ok(rest);
         }
-        let (tag, total) = header(&self.carry)?;
+        let (tag, total) = self.header(&self.carry)?;
         let (more, rest) = bytes.split_at(bytes.len().min(total - self.carry.len()));
         self.carry.extend_from_slice(more);
         if self.carry.len() == total {
-            let message = std::mem::take(&mut self.carry);
+            let mut message = std::mem::take(&mut self.carry);
             on_message(tag, &message[HEADER_BYTES..])?;
+            // The next message that is cut needs no room of its own; a long one, an error's text, is seldom.
+            if message.capacity() <= MAX_SPARE_BYTES {
+                message.clear();
+                self.carry = message;
+            }
         }
         Ok(rest)
     }
-}
 
-/// Type and whole length in bytes of the message that starts here.
-#[inline]
-fn header(bytes: &[u8]) -> Result<(u8, usize), WireError> {
-    let length = i32::from_be_bytes([bytes[1], bytes[2], bytes[3], bytes[4]]);
-    let tag = bytes[0];
-    if length < 4 || (body_matters(tag) && length as usize > MAX_KEPT_BYTES) {
-        return Err(WireError::Protocol(format!(
-            "a message of type {:?} gives its length as {length}",
-            tag as char
-        )));
+    /// Type and whole length in bytes of the message that starts here.
+    #[inline]
+    fn header(&self, bytes: &[u8]) -> Result<(u8, usize), WireError> {
+        let length = i32::from_be_bytes([bytes[1], bytes[2], bytes[3], bytes[4]]);
+        let tag = bytes[0];
+        if length < 4 || (self.body_matters(tag) && length as usize > MAX_KEPT_BYTES) {
+            return Err(WireError::Protocol(format!(
+                "a message of type {:?} gives its length as {length}",
+                tag as char
+            )));
+        }
+        Ok((tag, length as usize + 1))
     }
-    Ok((tag, length as usize + 1))
 }
 
 #[cfg(test)]
@@ -153,8 +169,9 @@ mod tests {
                 splitter.feed(part, |tag, body| { got.push((tag, body.to_vec())); Ok(()) }).expect("it is well formed");
                 rest = after;
             }
+            let kept = |tag| Splitter::default().body_matters(tag);
             let want: Vec<_> = messages.into_iter()
-                .map(|(tag, body)| (tag, if body_matters(tag) { body } else { Vec::new() })).collect();
+                .map(|(tag, body)| (tag, if kept(tag) { body } else { Vec::new() })).collect();
             prop_assert_eq!(got, want);
         }
 

@@ -5,6 +5,7 @@
 //! rounds to whole pixels.
 
 mod axes;
+mod blocks;
 mod distribution;
 mod over_clients;
 mod over_time;
@@ -89,6 +90,11 @@ impl Chart {
         };
         json!({"id": self.id, "stops": self.stops.iter().map(stop).collect::<Vec<_>>()})
     }
+}
+
+/// The chart of a comparison.
+pub(crate) fn of_comparison(document: &Document) -> Option<Chart> {
+    blocks::chart(document)
 }
 
 /// The charts of a workload.

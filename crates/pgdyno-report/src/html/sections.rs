@@ -4,8 +4,9 @@ use maud::{Markup, PreEscaped, html};
 
 use super::{figure, phrase};
 use crate::{
-    chart::{Chart, charts},
-    document::{Document, DoubtView, Group, METHOD, Row},
+    chart::{Chart, charts, of_comparison},
+    comparison::ComparisonView,
+    document::{Document, DoubtView, Group, Row},
     figure::{Figure, Format},
     table::{CLIENTS, COST, Column, SPEED},
 };
@@ -14,15 +15,17 @@ pub(super) fn all(document: &Document) -> Markup {
     html! {
         (top(document))
         (keys(document))
+        @if let Some(view) = &document.comparison { (comparison(document, view)) }
         @if !document.groups.is_empty() { (results(document)) }
         (doubts(document))
         (checks(document))
+        @if let Some(chart) = of_comparison(document) { div.charts { (one_chart(&chart)) } }
         @for index in 0..document.groups.len() { (group_charts(document, index)) }
         (stages(document))
         (facts(document))
         (choices(document))
         h2 { "What a number means" }
-        ul.method data-fixed { @for line in METHOD { li { (line) } } }
+        ul.method data-fixed { @for line in document.method() { li { (line) } } }
         (again(document))
     }
 }
@@ -51,23 +54,15 @@ fn keys(document: &Document) -> Markup {
     html! {
         dl.keys {
             @for group in &document.groups { @if let Some(row) = best(group) { (peak(group, row)) } }
-            @if let Some(server) = document.rows().next().map(|(_, row)| row) {
+            @if document.comparison.is_some() { (floor(document)) }
+            @else if let Some(server) = document.rows().next().map(|(_, row)| row) {
                 div.key {
                     dt { "Durability" }
                     dd.big { (figure(server.durability.as_ref())) }
                     dd.more { (promise(document)) }
                 }
             }
-            div.key {
-                dt { "Noise floor" }
-                dd.big { (at(document, "/noise/smallest_difference", Format::Percent)) }
-                dd.more {
-                    (match document.record.noise {
-                        Some(_) => "smaller differences mean nothing here",
-                        None => "not known: takes two blocks of a cell",
-                    })
-                }
-            }
+            @if document.comparison.is_none() { (noise(document)) }
             div.key {
                 dt { "Doubts" }
                 dd.big { a href="#doubts" { (at(document, "/doubts", Format::Length)) } }
@@ -76,6 +71,65 @@ fn keys(document: &Document) -> Markup {
                     @else { "each with advice below" }
                 }
             }
+        }
+    }
+}
+
+/// The scatter between blocks.
+fn noise(document: &Document) -> Markup {
+    html! {
+        div.key {
+            dt { "Noise floor" }
+            dd.big { (at(document, "/noise/smallest_difference", Format::Percent)) }
+            dd.more {
+                (match document.record.noise {
+                    Some(_) => "smaller differences mean nothing here",
+                    None => "not known: takes two blocks of a cell",
+                })
+            }
+        }
+    }
+}
+
+/// What a comparison could have shown.
+fn floor(document: &Document) -> Markup {
+    html! {
+        div.key {
+            dt { "Can show" }
+            dd.big { (at(document, "/comparison/floor/smallest_effect", Format::Percent)) }
+            dd.more { "the smallest effect, by A against A" }
+        }
+    }
+}
+
+/// Blocks, tests and differences.
+fn comparison(document: &Document, view: &ComparisonView) -> Markup {
+    html! {
+        h2 { "Blocks" }
+        p { (phrase(&view.tests)) }
+        div.scroll tabindex="0" {
+            table.plain {
+                thead {
+                    tr { @for name in ["Block", "Ran", "A /s", "B /s", "B over A", ""] { th scope="col" { (name) } } }
+                }
+                tbody {
+                    @for row in &view.blocks {
+                        tr {
+                            td { (figure(row.number.as_ref())) }
+                            td { (row.order) }
+                            @for value in [&row.a, &row.b, &row.difference] { td { (figure(value.as_ref())) } }
+                            td { (row.note()) }
+                        }
+                    }
+                }
+            }
+        }
+        h2 { "What differs" }
+        @if view.differences.is_empty() {
+            p.fine { "No fact and no setting of the servers that pgdyno saw." }
+        } @else {
+            (plain_table(document, "/comparison/differences", view.differences.len(),
+                [("what", "What"), ("a", "A"), ("b", "B")]))
         }
     }
 }
@@ -94,7 +148,10 @@ fn best(group: &Group) -> Option<&Row> {
 fn peak(group: &Group, row: &Row) -> Markup {
     html! {
         div.key {
-            dt { (figure(group.script.as_ref())) }
+            dt {
+                @if group.arm.is_some() { (figure(group.arm.as_ref())) " " }
+                (figure(group.script.as_ref()))
+            }
             dd.big { (figure(row.tps.as_ref())) " " span.unit { "TPS" } }
             dd.more.pieces {
                 @if row.spread.is_some() { span { "± " (figure(row.spread.as_ref())) } }
@@ -130,6 +187,7 @@ fn results(document: &Document) -> Markup {
                     tbody {
                         tr.group {
                             th colspan=(columns.len()) scope="rowgroup" {
+                                @if group.arm.is_some() { (figure(group.arm.as_ref())) " " }
                                 (figure(group.script.as_ref())) span.note { (phrase(&group.note)) }
                             }
                         }
@@ -209,7 +267,10 @@ fn group_charts(document: &Document, index: usize) -> Markup {
     let drawn = charts(document, index);
     html! {
         @if !drawn.is_empty() {
-            h2 { (figure(document.groups[index].script.as_ref())) }
+            h2 {
+                @if let Some(arm) = &document.groups[index].arm { (figure(Some(arm))) " " }
+                (figure(document.groups[index].script.as_ref()))
+            }
             div.charts { @for chart in &drawn { (one_chart(chart)) } }
         }
     }

@@ -67,14 +67,14 @@ fn check_mode(text: &str) -> Result<BalanceCheckMode, String> {
 }
 
 /// Transactions per second.
-fn rate(text: &str) -> Result<f64, String> {
+pub(super) fn rate(text: &str) -> Result<f64, String> {
     let rate: Option<f64> = text.parse().ok();
     rate.filter(|rate| *rate > 0.0 && *rate <= MAX_RATE_PER_S)
         .ok_or(format!("a rate is a number above 0, at most {MAX_RATE_PER_S:e}"))
 }
 
 /// A list of processors as the plan keeps it: as text.
-fn processors(text: &str) -> Result<String, NotACpuList> {
+pub(super) fn processors(text: &str) -> Result<String, NotACpuList> {
     text.parse::<CpuList>().map(|_| text.to_owned())
 }
 

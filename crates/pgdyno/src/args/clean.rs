@@ -1,7 +1,8 @@
 //! `pgdyno clean`.
 
 use std::{
-    fs,
+    fs, io,
+    os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
     process::ExitCode,
 };
@@ -10,16 +11,17 @@ use pgdyno_core::{problem::Problem, units};
 use pgdyno_host::procs;
 use pgdyno_postgres::provision::{Dirs, Record, bundle, registry, remove, remove_leftover};
 
-use crate::{context::Context, servers};
+use crate::{context::Context, instrument, servers};
 
 /// Flags of `pgdyno clean`.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Shows servers and bundles with their sizes. With --yes, servers that do not run are removed with \
-    their data, and bundles that no remaining server uses. Recorded runs are never touched."
+    after_help = "Shows servers, bundles and what `selftest` found, with their sizes. With --yes, servers that do not \
+    run are removed with their data, bundles that no remaining server uses, and the selftest. Recorded runs are \
+    never touched."
 )]
 pub struct Args {
-    /// Free it: stopped servers with their data, and unused bundles; this cannot be undone
+    /// Free it: stopped servers with their data, unused bundles, the selftest; this cannot be undone
     #[arg(long)]
     yes: bool,
 }
@@ -38,6 +40,7 @@ enum Free {
     Server(String),
     Leftover(String),
     Bundle,
+    Selftest,
 }
 
 /// Runs `pgdyno clean`.
@@ -96,7 +99,14 @@ fn kept(dirs: &Dirs, records: &[Record]) -> Vec<Kept> {
             free: Free::Bundle,
         }
     });
-    servers.chain(unrecorded).chain(bundles).collect()
+    servers.chain(unrecorded).chain(bundles).chain(selftest()).collect()
+}
+
+/// What `pgdyno selftest` found.
+fn selftest() -> Option<Kept> {
+    let path = instrument::path().ok()?;
+    let size_bytes = fs::metadata(&path).ok()?.blocks() * 512;
+    Some(Kept { what: "selftest".to_owned(), path, size_bytes, used: None, free: Free::Selftest })
 }
 
 /// A process whose program lies in a directory. The bundles are shared with servers that other state directories list.
@@ -137,15 +147,17 @@ fn free(dirs: &Dirs, kept: &Kept) -> Result<(), Problem> {
     match &kept.free {
         Free::Server(name) => remove(dirs, name, &mut servers::say),
         Free::Leftover(name) => remove_leftover(dirs, name, &mut servers::say),
-        Free::Bundle => fs::remove_dir_all(&kept.path).map_err(|error| {
-            Problem::could_not(format!("could not remove {}: {error}", kept.path.display()))
-        }),
+        Free::Bundle => fs::remove_dir_all(&kept.path).map_err(|error| not_removed(kept, &error)),
+        Free::Selftest => fs::remove_file(&kept.path).map_err(|error| not_removed(kept, &error)),
     }
+}
+
+fn not_removed(kept: &Kept, error: &io::Error) -> Problem {
+    Problem::could_not(format!("could not remove {}: {error}", kept.path.display()))
 }
 
 /// Room that the files under a directory take on disk, in bytes; what cannot be read counts as nothing.
 fn size(dir: &Path) -> u64 {
-    use std::os::unix::fs::MetadataExt;
     let entries = fs::read_dir(dir).into_iter().flatten().flatten();
     let of = |entry: fs::DirEntry| match entry.metadata() {
         Ok(metadata) if metadata.is_dir() => size(&entry.path()),

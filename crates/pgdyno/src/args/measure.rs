@@ -1,6 +1,6 @@
 //! The flags that all measuring commands share, and how they become a job.
 
-use std::{env, path::PathBuf};
+use std::{collections::BTreeMap, env, path::PathBuf};
 
 use clap::{ArgAction, Args as ClapArgs};
 use pgdyno_core::{advice::bench::Level, plan::Plan, problem::Problem};
@@ -41,7 +41,7 @@ impl Connection {
     ///
     /// # Errors
     /// A wrong request, naming the source.
-    fn resolve(&self) -> Result<Option<External>, Problem> {
+    pub(super) fn resolve(&self) -> Result<Option<External>, Problem> {
         let database = self.dsn.as_deref().or(self.dbname.as_deref());
         if self.host.is_none() && self.port.is_none() && self.username.is_none() && database.is_none() {
             return match self.admin_dsn {
@@ -119,7 +119,7 @@ pub struct Args {
 }
 
 /// `name=value`.
-fn setting(text: &str) -> Result<(String, String), String> {
+pub(super) fn setting(text: &str) -> Result<(String, String), String> {
     let (name, value) = text.split_once('=').ok_or("a setting is written NAME=VALUE")?;
     let (name, value) = (name.trim(), value.trim());
     if name.is_empty() || value.is_empty() {
@@ -145,13 +145,11 @@ impl Args {
             }
             None => Wanted::Own(Box::new(self.request(&plan)?)),
         };
-        let words: Vec<String> = env::args().collect();
-        let program = std::iter::once("pgdyno".to_owned());
-        let words: Vec<String> = program.chain(words.into_iter().skip(1)).collect();
-        let command = pgdyno_record::command_line(&words);
+        let command = command_line();
         let output = Output { json: self.json, out: self.out.clone() };
         let seed_given = self.seed.is_some();
-        Ok(Job { plan, level, server, command, seed_given, keep: self.keep, output })
+        let servers = vec![server];
+        Ok(Job { plan, level, servers, compare: None, command, seed_given, keep: self.keep, output })
     }
 
     /// Flags about a server to be made contradict one that is there.
@@ -178,10 +176,54 @@ impl Args {
 
     /// The server to be made.
     fn request(&self, plan: &Plan) -> Result<Request, Problem> {
-        let server = &plan.server;
-        let mut settings = server.settings.clone();
+        let mut settings = plan.server.settings.clone();
         settings.extend(self.set.iter().cloned());
-        let pg = self.pg.as_ref().or(server.pg.as_ref());
+        let server = OwnServer {
+            pg: self.pg.clone(),
+            bindir: self.bindir.clone(),
+            bundle: self.bundle,
+            data: self.data.clone(),
+            waldir: self.waldir.clone(),
+            settings,
+            run_as: self.run_as.clone(),
+        };
+        server.request(plan, format!("{}-{}", plan.name, std::process::id()))
+    }
+}
+
+/// The exact command line, without secrets.
+pub(super) fn command_line() -> String {
+    let program = std::iter::once("pgdyno".to_owned());
+    let words: Vec<String> = program.chain(env::args().skip(1)).collect();
+    pgdyno_record::command_line(&words)
+}
+
+/// A server to be made, as flags say it.
+#[derive(Debug, Clone, Default)]
+pub(super) struct OwnServer {
+    /// Its version.
+    pub pg: Option<String>,
+    /// Directory of its programs.
+    pub bindir: Option<PathBuf>,
+    /// Whether to pass over installed servers.
+    pub bundle: bool,
+    /// Data directory.
+    pub data: Option<PathBuf>,
+    /// Directory for WAL.
+    pub waldir: Option<PathBuf>,
+    /// All settings, those of the plan too.
+    pub settings: BTreeMap<String, String>,
+    /// User that it runs as.
+    pub run_as: Option<String>,
+}
+
+impl OwnServer {
+    /// The request for it; what flags leave open, the plan may say.
+    ///
+    /// # Errors
+    /// A wrong request, as far as it can be seen before facts are known.
+    pub fn request(self, plan: &Plan, name: String) -> Result<Request, Problem> {
+        let server = &plan.server;
         let wanted = |text: &String| {
             text.parse().map_err(|error| {
                 Problem::wrong_request(format!("could not use --pg {text}: {error}")).hint(
@@ -189,18 +231,19 @@ impl Args {
                 )
             })
         };
+        let pg = self.pg.as_ref().or(server.pg.as_ref());
         let request = Request {
             pg: pg.map(wanted).transpose()?,
-            bindir: self.bindir.clone().or_else(|| server.bindir.clone().map(PathBuf::from)),
+            bindir: self.bindir.or_else(|| server.bindir.clone().map(PathBuf::from)),
             bundle_only: self.bundle,
             search_path: env::var_os("PATH"),
-            data: self.data.clone().or_else(|| server.data.clone().map(PathBuf::from)),
-            waldir: self.waldir.clone().or_else(|| server.waldir.clone().map(PathBuf::from)),
+            data: self.data.or_else(|| server.data.clone().map(PathBuf::from)),
+            waldir: self.waldir.or_else(|| server.waldir.clone().map(PathBuf::from)),
             data_checksums: server.data_checksums,
-            settings,
-            run_as: self.run_as.clone(),
+            settings: self.settings,
+            run_as: self.run_as,
             lifetime: Lifetime::DiesWithUs,
-            ..Request::named(format!("{}-{}", plan.name, std::process::id()))
+            ..Request::named(name)
         };
         provision::check(&request).map(|()| request)
     }

@@ -1,8 +1,11 @@
 //! The command line: one file a sub-command, each with its flags and the function that carries them out.
 
+pub mod ab;
+mod arm;
 pub mod bench;
 pub mod clean;
 pub mod down;
+mod file;
 pub mod generate;
 pub mod list;
 mod measure;
@@ -10,6 +13,7 @@ pub mod pgbench;
 pub mod ps;
 pub mod report;
 pub mod run;
+pub mod selftest;
 pub mod show;
 pub mod up;
 pub mod versions;
@@ -39,6 +43,8 @@ pub struct Cli {
 pub enum Command {
     /// Measure a PostgreSQL server: load, drive, check, report
     Bench(Box<bench::Args>),
+    /// Is B faster than A? Compare two servers, settings, scripts or commands
+    Ab(Box<ab::Args>),
     /// Carry out a plan file
     Run(Box<run::Args>),
     /// Benchmark as pgbench does: its options, scripts and output
@@ -51,6 +57,8 @@ pub enum Command {
     Ps(ps::Args),
     /// List the PostgreSQL versions that could be used here
     Versions(versions::Args),
+    /// Measure the instrument itself: its floor and its ceiling
+    Selftest(selftest::Args),
     /// Show what pgdyno keeps on this machine, and free it
     Clean(clean::Args),
     /// List recorded runs
@@ -86,12 +94,14 @@ impl Command {
     pub fn run(&self, context: &Context) -> Result<ExitCode, Problem> {
         match self {
             Self::Bench(args) => bench::run(args, context),
+            Self::Ab(args) => ab::run(args, context),
             Self::Run(args) => run::run(args, context),
             Self::Pgbench(args) => pgbench::run(args, context),
             Self::Up(args) => up::run(args, context),
             Self::Down(args) => down::run(args, context),
             Self::Ps(args) => ps::run(args, context),
             Self::Versions(args) => versions::run(args, context),
+            Self::Selftest(args) => selftest::run(args, context),
             Self::Clean(args) => clean::run(args, context),
             Self::List(args) => list::run(args, context),
             Self::Show(args) => show::run(args, context),

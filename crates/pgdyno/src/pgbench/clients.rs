@@ -2,15 +2,16 @@
 
 use std::{sync::Arc, time::Instant};
 
-use pgdyno_core::script::Scripts;
+use pgdyno_core::script::{Automatic, Scripts, Streams, Variables};
 use pgdyno_engine::{Client, Regime, Ruled, Stop};
 use pgdyno_postgres::{
-    targets::{Link, SqlClients, SqlTarget},
+    libpq,
+    targets::{Conduct, Link, Manner, Play, SqlTarget, Start},
     wire::ConnectOptions,
 };
 
 use super::{
-    options::Options,
+    options::{Options, strerror},
     say::{Go, Say},
 };
 
@@ -22,47 +23,88 @@ pub type Workers = Vec<Vec<Client<Ruled<Link<SqlTarget>>>>>;
 pub struct Making<'a> {
     pub say: &'a Say,
     pub options: &'a Options,
-    pub connect: &'a ConnectOptions,
+    pub connect: &'a Arc<ConnectOptions>,
     pub scripts: &'a Arc<Scripts>,
+    pub streams: &'a Streams,
     /// Scale factor as scripts see it.
     pub scale: i64,
     pub stop: &'a Stop,
 }
 
 impl Making<'_> {
-    /// Connects the clients; gives them with the nanoseconds that it took.
+    /// Connects the clients, unless each transaction makes a connection of its own; gives them with the nanoseconds
+    /// that it took.
     ///
     /// # Errors
     /// The first connection that could not be made; said already.
     pub fn connect(&self) -> Go<(Workers, u64)> {
-        let (options, start) = (self.options, Instant::now());
-        let clients = SqlClients {
-            scripts: Arc::clone(self.scripts),
-            protocol: options.protocol,
-            scale: self.scale as u64,
-            seed: options.seed,
-            run: 0,
-        };
-        let made = clients.connect(self.connect, options.clients, 1, self.stop);
-        let (made, _) = made.or_else(|problem| self.say.fatal(problem.to_string()))?;
-        let regime = regime(options);
-        let mut made = made.into_iter().flatten().zip(0..).map(|(Client { target, io }, number)| Client {
-            target: Ruled::new(target, number, true, regime),
-            io,
-        });
-        let workers = shares(options.clients, options.jobs)
-            .into_iter()
-            .map(|share| made.by_ref().take(share as usize).collect())
-            .collect();
+        let start = Instant::now();
+        let play = Arc::new(self.play());
+        let mut workers = Workers::new();
+        let mut next = 0;
+        for count in shares(self.options.clients, self.options.jobs) {
+            let worker = (next..next + count).map(|number| self.client(&play, number));
+            workers.push(worker.collect::<Go<_>>()?);
+            next += count;
+        }
         Ok((workers, start.elapsed().as_nanos() as u64))
+    }
+
+    fn play(&self) -> Play {
+        let options = self.options;
+        let manner = Manner {
+            conduct: Conduct::Pgbench,
+            max_tries: options.max_tries,
+            latency_limit_ns: limit_ns(options),
+            continue_on_error: options.continue_on_error,
+            verbose_errors: options.verbose_errors,
+            trust: true,
+        };
+        Play::new(Arc::clone(self.scripts), options.protocol, manner)
+    }
+
+    fn client(&self, play: &Arc<Play>, number: u32) -> Go<Client<Ruled<Link<SqlTarget>>>> {
+        let target = SqlTarget::new(Arc::clone(play), self.start(number));
+        let regime = regime(self.options);
+        if self.options.connect_each {
+            let target = Ruled::new(Link::new(target, None), number, false, regime);
+            return Ok(Client { target, io: None });
+        }
+        let failed = |error: String| {
+            self.say.error(error);
+            self.say.error(format!("could not create connection for client {number}"));
+            1
+        };
+        if self.stop.requested() {
+            return Err(failed("interrupted".to_owned()));
+        }
+        let session = libpq::connect(self.connect).map_err(failed)?;
+        let (io, records) = session.into_parts().map_err(|error| failed(strerror(&error)))?;
+        let target = Ruled::new(Link::new(target, records), number, true, regime);
+        Ok(Client { target, io: Some(io) })
+    }
+
+    fn start(&self, client: u32) -> Start {
+        let automatic = Automatic {
+            scale: self.scale,
+            client_id: i64::from(client),
+            random_seed: self.options.seed.cast_signed(),
+            default_seed: self.streams.default_seed.unwrap_or(0),
+        };
+        let variables = Variables::new(self.scripts.names(), &self.options.define, automatic);
+        let random = self.streams.clients[client as usize].clone();
+        Start { client, variables, random, options: Some(Arc::clone(self.connect)) }
     }
 }
 
+fn limit_ns(options: &Options) -> Option<u64> {
+    (options.latency_limit_us > 0).then(|| options.latency_limit_us as u64 * 1_000)
+}
+
 fn regime(options: &Options) -> Regime {
-    let limit_ns = (options.latency_limit_us > 0).then(|| options.latency_limit_us as u64 * 1_000);
     Regime {
         attempts: (options.time_s == 0).then_some(options.transactions as u64),
-        skip_after_ns: limit_ns.filter(|_| options.rate_per_s.is_some()),
+        skip_after_ns: limit_ns(options).filter(|_| options.rate_per_s.is_some()),
         think_ns: options.extras.think_ns,
         reconnect_after: if options.connect_each { Some(1) } else { options.extras.reconnect_after },
     }

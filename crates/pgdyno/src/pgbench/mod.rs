@@ -1,7 +1,7 @@
 //! The pgbench personality: pgbench's options, scripts and output formats over pgdyno's driver.
 //!
-//! `getopt`, `flags` and `options` read the command line, `check` what it comes to; `init` initializes, `run` benchmarks;
-//! `format` makes every line that others parse, from numbers alone.
+//! `getopt`, `flags` and `reading` read the command line into `options`, `check` says what it comes to; `init`
+//! initializes, `run` benchmarks; `format` makes every line that others parse, from numbers alone.
 
 mod builtin;
 mod check;
@@ -16,6 +16,7 @@ mod limits;
 mod logfile;
 mod numbers;
 mod options;
+mod reading;
 mod results;
 mod run;
 mod say;
@@ -58,7 +59,7 @@ fn work(called: &'static str, argv0: &str, words: Vec<Vec<u8>>) -> Go<()> {
     let mut scripts = Scripts::default();
     let env = |name: &str| std::env::var(name).ok();
     let mut take = |say: &Say, name: &str, text: &[u8]| parse(say, &mut scripts, name, text);
-    let (mut options, operands) = match options::read(&mut say, argv0, words, &env, &mut take)? {
+    let (mut options, operands) = match reading::read(&mut say, argv0, words, &env, &mut take)? {
         Asked::Help => return print(&say, &usage::help(called)),
         Asked::Version => return print(&say, &usage::version_line()),
         Asked::Shown => return Ok(()),

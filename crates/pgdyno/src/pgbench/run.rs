@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use pgdyno_core::script::{Scripts, Streams};
 use pgdyno_engine::{
-    Bookkeeping, Clock, Listeners, LogSettings, MergedInterval, Messages, Mix, Phase, Report, Settings,
-    SocketDriver, Stop, run_keeping,
+    Bookkeeping, Clock, Level, Listeners, LogSettings, MergedInterval, Messages, Mix, Phase, Report,
+    Settings, SocketDriver, Stop, run_keeping,
 };
 use pgdyno_postgres::{
     libpq,
     load::{Found, NotFound, find_tables},
-    wire::Session,
+    wire::{ConnectOptions, Session},
 };
 
 use super::{
@@ -43,9 +43,10 @@ pub fn run(say: Say, options: &Options, scripts: Scripts, stop: &Stop) -> Go<()>
     let streams = Streams::derive(options.seed, options.clients, options.jobs, defined("default_seed"));
     let (found, server_version) = set_up(&say, options)?;
     let scripts = Arc::new(scripts);
-    let connect = connect::target(&say, options)?;
+    let connect = Arc::new(connect::target(&say, options)?);
     let scale = found.scale;
-    let making = Making { say: &say, options, connect: &connect, scripts: &scripts, scale, stop };
+    let making =
+        Making { say: &say, options, connect: &connect, scripts: &scripts, streams: &streams, scale, stop };
     let (workers, connect_ns) = making.connect()?;
     let report = drive(&say, options, &scripts, &streams, workers, stop, &mut outputs)?;
     if options.exit_on_abort && report.clients_lost > 0 {
@@ -73,6 +74,7 @@ fn set_up(say: &Say, options: &Options) -> Go<(Found, String)> {
     } else {
         print(say, &format!("pgbench ({program}, server {server_version})\n"))?;
     }
+    say.message(Level::Debug, &parameters(options, &connect::target(say, options)?));
     let mut found = Found { scale: i64::from(options.scale), partitions: None };
     if options.builtin_used {
         found = tables(say, &mut session, options)?;
@@ -81,6 +83,17 @@ fn set_up(say: &Say, options: &Options) -> Go<(Found, String)> {
         vacuum(say, &mut session, options.vacuum_all);
     }
     Ok((found, server_version))
+}
+
+/// What `--debug` tells of the run to come.
+fn parameters(options: &Options, target: &ConnectOptions) -> String {
+    let (host, port) = libpq::host_and_port(target);
+    let (what, number) = match options.time_s {
+        0 => ("nxacts", options.transactions),
+        seconds => ("duration", seconds),
+    };
+    let (clients, database) = (options.clients, &target.database);
+    format!("pghost: {host} pgport: {port} nclients: {clients} {what}: {number} dbName: {database}")
 }
 
 fn tables(say: &Say, session: &mut Session, options: &Options) -> Go<Found> {
@@ -163,7 +176,7 @@ fn drive(
             }
         },
     };
-    let report = run_keeping(workers, &settings, &bookkeeping, stop, listeners);
+    let report = run_keeping(SocketDriver::best(), workers, &settings, &bookkeeping, stop, listeners);
     let closed = logs.into_iter().try_for_each(|log| log.close(say, epoch));
     match report {
         Ok(report) => closed.map(|()| report),

@@ -8,13 +8,16 @@ use std::{
 
 use pgdyno_engine::Level;
 
+use super::NAME;
+
 /// Whether to go on: `Err` holds the exit status of a program that has said why it ends.
 pub type Go<T> = Result<T, u8>;
 
 /// Says things to the person at the terminal. Copies share where it goes.
 #[derive(Clone)]
 pub struct Say {
-    program: &'static str,
+    /// How help calls the program.
+    called: &'static str,
     from: Level,
     colours: Colours,
     sink: Arc<dyn Fn(&str) + Send + Sync>,
@@ -66,13 +69,14 @@ fn painted(colour: &str, text: &str) -> String {
 }
 
 impl Say {
-    /// Messages on stderr. What nobody reads any more is no failure.
-    pub fn on_stderr(program: &'static str) -> Self {
+    /// Messages on stderr, all in pgbench's name, whatever the program is called. What nobody reads any more is no
+    /// failure.
+    pub fn on_stderr(called: &'static str) -> Self {
         let colours = Colours::from_environment(io::stderr().is_terminal());
         let sink = Arc::new(|text: &str| {
             let _ = io::stderr().lock().write_all(text.as_bytes());
         });
-        Self { program, from: Level::Info, colours, sink }
+        Self { called, from: Level::Info, colours, sink }
     }
 
     /// Shows what belongs to this level too (`--debug`).
@@ -133,7 +137,7 @@ impl Say {
 
     /// Points at the help after an error, and ends the program.
     pub fn see_help<T>(&self) -> Go<T> {
-        self.hint(format!("Try \"{} --help\" for more information.", self.program));
+        self.hint(format!("Try \"{} --help\" for more information.", self.called));
         Err(1)
     }
 
@@ -142,7 +146,7 @@ impl Say {
         if level < self.from {
             return;
         }
-        let locus = painted(&self.colours.locus, &format!("{}: ", self.program));
+        let locus = painted(&self.colours.locus, &format!("{NAME}: "));
         let part = if part.is_empty() { String::new() } else { painted(colour, part) };
         let text = text.strip_suffix('\n').unwrap_or(text);
         (self.sink)(&format!("{locus}{part}{text}\n"));
@@ -151,7 +155,7 @@ impl Say {
 
 impl fmt::Debug for Say {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Say").field("program", &self.program).field("from", &self.from).finish()
+        f.debug_struct("Say").field("called", &self.called).field("from", &self.from).finish()
     }
 }
 
@@ -166,7 +170,7 @@ pub mod tests {
         let heard = Arc::new(Mutex::new(String::new()));
         let into = Arc::clone(&heard);
         let sink = Arc::new(move |text: &str| into.lock().expect("nobody panics").push_str(text));
-        let say = Say { program: "pgbench", from: Level::Info, colours: Colours::default(), sink };
+        let say = Say { called: "pgbench", from: Level::Info, colours: Colours::default(), sink };
         (say, heard)
     }
 

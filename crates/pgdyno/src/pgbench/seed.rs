@@ -12,7 +12,8 @@ use super::{
     say::{Go, Say},
 };
 
-/// The seed that a text stands for: a number, `time`, `rand`, or the time without a text. `source` says whose text it is.
+/// The seed that a text stands for: a number, `time`, `rand`, or the time without a text. `source` says whose text it
+/// is.
 ///
 /// # Errors
 /// It is none of these, or there is no randomness to be had; said already.

@@ -8,10 +8,11 @@ use std::{
 
 use jiff::Timestamp;
 use pgdyno_core::{
+    analysis::compare::Verdict,
     measure::Interval,
     problem::{Problem, ProblemKind},
 };
-use pgdyno_record::{RunRecord, Status};
+use pgdyno_record::{BalanceRecord, RunRecord, Status};
 use pgdyno_report::{Document, Paint};
 
 use super::{Job, Output, recording::Recording};
@@ -70,15 +71,29 @@ pub fn conclude(
             eprintln!("partial record: {}", path.display());
             Ok(problem::print(&problem))
         }
-        Ok(()) => Ok(verdict(&record)),
+        Ok(()) => Ok(verdict(job, &record)),
     }
 }
 
 /// Exit status of a run that came to its end; says on stderr what failed, since stdout may be read by a program.
-fn verdict(record: &RunRecord) -> ExitCode {
-    let Some(balance) = record.balance.as_ref().filter(|balance| balance.violations > 0) else {
-        return ExitCode::SUCCESS;
-    };
+fn verdict(job: &Job, record: &RunRecord) -> ExitCode {
+    let arms = record.comparison.iter().flat_map(|comparison| &comparison.arms);
+    let balances = record.balance.iter().chain(arms.filter_map(|arm| arm.balance.as_ref()));
+    if let Some(balance) = balances.into_iter().find(|balance| balance.violations > 0) {
+        return violated(balance);
+    }
+    let slower = record.comparison.as_ref().and_then(|comparison| comparison.result.as_ref());
+    let slower = slower.is_some_and(|result| result.verdict == Verdict::Slower);
+    match &job.compare {
+        Some(compare) if compare.fail_if_slower && slower => {
+            eprintln!("B is slower than A: exit status 1 (--fail-if-slower)");
+            ExitCode::from(1)
+        }
+        _ => ExitCode::SUCCESS,
+    }
+}
+
+fn violated(balance: &BalanceRecord) -> ExitCode {
     let s = if balance.violations == 1 { "" } else { "s" };
     let problem = Problem::could_not(format!("the balance check found {} violation{s}", balance.violations))
         .hint("the server lost or invented data, or somebody else wrote to these tables during the run");
@@ -101,11 +116,15 @@ fn report(job: &Job, record: &RunRecord, path: &Path) -> Result<(), Problem> {
     }
     if job.output.json {
         output::print(&Form::Json.render(&document, record, &timeline))?;
-    } else if !record.runs.is_empty() {
+    } else if measured_anything(record) {
         output::print(&pgdyno_report::text(&document, output::paint()))?;
     }
     eprintln!("report: {}", html.display());
     Ok(())
+}
+
+fn measured_anything(record: &RunRecord) -> bool {
+    !record.runs.is_empty() || record.comparison.as_ref().is_some_and(|ab| !ab.blocks.is_empty())
 }
 
 fn write(path: &Path, text: &str) -> Result<(), Problem> {

@@ -15,9 +15,12 @@ const FULL_BELOW_BYTES: u64 = 32 << 20;
 
 /// Directories that a server of our own writes to; none where it is somebody else's.
 pub fn places(job: &Job) -> Vec<PathBuf> {
-    let Wanted::Own(request) = &job.server else { return Vec::new() };
-    let data = request.data.clone().or_else(|| servers::dirs().ok().map(|dirs| dirs.servers()));
-    data.into_iter().chain(request.waldir.clone()).collect()
+    let of_one = |wanted: &Wanted| {
+        let Wanted::Own(request) = wanted else { return Vec::new() };
+        let data = request.data.clone().or_else(|| servers::dirs().ok().map(|dirs| dirs.servers()));
+        data.into_iter().chain(request.waldir.clone()).collect()
+    };
+    job.servers.iter().flat_map(of_one).collect()
 }
 
 /// How an error of the server ends when it found no room (SQLSTATE `disk_full`): what it gave back since may hide it.

@@ -1,8 +1,14 @@
 //! A measuring command from its plan to its report, one stage after the other:
 //! facts → server → storage check → load → drive → check → conclude.
+//!
+//! `bench` and `run` drive all cells at one server (`bench.rs`), `ab` one cell at two (`ab/`). Everything else is the
+//! same rooms for both: facts and choices (`prepare.rs`), a server (`subject.rs`), its tables (`load.rs`), one run
+//! (`cell.rs`), the record (`recording.rs`), the end (`conclude.rs`).
 
+pub mod ab;
+mod bench;
+mod cell;
 mod conclude;
-mod drive;
 mod full_disk;
 mod load;
 mod prepare;
@@ -29,8 +35,10 @@ pub struct Job {
     pub plan: Plan,
     /// How much time it may take.
     pub level: Level,
-    /// The server: one that is there, or one to be made.
-    pub server: Wanted,
+    /// The servers, each there or to be made: one, or in a comparison those of the arms.
+    pub servers: Vec<Wanted>,
+    /// What is compared, where that is the question.
+    pub compare: Option<ab::Compare>,
     /// The exact command line, without secrets.
     pub command: String,
     /// Whether that line names the seed.
@@ -84,33 +92,29 @@ pub fn measure(job: &Job, context: &Context) -> Result<ExitCode, Problem> {
     let progress = Progress::new();
     conclude::check_output(&job.output)?;
     let prepared = prepare::prepare(job, &stop)?;
-    prepare::announce(job, &prepared, context);
+    prepare::warn_of_addresses(job);
+    match &job.compare {
+        None => prepare::announce(job, &prepared, context),
+        Some(compare) => ab::announce(job, compare, &prepared, context),
+    }
     let mut recording = Recording::begin(job, &prepared, context)?;
-    let result = all_stages(job, prepared, &mut recording, &stop, &progress);
+    let result = all_stages(job, &prepared, &mut recording, &stop, &progress);
     progress.finish();
     conclude::conclude(job, recording, result)
 }
 
 fn all_stages(
     job: &Job,
-    prepared: Prepared,
+    prepared: &Prepared,
     recording: &mut Recording,
     stop: &Stop,
     progress: &Progress,
 ) -> Result<(), Problem> {
-    let explain = |problem| full_disk::explain(problem, &full_disk::places(job));
-    let opened = recording.stage("server", stop, |_| Subject::open(job, &prepared, stop, progress));
-    let mut subject = opened.map_err(explain)?;
-    recording.set_server(&subject)?;
-    let measured = storage_stage(job, &subject, recording, stop, progress)
-        .and_then(|()| measured_stages(&prepared, &mut subject, recording, stop, progress))
-        .map_err(explain);
-    let logged = subject.log_path().map_or(Ok(()), |log| recording.dir.keep_server_log(log));
-    let closed = recording.stage_always("clean up", || {
-        progress.stage("cleaning up");
-        subject.close(job.keep)
-    });
-    measured.and(logged).and(closed)
+    match (&job.compare, job.servers.first()) {
+        (Some(compare), _) => ab::all_stages(job, compare, prepared, recording, stop, progress),
+        (None, Some(wanted)) => bench::all_stages(job, wanted, prepared, recording, stop, progress),
+        (None, None) => Err(Problem::wrong_request("there is no server to measure")),
+    }
 }
 
 /// What one synchronous write costs where the data of an own server lies.
@@ -127,27 +131,5 @@ fn storage_stage(
         pgdyno_host::disk::check_sync_writes(dir, prepare::storage_check_time(job.level), stop)
     })?;
     recording.record.sync_check = Some(check);
-    Ok(())
-}
-
-fn measured_stages(
-    prepared: &Prepared,
-    subject: &mut Subject,
-    recording: &mut Recording,
-    stop: &Stop,
-    progress: &Progress,
-) -> Result<(), Problem> {
-    let loaded = recording.stage("load", stop, |_| load::load(prepared, subject, stop, progress))?;
-    if subject.elsewhere.is_some() {
-        recording.stage("replication", stop, |_| subject.wait_for_replication(stop, progress))?;
-    }
-    recording.record.load = Some(loaded);
-    recording.save()?;
-    let driven = recording
-        .stage("measure", stop, |recording| drive::drive(prepared, subject, recording, stop, progress));
-    driven?;
-    let balance = recording
-        .stage("check", stop, |recording| load::check(prepared, subject, &recording.record, progress))?;
-    recording.record.balance = balance;
     Ok(())
 }

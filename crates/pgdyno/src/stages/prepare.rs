@@ -6,8 +6,12 @@ use std::{
 };
 
 use pgdyno_core::{
-    advice::bench::{BenchFacts, BenchPlan, Level, resolve},
-    facts::{HostFacts, StorageFacts},
+    advice::{
+        Choice,
+        bench::{BenchFacts, BenchPlan, Level, resolve},
+        config::usable_memory_bytes,
+    },
+    facts::{HostFacts, Instrument, StorageFacts},
     plan::{Plan, Waiting},
     problem::Problem,
     rows::PAGE_BYTES,
@@ -19,7 +23,7 @@ use super::{
     Job, Wanted,
     reach::{Reached, reach},
 };
-use crate::{context::Context, servers};
+use crate::{context::Context, instrument, servers};
 
 /// What is known and decided before the first byte is written.
 #[derive(Debug)]
@@ -32,14 +36,25 @@ pub struct Prepared {
     pub bench: BenchPlan,
     /// The machine.
     pub host: HostFacts,
+    /// What `pgdyno selftest` found out about this program on this machine, if it was run.
+    pub instrument: Option<Instrument>,
     /// How the driver waits for its connections.
     pub waiting: SocketDriver,
     /// Storage under the data directory, where it is on this machine.
     pub storage: Option<StorageFacts>,
+    /// Shared buffers of each of several servers to be made, in bytes; one alone gets what the rules give it.
+    pub shared_buffers_bytes: Option<u64>,
     /// Command and time of a thorough run, for the advice.
     pub thorough_hint: String,
-    /// What was found at a server that is there.
-    pub reached: Option<Reached>,
+    /// What was found at each of the job's servers that is there; `None` where one is to be made.
+    reached: Vec<Option<Reached>>,
+}
+
+impl Prepared {
+    /// What was found at a server of the job that is there.
+    pub fn reached(&self, server: usize) -> Option<&Reached> {
+        self.reached.get(server)?.as_ref()
+    }
 }
 
 /// Reads facts and resolves the plan.
@@ -50,37 +65,82 @@ pub fn prepare(job: &Job, stop: &Stop) -> Result<Prepared, Problem> {
     let host = pgdyno_host::facts::host()
         .map_err(|error| Problem::could_not(format!("could not read the facts of this machine: {error}")))?;
     let mut plan = job.plan.clone();
-    let reached = match &job.server {
-        Wanted::External(external) => Some(reach(external, &mut plan, stop)?),
-        Wanted::Own(_) => None,
-    };
-    let known = reached.as_ref().map(|reached| &reached.facts);
+    let reached = reach_all(job, &mut plan, stop)?;
+    let there: Vec<&Reached> = reached.iter().flatten().collect();
+    let known = there.last().map(|reached| &reached.facts);
     let place = own_data_place(job)?.or_else(|| known?.data_directory.clone().map(PathBuf::from));
     let storage = place.and_then(|dir| pgdyno_host::facts::storage(&dir).ok());
+    // Servers side by side share the disk and the memory.
+    let own = job.servers.iter().filter(|wanted| matches!(wanted, Wanted::Own(_))).count() as u64;
+    let each = own.max(1);
     let facts = BenchFacts {
         host: &host,
-        disk_available_bytes: storage.as_ref().map(|storage| storage.available_bytes),
-        own_server: reached.is_none(),
-        server_local: reached.as_ref().is_none_or(|reached| reached.local),
-        // A pooler has a limit of its own, which shows when the clients connect.
-        max_connections: reached
-            .as_ref()
-            .filter(|reached| !reached.pooled())
-            .map(|r| r.facts.max_connections),
-        shared_buffers_bytes: known.map(|facts| facts.shared_buffers_bytes),
+        disk_available_bytes: storage.as_ref().map(|storage| storage.available_bytes / each),
+        own_server: own > 0,
+        server_local: there.is_empty() || there.iter().any(|reached| reached.local),
+        // A pooler has a limit of its own, which shows when the clients connect. Of two servers the lesser counts.
+        max_connections: there.iter().filter(|r| !r.pooled()).map(|r| r.facts.max_connections).min(),
+        shared_buffers_bytes: there
+            .iter()
+            .map(|reached| reached.facts.shared_buffers_bytes)
+            .min()
+            .or_else(|| (own > 1).then(|| shared_buffers_each(&host, own))),
         page_bytes: known.map_or(PAGE_BYTES, |facts| u64::from(facts.block_bytes)),
     };
     let mut bench = resolve(&plan, job.level, &facts)?;
-    bench.choices.extend(reached.iter().flat_map(|reached| reached.choices.clone()));
-    let waiting = waiting(plan.measure.waiting)?;
+    bench.choices.extend(there.iter().flat_map(|reached| reached.choices.clone()));
+    let shared_buffers_bytes = (own > 1).then(|| shared_buffers_each(&host, own));
+    bench.choices.extend(shared_buffers_bytes.map(|bytes| Choice {
+        name: "shared_buffers".into(),
+        value: format!("{}MB", bytes >> 20),
+        reason: format!("the {own} servers that are up side by side share a quarter of memory"),
+    }));
     let thorough_hint = thorough_hint(&plan, &facts);
+    let waiting = waiting(plan.measure.waiting)?;
     let seed = plan.seed.unwrap_or_else(draw_seed);
-    Ok(Prepared { plan, seed, bench, host, waiting, storage, thorough_hint, reached })
+    let instrument = instrument::kept(&host);
+    Ok(Prepared {
+        plan,
+        seed,
+        bench,
+        host,
+        instrument,
+        waiting,
+        storage,
+        shared_buffers_bytes,
+        thorough_hint,
+        reached,
+    })
+}
+
+/// Looks at the servers that are there.
+fn reach_all(job: &Job, plan: &mut Plan, stop: &Stop) -> Result<Vec<Option<Reached>>, Problem> {
+    let mut all = Vec::new();
+    for wanted in &job.servers {
+        let Wanted::External(external) = wanted else {
+            all.push(None);
+            continue;
+        };
+        let reached = reach(external, plan, stop)?;
+        if job.compare.is_some() && (reached.pooled() || reached.elsewhere) {
+            return Err(Problem::wrong_request("could not compare through a pooler or at a standby")
+                .hint("name the servers themselves, or compare two commands (`--command 'pgbench …'`)"));
+        }
+        all.push(Some(reached));
+    }
+    Ok(all)
+}
+
+/// Shared buffers of each of several servers side by side, in bytes: together a quarter of memory, in whole megabytes.
+pub fn shared_buffers_each(host: &HostFacts, servers: u64) -> u64 {
+    const MB: u64 = 1 << 20;
+    (usable_memory_bytes(host) / 4 / servers / MB * MB).max(16 * MB)
 }
 
 /// Where the data of an own server will be: the directory itself, or the nearest one above it that is there.
 fn own_data_place(job: &Job) -> Result<Option<PathBuf>, Problem> {
-    let Wanted::Own(request) = &job.server else { return Ok(None) };
+    let own = |wanted: &Wanted| matches!(wanted, Wanted::Own(_));
+    let Some(Wanted::Own(request)) = job.servers.iter().find(|wanted| own(wanted)) else { return Ok(None) };
     let wanted = match &request.data {
         Some(data) => data.clone(),
         None => servers::dirs()?.servers(),
@@ -129,11 +189,6 @@ pub fn storage_check_time(level: Level) -> Duration {
 
 /// Says on stderr what will be done, where, and what it costs.
 pub fn announce(job: &Job, prepared: &Prepared, context: &Context) {
-    if let Wanted::External(external) = &job.server {
-        let notices =
-            external.drive.notices.iter().chain(external.admin.iter().flat_map(|admin| &admin.notices));
-        notices.for_each(|notice| eprintln!("warning: {notice}"));
-    }
     let bench = &prepared.bench;
     let clients: Vec<_> = bench.clients.iter().map(u32::to_string).collect();
     let workloads: Vec<_> = prepared.plan.workload.iter().map(|workload| workload.script.name()).collect();
@@ -147,27 +202,40 @@ pub fn announce(job: &Job, prepared: &Prepared, context: &Context) {
         clients.join("/"),
         measure.blocks
     );
-    eprintln!("  server  {}", server_words(job, prepared.reached.as_ref()));
+    for (at, wanted) in job.servers.iter().enumerate() {
+        eprintln!("  server  {}{}", server_words(wanted), behind(prepared.reached(at)));
+    }
     eprintln!("  writes  about {} {}", units::bytes(bench.cost.written_bytes), written_where(job));
     eprintln!("  record  in {}", context.runs.display());
     eprintln!("  takes   about {}", minutes(bench.cost.seconds));
     eprintln!("  seed    {}", prepared.seed);
 }
 
-fn server_words(job: &Job, reached: Option<&Reached>) -> String {
-    match &job.server {
+/// What of the addresses is not heeded.
+pub fn warn_of_addresses(job: &Job) {
+    for wanted in &job.servers {
+        let Wanted::External(external) = wanted else { continue };
+        let notices = external.drive.notices.iter();
+        let notices = notices.chain(external.admin.iter().flat_map(|admin| &admin.notices));
+        notices.for_each(|notice| eprintln!("warning: {notice}"));
+    }
+}
+
+/// The pooler in front of a server, in words.
+fn behind(reached: Option<&Reached>) -> String {
+    match reached.and_then(|reached| reached.connection.pooler.as_ref()) {
+        Some(pooler) => {
+            format!(", through {} in {} mode", pooler.name.as_deref().unwrap_or("a pooler"), pooler.mode)
+        }
+        None => String::new(),
+    }
+}
+
+/// A server in words.
+pub fn server_words(wanted: &Wanted) -> String {
+    match wanted {
         Wanted::External(external) => {
-            let drive = &external.drive;
-            let pooler = reached.and_then(|reached| reached.connection.pooler.as_ref());
-            let behind = match pooler {
-                Some(pooler) => format!(
-                    ", through {} in {} mode",
-                    pooler.name.as_deref().unwrap_or("a pooler"),
-                    pooler.mode
-                ),
-                None => String::new(),
-            };
-            format!("{} (database {}){behind}", drive.places(), drive.database)
+            format!("{} (database {})", external.drive.places(), external.drive.database)
         }
         Wanted::Own(request) => match (&request.bindir, &request.pg) {
             (Some(bindir), _) => format!("made for this run, with the programs in {}", bindir.display()),
@@ -177,9 +245,11 @@ fn server_words(job: &Job, reached: Option<&Reached>) -> String {
     }
 }
 
-fn written_where(job: &Job) -> String {
+/// Where data goes, and whether it stays.
+pub fn written_where(job: &Job) -> String {
     let stays = if job.keep { "kept" } else { "removed at the end" };
-    match &job.server {
+    let Some(first) = job.servers.first() else { return "by the commands".into() };
+    match first {
         Wanted::External(_) => format!("in schema pgdyno, {stays}"),
         Wanted::Own(request) => {
             let dir =
@@ -189,6 +259,7 @@ fn written_where(job: &Job) -> String {
     }
 }
 
-fn minutes(seconds: f64) -> String {
+/// A length of time, about.
+pub fn minutes(seconds: f64) -> String {
     if seconds < 100.0 { format!("{seconds:.0} s") } else { format!("{:.1} min", seconds / 60.0) }
 }

@@ -4,16 +4,20 @@ use std::time::Instant;
 
 use jiff::Timestamp;
 use pgdyno_core::{
-    analysis::{cells, doubts, noise::Noise},
-    measure::{CellRun, Latency, Precision, Workload},
+    analysis::{Doubt, cells, compare, doubts, noise::Noise},
+    facts::Instrument,
+    measure::{Arm, CellRun, Latency, Precision, Workload},
     plan::BalanceCheckMode,
     problem::Problem,
 };
 use pgdyno_engine::Stop;
 use pgdyno_postgres::{observe::is_private_setting, wire::Address};
-use pgdyno_record::{FORMAT, PlanRecord, RunDir, RunRecord, StageRecord, Status, ToolRecord, VERSION};
+use pgdyno_record::{
+    BalanceRecord, ComparisonRecord, FORMAT, PlanRecord, RunDir, RunRecord, StageRecord, Status, ToolRecord,
+    VERSION,
+};
 
-use super::{Job, Wanted, prepare::Prepared, subject::Subject};
+use super::{Job, Wanted, ab, prepare::Prepared, subject::Subject};
 use crate::context::{COMMIT, Context};
 
 /// The run directory and what will stand in its `run.json`.
@@ -27,7 +31,10 @@ pub struct Recording {
     latencies: Vec<(Workload, Latency)>,
     thorough_hint: String,
     cores_shared: bool,
+    instrument: Option<Instrument>,
     bundle_pinned: Option<bool>,
+    /// The same of the arms of a comparison.
+    pub(super) arms_pinned: [Option<bool>; 2],
     /// Whether the run directory can be seen: a request that turns out to be wrong leaves none.
     shown: bool,
 }
@@ -47,8 +54,11 @@ impl Recording {
             started: Instant::now(),
             latencies: Vec::new(),
             thorough_hint: prepared.thorough_hint.clone(),
-            cores_shared: prepared.bench.cpus.shared,
+            // Where servers are is not known of commands that bring their own.
+            cores_shared: prepared.bench.cpus.shared && !job.servers.is_empty(),
+            instrument: prepared.instrument.clone(),
             bundle_pinned: None,
+            arms_pinned: [None; 2],
             shown: false,
         })
     }
@@ -82,7 +92,10 @@ impl Recording {
             return Ok(());
         }
         self.summarise();
-        self.judge();
+        self.record.doubts = match &self.record.comparison {
+            None => self.judge(),
+            Some(comparison) => self.judge_comparison(comparison),
+        };
         self.dir.save(&self.record)
     }
 
@@ -157,25 +170,58 @@ impl Recording {
     }
 
     /// Judges the run: every reason to distrust it.
-    fn judge(&mut self) {
+    fn judge(&self) -> Vec<Doubt> {
         let record = &self.record;
-        let balance = record.balance.as_ref().map(|balance| doubts::BalanceEvidence {
-            rows_examined: balance.rows_examined,
-            violations: balance.violations,
-            examples: &balance.examples,
-        });
+        let balance = record.balance.as_ref().map(balance_evidence);
         let evidence = doubts::Evidence {
             thorough: record.plan.thorough,
             thorough_hint: Some(&self.thorough_hint),
             complete: record.status == Status::Complete,
             cores_shared: self.cores_shared,
+            ceiling: self.ceiling(),
             server: record.server.as_ref(),
             bundle_pinned: self.bundle_pinned,
             runs: &record.runs,
             cells: &record.cells,
             balance,
         };
-        self.record.doubts = doubts::judge(&evidence);
+        doubts::judge(&evidence)
+    }
+
+    fn ceiling(&self) -> Option<doubts::CeilingEvidence<'_>> {
+        let (instrument, plan) = (self.instrument.as_ref()?, &self.record.plan);
+        Some(doubts::CeilingEvidence { instrument, waiting: plan.waiting.as_deref()?, jobs: plan.jobs })
+    }
+
+    /// The same for a comparison.
+    fn judge_comparison(&self, comparison: &ComparisonRecord) -> Vec<Doubt> {
+        let record = &self.record;
+        let arm = |arm: Arm| {
+            let Some(of_arm) = comparison.arm(arm) else { return compare::doubts::ArmEvidence::default() };
+            compare::doubts::ArmEvidence {
+                server: of_arm.server.as_ref(),
+                bundle_pinned: self.arms_pinned[arm.index()],
+                balance: of_arm.balance.as_ref().map(balance_evidence),
+            }
+        };
+        compare::doubts::judge(&compare::doubts::Evidence {
+            complete: record.status == Status::Complete,
+            cores_shared: self.cores_shared,
+            ceiling: self.ceiling(),
+            arms: Arm::BOTH.map(arm),
+            runs: &record.runs,
+            cells: &record.cells,
+            result: comparison.result.as_ref(),
+            floor: comparison.floor.as_ref(),
+        })
+    }
+}
+
+fn balance_evidence(balance: &BalanceRecord) -> doubts::BalanceEvidence<'_> {
+    doubts::BalanceEvidence {
+        rows_examined: balance.rows_examined,
+        violations: balance.violations,
+        examples: &balance.examples,
     }
 }
 
@@ -194,7 +240,7 @@ fn first_record(job: &Job, prepared: &Prepared, id: &str, now: &Timestamp) -> Ru
         storage: prepared.storage.clone(),
         sync_check: None,
         server: None,
-        connection: prepared.reached.as_ref().map(|reached| reached.connection.clone()),
+        connection: prepared.reached(0).map(|reached| reached.connection.clone()),
         choices: prepared.bench.choices.clone(),
         stages: Vec::new(),
         load: None,
@@ -202,6 +248,7 @@ fn first_record(job: &Job, prepared: &Prepared, id: &str, now: &Timestamp) -> Ru
         cells: Vec::new(),
         balance: None,
         noise: None,
+        comparison: job.compare.as_ref().map(ab::first_record),
         doubts: Vec::new(),
         error: None,
     }
@@ -218,14 +265,17 @@ fn command(job: &Job, seed: u64) -> String {
 /// The plan as carried out, without address, user or secret.
 fn plan_record(job: &Job, prepared: &Prepared) -> PlanRecord {
     let (plan, bench) = (&prepared.plan, &prepared.bench);
-    let (server, transport) = match &job.server {
-        Wanted::Own(_) => ("own", "unix"),
-        Wanted::External(external) => match external.drive.address() {
+    let (server, transport) = match job.servers.first() {
+        None => ("none", "none"),
+        Some(Wanted::Own(_)) => ("own", "unix"),
+        Some(Wanted::External(external)) => match external.drive.address() {
             Address::Unix(..) => ("external", "unix"),
             Address::Tcp(..) => ("external", "tcp"),
         },
     };
+    let checked = |compare: &ab::Compare| (0..job.servers.len()).any(|server| compare.is_checked(server));
     let balance_check = match bench.balance {
+        _ if job.compare.as_ref().is_some_and(checked) => "sums",
         BalanceCheckMode::Full => "full",
         BalanceCheckMode::Touched => "touched",
         BalanceCheckMode::Off | BalanceCheckMode::Auto => "off",
@@ -240,7 +290,7 @@ fn plan_record(job: &Job, prepared: &Prepared) -> PlanRecord {
         waiting: Some(prepared.waiting.name().to_owned()),
         duration_ns: plan.measure.duration.as_nanos(),
         warmup_ns: plan.measure.warmup.as_nanos(),
-        blocks: plan.measure.blocks,
+        blocks: job.compare.as_ref().map_or(plan.measure.blocks, ab::Compare::blocks),
         rate_per_s: plan.measure.rate,
         driver_cpus: bench.cpus.driver.clone(),
         server_cpus: bench.cpus.server.clone(),

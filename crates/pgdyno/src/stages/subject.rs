@@ -16,7 +16,7 @@ use pgdyno_postgres::{
     wire::{Address, ConnectOptions, Session, WireError, connect, connect_unless},
 };
 
-use super::{External, Job, Wanted, prepare::Prepared, reach::Reached};
+use super::{External, Wanted, prepare::Prepared, reach::Reached};
 use crate::{progress::Progress, servers};
 
 /// Time to connect for cleaning up after a request to stop.
@@ -67,16 +67,25 @@ impl Subject {
     ///
     /// # Errors
     /// What could not be done.
-    pub fn open(job: &Job, prepared: &Prepared, stop: &Stop, progress: &Progress) -> Result<Self, Problem> {
-        match &job.server {
+    pub fn open(
+        wanted: &Wanted,
+        reached: Option<&Reached>,
+        prepared: &Prepared,
+        stop: &Stop,
+        progress: &Progress,
+    ) -> Result<Self, Problem> {
+        match wanted {
             Wanted::External(external) => {
-                let reached = prepared.reached.as_ref();
                 let reached = reached.ok_or_else(|| Problem::could_not("the server was not looked at"))?;
                 Self::foreign(external, reached, stop)
             }
             Wanted::Own(request) => {
                 let mut request = (**request).clone();
                 request.clients = prepared.bench.clients.iter().copied().max().unwrap_or(1);
+                if let Some(bytes) = prepared.shared_buffers_bytes {
+                    let given = request.settings.entry("shared_buffers".into());
+                    given.or_insert_with(|| format!("{}MB", bytes >> 20));
+                }
                 request.cpus.clone_from(&prepared.bench.cpus.server);
                 progress.stage("starting a server");
                 let server = provision::up(&request, &servers::dirs()?, &mut |event| {

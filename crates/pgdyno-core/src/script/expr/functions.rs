@@ -84,8 +84,8 @@ impl Function {
         known.map(|&(name, function, arity)| (function, name, arity))
     }
 
-    /// What the function makes of its arguments, whose number the parser has checked. NULL makes NULL of everything but
-    /// IS and `debug()`.
+    /// What the function makes of its arguments, whose number the parser has checked. NULL makes NULL of everything
+    /// but IS and `debug()`.
     pub(super) fn apply(
         self,
         args: &[Value],

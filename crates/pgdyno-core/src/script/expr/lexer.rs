@@ -13,8 +13,8 @@ pub(super) enum Token<'a> {
     /// 2^63, which may only follow a minus.
     BeyondIntegers,
     Double(f64),
-    /// `:name`, without the colon. Any run of letters, digits and underscores: whether it can have a value shows when it
-    /// is evaluated.
+    /// `:name`, without the colon. Any run of letters, digits and underscores: whether it can have a value shows
+    /// when it is evaluated.
     Variable(&'a [u8]),
     /// A name of a function, by its letters.
     Name(&'a [u8]),

@@ -252,8 +252,8 @@ fn prefix_level(op: &str) -> u8 {
     }
 }
 
-/// How strongly the outermost operator binds. The ones' complement stands at the level of `#`, but one that is an operand
-/// keeps what follows from it only within parentheses.
+/// How strongly the outermost operator binds. The ones' complement stands at the level of `#`, but one that is an
+/// operand keeps what follows from it only within parentheses.
 fn level(tree: &Tree) -> u8 {
     match tree {
         Tree::Leaf(Value::Int(value)) if *value < 0 => 9,

@@ -1,10 +1,7 @@
 //! The table of wrong options. Every message was taken from `main()` of pgbench 18.
 
 use super::{
-    super::{
-        options::{Asked, read},
-        say::tests::listening,
-    },
+    super::{options::Asked, reading::read, say::tests::listening},
     *,
 };
 

@@ -86,7 +86,7 @@ mod tests {
         let mut filling = Filling::new("pgbench_accounts", 300_000, true, true);
         assert_eq!(filling.line(100_000, 4.9), None);
         assert!(filling.line(150_000, 5.1).is_some_and(|line| line.ends_with("remaining 5.10 s)\r")));
-        assert!(filling.line(160_000, 5.2).is_none());
+        assert_eq!(filling.line(160_000, 5.2), None);
         let last = filling.line(300_000, 10.2).expect("it is the last");
         assert!(last.starts_with("300000 of 300000 tuples (100%)"), "{last}");
         assert_eq!(filling.clear().map(|line| line.len()), Some(last.trim_end().len() + 1));

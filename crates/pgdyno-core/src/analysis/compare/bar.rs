@@ -1,14 +1,22 @@
-//! The ratio of two programs from pairs of observations, and a bar that it has to pass.
+//! A ratio from pairs of observations, and a bar that it has to pass.
 
 use std::fmt;
 
-use pgdyno_core::measure::Estimate;
+use crate::measure::Estimate;
 
-use crate::Failure;
+/// Why pairs have no ratio.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum NoRatio {
+    /// An observation is not above 0.
+    #[error("a slot without a transaction has no ratio: use longer slots")]
+    Empty,
+    /// Fewer than three pairs.
+    #[error("an interval needs three pairs")]
+    TooFew,
+}
 
-/// A ratio with its 95 % interval.
-///
-/// The mean of ln(A/B) over pairs with Student's t, turned back. Kept as logarithms: there ratios multiply by adding.
+/// A ratio with its 95 % interval: the mean of ln(A/B) over pairs with Student's t, turned back. Kept as logarithms:
+/// there ratios multiply by adding.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Ratio {
     ln: f64,
@@ -26,7 +34,7 @@ pub enum Bar {
 
 /// What an interval says about a bar.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Verdict {
+pub enum Standing {
     /// It lies on the right side.
     Met,
     /// It lies wholly on the wrong side.
@@ -40,13 +48,13 @@ impl Ratio {
     ///
     /// # Errors
     /// Below three pairs, or where an observation is not above 0.
-    pub fn of(pairs: impl Iterator<Item = (f64, f64)>) -> Result<Self, Failure> {
+    pub fn of(pairs: impl Iterator<Item = (f64, f64)>) -> Result<Self, NoRatio> {
         let ln: Vec<f64> = pairs.map(|(a, b)| (a / b).ln()).collect();
         if ln.iter().any(|value| !value.is_finite()) {
-            return Err("a slot without a transaction has no ratio: use longer slots".into());
+            return Err(NoRatio::Empty);
         }
-        let mean = Estimate::of(&ln, "").ok_or("there is no pair")?;
-        Ok(Self { ln: mean.value, half_width: mean.half_width.ok_or("an interval needs three pairs")? })
+        let mean = Estimate::of(&ln, "").ok_or(NoRatio::TooFew)?;
+        Ok(Self { ln: mean.value, half_width: mean.half_width.ok_or(NoRatio::TooFew)? })
     }
 
     /// The product with an independent ratio.
@@ -56,29 +64,19 @@ impl Ratio {
     }
 
     /// Judges a bar.
-    pub fn judge(&self, bar: Bar) -> Verdict {
+    pub fn judge(&self, bar: Bar) -> Standing {
         // How far the ratio lies on the right side, in logarithms.
         let above = match bar {
             Bar::AtLeast(least) => self.ln - least.ln(),
             Bar::AtMost(most) => most.ln() - self.ln,
         };
         if above >= self.half_width {
-            Verdict::Met
+            Standing::Met
         } else if above < -self.half_width {
-            Verdict::Missed
+            Standing::Missed
         } else {
-            Verdict::Undecided(self.half_width.exp_m1())
+            Standing::Undecided(self.half_width.exp_m1())
         }
-    }
-
-    /// Prints the ratio below a label and its verdict; false where the bar is missed.
-    pub fn print(&self, label: &str, bar: Option<Bar>) -> bool {
-        let verdict = bar.map(|bar| (bar, self.judge(bar)));
-        match verdict {
-            Some((bar, verdict)) => println!("{label:40} {self}   bar {bar}: {verdict}"),
-            None => println!("{label:40} {self}"),
-        }
-        !matches!(verdict, Some((_, Verdict::Missed)))
     }
 }
 
@@ -98,7 +96,7 @@ impl fmt::Display for Bar {
     }
 }
 
-impl fmt::Display for Verdict {
+impl fmt::Display for Standing {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Met => f.write_str("met"),
@@ -136,19 +134,19 @@ mod tests {
     #[test]
     fn a_bar_is_met_or_missed_by_the_whole_interval() {
         let ratio = Ratio { ln: 1_f64.ln(), half_width: 0.02 };
-        assert_eq!(ratio.judge(Bar::AtLeast(0.95)), Verdict::Met);
-        assert_eq!(ratio.judge(Bar::AtMost(0.95)), Verdict::Missed);
+        assert_eq!(ratio.judge(Bar::AtLeast(0.95)), Standing::Met);
+        assert_eq!(ratio.judge(Bar::AtMost(0.95)), Standing::Missed);
         assert!(
-            matches!(ratio.judge(Bar::AtLeast(0.99)), Verdict::Undecided(share) if (share - 0.0202).abs() < 1e-4)
+            matches!(ratio.judge(Bar::AtLeast(0.99)), Standing::Undecided(share) if (share - 0.0202).abs() < 1e-4)
         );
-        assert!(matches!(ratio.judge(Bar::AtMost(1.01)), Verdict::Undecided(_)));
-        assert_eq!(Verdict::Undecided(0.0202).to_string(), "undecided at ±2.0 %");
+        assert!(matches!(ratio.judge(Bar::AtMost(1.01)), Standing::Undecided(_)));
+        assert_eq!(Standing::Undecided(0.0202).to_string(), "undecided at ±2.0 %");
     }
 
     #[test]
     fn too_few_pairs_and_empty_slots_are_refused() {
-        assert!(Ratio::of([(1.0, 1.0); 2].into_iter()).is_err());
-        assert!(Ratio::of([(0.0, 1.0); 9].into_iter()).is_err());
-        assert!(Ratio::of([(1.0, 0.0); 9].into_iter()).is_err());
+        assert_eq!(Ratio::of([(1.0, 1.0); 2].into_iter()), Err(NoRatio::TooFew));
+        assert_eq!(Ratio::of([(0.0, 1.0); 9].into_iter()), Err(NoRatio::Empty));
+        assert_eq!(Ratio::of([(1.0, 0.0); 9].into_iter()), Err(NoRatio::Empty));
     }
 }

@@ -1,11 +1,11 @@
-//! The measurement: every cell in every block.
+//! One run of one cell, whichever command asks for it.
 
 use std::{cell::RefCell, sync::Arc};
 
 use pgdyno_core::{
     analysis::{cells::served_from, steady},
     measure::{CellRun, ErrorCount, Interval, StatementSummary, Workload},
-    plan::WorkloadPlan,
+    plan::Protocol,
     problem::Problem,
     script::Scripts,
 };
@@ -25,106 +25,97 @@ const INTERVAL_NS: u64 = 1_000_000_000;
 /// Time that attempts under way get at the end of a run.
 const DRAIN_NS: u64 = 10_000_000_000;
 
-/// Runs all cells of a workload, then those of the next; blocks go up and down the client counts in turn, so that a
-/// drift of the machine meets all cells alike.
-///
-/// # Errors
-/// What ended the measurement early; the runs before are in the record.
-pub fn drive(
-    prepared: &Prepared,
-    subject: &mut Subject,
-    recording: &mut Recording,
-    stop: &Stop,
-    progress: &Progress,
-) -> Result<(), Problem> {
-    pgdyno_engine::pin_current_thread(&prepared.bench.cpus.driver)
-        .map_err(|error| Problem::could_not(format!("could not use the driver's processors: {error}")))?;
-    let device = prepared.storage.as_ref().and_then(|storage| storage.device.clone());
-    let watch = Watch::new(subject.postmaster, device);
-    let mut driving = Driving { prepared, subject, recording, stop, progress, watch };
-    progress.seconds(driving.run_s() * prepared.bench.cost.runs as f64);
-    for workload in &prepared.plan.workload {
-        let script = Arc::new(driving.subject.scripts(workload.script)?);
-        for block in 0..prepared.plan.measure.blocks {
-            let mut clients = prepared.bench.clients.clone();
-            if block % 2 == 1 {
-                clients.reverse();
-            }
-            for clients in clients {
-                driving.cell(workload, &script, block, clients)?;
-            }
-        }
+/// What every run of a measuring command shares.
+pub struct Driving<'a> {
+    /// What was decided before.
+    pub prepared: &'a Prepared,
+    /// Where runs go.
+    pub recording: &'a mut Recording,
+    /// A request to stop.
+    pub stop: &'a Stop,
+    /// What a person sees.
+    pub progress: &'a Progress,
+}
+
+/// A server under test with what is watched of it.
+pub struct Bench<'a> {
+    /// The server.
+    pub subject: &'a mut Subject,
+    /// Its processes and its device.
+    pub watch: &'a mut Watch,
+}
+
+/// What one run drives.
+pub struct Cell<'a> {
+    /// By name, for the record.
+    pub workload: Workload,
+    /// How statements are sent.
+    pub protocol: Protocol,
+    /// The script.
+    pub script: &'a Arc<Scripts>,
+    /// Number of its block.
+    pub block: u32,
+}
+
+impl<'a> Driving<'a> {
+    /// Moves this thread to the driver's processors, and begins the bar of a progress of so many runs.
+    ///
+    /// # Errors
+    /// Where this thread may not run there.
+    pub fn begin(
+        prepared: &'a Prepared,
+        recording: &'a mut Recording,
+        stop: &'a Stop,
+        progress: &'a Progress,
+    ) -> Result<Self, Problem> {
+        pgdyno_engine::pin_current_thread(&prepared.bench.cpus.driver)
+            .map_err(|error| Problem::could_not(format!("could not use the driver's processors: {error}")))?;
+        let driving = Self { prepared, recording, stop, progress };
+        progress.seconds(driving.run_s() * prepared.bench.cost.runs as f64);
+        Ok(driving)
     }
-    Ok(())
-}
 
-struct Driving<'a> {
-    prepared: &'a Prepared,
-    subject: &'a mut Subject,
-    recording: &'a mut Recording,
-    stop: &'a Stop,
-    progress: &'a Progress,
-    watch: Watch,
-}
+    /// What is watched of a server.
+    pub fn watch(&self, subject: &Subject) -> Watch {
+        let device = self.prepared.storage.as_ref().and_then(|storage| storage.device.clone());
+        Watch::new(subject.postmaster, device)
+    }
 
-impl Driving<'_> {
     /// Seconds of one run, without what is between two.
-    fn run_s(&self) -> f64 {
+    pub fn run_s(&self) -> f64 {
         let measure = &self.prepared.plan.measure;
         measure.warmup.as_secs_f64() + measure.duration.as_secs_f64()
     }
 
-    /// One run of one cell: CHECKPOINT, connections, warm-up, measured interval, drain.
-    fn cell(
-        &mut self,
-        plan: &WorkloadPlan,
-        script: &Arc<Scripts>,
-        block: u32,
-        clients: u32,
-    ) -> Result<(), Problem> {
-        let workload = Workload {
-            script: plan.script.name().to_owned(),
-            protocol: plan.protocol.name().to_owned(),
-            clients,
-            rate_per_s: self.prepared.plan.measure.rate,
-        };
+    /// One run of one cell: CHECKPOINT, connections, warm-up, measured interval, drain. Gives its index in the record.
+    ///
+    /// # Errors
+    /// What ended it early; what was measured until then is in the record.
+    pub fn run(&mut self, bench: Bench<'_>, cell: Cell<'_>) -> Result<u32, Problem> {
+        let Bench { subject, watch } = bench;
+        let Cell { workload, protocol, script, block } = cell;
         let index = self.recording.record.runs.len() as u32;
-        self.progress.say(format!("{} {clients} clients, block {}", workload.script, block + 1));
-        self.checkpoint()?;
+        let arm = workload.arm.map(|arm| format!("{}: ", arm.letter())).unwrap_or_default();
+        let clients = workload.clients;
+        self.progress.say(format!("{arm}{} {clients} clients, block {}", workload.script, block + 1));
+        checkpoint(subject)?;
         let sql = SqlClients {
             scripts: Arc::clone(script),
-            protocol: plan.protocol,
+            protocol,
             scale: self.prepared.bench.scale,
             seed: self.prepared.seed,
             run: index,
         };
         let (workers, connect) =
-            sql.connect(&self.subject.options, clients, self.prepared.bench.jobs, self.stop)?;
+            sql.connect(&subject.options, clients, self.prepared.bench.jobs, self.stop)?;
         let settings = self.settings(script, index);
         let start_s = self.recording.seconds();
         self.recording.dir.begin_run(index, &workload, block, start_s)?;
-        let (report, edges) = self.run(workers, &settings, index)?;
+        let (report, edges) = self.drive(Bench { subject, watch }, workers, &settings, index)?;
         self.recording.dir.end_run()?;
-        let run = Finished {
-            workload,
-            block,
-            start_s,
-            connect_ns: connect.as_nanos() as u64,
-            settings,
-            report,
-            edges,
-        };
-        self.keep(run, script)
-    }
-
-    /// Starts every interval from the same state; a role that may not CHECKPOINT measures without.
-    fn checkpoint(&mut self) -> Result<(), Problem> {
-        match self.subject.admin.execute("CHECKPOINT") {
-            Err(error) if error.code() != Some("42501") => {
-                Err(error.into_problem("could not prepare a run (CHECKPOINT)"))
-            }
-            _ => Ok(()),
-        }
+        let connect_ns = connect.as_nanos() as u64;
+        let run = Finished { workload, block, start_s, connect_ns, settings, report, edges };
+        self.keep(run, script).map(|()| index)
     }
 
     fn settings(&self, script: &Scripts, index: u32) -> Settings {
@@ -142,18 +133,20 @@ impl Driving<'_> {
     }
 
     /// Drives the clients; gives the report, and the readings at the edges of the measured interval.
-    fn run(
+    fn drive(
         &mut self,
+        bench: Bench<'_>,
         workers: Workers,
         settings: &Settings,
         index: u32,
     ) -> Result<(Report, Option<(Reading, Reading)>), Problem> {
-        let version_num = self.subject.facts.version_num;
+        let Bench { subject, watch } = bench;
+        let version_num = subject.facts.version_num;
         let (mut begin, mut end) = (None, None);
         let first_s = f64::from(index) * self.run_s();
         let mut written = Ok(());
-        let watch = RefCell::new(&mut self.watch);
-        let Self { prepared, recording, progress, subject, .. } = self;
+        let watch = RefCell::new(watch);
+        let Self { prepared, recording, progress, .. } = self;
         let on_interval = |interval: &MergedInterval| {
             progress.at_seconds(first_s + (interval.start_ns + interval.duration_ns) as f64 / 1e9);
             let at_s = recording.seconds();
@@ -190,6 +183,16 @@ impl Driving<'_> {
     }
 }
 
+/// Starts every interval from the same state; a role that may not CHECKPOINT measures without.
+fn checkpoint(subject: &mut Subject) -> Result<(), Problem> {
+    match subject.admin.execute("CHECKPOINT") {
+        Err(error) if error.code() != Some("42501") => {
+            Err(error.into_problem("could not prepare a run (CHECKPOINT)"))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// A run that is over.
 struct Finished {
     workload: Workload,
@@ -205,7 +208,8 @@ impl Finished {
     /// Why nothing can come after this run.
     fn ended_early(&self, stop: &Stop) -> Option<Problem> {
         let report = &self.report;
-        let cell = format!("{} with {} clients", self.workload.script, self.workload.clients);
+        let arm = self.workload.arm.map(|arm| format!("{}: ", arm.letter())).unwrap_or_default();
+        let cell = format!("{arm}{} with {} clients", self.workload.script, self.workload.clients);
         if stop.requested() {
             let why = report.stopped.clone().or_else(|| stop.reason()).unwrap_or_default();
             return Some(

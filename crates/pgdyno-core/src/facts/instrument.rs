@@ -1,0 +1,171 @@
+//! What the instrument itself can do: its floor and its ceiling, as `pgdyno selftest` finds them.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::HostFacts;
+
+/// What pgdyno found out about itself on one machine.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Instrument {
+    /// Version and commit of the program that was measured.
+    pub tool: String,
+    /// Whether it was compiled with optimisation. Without, its figures say nothing about a release.
+    pub optimised: bool,
+    /// When, as an instant in UTC.
+    pub measured_at: String,
+    /// Where.
+    pub machine: Machine,
+    /// The clock.
+    pub clock: ClockFacts,
+    /// Nanoseconds to record one attempt that committed: a count and two histograms.
+    pub recording_ns: f64,
+    /// Attempts of the null target that one core begins, ends and records in a second of its time.
+    pub null_attempts_per_s: f64,
+    /// How late waits end, for each way of waiting.
+    pub timers: Vec<TimerLag>,
+    /// What one driver thread can do at most, for each way of waiting and several numbers of clients.
+    pub ceilings: Vec<Ceiling>,
+}
+
+/// What of a machine makes its figures those of no other.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Machine {
+    /// Model name of the first processor.
+    pub cpu_model: Option<String>,
+    /// Processors that the process may run on.
+    pub cpus: u32,
+    /// Kernel release.
+    pub kernel: String,
+    /// Architecture.
+    pub arch: String,
+    /// The kernel's clock source.
+    pub clocksource: Option<String>,
+}
+
+impl Machine {
+    /// The identity of the machine that these facts are of.
+    pub fn of(host: &HostFacts) -> Self {
+        Self {
+            cpu_model: host.cpu.model.clone(),
+            cpus: host.cpu.allowed.len() as u32,
+            kernel: host.kernel.clone(),
+            arch: host.arch.clone(),
+            clocksource: host.clocksource.clone(),
+        }
+    }
+}
+
+/// The clock that durations come from.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ClockFacts {
+    /// Nanoseconds that one look takes.
+    pub cost_ns: f64,
+    /// Smallest step between two looks that was seen, in nanoseconds: nothing shorter can be told apart.
+    pub resolution_ns: u64,
+}
+
+/// How late the waits of one client end, from the instant that was asked for to the instant at which it is told.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct TimerLag {
+    /// The way of waiting: `io_uring`, `epoll`.
+    pub waiting: String,
+    /// Length of a wait in nanoseconds.
+    pub wait_ns: u64,
+    /// Number of waits.
+    pub waits: u64,
+    /// Median in nanoseconds; `None` with fewer than 100 waits beyond it.
+    pub p50_ns: Option<u64>,
+    /// 99th percentile in nanoseconds; `None` with fewer than 100 waits beyond it.
+    pub p99_ns: Option<u64>,
+    /// Largest in nanoseconds.
+    pub max_ns: u64,
+}
+
+/// What one driver thread does against a server that only answers.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Ceiling {
+    /// The way of waiting: `io_uring`, `epoll`.
+    pub waiting: String,
+    /// Clients of the thread.
+    pub clients: u32,
+    /// Round trips in a second of the thread's processor time: more it cannot do, even if it never waits.
+    pub round_trips_per_cpu_s: f64,
+    /// Round trips in a second of time as it was: less, where the answering server was slower than the thread.
+    pub round_trips_per_s: f64,
+}
+
+impl Instrument {
+    /// Whether these are figures of the same program on the same machine.
+    pub fn is_of(&self, machine: &Machine, tool: &str, optimised: bool) -> bool {
+        self.machine == *machine && self.tool == tool && self.optimised == optimised
+    }
+
+    /// The ceiling of a driver thread with this many clients: that of the next larger number that was measured, or of
+    /// the largest. With more clients a thread does as much or more,
+    /// so that it is not put too low.
+    pub fn ceiling(&self, waiting: &str, clients: u32) -> Option<&Ceiling> {
+        let of_kind = || self.ceilings.iter().filter(|ceiling| ceiling.waiting == waiting);
+        let larger = of_kind().filter(|ceiling| ceiling.clients >= clients);
+        larger
+            .min_by_key(|ceiling| ceiling.clients)
+            .or_else(|| of_kind().max_by_key(|ceiling| ceiling.clients))
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod samples {
+    use super::*;
+
+    /// An instrument whose driver threads do this many round trips with one client, and twice and three times as many
+    /// with 8 and 128.
+    pub fn instrument(round_trips_per_s: f64) -> Instrument {
+        let ceiling = |(clients, factor): (u32, f64)| Ceiling {
+            waiting: "epoll".into(),
+            clients,
+            round_trips_per_cpu_s: factor * round_trips_per_s,
+            round_trips_per_s,
+        };
+        Instrument {
+            tool: "0.1.0".into(),
+            optimised: true,
+            measured_at: "2026-11-21T10:00:00Z".into(),
+            machine: Machine {
+                cpu_model: Some("Some CPU".into()),
+                cpus: 4,
+                kernel: "6.1".into(),
+                arch: "x86_64".into(),
+                clocksource: Some("tsc".into()),
+            },
+            clock: ClockFacts { cost_ns: 25.0, resolution_ns: 1 },
+            recording_ns: 12.0,
+            null_attempts_per_s: 6e6,
+            timers: Vec::new(),
+            ceilings: [(1, 1.0), (8, 2.0), (128, 3.0)].map(ceiling).to_vec(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_ceiling_is_that_of_at_least_as_many_clients() {
+        let instrument = samples::instrument(1_000.0);
+        let most = |clients| instrument.ceiling("epoll", clients).map(|most| most.clients);
+        assert_eq!([1, 2, 8, 9, 128, 1_000].map(most), [1, 8, 8, 128, 128, 128].map(Some));
+        assert_eq!(instrument.ceiling("io_uring", 1), None);
+    }
+
+    #[test]
+    fn figures_of_another_machine_or_program_are_not_ours() {
+        let instrument = samples::instrument(1_000.0);
+        let machine = instrument.machine.clone();
+        assert!(instrument.is_of(&machine, "0.1.0", true));
+        assert!(!instrument.is_of(&machine, "0.1.1", true));
+        assert!(!instrument.is_of(&machine, "0.1.0", false));
+        assert!(!instrument.is_of(&Machine { kernel: "6.2".into(), ..machine.clone() }, "0.1.0", true));
+        assert!(!instrument.is_of(&Machine { cpus: 2, ..machine }, "0.1.0", true));
+    }
+}

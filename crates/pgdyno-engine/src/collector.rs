@@ -1,0 +1,156 @@
+//! The intervals and sums of all workers, added up.
+
+use std::collections::BTreeMap;
+
+use pgdyno_core::measure::{CommandTally, Counts, Latency, Precision, Tally};
+
+use crate::{
+    EngineError, ErrorTally, IntervalReport, MergedInterval, Phase, Report, Settings, Stop, Timeline,
+    WorkerReport,
+};
+
+/// Adds the intervals of all workers up.
+pub(crate) struct Collector {
+    timeline: Timeline,
+    /// Number of every worker's last interval; `u32::MAX` while it works.
+    last: Vec<u32>,
+    open: BTreeMap<u32, (usize, MergedInterval)>,
+    measured: Counts,
+    whole: Counts,
+    duration_ns: u64,
+    cpu_ns: Vec<u64>,
+    rates_per_s: Vec<f64>,
+    tally: Tally,
+}
+
+impl Collector {
+    pub(crate) fn new(timeline: Timeline, workers: usize) -> Self {
+        Self {
+            timeline,
+            last: vec![u32::MAX; workers],
+            open: BTreeMap::new(),
+            measured: Counts::default(),
+            whole: Counts::default(),
+            duration_ns: 0,
+            cpu_ns: vec![0; workers],
+            rates_per_s: Vec::new(),
+            tally: Tally::default(),
+        }
+    }
+
+    /// Adds one worker's interval, and gives its histogram back emptied.
+    pub(crate) fn take(&mut self, worker: usize, mut report: IntervalReport) -> Result<Latency, EngineError> {
+        let index = report.index;
+        report.counts.check().map_err(|imbalance| EngineError::Miscounted { index, imbalance })?;
+        if report.phase == Phase::Measured {
+            self.cpu_ns[worker] += report.cpu_ns;
+        }
+        if report.last {
+            self.last[worker] = index;
+        }
+        let start_ns = report.start_ns.saturating_sub(self.timeline.start_ns);
+        let (seen, merged) =
+            self.open.entry(index).or_insert_with(|| (0, MergedInterval::empty(&report, start_ns)));
+        merged.add(&report);
+        *seen += 1;
+        report.latency.clear();
+        Ok(report.latency)
+    }
+
+    /// The oldest interval, once all workers that reached it have closed it.
+    pub(crate) fn next_complete(&mut self) -> Option<MergedInterval> {
+        let (&index, &(seen, _)) = self.open.first_key_value()?;
+        let expected = self.last.iter().filter(|&&last| last >= index).count();
+        if seen < expected {
+            return None;
+        }
+        let (_, (_, merged)) = self.open.pop_first()?;
+        self.close(&merged);
+        Some(merged)
+    }
+
+    fn close(&mut self, merged: &MergedInterval) {
+        self.whole.then(&merged.counts);
+        if merged.phase != Phase::WarmUp {
+            self.tally.merge(&merged.tally);
+        }
+        if merged.phase != Phase::Measured {
+            return;
+        }
+        if self.duration_ns == 0 {
+            self.measured.in_flight_at_start = merged.counts.in_flight_at_start;
+        }
+        self.measured.then(&merged.counts);
+        self.duration_ns += merged.duration_ns;
+        if merged.duration_ns > 0 {
+            self.rates_per_s.push(merged.counts.committed as f64 * 1e9 / merged.duration_ns as f64);
+        }
+    }
+
+    pub(crate) fn finish(self, reports: Vec<WorkerReport>, settings: &Settings, stop: &Stop) -> Report {
+        let busiest_ns = self.cpu_ns.iter().copied().max().unwrap_or(0);
+        let mut report = Report {
+            duration_ns: self.duration_ns,
+            counts: self.measured,
+            counts_whole: self.whole,
+            latency: Latency::new(Precision::Run),
+            lag: Latency::new(Precision::Run),
+            statements: (0..settings.statements).map(|_| Latency::new(Precision::Run)).collect(),
+            errors: ErrorTally::default(),
+            clients_lost: 0,
+            cpu_ns: self.cpu_ns.iter().sum(),
+            busiest_worker: busiest_ns as f64 / self.duration_ns.max(1) as f64,
+            rates_per_s: self.rates_per_s,
+            stopped: stop.reason(),
+            elapsed_ns: 0,
+            tally: self.tally,
+            scripts: Vec::new(),
+            commands: Vec::new(),
+            connects: (0, 0),
+        };
+        let end_ns = reports.iter().map(|worker| worker.end_ns).max().unwrap_or(0);
+        report.elapsed_ns = end_ns.saturating_sub(self.timeline.measure_ns);
+        reports.into_iter().for_each(|worker| report.add(worker));
+        report
+    }
+}
+
+impl MergedInterval {
+    fn empty(first: &IntervalReport, start_ns: u64) -> Self {
+        Self {
+            phase: first.phase,
+            start_ns,
+            duration_ns: 0,
+            counts: Counts::default(),
+            latency: Latency::new(Precision::Interval),
+            tally: Tally::default(),
+            cpu_ns: 0,
+        }
+    }
+
+    fn add(&mut self, report: &IntervalReport) {
+        self.duration_ns = self.duration_ns.max(report.duration_ns);
+        self.counts += report.counts;
+        self.latency.add(&report.latency);
+        self.tally.merge(&report.tally);
+        self.cpu_ns += report.cpu_ns;
+    }
+}
+
+impl Report {
+    fn add(&mut self, worker: WorkerReport) {
+        self.latency.add(&worker.latency);
+        self.lag.add(&worker.lag);
+        for (whole, one) in self.statements.iter_mut().zip(&worker.statements) {
+            whole.add(one);
+        }
+        self.errors.merge(worker.errors);
+        self.clients_lost += worker.clients_lost;
+        self.scripts.resize(worker.scripts.len(), Tally::default());
+        self.scripts.iter_mut().zip(&worker.scripts).for_each(|(whole, one)| whole.merge(one));
+        self.commands.resize(worker.commands.len(), CommandTally::default());
+        self.commands.iter_mut().zip(&worker.commands).for_each(|(whole, one)| whole.merge(one));
+        self.connects.0 += worker.connects.0;
+        self.connects.1 += worker.connects.1;
+    }
+}

@@ -1,0 +1,365 @@
+//! No attempt is lost in counting, whatever happens: overload, peers that fall silent, close or all go away at once as
+//! in a restart, attempts out of time, a request to stop in the middle.
+//!
+//! Two ledgers are held against each other: that of the engine, and one that the target keeps of what it was asked to
+//! begin and what it said came of it.
+//!
+//! Seen to fail where the engine forgets the backlog at the end, an attempt that is given up or that of a lost client,
+//! and where it tells a failure as a commit or a doubt as a failure.
+
+use std::{
+    env,
+    io::{Read, Write},
+    net::Shutdown,
+    os::{fd::OwnedFd, unix::net::UnixStream},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicU64, Ordering::Relaxed},
+    },
+    thread,
+    time::Duration,
+};
+
+use pgdyno_core::measure::{Counts, Outcome};
+use pgdyno_engine::{
+    BlockingDriver, Client, Event, Probe, Report, Settings, SocketDriver, Step, Stop, Target, run,
+};
+use proptest::prelude::*;
+
+const MS: u64 = 1_000_000;
+/// Of how many attempts the trouble of a [`Case`] is a share.
+const OF: u64 = 10_000;
+
+/// What the target saw.
+#[derive(Debug, Default)]
+struct Ledger {
+    begun: AtomicU64,
+    outcomes: [AtomicU64; 6],
+}
+
+impl Ledger {
+    fn ended(&self, outcome: Outcome) -> Outcome {
+        self.outcomes[outcome as usize].fetch_add(1, Relaxed);
+        outcome
+    }
+
+    fn count(&self, outcome: Outcome) -> u64 {
+        self.outcomes[outcome as usize].load(Relaxed)
+    }
+}
+
+/// Does with every attempt what the next random number says.
+struct Erratic {
+    ledger: Arc<Ledger>,
+    random: u64,
+    /// How many of [`OF`] attempts make trouble.
+    trouble: u64,
+    word: [u8; 1],
+    busy: bool,
+}
+
+impl Erratic {
+    /// SplitMix64.
+    fn draw(&mut self, below: u64) -> u64 {
+        self.random = self.random.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut bits = self.random;
+        bits = (bits ^ (bits >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        bits = (bits ^ (bits >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        (bits ^ (bits >> 31)) % below
+    }
+
+    fn begin(&mut self, now_ns: u64) -> Step {
+        self.ledger.begun.fetch_add(1, Relaxed);
+        self.busy = true;
+        if self.draw(OF) < self.trouble {
+            return self.make_trouble();
+        }
+        match self.draw(100) {
+            0..10 => self.done(Outcome::Committed),
+            10..20 => self.done(Outcome::Failed),
+            20..35 => Step::WaitUntil(now_ns + self.draw(3 * MS)),
+            35..85 => self.say(b'e'),
+            _ => self.say(b'd'),
+        }
+    }
+
+    /// A peer that falls silent, hangs up, or takes all others with it; or a client that gives up by itself.
+    fn make_trouble(&mut self) -> Step {
+        match self.draw(8) {
+            0..3 => self.say(b's'),
+            3..5 => self.say(b'c'),
+            5 => self.say(b'x'),
+            _ => self.last(Outcome::Failed),
+        }
+    }
+
+    fn say(&mut self, word: u8) -> Step {
+        self.word = [word];
+        Step::Send
+    }
+
+    fn done(&mut self, outcome: Outcome) -> Step {
+        self.busy = false;
+        Step::Done(self.ledger.ended(outcome))
+    }
+
+    fn last(&mut self, outcome: Outcome) -> Step {
+        // A connection that goes while nothing is under way ends no attempt.
+        if std::mem::take(&mut self.busy) {
+            self.ledger.ended(outcome);
+        }
+        Step::Last(outcome)
+    }
+}
+
+impl Target for Erratic {
+    fn step(&mut self, event: Event<'_>, now_ns: u64, _probe: &mut Probe) -> Step {
+        match event {
+            Event::Begin => self.begin(now_ns),
+            Event::Received(_) | Event::Woken => self.done(Outcome::Committed),
+            Event::Gone(_) => self.last(Outcome::InDoubt),
+            Event::Sent | Event::Connected | Event::Disk(_) => Step::Receive,
+        }
+    }
+
+    fn outgoing(&self) -> &[u8] {
+        &self.word
+    }
+
+    fn abandon(&mut self) -> Outcome {
+        self.busy = false;
+        self.ledger.ended(Outcome::TimedOut)
+    }
+}
+
+/// The other ends of all connections.
+type Peers = Arc<Mutex<Vec<UnixStream>>>;
+
+fn client(peers: &Peers, ledger: &Arc<Ledger>, random: u64, trouble: u64) -> Client<Erratic> {
+    let (ours, mut theirs) = UnixStream::pair().expect("a socket pair");
+    peers.lock().expect("nobody panicked").push(theirs.try_clone().expect("a descriptor is left"));
+    let all = Arc::clone(peers);
+    thread::spawn(move || {
+        let mut word = [0];
+        while theirs.read_exact(&mut word).is_ok() {
+            match word[0] {
+                b'd' => thread::sleep(Duration::from_millis(2)),
+                b's' => continue,
+                b'c' => return end(&theirs),
+                b'x' => return all.lock().expect("nobody panicked").iter().for_each(end),
+                _ => {}
+            }
+            if theirs.write_all(&word).is_err() {
+                return;
+            }
+        }
+    });
+    let target = Erratic { ledger: Arc::clone(ledger), random, trouble, word: [0], busy: false };
+    Client { target, io: Some(OwnedFd::from(ours)) }
+}
+
+fn end(stream: &UnixStream) {
+    let _ = stream.shutdown(Shutdown::Both); // it may be gone already
+}
+
+/// A run and how it is disturbed.
+#[derive(Debug, Clone)]
+struct Case {
+    seed: u64,
+    trouble: u64,
+    workers: usize,
+    clients: usize,
+    rate_per_s: Option<f64>,
+    duration_ms: u64,
+    drain_ms: u64,
+    stop_after_ms: Option<u64>,
+}
+
+fn case() -> impl Strategy<Value = Case> {
+    let rate = prop::option::of(prop_oneof![1e2..3e3, 1e4..1e6, Just(1e12)]);
+    let stop = prop::option::weighted(0.4, 0u64..80);
+    (any::<u64>(), 0u64..100, 1usize..4, 1usize..5, rate, 20u64..70, 0u64..20, stop).prop_map(
+        |(seed, trouble, workers, clients, rate_per_s, duration_ms, drain_ms, stop_after_ms)| Case {
+            seed,
+            trouble,
+            workers,
+            clients,
+            rate_per_s,
+            duration_ms,
+            drain_ms,
+            stop_after_ms,
+        },
+    )
+}
+
+/// What the engine counted, and what the target did.
+struct Books {
+    report: Report,
+    intervals: Vec<Counts>,
+    latencies: u64,
+    ledger: Arc<Ledger>,
+}
+
+/// How the clients of a case are driven.
+#[derive(Debug, Clone, Copy)]
+enum Way {
+    Sockets(SocketDriver),
+    Blocking,
+}
+
+fn carry_out(case: &Case, way: Way) -> Books {
+    let (peers, ledger) = (Peers::default(), Arc::new(Ledger::default()));
+    let clients = if matches!(way, Way::Blocking) { 1 } else { case.clients };
+    let worker = |w: usize| (0..clients).map(move |c| (w * clients + c) as u64);
+    let workers = (0..case.workers).map(|w| {
+        worker(w).map(|n| client(&peers, &ledger, case.seed.wrapping_add(n << 40), case.trouble)).collect()
+    });
+    let settings = Settings {
+        warmup_ns: 0,
+        duration_ns: case.duration_ms * MS,
+        interval_ns: 7 * MS,
+        drain_ns: case.drain_ms * MS,
+        rate_per_s: case.rate_per_s,
+        seed: case.seed,
+        statements: 0,
+        cpus: Vec::new(),
+    };
+    let stop = Stop::default();
+    let asking = case.stop_after_ms.map(|after_ms| {
+        let stop = stop.clone();
+        thread::spawn(move || {
+            thread::sleep(Duration::from_millis(after_ms));
+            stop.request("interrupted");
+        })
+    });
+    let (mut intervals, mut latencies) = (Vec::new(), 0);
+    let on_interval = |interval: &pgdyno_engine::MergedInterval| {
+        intervals.push(interval.counts);
+        latencies += interval.latency.count();
+    };
+    let workers = workers.collect();
+    let report = match way {
+        Way::Sockets(driver) => run(driver, workers, &settings, &stop, on_interval, |_| ()),
+        Way::Blocking => run(BlockingDriver, workers, &settings, &stop, on_interval, |_| ()),
+    };
+    asking.into_iter().for_each(|asking| asking.join().expect("it asked"));
+    peers.lock().expect("nobody panicked").iter().for_each(end);
+    Books { report: report.expect("the run works"), intervals, latencies, ledger }
+}
+
+/// What does not add up.
+fn faults(books: &Books) -> Vec<String> {
+    let Books { report, intervals, latencies, ledger } = books;
+    let whole = &report.counts_whole;
+    let mut faults = Vec::new();
+    let mut same = |what: &str, one: u64, other: u64| {
+        if one != other {
+            faults.push(format!("{what}: {one}, {other}"));
+        }
+    };
+    let mut sum = Counts::default();
+    for counts in intervals {
+        same(
+            "both sides of an interval",
+            counts.scheduled + counts.in_flight_at_start,
+            counts.ended() + counts.in_flight_at_end,
+        );
+        same("in flight from one interval to the next", sum.in_flight_at_end, counts.in_flight_at_start);
+        sum.then(counts);
+    }
+    same("both sides of the run", whole.scheduled, whole.ended());
+    same("the intervals together", sum.scheduled, whole.scheduled);
+    same("in flight at the ends", whole.in_flight_at_start + whole.in_flight_at_end, 0);
+    same("begun", ledger.begun.load(Relaxed), whole.scheduled - whole.never_started);
+    same("committed", ledger.count(Outcome::Committed), whole.committed);
+    same("failed", ledger.count(Outcome::Failed), whole.failed);
+    same("timed out", ledger.count(Outcome::TimedOut), whole.timed_out);
+    same("in doubt", ledger.count(Outcome::InDoubt), whole.in_doubt);
+    same("skipped", 0, whole.skipped);
+    same("latencies of the run", report.latency.count(), whole.committed);
+    same("latencies of the intervals", *latencies, whole.committed);
+    faults
+}
+
+/// What was seen over all cases: a test of disturbances that never came would prove nothing.
+static SEEN: Mutex<Counts> = Mutex::new(Counts {
+    scheduled: 0,
+    in_flight_at_start: 0,
+    committed: 0,
+    failed: 0,
+    skipped: 0,
+    timed_out: 0,
+    in_doubt: 0,
+    never_started: 0,
+    in_flight_at_end: 0,
+});
+
+#[test]
+fn every_attempt_is_accounted_for_whatever_happens() {
+    let cases = if env::var_os("PGDYNO_TEST_ALL").is_some() { 400 } else { 40 };
+    let mut runner = proptest::test_runner::TestRunner::new(ProptestConfig {
+        cases,
+        max_shrink_iters: 0,
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    });
+    let held = runner.run(&case(), |case| {
+        for way in SocketDriver::usable().map(Way::Sockets).chain([Way::Blocking]) {
+            let books = carry_out(&case, way);
+            prop_assert_eq!(faults(&books), Vec::<String>::new(), "{:?}", way);
+            *SEEN.lock().expect("nobody panicked") += books.report.counts_whole;
+        }
+        Ok(())
+    });
+    held.unwrap_or_else(|error| panic!("{error}"));
+    let seen = SEEN.lock().expect("nobody panicked");
+    let each = [seen.committed, seen.failed, seen.timed_out, seen.in_doubt, seen.never_started];
+    assert!(each.iter().all(|count| *count > 0), "{seen:?}");
+}
+
+/// One unit less or more anywhere is found.
+#[test]
+fn a_single_attempt_too_few_or_too_many_is_found() {
+    let case = Case {
+        seed: 11,
+        trouble: 0,
+        workers: 2,
+        clients: 3,
+        rate_per_s: Some(20_000.0),
+        duration_ms: 60,
+        drain_ms: 20,
+        stop_after_ms: None,
+    };
+    type Fault = fn(&mut Books);
+    let tampered: [Fault; 8] = [
+        |books| books.intervals[2].committed += 1,
+        |books| books.intervals[3].scheduled -= 1,
+        // From one interval into the next, so that the sum is right.
+        |books| {
+            books.intervals[1].scheduled += 1;
+            books.intervals[1].in_flight_at_end += 1;
+            books.intervals[2].scheduled -= 1;
+        },
+        |books| {
+            books.intervals.remove(4);
+        },
+        |books| books.report.counts_whole.never_started -= 1,
+        // A failure that is told as a commit, on both sides of the equation alike.
+        |books| {
+            books.report.counts_whole.failed -= 1;
+            books.report.counts_whole.committed += 1;
+        },
+        |books| {
+            books.ledger.begun.fetch_add(1, Relaxed);
+        },
+        |books| books.latencies -= 1,
+    ];
+    for driver in SocketDriver::usable() {
+        assert_eq!(faults(&carry_out(&case, Way::Sockets(driver))), Vec::<String>::new());
+    }
+    for (number, tamper) in tampered.into_iter().enumerate() {
+        let mut books = carry_out(&case, Way::Sockets(SocketDriver::best()));
+        tamper(&mut books);
+        assert!(!faults(&books).is_empty(), "fault {number} was not found");
+    }
+}

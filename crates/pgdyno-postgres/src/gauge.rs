@@ -1,0 +1,92 @@
+//! What one driver thread can do at most: round trips with a server that only answers.
+
+use std::sync::Arc;
+
+use pgdyno_core::{
+    facts::Ceiling,
+    plan::{Builtin, Protocol},
+    problem::Problem,
+};
+use pgdyno_engine::{Report, Settings, SocketDriver, Stop, run};
+
+use crate::{
+    fake::{FakeServer, usual},
+    targets::SqlClients,
+};
+
+/// Measures the ceiling of one driver thread with so many clients: `select-only` over the prepared protocol, at a
+/// [`FakeServer`] on a Unix-domain socket.
+///
+/// # Errors
+/// What kept the server from listening, a client from connecting, or the engine from running; that a round trip failed.
+pub fn ceiling(
+    driver: SocketDriver,
+    clients: u32,
+    duration_ns: u64,
+    stop: &Stop,
+) -> Result<Ceiling, Problem> {
+    let server = FakeServer::start(usual).map_err(|error| {
+        Problem::could_not(format!("could not start a server that only answers: {error}"))
+    })?;
+    server.keep_nothing();
+    let script = Arc::new(Builtin::SelectOnly.scripts());
+    let settings = settings(duration_ns, script.statements().count());
+    let sql = SqlClients { scripts: script, protocol: Protocol::Prepared, scale: 1, seed: 1, run: 0 };
+    let (workers, _) = sql.connect(&server.options(None), clients, 1, stop)?;
+    let report = run(driver, workers, &settings, stop, |_| (), |_| ())
+        .map_err(|error| Problem::could_not(format!("the driver failed: {error}")))?;
+    of(driver, clients, &report)
+}
+
+/// A ceiling of nothing, or of attempts that failed, is none.
+fn of(driver: SocketDriver, clients: u32, report: &Report) -> Result<Ceiling, Problem> {
+    let counts = &report.counts;
+    if counts.committed == 0 || report.clients_lost > 0 || counts.failed > 0 {
+        let what = format!("{} of {} round trips failed by {driver}", counts.failed, counts.ended());
+        return Err(Problem::could_not(what).detail(report.stopped.clone().unwrap_or_default()));
+    }
+    Ok(Ceiling {
+        waiting: driver.name().to_owned(),
+        clients,
+        round_trips_per_cpu_s: counts.committed as f64 * 1e9 / report.cpu_ns.max(1) as f64,
+        round_trips_per_s: counts.committed as f64 * 1e9 / report.duration_ns.max(1) as f64,
+    })
+}
+
+fn settings(duration_ns: u64, statements: usize) -> Settings {
+    Settings {
+        warmup_ns: duration_ns / 5,
+        duration_ns,
+        interval_ns: 1_000_000_000,
+        drain_ns: 1_000_000_000,
+        rate_per_s: None,
+        seed: 1,
+        statements,
+        cpus: Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_does_more_in_a_second_of_its_own_than_in_one_of_the_wall() {
+        for driver in SocketDriver::usable() {
+            let found = ceiling(driver, 4, 300_000_000, &Stop::default()).expect("it runs");
+            assert_eq!((found.waiting.as_str(), found.clients), (driver.name(), 4));
+            // A thread is on a processor for at most all of the time; clocks of both kinds may tick a little apart.
+            assert!(found.round_trips_per_cpu_s > 0.9 * found.round_trips_per_s, "{found:?}");
+            assert!(found.round_trips_per_s > 10.0, "{found:?}");
+        }
+    }
+
+    #[test]
+    fn a_request_to_stop_leaves_no_figure() {
+        let stop = Stop::default();
+        stop.request("interrupted");
+        let problem =
+            ceiling(SocketDriver::Epoll, 2, 1_000_000_000, &stop).expect_err("nothing was measured");
+        assert!(problem.what.contains("interrupted"), "{problem:?}");
+    }
+}

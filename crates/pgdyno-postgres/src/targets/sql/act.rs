@@ -1,0 +1,205 @@
+//! What commands do.
+
+use pgdyno_core::{
+    measure::Outcome,
+    plan::Protocol,
+    script::{Action, Command, Expr, Place, Shell, Sleep, Value},
+};
+use pgdyno_engine::{Clock, Level, Step};
+
+use super::{
+    shell,
+    target::{Player, Scene, State},
+};
+
+impl Player {
+    /// Carries a command out. `None` where it is done at once, else what the client wants next.
+    pub fn act(&mut self, command: &Command, scene: &mut Scene<'_>) -> Option<Step> {
+        if !matches!(command.action, Action::Sql(_)) && scene.probe.hears(Level::Debug) {
+            scene.probe.say(Level::Debug, &self.whereabouts().executing(command));
+        }
+        let done = match &command.action {
+            Action::Sql(sql) => return self.sql(sql, scene),
+            Action::StartPipeline => return self.start_pipeline(scene),
+            Action::SyncPipeline => return self.sync_pipeline("syncpipeline", scene),
+            Action::EndPipeline => return self.end_pipeline(scene),
+            Action::Sleep(sleep) => return self.sleep(sleep, command, scene),
+            Action::Else => {
+                self.branches.otherwise();
+                Ok(())
+            }
+            Action::Endif => {
+                self.branches.close();
+                Ok(())
+            }
+            Action::Set { variable, value } => self.set(variable, value, command, scene),
+            Action::If(condition) => {
+                self.value(condition, command, scene).map(|value| self.branches.open(value.truth()))
+            }
+            Action::Elif(_) if self.branches.ends_taken() => Ok(()),
+            Action::Elif(condition) => {
+                self.value(condition, command, scene).map(|value| self.branches.turn(value.truth()))
+            }
+            Action::Shell(program) => self.shell(program, scene),
+            Action::SetShell { variable, shell } => self.set_shell(variable, shell, scene),
+        };
+        done.err()
+    }
+
+    /// The value of an expression; what `debug()` was given is shown.
+    fn value(&mut self, expr: &Expr, command: &Command, scene: &mut Scene<'_>) -> Result<Value, Step> {
+        let value = expr.eval(&mut self.variables, &mut self.random, &mut self.scratch);
+        if !self.scratch.debug.is_empty() {
+            for value in std::mem::take(&mut self.scratch.debug) {
+                scene.probe.say(Level::Plain, &self.whereabouts().debug(value));
+            }
+        }
+        value.map_err(|error| {
+            self.cannot(&command.word, &error.to_string(), "evaluation of meta-command failed", scene)
+        })
+    }
+
+    fn set(
+        &mut self,
+        variable: &Place,
+        value: &Expr,
+        command: &Command,
+        scene: &mut Scene<'_>,
+    ) -> Result<(), Step> {
+        let value = self.value(value, command, scene)?;
+        let place = variable.slot(&command.word);
+        let slot =
+            place.map_err(|why| self.cannot("set", &why, "assignment of meta-command failed", scene))?;
+        self.variables.set(slot, value);
+        Ok(())
+    }
+
+    fn sleep(&mut self, sleep: &Sleep, command: &Command, scene: &mut Scene<'_>) -> Option<Step> {
+        match sleep.microseconds(&self.variables, &command.word) {
+            Ok(us) if us <= 0 => None,
+            Ok(us) => {
+                let until_ns = scene.now_ns.saturating_add((us as u64).saturating_mul(1_000));
+                self.state = State::Sleeping { until_ns };
+                Some(Step::WaitUntil(until_ns))
+            }
+            Err(why) => Some(self.cannot("sleep", &why, "execution of meta-command failed", scene)),
+        }
+    }
+
+    fn shell(&mut self, program: &Shell, scene: &mut Scene<'_>) -> Result<(), Step> {
+        let line = self.line(program, "shell", scene)?;
+        let ended = matches!(shell::run(&line), Ok(true));
+        scene.now_ns = Clock::now_ns();
+        if ended {
+            return Ok(());
+        }
+        let why = format!("{}: could not launch shell command", program.name(&self.variables));
+        Err(self.cannot("shell", &why, "execution of meta-command failed", scene))
+    }
+
+    fn set_shell(&mut self, variable: &Place, program: &Shell, scene: &mut Scene<'_>) -> Result<(), Step> {
+        let line = self.line(program, "setshell", scene)?;
+        let output = shell::output_of(&line);
+        scene.now_ns = Clock::now_ns();
+        let name = program.name(&self.variables);
+        let value = output
+            .map_err(|_| format!("{name}: could not launch shell command"))
+            .and_then(|output| program.result(&output, &self.variables))
+            .and_then(|value| variable.slot("setshell").map(|slot| (slot, value)));
+        let (slot, value) =
+            value.map_err(|why| self.cannot("setshell", &why, "execution of meta-command failed", scene))?;
+        self.variables.set(slot, Value::Int(value));
+        Ok(())
+    }
+
+    /// What a program is run by, if programs may be run at all.
+    fn line(&mut self, program: &Shell, word: &str, scene: &mut Scene<'_>) -> Result<Vec<u8>, Step> {
+        const WHY: &str = "execution of meta-command failed";
+        if !scene.play.manner.trust {
+            let what = format!("\\{word} runs a program, and this script is not trusted to");
+            return Err(self.cannot(word, &what, WHY, scene));
+        }
+        program.command(&self.variables).map_err(|why| self.cannot(word, &why, WHY, scene))
+    }
+
+    /// A backslash command has failed for a reason: the client ends.
+    pub fn cannot(&mut self, word: &str, reason: &str, what: &str, scene: &mut Scene<'_>) -> Step {
+        if scene.play.is_pgbench() {
+            scene.probe.say(Level::Error, reason);
+            return self.abort(&self.whereabouts().aborted(word, what), scene);
+        }
+        self.abort(reason, scene)
+    }
+
+    /// The client ends because its script cannot go on.
+    pub fn abort(&mut self, why: &str, scene: &mut Scene<'_>) -> Step {
+        if scene.play.is_pgbench() {
+            scene.probe.say(Level::Error, why);
+        } else {
+            let name = &scene.play.scripts.get(self.script).name;
+            scene.probe.stop_run(&format!("script {name}: {why}"));
+        }
+        self.end(Step::Last(Outcome::Failed))
+    }
+
+    fn start_pipeline(&mut self, scene: &mut Scene<'_>) -> Option<Step> {
+        let refused = if scene.play.protocol == Protocol::Simple {
+            "cannot use pipeline mode with the simple query protocol"
+        } else if self.pipeline.is_some() {
+            "already in pipeline mode"
+        } else {
+            if let Some(step) = self.prepare_pipeline(scene) {
+                return Some(step);
+            }
+            self.outgoing.clear();
+            self.splitter.keep_rows(false);
+            (self.pipeline, self.may_commit) = (Some(0), false);
+            return None;
+        };
+        Some(self.abort(&self.whereabouts().aborted("startpipeline", refused), scene))
+    }
+
+    /// A Sync within a pipeline, and at its end.
+    fn sync_pipeline(&mut self, word: &str, scene: &mut Scene<'_>) -> Option<Step> {
+        let Some(syncs) = &mut self.pipeline else {
+            return Some(self.abort(&self.whereabouts().aborted(word, "not in pipeline mode"), scene));
+        };
+        *syncs += 1;
+        crate::wire::encode::sync(&mut self.outgoing);
+        None
+    }
+
+    fn end_pipeline(&mut self, scene: &mut Scene<'_>) -> Option<Step> {
+        if let Some(step) = self.sync_pipeline("endpipeline", scene) {
+            return Some(step);
+        }
+        let syncs = self.pipeline.unwrap_or(1);
+        Some(self.send(State::Statement, syncs, scene))
+    }
+
+    /// The script is over.
+    pub fn end_of_script(&mut self, scene: &mut Scene<'_>) -> Step {
+        let client = self.client;
+        if self.pipeline.is_some() {
+            let why = format!("client {client} aborted: end of script reached with pipeline open");
+            return self.abort(&why, scene);
+        }
+        scene.probe.tries(self.tries);
+        if self.reply.status == b'I' {
+            return self.end(Step::Done(Outcome::Committed));
+        }
+        if !scene.play.is_pgbench() {
+            return self.abort("it ends inside a transaction block", scene);
+        }
+        // pgbench counts the transaction, and then looks.
+        let why = "end of script reached without completing the last transaction";
+        scene.probe.say(Level::Error, &format!("client {client} aborted: {why}"));
+        self.end(Step::Last(Outcome::Committed))
+    }
+
+    /// The attempt is over.
+    pub fn end(&mut self, step: Step) -> Step {
+        self.state = State::Idle;
+        step
+    }
+}

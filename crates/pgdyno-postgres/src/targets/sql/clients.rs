@@ -1,0 +1,90 @@
+//! The clients of a measurement, connected.
+
+use std::{
+    io,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use pgdyno_core::{
+    plan::Protocol,
+    problem::Problem,
+    script::{Automatic, Random, Scripts, Variables},
+};
+use pgdyno_engine::{Client, Stop};
+
+use super::{Manner, Play, SqlTarget, Start};
+use crate::{
+    targets::Link,
+    wire::{ConnectOptions, connect_unless},
+};
+
+/// The clients of every worker.
+pub type Workers = Vec<Vec<Client<Link<SqlTarget>>>>;
+
+/// Makes the clients of a measurement.
+#[derive(Debug, Clone)]
+pub struct SqlClients {
+    /// The scripts.
+    pub scripts: Arc<Scripts>,
+    /// How statements are sent.
+    pub protocol: Protocol,
+    /// Scale factor, as scripts see it.
+    pub scale: u64,
+    /// Seed of the plan.
+    pub seed: u64,
+    /// Number of the run within the plan: no two runs draw the same numbers.
+    pub run: u32,
+}
+
+impl SqlClients {
+    /// Connects `clients` clients and deals them out to `jobs` workers. Gives them with the time that it took.
+    ///
+    /// # Errors
+    /// The first connection that could not be made, or that a stop was requested meanwhile.
+    pub fn connect(
+        &self,
+        options: &ConnectOptions,
+        clients: u32,
+        jobs: u32,
+        stop: &Stop,
+    ) -> Result<(Workers, Duration), Problem> {
+        let start = Instant::now();
+        let mut workers: Workers = (0..jobs.min(clients)).map(|_| Vec::new()).collect();
+        let count = workers.len();
+        let play = Arc::new(Play::new(Arc::clone(&self.scripts), self.protocol, Manner::default()));
+        for client in 0..clients {
+            if stop.requested() {
+                let why = stop.reason().unwrap_or_default();
+                let what = format!("stopped while connecting client {} of {clients}: {why}", client + 1);
+                return Err(Problem::could_not(what).hint("what was measured before is kept"));
+            }
+            let session = connect_unless(stop, options).map_err(|problem| {
+                let seen = problem.detail.as_ref().map_or(String::new(), |detail| format!("\n{detail}"));
+                problem.detail(format!("client {} of {clients}: {client} were connected{seen}", client + 1))
+            })?;
+            let (io, records) = session.into_parts().map_err(|error| no_descriptor(&error))?;
+            let target = Link::new(SqlTarget::new(Arc::clone(&play), self.start(client)), records);
+            workers[client as usize % count].push(Client { target, io: Some(io) });
+        }
+        Ok((workers, start.elapsed()))
+    }
+
+    /// What a client starts with: random numbers of its own in every run.
+    fn start(&self, client: u32) -> Start {
+        let seed = Random::stream_seed(self.seed, self.run, client);
+        let automatic = Automatic {
+            scale: self.scale as i64,
+            client_id: i64::from(client),
+            random_seed: seed.cast_signed(),
+            default_seed: seed.cast_signed(),
+        };
+        let variables = Variables::new(self.scripts.names(), &[], automatic);
+        Start { client, variables, random: Random::seeded(seed), options: None }
+    }
+}
+
+fn no_descriptor(error: &io::Error) -> Problem {
+    Problem::could_not(format!("could not keep a connection: {error}"))
+        .hint("raise the limit of open files (ulimit -n), or ask for fewer clients")
+}

@@ -1,0 +1,290 @@
+//! What an answer means for the attempt, and what becomes of a client whose connection is gone.
+
+use std::io;
+
+use pgdyno_core::{
+    measure::{Failure, Outcome},
+    script::SqlKind,
+};
+use pgdyno_engine::{Level, Step};
+
+use super::{
+    reply::Completed,
+    store::Refusal,
+    target::{Player, Scene, State, sql_of},
+    words::Verdict,
+};
+use crate::{
+    libpq,
+    wire::{ServerError, WireError, encode},
+};
+
+impl Player {
+    /// What was sent has been answered completely.
+    pub fn answered(&mut self, scene: &mut Scene<'_>) -> Step {
+        match self.state {
+            State::Preparing => self.prepared(scene),
+            State::RollingBack => self.rolled_back(scene),
+            _ => self.statement_answered(scene),
+        }
+    }
+
+    fn statement_answered(&mut self, scene: &mut Scene<'_>) -> Step {
+        let command = &scene.play.scripts.get(self.script).commands[self.at];
+        let sql = sql_of(command);
+        if let Some(sql) = sql {
+            self.prepared[sql.number] |= self.reply.parsed;
+        }
+        if let Some(error) = self.reply.error.take() {
+            return self.failed(*error, scene);
+        }
+        if let Some(sql) = sql {
+            if self.reply.results == 0 {
+                let what = "a statement was answered without being completed";
+                return self.unreadable(&WireError::Protocol(what.to_owned()), scene);
+            }
+            if let Err(error) = self.reply.store_last(sql, &self.results, &mut self.variables) {
+                return self.unreadable(&error, scene);
+            }
+            if let Some(step) = self.wrong_result(scene) {
+                return step;
+            }
+            scene.probe.statement(sql.number, scene.now_ns.saturating_sub(self.command_began_ns));
+        }
+        self.pipeline = None;
+        self.command_done(scene);
+        self.go_on(scene)
+    }
+
+    /// What is wrong with a result although the server found no error.
+    fn wrong_result(&mut self, scene: &mut Scene<'_>) -> Option<Step> {
+        if let Some((refusal, query)) = self.reply.refusal.take() {
+            return Some(self.not_stored(refusal, query, scene));
+        }
+        if scene.play.is_pgbench() {
+            return None;
+        }
+        let sql = sql_of(&scene.play.scripts.get(self.script).commands[self.at])?;
+        if sql.part().is_none_or(|part| part.kind != SqlKind::Commit) {
+            return None;
+        }
+        let chains = sql.label.as_bytes().windows(5).any(|part| part.eq_ignore_ascii_case(b"CHAIN"));
+        match (self.reply.completed, self.reply.status) {
+            (Some(Completed::Commit), b'I') => None,
+            (Some(Completed::Commit), b'T') if chains => None,
+            (Some(Completed::Rollback), b'I') => {
+                let what = "the server rolled back where the script asked to commit";
+                scene.probe.error("rollback", what);
+                scene.probe.failed_by(Failure::Other);
+                scene.probe.tries(self.tries);
+                Some(self.end(Step::Done(Outcome::Failed)))
+            }
+            _ => Some(self.lost("protocol", "END was not answered by COMMIT or ROLLBACK", scene)),
+        }
+    }
+
+    fn not_stored(&mut self, refusal: Refusal, query: u32, scene: &mut Scene<'_>) -> Step {
+        let what = match refusal {
+            Refusal::Rows(rows) => format!("expected one row, got {rows}"),
+            Refusal::Name { variable, why } => {
+                if scene.play.is_pgbench() {
+                    scene.probe.say(Level::Error, &why);
+                }
+                format!("error storing into variable {variable}")
+            }
+        };
+        self.abort(&self.whereabouts().of_query(query, &what), scene)
+    }
+
+    /// Statements were prepared by themselves. That one could not be is told; executing it will fail.
+    fn prepared(&mut self, scene: &mut Scene<'_>) -> Step {
+        for number in std::mem::take(&mut self.preparing) {
+            self.prepared[number] = true;
+        }
+        for error in std::mem::take(&mut self.reply.unprepared) {
+            if !scene.play.is_pgbench() {
+                return self.failed(error, scene);
+            }
+            scene.probe.say(Level::Error, &libpq::message(&WireError::Server(Box::new(error))));
+        }
+        self.go_on(scene)
+    }
+
+    /// The server found an error.
+    fn failed(&mut self, error: ServerError, scene: &mut Scene<'_>) -> Step {
+        scene.probe.error(&error.code, &error.message);
+        let failure = match error.code.as_str() {
+            "40001" => Failure::Serialization,
+            "40P01" => Failure::Deadlock,
+            _ => Failure::Other,
+        };
+        let manner = scene.play.manner;
+        if !scene.play.is_pgbench() {
+            if reaction(&error.code) == Reaction::StopRun {
+                scene.probe.stop_run(&format!("the server refused a statement: {error}"));
+                return self.end(Step::Last(Outcome::Failed));
+            }
+        } else {
+            let text = libpq::message(&WireError::Server(Box::new(error)));
+            if failure == Failure::Other && !manner.continue_on_error {
+                return self.abort(&self.whereabouts().aborted_in_query(self.query(), &text), scene);
+            }
+            if manner.verbose_errors {
+                scene.probe.say(Level::Info, &self.whereabouts().got_an_error(&text));
+            }
+        }
+        self.failure = Some(failure);
+        self.clean_up(scene)
+    }
+
+    /// Number of the query within the command that failed; in a pipeline every command has one.
+    fn query(&self) -> u32 {
+        if self.pipeline.is_some() { 0 } else { self.reply.before_error }
+    }
+
+    /// After an error the transaction block, if one is open, is rolled back.
+    fn clean_up(&mut self, scene: &mut Scene<'_>) -> Step {
+        self.pipeline = None;
+        self.branches.clear();
+        if self.reply.status == b'I' {
+            return self.judge(scene);
+        }
+        self.outgoing.clear();
+        self.may_commit = false;
+        encode::query(&mut self.outgoing, "ROLLBACK");
+        self.send(State::RollingBack, 1, scene)
+    }
+
+    fn rolled_back(&mut self, scene: &mut Scene<'_>) -> Step {
+        if self.reply.status == b'I' {
+            return self.judge(scene);
+        }
+        let why = match self.reply.error.take() {
+            Some(error) => libpq::message(&WireError::Server(error)),
+            None => "the server did not roll back where it was asked to".to_owned(),
+        };
+        if scene.play.is_pgbench() {
+            let what = "aborted while rolling back the transaction after an error";
+            return self.abort(&format!("client {} {what}; {why}", self.client), scene);
+        }
+        self.lost("rollback", &why, scene)
+    }
+
+    /// A try has failed and left nothing behind: is there another one?
+    fn judge(&mut self, scene: &mut Scene<'_>) -> Step {
+        let (play, over) = (scene.play, scene.probe.time_is_over(scene.now_ns));
+        if over && play.is_pgbench() {
+            // pgbench counts no transaction that failed as the time ran out.
+            return self.end(Step::Done(Outcome::Failed));
+        }
+        let took_ns = scene.now_ns.saturating_sub(self.scheduled_ns);
+        let again = !over && self.may_try_again(took_ns, scene);
+        if play.manner.verbose_errors && scene.probe.hears(Level::Info) {
+            let verdict = Verdict { again, tries: self.tries, took_ns };
+            scene.probe.say(Level::Info, &verdict.told(self.client, play));
+        }
+        let number = play.first[self.script] + self.at;
+        if again {
+            scene.probe.command_retried(number);
+            self.tries += 1;
+            self.random.clone_from(&self.random_at_begin);
+            return self.try_once(scene);
+        }
+        scene.probe.command_failed(number);
+        scene.probe.failed_by(self.failure.take().unwrap_or(Failure::Other));
+        scene.probe.tries(self.tries);
+        self.end(Step::Done(Outcome::Failed))
+    }
+
+    fn may_try_again(&self, took_ns: u64, scene: &Scene<'_>) -> bool {
+        let manner = &scene.play.manner;
+        matches!(self.failure, Some(Failure::Serialization | Failure::Deadlock))
+            && (manner.max_tries == 0 || self.tries < manner.max_tries)
+            && manner.latency_limit_ns.is_none_or(|limit_ns| took_ns <= limit_ns)
+    }
+
+    /// What came cannot be read, or is a COPY.
+    pub fn unreadable(&mut self, error: &WireError, scene: &mut Scene<'_>) -> Step {
+        if scene.play.is_pgbench() {
+            let why = if self.reply.copies {
+                "COPY is not supported in pgbench, aborting".to_owned()
+            } else {
+                self.whereabouts().aborted("SQL", &error.to_string())
+            };
+            scene.probe.say(Level::Error, &why);
+        }
+        self.lost("protocol", &error.to_string(), scene)
+    }
+
+    /// The connection is gone.
+    pub fn gone(&mut self, error: Option<io::Error>, scene: &mut Scene<'_>) -> Step {
+        // The server says why it closes a connection before it does so, without becoming ready again.
+        let said = self.reply.error.take().or_else(|| self.reply.farewell.take());
+        if scene.play.is_pgbench() && self.state != State::Idle {
+            scene.probe.say(Level::Error, &self.farewell(said.as_deref()));
+        }
+        if let Some(error) = said {
+            if !scene.play.is_pgbench() && reaction(&error.code) == Reaction::StopRun {
+                scene.probe.stop_run(&format!("the server closed a connection: {error}"));
+            }
+            return self.lost(&error.code, &error.message, scene);
+        }
+        match error {
+            Some(error) => self.lost("connection", &error.to_string(), scene),
+            None => self.lost("connection", "the server closed the connection", scene),
+        }
+    }
+
+    /// What pgbench says of a connection that is gone.
+    fn farewell(&self, said: Option<&ServerError>) -> String {
+        const DIED: &str = "perhaps the backend died while processing";
+        let place = self.whereabouts();
+        match (self.state, said) {
+            (State::RollingBack, _) => {
+                let what = "aborted while rolling back the transaction after an error";
+                format!("client {} {what}; {DIED}", self.client)
+            }
+            (_, Some(error)) => {
+                let text = libpq::message(&WireError::Server(Box::new(error.clone())));
+                let closed = libpq::message(&WireError::Closed);
+                place.aborted_in_query(self.query(), &format!("{text}\n{closed}"))
+            }
+            (_, None) => place.aborted("SQL", DIED),
+        }
+    }
+
+    /// Ends the client: in doubt where a commit was under way, else failed.
+    fn lost(&mut self, code: &str, message: &str, scene: &mut Scene<'_>) -> Step {
+        scene.probe.error(code, message);
+        let outcome = match self.abandon() {
+            Outcome::TimedOut => Outcome::Failed,
+            outcome => outcome,
+        };
+        self.end(Step::Last(outcome))
+    }
+
+    /// What the attempt under way comes to when it gets no more time.
+    pub fn abandon(&mut self) -> Outcome {
+        let committing = self.state == State::Statement && self.may_commit;
+        if committing { Outcome::InDoubt } else { Outcome::TimedOut }
+    }
+}
+
+/// What a server's error means for the client of a measurement.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Reaction {
+    /// Roll back, count a failure, go on with the next attempt.
+    GoOn,
+    /// Stop everything: it would fail again (configuration), or evidence must be kept (corruption).
+    StopRun,
+}
+
+/// Decides by SQLSTATE: classes 28 (authorization), 3D (no such database), 42 (syntax, missing objects, privileges),
+/// 0A (not supported), 23 (constraints), 53 (disk full, out of memory), 58 (I/O errors) and XX (corruption) stop the
+/// run, so does 25006 (a server that takes no writes).
+fn reaction(code: &str) -> Reaction {
+    match (code, code.get(..2)) {
+        ("25006", _) | (_, Some("28" | "3D" | "42" | "0A" | "23" | "53" | "58" | "XX")) => Reaction::StopRun,
+        _ => Reaction::GoOn,
+    }
+}

@@ -1,0 +1,86 @@
+//! What all clients of a run share.
+
+use std::sync::Arc;
+
+use pgdyno_core::{plan::Protocol, script::Scripts};
+
+/// What a client does about things that go wrong.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Conduct {
+    /// A measurement goes on through what may pass (a serialization failure, a cancelled statement), each a failed
+    /// attempt, and ends the whole run at what would fail again (a missing table, a wrong script) or must be looked
+    /// at (corruption). A COMMIT that the server answers with ROLLBACK is a failed attempt.
+    #[default]
+    Measuring,
+    /// As pgbench: serialization failures and deadlocks are tried again or counted, everything else ends the client
+    /// with a message in its words. Statements are prepared in round trips of their own.
+    Pgbench,
+}
+
+/// How clients behave.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Manner {
+    /// What they do about things that go wrong.
+    pub conduct: Conduct,
+    /// Most tries of an attempt that meets serialization failures or deadlocks, the first included; 0 is no limit.
+    pub max_tries: u32,
+    /// An attempt that has taken longer than this many nanoseconds is not tried again; `None` is no limit.
+    pub latency_limit_ns: Option<u64>,
+    /// With [`Conduct::Pgbench`]: whether a client lives on after other SQL errors, too.
+    pub continue_on_error: bool,
+    /// With [`Conduct::Pgbench`]: whether every error and every further try is told.
+    pub verbose_errors: bool,
+    /// Whether scripts may run programs (`\shell`, `\setshell`).
+    pub trust: bool,
+}
+
+impl Default for Manner {
+    /// A measurement, each attempt tried once, no programs.
+    fn default() -> Self {
+        Self {
+            conduct: Conduct::default(),
+            max_tries: 1,
+            latency_limit_ns: None,
+            continue_on_error: false,
+            verbose_errors: false,
+            trust: false,
+        }
+    }
+}
+
+/// What all clients of a run share: scripts, protocol, manner.
+#[derive(Debug)]
+pub struct Play {
+    pub(super) scripts: Arc<Scripts>,
+    pub(super) protocol: Protocol,
+    pub(super) manner: Manner,
+    /// Names of the prepared statements, the same in every session: `P_0` and so on over all scripts.
+    pub(super) names: Vec<String>,
+    /// Number of the first command of every script, as the engine counts commands.
+    pub(super) first: Vec<usize>,
+    /// Commands of all scripts.
+    commands: usize,
+}
+
+impl Play {
+    /// Scripts to be run by every client of a run. Which of them an attempt runs is the engine's choice.
+    pub fn new(scripts: Arc<Scripts>, protocol: Protocol, manner: Manner) -> Self {
+        let names = (0..scripts.statements().count()).map(|number| format!("P_{number}")).collect();
+        let mut commands = 0;
+        let mut count = |script: &pgdyno_core::script::Script| {
+            commands += script.commands.len();
+            commands - script.commands.len()
+        };
+        let first = scripts.iter().map(&mut count).collect();
+        Self { scripts, protocol, manner, names, first, commands }
+    }
+
+    /// How many commands the scripts have: what the engine's bookkeeping has to have room for.
+    pub fn commands(&self) -> usize {
+        self.commands
+    }
+
+    pub(super) fn is_pgbench(&self) -> bool {
+        self.manner.conduct == Conduct::Pgbench
+    }
+}

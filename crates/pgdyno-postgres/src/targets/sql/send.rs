@@ -1,0 +1,129 @@
+//! SQL into messages, as libpq sends them for pgbench.
+
+use pgdyno_core::{
+    plan::Protocol,
+    script::{Action, Sql, SqlKind, Variables},
+};
+use pgdyno_engine::{Level, Step};
+
+use super::target::{Player, Scene, State, sql_of};
+use crate::wire::encode;
+
+impl Player {
+    /// Sends a statement, or adds it to the pipeline that is open.
+    pub fn sql(&mut self, sql: &Sql, scene: &mut Scene<'_>) -> Option<Step> {
+        if self.pipeline.is_some() {
+            return self.add_to_pipeline(sql, scene);
+        }
+        let play = scene.play;
+        let name = &play.names[sql.number];
+        let parse = !self.prepared[sql.number];
+        if play.protocol == Protocol::Prepared && parse && play.is_pgbench() {
+            return Some(self.prepare(vec![sql.number], scene));
+        }
+        self.say_sending(sql, scene);
+        self.may_commit = may_commit(sql, self.reply.status);
+        let out = &mut self.outgoing;
+        out.clear();
+        match play.protocol {
+            Protocol::Simple => encode::query_with(out, |out| sql.substitute(&self.variables, out)),
+            Protocol::Extended => run_bound(out, sql, "", true, &self.variables),
+            Protocol::Prepared => run_bound(out, sql, name, parse, &self.variables),
+        }
+        if play.protocol != Protocol::Simple {
+            encode::sync(out);
+        }
+        self.results.begin();
+        self.splitter.keep_rows(sql.store.is_some());
+        Some(self.send(State::Statement, 1, scene))
+    }
+
+    fn add_to_pipeline(&mut self, sql: &Sql, scene: &mut Scene<'_>) -> Option<Step> {
+        if let Some(store) = &sql.store {
+            let word = store.word();
+            let why = format!("\\{word} is not allowed in pipeline mode");
+            return Some(self.abort(&self.whereabouts().aborted(word, &why), scene));
+        }
+        self.say_sending(sql, scene);
+        // A pipeline without a block is one transaction up to its Sync, and lasts as one.
+        self.may_commit |= may_commit(sql, b'I');
+        let named = scene.play.protocol == Protocol::Prepared;
+        let name = if named { scene.play.names[sql.number].as_str() } else { "" };
+        run_bound(&mut self.outgoing, sql, name, !named, &self.variables);
+        None
+    }
+
+    fn say_sending(&self, sql: &Sql, scene: &mut Scene<'_>) {
+        if scene.probe.hears(Level::Debug) {
+            let mut text = Vec::new();
+            match scene.play.protocol {
+                Protocol::Simple => sql.substitute(&self.variables, &mut text),
+                Protocol::Extended => text.extend_from_slice(&sql.text),
+                Protocol::Prepared => text.extend_from_slice(scene.play.names[sql.number].as_bytes()),
+            }
+            let text = String::from_utf8_lossy(&text);
+            scene.probe.say(Level::Debug, &format!("client {} sending {text}", self.client));
+        }
+    }
+
+    /// Sends what is in the buffer, which so many ReadyForQuery will answer.
+    pub fn send(&mut self, state: State, answers: u32, scene: &mut Scene<'_>) -> Step {
+        if scene.probe.hears(Level::Debug) {
+            scene.probe.say(Level::Debug, &format!("client {} receiving", self.client));
+        }
+        self.reply.expect(answers);
+        self.state = state;
+        Step::Send
+    }
+
+    /// Prepares the statements of the pipeline that is about to begin: within it, one that begins a serializable
+    /// transaction would come too late. `None` where none is left to prepare.
+    pub fn prepare_pipeline(&mut self, scene: &mut Scene<'_>) -> Option<Step> {
+        if scene.play.protocol != Protocol::Prepared {
+            return None;
+        }
+        let commands = &scene.play.scripts.get(self.script).commands[self.at + 1..];
+        let inside = commands.iter().take_while(|command| !matches!(command.action, Action::EndPipeline));
+        let wanting = |number: &usize| !self.prepared[*number];
+        let numbers: Vec<_> = inside.filter_map(sql_of).map(|sql| sql.number).filter(wanting).collect();
+        (!numbers.is_empty()).then(|| self.prepare(numbers, scene))
+    }
+
+    /// Prepares statements, each with a Sync of its own; then the command is tried again.
+    fn prepare(&mut self, numbers: Vec<usize>, scene: &mut Scene<'_>) -> Step {
+        self.outgoing.clear();
+        for sql in scene.play.scripts.statements().filter(|sql| numbers.contains(&sql.number)) {
+            let name = &scene.play.names[sql.number];
+            if scene.probe.hears(Level::Debug) {
+                scene.probe.say(Level::Debug, &format!("client {} preparing {name}", self.client));
+            }
+            encode::parse(&mut self.outgoing, name, &sql.text);
+            encode::sync(&mut self.outgoing);
+        }
+        let count = numbers.len() as u32;
+        self.preparing = numbers;
+        self.send(State::Preparing, count, scene)
+    }
+}
+
+/// Parse where asked for, Bind, Describe and Execute, as `PQsendQueryPrepared` and `PQsendQueryParams` send them. A
+/// client that knows its rows could leave Describe out; pgbench does not, and the server's part in it should be the
+/// same.
+fn run_bound(out: &mut Vec<u8>, sql: &Sql, name: &str, parse: bool, variables: &Variables) {
+    if parse {
+        encode::parse(out, name, &sql.text);
+    }
+    encode::bind(out, name, sql.parameters.len(), |number, out| variables.write(sql.parameters[number], out));
+    encode::describe_portal(out);
+    encode::execute(out);
+}
+
+/// Whether a statement may make something last: one that commits, or one outside a transaction block that is no plain
+/// read.
+fn may_commit(sql: &Sql, status: u8) -> bool {
+    sql.parts.iter().any(|part| match part.kind {
+        SqlKind::Commit => true,
+        SqlKind::Statement => status == b'I' && !part.reads,
+        SqlKind::Begin | SqlKind::Rollback => false,
+    })
+}

@@ -1,0 +1,179 @@
+//! Results into variables: `\gset` and `\aset`.
+
+use pgdyno_core::script::{Slot, Store, Variables};
+
+use crate::wire::WireError;
+
+/// Descriptions of results that are remembered for one command. One command gives as many kinds of results as it has
+/// statements, so only an odd one gives more.
+const REMEMBERED: usize = 16;
+/// A RowDescription has so many bytes behind the name of a column.
+const AFTER_NAME: usize = 18;
+
+/// The results of commands, as far as they go into variables. What a column is called is looked up once for every
+/// description that the server sends: then it is the same bytes again.
+#[derive(Debug, Default)]
+pub(super) struct Results {
+    /// The descriptions that came for a command, by its number.
+    known: Vec<Vec<Columns>>,
+    /// The result under way.
+    under_way: Outline,
+    /// The result that was complete last.
+    last: Outline,
+    /// The last row that came.
+    row: Vec<u8>,
+}
+
+/// A result without its rows.
+#[derive(Debug, Clone, Copy, Default)]
+struct Outline {
+    /// Which of the known descriptions it has; `None` where it gives no rows.
+    columns: Option<usize>,
+    rows: u64,
+}
+
+/// The columns of a result.
+#[derive(Debug)]
+struct Columns {
+    description: Vec<u8>,
+    places: Vec<Place>,
+}
+
+#[derive(Debug)]
+enum Place {
+    To(Slot),
+    /// No script reads it.
+    Nowhere,
+    /// No variable can be called so.
+    Invalid {
+        variable: String,
+        why: String,
+    },
+}
+
+/// Why a result did not go into variables.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Refusal {
+    /// `\gset` wants one row, not so many.
+    Rows(u64),
+    /// No variable can be called so, and pgbench's words for why.
+    Name { variable: String, why: String },
+}
+
+fn broken(what: &str) -> WireError {
+    WireError::Protocol(what.to_owned())
+}
+
+impl Results {
+    /// A command begins.
+    pub fn begin(&mut self) {
+        (self.under_way, self.last) = (Outline::default(), Outline::default());
+    }
+
+    /// A result is complete.
+    pub fn complete(&mut self) {
+        self.last = std::mem::take(&mut self.under_way);
+    }
+
+    /// A RowDescription.
+    pub fn describe(
+        &mut self,
+        body: &[u8],
+        number: usize,
+        store: &Store,
+        variables: &Variables,
+    ) -> Result<(), WireError> {
+        if self.known.len() <= number {
+            self.known.resize_with(number + 1, Vec::new);
+        }
+        let known = &mut self.known[number];
+        let found = known.iter().position(|columns| columns.description == body);
+        let index = match found {
+            Some(index) => index,
+            None => {
+                if known.len() == REMEMBERED {
+                    known.clear();
+                }
+                known.push(Columns::read(body, store, variables)?);
+                known.len() - 1
+            }
+        };
+        self.under_way = Outline { columns: Some(index), rows: 0 };
+        Ok(())
+    }
+
+    /// A DataRow; the last one counts.
+    pub fn row(&mut self, body: &[u8]) {
+        self.under_way.rows += 1;
+        self.row.clear();
+        self.row.extend_from_slice(body);
+    }
+
+    /// Puts the result that was complete last into variables: with `\gset` it must be one row, with `\aset` the
+    /// last row counts, and none changes nothing.
+    pub fn store(
+        &self,
+        number: usize,
+        store: &Store,
+        variables: &mut Variables,
+    ) -> Result<Result<(), Refusal>, WireError> {
+        let Outline { columns, rows } = self.last;
+        if !store.all && (rows != 1 || columns.is_none()) {
+            return Ok(Err(Refusal::Rows(rows)));
+        }
+        match columns {
+            Some(index) if rows > 0 => self.known[number][index].put(&self.row, variables),
+            _ => Ok(Ok(())),
+        }
+    }
+}
+
+impl Columns {
+    fn read(body: &[u8], store: &Store, variables: &Variables) -> Result<Self, WireError> {
+        let (count, mut rest) = count(body).ok_or_else(|| broken("a RowDescription is cut"))?;
+        let mut places = Vec::new();
+        for _ in 0..count {
+            let len = rest.iter().position(|&b| b == 0);
+            let (name, after) = len
+                .and_then(|len| Some((&rest[..len], rest.get(len + 1 + AFTER_NAME..)?)))
+                .ok_or_else(|| broken("a RowDescription is cut"))?;
+            rest = after;
+            let variable = [&store.prefix, name].concat();
+            places.push(match variables.slot_of_column(store.word(), &variable) {
+                Ok(Some(slot)) => Place::To(slot),
+                Ok(None) => Place::Nowhere,
+                Err(why) => Place::Invalid { variable: String::from_utf8_lossy(&variable).into_owned(), why },
+            });
+        }
+        Ok(Self { description: body.to_vec(), places })
+    }
+
+    /// The values of a row; NULL is the empty text, as libpq has it.
+    fn put(&self, row: &[u8], variables: &mut Variables) -> Result<Result<(), Refusal>, WireError> {
+        let cut = || broken("a DataRow does not fit its RowDescription");
+        let (count, mut rest) = count(row).ok_or_else(cut)?;
+        if count != self.places.len() {
+            return Err(cut());
+        }
+        for place in &self.places {
+            let (len, after) = rest.split_first_chunk().ok_or_else(cut)?;
+            let len = usize::try_from(i32::from_be_bytes(*len)).unwrap_or(0);
+            let (value, after) = after.split_at_checked(len).ok_or_else(cut)?;
+            rest = after;
+            match place {
+                Place::To(slot) => variables.set_text(*slot, value),
+                Place::Nowhere => {}
+                Place::Invalid { variable, why } => {
+                    return Ok(Err(Refusal::Name { variable: variable.clone(), why: why.clone() }));
+                }
+            }
+        }
+        Ok(Ok(()))
+    }
+}
+
+/// A count of 16 bits, and what follows it.
+fn count(body: &[u8]) -> Option<(usize, &[u8])> {
+    let (count, rest) = body.split_first_chunk()?;
+    Some((usize::from(u16::from_be_bytes(*count)), rest))
+}

@@ -1,0 +1,286 @@
+//! One client, as the engine sees it.
+
+use std::{io, os::fd::OwnedFd, sync::Arc};
+
+use pgdyno_core::{
+    measure::{Failure, Outcome},
+    script::{Command, Random, Scratch, Sql, Variables},
+};
+use pgdyno_engine::{Event, Level, Probe, Step, Target};
+
+use super::{
+    Play,
+    branches::Branches,
+    reply::{Of, Reply},
+    store::Results,
+    words::Whereabouts,
+};
+use crate::{
+    libpq,
+    targets::Reconnects,
+    wire::{ConnectOptions, Records, ServerError, Splitter, WireError},
+};
+
+/// What a client begins with.
+#[derive(Debug)]
+pub struct Start {
+    /// Number of the client, from 0.
+    pub client: u32,
+    /// Its variables.
+    pub variables: Variables,
+    /// What its scripts draw from.
+    pub random: Random,
+    /// Where it connects when it is asked to connect anew; `None` where it never is.
+    pub options: Option<Arc<ConnectOptions>>,
+}
+
+/// One client: scripts, its variables, and where it stands in them. It sends the messages that libpq sends for
+/// pgbench, so that a server has the same work from both.
+#[derive(Debug)]
+pub struct SqlTarget {
+    play: Arc<Play>,
+    player: Player,
+}
+
+/// What is a client's own.
+#[derive(Debug)]
+pub(super) struct Player {
+    pub client: u32,
+    options: Option<Arc<ConnectOptions>>,
+    pub variables: Variables,
+    pub random: Random,
+    /// The random numbers of the attempt under way as it began: another try draws the same ones.
+    pub random_at_begin: Random,
+    pub scratch: Scratch,
+    /// Number of the script, and of the command within it.
+    pub script: usize,
+    pub at: usize,
+    pub branches: Branches,
+    pub tries: u32,
+    pub failure: Option<Failure>,
+    /// When the attempt was due, and when the command under way began.
+    pub scheduled_ns: u64,
+    pub command_began_ns: u64,
+    /// Which statements this session has prepared.
+    pub prepared: Vec<bool>,
+    /// Those that are being prepared.
+    pub preparing: Vec<usize>,
+    /// Whether a pipeline is open, and the Syncs in it.
+    pub pipeline: Option<u32>,
+    /// Whether what is under way may make something last.
+    pub may_commit: bool,
+    pub outgoing: Vec<u8>,
+    pub splitter: Splitter,
+    pub reply: Reply,
+    pub results: Results,
+    pub state: State,
+}
+
+/// What the client is doing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum State {
+    /// Between attempts, or computing.
+    Idle,
+    /// A statement is under way, or the end of a pipeline.
+    Statement,
+    /// Statements are being prepared by themselves; then the command goes on.
+    Preparing,
+    /// `\sleep`.
+    Sleeping { until_ns: u64 },
+    /// A try has failed, and its transaction is being rolled back.
+    RollingBack,
+}
+
+/// What goes on around a client during one step.
+#[derive(Debug)]
+pub(super) struct Scene<'a> {
+    pub play: &'a Play,
+    pub now_ns: u64,
+    pub probe: &'a mut Probe,
+}
+
+impl SqlTarget {
+    /// A client on a connection that is ready, or without one until it is asked to connect.
+    pub fn new(play: Arc<Play>, start: Start) -> Self {
+        let prepared = vec![false; play.names.len()];
+        let player = Player {
+            client: start.client,
+            options: start.options,
+            variables: start.variables,
+            random_at_begin: start.random.clone(),
+            random: start.random,
+            scratch: Scratch::default(),
+            script: 0,
+            at: 0,
+            branches: Branches::default(),
+            tries: 1,
+            failure: None,
+            scheduled_ns: 0,
+            command_began_ns: 0,
+            prepared,
+            preparing: Vec::new(),
+            pipeline: None,
+            may_commit: false,
+            outgoing: Vec::with_capacity(512),
+            splitter: Splitter::default(),
+            reply: Reply { status: b'I', ..Reply::default() },
+            results: Results::default(),
+            state: State::Idle,
+        };
+        Self { play, player }
+    }
+}
+
+impl Target for SqlTarget {
+    fn step(&mut self, event: Event<'_>, now_ns: u64, probe: &mut Probe) -> Step {
+        let mut scene = Scene { play: &self.play, now_ns, probe };
+        match event {
+            Event::Begin => self.player.begin(&mut scene),
+            Event::Received(bytes) => self.player.received(bytes, &mut scene),
+            Event::Gone(error) => self.player.gone(error, &mut scene),
+            Event::Woken => self.player.woken(&mut scene),
+            Event::Sent | Event::Connected | Event::Disk(_) => Step::Receive,
+        }
+    }
+
+    fn outgoing(&self) -> &[u8] {
+        &self.player.outgoing
+    }
+
+    fn abandon(&mut self) -> Outcome {
+        self.player.abandon()
+    }
+}
+
+impl Reconnects for SqlTarget {
+    fn reconnect(&mut self) -> io::Result<(OwnedFd, Option<Records>)> {
+        self.player.reconnect()
+    }
+}
+
+impl Player {
+    fn reconnect(&mut self) -> io::Result<(OwnedFd, Option<Records>)> {
+        let unsupported = || io::Error::new(io::ErrorKind::Unsupported, "this client does not connect");
+        let options = self.options.as_ref().ok_or_else(unsupported)?;
+        let session = libpq::connect(options).map_err(io::Error::other)?;
+        let parts = session.into_parts()?;
+        self.prepared.fill(false);
+        self.splitter = Splitter::default();
+        self.reply = Reply { status: b'I', ..Reply::default() };
+        Ok(parts)
+    }
+
+    fn begin(&mut self, scene: &mut Scene<'_>) -> Step {
+        self.script = scene.probe.script() as usize;
+        self.scheduled_ns = scene.probe.scheduled_ns();
+        self.random_at_begin.clone_from(&self.random);
+        self.tries = 1;
+        if scene.probe.hears(Level::Debug) {
+            let name = &scene.play.scripts.get(self.script).name;
+            scene.probe.say(Level::Debug, &format!("client {} executing script \"{name}\"", self.client));
+        }
+        self.try_once(scene)
+    }
+
+    /// Runs the script from its first command.
+    pub fn try_once(&mut self, scene: &mut Scene<'_>) -> Step {
+        self.at = 0;
+        self.failure = None;
+        self.pipeline = None;
+        self.branches.clear();
+        self.go_on(scene)
+    }
+
+    /// Carries commands out until the client has to wait; at the end of the script the attempt is done.
+    pub fn go_on(&mut self, scene: &mut Scene<'_>) -> Step {
+        let play = scene.play;
+        let script = play.scripts.get(self.script);
+        self.state = State::Idle;
+        while let Some(command) = script.commands.get(self.at) {
+            if !self.branches.active() && self.branches.pass(&command.action) {
+                self.at += 1;
+                continue;
+            }
+            self.command_began_ns = scene.now_ns;
+            if let Some(step) = self.act(command, scene) {
+                return step;
+            }
+            self.command_done(scene);
+        }
+        self.end_of_script(scene)
+    }
+
+    /// The command under way has succeeded: the next one is due.
+    pub fn command_done(&mut self, scene: &mut Scene<'_>) {
+        let took_ns = scene.now_ns.saturating_sub(self.command_began_ns);
+        scene.probe.command(scene.play.first[self.script] + self.at, took_ns);
+        self.at += 1;
+    }
+
+    fn woken(&mut self, scene: &mut Scene<'_>) -> Step {
+        match self.state {
+            State::Sleeping { until_ns } if scene.now_ns < until_ns => Step::WaitUntil(until_ns),
+            State::Sleeping { .. } => {
+                self.command_done(scene);
+                self.go_on(scene)
+            }
+            _ => Step::Receive,
+        }
+    }
+
+    fn received(&mut self, bytes: &[u8], scene: &mut Scene<'_>) -> Step {
+        let sql = match self.state {
+            State::Statement => self.stored(scene.play),
+            _ => None,
+        };
+        let mut of = match sql {
+            Some(sql) => Of::Stored { sql, results: &mut self.results, variables: &mut self.variables },
+            None if self.state == State::Preparing => Of::Preparation,
+            None => Of::Statement,
+        };
+        let (reply, probe) = (&mut self.reply, &*scene.probe);
+        let fed = self.splitter.feed(bytes, |tag, body| match tag {
+            b'N' => {
+                notice(body, scene.play, probe);
+                Ok(())
+            }
+            _ => reply.take(tag, body, &mut of),
+        });
+        if let Err(error) = fed {
+            return self.unreadable(&error, scene);
+        }
+        match self.state {
+            State::Sleeping { until_ns } => Step::WaitUntil(until_ns),
+            State::Idle => Step::Receive,
+            _ if self.reply.awaited > 0 => Step::Receive,
+            _ => self.answered(scene),
+        }
+    }
+
+    /// The statement under way where its results go into variables.
+    fn stored<'a>(&self, play: &'a Play) -> Option<&'a Sql> {
+        let command = play.scripts.get(self.script).commands.get(self.at)?;
+        sql_of(command).filter(|sql| sql.store.is_some())
+    }
+
+    /// Where the client is, for messages.
+    pub fn whereabouts(&self) -> Whereabouts {
+        Whereabouts { client: self.client, script: self.script, command: self.at }
+    }
+}
+
+/// The SQL of a command.
+pub(super) fn sql_of(command: &Command) -> Option<&Sql> {
+    match &command.action {
+        pgdyno_core::script::Action::Sql(sql) => Some(sql),
+        _ => None,
+    }
+}
+
+/// A notice of the server is shown as libpq shows it to users of pgbench.
+fn notice(body: &[u8], play: &Play, probe: &Probe) {
+    if play.is_pgbench() && probe.hears(Level::Plain) {
+        let notice = WireError::Server(Box::new(ServerError { context: None, ..ServerError::parse(body) }));
+        probe.say(Level::Plain, &format!("{}\n", libpq::message(&notice)));
+    }
+}

@@ -1,0 +1,275 @@
+//! A transaction of a built-in script allocates nothing, by any protocol and any way of waiting.
+//!
+//! Allocations are counted on the worker's own thread: the fake server's threads allocate as they like.
+//!
+//! Seen to fail where a statement is sent from a new buffer, a cut message gets new room, or an interval a new
+//! histogram.
+
+#![allow(unsafe_code)] // an allocator cannot be written without
+
+use std::{
+    alloc::{GlobalAlloc, Layout, System},
+    cell::Cell,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use pgdyno_core::{
+    measure::Outcome,
+    plan::{Builtin, Protocol},
+};
+use pgdyno_engine::{
+    BlockingDriver, Client, Driver, Event, Probe, Report, Settings, SocketDriver, Step, Stop, Target, run,
+};
+use pgdyno_postgres::{
+    fake::{Answer, FakeServer, Request, message, usual},
+    targets::{Link, SqlClients, SqlTarget},
+};
+
+const MS: u64 = 1_000_000;
+/// Transactions of a client until nothing is new to it: statements are parsed, buffers have their size.
+const WARM_UP: u64 = 20;
+
+/// The system's allocator, and how often and for how many bytes the calling thread asked it.
+struct Counting;
+
+thread_local! {
+    static ASKED: Cell<(u64, u64)> = const { Cell::new((0, 0)) };
+}
+
+fn count(bytes: usize) {
+    // A thread that ends has no counter any more, and nobody asks for it.
+    let _ = ASKED.try_with(|asked| {
+        let (times, total) = asked.get();
+        asked.set((times + 1, total + bytes as u64));
+    });
+}
+
+// SAFETY: all is passed on to the system's allocator as it came.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        count(layout.size());
+        // SAFETY: the caller keeps the rules of `alloc`.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        count(layout.size());
+        // SAFETY: as above.
+        unsafe { System.alloc_zeroed(layout) }
+    }
+
+    unsafe fn realloc(&self, block: *mut u8, layout: Layout, bytes: usize) -> *mut u8 {
+        count(bytes);
+        // SAFETY: as above.
+        unsafe { System.realloc(block, layout, bytes) }
+    }
+
+    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
+        // SAFETY: as above.
+        unsafe { System.dealloc(block, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// What a worker's thread asked for between two of its transactions.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+struct Asked {
+    transactions: u64,
+    times: u64,
+    bytes: u64,
+}
+
+/// What is known of a worker.
+#[derive(Debug, Default)]
+struct Worker {
+    /// Clients that are not warm yet.
+    cold: usize,
+    /// The counter when the last one became it.
+    warm: Option<(u64, u64)>,
+    asked: Asked,
+}
+
+/// Looks at the counter of its thread after every transaction, from when all clients of the worker are warm.
+struct Watching {
+    target: Link<SqlTarget>,
+    worker: Arc<Mutex<Worker>>,
+    done: u64,
+    /// How many transactions of the worker are looked at, and how the end is asked for then: when a run comes to its
+    /// end by itself, its last intervals are handed over, which is no steady state.
+    wanted: u64,
+    stop: Stop,
+    /// Does what must be found: allocates in every transaction.
+    wasteful: bool,
+}
+
+impl Watching {
+    fn look(&mut self) {
+        let now = ASKED.get();
+        let mut worker = self.worker.lock().expect("nobody panicked");
+        self.done += 1;
+        if self.done == WARM_UP {
+            worker.cold -= 1;
+        }
+        match worker.warm {
+            None if worker.cold == 0 => worker.warm = Some(now),
+            None => {}
+            Some(_) if worker.asked.transactions == self.wanted => self.stop.request("enough"),
+            Some((times, bytes)) => {
+                let transactions = worker.asked.transactions + 1;
+                worker.asked = Asked { transactions, times: now.0 - times, bytes: now.1 - bytes };
+            }
+        }
+    }
+}
+
+impl Target for Watching {
+    fn step(&mut self, event: Event<'_>, now_ns: u64, probe: &mut Probe) -> Step {
+        let step = self.target.step(event, now_ns, probe);
+        if step == Step::Done(Outcome::Committed) {
+            if self.wasteful {
+                drop(std::hint::black_box(Box::new(now_ns)));
+            }
+            self.look();
+        }
+        step
+    }
+
+    fn outgoing(&self) -> &[u8] {
+        self.target.outgoing()
+    }
+
+    fn abandon(&mut self) -> Outcome {
+        self.target.abandon()
+    }
+}
+
+/// How a script is run.
+#[derive(Debug, Clone, Copy)]
+struct Run {
+    builtin: Builtin,
+    protocol: Protocol,
+    clients: u32,
+    transactions: u64,
+    interval_ns: u64,
+    rate_per_s: Option<f64>,
+    answer: fn(&Request) -> Answer,
+    wasteful: bool,
+}
+
+const RUN: Run = Run {
+    builtin: Builtin::TpcbLike,
+    protocol: Protocol::Prepared,
+    clients: 4,
+    transactions: 300,
+    interval_ns: 3_600_000 * MS,
+    rate_per_s: None,
+    answer: usual,
+    wasteful: false,
+};
+
+impl Run {
+    /// What the worker asked for in its steady state.
+    fn asked(self, driver: impl Driver) -> (Report, Asked) {
+        let server = FakeServer::start(self.answer).expect("it listens");
+        server.keep_nothing();
+        let script = Arc::new(self.builtin.scripts());
+        let settings = Settings {
+            warmup_ns: 0,
+            duration_ns: 3_600_000 * MS,
+            interval_ns: self.interval_ns,
+            drain_ns: 5_000 * MS,
+            rate_per_s: self.rate_per_s,
+            seed: 1,
+            statements: script.statements().count(),
+            cpus: Vec::new(),
+        };
+        let sql = SqlClients { scripts: script, protocol: self.protocol, scale: 50, seed: 1, run: 0 };
+        let stop = Stop::default();
+        let (workers, _) = sql.connect(&server.options(None), self.clients, 1, &stop).expect("they connect");
+        let worker = Arc::new(Mutex::new(Worker { cold: self.clients as usize, ..Worker::default() }));
+        let watching = |Client { target, io }: Client<Link<SqlTarget>>| Client {
+            target: Watching {
+                target,
+                worker: Arc::clone(&worker),
+                done: 0,
+                wanted: self.transactions,
+                stop: stop.clone(),
+                wasteful: self.wasteful,
+            },
+            io,
+        };
+        let workers =
+            workers.into_iter().map(|clients| clients.into_iter().map(watching).collect()).collect();
+        let report = run(driver, workers, &settings, &stop, |_| (), |_| ()).expect("the run works");
+        assert_eq!((report.counts_whole.failed, report.clients_lost), (0, 0), "{report:?}");
+        let asked = worker.lock().expect("nobody panicked").asked;
+        assert_eq!(asked.transactions, self.transactions, "{self:?}");
+        (report, asked)
+    }
+}
+
+#[test]
+fn the_built_in_scripts_allocate_nothing() {
+    for builtin in Builtin::ALL {
+        for protocol in [Protocol::Simple, Protocol::Extended, Protocol::Prepared] {
+            let run = Run { builtin, protocol, ..RUN };
+            for driver in SocketDriver::usable() {
+                let (_, asked) = run.asked(driver);
+                assert_eq!((asked.times, asked.bytes), (0, 0), "{run:?} by {driver}: {asked:?}");
+            }
+            let (_, asked) = Run { clients: 1, ..run }.asked(BlockingDriver);
+            assert_eq!((asked.times, asked.bytes), (0, 0), "{run:?} by blocking calls: {asked:?}");
+        }
+    }
+}
+
+#[test]
+fn an_open_loop_allocates_nothing() {
+    for driver in SocketDriver::usable() {
+        let (_, asked) = Run { rate_per_s: Some(2_000.0), ..RUN }.asked(driver);
+        assert_eq!((asked.times, asked.bytes), (0, 0), "by {driver}: {asked:?}");
+    }
+}
+
+/// An answer that is cut within a message: the part that came first needs room, the same for all.
+fn cut(_request: &Request) -> Answer {
+    let complete = message::complete("SELECT 1");
+    let (first, rest) = complete.split_at(8);
+    let row = [message::row(&[Some("0")]), first.to_vec()].concat();
+    Answer::default().then_bytes(row).then_wait(Duration::from_micros(200)).then_bytes(rest.to_vec())
+}
+
+#[test]
+fn a_message_that_comes_in_two_parts_allocates_nothing() {
+    for driver in SocketDriver::usable() {
+        let run = Run { builtin: Builtin::SelectOnly, answer: cut, ..RUN };
+        let (_, asked) = run.asked(driver);
+        assert_eq!((asked.times, asked.bytes), (0, 0), "by {driver}: {asked:?}");
+    }
+}
+
+/// An interval is handed over: its histogram is one that came back, and what remains is the channel's, a block of some
+/// messages now and then.
+#[test]
+fn an_interval_that_ends_needs_no_histogram() {
+    for driver in SocketDriver::usable() {
+        let (report, asked) = Run { interval_ns: 5 * MS, transactions: 3_000, ..RUN }.asked(driver);
+        let intervals = report.rates_per_s.len() as u64;
+        assert!(intervals >= 10, "{intervals}");
+        // A histogram of an interval takes some 30 KiB; the first may be made before one has come back.
+        assert!(asked.bytes < 40_000 + intervals * 1_024, "by {driver}: {asked:?} in {intervals} intervals");
+        assert!(asked.times < intervals, "by {driver}: {asked:?} in {intervals} intervals");
+    }
+}
+
+/// The planted fault: a single small allocation in every transaction.
+#[test]
+fn an_allocation_for_a_transaction_is_found() {
+    for driver in SocketDriver::usable() {
+        let (_, asked) = Run { wasteful: true, ..RUN }.asked(driver);
+        assert!(asked.times >= asked.transactions && asked.bytes >= 8 * asked.transactions, "{asked:?}");
+    }
+}

@@ -1,0 +1,211 @@
+//! Many clients on one thread: how much memory the driver takes, and that it does not grow.
+//!
+//! The fake server is a process of its own (this program again), so that only the driver's memory is looked at.
+
+use std::{
+    env, fs,
+    io::{BufRead, BufReader, Lines},
+    path::Path,
+    process::{Child, ChildStdout, Command, Stdio},
+    sync::Arc,
+    time::Duration,
+};
+
+use pgdyno_core::{
+    measure::Outcome,
+    plan::{Builtin, Protocol},
+};
+use pgdyno_engine::{Client, Event, Phase, Probe, Settings, SocketDriver, Step, Stop, Target, run};
+use pgdyno_postgres::{
+    fake::{FakeServer, usual},
+    targets::{Link, SqlClients, SqlTarget},
+    wire::{Address, ConnectOptions},
+};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+/// What a client may take of memory: 300 MiB for 10,000.
+const CLIENT_BYTES: u64 = (300 << 20) / 10_000;
+/// By how much memory may grow in the second half of a run: what pages of the allocator come and go.
+const GROWTH_BYTES: u64 = 512 << 10;
+/// Descriptors beside those of the connections.
+const OTHER_FILES: u64 = 64;
+const SECOND_NS: u64 = 1_000_000_000;
+
+/// The server, as a process of its own. It ends when its standard input does.
+struct Server {
+    process: Child,
+    /// Open until it has ended: it would fail to say how its test went.
+    _said: Lines<BufReader<ChildStdout>>,
+    options: ConnectOptions,
+}
+
+impl Server {
+    fn start() -> Self {
+        let own = env::current_exe().expect("this program has a name");
+        let mut process = Command::new(own)
+            .args(["--exact", "the_server_of_the_crowd", "--ignored", "--nocapture"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("this program can be started again");
+        let mut said = BufReader::new(process.stdout.take().expect("it is a pipe")).lines();
+        let place = |line: String| line.split_once("listening in ").map(|(_, dir)| dir.to_owned());
+        let dir = said.by_ref().map_while(Result::ok).find_map(place).expect("it says where it listens");
+        let options = ConnectOptions {
+            connect_timeout: Duration::from_secs(60),
+            ..ConnectOptions::local(Address::Unix(Path::new(&dir).to_owned(), 5432), "me")
+        };
+        Self { process, _said: said, options }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        drop(self.process.stdin.take());
+        let ended = self.process.wait();
+        assert!(std::thread::panicking() || ended.is_ok_and(|status| status.success()));
+    }
+}
+
+#[test]
+#[ignore = "the tests of many clients start it as a process of its own"]
+fn the_server_of_the_crowd() {
+    raise_file_limit(u64::MAX);
+    let server = FakeServer::start(usual).expect("it listens");
+    server.keep_nothing();
+    println!("listening in {}", server.socket_dir().expect("it is a socket").display());
+    // Until the other side goes away, however it does.
+    let _ = std::io::stdin().read_line(&mut String::new());
+}
+
+/// Lets this process open so many files, as far as its hard limit goes; gives what it may open now.
+fn raise_file_limit(wanted: u64) -> u64 {
+    let limit = getrlimit(Resource::Nofile);
+    let most = limit.maximum.unwrap_or(u64::MAX);
+    let current = Some(wanted.min(most).max(limit.current.unwrap_or(u64::MAX)));
+    let raised = setrlimit(Resource::Nofile, Rlimit { current, maximum: limit.maximum });
+    assert!(raised.is_ok() || limit.current.is_none_or(|current| current >= wanted), "{raised:?}");
+    getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX)
+}
+
+/// Memory of this process that is resident, in bytes.
+fn resident_bytes() -> u64 {
+    let status = fs::read_to_string("/proc/self/status").expect("Linux has it");
+    let line = status.lines().find(|line| line.starts_with("VmRSS:")).expect("Linux has it");
+    let kib: Option<u64> = line.split_whitespace().nth(1).and_then(|kib| kib.parse().ok());
+    kib.expect("a number") << 10
+}
+
+/// A client that keeps something of every transaction: the planted fault.
+struct Hoarding {
+    target: Link<SqlTarget>,
+    hoard: Vec<[u64; 512]>,
+    hoards: bool,
+}
+
+impl Target for Hoarding {
+    fn step(&mut self, event: Event<'_>, now_ns: u64, probe: &mut Probe) -> Step {
+        let step = self.target.step(event, now_ns, probe);
+        if self.hoards && step == Step::Done(Outcome::Committed) {
+            self.hoard.push([now_ns; 512]);
+        }
+        step
+    }
+
+    fn outgoing(&self) -> &[u8] {
+        self.target.outgoing()
+    }
+
+    fn abandon(&mut self) -> Outcome {
+        self.target.abandon()
+    }
+}
+
+/// Memory of a run.
+#[derive(Debug)]
+struct Memory {
+    before_bytes: u64,
+    /// At the end of every second of the measured interval.
+    seconds_bytes: Vec<u64>,
+    committed: u64,
+}
+
+impl Memory {
+    fn most_bytes(&self) -> u64 {
+        self.seconds_bytes.iter().copied().max().unwrap_or(0)
+    }
+
+    /// By how much the second half went above the first.
+    fn growth_bytes(&self) -> u64 {
+        let (first, second) = self.seconds_bytes.split_at(self.seconds_bytes.len() / 2);
+        let most = |part: &[u64]| part.iter().copied().max().unwrap_or(0);
+        most(second).saturating_sub(most(first))
+    }
+}
+
+fn crowd(server: &Server, driver: SocketDriver, clients: u32, seconds: u64, hoards: bool) -> Memory {
+    let before_bytes = resident_bytes();
+    let script = Arc::new(Builtin::TpcbLike.scripts());
+    let settings = Settings {
+        // Until every client has been through its script, and all its buffers have their size.
+        warmup_ns: seconds / 2 * SECOND_NS,
+        duration_ns: seconds * SECOND_NS,
+        interval_ns: SECOND_NS,
+        drain_ns: 30 * SECOND_NS,
+        rate_per_s: None,
+        seed: 1,
+        statements: script.statements().count(),
+        cpus: Vec::new(),
+    };
+    let sql = SqlClients { scripts: script, protocol: Protocol::Prepared, scale: 100, seed: 1, run: 0 };
+    let stop = Stop::default();
+    let (workers, _) = sql.connect(&server.options, clients, 1, &stop).expect("they connect");
+    let hoarding =
+        |Client { target, io }| Client { target: Hoarding { target, hoard: Vec::new(), hoards }, io };
+    let workers: Vec<_> =
+        workers.into_iter().map(|clients| clients.into_iter().map(hoarding).collect::<Vec<_>>()).collect();
+    let mut seconds_bytes = Vec::new();
+    let on_interval = |interval: &pgdyno_engine::MergedInterval| {
+        if interval.phase == Phase::Measured {
+            seconds_bytes.push(resident_bytes());
+        }
+    };
+    let report = run(driver, workers, &settings, &stop, on_interval, |_| ()).expect("the run works");
+    assert_eq!((report.clients_lost, report.counts_whole.failed), (0, 0), "{:?}", report.errors);
+    Memory { before_bytes, seconds_bytes, committed: report.counts_whole.committed }
+}
+
+fn fits(clients: u32, seconds: u64) {
+    let wanted = u64::from(clients) + OTHER_FILES;
+    let allowed = raise_file_limit(wanted);
+    if allowed < wanted {
+        return eprintln!(
+            "left out: {clients} clients need {wanted} open files, and the hard limit is {allowed}"
+        );
+    }
+    let server = Server::start();
+    for driver in SocketDriver::usable() {
+        let memory = crowd(&server, driver, clients, seconds, false);
+        let taken_bytes = memory.most_bytes().saturating_sub(memory.before_bytes);
+        eprintln!(
+            "{clients} clients by {driver}: {} KiB resident, {} bytes a client, {} transactions",
+            memory.most_bytes() >> 10,
+            taken_bytes / u64::from(clients),
+            memory.committed
+        );
+        assert!(memory.committed >= u64::from(clients), "{memory:?}");
+        assert!(taken_bytes < CLIENT_BYTES * u64::from(clients), "{driver}: {memory:?}");
+        assert!(memory.most_bytes() < 300 << 20, "{driver}: {memory:?}");
+        assert!(memory.growth_bytes() < GROWTH_BYTES, "{driver}: {memory:?}");
+    }
+    let hoarded = crowd(&server, SocketDriver::best(), clients, seconds, true);
+    assert!(hoarded.growth_bytes() > GROWTH_BYTES, "a driver that grows is found: {hoarded:?}");
+}
+
+#[test]
+fn many_clients_fit_on_one_thread() {
+    if env::var_os("PGDYNO_TEST_ALL").is_some() {
+        fits(10_000, 20);
+    }
+    fits(1_000, 3);
+}

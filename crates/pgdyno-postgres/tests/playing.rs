@@ -1,0 +1,217 @@
+//! Clients that behave as pgbench's, at a scripted server: what they send, what they say, what is counted.
+
+mod play;
+
+use std::time::Duration;
+
+use pgdyno_core::plan::Protocol;
+use pgdyno_engine::Level;
+use pgdyno_postgres::{
+    fake::{Answer, FakeServer, Request, usual},
+    targets::Manner,
+};
+
+use play::{How, Played, pgbench, play};
+
+fn at(answer: fn(&Request) -> Answer, script: &str, how: &How) -> (Played, Vec<String>) {
+    let server = FakeServer::start(answer).expect("it listens");
+    let played = play(&server.options(None), &[script], how);
+    let heard = server.received().into_iter().filter_map(|(_, message)| match message.tag {
+        b'Q' => Some(format!("Q {}", message.text(0))),
+        b'P' => Some(format!("P {} {}", message.text(0), message.text(1))),
+        b'B' => Some(format!("B {}", message.text(1))),
+        b'p' | b'X' => None,
+        tag => Some((tag as char).to_string()),
+    });
+    let heard = heard.collect();
+    (played, heard)
+}
+
+/// The numbers of an UPDATE that a script draws.
+const DRAWN: &str = "\\set a random(1, 1000000)\nBEGIN;\nUPDATE t SET v = :a;\nEND;\n";
+
+#[test]
+fn another_try_draws_the_same_numbers_and_is_counted() {
+    let fails = |request: &Request| match request.number {
+        1 => Answer::error("40001", "could not serialize access"),
+        _ => usual(request),
+    };
+    let manner = Manner { max_tries: 2, verbose_errors: true, ..pgbench() };
+    let how = How { manner, attempts: 2, ..How::default() };
+    let (played, heard) = at(fails, DRAWN, &how);
+    let update = heard[1].clone();
+    let first = ["Q BEGIN;", &update, "Q ROLLBACK", "Q BEGIN;", &update, "Q END;", "Q BEGIN;"];
+    assert_eq!(heard[..7], first);
+    assert_ne!(heard[7], update, "the next attempt draws anew");
+    let tally = played.report.tally;
+    assert_eq!((tally.committed, tally.retries, tally.retried, tally.failed()), (2, 1, 1, 0));
+    assert_eq!(played.report.commands[2].retries, 1);
+    assert_eq!(
+        played.said,
+        [
+            "I client 0 got an error in command 2 (SQL) of script 0; ERROR:  could not serialize access",
+            "I client 0 repeats the transaction after the error (try 1/2)",
+        ]
+    );
+}
+
+#[test]
+fn tries_end_and_the_attempt_is_a_failure_of_its_kind() {
+    let fails = |request: &Request| {
+        if request.starts_with("UPDATE") {
+            Answer::error("40P01", "deadlock detected")
+        } else {
+            usual(request)
+        }
+    };
+    for (max_tries, tries) in [(1, 1), (3, 3)] {
+        let how = How { manner: Manner { max_tries, ..pgbench() }, attempts: 2, ..How::default() };
+        let (played, heard) = at(fails, DRAWN, &how);
+        let updates = heard.iter().filter(|text| text.starts_with("Q UPDATE")).count();
+        assert_eq!(updates, 2 * tries);
+        let tally = played.report.tally;
+        assert_eq!((tally.committed, tally.deadlock, tally.retries), (0, 2, 2 * (tries as u64 - 1)));
+        assert_eq!((played.report.clients_lost, played.report.commands[2].failures), (0, 2));
+        assert!(played.said.is_empty(), "{:?}", played.said);
+    }
+}
+
+#[test]
+fn no_try_comes_after_the_latency_limit() {
+    let fails = |request: &Request| {
+        if request.starts_with("UPDATE") {
+            Answer::error("40001", "no").after(Duration::from_millis(5))
+        } else {
+            usual(request)
+        }
+    };
+    let manner =
+        Manner { max_tries: 0, latency_limit_ns: Some(1_000_000), verbose_errors: true, ..pgbench() };
+    let (played, _) = at(fails, DRAWN, &How { manner, ..How::default() });
+    assert_eq!((played.report.tally.serialization, played.report.tally.retries), (1, 0));
+    assert!(played.heard("client 0 ends the failed transaction (try 1, "), "{:?}", played.said);
+    assert!(played.heard("% of the maximum time of tries was used)"));
+}
+
+#[test]
+fn other_errors_end_the_client_unless_it_goes_on() {
+    let fails = |request: &Request| {
+        if request.starts_with("UPDATE") { Answer::error("23505", "duplicate key") } else { usual(request) }
+    };
+    let (played, heard) = at(fails, DRAWN, &How { attempts: 3, ..How::default() });
+    assert_eq!(played.said, ["E client 0 script 0 aborted in command 2 query 0: ERROR:  duplicate key"]);
+    assert_eq!((played.report.clients_lost, played.report.tally.total()), (1, 0));
+    assert_eq!(heard.len(), 2);
+    let manner = Manner { continue_on_error: true, ..pgbench() };
+    let (played, heard) = at(fails, DRAWN, &How { manner, attempts: 3, ..How::default() });
+    assert_eq!((played.report.tally.other, played.report.clients_lost), (3, 0));
+    assert_eq!(heard.iter().filter(|text| *text == "Q ROLLBACK").count(), 3);
+    assert!(played.said.is_empty());
+}
+
+#[test]
+fn a_connection_that_ends_is_told_in_pgbenchs_words() {
+    let closes = |request: &Request| {
+        if request.starts_with("UPDATE") { Answer::default().close() } else { usual(request) }
+    };
+    let (played, _) = at(closes, DRAWN, &How::default());
+    let died = "perhaps the backend died while processing";
+    assert_eq!(played.said, [format!("E client 0 aborted in command 2 (SQL) of script 0; {died}")]);
+    let fatal = |request: &Request| {
+        if request.starts_with("UPDATE") {
+            Answer::fatal("57P01", "terminating connection")
+        } else {
+            usual(request)
+        }
+    };
+    let (played, _) = at(fatal, DRAWN, &How::default());
+    assert!(played.heard("aborted in command 2 query 0: FATAL:  terminating connection\nserver closed"));
+    let gone_later = |request: &Request| match request.number {
+        1 => Answer::error("40001", "no"),
+        2 => Answer::default().close(),
+        _ => usual(request),
+    };
+    let (played, _) = at(gone_later, DRAWN, &How::default());
+    let what = "E client 0 aborted while rolling back the transaction after an error";
+    assert_eq!(played.said, [format!("{what}; {died}")]);
+}
+
+#[test]
+fn statements_are_prepared_by_themselves_and_once() {
+    let script = "SELECT :nosuch, :x;\n\\if false\nSELECT 2;\n\\endif\nSELECT 3;\n";
+    let definitions = vec!["x=a'b".parse().expect("it is a definition")];
+    let how = How { protocol: Protocol::Prepared, attempts: 2, definitions, ..How::default() };
+    let nulls = |request: &Request| {
+        if request.sql.starts_with("SELECT $1") && request.statement.is_some() {
+            assert_eq!(request.parameters, [None, Some("a'b".to_owned())]);
+        }
+        usual(request)
+    };
+    let (played, heard) = at(nulls, script, &how);
+    let expected = "P P_0 SELECT $1, $2;|S|B P_0|D|E|S|P P_2 SELECT 3;|S|B P_2|D|E|S|B P_0|D|E|S|B P_2|D|E|S";
+    assert_eq!(heard.join("|"), expected);
+    assert_eq!((played.report.tally.committed, played.said.len()), (2, 0));
+}
+
+#[test]
+fn gset_wants_one_row() {
+    for (answer, said) in [
+        (Answer::rows(&[&[Some("1")], &[Some("2")]]), "expected one row, got 2"),
+        (Answer::complete("DROP TABLE"), "expected one row, got 0"),
+        (Answer::complete("SELECT 0"), "expected one row, got 0"),
+    ] {
+        let server = FakeServer::start(move |_| answer.clone()).expect("it listens");
+        let played = play(&server.options(None), &["SELECT 1 \\gset\n"], &How::default());
+        assert_eq!(played.said, [format!("E client 0 script 0 command 0 query 0: {said}")]);
+        assert_eq!(played.report.clients_lost, 1);
+    }
+}
+
+#[test]
+fn steps_are_told_to_those_who_look_for_a_fault() {
+    let how = How { level: Level::Debug, ..How::default() };
+    let (played, _) = at(usual, "\\set a 1\n\\sleep 1 us\nSELECT :a;\n", &how);
+    assert_eq!(
+        played.said,
+        [
+            "D client 0 executing script \"script0\"",
+            "D client 0 executing \\set a",
+            "D client 0 executing \\sleep 1 us",
+            "D client 0 sending SELECT 1;",
+            "D client 0 receiving",
+        ]
+    );
+}
+
+#[test]
+fn a_script_that_is_not_trusted_runs_no_program() {
+    let manner = Manner { trust: false, ..pgbench() };
+    let (played, _) = at(usual, "\\shell exit 0\n", &How { manner, ..How::default() });
+    assert!(played.heard("\\shell runs a program, and this script is not trusted to"));
+    assert!(
+        played.heard("client 0 aborted in command 0 (shell) of script 0; execution of meta-command failed")
+    );
+    assert_eq!(played.report.clients_lost, 1);
+}
+
+#[test]
+fn scripts_are_chosen_by_weight_and_share_their_variables() {
+    let server = FakeServer::start(usual).expect("it listens");
+    let how = How { attempts: 200, weights: vec![1, 3], ..How::default() };
+    let played = play(&server.options(None), &["SELECT 0;\n\\set n 5\n", "SELECT :n;\n"], &how);
+    let [first, second] = &played.report.scripts[..] else { panic!("there are two") };
+    assert_eq!(first.committed + second.committed, 200);
+    assert!((25..80).contains(&first.committed), "{first:?}");
+    let texts: Vec<_> = server.received().iter().map(|(_, message)| message.text(0).to_owned()).collect();
+    assert!(texts.iter().any(|text| text == "SELECT 5;"));
+}
+
+#[test]
+fn a_client_may_connect_for_every_attempt() {
+    let server = FakeServer::start(usual).expect("it listens");
+    let how = How { attempts: 3, reconnect_after: Some(1), protocol: Protocol::Prepared, ..How::default() };
+    let played = play(&server.options(None), &["SELECT 1;\n"], &how);
+    assert_eq!((played.report.tally.committed, played.report.connects.0), (3, 3));
+    let parsed = server.received().iter().filter(|(_, message)| message.tag == b'P').count();
+    assert_eq!(parsed, 3, "a new session knows no statement");
+}

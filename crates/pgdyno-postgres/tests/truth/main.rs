@@ -1,0 +1,75 @@
+//! What is reported is what was: each property is seen to hold, and a lie about it is seen to be found.
+//!
+//! These tests measure time, so they run one after the other, and what the machine itself was late by is measured
+//! beside them ([`calm`]).
+
+mod calm;
+mod commits;
+mod server;
+mod service;
+mod stall;
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use pgdyno_core::{plan::Protocol, script::Scripts};
+use pgdyno_engine::{Client, MergedInterval, Report, Settings, SocketDriver, Stop, Target, run};
+use pgdyno_postgres::{
+    targets::{Link, SqlClients, SqlTarget},
+    wire::ConnectOptions,
+};
+
+const MS: u64 = 1_000_000;
+
+/// One measurement at a time.
+fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Whether the long forms are wanted.
+fn test_all() -> bool {
+    std::env::var_os("PGDYNO_TEST_ALL").is_some()
+}
+
+/// What is driven.
+struct Drive<'a> {
+    options: ConnectOptions,
+    script: &'a str,
+    clients: u32,
+    duration_ns: u64,
+    rate_per_s: Option<f64>,
+    driver: SocketDriver,
+}
+
+impl Drive<'_> {
+    /// Drives one worker with all clients, each wrapped; no warm-up. `on_interval` may ask for the end.
+    fn run<T: Target + 'static>(
+        &self,
+        mut wrap: impl FnMut(Link<SqlTarget>) -> T,
+        mut on_interval: impl FnMut(&MergedInterval, &Stop),
+    ) -> Report {
+        let script = Arc::new(Scripts::one("test", self.script).expect("it is a script"));
+        let settings = Settings {
+            warmup_ns: 0,
+            duration_ns: self.duration_ns,
+            interval_ns: 100 * MS,
+            drain_ns: 10_000 * MS,
+            rate_per_s: self.rate_per_s,
+            seed: 5,
+            statements: script.statements().count(),
+            cpus: Vec::new(),
+        };
+        let sql = SqlClients { scripts: script, protocol: Protocol::Prepared, scale: 1, seed: 1, run: 0 };
+        let stop = Stop::default();
+        let (workers, _) = sql.connect(&self.options, self.clients, 1, &stop).expect("they connect");
+        let wrapped = workers.into_iter().map(|clients| {
+            let each = clients.into_iter().map(|Client { target, io }| Client { target: wrap(target), io });
+            each.collect()
+        });
+        let on_interval = |interval: &MergedInterval| on_interval(interval, &stop);
+        let report = run(self.driver, wrapped.collect(), &settings, &stop, on_interval, |_| ())
+            .expect("the run works");
+        report.counts_whole.check().expect("nothing is lost in counting");
+        report
+    }
+}

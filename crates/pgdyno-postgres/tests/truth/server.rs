@@ -1,0 +1,53 @@
+//! A real server of its own, removed at the end.
+
+use std::{env, fs, os::unix::fs::PermissionsExt, path::PathBuf};
+
+use pgdyno_postgres::{
+    provision::{Dirs, Environment, Lifetime, Request, RunningServer, up},
+    wire::{Address, ConnectOptions},
+};
+
+/// A running server.
+pub struct Server {
+    running: RunningServer,
+    _state: tempfile::TempDir,
+}
+
+impl Server {
+    /// Starts a bundle of this major, which ends with the test whatever happens.
+    pub fn start(major: &str) -> Self {
+        let state = tempfile::tempdir().expect("a temporary directory can be made");
+        let pg = Some(major.parse().expect("it is a version"));
+        let request =
+            Request { pg, bundle_only: true, lifetime: Lifetime::DiesWithUs, ..Request::named("truth") };
+        let running = up(&request, &dirs(&state), &mut |_| {}).expect("the server starts");
+        Self { running, _state: state }
+    }
+
+    /// How to connect as its superuser.
+    pub fn options(&self) -> ConnectOptions {
+        let address = Address::Unix(self.running.socket_dir.clone(), self.running.port);
+        ConnectOptions::local(address, self.running.superuser)
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let removed = self.running.remove();
+        assert!(std::thread::panicking() || removed.is_ok(), "{removed:?}");
+    }
+}
+
+/// The default cache, so that the bundles are fetched once, and a state directory that goes with the test.
+fn dirs(state: &tempfile::TempDir) -> Dirs {
+    fs::set_permissions(state.path(), fs::Permissions::from_mode(0o755)).expect("it is ours");
+    let path = |name| env::var_os(name).map(PathBuf::from);
+    let environment = Environment {
+        state: Some(state.path().to_owned()),
+        cache: path("PGDYNO_CACHE"),
+        xdg_cache_home: path("XDG_CACHE_HOME"),
+        home: path("HOME"),
+        ..Environment::default()
+    };
+    Dirs::of(&environment).expect("there is a cache")
+}

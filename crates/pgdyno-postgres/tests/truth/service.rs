@@ -1,0 +1,122 @@
+//! Known service times are reported within 1 %.
+//!
+//! The server draws how long it wants to take and measures how long it really took; pgdyno is held against the latter,
+//! so that a thread of the server that is woken late is nobody's fault. What remains is the way between the two: it is
+//! told apart from a lie by how late sleeps on this machine end beyond the usual, which is little on a calm one.
+//!
+//! Seen to fail where the recorder records latencies that are 2 % too short.
+
+use std::{sync::Mutex, thread, time::Duration};
+
+use pgdyno_core::measure::Latency;
+use pgdyno_engine::SocketDriver;
+use pgdyno_postgres::fake::{Delays, Distribution, FakeServer, usual};
+
+use crate::{
+    Drive, MS, alone,
+    calm::{Lateness, calmly},
+    test_all,
+};
+
+/// Arrivals come by chance, and there are always clients free: answers do not come in bursts, and nobody waits.
+const RATE_PER_S: f64 = 400.0;
+const CLIENTS: u32 = 128;
+
+/// Times that a thread is woken for a transaction: the driver's when it is due, the server's, and the driver's again.
+const WAKE_UPS: f64 = 3.0;
+
+/// What pgdyno reports, and how long every answer took by the server's clock, shortest first.
+struct Seen {
+    latency: Latency,
+    served: Vec<Duration>,
+}
+
+fn measure(distribution: Distribution, driver: SocketDriver) -> Seen {
+    let delays = Mutex::new(Delays::new(distribution, 3));
+    let server = FakeServer::start(move |request| {
+        let delay = delays.lock().expect("nobody panicked").draw();
+        usual(request).after(delay)
+    });
+    let server = server.expect("it listens");
+    let drive = Drive {
+        options: server.options(None),
+        script: "SELECT 1;",
+        clients: CLIENTS,
+        duration_ns: if test_all() { 20_000 } else { 3_000 } * MS,
+        rate_per_s: Some(RATE_PER_S),
+        driver,
+    };
+    let latency = drive.run(|target| target, |_, _| ()).latency;
+    // The last answer may have come before its thread noted how long it took.
+    let mut served = server.served();
+    for _ in 0..500 {
+        if served.len() as u64 >= latency.count() {
+            break;
+        }
+        thread::sleep(Duration::from_millis(10));
+        served = server.served();
+    }
+    served.sort_unstable();
+    Seen { latency, served }
+}
+
+/// Figures that are more than 1 % beside those of the server; above it, what the machine itself is late by is let pass,
+/// and where other programs work on it all the time, 10 %: nothing may be told shorter than it was, there too.
+fn faults(latency: &Latency, served: &[Duration], late: &Lateness) -> Vec<String> {
+    let histogram = latency.as_histogram();
+    let above = if late.alone() { 1.01 } else { 1.10 };
+    let mut faults = Vec::new();
+    if latency.count() != served.len() as u64 {
+        faults.push(format!("{} latencies of {} answers", latency.count(), served.len()));
+    }
+    let mut beside = |what: String, got_ns: f64, served_ns: f64| {
+        let late_ns = WAKE_UPS * late.excess(0.95).as_nanos() as f64;
+        if !(served_ns * 0.99..=served_ns * above + late_ns).contains(&got_ns) {
+            faults.push(format!("{what} {} ms, {} ms by the server", got_ns / 1e6, served_ns / 1e6));
+        }
+    };
+    for quantile in [0.05, 0.25, 0.5, 0.75, 0.9, 0.95] {
+        let rank = ((served.len() as f64 * quantile).ceil() as usize).max(1);
+        let got_ns = histogram.value_at_quantile(quantile) as f64;
+        beside(format!("p{}", quantile * 100.0), got_ns, served[rank - 1].as_nanos() as f64);
+    }
+    let mean_ns = served.iter().map(|took| took.as_nanos() as f64).sum::<f64>() / served.len() as f64;
+    beside("mean".to_owned(), histogram.mean(), mean_ns);
+    faults
+}
+
+fn is_reported(distribution: Distribution) {
+    let _alone = alone();
+    for driver in SocketDriver::usable() {
+        // 1 % of the shortest service time.
+        let too_late = distribution.quantile(0.0) / 100;
+        let (seen, late) =
+            calmly(|late| late.alone() && late.quantile(0.95) < too_late, || measure(distribution, driver));
+        let Seen { latency, served } = seen;
+        assert!(served.len() > 500, "{} answers are too few", served.len());
+        assert_eq!(faults(&latency, &served, &late), [""; 0], "{distribution:?} by {driver}");
+        // The planted faults: latencies that are 4 % too short, and a report without the slowest twentieth.
+        let longer: Vec<_> = served.iter().map(|took| took.mul_f64(1.04)).collect();
+        assert!(!faults(&latency, &longer, &late).is_empty());
+        assert!(!faults(&latency, &served[..served.len() * 19 / 20], &late).is_empty());
+    }
+}
+
+const fn ms(ms: u64) -> Duration {
+    Duration::from_millis(ms)
+}
+
+#[test]
+fn constant_service_times() {
+    is_reported(Distribution::Constant(ms(40)));
+}
+
+#[test]
+fn bimodal_service_times() {
+    is_reported(Distribution::Bimodal { fast: ms(30), slow: ms(120), slow_share: 0.2 });
+}
+
+#[test]
+fn service_times_with_a_heavy_tail() {
+    is_reported(Distribution::HeavyTail { least: ms(30), shape: 1.5, most: ms(800) });
+}

@@ -1,0 +1,251 @@
+//! What a report of a comparison says: the answer first, then what it rests on.
+
+use pgdyno_core::analysis::compare::Verdict;
+use pgdyno_record::{ArmRecord, BlockKind, ComparisonRecord};
+
+use crate::figure::{Figure, Format, Phrase, Source};
+
+/// The comparison in sentences and rows.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ComparisonView {
+    /// The answer, in one line.
+    pub answer: Phrase,
+    /// Estimate, interval and tests.
+    pub tests: Phrase,
+    /// A and B.
+    pub arms: Vec<Phrase>,
+    /// The blocks in the order they ran.
+    pub blocks: Vec<BlockRow>,
+    /// In what A and B differ.
+    pub differences: Vec<DifferenceRow>,
+    /// What A against A showed.
+    pub floor: Phrase,
+}
+
+/// A block.
+#[derive(Debug, Clone, PartialEq)]
+pub struct BlockRow {
+    /// Its number.
+    pub number: Option<Figure>,
+    /// Whether both of its runs were A's.
+    pub same: bool,
+    /// `AB` or `BA`, as they ran; `AA`.
+    pub order: &'static str,
+    /// Result of A per second.
+    pub a: Option<Figure>,
+    /// Result of B per second.
+    pub b: Option<Figure>,
+    /// B over A, less 1.
+    pub difference: Option<Figure>,
+    /// Whether it stands out from the others.
+    pub outlier: bool,
+}
+
+impl BlockRow {
+    /// A word for what is special about it.
+    pub fn note(&self) -> &'static str {
+        match (self.same, self.outlier) {
+            (true, true) => "A against A, outlier",
+            (true, false) => "A against A",
+            (false, true) => "outlier",
+            (false, false) => "",
+        }
+    }
+}
+
+/// Something that A and B do not share.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DifferenceRow {
+    /// Its name.
+    pub what: Option<Figure>,
+    /// With A.
+    pub a: Option<Figure>,
+    /// With B.
+    pub b: Option<Figure>,
+}
+
+/// What a number of a comparison means.
+pub const METHOD: [&str; 4] = [
+    "A block is one run of A and one of B, side by side in time; which goes first, changes in the order AB BA BA AB. \
+     Its observation is the logarithm of B over A. The effect is the mean of the observations, turned back into a \
+     share, with the interval of Student's t.",
+    "When the result is looked at was fixed beforehand, and so was how sure each look has to be. All looks together \
+     say faster or slower of two equal things at most one time in twenty. An interval within the margin means: no \
+     difference that matters.",
+    "The sign-flip test counts in how many of all patterns of signs the mean would be as far from nothing; \
+     Hodges-Lehmann is a middle that wild blocks hardly move. Outliers are marked and never left out.",
+    "Blocks of two runs of A show what the machine does by itself. An effect smaller than the smallest that so many \
+     blocks can show is found only by luck.",
+];
+
+impl ComparisonView {
+    /// The view of a record's comparison.
+    pub fn new(comparison: &ComparisonRecord, source: &Source) -> Self {
+        Self {
+            answer: answer(comparison, source),
+            tests: tests(comparison, source),
+            arms: comparison.arms.iter().enumerate().map(|(at, arm)| in_words(at, arm, source)).collect(),
+            blocks: (0..comparison.blocks.len()).map(|at| block(at, comparison, source)).collect(),
+            differences: (0..comparison.differences.len()).map(|at| difference(at, source)).collect(),
+            floor: floor(source),
+        }
+    }
+}
+
+fn at(source: &Source, pointer: &str, format: Format) -> Option<Figure> {
+    source.figure(format!("/comparison/{pointer}"), format)
+}
+
+fn interval(source: &Source) -> Phrase {
+    Phrase::of("[")
+        .figure(at(source, "result/low", Format::Points))
+        .text(", ")
+        .figure(at(source, "result/high", Format::Points))
+        .text("]")
+}
+
+/// The answer in one line.
+pub fn answer(comparison: &ComparisonRecord, source: &Source) -> Phrase {
+    let effect = |format| at(source, "result/effect", format);
+    let so_far = || Phrase::of("B ").figure(effect(Format::Change)).text(" ").then(interval(source));
+    let Some(result) = &comparison.result else {
+        return Phrase::of("Cannot tell: too few blocks were made.");
+    };
+    match result.verdict {
+        Verdict::Faster => {
+            Phrase::of("B is ").figure(effect(Format::Size)).text(" faster ").then(interval(source))
+        }
+        Verdict::Slower => {
+            Phrase::of("B is ").figure(effect(Format::Size)).text(" slower ").then(interval(source))
+        }
+        Verdict::NoDifference => Phrase::of("No difference that matters: ").then(so_far()).maybe(
+            " is within ± ",
+            at(source, "margin", Format::Percent),
+            "",
+        ),
+        Verdict::CannotTell { more_blocks: Some(more) } => {
+            let blocks = at(source, "result/verdict/more_blocks", Format::Count);
+            Phrase::of("Cannot tell: about ")
+                .figure(blocks)
+                .text(if more == 1 { " more block" } else { " more blocks" })
+                .maybe(", ", at(source, "more_s", Format::Minutes), "")
+                .text(". Until now ")
+                .then(so_far())
+        }
+        Verdict::CannotTell { more_blocks: None } => {
+            Phrase::of("Cannot tell, and no number of blocks in reason would: lengthen the runs. Until now ")
+                .then(so_far())
+        }
+    }
+}
+
+fn tests(comparison: &ComparisonRecord, source: &Source) -> Phrase {
+    if comparison.result.is_none() {
+        return Phrase::of("There is nothing to test.");
+    }
+    at_look(source)
+        .text(". Hodges-Lehmann ")
+        .figure(at(source, "result/hodges_lehmann", Format::Change))
+        .maybe(", sign-flip p ", at(source, "result/sign_flip_p", Format::Number), "")
+        .text(". Blocks scatter by ")
+        .figure(at(source, "result/between_blocks", Format::Percent))
+        .text(" (standard deviation)")
+        .maybe(" and take ", at(source, "block_s", Format::Seconds), " each")
+        .text(".")
+}
+
+fn at_look(source: &Source) -> Phrase {
+    Phrase::default()
+        .figure(at(source, "result/blocks", Format::Count))
+        .text(" blocks; the interval may miss the truth ")
+        .figure(at(source, "result/alpha", Format::Percent))
+        .text(" of the time")
+}
+
+fn in_words(index: usize, arm: &ArmRecord, source: &Source) -> Phrase {
+    let of_arm = |field: &str, format| at(source, &format!("arms/{index}/{field}"), format);
+    let phrase = Phrase::of(if index == 0 { "A " } else { "B " }).figure(of_arm("said", Format::Text));
+    let phrase = phrase.maybe(": PostgreSQL ", of_arm("server/version", Format::Text), "");
+    let work =
+        if arm.command.is_some() { of_arm("command", Format::Text) } else { of_arm("script", Format::Text) };
+    let kind = if arm.command.is_some() { ", command " } else { ", " };
+    // What has been said of it is not said again.
+    let said = |word: &Option<String>| word.as_ref().is_some_and(|word| arm.said.contains(word.as_str()));
+    if said(&arm.command) || said(&arm.script) { phrase } else { phrase.maybe(kind, work, "") }
+}
+
+fn block(index: usize, comparison: &ComparisonRecord, source: &Source) -> BlockRow {
+    let of_block = |field: &str, format| at(source, &format!("blocks/{index}/{field}"), format);
+    let record = &comparison.blocks[index];
+    let same = record.kind == BlockKind::Aa;
+    BlockRow {
+        number: of_block("number", Format::Count),
+        same,
+        order: match (same, record.first.letter()) {
+            (true, _) => "AA",
+            (false, "A") => "AB",
+            (false, _) => "BA",
+        },
+        a: of_block("a_per_s", Format::Rate),
+        b: of_block("b_per_s", Format::Rate),
+        difference: of_block("difference", Format::Change),
+        outlier: record.outlier,
+    }
+}
+
+fn difference(index: usize, source: &Source) -> DifferenceRow {
+    let of_row = |field: &str| at(source, &format!("differences/{index}/{field}"), Format::Text);
+    DifferenceRow { what: of_row("what"), a: of_row("a"), b: of_row("b") }
+}
+
+fn floor(source: &Source) -> Phrase {
+    let Some(smallest) = at(source, "floor/smallest_effect", Format::Percent) else {
+        return Phrase::of("Not known: it takes at least two blocks of A against A to see it.");
+    };
+    Phrase::of("A and A differ by ")
+        .figure(at(source, "floor/between_runs", Format::Percent))
+        .text(" (root mean square of ")
+        .figure(at(source, "floor/blocks", Format::Count))
+        .text(" blocks): the smallest effect that ")
+        .figure(at(source, "floor/shown_by_blocks", Format::Count))
+        .text(" blocks can show here is about ")
+        .figure(Some(smallest))
+        .text(".")
+}
+
+/// The balance checks of both arms in a sentence.
+pub fn balance(comparison: &ComparisonRecord, source: &Source) -> Phrase {
+    let mut phrase = Phrase::default();
+    for (index, arm) in comparison.arms.iter().enumerate() {
+        let Some(balance) = &arm.balance else { continue };
+        let of_arm = |field: &str| at(source, &format!("arms/{index}/balance/{field}"), Format::Count);
+        phrase = phrase
+            .text(if index == 0 { "A " } else { " B " })
+            .text(if balance.violations == 0 { "passed (sums): " } else { "VIOLATED (sums): " })
+            .figure(of_arm("rows_examined"))
+            .text(" rows examined, history had ")
+            .figure(of_arm("history_rows"))
+            .text(" rows for ")
+            .figure(of_arm("committed"))
+            .text(" commits, ")
+            .figure(of_arm("in_doubt"))
+            .text(" in doubt.");
+        for example in 0..balance.examples.len() {
+            let pointer = format!("arms/{index}/balance/examples/{example}");
+            phrase = phrase.maybe(" Seen: ", at(source, &pointer, Format::Text), ".");
+        }
+    }
+    if phrase.0.is_empty() { Phrase::of("Not checked: there was nothing that could be.") } else { phrase }
+}
+
+/// The durability tiers of both arms.
+pub fn durability(comparison: &ComparisonRecord) -> Phrase {
+    let tiers: Vec<_> = comparison.arms.iter().map(|arm| arm.server.as_ref().map(|s| s.durability)).collect();
+    match tiers[..] {
+        [Some(a), Some(b)] if a == b => Phrase::of(a.label()),
+        [Some(a), Some(b)] => Phrase::of(format!("differs. A {}; B {}", a.label(), b.label())),
+        [Some(a), _] => Phrase::of(format!("of A {}; of B not known", a.label())),
+        [_, Some(b)] => Phrase::of(format!("of A not known; of B {}", b.label())),
+        _ => Phrase::of("not known: the commands bring their own servers"),
+    }
+}

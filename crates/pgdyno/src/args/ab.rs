@@ -1,0 +1,438 @@
+//! `pgdyno ab`.
+
+use std::{collections::BTreeMap, path::PathBuf, process::ExitCode, sync::Arc, thread};
+
+use clap::ArgAction;
+use pgdyno_core::{
+    advice::bench::Level,
+    analysis::compare::{MAX_BLOCKS, MIN_BLOCKS, looks},
+    plan::{Auto, BalanceCheckMode, Builtin, Plan, Protocol, Span, WorkloadPlan},
+    problem::Problem,
+};
+use regex_lite::Regex;
+
+use super::{
+    arm::{Arm, builtin, protocol},
+    bench::{processors, rate},
+    file,
+    measure::{Connection, OwnServer, command_line, setting},
+};
+use crate::{
+    context::Context,
+    stages::{
+        self, Job, Output, Wanted,
+        ab::{ArmJob, Compare, Measured, PGBENCH_RESULT, Work},
+    },
+};
+
+const EXAMPLES: &str = "\
+Examples:
+  pgdyno ab --pg 15 --pg 18                             two majors
+  pgdyno ab --bindir OLD/bin --bindir NEW/bin -f my.sql two builds, your script
+  pgdyno ab --set jit=on --set jit=off -b select-only   one setting
+  pgdyno ab -f join.sql -f exists.sql                   two ways to write it
+  pgdyno ab default set:wal_compression=on,set:jit=off  several settings
+  pgdyno ab --dsn 'host=old dbname=x' --dsn 'host=new dbname=x'
+  pgdyno ab --command 'pgbench -n -S -T {seconds} -h old' \\
+            --command 'pgbench -n -S -T {seconds} -h new'
+
+An arm written out is one or more of these, separated by commas:
+  pg=VERSION  bindir=DIR  bundle  data=DIR  waldir=DIR  set:NAME=VALUE
+  script=FILE  builtin=NAME  protocol=NAME
+  dsn=CONNINFO or command=LINE, which take all that follows
+`default` is none of them. A command finds a server that its arm makes, as in
+`pg=18,command=pgbench -n -S -T {seconds}`, in PGHOST, PGPORT, PGUSER and
+PGDATABASE, with pgbench's tables in it.";
+
+/// Heading of the flags that name the subjects.
+const SUBJECTS: &str = "A and B (a flag given once is for both; given twice, A's comes first)";
+
+/// Flags of `pgdyno ab`.
+#[derive(Debug, clap::Args)]
+#[command(disable_help_flag = true, allow_negative_numbers = true, after_help = EXAMPLES)]
+pub struct Args {
+    /// A written out, such as pg=15,set:jit=off; what flags say of it holds too
+    a: Option<String>,
+    /// B written out
+    b: Option<String>,
+    /// Version of a server made for it: a major or an exact one
+    #[arg(long, value_name = "VERSION", help_heading = SUBJECTS)]
+    pg: Vec<String>,
+    /// Directory of initdb and postgres
+    #[arg(long, value_name = "DIR", help_heading = SUBJECTS)]
+    bindir: Vec<PathBuf>,
+    /// Use embedded bundles even where PostgreSQL is installed
+    #[arg(long, conflicts_with = "bindir", help_heading = SUBJECTS)]
+    bundle: bool,
+    /// Setting of a server made for it; each name once or twice
+    #[arg(long, value_name = "NAME=VALUE", value_parser = setting, help_heading = SUBJECTS)]
+    set: Vec<(String, String)>,
+    /// A server that is there, as URI or keyword string; everything goes into its schema `pgdyno`
+    #[arg(long, value_name = "CONNINFO", help_heading = SUBJECTS)]
+    dsn: Vec<String>,
+    /// A built-in script: tpcb-like, simple-update, select-only [default: tpcb-like]
+    #[arg(long, short, value_name = "NAME", value_parser = builtin, help_heading = SUBJECTS)]
+    builtin: Vec<Builtin>,
+    /// A script in pgbench's language
+    #[arg(long, short = 'f', value_name = "FILE", help_heading = SUBJECTS)]
+    script: Vec<PathBuf>,
+    /// How statements are sent: simple, extended, prepared [default: prepared]
+    #[arg(long, short = 'M', value_name = "NAME", value_parser = protocol, help_heading = SUBJECTS)]
+    protocol: Vec<Protocol>,
+    /// A command that measures and prints its rate; {seconds}, {clients}, {jobs} and {scale} are filled in
+    #[arg(long, value_name = "LINE", help_heading = SUBJECTS)]
+    command: Vec<String>,
+    /// Take server, data, workload and times from this plan; it has one workload and one number of clients
+    #[arg(long, value_name = "FILE.toml", help_heading = "Workload")]
+    plan: Option<PathBuf>,
+    /// TPC-B scale factor [default: from memory and disk]
+    #[arg(long, short, value_name = "N", help_heading = "Workload",
+          value_parser = clap::value_parser!(u64).range(1..=100_000_000))]
+    scale: Option<u64>,
+    /// Number of clients [default: twice the processors]
+    #[arg(long, short, value_name = "N", help_heading = "Workload",
+          value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    clients: Option<u32>,
+    /// Threads of the driver [default: one for each of its processors]
+    #[arg(long, short, value_name = "N", help_heading = "Workload",
+          value_parser = clap::value_parser!(u32).range(1..=1_024))]
+    jobs: Option<u32>,
+    /// Measured interval of a run [default: 5s]
+    #[arg(long, short = 'T', value_name = "TIME", allow_hyphen_values = true, help_heading = "Workload")]
+    duration: Option<Span>,
+    /// Warm-up before it [default: 1500ms]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Workload")]
+    warmup: Option<Span>,
+    /// Transactions per second, as an open loop [default: closed loop]
+    #[arg(long, short = 'R', value_name = "TPS", value_parser = rate, allow_hyphen_values = true,
+          help_heading = "Workload")]
+    rate: Option<f64>,
+    /// Processors of the driver, such as 0 or 0-3,8 [default: the last quarter]
+    #[arg(long, value_name = "LIST", value_parser = processors, help_heading = "Workload")]
+    driver_cpus: Option<String>,
+    /// Processors of servers made for it [default: those that the driver does not use]
+    #[arg(long, value_name = "LIST", value_parser = processors, help_heading = "Workload")]
+    server_cpus: Option<String>,
+    /// Most blocks of one run of A and one of B; looked at after 8, 12 and all of them
+    #[arg(long, value_name = "N", default_value_t = 16, help_heading = "Method",
+          value_parser = clap::value_parser!(u32).range(i64::from(MIN_BLOCKS)..=i64::from(MAX_BLOCKS)))]
+    blocks: u32,
+    /// Blocks of A against A, for the noise floor; 0 leaves it unknown
+    #[arg(long, value_name = "N", default_value_t = 4, help_heading = "Method",
+          value_parser = clap::value_parser!(u32).range(0..=50))]
+    aa_blocks: u32,
+    /// A difference within ± this does not matter
+    #[arg(long, value_name = "SHARE", default_value = "2%", value_parser = margin, allow_hyphen_values = true,
+          help_heading = "Method")]
+    margin: Margin,
+    /// Where a command prints its rate: a regular expression whose first group it is [default: pgbench's `tps = …`]
+    #[arg(long, value_name = "REGEX", value_parser = result, help_heading = "Method")]
+    result: Option<Regex>,
+    /// End with status 1 where B is slower
+    #[arg(long, help_heading = "Method")]
+    fail_if_slower: bool,
+    /// User that servers run as, where root asks
+    #[arg(long, value_name = "USER", help_heading = "Options")]
+    run_as: Option<String>,
+    /// Keep the servers' data (or the schema) when the run is over
+    #[arg(long, help_heading = "Options")]
+    keep: bool,
+    /// Seed of every random choice
+    #[arg(long, value_name = "N", help_heading = "Options",
+          value_parser = clap::value_parser!(u64).range(..=i64::MAX as u64))]
+    seed: Option<u64>,
+    /// Print run.json instead of the report
+    #[arg(long, help_heading = "Options")]
+    json: bool,
+    /// Write the report to this file too: .html, .md, .txt, .csv or .json
+    #[arg(long, value_name = "FILE", help_heading = "Options")]
+    out: Option<PathBuf>,
+    /// Print help
+    #[arg(long, action = ArgAction::Help, help_heading = "Options")]
+    help: Option<bool>,
+}
+
+/// A share of more than nothing.
+#[derive(Debug, Clone, Copy)]
+struct Margin(f64);
+
+/// `2%`: without the sign nobody knows whether 2 or 0.02 is two per cent.
+fn margin(text: &str) -> Result<Margin, String> {
+    let percent = text.strip_suffix('%').and_then(|number| number.trim().parse::<f64>().ok());
+    let percent = percent.filter(|percent| *percent > 0.0 && *percent <= 50.0);
+    percent
+        .map(|percent| Margin(percent / 100.0))
+        .ok_or("a margin is written 2%, above 0% and at most 50%".into())
+}
+
+fn result(text: &str) -> Result<Regex, String> {
+    let regex = Regex::new(text).map_err(|error| error.to_string())?;
+    if regex.captures_len() < 2 {
+        return Err("it needs a group in parentheses around the rate".into());
+    }
+    Ok(regex)
+}
+
+/// Runs `pgdyno ab`.
+///
+/// # Errors
+/// What the user should read.
+pub fn run(args: &Args, context: &Context) -> Result<ExitCode, Problem> {
+    stages::measure(&args.job()?, context)
+}
+
+impl Args {
+    fn job(&self) -> Result<Job, Problem> {
+        let mut plan = self.base_plan()?;
+        let arms = self.both_arms(&plan)?;
+        let works = [self.work(&arms[0], &plan)?, self.work(&arms[1], &plan)?];
+        self.apply(&mut plan, &works);
+        plan.validate()?;
+        let (servers, places) = self.servers(&arms, &plan)?;
+        let said = [arms[0].said_beside(&arms[1]), arms[1].said_beside(&arms[0])];
+        let mut jobs = works.into_iter().zip(said).zip(places);
+        let mut arm = || {
+            let ((work, said), server) = jobs.next()?;
+            Some(ArmJob { said: pgdyno_record::redact(&said), server, work })
+        };
+        let (Some(a), Some(b)) = (arm(), arm()) else {
+            return Err(Problem::wrong_request("a comparison has two arms"));
+        };
+        let compare = Compare {
+            arms: [a, b],
+            looks: looks(self.blocks),
+            aa_blocks: self.aa_blocks,
+            margin: self.margin.0,
+            fail_if_slower: self.fail_if_slower,
+        };
+        Ok(Job {
+            plan,
+            level: Level::Screening,
+            servers,
+            compare: Some(compare),
+            command: command_line(),
+            seed_given: self.seed.is_some(),
+            keep: self.keep,
+            output: Output { json: self.json, out: self.out.clone() },
+        })
+    }
+
+    /// The plan file, or a plan of nothing but defaults.
+    fn base_plan(&self) -> Result<Plan, Problem> {
+        let Some(path) = &self.plan else {
+            let mut plan = Plan::new("ab", vec![workload(Builtin::TpcbLike, Protocol::Prepared)]);
+            plan.description = "Is B faster than A?".into();
+            Level::Screening.apply(&mut plan);
+            return Ok(plan);
+        };
+        let plan = file::plan(path)?;
+        let clients = match &plan.measure.clients {
+            Auto::Given(clients) => clients.len(),
+            Auto::Auto => 1,
+        };
+        if plan.workload.len() == 1 && (clients == 1 || self.clients.is_some()) {
+            return Ok(plan);
+        }
+        let what = format!(
+            "could not compare by {}: it has {} workloads and {clients} numbers of clients",
+            path.display(),
+            plan.workload.len()
+        );
+        Err(Problem::wrong_request(what).hint("a comparison has one of each: leave one of them in the plan"))
+    }
+
+    /// What flags and words say of A and of B.
+    fn both_arms(&self, plan: &Plan) -> Result<[Arm; 2], Problem> {
+        let [a, b] = self.arms_of_flags()?;
+        let arms = match (&self.a, &self.b) {
+            (None, None) => [a, b],
+            (Some(of_a), Some(of_b)) => [Arm::parse(of_a)?.over(&a), Arm::parse(of_b)?.over(&b)],
+            (Some(one), None) | (None, Some(one)) => {
+                let one = pgdyno_record::redact(one);
+                let hint = "name both, or say `default` for the one of which there is nothing to say";
+                return Err(Problem::wrong_request(format!("`{one}` is one arm, and a comparison has two"))
+                    .hint(hint));
+            }
+        };
+        arms.iter().zip(["A", "B"]).try_for_each(|(arm, name)| makes_sense(arm, name))?;
+        if self.a.is_none() && arms[0] == arms[1] {
+            return Err(Problem::wrong_request("there is nothing to compare: A and B are the same").hint(
+                "give a flag twice (--pg 15 --pg 18), or write both out (pg=15 pg=18); `pgdyno ab default default` \
+                 compares a server with its like on purpose",
+            ));
+        }
+        let data = |arm: &Arm| arm.data.clone().or_else(|| plan.server.data.clone().map(PathBuf::from));
+        if arms.iter().all(|arm| arm.dsn.is_none())
+            && data(&arms[0]).is_some()
+            && data(&arms[0]) == data(&arms[1])
+        {
+            return Err(Problem::wrong_request("two servers cannot have one data directory")
+                .hint("write the arms out, each with its own: data=/srv/a data=/srv/b"));
+        }
+        Ok(arms)
+    }
+
+    fn arms_of_flags(&self) -> Result<[Arm; 2], Problem> {
+        let [mut a, mut b] = [Arm::default(), Arm::default()];
+        (a.bundle, b.bundle) = (self.bundle, self.bundle);
+        [a.pg, b.pg] = dealt("--pg", &self.pg)?;
+        [a.bindir, b.bindir] = dealt("--bindir", &self.bindir)?;
+        [a.dsn, b.dsn] = dealt("--dsn", &self.dsn)?;
+        [a.builtin, b.builtin] = dealt("--builtin", &self.builtin)?;
+        [a.script, b.script] = dealt("--script", &self.script)?;
+        [a.protocol, b.protocol] = dealt("--protocol", &self.protocol)?;
+        [a.command, b.command] = dealt("--command", &self.command)?;
+        let mut by_name: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+        for (name, value) in &self.set {
+            by_name.entry(name).or_default().push(value.clone());
+        }
+        for (name, values) in by_name {
+            let [of_a, of_b] = dealt(&format!("--set {name}"), &values)?;
+            a.settings.extend(of_a.map(|value| (name.to_owned(), value)));
+            b.settings.extend(of_b.map(|value| (name.to_owned(), value)));
+        }
+        Ok([a, b])
+    }
+
+    fn work(&self, arm: &Arm, plan: &Plan) -> Result<Work, Problem> {
+        if let Some(text) = &arm.command {
+            let result = match &self.result {
+                Some(result) => result.clone(),
+                None => Regex::new(PGBENCH_RESULT)
+                    .map_err(|error| Problem::could_not(format!("could not read results: {error}")))?,
+            };
+            return Ok(Work::Command(Measured { text: text.clone(), result }));
+        }
+        let of_plan = plan.workload.first();
+        let protocol = arm.protocol.or(of_plan.map(|of_plan| of_plan.protocol)).unwrap_or(Protocol::Prepared);
+        let (name, script) = match &arm.script {
+            Some(path) => {
+                (path.file_name().unwrap_or_default().to_string_lossy().into(), file::script(path)?)
+            }
+            None => {
+                let of_plan = of_plan.map_or(Builtin::TpcbLike, |of_plan| of_plan.script);
+                let builtin = arm.builtin.unwrap_or(of_plan);
+                (builtin.name().to_owned(), builtin.scripts())
+            }
+        };
+        Ok(Work::Script { name, script: Arc::new(script), protocol })
+    }
+
+    /// What flags say of the measurement; blocks become runs of the one cell, for the estimate of time and space.
+    fn apply(&self, plan: &mut Plan, works: &[Work; 2]) {
+        let builtin = works.iter().filter_map(|work| match work {
+            Work::Script { name, .. } => Some(Builtin::by_name(name).unwrap_or(Builtin::TpcbLike)),
+            Work::Command(_) => None,
+        });
+        let costly = builtin.max_by_key(|builtin| builtin.writes()).unwrap_or(Builtin::SelectOnly);
+        plan.workload = vec![workload(costly, Protocol::Prepared)];
+        plan.check.balance = BalanceCheckMode::Off;
+        plan.seed = self.seed.or(plan.seed);
+        if let Some(scale) = self.scale {
+            plan.data.scale = Auto::Given(scale);
+        }
+        let measure = &mut plan.measure;
+        let processors = thread::available_parallelism().map_or(1, |count| count.get() as u32);
+        match (self.clients, &measure.clients) {
+            (Some(clients), _) => measure.clients = Auto::Given(vec![clients]),
+            (None, Auto::Auto) => measure.clients = Auto::Given(vec![2 * processors]),
+            (None, Auto::Given(_)) => {}
+        }
+        if let Some(jobs) = self.jobs {
+            measure.jobs = Auto::Given(jobs);
+        }
+        measure.duration = self.duration.unwrap_or(measure.duration);
+        measure.warmup = self.warmup.unwrap_or(measure.warmup);
+        measure.rate = self.rate.or(measure.rate);
+        measure.blocks = 2 * (self.blocks + self.aa_blocks);
+        measure.driver_cpus = self.driver_cpus.clone().or(measure.driver_cpus.take());
+        plan.server.cpus = self.server_cpus.clone().or(plan.server.cpus.take());
+    }
+
+    /// The servers, and the place of each arm's among them. Two servers made for it stay two, whatever they have in
+    /// common: each arm has data of its own. One that is there and named twice is one.
+    fn servers(&self, arms: &[Arm; 2], plan: &Plan) -> Result<(Vec<Wanted>, [Option<usize>; 2]), Problem> {
+        let mut servers = Vec::new();
+        let mut places = [None, None];
+        for (at, (arm, name)) in arms.iter().zip(["a", "b"]).enumerate() {
+            if at == 1 && arm.dsn.is_some() && arm.dsn == arms[0].dsn {
+                places[1] = places[0];
+                continue;
+            }
+            let Some(wanted) = self.server(arm, name, plan)? else { continue };
+            places[at] = Some(servers.len());
+            servers.push(wanted);
+        }
+        Ok((servers, places))
+    }
+
+    fn server(&self, arm: &Arm, name: &str, plan: &Plan) -> Result<Option<Wanted>, Problem> {
+        if let Some(dsn) = &arm.dsn {
+            let connection = Connection { dbname: Some(dsn.clone()), ..Connection::default() };
+            return Ok(connection.resolve()?.map(|external| Wanted::External(Box::new(external))));
+        }
+        if arm.command.is_some() && !arm.names_own_server() {
+            return Ok(None);
+        }
+        let mut settings = plan.server.settings.clone();
+        settings.extend(arm.settings.clone());
+        let server = OwnServer {
+            pg: arm.pg.clone(),
+            bindir: arm.bindir.clone(),
+            bundle: arm.bundle,
+            data: arm.data.clone(),
+            waldir: arm.waldir.clone(),
+            settings,
+            run_as: self.run_as.clone(),
+        };
+        let request = server.request(plan, format!("ab-{}-{name}", std::process::id()))?;
+        Ok(Some(Wanted::Own(Box::new(request))))
+    }
+}
+
+fn workload(script: Builtin, protocol: Protocol) -> WorkloadPlan {
+    WorkloadPlan { script, protocol }
+}
+
+/// Values of a flag: given once for both, twice A's and B's.
+fn dealt<T: Clone>(flag: &str, values: &[T]) -> Result<[Option<T>; 2], Problem> {
+    match values {
+        [] => Ok([None, None]),
+        [both] => Ok([Some(both.clone()), Some(both.clone())]),
+        [a, b] => Ok([Some(a.clone()), Some(b.clone())]),
+        more => Err(Problem::wrong_request(format!("{flag} is there {} times", more.len()))
+            .hint("once is for both arms; of two, the first is A's and the second is B's")),
+    }
+}
+
+/// Refuses what contradicts itself.
+fn makes_sense(arm: &Arm, name: &str) -> Result<(), Problem> {
+    let things = [arm.command.is_some(), arm.script.is_some(), arm.builtin.is_some()];
+    let several = things.into_iter().filter(|is_there| *is_there).count() > 1;
+    let rules = [
+        (
+            arm.dsn.is_some() && arm.names_own_server(),
+            "a server that is there cannot be made as well",
+            "leave out dsn, or leave out version, programs, directories and settings",
+        ),
+        (
+            arm.dsn.is_some() && arm.command.is_some(),
+            "a command names its own server",
+            "put the address into the command, and leave out dsn",
+        ),
+        (
+            arm.bindir.is_some() && arm.bundle,
+            "a directory of programs is no bundle",
+            "leave out one of bindir and bundle",
+        ),
+        (
+            several,
+            "it has more than one thing to run",
+            "choose one of builtin, script and command; arms written out may differ in it",
+        ),
+    ];
+    match rules.into_iter().find(|(is_broken, ..)| *is_broken) {
+        None => Ok(()),
+        Some((_, what, hint)) => Err(Problem::wrong_request(format!("{name}: {what}")).hint(hint)),
+    }
+}

@@ -1,0 +1,284 @@
+//! What A or B is, in one word of the command line: `pg=18,set:shared_buffers=1GB`.
+
+use std::{collections::BTreeMap, path::PathBuf};
+
+use pgdyno_core::{
+    plan::{Builtin, Protocol},
+    problem::Problem,
+};
+
+use super::measure::setting;
+
+/// What is said of one arm; nothing of it is the default.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Arm {
+    /// Version of a server to be made.
+    pub pg: Option<String>,
+    /// Directory of its programs.
+    pub bindir: Option<PathBuf>,
+    /// Whether to take a bundle.
+    pub bundle: bool,
+    /// Its data directory.
+    pub data: Option<PathBuf>,
+    /// Its directory for WAL.
+    pub waldir: Option<PathBuf>,
+    /// Its settings.
+    pub settings: BTreeMap<String, String>,
+    /// A server that is there.
+    pub dsn: Option<String>,
+    /// A script of one's own.
+    pub script: Option<PathBuf>,
+    /// A built-in script.
+    pub builtin: Option<Builtin>,
+    /// How statements are sent.
+    pub protocol: Option<Protocol>,
+    /// A command that measures.
+    pub command: Option<String>,
+}
+
+/// The terms in the order in which help and errors list them.
+const TERMS: &str = "default, pg=VERSION, bindir=DIR, bundle, data=DIR, waldir=DIR, set:NAME=VALUE, script=FILE, \
+                     builtin=NAME, protocol=NAME, dsn=CONNINFO, command=LINE";
+
+impl Arm {
+    /// Reads an arm. Terms are separated by commas; a comma within the value of a setting is one where no term begins,
+    /// and `dsn=` and `command=` take all that follows.
+    ///
+    /// # Errors
+    /// A wrong request that names the term.
+    pub fn parse(text: &str) -> Result<Self, Problem> {
+        let mut arm = Self::default();
+        let mut rest = text;
+        let mut last_setting: Option<String> = None;
+        while !rest.is_empty() {
+            if let Some(dsn) = rest.strip_prefix("dsn=") {
+                arm.dsn = Some(given(text, "dsn", dsn)?.to_owned());
+                break;
+            }
+            if let Some(command) = rest.strip_prefix("command=") {
+                arm.command = Some(given(text, "command", command)?.to_owned());
+                break;
+            }
+            let (term, behind) = rest.split_once(',').unwrap_or((rest, ""));
+            let goes_on = last_setting.as_ref().filter(|_| is_part_of_a_value(term));
+            match goes_on.and_then(|name| arm.settings.get_mut(name)) {
+                Some(value) => value.extend([",", term]),
+                None => last_setting = arm.term(text, term.trim())?,
+            }
+            rest = behind.trim_start();
+        }
+        if text.is_empty() { Err(wrong(text, "it is empty")) } else { Ok(arm) }
+    }
+
+    /// One term; gives the name of the setting, where it is one.
+    fn term(&mut self, text: &str, term: &str) -> Result<Option<String>, Problem> {
+        if let Some(assignment) = term.strip_prefix("set:") {
+            let (name, value) =
+                setting(assignment).map_err(|why| wrong(text, &format!("`{term}`: {why}")))?;
+            if self.settings.insert(name.clone(), value).is_some() {
+                return Err(wrong(text, &format!("it sets {name} twice")));
+            }
+            return Ok(Some(name));
+        }
+        let (key, value) = match term.split_once('=') {
+            Some((key, value)) => (key, Some(given(text, key, value)?)),
+            None => (term, None),
+        };
+        let path = |slot: &mut Option<PathBuf>, value: &str| slot.replace(value.into()).is_some();
+        let twice = match (key, value) {
+            ("default", None) => false,
+            ("bundle", None) => std::mem::replace(&mut self.bundle, true),
+            ("pg", Some(value)) => self.pg.replace(value.to_owned()).is_some(),
+            ("bindir", Some(value)) => path(&mut self.bindir, value),
+            ("data", Some(value)) => path(&mut self.data, value),
+            ("waldir", Some(value)) => path(&mut self.waldir, value),
+            ("script", Some(value)) => path(&mut self.script, value),
+            ("builtin", Some(value)) => {
+                let builtin = builtin(value).map_err(|why| wrong(text, &format!("`{term}`: {why}")))?;
+                self.builtin.replace(builtin).is_some()
+            }
+            ("protocol", Some(value)) => {
+                let protocol = protocol(value).map_err(|why| wrong(text, &format!("`{term}`: {why}")))?;
+                self.protocol.replace(protocol).is_some()
+            }
+            _ => return Err(wrong(text, &format!("`{term}` says nothing of an arm"))),
+        };
+        if twice { Err(wrong(text, &format!("`{key}` is there twice"))) } else { Ok(None) }
+    }
+
+    /// What is said here over what is said there.
+    #[must_use]
+    pub fn over(self, base: &Self) -> Self {
+        let base = base.clone();
+        let work = self.script.is_some() || self.builtin.is_some() || self.command.is_some();
+        let mut settings = base.settings;
+        settings.extend(self.settings);
+        // A program named here is another one than that named there, whatever it is named by.
+        let program = self.pg.is_some() || self.bindir.is_some() || self.bundle;
+        Self {
+            pg: if program { self.pg } else { base.pg },
+            bindir: if program { self.bindir } else { base.bindir },
+            bundle: if program { self.bundle } else { base.bundle },
+            data: self.data.or(base.data),
+            waldir: self.waldir.or(base.waldir),
+            settings,
+            dsn: self.dsn.or(base.dsn),
+            script: if work { self.script } else { base.script },
+            builtin: if work { self.builtin } else { base.builtin },
+            command: if work { self.command } else { base.command },
+            protocol: self.protocol.or(base.protocol),
+        }
+    }
+
+    /// Whether anything is said of a server to be made.
+    pub fn names_own_server(&self) -> bool {
+        self.pg.is_some()
+            || self.bindir.is_some()
+            || self.bundle
+            || self.data.is_some()
+            || self.waldir.is_some()
+            || !self.settings.is_empty()
+    }
+
+    /// The arm as one would write it, without what it shares with the other.
+    pub fn said_beside(&self, other: &Self) -> String {
+        let shared = other.terms();
+        in_one_word(self.terms().into_iter().filter(|term| !shared.contains(term)).collect())
+    }
+
+    /// Its terms, those that take all that follows at the end. Secrets are cut where they are recorded.
+    fn terms(&self) -> Vec<String> {
+        let path =
+            |key: &str, path: &Option<PathBuf>| path.as_ref().map(|path| format!("{key}={}", path.display()));
+        let mut terms = vec![
+            self.pg.as_ref().map(|pg| format!("pg={pg}")),
+            path("bindir", &self.bindir),
+            self.bundle.then(|| "bundle".to_owned()),
+            path("data", &self.data),
+            path("waldir", &self.waldir),
+        ];
+        terms.extend(self.settings.iter().map(|(name, value)| Some(format!("set:{name}={value}"))));
+        terms.extend([
+            path("script", &self.script),
+            self.builtin.map(|builtin| format!("builtin={}", builtin.name())),
+            self.protocol.map(|protocol| format!("protocol={}", protocol.name())),
+            self.dsn.as_ref().map(|dsn| format!("dsn={dsn}")),
+            self.command.as_ref().map(|command| format!("command={command}")),
+        ]);
+        terms.into_iter().flatten().collect()
+    }
+}
+
+fn in_one_word(terms: Vec<String>) -> String {
+    if terms.is_empty() { "default".to_owned() } else { terms.join(",") }
+}
+
+/// Whether a piece between commas can only belong to the value before it: a term has a `=`, a `:` or is a known word.
+fn is_part_of_a_value(term: &str) -> bool {
+    !term.contains(['=', ':']) && !matches!(term.trim(), "default" | "bundle")
+}
+
+fn given<'a>(text: &str, key: &str, value: &'a str) -> Result<&'a str, Problem> {
+    if value.trim().is_empty() { Err(wrong(text, &format!("`{key}=` says nothing"))) } else { Ok(value) }
+}
+
+fn wrong(text: &str, why: &str) -> Problem {
+    let text = pgdyno_record::redact(text);
+    Problem::wrong_request(format!("could not use `{text}` as an arm: {}", pgdyno_record::redact(why)))
+        .hint(format!("an arm is one or more of these, separated by commas: {TERMS}"))
+}
+
+/// A built-in script by its name.
+///
+/// # Errors
+/// The names there are.
+pub fn builtin(name: &str) -> Result<Builtin, String> {
+    Builtin::by_name(name).ok_or_else(|| "one of tpcb-like, simple-update, select-only".to_owned())
+}
+
+/// A protocol by its name.
+///
+/// # Errors
+/// The names there are.
+pub fn protocol(name: &str) -> Result<Protocol, String> {
+    let all = [Protocol::Simple, Protocol::Extended, Protocol::Prepared];
+    let found = all.into_iter().find(|protocol| protocol.name() == name);
+    found.ok_or_else(|| "one of simple, extended, prepared".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    impl Arm {
+        fn said(&self) -> String {
+            in_one_word(self.terms())
+        }
+    }
+
+    #[test]
+    fn what_both_share_is_not_said() {
+        let arm = |text| Arm::parse(text).expect("it is one");
+        let (a, b) =
+            (arm("pg=15,set:jit=on,builtin=select-only"), arm("pg=18,set:jit=on,builtin=select-only"));
+        assert_eq!((a.said_beside(&b), b.said_beside(&a)), ("pg=15".into(), "pg=18".into()));
+        assert_eq!(a.said_beside(&a), "default");
+    }
+
+    #[test]
+    fn terms_are_read_and_written() {
+        for text in [
+            "default",
+            "pg=18",
+            "bindir=/usr/lib/postgresql/15/bin",
+            "pg=18,bundle,data=/srv/a,waldir=/srv/w",
+            "pg=18,set:jit=off,set:shared_buffers=1GB",
+            "set:search_path=a,b,c,set:work_mem=64MB",
+            "set:shared_preload_libraries=auto_explain,pg_stat_statements,script=a.sql,protocol=simple",
+            "builtin=select-only",
+            "dsn=host=/tmp dbname=a,b",
+            "pg=18,command=pgbench -n -S -T {seconds} -c 4, or so",
+        ] {
+            let arm = Arm::parse(text).unwrap_or_else(|problem| panic!("{text}: {problem:?}"));
+            assert_eq!(arm.said(), text);
+            assert_eq!(Arm::parse(&arm.said()).expect("what is written can be read"), arm);
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_is_named() {
+        for (text, words) in [
+            ("", "it is empty"),
+            ("pg", "`pg` says nothing of an arm"),
+            ("pg=", "`pg=` says nothing"),
+            ("pgs=18", "`pgs=18` says nothing of an arm"),
+            ("pg=18,bindr=/x", "`bindr=/x` says nothing of an arm"),
+            ("pg=18,pg=15", "`pg` is there twice"),
+            ("set:jit=off,set:jit=on", "it sets jit twice"),
+            ("set:jit", "a setting is written NAME=VALUE"),
+            ("set:jit=off,sett:jit=on", "`sett:jit=on` says nothing of an arm"),
+            ("builtin=tpch", "one of tpcb-like"),
+            ("protocol=udp", "one of simple"),
+            ("dsn=", "`dsn=` says nothing"),
+        ] {
+            let problem = Arm::parse(text).expect_err(text);
+            assert!(problem.what.contains(words), "{text}: {}", problem.what);
+        }
+    }
+
+    #[test]
+    fn a_password_is_not_repeated() {
+        let problem = Arm::parse("nonsense,dsn=postgres://me:hush@host/db").expect_err("it is wrong");
+        assert!(!problem.what.contains("hush"), "{}", problem.what);
+    }
+
+    #[test]
+    fn what_is_said_of_an_arm_goes_over_what_is_said_of_both() {
+        let base = Arm::parse("pg=15,set:jit=on,set:work_mem=4MB,builtin=select-only").expect("it is one");
+        let over = |text: &str| Arm::parse(text).expect("it is one").over(&base).said();
+        assert_eq!(over("default"), base.said());
+        assert_eq!(over("set:jit=off"), "pg=15,set:jit=off,set:work_mem=4MB,builtin=select-only");
+        assert_eq!(over("bindir=/x"), "bindir=/x,set:jit=on,set:work_mem=4MB,builtin=select-only");
+        assert_eq!(over("script=a.sql"), "pg=15,set:jit=on,set:work_mem=4MB,script=a.sql");
+    }
+}

@@ -1,0 +1,62 @@
+//! Files that the user wrote: plans and scripts.
+
+use std::{fs::File, io::Read, path::Path};
+
+use pgdyno_core::{
+    plan::{MAX_PLAN_BYTES, Plan},
+    problem::Problem,
+    script::{Script, Scripts},
+    units,
+};
+
+/// Reads a plan file.
+///
+/// # Errors
+/// A wrong request: it cannot be read, or is no plan.
+pub(super) fn plan(path: &Path) -> Result<Plan, Problem> {
+    let text = text(path, "plan", "a plan is a page of TOML in UTF-8: is this the right file?")?;
+    Plan::from_toml(&text, &path.display().to_string())
+}
+
+/// Reads a script in pgbench's language.
+///
+/// # Errors
+/// A wrong request: it cannot be read, is no script, or runs programs on this machine.
+pub(super) fn script(path: &Path) -> Result<Scripts, Problem> {
+    let text = text(path, "script", "a script is SQL in UTF-8 as for `pgbench -f`: is this the right file?")?;
+    let scripts = Scripts::one(&path.display().to_string(), &text).map_err(|error| {
+        let problem = Problem::from(error);
+        if problem.hint.is_some() { problem } else { problem.hint("mend the script there") }
+    })?;
+    let program = scripts.iter().flat_map(Script::programs).next().map(str::to_owned);
+    match program {
+        None => Ok(scripts),
+        Some(program) => Err(Problem::wrong_request(format!(
+            "could not use the script {}: it runs programs: {program}",
+            path.display()
+        ))
+        .hint("take \\shell and \\setshell out of it, or run it by --command 'pgbench -f …'")),
+    }
+}
+
+/// Reads a text file, in bounded memory and never from a pipe or a device.
+fn text(path: &Path, what: &str, hint: &str) -> Result<String, Problem> {
+    let wrong = |why: &str| {
+        Problem::wrong_request(format!("could not read the {what} {}: {why}", path.display())).hint(hint)
+    };
+    let metadata = std::fs::metadata(path).map_err(|error| wrong(&error.to_string()))?;
+    if !metadata.is_file() {
+        return Err(wrong("it is not a plain file"));
+    }
+    if metadata.len() > MAX_PLAN_BYTES as u64 {
+        return Err(wrong(&format!("it has {}, more than 1 MiB", units::bytes(metadata.len()))));
+    }
+    let mut bytes = Vec::new();
+    let file = File::open(path).map_err(|error| wrong(&error.to_string()))?;
+    file.take(MAX_PLAN_BYTES as u64).read_to_end(&mut bytes).map_err(|error| wrong(&error.to_string()))?;
+    String::from_utf8(bytes).map_err(|error| {
+        let line =
+            error.as_bytes()[..error.utf8_error().valid_up_to()].iter().filter(|&&b| b == b'\n').count() + 1;
+        wrong(&format!("line {line} is not UTF-8"))
+    })
+}

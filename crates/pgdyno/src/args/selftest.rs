@@ -1,0 +1,110 @@
+//! `pgdyno selftest`.
+
+use std::process::ExitCode;
+
+use jiff::Timestamp;
+use pgdyno_core::{
+    facts::{Instrument, Machine},
+    problem::Problem,
+};
+use pgdyno_engine::{EngineError, SocketDriver, Stop, gauge};
+
+use crate::{
+    context::{Context, LONG_VERSION},
+    instrument::{self, OPTIMISED},
+    interrupt, output,
+    progress::Progress,
+};
+
+/// Length of the part with the null target, and of each with waits.
+const SHORT_NS: u64 = 1_500_000_000;
+/// Length of each part that looks for a ceiling, without its warm-up of a fifth.
+const CEILING_NS: u64 = 1_000_000_000;
+/// Clients of a driver thread for which a ceiling is looked for: few, and as many as still make a difference.
+const CLIENTS: [u32; 2] = [8, 128];
+
+/// Flags of `pgdyno selftest`.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "It measures what the clock and the recorder cost, how late waits end, and how many round trips a \
+    driver thread can do at most, each with a server that only answers. It takes about ten seconds and needs no \
+    PostgreSQL. The result is kept, and `bench` compares with it: a run near the ceiling gets a doubt."
+)]
+pub struct Args {
+    /// Print JSON instead of a table
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs `pgdyno selftest`.
+///
+/// # Errors
+/// What the user should read.
+pub fn run(args: &Args, _context: &Context) -> Result<ExitCode, Problem> {
+    let stop = interrupt::on_interrupt();
+    let progress = Progress::new();
+    let measured = measure(&stop, &progress);
+    progress.finish();
+    let instrument = measured?;
+    if args.json {
+        let json = serde_json::to_string_pretty(&instrument)
+            .map_err(|error| Problem::could_not(format!("could not write the result: {error}")))?;
+        output::print(&(json + "\n"))?;
+    } else {
+        output::print(&pgdyno_report::instrument(&instrument))?;
+    }
+    if !OPTIMISED {
+        eprintln!(
+            "warning: this program was compiled without optimisation: its figures say nothing about a release"
+        );
+    }
+    match instrument::keep(&instrument) {
+        Ok(path) => eprintln!("kept for `bench`: {}", path.display()),
+        Err(problem) => eprintln!("warning: {}: `bench` cannot compare with it", problem.what),
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn measure(stop: &Stop, progress: &Progress) -> Result<Instrument, Problem> {
+    let host = pgdyno_host::facts::host()
+        .map_err(|error| Problem::could_not(format!("could not read the facts of this machine: {error}")))?;
+    progress.stage("the clock, the recorder and the null target");
+    let clock = gauge::clock();
+    let recording_ns = gauge::recording_ns();
+    let null_attempts_per_s = whole(stop, driven(gauge::null_attempts_per_s(SHORT_NS, stop)))?;
+    let (mut timers, mut ceilings) = (Vec::new(), Vec::new());
+    for driver in SocketDriver::usable() {
+        progress.stage(&format!("how late waits end by {driver}"));
+        timers.push(whole(stop, driven(gauge::timer_lag(driver, SHORT_NS, stop)))?);
+        for clients in CLIENTS {
+            progress.stage(&format!("round trips of {clients} clients by {driver}"));
+            let ceiling = pgdyno_postgres::gauge::ceiling(driver, clients, CEILING_NS, stop);
+            ceilings.push(whole(stop, ceiling)?);
+        }
+    }
+    Ok(Instrument {
+        tool: LONG_VERSION.to_owned(),
+        optimised: OPTIMISED,
+        measured_at: Timestamp::now().to_string(),
+        machine: Machine::of(&host),
+        clock,
+        recording_ns,
+        null_attempts_per_s,
+        timers,
+        ceilings,
+    })
+}
+
+fn driven<R>(result: Result<R, EngineError>) -> Result<R, Problem> {
+    result.map_err(|error| Problem::could_not(format!("the driver failed: {error}")))
+}
+
+/// A part that came to its end: of one that was stopped no figure is kept.
+fn whole<R>(stop: &Stop, result: Result<R, Problem>) -> Result<R, Problem> {
+    match stop.reason() {
+        Some(why) => {
+            Err(Problem::could_not(format!("stopped before its end: {why}")).hint("nothing was kept"))
+        }
+        None => result,
+    }
+}

@@ -1,0 +1,255 @@
+//! `ab`: is B faster than A?
+//!
+//! Both servers are up during the whole measurement, and only the one under test has work. Stopping the other between
+//! its runs would throw its cache away, and a start would be in every run; an idle server costs memory, and wakes up a
+//! few times a second.
+
+mod announce;
+mod blocks;
+mod command;
+mod comparing;
+
+use std::sync::Arc;
+
+use pgdyno_core::{
+    analysis::compare::Look,
+    measure::Arm,
+    plan::{Builtin, Protocol},
+    problem::Problem,
+    script::Scripts,
+};
+use pgdyno_engine::Stop;
+use pgdyno_postgres::{
+    provision::Request,
+    verify::{Expected, Ledger},
+};
+use pgdyno_record::{BalanceRecord, RunRecord};
+
+use super::{
+    Job, Wanted, cell::Driving, full_disk, load, prepare::Prepared, recording::Recording, storage_stage,
+    subject::Subject,
+};
+use crate::progress::Progress;
+
+pub use announce::announce;
+pub use command::{Measured, PGBENCH_RESULT};
+pub use comparing::first_record;
+
+/// What is compared, and how.
+#[derive(Debug)]
+pub struct Compare {
+    /// A and B.
+    pub arms: [ArmJob; 2],
+    /// When the result is looked at.
+    pub looks: Vec<Look>,
+    /// Blocks of A against A.
+    pub aa_blocks: u32,
+    /// A difference within ± this share does not matter.
+    pub margin: f64,
+    /// Whether B being slower is a failure.
+    pub fail_if_slower: bool,
+}
+
+/// One of the two subjects.
+#[derive(Debug)]
+pub struct ArmJob {
+    /// What was asked for, without secrets.
+    pub said: String,
+    /// Its server's place in the job's list; a command may bring its own.
+    pub server: Option<usize>,
+    /// What it runs.
+    pub work: Work,
+}
+
+/// What an arm runs.
+#[derive(Debug)]
+pub enum Work {
+    /// A script, driven by pgdyno.
+    Script {
+        /// Its name: a built-in's, or that of its file.
+        name: String,
+        /// The script.
+        script: Arc<Scripts>,
+        /// How its statements are sent.
+        protocol: Protocol,
+    },
+    /// A command that measures and prints a rate.
+    Command(Measured),
+}
+
+impl Compare {
+    /// One of the arms.
+    pub fn arm(&self, arm: Arm) -> &ArmJob {
+        &self.arms[arm.index()]
+    }
+
+    /// Most blocks of A and B.
+    pub fn blocks(&self) -> u32 {
+        self.looks.last().map_or(0, |look| look.blocks)
+    }
+
+    /// Whether the data of a server can be checked: pgdyno's own transactions alone wrote to it.
+    pub fn is_checked(&self, server: usize) -> bool {
+        let mut on_it = self.arms.iter().filter(|arm| arm.server == Some(server)).peekable();
+        let known = on_it.clone().all(|arm| arm.builtin().is_some());
+        known && on_it.any(|arm| arm.writes())
+    }
+}
+
+impl ArmJob {
+    fn builtin(&self) -> Option<Builtin> {
+        match &self.work {
+            Work::Script { name, .. } => Builtin::by_name(name),
+            Work::Command(_) => None,
+        }
+    }
+
+    /// Whether it may write: whatever is not known to read only.
+    fn writes(&self) -> bool {
+        self.builtin().is_none_or(Builtin::writes)
+    }
+}
+
+/// A server of the comparison.
+struct Server {
+    subject: Subject,
+    ledger: Ledger,
+}
+
+/// All stages, from the servers to their end.
+///
+/// # Errors
+/// The first problem; what was measured before it is in the record.
+pub fn all_stages(
+    job: &Job,
+    compare: &Compare,
+    prepared: &Prepared,
+    recording: &mut Recording,
+    stop: &Stop,
+    progress: &Progress,
+) -> Result<(), Problem> {
+    let explain = |problem| full_disk::explain(problem, &full_disk::places(job));
+    let opened = recording.stage("server", stop, |_| open(job, prepared, stop, progress));
+    let mut servers = opened.map_err(explain)?;
+    comparing::set_servers(recording, compare, servers.iter().map(|server| &server.subject).collect())?;
+    let checked = match servers.first() {
+        Some(first) => storage_stage(job, &first.subject, recording, stop, progress),
+        None => Ok(()),
+    };
+    let measured = checked
+        .and_then(|()| measured_stages(compare, prepared, &mut servers, recording, stop, progress))
+        .map_err(explain);
+    let logged = keep_logs(&servers, recording);
+    let closed = recording.stage_always("clean up", || {
+        progress.stage("cleaning up");
+        // Each of them, whatever became of the one before.
+        servers.iter_mut().map(|server| server.subject.close(job.keep)).fold(Ok(()), Result::and)
+    });
+    measured.and(logged).and(closed)
+}
+
+/// Settings that pgdyno chooses by the free space of the disk, which the first server has made less for the second.
+const BY_FREE_SPACE: [&str; 2] = ["max_wal_size", "min_wal_size"];
+
+/// Makes or reaches the servers, one after the other.
+fn open(job: &Job, prepared: &Prepared, stop: &Stop, progress: &Progress) -> Result<Vec<Server>, Problem> {
+    let mut servers: Vec<Server> = Vec::new();
+    for wanted in &job.servers {
+        let wanted = match (wanted, servers.first()) {
+            (Wanted::Own(request), Some(first)) => &Wanted::Own(Box::new(like(request, &first.subject, job))),
+            (wanted, _) => wanted,
+        };
+        let subject = Subject::open(wanted, prepared.reached(servers.len()), prepared, stop, progress)?;
+        servers.push(Server { subject, ledger: Ledger::default() });
+    }
+    Ok(servers)
+}
+
+/// The request with those choices of the first server that would come out otherwise for the second by chance.
+fn like(request: &Request, first: &Subject, job: &Job) -> Request {
+    let mut request = request.clone();
+    let asked_for = |name: &str| {
+        job.servers.iter().any(|wanted| match wanted {
+            Wanted::Own(request) => request.settings.contains_key(name),
+            Wanted::External(_) => false,
+        })
+    };
+    for choice in &first.choices {
+        if BY_FREE_SPACE.contains(&choice.name.as_str()) && !asked_for(&choice.name) {
+            request.settings.insert(choice.name.clone(), choice.value.clone());
+        }
+    }
+    request
+}
+
+fn keep_logs(servers: &[Server], recording: &Recording) -> Result<(), Problem> {
+    let logs = servers.iter().zip(["server-a.log", "server-b.log"]);
+    let keep = |(server, name): (&Server, &str)| {
+        server.subject.log_path().map_or(Ok(()), |log| recording.dir.keep_log(log, name))
+    };
+    logs.map(keep).fold(Ok(()), Result::and)
+}
+
+fn measured_stages(
+    compare: &Compare,
+    prepared: &Prepared,
+    servers: &mut [Server],
+    recording: &mut Recording,
+    stop: &Stop,
+    progress: &Progress,
+) -> Result<(), Problem> {
+    for (at, server) in servers.iter_mut().enumerate() {
+        let subject = &mut server.subject;
+        let loaded = recording.stage("load", stop, |_| load::load(prepared, subject, stop, progress))?;
+        comparing::set_of_server(recording, compare, at, |arm| arm.load = Some(loaded.clone()));
+        recording.save()?;
+    }
+    recording.stage("measure", stop, |recording| {
+        let driving = Driving::begin(prepared, recording, stop, progress)?;
+        blocks::run(compare, driving, servers)
+    })?;
+    recording.stage("check", stop, |recording| check(compare, prepared, servers, recording, progress))
+}
+
+/// Checks the data of every server that only known transactions wrote to.
+fn check(
+    compare: &Compare,
+    prepared: &Prepared,
+    servers: &mut [Server],
+    recording: &mut Recording,
+    progress: &Progress,
+) -> Result<(), Problem> {
+    for (at, server) in servers.iter_mut().enumerate().filter(|(at, _)| compare.is_checked(*at)) {
+        progress.stage("checking balances");
+        let expected = expected(compare, prepared, &recording.record, at);
+        let outcome = server.ledger.check(&mut server.subject.admin, &expected)?;
+        let balance = BalanceRecord {
+            mode: "sums".to_owned(),
+            rows_examined: outcome.rows_examined,
+            history_rows: outcome.history_rows,
+            committed: expected.committed,
+            in_doubt: expected.in_doubt,
+            violations: outcome.violations,
+            examples: outcome.examples,
+            duration_s: outcome.duration_s,
+        };
+        comparing::set_of_server(recording, compare, at, |arm| arm.balance = Some(balance.clone()));
+    }
+    Ok(())
+}
+
+/// What history must have held by the driver's counts of one server.
+fn expected(compare: &Compare, prepared: &Prepared, record: &RunRecord, server: usize) -> Expected {
+    let here = |arm: &Arm| compare.arm(*arm).server == Some(server) && compare.arm(*arm).writes();
+    let arms: Vec<Arm> = Arm::BOTH.into_iter().filter(here).collect();
+    let runs = record.runs.iter().filter(|run| run.workload.arm.is_some_and(|arm| arms.contains(&arm)));
+    let counts = runs.map(|run| (run.counts_whole.committed, run.counts_whole.in_doubt));
+    let (committed, in_doubt) = counts.fold((0, 0), |sum, run| (sum.0 + run.0, sum.1 + run.1));
+    let simple = |arm: &Arm| compare.arm(*arm).builtin() == Some(Builtin::SimpleUpdate);
+    Expected {
+        scale: prepared.bench.scale,
+        committed,
+        in_doubt,
+        tellers_and_branches: !arms.iter().any(simple),
+    }
+}

@@ -1,0 +1,101 @@
+//! `bench` and `run`: one server, every cell in every block.
+
+use std::sync::Arc;
+
+use pgdyno_core::{measure::Workload, problem::Problem};
+use pgdyno_engine::Stop;
+
+use super::{
+    Job, Wanted,
+    cell::{Bench, Cell, Driving},
+    full_disk, load,
+    prepare::Prepared,
+    recording::Recording,
+    storage_stage,
+    subject::Subject,
+};
+use crate::progress::Progress;
+
+/// All stages, from the server to its end.
+///
+/// # Errors
+/// The first problem; what was measured before it is in the record.
+pub fn all_stages(
+    job: &Job,
+    wanted: &Wanted,
+    prepared: &Prepared,
+    recording: &mut Recording,
+    stop: &Stop,
+    progress: &Progress,
+) -> Result<(), Problem> {
+    let explain = |problem| full_disk::explain(problem, &full_disk::places(job));
+    let opened = recording
+        .stage("server", stop, |_| Subject::open(wanted, prepared.reached(0), prepared, stop, progress));
+    let mut subject = opened.map_err(explain)?;
+    recording.set_server(&subject)?;
+    let measured = storage_stage(job, &subject, recording, stop, progress)
+        .and_then(|()| measured_stages(prepared, &mut subject, recording, stop, progress))
+        .map_err(explain);
+    let logged = subject.log_path().map_or(Ok(()), |log| recording.dir.keep_server_log(log));
+    let closed = recording.stage_always("clean up", || {
+        progress.stage("cleaning up");
+        subject.close(job.keep)
+    });
+    measured.and(logged).and(closed)
+}
+
+fn measured_stages(
+    prepared: &Prepared,
+    subject: &mut Subject,
+    recording: &mut Recording,
+    stop: &Stop,
+    progress: &Progress,
+) -> Result<(), Problem> {
+    let loaded = recording.stage("load", stop, |_| load::load(prepared, subject, stop, progress))?;
+    if subject.elsewhere.is_some() {
+        recording.stage("replication", stop, |_| subject.wait_for_replication(stop, progress))?;
+    }
+    recording.record.load = Some(loaded);
+    recording.save()?;
+    let driven =
+        recording.stage("measure", stop, |recording| drive(prepared, subject, recording, stop, progress));
+    driven?;
+    let balance = recording
+        .stage("check", stop, |recording| load::check(prepared, subject, &recording.record, progress))?;
+    recording.record.balance = balance;
+    Ok(())
+}
+
+/// Runs all cells of a workload, then those of the next; blocks go up and down the client counts in turn, so that a
+/// drift of the machine meets all cells alike.
+fn drive(
+    prepared: &Prepared,
+    subject: &mut Subject,
+    recording: &mut Recording,
+    stop: &Stop,
+    progress: &Progress,
+) -> Result<(), Problem> {
+    let mut driving = Driving::begin(prepared, recording, stop, progress)?;
+    let mut watch = driving.watch(subject);
+    for plan in &prepared.plan.workload {
+        let script = Arc::new(subject.scripts(plan.script)?);
+        for block in 0..prepared.plan.measure.blocks {
+            let mut counts = prepared.bench.clients.clone();
+            if block % 2 == 1 {
+                counts.reverse();
+            }
+            for clients in counts {
+                let workload = Workload {
+                    script: plan.script.name().to_owned(),
+                    protocol: plan.protocol.name().to_owned(),
+                    clients,
+                    rate_per_s: prepared.plan.measure.rate,
+                    arm: None,
+                };
+                let cell = Cell { workload, protocol: plan.protocol, script: &script, block };
+                driving.run(Bench { subject, watch: &mut watch }, cell)?;
+            }
+        }
+    }
+    Ok(())
+}
