@@ -11,7 +11,7 @@ use pgdyno_engine::{
     run_keeping,
 };
 use pgdyno_postgres::{
-    targets::{Conduct, Manner, Play, SqlTarget, Start},
+    targets::{Conduct, Link, Manner, Play, SqlTarget, Start},
     wire::{ConnectOptions, connect},
 };
 
@@ -94,7 +94,7 @@ pub fn play(options: &ConnectOptions, texts: &[&str], how: &How) -> Played {
             let session = connect(&options).expect("the server answers");
             session.into_socket().expect("there is a descriptor")
         });
-        let target = SqlTarget::new(Arc::clone(&play), start);
+        let target = Link::new(SqlTarget::new(Arc::clone(&play), start), None);
         Client { target: Ruled::new(target, number, first.is_some(), regime), io: first }
     };
     let workers = vec![(0..how.clients).map(client).collect()];
