@@ -1,7 +1,7 @@
 //! What a report says, before it is said in text, Markdown or HTML.
 
 use pgdyno_core::{
-    analysis::{Doubt, DoubtKind},
+    analysis::{Doubt, DoubtKind, doubts},
     measure::{Interval, Workload},
     units,
 };
@@ -42,11 +42,17 @@ pub struct Document {
     pub balance: Phrase,
     /// What this machine could tell apart, in a sentence.
     pub noise: Phrase,
+    /// Whether the driver was the limit, in a sentence.
+    pub driver: Phrase,
     /// Where the time went.
     pub stages: Vec<Stage>,
     /// Facts of host, storage and server.
     pub facts: Vec<FactGroup>,
 }
+
+/// What the line that runs it again promises.
+pub const AGAIN: &str =
+    "With the same seed. What was chosen from facts is chosen anew, from the facts of that day.";
 
 /// The cells of one workload.
 #[derive(Debug, Clone, PartialEq)]
@@ -186,6 +192,7 @@ impl Document {
             balance: compared
                 .map_or_else(|| balance(record, &source), |compared| comparison::balance(compared, &source)),
             noise: comparison.as_ref().map_or_else(|| noise(&source), |view| view.floor.clone()),
+            driver: driver(record, &source),
             comparison,
             stages: stages(record, &source),
             facts: facts::facts(record, &source),
@@ -366,6 +373,21 @@ fn noise(source: &Source) -> Phrase {
         .text(" degrees of freedom): a difference under ")
         .figure(Some(smallest))
         .text(" between two cells means nothing here.")
+}
+
+/// The run whose worker was busiest speaks for all.
+fn driver(record: &RunRecord, source: &Source) -> Phrase {
+    let runs = record.runs.iter().enumerate();
+    let busiest = runs.max_by(|(_, a), (_, b)| a.cpu.busiest_worker.total_cmp(&b.cpu.busiest_worker));
+    let Some((index, run)) = busiest else { return Phrase::of("Not known: pgdyno drove nothing.") };
+    let verdict = if run.cpu.busiest_worker > doubts::MAX_DRIVER_BUSY {
+        " of the time: it may have been the limit."
+    } else {
+        " of the time: its own work was not the limit."
+    };
+    Phrase::of("The driver's busiest thread was on a processor for at most ")
+        .figure(source.figure(format!("/runs/{index}/cpu/busiest_worker"), Format::Percent))
+        .text(verdict)
 }
 
 fn stages(record: &RunRecord, source: &Source) -> Vec<Stage> {

@@ -2,7 +2,7 @@
 
 use crate::{
     comparison::ComparisonView,
-    document::{Document, Row},
+    document::{AGAIN, Document, Row},
     figure::Figure,
     table::{CLIENTS, COST, Column, SPEED},
     text,
@@ -30,7 +30,8 @@ pub fn markdown(document: &Document) -> String {
     }
     out.push(format!("## Doubts ({})\n\n{}", document.doubts.len(), doubts(document)));
     let (balance, noise) = (escaped(&document.balance.plain()), escaped(&document.noise.plain()));
-    out.push(format!("## Checks\n\n- Balance: {balance}\n- Noise floor: {noise}"));
+    let driver = escaped(&document.driver.plain());
+    out.push(format!("## Checks\n\n- Balance: {balance}\n- Noise floor: {noise}\n- Driver: {driver}"));
     out.push(format!("## Where the time went\n\n{}", stages(document)));
     out.extend(document.facts.iter().map(|group| {
         let items =
@@ -40,7 +41,7 @@ pub fn markdown(document: &Document) -> String {
     out.push(format!("## Chosen from facts\n\n{}", choices(document)));
     let method: Vec<_> = document.method().map(|line| format!("- {line}")).collect();
     out.push(format!("## What a number means\n\n{}", method.join("\n")));
-    out.push(format!("## Run it again\n\n{}", fenced(&document.record.command)));
+    out.push(format!("## Run it again\n\n{}\n\n{AGAIN}", fenced(&document.record.command)));
     out.join("\n\n") + "\n"
 }
 

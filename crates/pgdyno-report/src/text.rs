@@ -4,7 +4,7 @@ use pgdyno_core::units;
 
 use crate::{
     comparison::ComparisonView,
-    document::{Document, DoubtView, Group},
+    document::{AGAIN, Document, DoubtView, Group},
     figure::Figure,
     table::{self, CLIENTS, COST, SPEED},
     wrap,
@@ -64,6 +64,7 @@ pub fn text(document: &Document, paint: Paint) -> String {
     lines.extend(document.method().flat_map(|line| wrap::prose(line, WIDTH, "  ", "  ")));
     lines.extend(section(paint, "run it again"));
     lines.extend(wrap::command(&document.record.command, WIDTH));
+    lines.extend(wrap::prose(AGAIN, WIDTH, "  ", "  "));
     lines.iter().map(|line| format!("{}\n", line.trim_end())).collect()
 }
 
@@ -157,6 +158,7 @@ fn checks(document: &Document, paint: Paint) -> Vec<String> {
     let mut lines = section(paint, "checks");
     lines.extend(wrap::prose(&document.balance.plain(), WIDTH, "  balance      ", "               "));
     lines.extend(wrap::prose(&document.noise.plain(), WIDTH, "  noise floor  ", "               "));
+    lines.extend(wrap::prose(&document.driver.plain(), WIDTH, "  driver       ", "               "));
     lines
 }
 

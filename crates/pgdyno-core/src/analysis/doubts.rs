@@ -284,7 +284,9 @@ fn cpu_steal(evidence: &Evidence<'_>) -> Option<Doubt> {
 
 fn other_load(evidence: &Evidence<'_>) -> Option<Doubt> {
     let (names, most) = above(evidence, MAX_OTHERS_CPUS, others_cpus)?;
-    let detail = format!("other programs on this machine used up to {most:.2} processors");
+    let detail = format!(
+        "other programs on this machine used up to {most:.2} processors: the server may be faster than this"
+    );
     doubt(DoubtKind::OtherLoad, detail, "Stop them, or measure on a machine of its own.", names)
 }
 

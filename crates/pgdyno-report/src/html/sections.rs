@@ -6,7 +6,7 @@ use super::{figure, phrase};
 use crate::{
     chart::{Chart, charts, of_comparison},
     comparison::ComparisonView,
-    document::{Document, DoubtView, Group, Row},
+    document::{AGAIN, Document, DoubtView, Group, Row},
     figure::{Figure, Format},
     table::{CLIENTS, COST, Column, SPEED},
 };
@@ -219,7 +219,7 @@ fn cell(column: &Column, row: &Row) -> Markup {
         td.word[column.words].strong[tps] {
             (figure((column.get)(row)))
             @if tps && several {
-                span.range { (figure(row.tps_min.as_ref())) " – " (figure(row.tps_max.as_ref())) }
+                span.range title="lowest and highest block" { (figure(row.tps_min.as_ref())) " – " (figure(row.tps_max.as_ref())) }
             }
         }
     }
@@ -259,6 +259,7 @@ fn checks(document: &Document) -> Markup {
         dl.checks {
             div { dt { "Balance check" } dd { (phrase(&document.balance)) } }
             div { dt { "Noise floor" } dd { (phrase(&document.noise)) } }
+            div { dt { "Driver" } dd { (phrase(&document.driver)) } }
         }
     }
 }
@@ -375,6 +376,7 @@ fn again(document: &Document) -> Markup {
             pre #command { (at(document, "/command", Format::Text)) }
             button #copy type="button" hidden { "Copy" }
         }
+        p.more { (AGAIN) }
         footer {
             "Written by pgdyno " (at(document, "/tool/version", Format::Text)) " (commit "
             (at(document, "/tool/commit", Format::Text)) ") from run.json, format "
