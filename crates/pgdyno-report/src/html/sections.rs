@@ -219,7 +219,9 @@ fn cell(column: &Column, row: &Row) -> Markup {
         td.word[column.words].strong[tps] {
             (figure((column.get)(row)))
             @if tps && several {
-                span.range title="lowest and highest block" { (figure(row.tps_min.as_ref())) " – " (figure(row.tps_max.as_ref())) }
+                span.range title="lowest and highest block" {
+                    (figure(row.tps_min.as_ref())) " – " (figure(row.tps_max.as_ref()))
+                }
             }
         }
     }
