@@ -20,7 +20,7 @@ use pgdyno_postgres::{
     targets::{Link, SqlTarget},
 };
 
-use crate::{Drive, MS, alone, calm::calmly, test_all};
+use crate::{Drive, alone, calm::calmly, test_all};
 
 /// A run with a stall.
 #[derive(Debug, Clone, Copy)]
@@ -97,20 +97,22 @@ fn measure(case: Case, driver: SocketDriver) -> Seen {
     Seen { report, from_begin, service_s }
 }
 
-/// What is wrong with the latency of a run with a stall.
+/// What is wrong with the latency of a run with a stall: that it is told shorter than it was, and in the long form, which
+/// wants a quiet machine, also longer.
 fn faults(case: Case, service_s: f64, latency: &Latency) -> Vec<String> {
     let rho = case.rate_per_s * service_s / f64::from(case.clients);
     let expected_s = case.stall_s - 0.01 * case.run_s * (1.0 - rho);
     let seconds = |quantile| latency.as_histogram().value_at_quantile(quantile) as f64 / 1e9;
     let (p50_s, p99_s, max_s) = (seconds(0.5), seconds(0.99), seconds(1.0));
     let mut faults = Vec::new();
-    if !(0.95..=1.05).contains(&(p99_s / expected_s)) {
+    let most = if test_all() { 1.05 } else { f64::INFINITY };
+    if !(0.95..=most).contains(&(p99_s / expected_s)) {
         faults.push(format!("p99 {p99_s:.3} s, {expected_s:.3} s by the closed form"));
     }
-    if !(0.95..=1.05).contains(&(max_s / case.stall_s)) {
+    if !(0.95..=most).contains(&(max_s / case.stall_s)) {
         faults.push(format!("max {max_s:.3} s, where all stood still for {} s", case.stall_s));
     }
-    if p50_s > 0.1 * case.stall_s {
+    if test_all() && p50_s > 0.1 * case.stall_s {
         faults.push(format!("p50 {p50_s:.3} s, where most had nothing to do with the stall"));
     }
     faults
@@ -125,8 +127,9 @@ fn a_stall_shows(case: Case, driver: SocketDriver) {
     assert_eq!(faults(case, seen.service_s, latency), [""; 0], "{driver}, machine late by {:?}", late.most());
     // The planted fault: from the begin on, the 16 that were under way saw the stall, and nobody else.
     assert!(!faults(case, seen.service_s, &seen.from_begin).is_empty());
-    assert!(seen.from_begin.as_histogram().value_at_quantile(0.99) < (0.1 * case.stall_s * 1e9) as u64);
-    assert!(seen.from_begin.as_histogram().max() > latency.as_histogram().max() - 100 * MS);
+    let p99_ns = |latency: &Latency| latency.as_histogram().value_at_quantile(0.99);
+    assert!(p99_ns(&seen.from_begin) < p99_ns(latency) / 2);
+    assert!(seen.from_begin.as_histogram().max() as f64 > 0.5 * case.stall_s * 1e9);
 }
 
 #[test]
