@@ -60,8 +60,9 @@ fn measure(distribution: Distribution, driver: SocketDriver) -> Seen {
     Seen { latency, served }
 }
 
-/// Figures that are more than 1 % beside those of the server. Nothing may be told shorter than it was, anywhere. How much
-/// longer depends on the machine: the long form asks for 1 % on one that does nothing else, beyond what it is late by.
+/// Figures that are more than 1 % beside those of the server. Nothing may be told shorter than it was, anywhere. How
+/// much longer depends on the machine: the long form asks for 1 % on one that does nothing else, beyond what it is
+/// late by.
 fn faults(latency: &Latency, served: &[Duration], late: &Lateness) -> Vec<String> {
     let histogram = latency.as_histogram();
     let above = if test_all() && late.alone() { 1.01 } else { f64::INFINITY };

@@ -97,8 +97,8 @@ fn measure(case: Case, driver: SocketDriver) -> Seen {
     Seen { report, from_begin, service_s }
 }
 
-/// What is wrong with the latency of a run with a stall: that it is told shorter than it was, and in the long form, which
-/// wants a quiet machine, also longer.
+/// What is wrong with the latency of a run with a stall: that it is told shorter than it was, and in the long form,
+/// which wants a quiet machine, also longer.
 fn faults(case: Case, service_s: f64, latency: &Latency) -> Vec<String> {
     let rho = case.rate_per_s * service_s / f64::from(case.clients);
     let expected_s = case.stall_s - 0.01 * case.run_s * (1.0 - rho);
