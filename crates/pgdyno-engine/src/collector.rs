@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use pgdyno_core::measure::{CommandTally, Counts, Latency, Precision, Tally};
+use pgdyno_core::measure::{CommandTally, Counts, Latency, Outage, Precision, Tally};
 
 use crate::{
     EngineError, ErrorTally, IntervalReport, MergedInterval, Phase, Report, Settings, Stop, Timeline,
@@ -98,6 +98,7 @@ impl Collector {
             statements: (0..settings.statements).map(|_| Latency::new(Precision::Run)).collect(),
             errors: ErrorTally::default(),
             clients_lost: 0,
+            outage: Outage::default(),
             cpu_ns: self.cpu_ns.iter().sum(),
             busiest_worker: busiest_ns as f64 / self.duration_ns.max(1) as f64,
             rates_per_s: self.rates_per_s,

@@ -7,7 +7,7 @@
 //!   run() ── one thread a worker ──┐
 //!     driver (io_uring | epoll | blocking) ── Shift ── Arrivals   when is the next attempt due?
 //!        │                           └───── Recorder   what became of it?
-//!        └── Target::step(event) → Send | Receive | WaitUntil | Disk | Done | Last
+//!        └── Target::step(event) → Send | Receive | WaitUntil | Disk | Done | Reconnect | Last
 //! ```
 
 mod affinity;
@@ -15,11 +15,13 @@ mod arrivals;
 mod bookkeeping;
 mod clock;
 mod collector;
+mod connector;
 mod drivers;
 pub mod gauge;
 mod log;
 mod messages;
 mod null;
+mod outage;
 mod probe;
 mod recorder;
 mod regime;
@@ -40,4 +42,4 @@ pub use recorder::{IntervalReport, Phase, Timeline, WorkerReport};
 pub use regime::{Regime, Ruled};
 pub use run::{EngineError, Listeners, Mark, MergedInterval, Report, Settings, run, run_keeping};
 pub use stop::Stop;
-pub use target::{Client, DiskOp, Event, Step, Target};
+pub use target::{Client, Dial, DiskOp, Event, Step, Target};

@@ -11,36 +11,59 @@ const MAX_KINDS: usize = 64;
 /// What errors count as when there are too many kinds of them: never as a kind that they are not.
 const OTHER: &str = "other";
 
-/// How often each kind of error came, with the text of the first.
+/// How often each kind of error came, with the text of the first and the longest time that an attempt had taken.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct ErrorTally(BTreeMap<String, (String, u64)>);
+pub struct ErrorTally(BTreeMap<String, Kind>);
+
+/// One kind of error.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct Kind {
+    /// Text of the first.
+    message: String,
+    count: u64,
+    /// The longest time that an attempt had taken, where it is known of any.
+    longest_ns: Option<u64>,
+}
 
 impl ErrorTally {
     /// Counts one error.
     pub fn add(&mut self, code: &str, message: &str) {
-        self.add_many(code, message, 1);
+        self.add_many(code, message, 1, None);
+    }
+
+    /// Counts one error that ended an attempt so many nanoseconds after it was due.
+    pub fn add_after(&mut self, code: &str, message: &str, took_ns: u64) {
+        self.add_many(code, message, 1, Some(took_ns));
     }
 
     /// Adds the errors of another worker.
     pub fn merge(&mut self, other: Self) {
-        for (code, (message, count)) in other.0 {
-            self.add_many(&code, &message, count);
+        for (code, Kind { message, count, longest_ns }) in other.0 {
+            self.add_many(&code, &message, count, longest_ns);
         }
     }
 
-    fn add_many(&mut self, code: &str, message: &str, more: u64) {
+    fn add_many(&mut self, code: &str, message: &str, more: u64, took_ns: Option<u64>) {
         let full = self.0.len() >= MAX_KINDS && !self.0.contains_key(code);
         let code = if full { OTHER } else { code };
-        if let Some((_, count)) = self.0.get_mut(code) {
-            *count += more;
+        if let Some(kind) = self.0.get_mut(code) {
+            kind.count += more;
+            kind.longest_ns = kind.longest_ns.max(took_ns);
         } else {
-            self.0.insert(code.to_owned(), (message.to_owned(), more));
+            let kind = Kind { message: message.to_owned(), count: more, longest_ns: took_ns };
+            self.0.insert(code.to_owned(), kind);
         }
     }
 
     /// Code, first text and count of every kind.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str, u64)> {
-        self.0.iter().map(|(code, (message, count))| (code.as_str(), message.as_str(), *count))
+        self.0.iter().map(|(code, kind)| (code.as_str(), kind.message.as_str(), kind.count))
+    }
+
+    /// The longest time from the instant at which an attempt was due to the error of this kind that ended it, in
+    /// nanoseconds; `None` where no such time is known.
+    pub fn longest_ns(&self, code: &str) -> Option<u64> {
+        self.0.get(code)?.longest_ns
     }
 }
 
@@ -231,6 +254,11 @@ impl Probe {
         self.errors.add(code, message);
     }
 
+    /// Counts an error that ended an attempt so many nanoseconds after it was due.
+    pub fn error_after(&mut self, code: &str, message: &str, took_ns: u64) {
+        self.errors.add_after(code, message, took_ns);
+    }
+
     /// Asks for the end of the whole run: going on would not make sense. The first reason is kept.
     pub fn stop_run(&mut self, reason: &str) {
         self.stop.get_or_insert_with(|| reason.to_owned());
@@ -248,13 +276,26 @@ mod tests {
     use super::*;
 
     #[test]
+    fn the_longest_time_of_a_kind_is_kept() {
+        let mut tally = ErrorTally::default();
+        [7, 9, 8].iter().for_each(|&took_ns| tally.add_after("57014", "cancelled", took_ns));
+        tally.add("57014", "cancelled");
+        tally.add("connection", "gone");
+        let mut merged = ErrorTally::default();
+        merged.add_after("57014", "cancelled", 1);
+        merged.merge(tally);
+        assert_eq!((merged.longest_ns("57014"), merged.longest_ns("connection")), (Some(9), None));
+        assert_eq!(merged.iter().map(|(_, _, count)| count).collect::<Vec<_>>(), [5, 1]);
+    }
+
+    #[test]
     fn too_many_kinds_of_errors_are_counted_as_others() {
         let mut tally = ErrorTally::default();
         (0..100).for_each(|kind| tally.add(&format!("E{kind:04}"), "text"));
         let mut merged = tally.clone();
         merged.merge(tally);
         assert_eq!(merged.0.len(), MAX_KINDS + 1);
-        assert_eq!(merged.0.get("E0063").map(|kind| kind.1), Some(2));
-        assert_eq!(merged.0.get(OTHER).map(|kind| kind.1), Some(72));
+        assert_eq!(merged.0.get("E0063").map(|kind| kind.count), Some(2));
+        assert_eq!(merged.0.get(OTHER).map(|kind| kind.count), Some(72));
     }
 }

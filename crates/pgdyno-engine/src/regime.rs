@@ -5,7 +5,7 @@ use std::{io, os::fd::OwnedFd};
 
 use pgdyno_core::measure::Outcome;
 
-use crate::{Event, Level, Probe, Step, Target, probe::Beginning};
+use crate::{Dial, Event, Level, Probe, Step, Target, probe::Beginning};
 
 /// The rules of a client's life.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -116,7 +116,9 @@ impl<T: Target> Ruled<T> {
 
     /// Counts an attempt that has ended, and lets the client go after its last.
     fn count(&mut self, step: Step, now_ns: u64, probe: &mut Probe) -> Step {
-        let (Step::Done(outcome) | Step::Last(outcome)) = step else { return step };
+        let (Step::Done(outcome) | Step::Reconnect(outcome) | Step::Last(outcome)) = step else {
+            return step;
+        };
         self.number += 1;
         if outcome != Outcome::Skipped {
             self.on_connection = self.on_connection.map(|attempts| attempts + 1);
@@ -126,7 +128,7 @@ impl<T: Target> Ruled<T> {
         if self.begun_ns > 0 {
             probe.began_at(self.begun_ns);
         }
-        if matches!(step, Step::Done(_)) && self.regime.attempts == Some(self.number) {
+        if !matches!(step, Step::Last(_)) && self.regime.attempts == Some(self.number) {
             probe.finished();
             return Step::Last(outcome);
         }
@@ -157,6 +159,10 @@ impl<T: Target> Target for Ruled<T> {
 
     fn connect(&mut self) -> io::Result<OwnedFd> {
         self.inner.connect()
+    }
+
+    fn dial(&mut self) -> Dial {
+        self.inner.dial()
     }
 
     fn abandon(&mut self) -> Outcome {

@@ -10,7 +10,7 @@ use std::{
     time::Duration,
 };
 
-use pgdyno_core::measure::{CommandTally, Counts, Imbalance, Latency, Tally};
+use pgdyno_core::measure::{CommandTally, Counts, Imbalance, Latency, Outage, Tally};
 
 use crate::{
     Arrivals, Bookkeeping, Client, Clock, Driver, ErrorTally, LogRecord, Phase, Probe, Stop, Target,
@@ -18,6 +18,7 @@ use crate::{
     arrivals::OpenLoop,
     bookkeeping::Chooser,
     collector::Collector,
+    outage::Connections,
     pin_current_thread,
     recorder::{Exchange, Handed, Recorder},
     shift::{Duty, Shift},
@@ -90,8 +91,10 @@ pub struct Report {
     pub statements: Vec<Latency>,
     /// Errors.
     pub errors: ErrorTally,
-    /// Clients lost.
+    /// Clients lost for good.
     pub clients_lost: u32,
+    /// Connections lost and made again over the whole run.
+    pub outage: Outage,
     /// Processor time of all workers in the measured interval, in nanoseconds.
     pub cpu_ns: u64,
     /// Share of the measured interval that the busiest worker was on a processor.
@@ -205,8 +208,10 @@ pub fn run_keeping<T: Target + 'static, D: Driver>(
     if marks.len() == 1 {
         on_mark(Mark::MeasureEnd); // stopped within the measured interval: it ends here
     }
+    let connections = Arc::clone(&crew.connections);
     let reports = crew.join()?;
     let mut report = collector.finish(reports, settings, stop);
+    report.outage = connections.outage();
     if report.stopped.is_none() && clients > 0 && report.clients_lost as usize == clients {
         report.stopped = Some("every client lost its connection".to_owned());
     }
@@ -218,6 +223,7 @@ type Tagged = (usize, Handed);
 /// The threads of a run.
 struct Crew {
     timeline: Timeline,
+    connections: Arc<Connections>,
     threads: Vec<JoinHandle<io::Result<WorkerReport>>>,
     reports: Receiver<Tagged>,
     spares: Vec<Spares>,
@@ -240,6 +246,7 @@ impl Crew {
     ) -> Self {
         let total: usize = workers.iter().map(Vec::len).sum();
         let gate = Arc::new(Gate::new(workers.len()));
+        let connections = Arc::new(Connections::new(total, settings.seed));
         let (tagged, reports) = mpsc::channel();
         let (mut threads, mut spares) = (Vec::new(), Vec::new());
         for (index, clients) in workers.into_iter().enumerate() {
@@ -253,12 +260,13 @@ impl Crew {
                 stop: stop.clone(),
                 exchange: Exchange { worker: index, to: tagged.clone(), spare_latencies, spare_logs },
                 gate: Arc::clone(&gate),
+                connections: Arc::clone(&connections),
             };
             let thread = thread::Builder::new().name(format!("worker {index}"));
             threads
                 .push(thread.spawn(move || job.work(driver, clients)).expect("the system has a thread left"));
         }
-        Self { timeline: gate.open(settings), threads, reports, spares }
+        Self { timeline: gate.open(settings), connections, threads, reports, spares }
     }
 
     /// What any worker hands over next; `None` when all have ended. Marks that come due meanwhile are called.
@@ -332,6 +340,7 @@ struct Job {
     stop: Stop,
     exchange: Exchange,
     gate: Arc<Gate>,
+    connections: Arc<Connections>,
 }
 
 impl Job {
@@ -353,7 +362,7 @@ impl Job {
     fn shift(self, timeline: Timeline, probe: Probe) -> Shift {
         let arrivals = self.arrivals(timeline.start_ns);
         let open_loop = matches!(arrivals, Arrivals::Open(_));
-        let Self { settings, bookkeeping, stop, exchange, .. } = self;
+        let Self { settings, bookkeeping, stop, exchange, connections, .. } = self;
         Shift::new(Duty {
             timeline,
             drain_ns: settings.drain_ns,
@@ -363,6 +372,7 @@ impl Job {
             by_number: bookkeeping.by_number,
             end_with_first_lost: bookkeeping.end_with_first_lost,
             stop,
+            connections,
             probe,
         })
     }

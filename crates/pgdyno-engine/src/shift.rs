@@ -1,10 +1,14 @@
 //! One worker's schedule and record, as the drivers use them.
 
+use std::sync::Arc;
+
 use pgdyno_core::measure::Outcome;
 
 use crate::{
     Arrivals, Clock, Probe, Stop, WorkerReport,
     bookkeeping::Chooser,
+    connector::Connector,
+    outage::Connections,
     probe::Beginning,
     recorder::{Attempt, Recorded, Recorder, Timeline},
 };
@@ -37,6 +41,7 @@ pub struct Shift {
     stop: Stop,
     stopped_at_ns: Option<u64>,
     clients_lost: u32,
+    connections: Arc<Connections>,
     pub(crate) probe: Probe,
 }
 
@@ -50,6 +55,7 @@ pub(crate) struct Duty {
     pub(crate) by_number: bool,
     pub(crate) end_with_first_lost: bool,
     pub(crate) stop: Stop,
+    pub(crate) connections: Arc<Connections>,
     pub(crate) probe: Probe,
 }
 
@@ -66,6 +72,7 @@ impl Shift {
             stop: duty.stop,
             stopped_at_ns: None,
             clients_lost: 0,
+            connections: duty.connections,
             probe: duty.probe,
         };
         shift.probe.measuring = shift.recorder.measuring();
@@ -122,6 +129,11 @@ impl Shift {
         if self.end_with_first_lost {
             self.stop.request("a client was lost");
         }
+    }
+
+    /// What makes the connections of this worker's clients again.
+    pub(crate) fn connector(&self) -> Connector {
+        Connector::new(Arc::clone(&self.connections))
     }
 
     /// Looks at the clock and at requests to stop. Drivers call it at least ten times a second.

@@ -4,7 +4,7 @@ use std::{io, os::fd::OwnedFd};
 
 use pgdyno_core::measure::Outcome;
 
-use crate::Probe;
+use crate::{Probe, Stop};
 
 /// What happened to a client.
 #[derive(Debug)]
@@ -19,7 +19,8 @@ pub enum Event<'a> {
     Woken,
     /// A [`Step::Disk`] is done, with its result.
     Disk(io::Result<()>),
-    /// The connection of a [`Step::Connect`] is made.
+    /// The connection of a [`Step::Connect`] is made, or that of a [`Step::Reconnect`]: then no attempt is under way,
+    /// and the answer is not looked at.
     Connected,
     /// The connection is gone: closed by the peer (`None`) or broken, or could not be made.
     Gone(Option<io::Error>),
@@ -39,6 +40,10 @@ pub enum Step {
     Connect,
     /// Do a disk operation; needs the blocking driver, because a synchronous write has no readiness.
     Disk(DiskOp),
+    /// The attempt has ended, if one was under way, and the connection is of no use any more: the client can begin
+    /// another over a new one, which is made by [`Target::dial`] beside the loop. After a [`Event::Gone`] that tells of
+    /// a failed try: try again, after a while.
+    Reconnect(Outcome),
     /// The attempt has ended and the client can begin another.
     Done(Outcome),
     /// The attempt has ended and the client can begin no other: it is lost, unless it said [`Probe::finished`].
@@ -55,6 +60,9 @@ pub enum DiskOp {
     },
 }
 
+/// Makes one connection in a thread that may wait. A request to stop ends its waits within a fraction of a second.
+pub type Dial = Box<dyn FnOnce(&Stop) -> io::Result<OwnedFd> + Send>;
+
 /// One client's state machine. The engine calls [`Target::step`] once for every event and does what it returns.
 pub trait Target: Send {
     /// Takes an event and says what is wanted next.
@@ -70,12 +78,19 @@ pub trait Target: Send {
     /// target knew of the old one (prepared statements, half a message) is over.
     ///
     /// The one step of a target that makes system calls and may wait. The other clients of its worker wait meanwhile,
-    /// as pgbench's do.
+    /// as pgbench's do: connecting is part of what such a run measures, and handing it to another thread would add two
+    /// wake-ups to each.
     ///
     /// # Errors
     /// Why there is no connection; the engine passes it on as [`Event::Gone`]. Without an implementation, always.
     fn connect(&mut self) -> io::Result<OwnedFd> {
         Err(io::Error::new(io::ErrorKind::Unsupported, "this target cannot connect again"))
+    }
+
+    /// How the connection of a [`Step::Reconnect`] is made: connected, authenticated, with nothing left to read. What
+    /// the target knew of the old one is over. Called in the worker, and must not wait; what it gives may.
+    fn dial(&mut self) -> Dial {
+        Box::new(|_| Err(io::Error::new(io::ErrorKind::Unsupported, "this target cannot connect again")))
     }
 
     /// What the attempt under way comes to when it gets no more time: [`Outcome::TimedOut`], or

@@ -1,15 +1,16 @@
 //! No attempt is lost in counting, whatever happens: overload, peers that fall silent, close or all go away at once as
-//! in a restart, attempts out of time, a request to stop in the middle.
+//! in a restart, connections that are made again or not, attempts out of time, a request to stop in the middle.
 //!
 //! Two ledgers are held against each other: that of the engine, and one that the target keeps of what it was asked to
 //! begin and what it said came of it.
 //!
 //! Seen to fail where the engine forgets the backlog at the end, an attempt that is given up or that of a lost client,
-//! and where it tells a failure as a commit or a doubt as a failure.
+//! and where it tells a failure as a commit or a doubt as a failure; and where it forgets the attempt of a client that
+//! comes back, or begins one while it is away.
 
 use std::{
     env,
-    io::{Read, Write},
+    io::{self, Read, Write},
     net::Shutdown,
     os::{fd::OwnedFd, unix::net::UnixStream},
     sync::{
@@ -20,9 +21,9 @@ use std::{
     time::Duration,
 };
 
-use pgdyno_core::measure::{Counts, Outcome};
+use pgdyno_core::measure::{Counts, Outage, Outcome};
 use pgdyno_engine::{
-    BlockingDriver, Client, Event, Probe, Report, Settings, SocketDriver, Step, Stop, Target, run,
+    BlockingDriver, Client, Dial, Event, Probe, Report, Settings, SocketDriver, Step, Stop, Target, run,
 };
 use proptest::prelude::*;
 
@@ -56,6 +57,11 @@ struct Erratic {
     trouble: u64,
     word: [u8; 1],
     busy: bool,
+    /// Whether it has a connection.
+    here: bool,
+    /// Of a hundred losses so many are followed by another connection.
+    comes_back: u64,
+    peers: Peers,
 }
 
 impl Erratic {
@@ -69,6 +75,7 @@ impl Erratic {
     }
 
     fn begin(&mut self, now_ns: u64) -> Step {
+        assert!(self.here, "no attempt begins without a connection");
         self.ledger.begun.fetch_add(1, Relaxed);
         self.busy = true;
         if self.draw(OF) < self.trouble {
@@ -108,6 +115,10 @@ impl Erratic {
         if std::mem::take(&mut self.busy) {
             self.ledger.ended(outcome);
         }
+        self.here = false;
+        if self.draw(100) < self.comes_back {
+            return Step::Reconnect(outcome);
+        }
         Step::Last(outcome)
     }
 }
@@ -118,8 +129,21 @@ impl Target for Erratic {
             Event::Begin => self.begin(now_ns),
             Event::Received(_) | Event::Woken => self.done(Outcome::Committed),
             Event::Gone(_) => self.last(Outcome::InDoubt),
-            Event::Sent | Event::Connected | Event::Disk(_) => Step::Receive,
+            Event::Connected => {
+                self.here = true;
+                Step::Receive
+            }
+            Event::Sent | Event::Disk(_) => Step::Receive,
         }
+    }
+
+    /// One try in four fails.
+    fn dial(&mut self) -> Dial {
+        let (peers, fails) = (Arc::clone(&self.peers), self.draw(4) == 0);
+        Box::new(move |_| match fails {
+            true => Err(io::ErrorKind::ConnectionRefused.into()),
+            false => Ok(connection(&peers)),
+        })
     }
 
     fn outgoing(&self) -> &[u8] {
@@ -135,7 +159,22 @@ impl Target for Erratic {
 /// The other ends of all connections.
 type Peers = Arc<Mutex<Vec<UnixStream>>>;
 
-fn client(peers: &Peers, ledger: &Arc<Ledger>, random: u64, trouble: u64) -> Client<Erratic> {
+fn client(peers: &Peers, ledger: &Arc<Ledger>, random: u64, case: &Case) -> Client<Erratic> {
+    let target = Erratic {
+        ledger: Arc::clone(ledger),
+        random,
+        trouble: case.trouble,
+        word: [0],
+        busy: false,
+        here: true,
+        comes_back: case.comes_back,
+        peers: Arc::clone(peers),
+    };
+    Client { target, io: Some(connection(peers)) }
+}
+
+/// A connection to a peer that answers.
+fn connection(peers: &Peers) -> OwnedFd {
     let (ours, mut theirs) = UnixStream::pair().expect("a socket pair");
     peers.lock().expect("nobody panicked").push(theirs.try_clone().expect("a descriptor is left"));
     let all = Arc::clone(peers);
@@ -154,8 +193,7 @@ fn client(peers: &Peers, ledger: &Arc<Ledger>, random: u64, trouble: u64) -> Cli
             }
         }
     });
-    let target = Erratic { ledger: Arc::clone(ledger), random, trouble, word: [0], busy: false };
-    Client { target, io: Some(OwnedFd::from(ours)) }
+    OwnedFd::from(ours)
 }
 
 fn end(stream: &UnixStream) {
@@ -167,6 +205,7 @@ fn end(stream: &UnixStream) {
 struct Case {
     seed: u64,
     trouble: u64,
+    comes_back: u64,
     workers: usize,
     clients: usize,
     rate_per_s: Option<f64>,
@@ -178,10 +217,22 @@ struct Case {
 fn case() -> impl Strategy<Value = Case> {
     let rate = prop::option::of(prop_oneof![1e2..3e3, 1e4..1e6, Just(1e12)]);
     let stop = prop::option::weighted(0.4, 0u64..80);
-    (any::<u64>(), 0u64..100, 1usize..4, 1usize..5, rate, 20u64..70, 0u64..20, stop).prop_map(
-        |(seed, trouble, workers, clients, rate_per_s, duration_ms, drain_ms, stop_after_ms)| Case {
+    let comes_back = prop_oneof![Just(0), Just(100), 0u64..100];
+    let trouble = (0u64..100, comes_back);
+    (any::<u64>(), trouble, 1usize..4, 1usize..5, rate, 20u64..70, 0u64..20, stop).prop_map(
+        |(
+            seed,
+            (trouble, comes_back),
+            workers,
+            clients,
+            rate_per_s,
+            duration_ms,
+            drain_ms,
+            stop_after_ms,
+        )| Case {
             seed,
             trouble,
+            comes_back,
             workers,
             clients,
             rate_per_s,
@@ -211,9 +262,8 @@ fn carry_out(case: &Case, way: Way) -> Books {
     let (peers, ledger) = (Peers::default(), Arc::new(Ledger::default()));
     let clients = if matches!(way, Way::Blocking) { 1 } else { case.clients };
     let worker = |w: usize| (0..clients).map(move |c| (w * clients + c) as u64);
-    let workers = (0..case.workers).map(|w| {
-        worker(w).map(|n| client(&peers, &ledger, case.seed.wrapping_add(n << 40), case.trouble)).collect()
-    });
+    let workers = (0..case.workers)
+        .map(|w| worker(w).map(|n| client(&peers, &ledger, case.seed.wrapping_add(n << 40), case)).collect());
     let settings = Settings {
         warmup_ns: 0,
         duration_ns: case.duration_ms * MS,
@@ -276,6 +326,9 @@ fn faults(books: &Books) -> Vec<String> {
     same("timed out", ledger.count(Outcome::TimedOut), whole.timed_out);
     same("in doubt", ledger.count(Outcome::InDoubt), whole.in_doubt);
     same("skipped", 0, whole.skipped);
+    let outage = &report.outage;
+    same("more made again than lost", outage.made_again.saturating_sub(outage.lost), 0);
+    same("longer for one than for all", outage.longest_ns.saturating_sub(outage.clients_ns), 0);
     same("latencies of the run", report.latency.count(), whole.committed);
     same("latencies of the intervals", *latencies, whole.committed);
     faults
@@ -294,6 +347,10 @@ static SEEN: Mutex<Counts> = Mutex::new(Counts {
     in_flight_at_end: 0,
 });
 
+/// The same of connections.
+static OUTAGES: Mutex<Outage> =
+    Mutex::new(Outage { lost: 0, made_again: 0, refused: 0, clients_ns: 0, longest_ns: 0, none_ns: 0 });
+
 #[test]
 fn every_attempt_is_accounted_for_whatever_happens() {
     let cases = if env::var_os("PGDYNO_TEST_ALL").is_some() { 400 } else { 40 };
@@ -308,6 +365,7 @@ fn every_attempt_is_accounted_for_whatever_happens() {
             let books = carry_out(&case, way);
             prop_assert_eq!(faults(&books), Vec::<String>::new(), "{:?}", way);
             *SEEN.lock().expect("nobody panicked") += books.report.counts_whole;
+            OUTAGES.lock().expect("nobody panicked").merge(&books.report.outage);
         }
         Ok(())
     });
@@ -315,6 +373,9 @@ fn every_attempt_is_accounted_for_whatever_happens() {
     let seen = SEEN.lock().expect("nobody panicked");
     let each = [seen.committed, seen.failed, seen.timed_out, seen.in_doubt, seen.never_started];
     assert!(each.iter().all(|count| *count > 0), "{seen:?}");
+    let outages = OUTAGES.lock().expect("nobody panicked");
+    let each = [outages.lost, outages.made_again, outages.refused, outages.none_ns];
+    assert!(each.iter().all(|count| *count > 0) && outages.made_again < outages.lost, "{outages:?}");
 }
 
 /// One unit less or more anywhere is found.
@@ -323,6 +384,7 @@ fn a_single_attempt_too_few_or_too_many_is_found() {
     let case = Case {
         seed: 11,
         trouble: 0,
+        comes_back: 0,
         workers: 2,
         clients: 3,
         rate_per_s: Some(20_000.0),

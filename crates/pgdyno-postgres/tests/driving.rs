@@ -5,7 +5,7 @@ use std::{
         Arc,
         atomic::{AtomicUsize, Ordering},
     },
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use pgdyno_core::{measure::Counts, plan::Protocol, script::Scripts};
@@ -109,6 +109,27 @@ fn ends_with(script: fn(&Request) -> Answer, expected: Counts, code: &str) {
         assert_eq!(report.clients_lost, 1);
         assert!(report.stopped.is_some());
     });
+}
+
+/// Runs whose first connection is lost: what was counted until then, the one kind of error, and that the client goes on
+/// over another.
+fn comes_back(script: fn(&Request) -> Answer, expected: Counts, code: &str) {
+    for way in Way::all() {
+        let first = move |request: &Request| match request.connection {
+            0 => script(request),
+            _ => usual(request),
+        };
+        let server = FakeServer::start(first).expect("it listens");
+        let report = drive(&server, TRANSACTION, Protocol::Simple, 1, way, &SETTINGS);
+        let Counts { committed, failed, in_doubt, timed_out, .. } = report.counts_whole;
+        let (lost, wanted) = ((failed, in_doubt, timed_out), (expected.failed, expected.in_doubt, 0));
+        assert_eq!(lost, wanted, "{way:?}: {report:?}");
+        assert!(committed > expected.committed, "{way:?}: {report:?}");
+        assert_eq!(codes(&report), [(code, 1)], "{way:?}");
+        let outage = report.outage;
+        assert_eq!((outage.lost, outage.made_again, outage.refused), (1, 1, 0), "{way:?}");
+        assert!(report.stopped.is_none() && report.clients_lost == 0, "{way:?}: {report:?}");
+    }
 }
 
 fn counts(committed: u64, failed: u64, in_doubt: u64) -> Counts {
@@ -247,7 +268,7 @@ fn a_commit_counts_only_when_it_is_complete_and_the_server_is_idle() {
 
 #[test]
 fn errors_that_would_come_again_stop_the_run_with_their_reason() {
-    for code in ["42P01", "28000", "53100", "XX001", "0A000", "25006", "58030", "23505"] {
+    for code in ["42P01", "28000", "53400", "XX001", "0A000", "25006", "58P01", "23505"] {
         for way in Way::all() {
             let script = move |request: &Request| match request.number {
                 4 => Answer::error(code, "no use"),
@@ -264,39 +285,42 @@ fn errors_that_would_come_again_stop_the_run_with_their_reason() {
 
 #[test]
 fn a_connection_lost_while_committing_is_in_doubt_and_elsewhere_a_failure() {
-    ends_with(
+    comes_back(
         |request| if request.number == 5 { Answer::default().close() } else { usual(request) },
         counts(1, 0, 1),
         "connection",
     );
-    ends_with(
+    comes_back(
         |request| if request.number == 4 { Answer::default().close() } else { usual(request) },
         counts(1, 1, 0),
         "connection",
     );
-    let autocommit =
-        |request: &Request| if request.number == 2 { Answer::default().close() } else { usual(request) };
-    for (sql, expected) in [("UPDATE t SET v = 1;", (2, 0, 1)), ("SELECT 1;", (2, 1, 0))] {
+    let autocommit = |request: &Request| match (request.connection, request.number) {
+        (0, 2) => Answer::default().close(),
+        _ => usual(request),
+    };
+    for (sql, expected) in [("UPDATE t SET v = 1;", (0, 1)), ("SELECT 1;", (1, 0))] {
         let server = FakeServer::start(autocommit).expect("it listens");
-        let whole = drive(&server, sql, Protocol::Prepared, 1, Way::EPOLL, &ENDLESS).counts_whole;
-        assert_eq!((whole.committed, whole.failed, whole.in_doubt), expected, "{sql}");
+        let whole = drive(&server, sql, Protocol::Prepared, 1, Way::EPOLL, &SETTINGS).counts_whole;
+        assert_eq!((whole.failed, whole.in_doubt), expected, "{sql}");
+        assert!(whole.committed > 2, "{sql}: {whole:?}");
     }
 }
 
 #[test]
 fn the_last_words_of_a_server_are_the_reason() {
-    ends_with(
+    comes_back(
         |request| if request.number == 4 { Answer::fatal("57P01", "terminated") } else { usual(request) },
         counts(1, 1, 0),
         "57P01",
     );
-    ends_with(
+    comes_back(
         |request| if request.number == 5 { Answer::fatal("57P02", "crash") } else { usual(request) },
         counts(1, 0, 1),
         "57P02",
     );
     // In the same packet as the commit's acknowledgement: the commit stands, the next attempt fails.
-    ends_with(
+    comes_back(
         |request| match request.number {
             2 => {
                 let said = [
@@ -312,7 +336,7 @@ fn the_last_words_of_a_server_are_the_reason() {
         "57P01",
     );
     // A little later, when the next statement has been sent perhaps.
-    ends_with(
+    comes_back(
         |request| match request.number {
             2 => {
                 let said = [message::complete("COMMIT"), message::ready(b'I')].concat();
@@ -402,7 +426,7 @@ fn copies_and_garbage_end_the_client() {
 #[test]
 fn a_huge_row_is_passed_over_in_bounded_memory() {
     let before = peak_kib();
-    ends_with(
+    comes_back(
         |request| match request.number {
             1 => {
                 let head = message::announced(b'D', i32::MAX, &[]);
@@ -473,8 +497,9 @@ fn a_server_that_says_nothing_is_given_up_after_the_drain() {
     }
 }
 
+/// All connections at once, as in a crash: every client comes back, and no attempt is lost in counting.
 #[test]
-fn a_server_killed_in_mid_run_ends_the_run_at_once() {
+fn a_server_that_cuts_all_connections_is_driven_on() {
     for (way, rate_per_s) in Way::all().map(|way| (way, None)).chain([(Way::EPOLL, Some(500.0))]) {
         let answered = Arc::new(AtomicUsize::new(0));
         let counter = Arc::clone(&answered);
@@ -483,7 +508,6 @@ fn a_server_killed_in_mid_run_ends_the_run_at_once() {
             usual(request)
         });
         let server = server.expect("it listens");
-        let start = Instant::now();
         let report = std::thread::scope(|scope| {
             scope.spawn(|| {
                 while answered.load(Ordering::Relaxed) < 100 {
@@ -491,11 +515,57 @@ fn a_server_killed_in_mid_run_ends_the_run_at_once() {
                 }
                 server.cut_connections();
             });
-            let settings = Settings { rate_per_s, duration_ns: 60_000_000_000, ..ENDLESS };
+            let settings = Settings { rate_per_s, duration_ns: 1_000_000_000, ..SETTINGS };
             drive(&server, TRANSACTION, Protocol::Prepared, 5, way, &settings)
         });
-        assert!(start.elapsed() < Duration::from_secs(30));
-        assert_eq!(report.clients_lost, 5);
-        assert!(report.stopped.is_some() && report.counts_whole.committed > 0, "{report:?}");
+        assert_eq!((report.outage.lost, report.outage.made_again), (5, 5), "{way:?}: {report:?}");
+        assert_eq!((report.clients_lost, report.stopped.as_deref()), (0, None), "{way:?}: {report:?}");
+        let whole = report.counts_whole;
+        assert!(whole.committed > 100 && whole.failed + whole.in_doubt <= 5, "{way:?}: {report:?}");
+    }
+}
+
+/// A full disk may be emptied; ten times in a run is a state, and ends it.
+#[test]
+fn a_server_that_lacks_something_is_borne_for_a_while() {
+    for code in ["53100", "53200", "58030"] {
+        for way in Way::all() {
+            let script = move |request: &Request| match request.starts_with("UPDATE") {
+                true => Answer::error(code, "no room"),
+                false => usual(request),
+            };
+            let server = FakeServer::start(script).expect("it listens");
+            let report = drive(&server, TRANSACTION, Protocol::Extended, 1, way, &ENDLESS);
+            assert_eq!((report.counts_whole.committed, report.counts_whole.failed), (0, 10), "{way:?}");
+            let reason = report.stopped.expect("it was stopped");
+            assert!(reason.contains(code) && reason.contains("10 attempts"), "{reason}");
+        }
+        both(
+            |request| match request.number {
+                1 => Answer::error("53200", "out of memory"),
+                _ => usual(request),
+            },
+            &SETTINGS,
+            |report, _| {
+                assert!(report.stopped.is_none() && report.counts_whole.committed > 0, "{report:?}");
+                assert_eq!(report.counts_whole.failed, 1);
+            },
+        );
+    }
+}
+
+/// What passes by itself: the transaction is rolled back, and the client goes on over the same connection.
+#[test]
+fn a_statement_that_is_cancelled_or_waits_too_long_is_a_failure() {
+    for code in ["57014", "55P03", "25P04"] {
+        let script = move |request: &Request| match request.number {
+            1 => Answer::error(code, "not now"),
+            _ => usual(request),
+        };
+        let server = FakeServer::start(script).expect("it listens");
+        let report = drive(&server, TRANSACTION, Protocol::Simple, 1, Way::EPOLL, &SETTINGS);
+        assert_eq!((report.counts_whole.failed, report.outage.lost), (1, 0), "{code}: {report:?}");
+        assert!(report.counts_whole.committed > 0 && report.stopped.is_none(), "{code}: {report:?}");
+        assert_eq!(heard(&server, 4)[2], "Q ROLLBACK", "{code}");
     }
 }

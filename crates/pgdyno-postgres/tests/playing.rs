@@ -109,6 +109,21 @@ fn other_errors_end_the_client_unless_it_goes_on() {
     assert!(played.said.is_empty());
 }
 
+/// A measurement goes on after a violated constraint where that was asked for, and ends the run elsewhere.
+#[test]
+fn a_measurement_goes_on_after_violated_constraints_only_if_asked() {
+    let fails = |request: &Request| {
+        if request.starts_with("UPDATE") { Answer::error("23505", "duplicate key") } else { usual(request) }
+    };
+    for continue_on_error in [true, false] {
+        let manner = Manner { continue_on_error, ..Manner::default() };
+        let (played, _) = at(fails, DRAWN, &How { manner, attempts: 3, ..How::default() });
+        let failed = if continue_on_error { 3 } else { 1 };
+        assert_eq!(played.report.counts_whole.failed, failed);
+        assert_eq!(played.report.stopped.is_none(), continue_on_error, "{:?}", played.report.stopped);
+    }
+}
+
 #[test]
 fn a_connection_that_ends_is_told_in_pgbenchs_words() {
     let closes = |request: &Request| {

@@ -37,6 +37,8 @@ pub enum DoubtKind {
     WeakDurability,
     /// Attempts failed, were skipped, timed out or never started.
     Misses,
+    /// Connections were lost in mid-run and made again.
+    ConnectionsLost,
     /// The balance check found a violation.
     BalanceViolated,
     /// Nothing was checked after runs that write.

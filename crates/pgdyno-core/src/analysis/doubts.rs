@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     facts::{DurabilityTier, Instrument, ServerFacts},
-    measure::{CellRun, CellSummary, Counts, SteadyVerdict, Workload},
+    measure::{CellRun, CellSummary, Counts, Outage, SteadyVerdict, Workload},
     plan::Builtin,
 };
 
@@ -87,9 +87,10 @@ pub struct BalanceEvidence<'a> {
 
 /// Every reason to distrust the run, worst things first.
 pub fn judge(evidence: &Evidence<'_>) -> Vec<Doubt> {
-    let rules: [fn(&Evidence<'_>) -> Option<Doubt>; 19] = [
+    let rules: [fn(&Evidence<'_>) -> Option<Doubt>; 20] = [
         balance_violated,
         partial,
+        connections_lost,
         misses,
         not_checked,
         weak_durability,
@@ -113,8 +114,9 @@ pub fn judge(evidence: &Evidence<'_>) -> Vec<Doubt> {
 
 /// Those of the reasons that runs give by themselves, whatever was made of them.
 pub(super) fn of_runs(evidence: &Evidence<'_>) -> Vec<Doubt> {
-    let rules: [fn(&Evidence<'_>) -> Option<Doubt>; 11] = [
+    let rules: [fn(&Evidence<'_>) -> Option<Doubt>; 12] = [
         partial,
+        connections_lost,
         misses,
         not_steady,
         driver_saturated,
@@ -350,6 +352,30 @@ fn weak_durability(evidence: &Evidence<'_>) -> Option<Doubt> {
     doubt(DoubtKind::WeakDurability, detail, advice, names)
 }
 
+/// A run in which the server was away for a time says nothing of the server's speed, however few attempts that cost: in
+/// a closed loop nobody asks meanwhile.
+fn connections_lost(evidence: &Evidence<'_>) -> Option<Doubt> {
+    let longest_s = |runs: &[&CellRun]| {
+        let outages = runs.iter().filter_map(|run| run.outage).filter(|outage| outage.lost > 0);
+        outages.map(|outage| outage.longest_ns as f64 / 1e9).fold(-1.0, f64::max)
+    };
+    let figures = cells(evidence.runs).into_iter().map(|(of, runs)| (cell_name(of), longest_s(&runs)));
+    let (names, longest_s) = worst(figures.filter(|(_, longest_s)| *longest_s >= 0.0))?;
+    let mut all = Outage::default();
+    evidence.runs.iter().filter_map(|run| run.outage.as_ref()).for_each(|outage| all.merge(outage));
+    let none = match all.none_ns {
+        0 => String::new(),
+        ns => format!("; no client had one for {:.1} s", ns as f64 / 1e9),
+    };
+    let detail = format!(
+        "connections were lost {} times and made again {} times, after {} tries that failed; a client was without for \
+         up to {longest_s:.1} s{none}",
+        all.lost, all.made_again, all.refused
+    );
+    let advice = "Look into the server's log for a crash or a restart: the mean has the outage in it.";
+    doubt(DoubtKind::ConnectionsLost, detail, advice, names)
+}
+
 /// Attempts that ended without a commit. Those that were due just before the end of an open loop and not begun are let
 /// pass, up to [`MAX_NEVER_STARTED`].
 fn missed_too_many(counts: &Counts) -> u64 {
@@ -478,6 +504,7 @@ pub(crate) mod samples {
             served_from: Some(ServedFrom::SharedBuffers),
             steady: SteadyVerdict::Steady,
             errors: Vec::new(),
+            outage: None,
         }
     }
 
@@ -601,7 +628,7 @@ mod tests {
 
     type Fault = (DoubtKind, fn(&mut Case));
 
-    const FAULTS: [Fault; 19] = [
+    const FAULTS: [Fault; 20] = [
         (DoubtKind::ScreeningRun, |case| case.thorough = false),
         (DoubtKind::Partial, |case| case.complete = false),
         (DoubtKind::TooFewBlocks, |case| case.runs.truncate(16)),
@@ -637,9 +664,14 @@ mod tests {
         (DoubtKind::Misses, |case| {
             break_last(case, |run, block| {
                 run.counts_whole.failed = u64::from(block == 0);
-                let error =
-                    ErrorCount { code: "40001".into(), message: "could not serialize".into(), count: 1 };
-                run.errors = vec![error];
+                let (code, message) = ("40001".into(), "could not serialize".into());
+                run.errors = vec![ErrorCount { code, message, count: 1, longest_ns: None }];
+            });
+        }),
+        (DoubtKind::ConnectionsLost, |case| {
+            break_last(case, |run, block| {
+                let outage = Outage { lost: 1, made_again: 1, longest_ns: 8_000_000, ..Outage::default() };
+                run.outage = (block == 4).then_some(outage);
             });
         }),
         (DoubtKind::BalanceViolated, |case| case.balance = Some((5_000_000, 1))),

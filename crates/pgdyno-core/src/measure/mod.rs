@@ -6,6 +6,7 @@ mod estimate;
 mod latency;
 mod moments;
 mod observation;
+mod outage;
 mod outcome;
 mod run;
 mod tally;
@@ -16,6 +17,7 @@ pub use estimate::Estimate;
 pub use latency::{Latency, LatencySummary, MAX_NS, MIN_NS, Precision};
 pub use moments::Moments;
 pub use observation::{HostShares, Observation};
+pub use outage::Outage;
 pub use outcome::Outcome;
 pub use run::{
     Arm, CellRun, CellSummary, CpuUse, ErrorCount, Interval, IoUse, ServedFrom, StatementSummary,

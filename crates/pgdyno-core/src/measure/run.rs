@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Counts, Estimate, LatencySummary};
+use super::{Counts, Estimate, LatencySummary, Outage};
 
 /// One of the two subjects of a comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
@@ -192,19 +192,27 @@ pub struct CellRun {
     pub served_from: Option<ServedFrom>,
     /// Whether throughput was steady.
     pub steady: SteadyVerdict,
-    /// The first error of each kind, with how often it came: SQLSTATE or `connection`, text, count.
+    /// The first error of each kind, with how often it came, over the whole run.
     pub errors: Vec<ErrorCount>,
+    /// Connections that were lost and made again; absent where none was lost.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outage: Option<Outage>,
 }
 
 /// How often one kind of error came.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ErrorCount {
-    /// SQLSTATE, or `connection`.
+    /// SQLSTATE; or `connection` for one that broke, `connect` for one that could not be made again, `protocol`,
+    /// `rollback`.
     pub code: String,
     /// Text of the first one.
     pub message: String,
     /// How many.
     pub count: u64,
+    /// The longest time from the instant at which an attempt was due to the error that the server answered it with, in
+    /// nanoseconds; absent where the connection was lost.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub longest_ns: Option<u64>,
 }
 
 /// A cell over all its blocks.

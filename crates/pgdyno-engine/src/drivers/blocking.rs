@@ -12,6 +12,7 @@ use rustix::{
 use super::{Driver, LAST_WORDS};
 use crate::{
     Client, Clock, DiskOp, Event, Step, Target, WorkerReport,
+    connector::{Connector, Made},
     recorder::Attempt,
     shift::{Next, Shift},
 };
@@ -29,8 +30,10 @@ impl Driver for BlockingDriver {
         let [client] = <[_; 1]>::try_from(clients).map_err(|_| {
             io::Error::new(io::ErrorKind::InvalidInput, "the blocking driver takes one client a worker")
         })?;
-        let mut bench = Bench { client, shift, buffer: Vec::new(), tend_at_ns: 0 };
-        bench.work();
+        let connector = shift.connector();
+        let mut bench = Bench { client, shift, connector, buffer: Vec::new(), tend_at_ns: 0 };
+        bench.work()?;
+        bench.connector.close(Clock::now_ns());
         Ok(bench.shift.finish())
     }
 }
@@ -39,18 +42,27 @@ impl Driver for BlockingDriver {
 struct Bench<T> {
     client: Client<T>,
     shift: Shift,
+    connector: Connector,
     /// Grows to [`RECEIVE_BYTES`] when something is received: disk and null targets need none.
     buffer: Vec<u8>,
     tend_at_ns: u64,
 }
 
+/// What becomes of the client after an attempt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum After {
+    Next,
+    Reconnect,
+    Last,
+}
+
 impl<T: Target> Bench<T> {
-    fn work(&mut self) {
+    fn work(&mut self) -> io::Result<()> {
         let mut now_ns = Clock::now_ns();
         self.shift.tend(now_ns);
         loop {
             match self.shift.next(now_ns) {
-                Next::Never => return,
+                Next::Never => return Ok(()),
                 Next::At(due_ns) => {
                     let wake_ns = due_ns.min(self.shift.tend_by_ns(now_ns));
                     std::thread::sleep(Duration::from_nanos(wake_ns.saturating_sub(now_ns)));
@@ -58,12 +70,17 @@ impl<T: Target> Bench<T> {
                     self.shift.tend(now_ns);
                 }
                 Next::Begin(attempt) => {
-                    let (outcome, last) = self.attempt(attempt);
+                    let (outcome, after) = self.attempt(attempt);
                     now_ns = Clock::now_ns();
                     self.shift.ended(attempt, now_ns, outcome);
                     self.tend_sometimes(now_ns);
-                    if last {
-                        return self.shift.client_lost();
+                    if after == After::Last || (after == After::Reconnect && !self.reconnect(now_ns)?) {
+                        self.connector.client_ended(0, now_ns);
+                        self.shift.client_lost();
+                        return Ok(());
+                    }
+                    if after == After::Reconnect {
+                        now_ns = Clock::now_ns();
                     }
                 }
             }
@@ -98,21 +115,51 @@ impl<T: Target> Bench<T> {
         self.shift.give_up_at_ns(now_ns).is_some_and(|give_up_ns| now_ns >= give_up_ns)
     }
 
-    /// Carries one attempt out; whether it was the client's last.
+    /// Waits until the client has a connection again, or no attempt begins any more; `false` where it will have none.
+    fn reconnect(&mut self, mut now_ns: u64) -> io::Result<bool> {
+        self.client.io = None;
+        self.connector.order(0, self.client.target.dial(), now_ns)?;
+        while self.shift.give_up_at_ns(now_ns).is_none() {
+            let wait_ns = self.shift.tend_by_ns(now_ns).saturating_sub(now_ns);
+            let made = self.connector.made_within(wait_ns);
+            now_ns = Clock::now_ns();
+            self.connector.tend(now_ns, &mut self.shift.probe);
+            self.shift.tend(now_ns);
+            match made {
+                None => {}
+                Some(Made { socket: Ok(socket), .. }) => {
+                    self.connector.arrived(0, now_ns);
+                    self.client.io = Some(socket);
+                    self.tell(Event::Connected);
+                    return Ok(true);
+                }
+                Some(Made { socket: Err(error), .. }) => match self.tell(Event::Gone(Some(error))) {
+                    Step::Reconnect(_) => {
+                        self.connector.order(0, self.client.target.dial(), now_ns)?;
+                    }
+                    _ => return Ok(false),
+                },
+            }
+        }
+        Ok(true)
+    }
+
+    /// Carries one attempt out, and says what becomes of the client.
     #[inline]
-    fn attempt(&mut self, attempt: Attempt) -> (Outcome, bool) {
+    fn attempt(&mut self, attempt: Attempt) -> (Outcome, After) {
         let mut step = self.client.target.step(Event::Begin, attempt.begin_ns, &mut self.shift.probe);
         loop {
             step = match step {
-                Step::Done(outcome) => return (outcome, false),
-                Step::Last(outcome) => return (outcome, true),
+                Step::Done(outcome) => return (outcome, After::Next),
+                Step::Reconnect(outcome) => return (outcome, After::Reconnect),
+                Step::Last(outcome) => return (outcome, After::Last),
                 Step::Send => self.send(),
                 Step::Receive => match self.receive() {
                     Some(step) => step,
-                    None => return (self.client.target.abandon(), true),
+                    None => return (self.client.target.abandon(), After::Last),
                 },
                 Step::WaitUntil(at_ns) if self.sleep_until(at_ns) => self.tell(Event::Woken),
-                Step::WaitUntil(_) => return (self.client.target.abandon(), true),
+                Step::WaitUntil(_) => return (self.client.target.abandon(), After::Last),
                 Step::Connect => self.connect(),
                 Step::Disk(op) => {
                     let result = disk(self.client.io.as_ref(), self.client.target.outgoing(), op);
@@ -160,8 +207,9 @@ impl<T: Target> Bench<T> {
                 break;
             };
             let event = Event::Received(&self.buffer[..bytes]);
-            if let Step::Last(outcome) = target.step(event, Clock::now_ns(), &mut self.shift.probe) {
-                return Step::Last(outcome);
+            let step = target.step(event, Clock::now_ns(), &mut self.shift.probe);
+            if matches!(step, Step::Last(_) | Step::Reconnect(_)) {
+                return step;
             }
         }
         self.tell(Event::Gone(Some(error)))

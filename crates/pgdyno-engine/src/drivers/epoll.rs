@@ -12,7 +12,7 @@ use rustix::{
 };
 
 use super::{
-    Driver,
+    BELLS, Driver,
     floor::Floor,
     sockets::{Arrival, Patience, Sending, Sockets},
 };
@@ -30,7 +30,7 @@ pub struct EpollDriver;
 
 impl Driver for EpollDriver {
     fn drive<T: Target>(self, clients: Vec<Client<T>>, shift: Shift) -> io::Result<WorkerReport> {
-        let sockets = EpollSockets::open(clients.len())?;
+        let sockets = EpollSockets::open(clients.len() + BELLS)?;
         Floor::work(clients, shift, sockets)
     }
 }

@@ -15,6 +15,7 @@ use super::{
 };
 use crate::{
     Client, Clock, Event, Step, Target, WorkerReport,
+    connector::{Connector, Made},
     recorder::Attempt,
     shift::{Next, Shift},
 };
@@ -36,6 +37,7 @@ pub(super) struct Floor<T, S> {
     timers: BinaryHeap<Reverse<(u64, usize)>>,
     busy: usize,
     next_due_ns: u64,
+    connector: Connector,
     shift: Shift,
 }
 
@@ -50,14 +52,17 @@ impl<T: Target, S: Sockets> Floor<T, S> {
             seats.push(Seat { target, attempt: None });
         }
         let (idle, timers) = ((0..seats.len()).collect(), BinaryHeap::with_capacity(seats.len()));
-        let mut floor = Self { seats, sockets, idle, timers, busy: 0, next_due_ns: 0, shift };
+        let connector = shift.connector();
+        let mut floor = Self { seats, sockets, idle, timers, busy: 0, next_due_ns: 0, connector, shift };
         floor.go_round()?;
+        floor.connector.close(Clock::now_ns());
         Ok(floor.shift.finish())
     }
 
     fn go_round(&mut self) -> io::Result<()> {
         loop {
             let now_ns = Clock::now_ns();
+            self.connector.tend(now_ns, &mut self.shift.probe);
             self.shift.tend(now_ns);
             self.begin_due(now_ns)?;
             self.wake(now_ns)?;
@@ -71,7 +76,7 @@ impl<T: Target, S: Sockets> Floor<T, S> {
 
     /// Whether nothing more is to be done; attempts out of time are given up.
     fn is_over(&mut self, now_ns: u64) -> bool {
-        let all_lost = self.busy == 0 && self.idle.is_empty();
+        let all_lost = self.busy == 0 && self.idle.is_empty() && self.connector.is_idle();
         match self.shift.give_up_at_ns(now_ns) {
             None => all_lost,
             Some(_) if self.busy == 0 => true,
@@ -157,6 +162,10 @@ impl<T: Target, S: Sockets> Floor<T, S> {
     fn take_arrivals(&mut self) -> io::Result<()> {
         while let Some((index, arrival)) = self.sockets.next()? {
             let now_ns = Clock::now_ns();
+            if index == self.seats.len() {
+                self.take_connections(now_ns)?;
+                continue;
+            }
             let step = match arrival {
                 Arrival::Writable => Step::Send,
                 Arrival::Gone(error) => self.gone(index, error, now_ns),
@@ -164,7 +173,11 @@ impl<T: Target, S: Sockets> Floor<T, S> {
                     let Seat { target, attempt } = &mut self.seats[index];
                     let step = target.step(Event::Received(bytes), now_ns, &mut self.shift.probe);
                     // Between attempts a server may send notices: they end nothing.
-                    if attempt.is_none() && !matches!(step, Step::Last(_)) { Step::Receive } else { step }
+                    if attempt.is_none() && !matches!(step, Step::Last(_) | Step::Reconnect(_)) {
+                        Step::Receive
+                    } else {
+                        step
+                    }
                 }
             };
             self.carry_out(index, step, now_ns)?;
@@ -174,7 +187,8 @@ impl<T: Target, S: Sockets> Floor<T, S> {
 
     fn gone(&mut self, index: usize, error: Option<io::Error>, now_ns: u64) -> Step {
         match self.tell(index, Event::Gone(error), now_ns) {
-            Step::Last(outcome) | Step::Done(outcome) => Step::Last(outcome),
+            step @ (Step::Last(_) | Step::Reconnect(_)) => step,
+            Step::Done(outcome) => Step::Last(outcome),
             // A target that wants to go on without its connection is told no.
             _ => Step::Last(self.seats[index].target.abandon()),
         }
@@ -215,6 +229,7 @@ impl<T: Target, S: Sockets> Floor<T, S> {
                         None => return Ok(()),
                     }
                 }
+                Step::Reconnect(outcome) => return self.reconnect(index, outcome),
                 Step::Last(outcome) => return self.last(index, outcome),
             };
         }
@@ -249,8 +264,9 @@ impl<T: Target, S: Sockets> Floor<T, S> {
         for _ in 0..LAST_WORDS {
             let Some(bytes) = self.sockets.last_words(index) else { break };
             let event = Event::Received(bytes);
-            if let Step::Last(outcome) = self.seats[index].target.step(event, now_ns, &mut self.shift.probe) {
-                return Step::Last(outcome);
+            let step = self.seats[index].target.step(event, now_ns, &mut self.shift.probe);
+            if matches!(step, Step::Last(_) | Step::Reconnect(_)) {
+                return step;
             }
         }
         self.gone(index, error, now_ns)
@@ -280,14 +296,50 @@ impl<T: Target, S: Sockets> Floor<T, S> {
     }
 
     fn last(&mut self, index: usize, outcome: Outcome) -> io::Result<()> {
+        let now_ns = Clock::now_ns();
+        self.leave(index, outcome, now_ns)?;
+        self.connector.client_ended(index, now_ns);
+        self.shift.client_lost();
+        Ok(())
+    }
+
+    /// A client has no connection any more, and so no attempt.
+    fn leave(&mut self, index: usize, outcome: Outcome, now_ns: u64) -> io::Result<()> {
         if let Some(attempt) = self.seats[index].attempt.take() {
-            self.shift.ended(attempt, Clock::now_ns(), outcome);
+            self.shift.ended(attempt, now_ns, outcome);
             self.busy -= 1;
         } else {
             self.idle.retain(|&idle| idle != index);
         }
-        self.sockets.remove(index)?;
-        self.shift.client_lost();
+        self.sockets.remove(index)
+    }
+
+    /// Has another connection made for a client that goes on when it is there. Meanwhile it is neither busy nor idle.
+    fn reconnect(&mut self, index: usize, outcome: Outcome) -> io::Result<()> {
+        let now_ns = Clock::now_ns();
+        self.leave(index, outcome, now_ns)?;
+        let dial = self.seats[index].target.dial();
+        match self.connector.order(index, dial, now_ns)? {
+            Some(bell) => self.sockets.add(self.seats.len(), bell),
+            None => Ok(()),
+        }
+    }
+
+    /// Gives clients the connections that were made for them.
+    fn take_connections(&mut self, now_ns: u64) -> io::Result<()> {
+        while let Some(Made { seat, socket }) = self.connector.made() {
+            let step = match socket {
+                Ok(socket) => {
+                    self.connector.arrived(seat, now_ns);
+                    self.sockets.add(seat, socket)?;
+                    self.idle.push_back(seat);
+                    self.tell(seat, Event::Connected, now_ns);
+                    continue;
+                }
+                Err(error) => self.gone(seat, Some(error), now_ns),
+            };
+            self.carry_out(seat, step, now_ns)?;
+        }
         Ok(())
     }
 }

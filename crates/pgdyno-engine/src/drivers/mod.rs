@@ -20,6 +20,9 @@ use crate::{Client, Target, shift::Shift};
 /// ever.
 const LAST_WORDS: usize = 16;
 
+/// Sockets of a worker beyond those of its clients: one that tells of connections that were made again.
+const BELLS: usize = 1;
+
 /// Drives the clients of one worker until its shift ends.
 pub trait Driver: Copy + Send + 'static {
     /// Runs the shift to its end.

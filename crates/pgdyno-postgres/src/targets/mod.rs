@@ -4,4 +4,4 @@ mod sql;
 mod tls;
 
 pub use sql::{Conduct, Manner, Play, SqlClients, SqlTarget, Start, Workers};
-pub use tls::{Link, Reconnects};
+pub use tls::{Link, Reconnects, Redial};

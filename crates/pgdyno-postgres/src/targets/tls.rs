@@ -1,9 +1,13 @@
 //! Encryption between a target and the engine.
 
-use std::{io, os::fd::OwnedFd};
+use std::{
+    io,
+    os::fd::OwnedFd,
+    sync::{Arc, Mutex, PoisonError},
+};
 
 use pgdyno_core::measure::Outcome;
-use pgdyno_engine::{Event, Probe, Step, Target};
+use pgdyno_engine::{Dial, Event, Probe, Step, Stop, Target};
 
 use crate::wire::Records;
 
@@ -12,7 +16,16 @@ use crate::wire::Records;
 #[derive(Debug)]
 pub struct Link<T> {
     inner: T,
-    tls: Option<Box<Tls>>,
+    way: Way,
+}
+
+/// How bytes go.
+#[derive(Debug)]
+enum Way {
+    Plain,
+    Encrypted(Box<Tls>),
+    /// The next connection is being made: here lies its record layer, where it has one, when it is there.
+    Awaited(Arc<Mutex<Option<Records>>>),
 }
 
 #[derive(Debug)]
@@ -24,13 +37,20 @@ struct Tls {
 
 /// A target that can make its connection anew.
 pub trait Reconnects: Target {
-    /// Connects and authenticates; what the target knew of the old connection is over. Gives the socket, and the record
-    /// layer where the connection is encrypted ([`crate::wire::Session::into_parts`]).
-    ///
-    /// # Errors
-    /// Why there is no connection. Without an implementation, always.
-    fn reconnect(&mut self) -> io::Result<(OwnedFd, Option<Records>)> {
-        Err(io::Error::new(io::ErrorKind::Unsupported, "this target cannot connect again"))
+    /// How a connection is made and authenticated; what the target knew of the old one is over. What it does gives the
+    /// socket, and the record layer where the connection is encrypted ([`crate::wire::Session::into_parts`]), or why
+    /// there is none: without an implementation, always.
+    fn redial(&mut self) -> Redial {
+        Box::new(|_| Err(io::Error::new(io::ErrorKind::Unsupported, "this target cannot connect again")))
+    }
+}
+
+/// Makes a connection for a [`Link`], in a thread that may wait.
+pub type Redial = Box<dyn FnOnce(&Stop) -> io::Result<(OwnedFd, Option<Records>)> + Send>;
+
+impl Way {
+    fn of(records: Option<Records>) -> Self {
+        records.map_or(Self::Plain, |records| Self::Encrypted(Tls::new(records)))
     }
 }
 
@@ -43,12 +63,16 @@ impl Tls {
 impl<T: Reconnects> Link<T> {
     /// A target on a connection; encrypted where the connection has a record layer.
     pub fn new(inner: T, records: Option<Records>) -> Self {
-        Self { inner, tls: records.map(Tls::new) }
+        Self { inner, way: Way::of(records) }
     }
 
-    /// An event on an encrypted connection.
+    /// An event on an encrypted connection, or while there is none.
     fn encrypted(&mut self, event: Event<'_>, now_ns: u64, probe: &mut Probe) -> Step {
-        let Some(tls) = &mut self.tls else { return self.inner.step(event, now_ns, probe) };
+        if let (Way::Awaited(made), Event::Connected) = (&self.way, &event) {
+            let records = made.lock().unwrap_or_else(PoisonError::into_inner).take();
+            self.way = Way::of(records);
+        }
+        let Way::Encrypted(tls) = &mut self.way else { return self.inner.step(event, now_ns, probe) };
         let step = match event {
             Event::Received(bytes) => match tls.records.open(bytes) {
                 // Half a record, or one that is no data: the target has nothing to think about.
@@ -76,7 +100,8 @@ impl<T: Reconnects> Link<T> {
     /// The connection is of no use any more, though the kernel knows nothing of it.
     fn gone(&mut self, error: io::Error, now_ns: u64, probe: &mut Probe) -> Step {
         match self.inner.step(Event::Gone(Some(error)), now_ns, probe) {
-            Step::Last(outcome) | Step::Done(outcome) => Step::Last(outcome),
+            step @ (Step::Last(_) | Step::Reconnect(_)) => step,
+            Step::Done(outcome) => Step::Last(outcome),
             _ => Step::Last(self.inner.abandon()),
         }
     }
@@ -85,24 +110,35 @@ impl<T: Reconnects> Link<T> {
 impl<T: Reconnects> Target for Link<T> {
     #[inline]
     fn step(&mut self, event: Event<'_>, now_ns: u64, probe: &mut Probe) -> Step {
-        match self.tls {
-            None => self.inner.step(event, now_ns, probe),
-            Some(_) => self.encrypted(event, now_ns, probe),
+        match self.way {
+            Way::Plain => self.inner.step(event, now_ns, probe),
+            Way::Encrypted(_) | Way::Awaited(_) => self.encrypted(event, now_ns, probe),
         }
     }
 
     #[inline]
     fn outgoing(&self) -> &[u8] {
-        match &self.tls {
-            None => self.inner.outgoing(),
-            Some(tls) => &tls.outgoing,
+        match &self.way {
+            Way::Encrypted(tls) => &tls.outgoing,
+            Way::Plain | Way::Awaited(_) => self.inner.outgoing(),
         }
     }
 
     fn connect(&mut self) -> io::Result<OwnedFd> {
-        let (socket, records) = self.inner.reconnect()?;
-        self.tls = records.map(Tls::new);
+        let (socket, records) = self.inner.redial()(&Stop::default())?;
+        self.way = Way::of(records);
         Ok(socket)
+    }
+
+    fn dial(&mut self) -> Dial {
+        let redial = self.inner.redial();
+        let made = Arc::new(Mutex::new(None));
+        self.way = Way::Awaited(Arc::clone(&made));
+        Box::new(move |stop| {
+            let (socket, records) = redial(stop)?;
+            *made.lock().unwrap_or_else(PoisonError::into_inner) = records;
+            Ok(socket)
+        })
     }
 
     fn abandon(&mut self) -> Outcome {

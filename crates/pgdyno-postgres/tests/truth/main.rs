@@ -5,6 +5,7 @@
 
 mod calm;
 mod commits;
+mod reconnects;
 mod server;
 mod service;
 mod stall;

@@ -10,7 +10,8 @@ use pgdyno_postgres::{
 /// A running server.
 pub struct Server {
     running: RunningServer,
-    _state: tempfile::TempDir,
+    request: Request,
+    state: tempfile::TempDir,
 }
 
 impl Server {
@@ -21,7 +22,23 @@ impl Server {
         let request =
             Request { pg, bundle_only: true, lifetime: Lifetime::DiesWithUs, ..Request::named("truth") };
         let running = up(&request, &dirs(&state), &mut |_| {}).expect("the server starts");
-        Self { running, _state: state }
+        Self { running, request, state }
+    }
+
+    /// The postmaster.
+    pub fn pid(&self) -> u32 {
+        self.running.pid
+    }
+
+    /// Stops it in the fast way and starts it again at the same place.
+    pub fn restart(&mut self) {
+        self.running.stop().expect("it stops");
+        self.start_again();
+    }
+
+    /// Starts it again at the same place after it has ended.
+    pub fn start_again(&mut self) {
+        self.running = up(&self.request, &dirs(&self.state), &mut |_| {}).expect("the server starts again");
     }
 
     /// How to connect as its superuser.

@@ -12,7 +12,7 @@ use super::{
     prepare::Prepared,
     recording::Recording,
     storage_stage,
-    subject::Subject,
+    subject::{Subject, keep_evidence},
 };
 use crate::progress::Progress;
 
@@ -37,9 +37,10 @@ pub fn all_stages(
         .and_then(|()| measured_stages(prepared, &mut subject, recording, stop, progress))
         .map_err(explain);
     let logged = subject.log_path().map_or(Ok(()), |log| recording.dir.keep_server_log(log));
+    let (evidence, measured) = keep_evidence(measured);
     let closed = recording.stage_always("clean up", || {
         progress.stage("cleaning up");
-        subject.close(job.keep)
+        subject.close(job.keep || evidence)
     });
     measured.and(logged).and(closed)
 }
@@ -60,8 +61,9 @@ fn measured_stages(
     let driven =
         recording.stage("measure", stop, |recording| drive(prepared, subject, recording, stop, progress));
     driven?;
-    let balance = recording
-        .stage("check", stop, |recording| load::check(prepared, subject, &recording.record, progress))?;
+    let balance = recording.stage("check", stop, |recording| {
+        load::check(prepared, subject, &recording.record, stop, progress)
+    })?;
     recording.record.balance = balance;
     Ok(())
 }

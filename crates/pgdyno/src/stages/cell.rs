@@ -98,6 +98,7 @@ impl<'a> Driving<'a> {
         let arm = workload.arm.map(|arm| format!("{}: ", arm.letter())).unwrap_or_default();
         let clients = workload.clients;
         self.progress.say(format!("{arm}{} {clients} clients, block {}", workload.script, block + 1));
+        subject.revive(self.stop)?;
         checkpoint(subject)?;
         let sql = SqlClients {
             scripts: Arc::clone(script),
@@ -145,12 +146,15 @@ impl<'a> Driving<'a> {
         let (mut begin, mut end) = (None, None);
         let first_s = f64::from(index) * self.run_s();
         let mut written = Ok(());
-        let watch = RefCell::new(watch);
-        let Self { prepared, recording, progress, .. } = self;
+        let (watch, subject) = (RefCell::new(watch), RefCell::new(subject));
+        let Self { prepared, recording, progress, stop } = self;
         let on_interval = |interval: &MergedInterval| {
             progress.at_seconds(first_s + (interval.start_ns + interval.duration_ns) as f64 / 1e9);
             let at_s = recording.seconds();
             let observation = watch.borrow_mut().observe(interval, at_s);
+            if let Some(death) = subject.borrow().death() {
+                stop.request(death);
+            }
             if written.is_ok() && interval.phase != Phase::Drain {
                 written = recording
                     .dir
@@ -159,13 +163,13 @@ impl<'a> Driving<'a> {
             }
         };
         let on_mark = |mark| {
-            let reading = watch.borrow().read_all(subject.observed(), version_num);
+            let reading = watch.borrow().read_all(subject.borrow_mut().observed(), version_num);
             match mark {
                 Mark::MeasureStart => begin = Some(reading),
                 Mark::MeasureEnd => end = Some(reading),
             }
         };
-        let report = run(prepared.waiting, workers, settings, self.stop, on_interval, on_mark)
+        let report = run(prepared.waiting, workers, settings, stop, on_interval, on_mark)
             .map_err(|error| Problem::could_not(format!("the driver failed: {error}")))?;
         written?;
         Ok((report, begin.zip(end)))
@@ -250,6 +254,7 @@ impl Finished {
             io,
             steady: steady::judge(&report.rates_per_s),
             errors: errors(&report),
+            outage: Some(report.outage).filter(|outage| outage.lost > 0),
             workload,
         }
     }
@@ -260,6 +265,7 @@ fn errors(report: &Report) -> Vec<ErrorCount> {
         code: code.to_owned(),
         message: message.to_owned(),
         count,
+        longest_ns: report.errors.longest_ns(code),
     };
     report.errors.iter().map(error).collect()
 }

@@ -79,6 +79,7 @@ pub fn check(
     prepared: &Prepared,
     subject: &mut Subject,
     record: &RunRecord,
+    stop: &Stop,
     progress: &Progress,
 ) -> Result<Option<BalanceRecord>, Problem> {
     let mode = match prepared.bench.balance {
@@ -88,6 +89,7 @@ pub fn check(
     };
     progress.stage("checking balances");
     let expected = expected(prepared, record);
+    subject.revive(stop)?;
     let outcome = check_balance(&mut subject.admin, mode, &expected)?;
     Ok(Some(BalanceRecord {
         mode: outcome.mode.name().to_owned(),

@@ -1,6 +1,9 @@
 //! The server of a run, from its start (or the first connection) to the last trace of it.
 
-use std::time::Duration;
+use std::{
+    thread,
+    time::{Duration, Instant},
+};
 
 use pgdyno_core::{
     advice::Choice,
@@ -10,6 +13,7 @@ use pgdyno_core::{
     script::Scripts,
 };
 use pgdyno_engine::Stop;
+use pgdyno_host::procs::ProcessId;
 use pgdyno_postgres::{
     observe::{postmaster_of, server_facts, wait_for_replay},
     provision::{self, RunningServer},
@@ -21,8 +25,23 @@ use crate::{progress::Progress, servers};
 
 /// Time to connect for cleaning up after a request to stop.
 const LAST_TRY: Duration = Duration::from_secs(2);
+/// Longest wait for a server that was restarted between two runs: as long as a run bears to be without one.
+const LONGEST_RESTART: Duration = Duration::from_secs(30);
+/// Time between two tries to reach it.
+const RESTART_LOOKS: Duration = Duration::from_millis(100);
 /// Schema of pgdyno's own objects on a server that is not its own.
 const SCHEMA: &str = "pgdyno";
+
+/// How a problem ends where a server found its data corrupt (SQLSTATE `data_corrupted`, `index_corrupted`).
+const CORRUPT: [&str; 2] = ["(SQLSTATE XX001)", "(SQLSTATE XX002)"];
+
+/// What a server that found its data corrupt has to say is evidence: then its data is kept, and the hint says so.
+pub fn keep_evidence(result: Result<(), Problem>) -> (bool, Result<(), Problem>) {
+    let tells = |problem: &Problem| CORRUPT.iter().any(|code| problem.what.contains(code));
+    let corrupt = result.as_ref().is_err_and(tells);
+    let hint = "the data is kept as evidence, as after --keep: copy it before anything is repaired";
+    (corrupt, result.map_err(|problem| if corrupt { problem.hint(hint) } else { problem }))
+}
 
 /// The server of a run.
 #[derive(Debug)]
@@ -45,6 +64,8 @@ pub struct Subject {
     pub choices: Vec<Choice>,
     /// Whether a bundle is one of those tested; `None` where it is no bundle.
     pub bundle_pinned: Option<bool>,
+    /// The postmaster of an own server, which nobody starts again.
+    process: Option<ProcessId>,
     home: Home,
     /// Backends of sessions that may still be at work when a run is stopped.
     backends: Vec<i32>,
@@ -122,6 +143,7 @@ impl Subject {
             admin,
             facts,
             postmaster: Some(server.pid),
+            process: ProcessId::of(server.pid),
             choices: server.choices.clone(),
             bundle_pinned: (server.source == ServerSource::Bundle).then_some(server.pinned),
             home: Home::Own(Box::new(server)),
@@ -161,6 +183,7 @@ impl Subject {
             facts: reached.facts.clone(),
             choices: Vec::new(),
             bundle_pinned: None,
+            process: None,
             home: Home::Foreign,
             stop: stop.clone(),
         };
@@ -171,6 +194,50 @@ impl Subject {
             subject.elsewhere = Some(elsewhere);
         }
         Ok(subject)
+    }
+
+    /// Sees to it that the sessions live: a server that was restarted has ended them. One that is on its way up is
+    /// waited for.
+    ///
+    /// # Errors
+    /// Where it does not come back.
+    pub fn revive(&mut self, stop: &Stop) -> Result<(), Problem> {
+        if self.admin.execute("SELECT 1").is_err() {
+            self.admin = self.reach_again(&self.admin_options, stop)?;
+            if let Home::Foreign = self.home {
+                look_into_schema(&mut self.admin)?;
+                self.postmaster = postmaster_of(&self.admin);
+            }
+            self.backends.push(self.admin.backend_pid());
+        }
+        let elsewhere_is_dead = |session: &mut Session| session.execute("SELECT 1").is_err();
+        if self.elsewhere.as_mut().is_some_and(elsewhere_is_dead) {
+            self.elsewhere = Some(self.reach_again(&self.options, stop)?);
+        }
+        if let Some(elsewhere) = &self.elsewhere {
+            self.postmaster = postmaster_of(elsewhere);
+        }
+        Ok(())
+    }
+
+    fn reach_again(&self, options: &ConnectOptions, stop: &Stop) -> Result<Session, Problem> {
+        let begin = Instant::now();
+        loop {
+            match open_session(options, stop) {
+                Err(_)
+                    if begin.elapsed() < LONGEST_RESTART && !stop.requested() && self.death().is_none() =>
+                {
+                    thread::sleep(RESTART_LOOKS);
+                }
+                reached => return reached,
+            }
+        }
+    }
+
+    /// What to say where an own server has ended: nobody starts it again.
+    pub fn death(&self) -> Option<&'static str> {
+        let ended = self.process.is_some_and(|postmaster| !postmaster.is_alive());
+        ended.then_some("the server has ended (its last words are in server.log of the record)")
     }
 
     /// The session with the server that is driven, for its counters.
@@ -295,4 +362,21 @@ fn open_session(options: &ConnectOptions, stop: &Stop) -> Result<Session, Proble
     let mut session = connect_unless(stop, options)?;
     session.heed(stop);
     Ok(session)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn corrupt_data_is_kept_and_nothing_else() {
+        let stopped =
+            |code: &str| Err(Problem::could_not(format!("stopped in x: bad page (SQLSTATE {code})")));
+        for code in ["XX001", "XX002"] {
+            let (keep, result) = keep_evidence(stopped(code));
+            let hint = result.expect_err("it stays an error").hint.unwrap_or_default();
+            assert!(keep && hint.contains("kept as evidence"), "{hint}");
+        }
+        assert!(!keep_evidence(stopped("XX000")).0 && !keep_evidence(Ok(())).0);
+    }
 }

@@ -15,7 +15,7 @@ use rustix::io::Errno;
 
 use self::{buffers::Buffers, lines::Lines};
 use super::{
-    Driver,
+    BELLS, Driver,
     floor::Floor,
     sockets::{Arrival, Patience, Sending, Sockets},
 };
@@ -45,9 +45,9 @@ impl UringDriver {
 
 impl Driver for UringDriver {
     fn drive<T: Target>(self, clients: Vec<Client<T>>, shift: Shift) -> io::Result<WorkerReport> {
-        let mut ring = ring(clients.len())?;
+        let mut ring = ring(clients.len() + BELLS)?;
         let (submitter, submissions, completions) = ring.split();
-        let sockets = UringSockets::open(clients.len(), submitter, submissions, completions)?;
+        let sockets = UringSockets::open(clients.len() + BELLS, submitter, submissions, completions)?;
         Floor::work(clients, shift, sockets)
     }
 }

@@ -19,6 +19,9 @@ use crate::{
     wire::{ConnectOptions, connect_unless},
 };
 
+/// Longest time for one address when a connection is made again: several fit into the longest outage that a run bears.
+const LONGEST_TRY: Duration = Duration::from_secs(5);
+
 /// The clients of every worker.
 pub type Workers = Vec<Vec<Client<Link<SqlTarget>>>>;
 
@@ -53,6 +56,7 @@ impl SqlClients {
         let mut workers: Workers = (0..jobs.min(clients)).map(|_| Vec::new()).collect();
         let count = workers.len();
         let play = Arc::new(Play::new(Arc::clone(&self.scripts), self.protocol, Manner::default()));
+        let again = Arc::new(to_connect_again(options));
         for client in 0..clients {
             if stop.requested() {
                 let why = stop.reason().unwrap_or_default();
@@ -64,14 +68,14 @@ impl SqlClients {
                 problem.detail(format!("client {} of {clients}: {client} were connected{seen}", client + 1))
             })?;
             let (io, records) = session.into_parts().map_err(|error| no_descriptor(&error))?;
-            let target = Link::new(SqlTarget::new(Arc::clone(&play), self.start(client)), records);
+            let target = Link::new(SqlTarget::new(Arc::clone(&play), self.start(client, &again)), records);
             workers[client as usize % count].push(Client { target, io: Some(io) });
         }
         Ok((workers, start.elapsed()))
     }
 
     /// What a client starts with: random numbers of its own in every run.
-    fn start(&self, client: u32) -> Start {
+    fn start(&self, client: u32, again: &Arc<ConnectOptions>) -> Start {
         let seed = Random::stream_seed(self.seed, self.run, client);
         let automatic = Automatic {
             scale: self.scale as i64,
@@ -80,8 +84,14 @@ impl SqlClients {
             default_seed: seed.cast_signed(),
         };
         let variables = Variables::new(self.scripts.names(), &[], automatic);
-        Start { client, variables, random: Random::seeded(seed), options: None }
+        Start { client, variables, random: Random::seeded(seed), options: Some(Arc::clone(again)) }
     }
+}
+
+/// The same way to the server, without patience for one that does not answer: another try comes.
+fn to_connect_again(options: &ConnectOptions) -> ConnectOptions {
+    let connect_timeout = options.connect_timeout.min(LONGEST_TRY);
+    ConnectOptions { connect_timeout, ..options.clone() }
 }
 
 fn no_descriptor(error: &io::Error) -> Problem {

@@ -9,6 +9,7 @@ use pgdyno_core::{
 use pgdyno_engine::{Level, Step};
 
 use super::{
+    play::MOST_SHORTAGES,
     reply::Completed,
     store::Refusal,
     target::{Player, Scene, State, sql_of},
@@ -16,7 +17,7 @@ use super::{
 };
 use crate::{
     libpq,
-    wire::{ServerError, WireError, encode},
+    wire::{ServerError, SessionAttrs, WireError, encode},
 };
 
 impl Player {
@@ -112,7 +113,8 @@ impl Player {
 
     /// The server found an error.
     fn failed(&mut self, error: ServerError, scene: &mut Scene<'_>) -> Step {
-        scene.probe.error(&error.code, &error.message);
+        let took_ns = scene.now_ns.saturating_sub(self.scheduled_ns);
+        scene.probe.error_after(&error.code, &error.message, took_ns);
         let failure = match error.code.as_str() {
             "40001" => Failure::Serialization,
             "40P01" => Failure::Deadlock,
@@ -120,9 +122,8 @@ impl Player {
         };
         let manner = scene.play.manner;
         if !scene.play.is_pgbench() {
-            if reaction(&error.code) == Reaction::StopRun {
-                scene.probe.stop_run(&format!("the server refused a statement: {error}"));
-                return self.end(Step::Last(Outcome::Failed));
+            if let Some(step) = self.beyond_rolling_back(&error, scene) {
+                return step;
             }
         } else {
             let text = libpq::message(&WireError::Server(Box::new(error)));
@@ -135,6 +136,36 @@ impl Player {
         }
         self.failure = Some(failure);
         self.clean_up(scene)
+    }
+
+    /// What a measurement does about an error that it does not pass over.
+    fn beyond_rolling_back(&mut self, error: &ServerError, scene: &mut Scene<'_>) -> Option<Step> {
+        let reaction = reaction(&error.code);
+        if reaction == Reaction::FindWriter && self.may_find_writer() {
+            self.state = State::Away;
+            return Some(Step::Reconnect(Outcome::Failed));
+        }
+        let why = match reaction {
+            Reaction::GoOn | Reaction::Reconnect => return None,
+            Reaction::GoOnIfAsked if scene.play.manner.continue_on_error => return None,
+            Reaction::GoOnSeldom if !scene.play.is_short_for_good() => return None,
+            Reaction::GoOnSeldom => {
+                format!("{MOST_SHORTAGES} attempts met a server that lacks something: {error}")
+            }
+            Reaction::GoOnIfAsked | Reaction::FindWriter | Reaction::StopRun => {
+                format!("the server refused a statement: {error}")
+            }
+        };
+        scene.probe.stop_run(&why);
+        Some(self.end(Step::Last(Outcome::Failed)))
+    }
+
+    /// Whether another of several servers may be the one that takes writes.
+    fn may_find_writer(&self) -> bool {
+        self.options.as_ref().is_some_and(|options| {
+            options.hosts.len() > 1
+                && matches!(options.target, SessionAttrs::ReadWrite | SessionAttrs::Primary)
+        })
     }
 
     /// Number of the query within the command that failed; in a pipeline every command has one.
@@ -218,21 +249,62 @@ impl Player {
 
     /// The connection is gone.
     pub fn gone(&mut self, error: Option<io::Error>, scene: &mut Scene<'_>) -> Step {
+        if self.state == State::Away {
+            return self.not_connected(error, scene);
+        }
         // The server says why it closes a connection before it does so, without becoming ready again.
         let said = self.reply.error.take().or_else(|| self.reply.farewell.take());
         if scene.play.is_pgbench() && self.state != State::Idle {
             scene.probe.say(Level::Error, &self.farewell(said.as_deref()));
         }
-        if let Some(error) = said {
-            if !scene.play.is_pgbench() && reaction(&error.code) == Reaction::StopRun {
-                scene.probe.stop_run(&format!("the server closed a connection: {error}"));
+        let again = match &said {
+            Some(error) => self.may_come_back("closed a connection", error, scene),
+            None => true,
+        };
+        let lost = match (said, error) {
+            (Some(error), _) => self.lost(&error.code, &error.message, scene),
+            (None, Some(error)) => self.lost("connection", &error.to_string(), scene),
+            (None, None) => self.lost("connection", "the server closed the connection", scene),
+        };
+        match lost {
+            Step::Last(outcome) if again && !scene.play.is_pgbench() && self.options.is_some() => {
+                self.state = State::Away;
+                Step::Reconnect(outcome)
             }
-            return self.lost(&error.code, &error.message, scene);
+            step => step,
         }
-        match error {
-            Some(error) => self.lost("connection", &error.to_string(), scene),
-            None => self.lost("connection", "the server closed the connection", scene),
+    }
+
+    /// Whether a server that said this takes the client back later. Where it does not, the run ends.
+    fn may_come_back(&self, what: &str, error: &ServerError, scene: &mut Scene<'_>) -> bool {
+        if scene.play.is_pgbench() {
+            return false;
         }
+        let stops = match reaction(&error.code) {
+            Reaction::GoOn | Reaction::Reconnect | Reaction::GoOnIfAsked | Reaction::FindWriter => false,
+            Reaction::GoOnSeldom => scene.play.is_short_for_good(),
+            Reaction::StopRun => true,
+        };
+        if stops {
+            scene.probe.stop_run(&format!("the server {what}: {error}"));
+        }
+        !stops
+    }
+
+    /// No connection could be made in the place of the one that was lost.
+    fn not_connected(&mut self, error: Option<io::Error>, scene: &mut Scene<'_>) -> Step {
+        let error = error.unwrap_or_else(|| io::Error::other("it was closed at once"));
+        let wire = error.get_ref().and_then(|inner| inner.downcast_ref::<WireError>());
+        scene.probe.error(wire.and_then(WireError::code).unwrap_or("connect"), &error.to_string());
+        let again = match wire {
+            Some(WireError::Server(said)) => self.may_come_back("refused a connection", said, scene),
+            Some(WireError::NoPassword | WireError::Authentication(_)) => {
+                scene.probe.stop_run(&format!("could not connect again: {error}"));
+                false
+            }
+            _ => true,
+        };
+        if again { Step::Reconnect(Outcome::Failed) } else { self.end(Step::Last(Outcome::Failed)) }
     }
 
     /// What pgbench says of a connection that is gone.
@@ -275,16 +347,30 @@ impl Player {
 enum Reaction {
     /// Roll back, count a failure, go on with the next attempt.
     GoOn,
+    /// The session is over, or there was none: have another.
+    Reconnect,
+    /// As `GoOn` where that was asked for, else as `StopRun`.
+    GoOnIfAsked,
+    /// As `GoOn`, a few times in a run.
+    GoOnSeldom,
+    /// This server takes no writes any more: look for the one that does among those given, else as `StopRun`.
+    FindWriter,
     /// Stop everything: it would fail again (configuration), or evidence must be kept (corruption).
     StopRun,
 }
 
-/// Decides by SQLSTATE: classes 28 (authorization), 3D (no such database), 42 (syntax, missing objects, privileges),
-/// 0A (not supported), 23 (constraints), 53 (disk full, out of memory), 58 (I/O errors) and XX (corruption) stop the
-/// run, so does 25006 (a server that takes no writes).
+/// Decides by SQLSTATE (PostgreSQL manual, "Error Codes").
 fn reaction(code: &str) -> Reaction {
     match (code, code.get(..2)) {
-        ("25006", _) | (_, Some("28" | "3D" | "42" | "0A" | "23" | "53" | "58" | "XX")) => Reaction::StopRun,
+        // Terminated, crashed, not ready yet; no connection left.
+        ("57P01" | "57P02" | "57P03" | "53300", _) | (_, Some("08")) => Reaction::Reconnect,
+        // Disk full, out of memory, I/O error.
+        ("53100" | "53200" | "58030", _) => Reaction::GoOnSeldom,
+        ("25006", _) => Reaction::FindWriter,
+        (_, Some("23")) => Reaction::GoOnIfAsked,
+        // Authorization, no such database, syntax and missing objects, not supported; other resources, system errors,
+        // corruption.
+        (_, Some("28" | "3D" | "42" | "0A" | "53" | "58" | "XX")) => Reaction::StopRun,
         _ => Reaction::GoOn,
     }
 }

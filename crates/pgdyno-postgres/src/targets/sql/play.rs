@@ -1,15 +1,22 @@
 //! What all clients of a run share.
 
-use std::sync::Arc;
+use std::sync::{
+    Arc,
+    atomic::{AtomicU32, Ordering},
+};
 
 use pgdyno_core::{plan::Protocol, script::Scripts};
+
+/// How often in a run the server may lack room on its disk, memory, or a disk that works, over all clients. A query
+/// that asked for too much at a bad moment passes; a full disk comes back with every attempt.
+pub(super) const MOST_SHORTAGES: u32 = 10;
 
 /// What a client does about things that go wrong.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Conduct {
-    /// A measurement goes on through what may pass (a serialization failure, a cancelled statement), each a failed
-    /// attempt, and ends the whole run at what would fail again (a missing table, a wrong script) or must be looked
-    /// at (corruption). A COMMIT that the server answers with ROLLBACK is a failed attempt.
+    /// A measurement goes on through what may pass (a serialization failure, a cancelled statement, a lost connection),
+    /// each a failed attempt or one in doubt, and ends the whole run at what would fail again (a missing table, a wrong
+    /// script) or must be looked at (corruption). A COMMIT that the server answers with ROLLBACK is a failed attempt.
     #[default]
     Measuring,
     /// As pgbench: serialization failures and deadlocks are tried again or counted, everything else ends the client
@@ -26,7 +33,8 @@ pub struct Manner {
     pub max_tries: u32,
     /// An attempt that has taken longer than this many nanoseconds is not tried again; `None` is no limit.
     pub latency_limit_ns: Option<u64>,
-    /// With [`Conduct::Pgbench`]: whether a client lives on after other SQL errors, too.
+    /// Whether a client lives on after errors that end it otherwise: with [`Conduct::Pgbench`] all SQL errors, with
+    /// [`Conduct::Measuring`] violated constraints (class 23).
     pub continue_on_error: bool,
     /// With [`Conduct::Pgbench`]: whether every error and every further try is told.
     pub verbose_errors: bool,
@@ -60,6 +68,8 @@ pub struct Play {
     pub(super) first: Vec<usize>,
     /// Commands of all scripts.
     commands: usize,
+    /// How often the server lacked room, memory or a working disk.
+    shortages: AtomicU32,
 }
 
 impl Play {
@@ -72,12 +82,17 @@ impl Play {
             commands - script.commands.len()
         };
         let first = scripts.iter().map(&mut count).collect();
-        Self { scripts, protocol, manner, names, first, commands }
+        Self { scripts, protocol, manner, names, first, commands, shortages: AtomicU32::new(0) }
     }
 
     /// How many commands the scripts have: what the engine's bookkeeping has to have room for.
     pub fn commands(&self) -> usize {
         self.commands
+    }
+
+    /// Counts an error of a server that lacks something; whether it was one too many.
+    pub(super) fn is_short_for_good(&self) -> bool {
+        self.shortages.fetch_add(1, Ordering::Relaxed) + 1 >= MOST_SHORTAGES
     }
 
     pub(super) fn is_pgbench(&self) -> bool {

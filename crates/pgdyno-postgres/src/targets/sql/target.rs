@@ -1,6 +1,6 @@
 //! One client, as the engine sees it.
 
-use std::{io, os::fd::OwnedFd, sync::Arc};
+use std::{io, sync::Arc};
 
 use pgdyno_core::{
     measure::{Failure, Outcome},
@@ -17,8 +17,8 @@ use super::{
 };
 use crate::{
     libpq,
-    targets::Reconnects,
-    wire::{ConnectOptions, Records, ServerError, Splitter, WireError},
+    targets::{Reconnects, Redial},
+    wire::{ConnectOptions, ServerError, Splitter, WireError, try_connect_unless},
 };
 
 /// What a client begins with.
@@ -30,7 +30,8 @@ pub struct Start {
     pub variables: Variables,
     /// What its scripts draw from.
     pub random: Random,
-    /// Where it connects when it is asked to connect anew; `None` where it never is.
+    /// Where it connects when it is asked to connect anew, and where a measurement connects again after a connection
+    /// was lost; `None` where neither is done.
     pub options: Option<Arc<ConnectOptions>>,
 }
 
@@ -46,7 +47,7 @@ pub struct SqlTarget {
 #[derive(Debug)]
 pub(super) struct Player {
     pub client: u32,
-    options: Option<Arc<ConnectOptions>>,
+    pub options: Option<Arc<ConnectOptions>>,
     pub variables: Variables,
     pub random: Random,
     /// The random numbers of the attempt under way as it began: another try draws the same ones.
@@ -89,6 +90,8 @@ pub(super) enum State {
     Sleeping { until_ns: u64 },
     /// A try has failed, and its transaction is being rolled back.
     RollingBack,
+    /// Between attempts, without a connection.
+    Away,
 }
 
 /// What goes on around a client during one step.
@@ -153,21 +156,23 @@ impl Target for SqlTarget {
 }
 
 impl Reconnects for SqlTarget {
-    fn reconnect(&mut self) -> io::Result<(OwnedFd, Option<Records>)> {
-        self.player.reconnect()
+    fn redial(&mut self) -> Redial {
+        self.player.redial()
     }
 }
 
 impl Player {
-    fn reconnect(&mut self) -> io::Result<(OwnedFd, Option<Records>)> {
-        let unsupported = || io::Error::new(io::ErrorKind::Unsupported, "this client does not connect");
-        let options = self.options.as_ref().ok_or_else(unsupported)?;
-        let session = libpq::connect(options).map_err(io::Error::other)?;
-        let parts = session.into_parts()?;
+    fn redial(&mut self) -> Redial {
         self.prepared.fill(false);
+        self.preparing.clear();
         self.splitter = Splitter::default();
         self.reply = Reply { status: b'I', ..Reply::default() };
-        Ok(parts)
+        let Some(options) = self.options.clone() else {
+            let unsupported = || io::Error::new(io::ErrorKind::Unsupported, "this client does not connect");
+            return Box::new(move |_| Err(unsupported()));
+        };
+        // The error stays what it is: its SQLSTATE decides what becomes of the client.
+        Box::new(move |stop| try_connect_unless(stop, &options).map_err(io::Error::other)?.into_parts())
     }
 
     fn begin(&mut self, scene: &mut Scene<'_>) -> Step {
@@ -251,7 +256,7 @@ impl Player {
         }
         match self.state {
             State::Sleeping { until_ns } => Step::WaitUntil(until_ns),
-            State::Idle => Step::Receive,
+            State::Idle | State::Away => Step::Receive,
             _ if self.reply.awaited > 0 => Step::Receive,
             _ => self.answered(scene),
         }

@@ -40,6 +40,11 @@ pub(crate) fn try_connect(options: &ConnectOptions) -> Result<Session, WireError
     Hosts { options, stop: None }.connect()
 }
 
+/// As [`try_connect`], and heeds a request to stop as [`connect_unless`] does.
+pub(crate) fn try_connect_unless(stop: &Stop, options: &ConnectOptions) -> Result<Session, WireError> {
+    Hosts { options, stop: Some(stop) }.connect()
+}
+
 fn explain(error: WireError, options: &ConnectOptions) -> Problem {
     let what = format!("could not connect to {} as {}", options.places(), options.user);
     match error {

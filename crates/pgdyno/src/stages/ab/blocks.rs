@@ -126,6 +126,7 @@ impl Blocks<'_, '_> {
         let arm = self.compare.arm(arm);
         let Some(at) = arm.server.filter(|_| arm.writes()) else { return Ok(()) };
         let Server { subject, ledger } = &mut self.servers[at];
+        subject.revive(self.driving.stop)?;
         ledger.reset(&mut subject.admin).map_err(|error| {
             error.into_problem("could not put the tables back into their state before a run")
         })

@@ -26,8 +26,13 @@ use pgdyno_postgres::{
 use pgdyno_record::{BalanceRecord, RunRecord};
 
 use super::{
-    Job, Wanted, cell::Driving, full_disk, load, prepare::Prepared, recording::Recording, storage_stage,
-    subject::Subject,
+    Job, Wanted,
+    cell::Driving,
+    full_disk, load,
+    prepare::Prepared,
+    recording::Recording,
+    storage_stage,
+    subject::{Subject, keep_evidence},
 };
 use crate::progress::Progress;
 
@@ -140,10 +145,11 @@ pub fn all_stages(
         .and_then(|()| measured_stages(compare, prepared, &mut servers, recording, stop, progress))
         .map_err(explain);
     let logged = keep_logs(&servers, recording);
+    let (evidence, measured) = keep_evidence(measured);
     let closed = recording.stage_always("clean up", || {
         progress.stage("cleaning up");
         // Each of them, whatever became of the one before.
-        servers.iter_mut().map(|server| server.subject.close(job.keep)).fold(Ok(()), Result::and)
+        servers.iter_mut().map(|server| server.subject.close(job.keep || evidence)).fold(Ok(()), Result::and)
     });
     measured.and(logged).and(closed)
 }
@@ -208,7 +214,7 @@ fn measured_stages(
         let driving = Driving::begin(prepared, recording, stop, progress)?;
         blocks::run(compare, driving, servers)
     })?;
-    recording.stage("check", stop, |recording| check(compare, prepared, servers, recording, progress))
+    recording.stage("check", stop, |recording| check(compare, prepared, servers, recording, stop, progress))
 }
 
 /// Checks the data of every server that only known transactions wrote to.
@@ -217,11 +223,13 @@ fn check(
     prepared: &Prepared,
     servers: &mut [Server],
     recording: &mut Recording,
+    stop: &Stop,
     progress: &Progress,
 ) -> Result<(), Problem> {
     for (at, server) in servers.iter_mut().enumerate().filter(|(at, _)| compare.is_checked(*at)) {
         progress.stage("checking balances");
         let expected = expected(compare, prepared, &recording.record, at);
+        server.subject.revive(stop)?;
         let outcome = server.ledger.check(&mut server.subject.admin, &expected)?;
         let balance = BalanceRecord {
             mode: "sums".to_owned(),

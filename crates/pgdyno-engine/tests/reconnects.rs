@@ -1,0 +1,197 @@
+//! What goes on while connections are made again.
+
+use std::{
+    io::{self, Read, Write},
+    os::{fd::OwnedFd, unix::net::UnixStream},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering::SeqCst},
+    },
+    thread,
+    time::{Duration, Instant},
+};
+
+use pgdyno_core::measure::Outcome;
+use pgdyno_engine::{
+    BlockingDriver, Client, Dial, Event, Probe, Report, Settings, SocketDriver, Step, Stop, Target, run,
+};
+
+const MS: u64 = 1_000_000;
+
+/// Makes a connection on the `n`-th try of a run.
+type Connect = Arc<dyn Fn(u64, &Stop) -> io::Result<()> + Send + Sync>;
+
+/// Asks for an echo. The client that is to lose its connection loses it in its first attempt, once.
+struct Echo {
+    loses: bool,
+    connect: Connect,
+    tries: u64,
+    done: Arc<AtomicU64>,
+}
+
+impl Target for Echo {
+    fn step(&mut self, event: Event<'_>, _now_ns: u64, _probe: &mut Probe) -> Step {
+        match event {
+            Event::Begin if std::mem::take(&mut self.loses) => Step::Reconnect(Outcome::Failed),
+            Event::Begin => Step::Send,
+            Event::Received(_) => {
+                self.done.fetch_add(1, SeqCst);
+                Step::Done(Outcome::Committed)
+            }
+            Event::Gone(_) => Step::Reconnect(Outcome::Failed),
+            _ => Step::Receive,
+        }
+    }
+
+    fn outgoing(&self) -> &[u8] {
+        b"x"
+    }
+
+    fn dial(&mut self) -> Dial {
+        self.tries += 1;
+        let (connect, tries) = (Arc::clone(&self.connect), self.tries);
+        Box::new(move |stop| connect(tries, stop).map(|()| echoing()))
+    }
+
+    fn abandon(&mut self) -> Outcome {
+        Outcome::TimedOut
+    }
+}
+
+/// A connection to a peer that sends back what it gets.
+fn echoing() -> OwnedFd {
+    let (ours, mut theirs) = UnixStream::pair().expect("a socket pair");
+    thread::spawn(move || {
+        let mut word = [0];
+        while theirs.read_exact(&mut word).is_ok() && theirs.write_all(&word).is_ok() {}
+    });
+    ours.into()
+}
+
+/// How clients are driven.
+#[derive(Debug, Clone, Copy)]
+enum Way {
+    Sockets(SocketDriver),
+    Blocking,
+}
+
+fn ways() -> impl Iterator<Item = Way> {
+    SocketDriver::usable().map(Way::Sockets).chain([Way::Blocking])
+}
+
+/// Drives clients on one worker, of which the first loses its connection; `done` counts what they commit.
+fn drive(way: Way, clients: usize, settings: &Settings, done: &Arc<AtomicU64>, connect: Connect) -> Report {
+    let client = |number: usize| {
+        let (connect, done) = (Arc::clone(&connect), Arc::clone(done));
+        let target = Echo { loses: number == 0, connect, tries: 0, done };
+        Client { target, io: Some(echoing()) }
+    };
+    let workers = vec![(0..clients).map(client).collect()];
+    let stop = Stop::default();
+    let report = match way {
+        Way::Sockets(driver) => run(driver, workers, settings, &stop, |_| (), |_| ()),
+        Way::Blocking => run(BlockingDriver, workers, settings, &stop, |_| (), |_| ()),
+    };
+    let report = report.expect("the run works");
+    report.counts_whole.check().expect("nothing is lost in counting");
+    report
+}
+
+fn settings(duration_ms: u64, rate_per_s: Option<f64>) -> Settings {
+    Settings {
+        warmup_ns: 0,
+        duration_ns: duration_ms * MS,
+        interval_ns: 20 * MS,
+        drain_ns: 10_000 * MS,
+        rate_per_s,
+        seed: 3,
+        statements: 0,
+        cpus: Vec::new(),
+    }
+}
+
+/// The connection comes only when the other client has gone on: with a connect that keeps the loop, never.
+#[test]
+fn others_go_on_while_a_client_connects() {
+    for driver in SocketDriver::usable() {
+        let done = Arc::new(AtomicU64::new(0));
+        let seen = Arc::clone(&done);
+        let others_went_on = move |_, _: &Stop| {
+            let (before, begin) = (seen.load(SeqCst), Instant::now());
+            while seen.load(SeqCst) < before + 100 {
+                if begin.elapsed() > Duration::from_secs(20) {
+                    return Err(io::ErrorKind::TimedOut.into());
+                }
+                thread::sleep(Duration::from_millis(1));
+            }
+            Ok(())
+        };
+        let report = drive(Way::Sockets(driver), 2, &settings(1_500, None), &done, Arc::new(others_went_on));
+        let outage = report.outage;
+        assert_eq!(
+            (outage.lost, outage.made_again, outage.refused, outage.none_ns),
+            (1, 1, 0, 0),
+            "{driver}"
+        );
+        assert!(report.counts_whole.committed > 100 && report.counts_whole.failed == 1, "{report:?}");
+    }
+}
+
+/// In an open loop attempts fall due while nobody has a connection, and wait.
+#[test]
+fn an_outage_shows_in_what_fell_due_meanwhile() {
+    const OUTAGE: Duration = Duration::from_millis(300);
+    for way in ways() {
+        let done = Arc::default();
+        let slow = Arc::new(|_, _: &Stop| {
+            thread::sleep(OUTAGE);
+            Ok(())
+        });
+        let report = drive(way, 1, &settings(600, Some(1_000.0)), &done, slow);
+        let outage_ns = OUTAGE.as_nanos() as u64;
+        assert!(report.outage.none_ns >= outage_ns && report.outage.longest_ns >= outage_ns, "{report:?}");
+        // 600 in the mean, 300 of them in the outage; 100 less would be four standard deviations.
+        assert!((500..700).contains(&report.counts_whole.scheduled), "{way:?}: {report:?}");
+        let max_ns = report.latency.summary().expect("something was committed").max_ns;
+        assert!(max_ns > outage_ns * 9 / 10, "{way:?}: {max_ns}");
+    }
+}
+
+/// In a closed loop nothing falls due meanwhile; the time without a connection tells.
+#[test]
+fn tries_that_fail_are_made_again() {
+    for way in ways() {
+        let done = Arc::default();
+        let third = Arc::new(|tries, _: &Stop| match tries {
+            ..3 => Err(io::ErrorKind::ConnectionRefused.into()),
+            _ => Ok(()),
+        });
+        let report = drive(way, 1, &settings(700, None), &done, third);
+        let outage = report.outage;
+        assert_eq!((outage.lost, outage.made_again, outage.refused), (1, 1, 2), "{way:?}");
+        // 10 ms and 20 ms less a quarter, and no sooner than 20 ms after the try before.
+        assert!(outage.none_ns >= 35 * MS, "{way:?}: {outage:?}");
+        assert!(report.counts_whole.committed > 0 && report.counts_whole.failed == 1, "{report:?}");
+    }
+}
+
+/// The end of a run is not kept waiting by a server that does not answer.
+#[test]
+fn the_end_waits_for_no_connection() {
+    for way in ways() {
+        let done = Arc::default();
+        let never = Arc::new(|_, stop: &Stop| {
+            while !stop.requested() {
+                thread::sleep(Duration::from_millis(1));
+            }
+            Err(io::ErrorKind::TimedOut.into())
+        });
+        let begin = Instant::now();
+        let report = drive(way, 1, &settings(100, Some(500.0)), &done, never);
+        assert!(begin.elapsed() < Duration::from_secs(8), "the drain would last 10 s");
+        let whole = report.counts_whole;
+        assert_eq!((whole.failed, whole.committed, report.outage.made_again), (1, 0, 0), "{way:?}");
+        assert_eq!(whole.never_started, whole.scheduled - 1, "{way:?}");
+        assert!(report.outage.none_ns >= 80 * MS && report.stopped.is_none(), "{way:?}: {report:?}");
+    }
+}
