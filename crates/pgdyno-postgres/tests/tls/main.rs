@@ -1,6 +1,7 @@
 //! TLS with real servers of the oldest and the newest major, and certificates made for the test: what libpq takes is
 //! taken, what it refuses is refused, and the measured path runs over it.
 
+mod again;
 mod between;
 mod server;
 
@@ -37,6 +38,7 @@ fn everything_holds(major: &str) -> Server {
     authentication_is_bound_to_the_connection(&server);
     what_the_session_starts_with_arrives(&server);
     the_measured_path_is_encrypted(&server);
+    again::connections_are_made_again(&server);
     server
 }
 

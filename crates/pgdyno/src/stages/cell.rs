@@ -99,6 +99,7 @@ impl<'a> Driving<'a> {
         let clients = workload.clients;
         self.progress.say(format!("{arm}{} {clients} clients, block {}", workload.script, block + 1));
         subject.revive(self.stop)?;
+        watch.follow(subject.postmaster);
         checkpoint(subject)?;
         let sql = SqlClients {
             scripts: Arc::clone(script),

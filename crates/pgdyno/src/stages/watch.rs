@@ -33,6 +33,14 @@ impl Watch {
         watch
     }
 
+    /// Watches the processes of another postmaster, where a server was started again.
+    pub fn follow(&mut self, postmaster: Option<u32>) {
+        if self.postmaster != postmaster {
+            self.postmaster = postmaster;
+            self.last = self.read();
+        }
+    }
+
     /// Reads what the kernel tells.
     pub fn read(&self) -> Reading {
         Reading {

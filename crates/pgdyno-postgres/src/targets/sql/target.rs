@@ -142,7 +142,8 @@ impl Target for SqlTarget {
             Event::Received(bytes) => self.player.received(bytes, &mut scene),
             Event::Gone(error) => self.player.gone(error, &mut scene),
             Event::Woken => self.player.woken(&mut scene),
-            Event::Sent | Event::Connected | Event::Disk(_) => Step::Receive,
+            Event::Connected => self.player.end(Step::Receive),
+            Event::Sent | Event::Disk(_) => Step::Receive,
         }
     }
 
