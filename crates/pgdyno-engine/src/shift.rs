@@ -181,8 +181,9 @@ impl Shift {
         self.tend(now_ns);
         if let Arrivals::Open(open) = &mut self.arrivals {
             // After a stop the schedule goes on to the instant of the stop, not to its planned end; and where clients
-            // end by themselves, to now.
-            let planned_ns = if self.by_number { now_ns } else { self.timeline.end_ns };
+            // end by themselves, or all are lost, to now.
+            let early = self.by_number || self.clients_lost > 0;
+            let planned_ns = if early { now_ns } else { self.timeline.end_ns };
             let until_ns = self.stopped_at_ns.unwrap_or(planned_ns).min(self.timeline.end_ns);
             self.recorder.due(open.count_due(until_ns));
             self.recorder.never_started(open.backlog());

@@ -203,6 +203,13 @@ fn a_run_whose_clients_are_all_lost_ends() {
         let (report, _) = checked(driver, vec![vec![lost]], &endless, &Stop::default());
         assert_eq!((report.counts_whole.committed, report.counts_whole.in_doubt), (10, 1));
         peer.join().expect("the peer ended");
+
+        // What would have fallen due in the hour that did not come is nobody's.
+        let (lost, peer) = echo_client(10, false);
+        let open = Settings { rate_per_s: Some(1_000.0), ..endless };
+        let (report, _) = checked(driver, vec![vec![lost]], &open, &Stop::default());
+        assert!(report.counts_whole.scheduled < 1_000_000, "{:?}", report.counts_whole);
+        peer.join().expect("the peer ended");
     }
 }
 

@@ -302,12 +302,8 @@ fn a_killed_server_is_told_and_what_was_measured_is_kept() {
     place.nothing_is_left();
 }
 
-/// The server recovers by itself: the run goes on to its end, says what happened, and nothing was lost.
-#[test]
-fn a_killed_backend_is_told_and_the_run_goes_on() {
-    let place = Place::new();
-    let mut bench = Bench::start(&place, &["--blocks", "4", "--duration", "2s"]);
-    bench.measured(2);
+/// Kills the backend of a client, once one works.
+fn kill_a_backend(place: &Place) {
     let clients = "SELECT pid FROM pg_stat_activity WHERE application_name = 'pgdyno' \
                    AND query ~ '^SELECT abalance' AND pid <> pg_backend_pid() ORDER BY backend_start DESC";
     let mut session = common::admin(&place.only());
@@ -317,6 +313,30 @@ fn a_killed_backend_is_told_and_the_run_goes_on() {
         client.is_some()
     });
     kill(client.expect("there is one"), "-9");
+}
+
+/// A server that pgdyno made does not start again by itself: a crash ends its run.
+#[test]
+fn a_killed_backend_is_told_and_what_was_measured_is_kept() {
+    let place = Place::new();
+    let mut bench = Bench::start(&place, &["--blocks", "200"]);
+    bench.measured(2);
+    kill_a_backend(&place);
+    let ended = bench.end();
+    ended.could_not(&["hint: ", "partial record: "]);
+    println!("{}", ended.stderr);
+    kept_as_stopped(&place, 2);
+    place.nothing_is_left();
+}
+
+/// A server that recovers by itself: the run goes on to its end, says what happened, and nothing was lost.
+#[test]
+fn a_server_that_recovers_is_driven_on() {
+    let place = Place::new();
+    let more = ["--blocks", "4", "--duration", "2s", "--set", "restart_after_crash=on"];
+    let mut bench = Bench::start(&place, &more);
+    bench.measured(2);
+    kill_a_backend(&place);
     let ended = bench.end();
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
     assert!(ended.stdout.contains("connections were lost"), "{}", ended.stdout);

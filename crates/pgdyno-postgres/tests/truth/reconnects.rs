@@ -6,7 +6,6 @@
 
 use std::{
     process::Command,
-    thread,
     time::{Duration, Instant},
 };
 
@@ -16,6 +15,8 @@ use pgdyno_postgres::wire::{ConnectOptions, Session, SessionAttrs, connect};
 use crate::{Drive, MS, alone, server::Server};
 
 const SCRIPT: &str = "BEGIN;\nINSERT INTO history VALUES (1, 2);\nEND;\n";
+/// The same with something that can be cancelled.
+const SLOW: &str = "BEGIN;\nSELECT pg_sleep(0.004);\nINSERT INTO history VALUES (1, 2);\nEND;\n";
 const CLIENTS: u32 = 6;
 /// A run that is not ended by what it has committed is ended by this.
 const LIMIT: Duration = Duration::from_secs(100);
@@ -30,7 +31,12 @@ fn prepare(server: &Server) {
 /// A trouble that comes in the middle of a run: tells when it is over, so that the run may end.
 type Trouble<'a> = &'a mut dyn FnMut(u64) -> bool;
 
-/// Drives until the trouble is over and a thousand attempts more have committed.
+/// Whether every client has its connection.
+fn all_are_back(options: &ConnectOptions) -> bool {
+    connect(options).is_ok_and(|mut session| backends(&mut session).len() == CLIENTS as usize)
+}
+
+/// Drives until the trouble is over, a thousand attempts more have committed, and all clients are back.
 fn drive_through(drive: &Drive<'_>, trouble: Trouble<'_>) -> Report {
     let (begin, mut number, mut since) = (Instant::now(), 0, None);
     drive.run(
@@ -42,7 +48,7 @@ fn drive_through(drive: &Drive<'_>, trouble: Trouble<'_>) -> Report {
             number += 1;
             if let Some(commits) = &mut since {
                 *commits += interval.counts.committed;
-                if *commits >= 1_000 {
+                if *commits >= 1_000 && all_are_back(&drive.options) {
                     stop.request("enough");
                 }
             }
@@ -64,18 +70,24 @@ fn how(server: &Server, rate_per_s: Option<f64>, driver: SocketDriver) -> Drive<
     }
 }
 
+/// What to say of a run that is not as it should be.
+fn told(report: &Report) -> String {
+    let Report { counts_whole, outage, errors, stopped, clients_lost, .. } = report;
+    format!("{counts_whole:?} {outage:?} {errors:?} {stopped:?}, {clients_lost} clients lost")
+}
+
 /// What every such run must come to.
 fn holds(server: &Server, report: &Report, what: &str) {
-    assert_eq!(report.stopped.as_deref(), Some("enough"), "{what}: {report:?}");
+    assert_eq!(report.stopped.as_deref(), Some("enough"), "{what}: {}", told(report));
     let (whole, outage) = (&report.counts_whole, &report.outage);
-    assert_eq!((report.clients_lost, outage.made_again), (0, outage.lost), "{what}: {report:?}");
+    assert_eq!((report.clients_lost, outage.made_again), (0, outage.lost), "{what}: {}", told(report));
     assert_eq!((whole.in_flight_at_start, whole.in_flight_at_end), (0, 0), "{what}");
     let mut session = connect(&server.options()).expect("the server answers");
     let rows = session.value("SELECT count(*) FROM history").expect("it can be counted");
     let rows: u64 = rows.and_then(|text| text.parse().ok()).expect("a number");
     let possible = whole.committed..=whole.committed + whole.in_doubt;
     assert!(possible.contains(&rows), "{what}: {rows} rows for {whole:?}");
-    println!("{what}: {whole:?} {outage:?} {:?}", report.errors);
+    println!("{what}: {}", told(report));
 }
 
 fn kill(pid: u32, signal: &str) {
@@ -85,7 +97,8 @@ fn kill(pid: u32, signal: &str) {
 
 /// Numbers of the clients' backends.
 fn backends(session: &mut Session) -> Vec<u32> {
-    let sql = "SELECT pid FROM pg_stat_activity WHERE query ~ 'INSERT|BEGIN|END' AND pid <> pg_backend_pid()";
+    let sql =
+        "SELECT pid FROM pg_stat_activity WHERE query ~ 'INSERT|BEGIN|END|sleep' AND pid <> pg_backend_pid()";
     let rows = session.query(sql).expect("it answers");
     rows.iter().filter_map(|row| row.parse(0)).collect()
 }
@@ -98,38 +111,40 @@ fn a_run_goes_on_after_restarts_and_crashes() {
     for (driver, rate_per_s) in ways.chain([(SocketDriver::best(), Some(300.0))]) {
         prepare(&server);
         let drive = how(&server, rate_per_s, driver);
-        let report = drive_through(&drive, &mut |number| match number {
-            1 => {
+        let report = drive_through(&drive, &mut |number| {
+            if number == 1 {
                 server.restart();
-                false
             }
-            4 => {
-                let mut session = connect(&server.options()).expect("the server answers");
-                let victim = backends(&mut session).first().copied().expect("clients are at work");
-                kill(victim, "-9");
-                true
+            let at_work = match number {
+                0 => Vec::new(),
+                _ => backends(&mut connect(&server.options()).expect("the server answers")),
+            };
+            // When all have come back.
+            let all = number > 1 && at_work.len() == CLIENTS as usize;
+            if all {
+                kill(at_work[0], "-9");
             }
-            _ => false,
+            all
         });
         holds(&server, &report, "restart and crash of a backend");
-        assert!(report.outage.lost >= u64::from(2 * CLIENTS) && report.outage.none_ns > 0, "{report:?}");
-        assert!(report.errors.iter().any(|(code, _, _)| code == "57P01"), "{:?}", report.errors);
+        assert!(
+            report.outage.lost >= u64::from(2 * CLIENTS) && report.outage.none_ns > 0,
+            "{}",
+            told(&report)
+        );
+        assert!(report.errors.iter().any(|(code, _, _)| code == "57P01"), "{}", told(&report));
     }
     prepare(&server);
     let drive = how(&server, None, SocketDriver::best());
     let report = drive_through(&drive, &mut |number| {
         if number == 1 {
             kill(server.pid(), "-QUIT");
-            let gone = Instant::now();
-            while connect(&server.options()).is_ok() && gone.elapsed() < LIMIT {
-                thread::sleep(Duration::from_millis(10));
-            }
             server.start_again();
         }
         number == 1
     });
     holds(&server, &report, "immediate stop");
-    assert!(report.outage.refused > 0, "{report:?}");
+    assert!(report.outage.refused > 0, "{}", told(&report));
 }
 
 #[test]
@@ -139,7 +154,7 @@ fn ended_sessions_and_cancelled_statements_are_counted_and_passed() {
     let mut session = connect(&server.options()).expect("the server answers");
     for rate_per_s in [None, Some(400.0)] {
         prepare(&server);
-        let drive = how(&server, rate_per_s, SocketDriver::best());
+        let drive = Drive { script: SLOW, ..how(&server, rate_per_s, SocketDriver::best()) };
         let (mut random, mut cancelled) = (7_u64, 0);
         let report = drive_through(&drive, &mut |number| {
             for pid in backends(&mut session) {
@@ -155,9 +170,10 @@ fn ended_sessions_and_cancelled_statements_are_counted_and_passed() {
             number >= 12
         });
         holds(&server, &report, "ended and cancelled at random");
-        assert!(report.outage.lost > 0 && cancelled > 0, "{report:?}");
+        assert!(report.outage.lost > 0 && cancelled > 0, "{}", told(&report));
         // One client at a time is without: the others keep the server at work.
         let codes: Vec<_> = report.errors.iter().map(|(code, _, _)| code).collect();
+        assert!(codes.contains(&"57014"), "{codes:?}");
         assert!(codes.iter().all(|code| ["57P01", "57014", "connection"].contains(code)), "{codes:?}");
     }
 }
@@ -185,7 +201,7 @@ fn a_refusal_that_would_come_again_stops_the_run() {
     });
     let reason = report.stopped.as_deref().unwrap_or_default();
     assert!(reason.contains("refused a connection") && reason.contains("28000"), "{reason}");
-    assert!(begin.elapsed() < LIMIT && report.counts_whole.committed > 0, "{report:?}");
+    assert!(begin.elapsed() < LIMIT && report.counts_whole.committed > 0, "{}", told(&report));
 }
 
 /// Of several servers the one that takes writes is looked for until there is one.
@@ -217,6 +233,6 @@ fn clients_look_for_the_server_that_takes_writes() {
         number >= 6
     });
     holds(&server, &report, "no server takes writes for a while");
-    assert!(report.outage.refused > 0 && report.outage.none_ns > 0, "{report:?}");
-    assert!(report.errors.iter().any(|(code, _, _)| code == "25006"), "{:?}", report.errors);
+    assert!(report.outage.refused > 0 && report.outage.none_ns > 0, "{}", told(&report));
+    assert!(report.errors.iter().any(|(code, _, _)| code == "25006"), "{}", told(&report));
 }

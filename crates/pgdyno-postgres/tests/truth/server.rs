@@ -1,6 +1,12 @@
 //! A real server of its own, removed at the end.
 
-use std::{env, fs, os::unix::fs::PermissionsExt, path::PathBuf};
+use std::{
+    env, fs,
+    os::unix::fs::PermissionsExt,
+    path::PathBuf,
+    thread,
+    time::{Duration, Instant},
+};
 
 use pgdyno_postgres::{
     provision::{Dirs, Environment, Lifetime, Request, RunningServer, up},
@@ -19,8 +25,15 @@ impl Server {
     pub fn start(major: &str) -> Self {
         let state = tempfile::tempdir().expect("a temporary directory can be made");
         let pg = Some(major.parse().expect("it is a version"));
-        let request =
-            Request { pg, bundle_only: true, lifetime: Lifetime::DiesWithUs, ..Request::named("truth") };
+        // What pgdyno makes for a run ends with a crash otherwise.
+        let settings = [("restart_after_crash".to_owned(), "on".to_owned())].into();
+        let request = Request {
+            pg,
+            bundle_only: true,
+            settings,
+            lifetime: Lifetime::DiesWithUs,
+            ..Request::named("truth")
+        };
         let running = up(&request, &dirs(&state), &mut |_| {}).expect("the server starts");
         Self { running, request, state }
     }
@@ -38,7 +51,16 @@ impl Server {
 
     /// Starts it again at the same place after it has ended.
     pub fn start_again(&mut self) {
-        self.running = up(&self.request, &dirs(&self.state), &mut |_| {}).expect("the server starts again");
+        let begin = Instant::now();
+        self.running = loop {
+            // Its processes may be on their way out.
+            match up(&self.request, &dirs(&self.state), &mut |_| {}) {
+                Err(_) if begin.elapsed() < Duration::from_secs(60) => {
+                    thread::sleep(Duration::from_millis(50))
+                }
+                started => break started.expect("the server starts again"),
+            }
+        };
     }
 
     /// How to connect as its superuser.
