@@ -107,8 +107,7 @@ fn backends(session: &mut Session) -> Vec<u32> {
 fn a_run_goes_on_after_restarts_and_crashes() {
     let _alone = alone();
     let mut server = Server::start("18");
-    let ways = SocketDriver::usable().map(|driver| (driver, None));
-    for (driver, rate_per_s) in ways.chain([(SocketDriver::best(), Some(300.0))]) {
+    for (driver, rate_per_s) in [(SocketDriver::best(), None), (SocketDriver::Epoll, Some(300.0))] {
         prepare(&server);
         let drive = how(&server, rate_per_s, driver);
         let report = drive_through(&drive, &mut |number| {

@@ -223,13 +223,16 @@ impl Subject {
     fn reach_again(&self, options: &ConnectOptions, stop: &Stop) -> Result<Session, Problem> {
         let begin = Instant::now();
         loop {
-            match open_session(options, stop) {
-                Err(_)
-                    if begin.elapsed() < LONGEST_RESTART && !stop.requested() && self.death().is_none() =>
-                {
+            let reached = open_session(options, stop);
+            match (reached, self.death()) {
+                (Err(_), Some(death)) => {
+                    let problem = Problem::could_not(format!("could not go on: {death}"));
+                    return Err(problem.hint("what was measured before is kept"));
+                }
+                (Err(_), None) if begin.elapsed() < LONGEST_RESTART && !stop.requested() => {
                     thread::sleep(RESTART_LOOKS);
                 }
-                reached => return reached,
+                (reached, _) => return reached,
             }
         }
     }
