@@ -7,6 +7,7 @@ use crate::{
     bookkeeping::Chooser,
     probe::Beginning,
     recorder::{Attempt, Recorded, Recorder, Timeline},
+    steps::Course,
 };
 
 /// Time that attempts under way get after a request to stop, in nanoseconds.
@@ -32,12 +33,40 @@ pub struct Shift {
     arrivals: Arrivals,
     recorder: Recorder,
     chooser: Chooser,
+    places: Places,
     by_number: bool,
     end_with_first_lost: bool,
     stop: Stop,
     stopped_at_ns: Option<u64>,
     clients_lost: u32,
     pub(crate) probe: Probe,
+}
+
+/// How many clients may be at work at once in a closed loop: all of them, where steps do not say otherwise.
+#[derive(Debug)]
+pub(crate) struct Places {
+    /// So many.
+    open: u64,
+    /// When that changes, in nanoseconds of the engine's clock.
+    until_ns: u64,
+    course: Option<Course>,
+    worker: usize,
+    workers: usize,
+}
+
+impl Places {
+    /// Those of a worker of so many.
+    pub(crate) fn new(course: Option<Course>, worker: usize, workers: usize) -> Self {
+        Self { open: u64::MAX, until_ns: u64::MAX, course, worker, workers }
+    }
+
+    /// Looks up what holds from `now_ns` on.
+    fn look(&mut self, now_ns: u64) {
+        if let Some(course) = &self.course {
+            self.open = course.clients_at(now_ns, self.worker, self.workers);
+            self.until_ns = course.end_after(now_ns);
+        }
+    }
 }
 
 /// What a shift is made of.
@@ -47,6 +76,7 @@ pub(crate) struct Duty {
     pub(crate) arrivals: Arrivals,
     pub(crate) recorder: Recorder,
     pub(crate) chooser: Chooser,
+    pub(crate) places: Places,
     pub(crate) by_number: bool,
     pub(crate) end_with_first_lost: bool,
     pub(crate) stop: Stop,
@@ -61,6 +91,7 @@ impl Shift {
             arrivals: duty.arrivals,
             recorder: duty.recorder,
             chooser: duty.chooser,
+            places: duty.places,
             by_number: duty.by_number,
             end_with_first_lost: duty.end_with_first_lost,
             stop: duty.stop,
@@ -68,6 +99,7 @@ impl Shift {
             clients_lost: 0,
             probe: duty.probe,
         };
+        shift.places.look(duty.timeline.start_ns);
         shift.probe.measuring = shift.recorder.measuring();
         shift.probe.end_ns = duty.timeline.end_ns;
         shift
@@ -81,6 +113,9 @@ impl Shift {
             return Next::Never;
         }
         let Arrivals::Open(open) = &mut self.arrivals else {
+            if self.recorder.in_flight() >= self.places.open {
+                return Next::At(self.places.until_ns.min(self.timeline.end_ns));
+            }
             self.recorder.due(1);
             return self.begin(now_ns, now_ns, false);
         };
@@ -146,6 +181,7 @@ impl Shift {
                 self.recorder.due(open.count_due(boundary_ns.min(self.timeline.end_ns)));
             }
             self.recorder.roll(boundary_ns);
+            self.places.look(boundary_ns);
         }
         self.probe.measuring = self.recorder.measuring();
     }
@@ -175,7 +211,7 @@ impl Shift {
             self.recorder.due(open.count_due(until_ns));
             self.recorder.never_started(open.backlog());
         }
-        let Recorded { latency, lag, scripts } = self.recorder.finish(now_ns);
+        let Recorded { latency, lag, scripts, steps } = self.recorder.finish(now_ns);
         let Probe { statements, commands, errors, connects, connect_ns, .. } = self.probe;
         WorkerReport {
             latency,
@@ -186,6 +222,7 @@ impl Shift {
             scripts,
             commands,
             connects: (connects, connect_ns),
+            steps,
             end_ns: now_ns,
         }
     }
