@@ -117,8 +117,8 @@ impl StepBook {
         Self { course, measure_ns: timeline.measure_ns, records }
     }
 
-    /// Counts attempts that fell due by a schedule of their own in an interval that begins at this instant: none reaches
-    /// over the edge of a step.
+    /// Counts attempts that fell due by a schedule of their own in an interval that begins at this instant. No interval
+    /// reaches over the edge of a step.
     pub(crate) fn due(&mut self, phase: Phase, start_ns: u64, count: u64) {
         if phase == Phase::Measured {
             self.records[self.course.at(start_ns)].counts.scheduled += count;

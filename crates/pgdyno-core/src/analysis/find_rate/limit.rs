@@ -134,8 +134,8 @@ impl Limit {
         (SAMPLES_BEYOND / self.share_beyond()).round() as u64
     }
 
-    /// Nanoseconds that a probe at this rate takes until enough have fallen due, whatever their Poisson process does: its
-    /// count is less than four standard deviations below its mean.
+    /// Nanoseconds that a probe at this rate takes until enough have fallen due: the count of a Poisson process hardly
+    /// ever lies four standard deviations below its mean.
     pub fn nanos_needed(&self, rate_per_s: f64) -> u64 {
         let samples = self.samples_needed() as f64;
         ((samples + 4.0 * samples.sqrt() + 8.0) / rate_per_s * 1e9) as u64
@@ -146,8 +146,8 @@ impl Limit {
         self.nanos_needed(1.0) as f64 / longest_ns as f64
     }
 
-    /// The percentile over everything that fell due, in nanoseconds: what was missed counts as slower than anything that
-    /// was measured. `None` where it lies among what was missed, or nothing fell due.
+    /// The percentile over everything that fell due, in nanoseconds: what was missed counts as slower than anything
+    /// that was measured. `None` where it lies among what was missed, or nothing fell due.
     pub fn percentile_ns(&self, due: &Counts, latency: &Latency) -> Option<u64> {
         let rank = (due.scheduled as f64 * self.percentile / 100.0).ceil().max(1.0) as u64;
         let within = due.scheduled > 0 && rank <= latency.count();

@@ -5,7 +5,7 @@ use super::Verdict;
 /// Factor between rates while all that were probed kept the limit.
 const GROWTH: f64 = 1.5;
 /// Factor between rates while none of those that were probed kept it.
-const SHRINKAGE: f64 = 0.5;
+const SHRINKAGE: f64 = 0.25;
 /// Ratio of the lowest broken to the highest kept rate at which the search ends: 5 %.
 const RESOLUTION: f64 = 1.05;
 /// Probes after which it ends whatever is known.
@@ -270,7 +270,7 @@ mod tests {
         let (answer, probes) = search(Bounds { start: 1_000.0, lowest: 33.0 }, |_| BROKEN);
         assert_eq!(answer, Answer::NoneKept { lowest: 33.0 });
         let rates: Vec<f64> = probes.iter().map(|probe| probe.plan.rate_per_s).collect();
-        assert_eq!(rates, [1_000.0, 500.0, 250.0, 125.0, 62.5, 33.0]);
+        assert_eq!(rates, [1_000.0, 250.0, 62.5, 33.0]);
     }
 
     #[test]
