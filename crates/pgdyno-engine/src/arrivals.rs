@@ -15,17 +15,30 @@ pub struct Poisson {
     /// The next arrival: whole nanoseconds and the fraction beyond, so that rounding does not make it drift.
     next_ns: u64,
     fraction_ns: f64,
+    /// When the rate changes; `u64::MAX` where it does not any more.
+    change_ns: u64,
+    /// The mean gaps after that with the instants at which each ends, the next one last.
+    later: Vec<(u64, f64)>,
 }
 
 impl Poisson {
     /// A process that starts at `start_ns` with `rate_per_s` arrivals a second on average.
     pub fn new(start_ns: u64, rate_per_s: f64, seed: u64) -> Self {
-        let mut process = Self {
-            random: Xoshiro256PlusPlus::seed_from_u64(seed),
-            mean_gap_ns: 1e9 / rate_per_s,
-            next_ns: start_ns,
-            fraction_ns: 0.0,
-        };
+        Self::changing(start_ns, &[(u64::MAX, rate_per_s)], seed)
+    }
+
+    /// A process whose rate changes: `rates` are arrivals a second, each with the instant in nanoseconds at which it
+    /// ends, in their order. The last holds for ever. What a change cuts off of a gap goes on at the new rate, so that
+    /// the process is exact on both sides of it, and one seed gives one schedule.
+    ///
+    /// # Panics
+    /// Without any rate.
+    pub fn changing(start_ns: u64, rates: &[(u64, f64)], seed: u64) -> Self {
+        let mut later: Vec<_> = rates.iter().rev().map(|&(end_ns, per_s)| (end_ns, 1e9 / per_s)).collect();
+        later[0].0 = u64::MAX;
+        let (change_ns, mean_gap_ns) = later.pop().expect("there is a rate");
+        let random = Xoshiro256PlusPlus::seed_from_u64(seed);
+        let mut process = Self { random, mean_gap_ns, next_ns: start_ns, fraction_ns: 0.0, change_ns, later };
         process.advance();
         process
     }
@@ -40,10 +53,49 @@ impl Poisson {
     pub fn advance(&mut self) {
         // 53 random bits make a number in (0, 1]; its negative logarithm is exponential with mean 1.
         let uniform = ((self.random.next_u64() >> 11) + 1) as f64 / (1u64 << 53) as f64;
-        let gap_ns = -uniform.ln() * self.mean_gap_ns + self.fraction_ns;
+        let mut gaps = -uniform.ln();
+        if self.next_ns.saturating_add((gaps * self.mean_gap_ns + self.fraction_ns) as u64) >= self.change_ns
+        {
+            gaps = self.cross(gaps);
+        }
+        let gap_ns = gaps * self.mean_gap_ns + self.fraction_ns;
         let whole_ns = gap_ns.floor();
         self.next_ns = self.next_ns.saturating_add(whole_ns as u64);
         self.fraction_ns = gap_ns - whole_ns;
+    }
+
+    /// Moves over the changes of the rate that come before so many mean gaps have passed; what is left of them.
+    #[cold]
+    fn cross(&mut self, mut gaps: f64) -> f64 {
+        loop {
+            let left_ns = (self.change_ns - self.next_ns) as f64 - self.fraction_ns;
+            if self.later.is_empty() || gaps * self.mean_gap_ns < left_ns {
+                return gaps;
+            }
+            gaps = (gaps - left_ns / self.mean_gap_ns).max(0.0);
+            self.turn();
+        }
+    }
+
+    /// Moves to the next change of the rate.
+    fn turn(&mut self) {
+        self.next_ns = self.change_ns;
+        self.fraction_ns = 0.0;
+        if let Some((change_ns, mean_gap_ns)) = self.later.pop() {
+            (self.change_ns, self.mean_gap_ns) = (change_ns, mean_gap_ns);
+        }
+    }
+
+    /// Moves to an instant without drawing; the mean number of arrivals before it.
+    fn leap(&mut self, until_ns: u64) -> u64 {
+        let mut count = 0.0;
+        while self.change_ns < until_ns {
+            count += (self.change_ns - self.next_ns) as f64 / self.mean_gap_ns;
+            self.turn();
+        }
+        count += (until_ns - self.next_ns) as f64 / self.mean_gap_ns;
+        self.next_ns = until_ns;
+        count as u64
     }
 }
 
@@ -68,7 +120,11 @@ pub struct OpenLoop {
 impl OpenLoop {
     /// A loop that starts at `start_ns`.
     pub fn new(start_ns: u64, rate_per_s: f64, seed: u64) -> Self {
-        let due = Poisson::new(start_ns, rate_per_s, seed);
+        Self::by(Poisson::new(start_ns, rate_per_s, seed))
+    }
+
+    /// A loop by this process.
+    pub fn by(due: Poisson) -> Self {
         Self { begun: due.clone(), due, backlog: 0 }
     }
 
@@ -80,8 +136,7 @@ impl OpenLoop {
             count += 1;
         }
         if self.due.next_ns < until_ns {
-            count += ((until_ns - self.due.next_ns) as f64 / self.due.mean_gap_ns) as u64;
-            self.due.next_ns = until_ns;
+            count += self.due.leap(until_ns);
         }
         self.backlog += count;
         count
@@ -183,6 +238,76 @@ mod tests {
         }
         assert_eq!(faults(&due[..N], rate), [""; 0]);
         assert_eq!(due[..N], drawn(rate, 9));
+    }
+
+    /// Rates a second, each with its end in nanoseconds.
+    const RATES: [(u64, f64); 4] =
+        [(500_000_000, 10_000.0), (2_500_000_000, 2_000.0), (2_500_700_000, 1e6), (u64::MAX, 30_000.0)];
+
+    /// Arrivals that a process of these rates has had before an instant, on average.
+    fn expected(rates: &[(u64, f64)], at_ns: u64) -> f64 {
+        let mut start_ns = 0;
+        let until = |&(end_ns, rate): &(u64, f64)| {
+            let length_ns = end_ns.min(at_ns).saturating_sub(start_ns);
+            start_ns = end_ns;
+            length_ns as f64 / 1e9 * rate
+        };
+        rates.iter().map(until).sum()
+    }
+
+    fn stepped(rates: &[(u64, f64)], seed: u64) -> Vec<u64> {
+        let mut open = OpenLoop::by(Poisson::changing(0, rates, seed));
+        open.count_due(3_000_000_000);
+        std::iter::from_fn(|| open.begin()).collect()
+    }
+
+    /// On a clock that runs as fast as the rate is high, a process whose rate changes is one whose rate does not.
+    fn faults_of_steps(arrivals: &[u64], rates: &[(u64, f64)]) -> Vec<&'static str> {
+        let even = |&at_ns: &u64| (expected(rates, at_ns) * 100_000.0) as u64;
+        faults(&arrivals.iter().map(even).collect::<Vec<_>>(), 10_000.0)
+    }
+
+    #[test]
+    fn a_rate_that_changes_is_exact_on_both_sides_of_the_change() {
+        for seed in 1..6 {
+            let arrivals = stepped(&RATES, seed);
+            assert_eq!(faults_of_steps(&arrivals, &RATES), [""; 0], "seed {seed}");
+            let mut start_ns = 0;
+            for (end_ns, _) in RATES.map(|(end_ns, rate)| (end_ns.min(3_000_000_000), rate)) {
+                let count =
+                    arrivals.iter().filter(|at_ns| (start_ns..end_ns).contains(*at_ns)).count() as f64;
+                let mean = expected(&RATES, end_ns) - expected(&RATES, start_ns);
+                assert!(
+                    (count - mean).abs() < 4.5 * mean.sqrt(),
+                    "{count} instead of {mean} before {end_ns}"
+                );
+                start_ns = end_ns;
+            }
+            assert_eq!(arrivals, stepped(&RATES, seed));
+        }
+    }
+
+    /// Changes that come late, or that wait for the gap under way to end, are found.
+    #[test]
+    fn a_rate_that_changes_late_is_found() {
+        let late = RATES.map(|(end_ns, rate)| (end_ns.saturating_add(20_000_000), rate));
+        assert!(!faults_of_steps(&stepped(&late, 1), &RATES).is_empty());
+    }
+
+    /// A change that changes nothing: what it cuts off of a gap goes on behind it.
+    #[test]
+    fn steps_of_one_rate_are_one_step() {
+        let cut: Vec<_> = (1..3_000).map(|ms| (ms * 1_000_000, 10_000.0)).collect();
+        let (cut, whole) = (stepped(&cut, 7), stepped(&[(u64::MAX, 10_000.0)], 7));
+        assert_eq!(cut.len(), whole.len());
+        assert!(cut.iter().zip(&whole).all(|(a, b)| a.abs_diff(*b) <= 1));
+    }
+
+    #[test]
+    fn absurd_rates_are_counted_over_their_steps() {
+        let mut open = OpenLoop::by(Poisson::changing(0, &[(1_000, 1e15), (2_000, 1e12), (3_000, 1e18)], 1));
+        let count = open.count_due(3_000) as f64;
+        assert!((1e12..1.01e12).contains(&count), "{count}");
     }
 
     /// Constant gaps have the right mean and the wrong shape.

@@ -5,7 +5,7 @@ use pgdyno_core::{
     script::{Draw, Random},
 };
 
-use crate::Messages;
+use crate::{LoadStep, Messages};
 
 /// What a run keeps beside the counting equation and its histograms; by default nothing.
 #[derive(Debug, Clone, Default)]
@@ -19,6 +19,10 @@ pub struct Bookkeeping {
     pub late_ns: Option<u64>,
     /// Whether and how single attempts are handed out.
     pub log: Option<LogSettings>,
+    /// Steps of the measured interval, each with a load of its own that holds instead of
+    /// [`Settings::rate_per_s`](crate::Settings::rate_per_s). All are rates or all numbers of clients, and together
+    /// they are as long as the interval. The warm-up has the load of the first. Empty is one load all through.
+    pub steps: Vec<LoadStep>,
     /// Whether clients end by themselves, each after a number of attempts: then the schedule has no end of its own, and
     /// what falls due after the last client has ended is nobody's.
     pub by_number: bool,

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use pgdyno_core::measure::{CommandTally, Counts, Latency, Outage, Precision, Tally};
 
 use crate::{
-    EngineError, ErrorTally, IntervalReport, MergedInterval, Phase, Report, Settings, Stop, Timeline,
-    WorkerReport,
+    EngineError, ErrorTally, IntervalReport, LoadStep, MergedInterval, Phase, Report, Settings, Stop,
+    Timeline, WorkerReport, steps::StepSums,
 };
 
 /// Adds the intervals of all workers up.
@@ -21,10 +21,11 @@ pub(crate) struct Collector {
     cpu_ns: Vec<u64>,
     rates_per_s: Vec<f64>,
     tally: Tally,
+    steps: StepSums,
 }
 
 impl Collector {
-    pub(crate) fn new(timeline: Timeline, workers: usize) -> Self {
+    pub(crate) fn new(timeline: Timeline, workers: usize, steps: &[LoadStep]) -> Self {
         Self {
             timeline,
             last: vec![u32::MAX; workers],
@@ -35,6 +36,7 @@ impl Collector {
             cpu_ns: vec![0; workers],
             rates_per_s: Vec::new(),
             tally: Tally::default(),
+            steps: StepSums::new(steps, timeline),
         }
     }
 
@@ -81,6 +83,7 @@ impl Collector {
             self.measured.in_flight_at_start = merged.counts.in_flight_at_start;
         }
         self.measured.then(&merged.counts);
+        self.steps.interval(merged);
         self.duration_ns += merged.duration_ns;
         if merged.duration_ns > 0 {
             self.rates_per_s.push(merged.counts.committed as f64 * 1e9 / merged.duration_ns as f64);
@@ -108,10 +111,14 @@ impl Collector {
             scripts: Vec::new(),
             commands: Vec::new(),
             connects: (0, 0),
+            steps: Vec::new(),
         };
         let end_ns = reports.iter().map(|worker| worker.end_ns).max().unwrap_or(0);
         report.elapsed_ns = end_ns.saturating_sub(self.timeline.measure_ns);
+        let mut steps = self.steps;
+        reports.iter().for_each(|worker| steps.worker(&worker.steps));
         reports.into_iter().for_each(|worker| report.add(worker));
+        report.steps = steps.finish();
         report
     }
 }

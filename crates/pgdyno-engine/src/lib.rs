@@ -27,6 +27,7 @@ mod recorder;
 mod regime;
 mod run;
 mod shift;
+mod steps;
 mod stop;
 mod target;
 
@@ -41,5 +42,6 @@ pub use probe::{ErrorTally, Probe};
 pub use recorder::{IntervalReport, Phase, Timeline, WorkerReport};
 pub use regime::{Regime, Ruled};
 pub use run::{EngineError, Listeners, Mark, MergedInterval, Report, Settings, run, run_keeping};
+pub use steps::{Load, LoadStep, StepRecord, StepReport};
 pub use stop::Stop;
 pub use target::{Client, Dial, DiskOp, Event, Step, Target};

@@ -5,9 +5,10 @@ use std::sync::mpsc::{Receiver, Sender};
 use pgdyno_core::measure::{CommandTally, Counts, Ended, Ending, Latency, Outcome, Precision, Tally};
 
 use crate::{
-    Bookkeeping, Clock, ErrorTally, LogRecord,
+    Bookkeeping, Clock, ErrorTally, LogRecord, StepRecord,
     log::LogBuffer,
     probe::{Note, microseconds},
+    steps::{Course, StepBook},
 };
 
 /// One attempt: `scheduled ≤ begin ≤ end` (invariant 4). In a closed loop scheduled = begin.
@@ -110,6 +111,8 @@ pub struct WorkerReport {
     pub commands: Vec<CommandTally>,
     /// Connections made from the start of the measured interval on, and the nanoseconds that they took.
     pub connects: (u64, u64),
+    /// Attempts by the step in which they fell due.
+    pub steps: Vec<StepRecord>,
     /// When the worker had nothing left to do, in nanoseconds of the engine's clock.
     pub end_ns: u64,
 }
@@ -138,6 +141,7 @@ pub(crate) struct Recorded {
     pub(crate) latency: Latency,
     pub(crate) lag: Latency,
     pub(crate) scripts: Vec<Tally>,
+    pub(crate) steps: Vec<StepRecord>,
 }
 
 /// Counts what one worker does. Intervals are handed to the collecting thread as they end; their histograms come
@@ -159,6 +163,7 @@ pub(crate) struct Recorder {
     lag: Latency,
     /// Kept where there are several scripts; else the intervals say it all.
     scripts: Vec<Tally>,
+    steps: Option<StepBook>,
     log: Option<LogBuffer>,
     exchange: Exchange,
 }
@@ -168,10 +173,12 @@ impl Recorder {
         timeline: Timeline,
         open_loop: bool,
         bookkeeping: &Bookkeeping,
+        course: Option<Course>,
         exchange: Exchange,
     ) -> Self {
         let scripts = bookkeeping.mix.weights.len();
-        Self {
+        let steps = course.map(|course| StepBook::new(course, timeline));
+        let mut recorder = Self {
             timeline,
             open_loop,
             late_ns: bookkeeping.late_ns.unwrap_or(u64::MAX),
@@ -180,21 +187,36 @@ impl Recorder {
             tally: Tally::default(),
             index: 0,
             start_ns: timeline.start_ns,
-            boundary_ns: timeline.boundary_after(timeline.start_ns),
+            boundary_ns: 0,
             cpu_ns: Clock::thread_cpu_ns(),
             in_flight: 0,
             latency: Latency::new(Precision::Run),
             lag: Latency::new(Precision::Run),
             scripts: vec![Tally::default(); if scripts > 1 { scripts } else { 0 }],
+            steps,
             log: bookkeeping.log.as_ref().map(|log| LogBuffer::new(log, exchange.worker)),
             exchange,
-        }
+        };
+        recorder.boundary_ns = recorder.boundary_after(timeline.start_ns);
+        recorder
+    }
+
+    /// The end of the interval that begins at `start_ns`: it does not reach over the edge of a phase or of a step.
+    fn boundary_after(&self, start_ns: u64) -> u64 {
+        let step_ns = self.steps.as_ref().map_or(u64::MAX, |steps| steps.course.end_after(start_ns));
+        self.timeline.boundary_after(start_ns).min(step_ns)
     }
 
     /// When the interval under way ends.
     #[inline]
     pub(crate) fn boundary_ns(&self) -> u64 {
         self.boundary_ns
+    }
+
+    /// Attempts that fell due and have not ended: in a closed loop as many as clients are at work.
+    #[inline]
+    pub(crate) fn in_flight(&self) -> u64 {
+        self.in_flight
     }
 
     /// Whether the warm-up is over.
@@ -232,6 +254,9 @@ impl Recorder {
                     self.lag.record(lag_ns);
                 }
             }
+        }
+        if let Some(steps) = &mut self.steps {
+            steps.ended(attempt.scheduled_ns, latency_ns, outcome);
         }
         let ending = match (outcome, note.failure) {
             (Outcome::Committed, _) => Ending::Committed,
@@ -297,9 +322,13 @@ impl Recorder {
         let spare = self.exchange.spare_latencies.try_recv();
         let empty = spare.unwrap_or_else(|_| Latency::new(Precision::Interval));
         let cpu_ns = Clock::thread_cpu_ns();
+        let phase = self.timeline.phase(self.start_ns);
+        if let (Some(steps), true) = (&mut self.steps, self.open_loop) {
+            steps.due(phase, self.start_ns, self.counts.scheduled);
+        }
         let report = IntervalReport {
             index: self.index,
-            phase: self.timeline.phase(self.start_ns),
+            phase,
             start_ns: self.start_ns,
             duration_ns: end_ns - self.start_ns,
             counts: std::mem::replace(&mut self.counts, next),
@@ -311,7 +340,7 @@ impl Recorder {
         self.cpu_ns = cpu_ns;
         self.index += 1;
         self.start_ns = end_ns;
-        self.boundary_ns = self.timeline.boundary_after(end_ns);
+        self.boundary_ns = self.boundary_after(end_ns);
         // The collecting thread goes away only when the run is given up: then nobody wants the report.
         let _ = self.exchange.to.send((self.exchange.worker, Handed::Interval(report)));
     }
@@ -320,6 +349,7 @@ impl Recorder {
     pub(crate) fn finish(mut self, now_ns: u64) -> Recorded {
         self.roll(now_ns);
         self.close(now_ns.max(self.start_ns), true);
-        Recorded { latency: self.latency, lag: self.lag, scripts: self.scripts }
+        let steps = self.steps.map(|steps| steps.finish(self.open_loop)).unwrap_or_default();
+        Recorded { latency: self.latency, lag: self.lag, scripts: self.scripts, steps }
     }
 }

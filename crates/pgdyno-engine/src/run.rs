@@ -13,15 +13,16 @@ use std::{
 use pgdyno_core::measure::{CommandTally, Counts, Imbalance, Latency, Outage, Tally};
 
 use crate::{
-    Arrivals, Bookkeeping, Client, Clock, Driver, ErrorTally, LogRecord, Phase, Probe, Stop, Target,
-    Timeline, WorkerReport,
+    Arrivals, Bookkeeping, Client, Clock, Driver, ErrorTally, LogRecord, Phase, Poisson, Probe, StepReport,
+    Stop, Target, Timeline, WorkerReport,
     arrivals::OpenLoop,
     bookkeeping::Chooser,
     collector::Collector,
     outage::Connections,
     pin_current_thread,
     recorder::{Exchange, Handed, Recorder},
-    shift::{Duty, Shift},
+    shift::{Duty, Places, Shift},
+    steps::Course,
 };
 
 /// How a run is done.
@@ -113,6 +114,8 @@ pub struct Report {
     pub commands: Vec<CommandTally>,
     /// Connections made within the same time, and the nanoseconds that they took.
     pub connects: (u64, u64),
+    /// The steps of [`Bookkeeping::steps`] as they were.
+    pub steps: Vec<StepReport>,
 }
 
 /// Who is told what while a run goes on, all on the calling thread.
@@ -186,7 +189,7 @@ pub fn run_keeping<T: Target + 'static, D: Driver>(
     let Listeners { on_interval, on_mark, on_log } = listeners;
     let clients: usize = workers.iter().map(Vec::len).sum();
     let crew = Crew::start(driver, workers, settings, bookkeeping, stop);
-    let mut collector = Collector::new(crew.timeline, crew.threads.len());
+    let mut collector = Collector::new(crew.timeline, crew.threads.len(), &bookkeeping.steps);
     let mut marks =
         vec![(crew.timeline.end_ns, Mark::MeasureEnd), (crew.timeline.measure_ns, Mark::MeasureStart)];
     while let Some((worker, handed)) = crew.next(&mut marks, on_mark) {
@@ -245,7 +248,8 @@ impl Crew {
         stop: &Stop,
     ) -> Self {
         let total: usize = workers.iter().map(Vec::len).sum();
-        let gate = Arc::new(Gate::new(workers.len()));
+        let count = workers.len();
+        let gate = Arc::new(Gate::new(count));
         let connections = Arc::new(Connections::new(total, settings.seed));
         let (tagged, reports) = mpsc::channel();
         let (mut threads, mut spares) = (Vec::new(), Vec::new());
@@ -256,6 +260,7 @@ impl Crew {
             let job = Job {
                 settings: settings.clone(),
                 bookkeeping: bookkeeping.clone(),
+                workers: count,
                 share: clients.len() as f64 / total.max(1) as f64,
                 stop: stop.clone(),
                 exchange: Exchange { worker: index, to: tagged.clone(), spare_latencies, spare_logs },
@@ -336,6 +341,7 @@ impl Gate {
 struct Job {
     settings: Settings,
     bookkeeping: Bookkeeping,
+    workers: usize,
     share: f64,
     stop: Stop,
     exchange: Exchange,
@@ -360,15 +366,17 @@ impl Job {
     }
 
     fn shift(self, timeline: Timeline, probe: Probe) -> Shift {
-        let arrivals = self.arrivals(timeline.start_ns);
+        let course = Course::new(&self.bookkeeping.steps, timeline);
+        let arrivals = self.arrivals(timeline.start_ns, course.as_ref());
         let open_loop = matches!(arrivals, Arrivals::Open(_));
-        let Self { settings, bookkeeping, stop, exchange, connections, .. } = self;
+        let Self { settings, bookkeeping, stop, exchange, connections, workers, .. } = self;
         Shift::new(Duty {
             timeline,
             drain_ns: settings.drain_ns,
             arrivals,
             chooser: Chooser::new(&bookkeeping.mix, exchange.worker),
-            recorder: Recorder::new(timeline, open_loop, &bookkeeping, exchange),
+            places: Places::new(course.clone(), exchange.worker, workers),
+            recorder: Recorder::new(timeline, open_loop, &bookkeeping, course, exchange),
             by_number: bookkeeping.by_number,
             end_with_first_lost: bookkeeping.end_with_first_lost,
             stop,
@@ -385,13 +393,14 @@ impl Job {
     }
 
     /// One schedule a worker, shared by its clients; its rate is the worker's share of the clients.
-    fn arrivals(&self, start_ns: u64) -> Arrivals {
-        match self.settings.rate_per_s {
-            None => Arrivals::Closed,
-            Some(rate_per_s) => {
-                let seed = self.settings.seed.wrapping_add(self.exchange.worker as u64);
-                Arrivals::Open(OpenLoop::new(start_ns, rate_per_s * self.share, seed))
-            }
-        }
+    fn arrivals(&self, start_ns: u64, course: Option<&Course>) -> Arrivals {
+        let rates = match course {
+            Some(course) => course.rates(self.share),
+            None => self.settings.rate_per_s.map(|rate_per_s| vec![(u64::MAX, rate_per_s * self.share)]),
+        };
+        let seed = self.settings.seed.wrapping_add(self.exchange.worker as u64);
+        rates.map_or(Arrivals::Closed, |rates| {
+            Arrivals::Open(OpenLoop::by(Poisson::changing(start_ns, &rates, seed)))
+        })
     }
 }

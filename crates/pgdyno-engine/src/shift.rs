@@ -11,6 +11,7 @@ use crate::{
     outage::Connections,
     probe::Beginning,
     recorder::{Attempt, Recorded, Recorder, Timeline},
+    steps::Course,
 };
 
 /// Time that attempts under way get after a request to stop, in nanoseconds.
@@ -36,6 +37,7 @@ pub struct Shift {
     arrivals: Arrivals,
     recorder: Recorder,
     chooser: Chooser,
+    places: Places,
     by_number: bool,
     end_with_first_lost: bool,
     stop: Stop,
@@ -45,6 +47,33 @@ pub struct Shift {
     pub(crate) probe: Probe,
 }
 
+/// How many clients may be at work at once in a closed loop: all of them, where steps do not say otherwise.
+#[derive(Debug)]
+pub(crate) struct Places {
+    /// So many.
+    open: u64,
+    /// When that changes, in nanoseconds of the engine's clock.
+    until_ns: u64,
+    course: Option<Course>,
+    worker: usize,
+    workers: usize,
+}
+
+impl Places {
+    /// Those of a worker of so many.
+    pub(crate) fn new(course: Option<Course>, worker: usize, workers: usize) -> Self {
+        Self { open: u64::MAX, until_ns: u64::MAX, course, worker, workers }
+    }
+
+    /// Looks up what holds from `now_ns` on.
+    fn look(&mut self, now_ns: u64) {
+        if let Some(course) = &self.course {
+            self.open = course.clients_at(now_ns, self.worker, self.workers);
+            self.until_ns = course.end_after(now_ns);
+        }
+    }
+}
+
 /// What a shift is made of.
 pub(crate) struct Duty {
     pub(crate) timeline: Timeline,
@@ -52,6 +81,7 @@ pub(crate) struct Duty {
     pub(crate) arrivals: Arrivals,
     pub(crate) recorder: Recorder,
     pub(crate) chooser: Chooser,
+    pub(crate) places: Places,
     pub(crate) by_number: bool,
     pub(crate) end_with_first_lost: bool,
     pub(crate) stop: Stop,
@@ -67,6 +97,7 @@ impl Shift {
             arrivals: duty.arrivals,
             recorder: duty.recorder,
             chooser: duty.chooser,
+            places: duty.places,
             by_number: duty.by_number,
             end_with_first_lost: duty.end_with_first_lost,
             stop: duty.stop,
@@ -75,6 +106,7 @@ impl Shift {
             connections: duty.connections,
             probe: duty.probe,
         };
+        shift.places.look(duty.timeline.start_ns);
         shift.probe.measuring = shift.recorder.measuring();
         shift.probe.end_ns = duty.timeline.end_ns;
         shift
@@ -88,6 +120,9 @@ impl Shift {
             return Next::Never;
         }
         let Arrivals::Open(open) = &mut self.arrivals else {
+            if self.recorder.in_flight() >= self.places.open {
+                return Next::At(self.places.until_ns.min(self.timeline.end_ns));
+            }
             self.recorder.due(1);
             return self.begin(now_ns, now_ns, false);
         };
@@ -158,6 +193,7 @@ impl Shift {
                 self.recorder.due(open.count_due(boundary_ns.min(self.timeline.end_ns)));
             }
             self.recorder.roll(boundary_ns);
+            self.places.look(boundary_ns);
         }
         self.probe.measuring = self.recorder.measuring();
     }
@@ -188,7 +224,7 @@ impl Shift {
             self.recorder.due(open.count_due(until_ns));
             self.recorder.never_started(open.backlog());
         }
-        let Recorded { latency, lag, scripts } = self.recorder.finish(now_ns);
+        let Recorded { latency, lag, scripts, steps } = self.recorder.finish(now_ns);
         let Probe { statements, commands, errors, connects, connect_ns, .. } = self.probe;
         WorkerReport {
             latency,
@@ -199,6 +235,7 @@ impl Shift {
             scripts,
             commands,
             connects: (connects, connect_ns),
+            steps,
             end_ns: now_ns,
         }
     }

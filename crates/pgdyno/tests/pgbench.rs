@@ -10,6 +10,7 @@ use std::{
 };
 
 use common::{Place, admin, text, word};
+use pgdyno_core::measure::Counts;
 use serde_json::Value;
 
 /// A server, and pgdyno under the name pgbench beside it.
@@ -192,6 +193,79 @@ fn runs_at_the_oldest_major() {
 #[test]
 fn runs_at_the_newest_major() {
     runs("18");
+}
+
+impl Bench {
+    fn json(&self, name: &str) -> Value {
+        let text = fs::read_to_string(self.place.path(name)).expect("it was written");
+        serde_json::from_str(&text).expect("it is JSON")
+    }
+}
+
+fn steps(bench: &Bench) {
+    let (out, err) = bench.says("-S -c 4 -j 2 --steps rate:400@1s,1200@1s -P 1 --json rate.json", 0);
+    assert_eq!(Bench::figure(&out, "duration"), "2 s");
+    assert!(
+        out.contains("rate limit schedule lag: avg ") && err.matches("progress: ").count() == 2,
+        "{out}{err}"
+    );
+    let table: Vec<Vec<&str>> = out
+        .lines()
+        .skip_while(|line| !line.starts_with("steps: "))
+        .map(|line| line.split_whitespace().collect())
+        .collect();
+    assert_eq!(table.len(), 4, "{out}");
+    assert_eq!((&table[2][..4], &table[3][..4]), (&["1", "0", "1", "400"][..], &["2", "1", "2", "1200"][..]));
+    let json = bench.json("rate.json");
+    assert_eq!(json["rate_per_s"], Value::Null);
+    let steps = json["steps"].as_array().expect("a list");
+    let counts = |step: &Value| -> Counts { serde_json::from_value(step["due"].clone()).expect("counts") };
+    for (step, rate) in steps.iter().zip([400.0, 1200.0_f64]) {
+        let due = counts(step);
+        assert_eq!((due.check(), step["rate_per_s"].as_f64()), (Ok(()), Some(rate)));
+        assert!((due.scheduled as f64 - rate).abs() < 5.0 * rate.sqrt(), "{step}");
+        assert_eq!(step["latency"]["count"], due.committed);
+    }
+
+    let (out, _) = bench.says("-S --steps clients:1@1s,3@1s --json clients.json", 0);
+    assert_eq!((Bench::figure(&out, "number of clients"), Bench::figure(&out, "duration")), ("3", "2 s"));
+    let json = bench.json("clients.json");
+    let steps = json["steps"].as_array().expect("a list");
+    assert_eq!((&steps[0]["clients"], &steps[1]["clients"], steps.len()), (&1.into(), &3.into(), 2));
+    let committed: u64 = steps.iter().map(|step| counts(step).committed).sum();
+    assert_eq!(json["transactions"]["processed"], committed);
+}
+
+/// What the search came to is what its confirming probes showed.
+fn find_rate(bench: &Bench) {
+    let (out, _) = bench.says("-S -c 2 -T 1 --warmup 10ms --find-rate p50<30ms --json found.json", 0);
+    assert!(out.contains("searching for the highest rate that keeps p50<30ms"), "{out}");
+    let json = bench.json("found.json");
+    let probes = json["probes"].as_array().expect("a list");
+    let lines = out.lines().skip_while(|line| !line.starts_with("probe ")).skip(1);
+    let shown = lines.take_while(|line| line.starts_with(' ')).count();
+    assert_eq!(shown, probes.len(), "{out}");
+    let answer = &json["answer"];
+    assert_eq!(answer["found"], true, "{out}");
+    for (end, verdict) in [("kept_rate_per_s", "kept"), ("broken_rate_per_s", "broken")] {
+        let confirmed = |probe: &&Value| probe["confirming"] == true && probe["rate_per_s"] == answer[end];
+        let probe = probes.iter().rfind(confirmed).expect(end);
+        assert!(probe["verdict"].as_str().is_some_and(|said| said.starts_with(verdict)), "{probe}");
+        assert_eq!(probe["duration_ns"], 3_000_000_000_u64);
+    }
+    assert!(out.contains("p50<30ms: kept at "), "{out}");
+
+    fs::write(bench.place.path("wrong.sql"), "SELECT 1/0;\n").expect("it can be written");
+    let (_, err) = bench.says("-n -f wrong.sql --find-rate p50<30ms -T 1", 1);
+    assert!(err.contains("no transaction committed in a closed loop"), "{err}");
+}
+
+#[test]
+fn load_over_time() {
+    let bench = Bench::new("18");
+    bench.says("-i -q", 0);
+    steps(&bench);
+    find_rate(&bench);
 }
 
 /// Without a server: the same under both names, and statuses as pgbench's.

@@ -5,6 +5,7 @@ pub mod compare;
 mod doubt;
 pub mod doubts;
 mod estimate;
+pub mod find_rate;
 pub mod noise;
 pub mod steady;
 pub mod student;

@@ -3,6 +3,7 @@
 use pgdyno_postgres::load::{Initialization, PartitionMethod, steps};
 
 use super::{
+    find_rate, limits,
     options::Options,
     say::{Go, Say},
 };
@@ -29,6 +30,9 @@ pub fn check(say: &Say, options: &mut Options, operands: &[String]) -> Go<Reques
     let weights: u64 = options.scripts.iter().map(|script| u64::from(script.weight)).sum();
     if weights == 0 && !options.initialize {
         return say.fatal("total script weight must not be zero");
+    }
+    if !options.initialize {
+        load_over_time(say, options)?;
     }
     options.jobs = options.jobs.min(options.clients);
     let mut rest = operands.iter();
@@ -122,6 +126,57 @@ fn logging(say: &Say, options: &Options) -> Go<()> {
         ));
     }
     Ok(())
+}
+
+/// What `--steps` and `--find-rate` cannot be told together with, and what they say about length, rate and clients.
+fn load_over_time(say: &Say, options: &mut Options) -> Go<()> {
+    if let Some(steps) = options.extras.steps.clone() {
+        let clients = steps.most_clients();
+        let others = [
+            (options.extras.find_rate.is_some(), "--find-rate"),
+            (options.transactions > 0, "--transactions (-t)"),
+            (options.time_s > 0, "--time (-T): every step says how long it is"),
+            (options.rate_per_s.is_some(), "--rate (-R)"),
+            (
+                clients.is_some() && options.clients > 1,
+                "--client (-c): every step says how many clients it has",
+            ),
+        ];
+        apart(say, "--steps", &others)?;
+        options.time_s = i32::try_from(steps.seconds()).unwrap_or(i32::MAX);
+        options.rate_per_s = steps.mean_rate_per_s();
+        if let Some(clients) = clients {
+            options.clients = clients;
+            limits::raise_open_files(say, clients)?;
+        }
+    }
+    if options.extras.find_rate.is_some() {
+        let extras = &options.extras;
+        let others = [
+            (options.transactions > 0, "--transactions (-t): a probe has a length in time (-T)"),
+            (options.rate_per_s.is_some(), "--rate (-R)"),
+            (extras.think_ns > 0, "--think-time"),
+            (options.log, "--log (-l)"),
+            (options.progress_s > 0, "--progress (-P): every probe has a line"),
+            (options.report_per_command, "--report-per-command (-r)"),
+            (!extras.percentiles.is_empty(), "--percentiles: the limit names the one that is shown"),
+            (extras.hdr.is_some(), "--hdr"),
+        ];
+        apart(say, "--find-rate", &others)?;
+        options.time_s = if options.time_s > 0 { options.time_s } else { find_rate::DEFAULT_TIME_S };
+        if options.extras.warmup_ns == 0 {
+            options.extras.warmup_ns = find_rate::DEFAULT_WARMUP_NS;
+        }
+    }
+    Ok(())
+}
+
+/// Refuses the first of the options that was given, with what there is to say about it.
+fn apart(say: &Say, option: &str, others: &[(bool, &str)]) -> Go<()> {
+    match others.iter().find(|(given, _)| *given) {
+        Some((_, other)) => say.fatal(format!("{option} cannot be used with {other}")),
+        None => Ok(()),
+    }
 }
 
 /// What options beyond pgbench's cannot be told together.

@@ -2,11 +2,14 @@
 
 use std::path::PathBuf;
 
+use pgdyno_core::analysis::find_rate::Limit;
+
 use super::{
     flags::Opt,
     numbers::option_int,
     options::span,
     say::{Go, Say},
+    steps::Steps,
 };
 
 /// Options beyond pgbench's. None of them changes pgbench's own output.
@@ -24,6 +27,10 @@ pub struct Extras {
     pub think_ns: u64,
     /// Transactions of a client over one connection.
     pub reconnect_after: Option<u64>,
+    /// Loads of the run, one after the other.
+    pub steps: Option<Steps>,
+    /// The latency limit within which the highest rate is searched.
+    pub find_rate: Option<Limit>,
 }
 
 /// Takes an option and its value.
@@ -37,9 +44,15 @@ pub fn take(extras: &mut Extras, say: &Say, option: Opt, text: &str) -> Go<()> {
         Opt::Hdr => extras.hdr = Some(PathBuf::from(text)),
         Opt::Warmup => extras.warmup_ns = span(say, text, "--warmup")?.as_nanos(),
         Opt::ThinkTime => extras.think_ns = span(say, text, "--think-time")?.as_nanos(),
+        Opt::Steps => extras.steps = Some(Steps::read(say, text)?),
+        Opt::FindRate => extras.find_rate = Some(limit(say, text)?),
         _ => extras.reconnect_after = Some(option_int(say, text, "--reconnect", 1..=i32::MAX)? as u64),
     }
     Ok(())
+}
+
+fn limit(say: &Say, text: &str) -> Go<Limit> {
+    text.parse().or_else(|error| say.fatal(format!("invalid value for option --find-rate: {error}")))
 }
 
 /// Percentiles between commas.

@@ -56,6 +56,8 @@ pub enum Opt {
     Warmup,
     ThinkTime,
     Reconnect,
+    Steps,
+    FindRate,
 }
 
 const fn flag(option: Opt, short: u8, long: &'static str, takes_value: bool) -> Flag<Opt> {
@@ -120,4 +122,6 @@ pub const BEYOND: &[Flag<Opt>] = &[
     flag(Opt::Warmup, 0, "warmup", true),
     flag(Opt::ThinkTime, 0, "think-time", true),
     flag(Opt::Reconnect, 0, "reconnect", true),
+    flag(Opt::Steps, 0, "steps", true),
+    flag(Opt::FindRate, 0, "find-rate", true),
 ];

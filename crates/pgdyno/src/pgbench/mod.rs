@@ -1,13 +1,15 @@
 //! The pgbench personality: pgbench's options, scripts and output formats over pgdyno's driver.
 //!
 //! `getopt`, `flags` and `reading` read the command line into `options`, `check` says what it comes to; `init`
-//! initializes, `run` benchmarks; `format` makes every line that others parse, from numbers alone.
+//! initializes, `run` benchmarks, `find_rate` benchmarks until it knows a rate; `format` makes every line that others
+//! parse, from numbers alone.
 
 mod builtin;
 mod check;
 mod clients;
 mod connect;
 mod extras;
+mod find_rate;
 mod flags;
 mod format;
 mod getopt;
@@ -21,6 +23,7 @@ mod results;
 mod run;
 mod say;
 mod seed;
+mod steps;
 mod usage;
 
 use std::{
@@ -76,7 +79,10 @@ fn work(called: &'static str, argv0: &str, words: Vec<Vec<u8>>) -> Go<()> {
             let mut session = connect::session(&say, &options, what)?;
             init::run(&say, &mut session, &wanted, options.quiet, &stop)
         }
-        Request::Run => run::run(say, &options, scripts, &stop),
+        Request::Run => match &options.extras.find_rate {
+            Some(limit) => find_rate::run(&say, &options, limit, scripts, &stop),
+            None => run::run(say, &options, scripts, &stop),
+        },
     }
 }
 

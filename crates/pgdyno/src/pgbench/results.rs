@@ -11,12 +11,15 @@ use pgdyno_core::{
     measure::{Latency, LatencySummary, Tally},
     script::{Action, Scripts},
 };
-use pgdyno_engine::{MergedInterval, Phase, Report};
+use pgdyno_engine::{Load, MergedInterval, Phase, Report, StepReport};
 use pgdyno_postgres::load::Found;
 use serde_json::{Value, json};
 
 use super::{
-    format::summary::{Connecting, ScriptPart, Summary},
+    format::{
+        steps,
+        summary::{Connecting, ScriptPart, Summary},
+    },
     options::{Options, strerror},
     say::{Go, Say},
 };
@@ -41,6 +44,7 @@ impl Results<'_> {
         for &percentile in &self.options.extras.percentiles {
             text.push_str(&percentile_line(&self.report.latency, percentile));
         }
+        text.push_str(&steps::table(&self.report.steps));
         text
     }
 
@@ -90,6 +94,27 @@ impl Results<'_> {
             .collect()
     }
 
+    fn steps_json(&self) -> Vec<Value> {
+        let percentiles = &self.options.extras.percentiles;
+        let step = |step: &StepReport| {
+            let (rate_per_s, clients) = match step.load {
+                Load::Rate(rate_per_s) => (Some(rate_per_s), None),
+                Load::Clients(clients) => (None, Some(clients)),
+            };
+            json!({
+                "rate_per_s": rate_per_s,
+                "clients": clients,
+                "start_ns": step.start_ns,
+                "duration_ns": step.duration_ns,
+                "tps": (step.duration_ns > 0).then(|| step.counts.committed as f64 * 1e9 / step.duration_ns as f64),
+                "attempts": step.counts,
+                "due": step.due,
+                "latency": latency_json(&step.latency, percentiles),
+            })
+        };
+        self.report.steps.iter().map(step).collect()
+    }
+
     /// Everything as JSON. Times are nanoseconds; what was not measured is absent or null.
     fn json(&self) -> Value {
         let (options, report) = (self.options, self.report);
@@ -120,7 +145,7 @@ impl Results<'_> {
             "clients": options.clients,
             "threads": options.jobs,
             "seed": options.seed,
-            "rate_per_s": options.rate_per_s,
+            "rate_per_s": options.rate_per_s.filter(|_| options.extras.steps.is_none()),
             "latency_limit_us": (options.latency_limit_us > 0).then_some(options.latency_limit_us),
             "max_tries": options.max_tries,
             "warmup_ns": options.extras.warmup_ns,
@@ -132,6 +157,7 @@ impl Results<'_> {
             "clients_lost": report.clients_lost,
             "latency": latency_json(&report.latency, &options.extras.percentiles),
             "lag": options.rate_per_s.and_then(|_| latency_json(&report.lag, &[])),
+            "steps": options.extras.steps.is_some().then(|| self.steps_json()),
             "scripts": scripts,
             "statements": statements,
             "errors": errors,
@@ -262,9 +288,17 @@ impl Histograms {
     ///
     /// # Errors
     /// What could not be written; said already.
-    pub fn close(mut self, say: &Say, results: &Results<'_>) -> Go<()> {
+    pub fn close(self, say: &Say, results: &Results<'_>) -> Go<()> {
+        self.finish(say, || results.json())
+    }
+
+    /// Writes this as JSON, where JSON was asked for.
+    ///
+    /// # Errors
+    /// What could not be written; said already.
+    pub fn finish(mut self, say: &Say, json: impl FnOnce() -> Value) -> Go<()> {
         if let Some((_, file)) = &mut self.json {
-            let text = format!("{:#}\n", results.json());
+            let text = format!("{:#}\n", json());
             if let Err(error) = file.write_all(text.as_bytes()) {
                 self.failed.get_or_insert_with(|| strerror(&error));
             }

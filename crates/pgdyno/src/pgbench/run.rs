@@ -25,6 +25,7 @@ use super::{
     print,
     results::{Histograms, Results},
     say::{Go, Say},
+    steps::Steps,
     usage,
 };
 
@@ -65,7 +66,7 @@ pub fn run(say: Say, options: &Options, scripts: Scripts, stop: &Stop) -> Go<()>
 
 /// What pgbench does over a connection of its own before the run. Gives the tables as they are, and the server's
 /// version.
-fn set_up(say: &Say, options: &Options) -> Go<(Found, String)> {
+pub fn set_up(say: &Say, options: &Options) -> Go<(Found, String)> {
     let mut session = connect::session(say, options, "could not create connection for setup")?;
     let server_version = session.parameter("server_version").unwrap_or_default().to_owned();
     let program = usage::version();
@@ -202,7 +203,8 @@ fn logs(say: &Say, options: &Options, threads: usize, epoch: Epoch) -> Go<Vec<Lo
     (0..threads).map(|thread| LogFile::open(say, prefix, thread, columns, aggregator.clone())).collect()
 }
 
-fn settings(options: &Options, scripts: &Scripts, statements: bool) -> Settings {
+/// How the driver is to run.
+pub fn settings(options: &Options, scripts: &Scripts, statements: bool) -> Settings {
     let progress_ns = options.progress_s as u64 * 1_000_000_000;
     let duration_ns = if options.time_s > 0 { options.time_s as u64 * 1_000_000_000 } else { NEVER_NS };
     Settings {
@@ -217,7 +219,8 @@ fn settings(options: &Options, scripts: &Scripts, statements: bool) -> Settings 
     }
 }
 
-fn bookkeeping(say: &Say, options: &Options, scripts: &Scripts, streams: &Streams) -> Bookkeeping {
+/// What the driver is to keep.
+pub fn bookkeeping(say: &Say, options: &Options, scripts: &Scripts, streams: &Streams) -> Bookkeeping {
     let of_threads = |of: fn(&pgdyno_core::script::ThreadStreams) -> &pgdyno_core::script::Random| {
         streams.threads.iter().map(|thread| of(thread).clone()).collect()
     };
@@ -231,6 +234,7 @@ fn bookkeeping(say: &Say, options: &Options, scripts: &Scripts, streams: &Stream
         commands: scripts.iter().map(|script| script.commands.len()).sum(),
         late_ns: (options.latency_limit_us > 0).then(|| options.latency_limit_us as u64 * 1_000),
         log: options.log.then(|| LogSettings { share, streams: of_threads(|thread| &thread.sample) }),
+        steps: options.extras.steps.as_ref().map(Steps::loads).unwrap_or_default(),
         by_number: options.time_s == 0,
         end_with_first_lost: options.exit_on_abort,
         messages: Messages::to(say.from(), move |level, text| messages.message(level, text)),
@@ -238,10 +242,11 @@ fn bookkeeping(say: &Say, options: &Options, scripts: &Scripts, streams: &Stream
 }
 
 /// A line for every interval that is as long as was asked for: the last of a run may be shorter, and pgbench has none
-/// for it.
+/// for it. The last of a step has one, however short.
 fn show_progress(say: &Say, options: &Options, interval: &MergedInterval, settings: &Settings, epoch: Epoch) {
     let shown = options.progress_s > 0 && interval.phase == Phase::Measured;
-    if !shown || interval.duration_ns < settings.interval_ns {
+    let cut = interval.duration_ns < settings.interval_ns && options.extras.steps.is_none();
+    if !shown || cut {
         return;
     }
     let end_ns = interval.start_ns + interval.duration_ns - settings.warmup_ns;

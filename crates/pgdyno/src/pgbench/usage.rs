@@ -115,6 +115,10 @@ Beyond pgbench 18 (none changes the output above):
   --warmup=TIME            run for TIME (such as 30s) before what is counted begins
   --think-time=TIME        let each client pause for TIME (such as 10ms) between transactions
   --reconnect=NUM          let each client make a new connection after NUM transactions
+  --steps=LIST             change the load over time, with a line of results for each step: rate:1000@30s,2000@1min
+                           (transactions per second) or clients:8@30s,16@30s; LIST says how long the run is
+  --find-rate=LIMIT        find the highest rate that keeps a latency limit such as 'p99<5ms', by probes of at least
+                           -T seconds (default: 10)
 
 Report bugs to the makers of pgdyno, not to those of PostgreSQL.
 "#;

@@ -90,6 +90,33 @@ const WRONG: &[(&str, &str)] = &[
     ("--think-time 1s -R 5", "--think-time cannot be used with --rate"),
     ("-C --reconnect 5", "specify either --reconnect or --connect (-C), not both"),
     ("--percentiles 101", "invalid percentiles: \"101\""),
+    ("--steps 1000@30s", "invalid steps: \"1000@30s\": say what changes: rate:… or clients:…"),
+    ("--steps rate:1000", "invalid steps: \"rate:1000\": `1000` has no length, such as 1000@30s"),
+    ("--steps rate:x@1s", "invalid steps: \"rate:x@1s\": `x` is no rate or number of clients"),
+    ("--steps rate:5@0.5s", "invalid steps: \"rate:5@0.5s\": `0.5s` is not a number of whole seconds"),
+    ("--steps rate:5@1y", "invalid steps: \"rate:5@1y\": `1y` is not a length of time"),
+    ("--steps rate:5@1s -t 5", "--steps cannot be used with --transactions (-t)"),
+    ("--steps rate:5@1s -T 5", "--steps cannot be used with --time (-T): every step says how long it is"),
+    ("--steps rate:5@1s -R 5", "--steps cannot be used with --rate (-R)"),
+    ("--steps rate:5@1s --think-time 1s", "--think-time cannot be used with --rate"),
+    (
+        "--steps clients:5@1s -c 5",
+        "--steps cannot be used with --client (-c): every step says how many clients it has",
+    ),
+    ("--steps rate:5@1s --find-rate p99<5ms", "--steps cannot be used with --find-rate"),
+    ("-i --steps rate:5@1s", "some of the specified options cannot be used in initialization (-i) mode"),
+    ("--find-rate 5ms", "invalid value for option --find-rate: `5ms` is not a limit such as 'p99<5ms'"),
+    ("--find-rate p99<5", "invalid value for option --find-rate: `p99<5` is not a limit such as"),
+    ("--find-rate p100<5ms", "invalid value for option --find-rate: `p100` is no percentile"),
+    ("--find-rate max<5ms", "invalid value for option --find-rate: `max<5ms` limits the maximum"),
+    ("--find-rate p99<5ms -t 5", "--find-rate cannot be used with --transactions (-t)"),
+    ("--find-rate p99<5ms -R 5", "--find-rate cannot be used with --rate (-R)"),
+    ("--find-rate p99<5ms --think-time 1s", "--find-rate cannot be used with --think-time"),
+    ("--find-rate p99<5ms -l", "--find-rate cannot be used with --log (-l)"),
+    ("--find-rate p99<5ms -P 1", "--find-rate cannot be used with --progress (-P): every probe has a line"),
+    ("--find-rate p99<5ms -r", "--find-rate cannot be used with --report-per-command (-r)"),
+    ("--find-rate p99<5ms --percentiles 50", "--find-rate cannot be used with --percentiles"),
+    ("--find-rate p99<5ms --hdr x", "--find-rate cannot be used with --hdr"),
 ];
 
 #[test]
@@ -152,6 +179,18 @@ fn what_is_right_is_understood() {
     let scripts: Vec<_> = options.scripts.iter().map(|script| (&*script.name, script.weight)).collect();
     assert_eq!(scripts, [("<builtin: select only>", 1), ("<builtin: TPC-B (sort of)>", 3)]);
     assert_eq!((&*options.define[0].name, &*options.define[0].value), ("a", "b=c"));
+    let (_, options) = run("-c 3 --steps rate:100@10s,400@20s");
+    let options = options.expect("it is right");
+    assert_eq!(
+        (options.time_s, options.rate_per_s, options.clients, options.transactions),
+        (30, Some(300.0), 3, 0)
+    );
+    let (_, options) = run("-j 8 --steps clients:2@10s,6@20s,4@1min");
+    let options = options.expect("it is right");
+    assert_eq!((options.time_s, options.rate_per_s, options.clients, options.jobs), (90, None, 6, 6));
+    let (_, options) = run("--find-rate p99.9<20ms -c 4 -C");
+    let options = options.expect("it is right");
+    assert_eq!((options.time_s, options.extras.warmup_ns, options.transactions), (10, 2_000_000_000, 0));
     let (_, options) = run("");
     let options = options.expect("nothing is asked for");
     assert_eq!((options.transactions, options.scripts.len(), options.seed), (10, 1, 7));

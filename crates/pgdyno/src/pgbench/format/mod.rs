@@ -1,8 +1,10 @@
 //! Output in pgbench's formats, made from numbers alone: nothing here prints.
 
+pub mod find_rate;
 pub mod initialization;
 pub mod log;
 pub mod progress;
+pub mod steps;
 pub mod summary;
 
 /// A share in percent; 0 where there is nothing to have a share of.

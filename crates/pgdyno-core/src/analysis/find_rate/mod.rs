@@ -1,0 +1,10 @@
+//! The highest rate at which latency keeps a limit: what one probe says, and which one comes next.
+//!
+//! A probe is an open loop at one rate. `limit` reads the limit and judges a probe, `search` brackets the rate, halves
+//! the bracket and confirms both of its ends. Nothing here measures.
+
+mod limit;
+mod search;
+
+pub use limit::{Limit, NotALimit, Seen, Verdict, Why};
+pub use search::{Answer, Bounds, Plan, Probe, Search};

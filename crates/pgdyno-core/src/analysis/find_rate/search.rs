@@ -1,0 +1,311 @@
+//! Which rate is probed next, and what is known at the end.
+
+use super::Verdict;
+
+/// Factor between rates while all that were probed kept the limit.
+const GROWTH: f64 = 1.5;
+/// Factor between rates while none of those that were probed kept it.
+const SHRINKAGE: f64 = 0.25;
+/// Ratio of the lowest broken to the highest kept rate at which the search ends: 5 %.
+const RESOLUTION: f64 = 1.05;
+/// Probes after which it ends whatever is known.
+const MOST_PROBES: usize = 40;
+/// Probes at one rate that decide nothing, each twice as long as the one before, after which it ends.
+const MOST_UNDECIDED: u32 = 3;
+
+/// Where the search begins, and how far down it goes, in transactions a second.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Bounds {
+    /// The first rate.
+    pub start: f64,
+    /// The lowest rate that a probe can judge.
+    pub lowest: f64,
+}
+
+/// The next probe.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Plan {
+    /// Its rate in transactions a second.
+    pub rate_per_s: f64,
+    /// Whether it is a longer one that confirms an end of the bracket.
+    pub confirming: bool,
+    /// Probes at this rate just before that decided nothing: each doubles the length.
+    pub undecided: u32,
+}
+
+/// A probe that was made.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Probe {
+    /// What was planned.
+    pub plan: Plan,
+    /// What it said.
+    pub verdict: Verdict,
+}
+
+/// What the search came to. Rates are transactions a second.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Answer {
+    /// Both were confirmed by a longer probe each, and lie within 5 % of each other.
+    Found {
+        /// The highest rate that kept the limit.
+        kept: f64,
+        /// The lowest rate that did not.
+        broken: f64,
+    },
+    /// No rate that was tried kept the limit.
+    NoneKept {
+        /// The lowest that was tried: a lower one cannot be judged in reasonable time.
+        lowest: f64,
+    },
+    /// The probes ran out before an answer.
+    GaveUp {
+        /// The highest rate that kept the limit, not confirmed.
+        kept: Option<f64>,
+        /// The lowest rate that did not.
+        broken: Option<f64>,
+    },
+    /// Probes at this rate decided nothing.
+    Undecided {
+        /// The rate.
+        rate: f64,
+    },
+}
+
+/// One end of the bracket.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct End {
+    rate: f64,
+    confirmed: bool,
+}
+
+/// The search: ask [`Search::next`], probe, tell [`Search::take`].
+#[derive(Debug, Clone)]
+pub struct Search {
+    bounds: Bounds,
+    kept: Option<End>,
+    broken: Option<End>,
+    /// Whether the bracket is narrow enough: from now on probes are longer, and go in steps of the resolution.
+    confirming: bool,
+    undecided: u32,
+    probes: Vec<Probe>,
+}
+
+impl Search {
+    /// A search that has probed nothing.
+    pub fn new(bounds: Bounds) -> Self {
+        Self { bounds, kept: None, broken: None, confirming: false, undecided: 0, probes: Vec::new() }
+    }
+
+    /// The probes so far.
+    pub fn probes(&self) -> &[Probe] {
+        &self.probes
+    }
+
+    /// What to probe next.
+    ///
+    /// # Errors
+    /// No more: the answer.
+    pub fn next(&self) -> Result<Plan, Answer> {
+        let (kept, broken) = (self.kept.map(|end| end.rate), self.broken.map(|end| end.rate));
+        if let (1.., Some(last)) = (self.undecided, self.probes.last()) {
+            let rate = last.plan.rate_per_s;
+            let again = Plan { undecided: self.undecided, ..last.plan };
+            return if self.undecided < MOST_UNDECIDED { Ok(again) } else { Err(Answer::Undecided { rate }) };
+        }
+        if self.probes.len() >= MOST_PROBES {
+            return Err(Answer::GaveUp { kept, broken });
+        }
+        let rate = if self.confirming { self.next_end()? } else { self.next_within()? };
+        let rate_per_s = rounded(rate).max(self.bounds.lowest);
+        Ok(Plan { rate_per_s, confirming: self.confirming, undecided: 0 })
+    }
+
+    /// The bracket: grown or shrunk until it has two ends, then halved on a scale of ratios.
+    fn next_within(&self) -> Result<f64, Answer> {
+        match (self.kept, self.broken) {
+            (None, None) => Ok(self.bounds.start),
+            (Some(kept), None) => Ok(kept.rate * GROWTH),
+            (Some(kept), Some(broken)) => Ok((kept.rate * broken.rate).sqrt()),
+            (None, Some(broken)) => self.below(broken.rate, SHRINKAGE),
+        }
+    }
+
+    /// The ends of the bracket, the one that is kept first; where one does not hold, steps away from it.
+    fn next_end(&self) -> Result<f64, Answer> {
+        match (self.kept, self.broken) {
+            (Some(kept), _) if !kept.confirmed => Ok(kept.rate),
+            (_, Some(broken)) if !broken.confirmed => Ok(broken.rate),
+            (Some(kept), None) => Ok(kept.rate * RESOLUTION),
+            (Some(kept), Some(broken)) => Err(Answer::Found { kept: kept.rate, broken: broken.rate }),
+            (None, broken) => self.below(broken.map_or(self.bounds.start, |end| end.rate), 1.0 / RESOLUTION),
+        }
+    }
+
+    fn below(&self, rate: f64, factor: f64) -> Result<f64, Answer> {
+        if rate <= self.bounds.lowest {
+            return Err(Answer::NoneKept { lowest: rate });
+        }
+        Ok(rate * factor)
+    }
+
+    /// Takes what a probe said.
+    pub fn take(&mut self, plan: Plan, verdict: Verdict) {
+        self.probes.push(Probe { plan, verdict });
+        let end = End { rate: plan.rate_per_s, confirmed: plan.confirming };
+        self.undecided = if verdict == Verdict::Undecided { self.undecided + 1 } else { 0 };
+        match verdict {
+            Verdict::Undecided => {}
+            Verdict::Kept => {
+                self.kept = Some(end);
+                self.broken = self.broken.filter(|broken| broken.rate > end.rate);
+            }
+            Verdict::Broken(_) => {
+                self.broken = Some(end);
+                self.kept = self.kept.filter(|kept| kept.rate < end.rate);
+            }
+        }
+        if let (Some(kept), Some(broken)) = (self.kept, self.broken) {
+            // Rates have three digits, so a ratio of 1.05 can come out a little higher.
+            self.confirming |= broken.rate / kept.rate <= RESOLUTION + 0.01;
+        }
+    }
+}
+
+/// A rate with three digits: more would claim what no probe can tell.
+fn rounded(rate: f64) -> f64 {
+    let unit = 10f64.powf(rate.log10().floor() - 2.0);
+    (rate / unit).round() * unit
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::{super::Why, *};
+
+    const BROKEN: Verdict = Verdict::Broken(Why::Latency);
+
+    /// Searches a system that answers a plan; gives the answer and the probes.
+    fn search(bounds: Bounds, mut system: impl FnMut(Plan) -> Verdict) -> (Answer, Vec<Probe>) {
+        let mut search = Search::new(bounds);
+        loop {
+            match search.next() {
+                Ok(plan) => search.take(plan, system(plan)),
+                Err(answer) => return (answer, search.probes().to_vec()),
+            }
+            assert!(search.probes().len() <= MOST_PROBES + 3, "it does not end");
+        }
+    }
+
+    fn keeps(kept: bool) -> Verdict {
+        if kept { Verdict::Kept } else { BROKEN }
+    }
+
+    /// The highest rate at which an M/M/1 queue keeps a limit: its time in the system is exponential with mean
+    /// 1 / (service rate − rate).
+    fn highest_of_a_queue(service_per_s: f64, quantile: f64, below_s: f64) -> f64 {
+        service_per_s + (1.0 - quantile).ln() / below_s
+    }
+
+    /// Noise between −1 and 1, the same for one seed.
+    fn noise(seed: u64) -> impl FnMut() -> f64 {
+        let mut state = seed;
+        move || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 11) as f64 / (1u64 << 52) as f64 - 1.0
+        }
+    }
+
+    fn was(probes: &[Probe], rate: f64, verdict: Verdict) -> bool {
+        probes.iter().any(|p| p.plan.confirming && p.plan.rate_per_s == rate && p.verdict == verdict)
+    }
+
+    proptest! {
+        /// Wherever the search begins, the answer brackets the true rate within 6 %, and few probes do.
+        #[test]
+        fn a_queue_is_found_out(service in 200.0f64..200_000.0, share in 0.001f64..3.0, below_s in 0.05f64..1.0) {
+            let highest = highest_of_a_queue(service, 0.99, below_s);
+            let bounds = Bounds { start: service * share, lowest: highest / 200.0 };
+            let (answer, probes) = search(bounds, |plan| keeps(plan.rate_per_s <= highest));
+            let Answer::Found { kept, broken } = answer else { panic!("{answer:?}") };
+            prop_assert!(kept <= highest && highest < broken && broken / kept < 1.06, "{:?} {}", answer, highest);
+            prop_assert!(was(&probes, kept, Verdict::Kept) && was(&probes, broken, BROKEN));
+            prop_assert!(probes.len() <= 31, "{} probes", probes.len());
+        }
+
+        /// Short probes are off by up to 15 %, longer ones by up to 4 %: the answer is off by little more than those.
+        #[test]
+        fn noise_of_short_probes_does_not_reach_the_answer(highest in 100.0f64..100_000.0, seed: u64) {
+            let mut noise = noise(seed);
+            let bounds = Bounds { start: highest * 0.6, lowest: highest / 100.0 };
+            let (answer, probes) = search(bounds, |plan| {
+                let scatter = if plan.confirming { 0.04 } else { 0.15 };
+                keeps(plan.rate_per_s <= highest * (1.0 + scatter * noise()))
+            });
+            let Answer::Found { kept, broken } = answer else { panic!("{answer:?}") };
+            prop_assert!(broken / kept < 1.06, "{:?}", answer);
+            prop_assert!((0.9..1.05).contains(&(kept / highest)), "{} of {}", kept, highest);
+            prop_assert!(was(&probes, kept, Verdict::Kept) && was(&probes, broken, BROKEN));
+        }
+
+        /// Whatever a system answers, the search ends, and it finds nothing that was not confirmed.
+        #[test]
+        fn it_ends_whatever_it_is_told(answers in prop::collection::vec(0u8..5, 60)) {
+            let mut told = answers.into_iter();
+            let bounds = Bounds { start: 1_000.0, lowest: 10.0 };
+            let (answer, probes) = search(bounds, |_| match told.next() {
+                Some(0 | 1) => Verdict::Kept,
+                Some(2) => Verdict::Undecided,
+                _ => BROKEN,
+            });
+            prop_assert!(probes.iter().all(|probe| probe.plan.rate_per_s >= bounds.lowest));
+            if let Answer::Found { kept, broken } = answer {
+                prop_assert!(kept < broken && was(&probes, kept, Verdict::Kept) && was(&probes, broken, BROKEN));
+            }
+        }
+    }
+
+    #[test]
+    fn what_never_keeps_the_limit_is_asked_down_to_the_lowest_rate() {
+        let (answer, probes) = search(Bounds { start: 1_000.0, lowest: 33.0 }, |_| BROKEN);
+        assert_eq!(answer, Answer::NoneKept { lowest: 33.0 });
+        let rates: Vec<f64> = probes.iter().map(|probe| probe.plan.rate_per_s).collect();
+        assert_eq!(rates, [1_000.0, 250.0, 62.5, 33.0]);
+    }
+
+    #[test]
+    fn what_always_keeps_it_is_given_up() {
+        let (answer, probes) = search(Bounds { start: 1_000.0, lowest: 33.0 }, |_| Verdict::Kept);
+        assert!(matches!(answer, Answer::GaveUp { kept: Some(1_000.0..), broken: None }), "{answer:?}");
+        assert_eq!(probes.len(), MOST_PROBES);
+    }
+
+    #[test]
+    fn a_rate_that_does_not_hold_is_stepped_down_from_and_one_that_does_is_stepped_up_from() {
+        for (true_rate, expected) in [(850.0, 1.0 / 1.2), (1_190.0, 1.15)] {
+            // Short probes all say 1,000.
+            let system =
+                |plan: Plan| keeps(plan.rate_per_s <= if plan.confirming { true_rate } else { 1_000.0 });
+            let (answer, probes) = search(Bounds { start: 500.0, lowest: 10.0 }, system);
+            let Answer::Found { kept, broken } = answer else { panic!("{answer:?}") };
+            assert!(kept <= true_rate && true_rate < broken, "{answer:?}");
+            assert!((kept / 1_000.0 / expected - 1.0).abs() < 0.06, "{answer:?}");
+            assert!(was(&probes, kept, Verdict::Kept) && was(&probes, broken, BROKEN));
+        }
+    }
+
+    #[test]
+    fn what_decides_nothing_is_asked_again_for_longer_and_then_given_up() {
+        let (answer, probes) = search(Bounds { start: 100.0, lowest: 10.0 }, |_| Verdict::Undecided);
+        assert_eq!(answer, Answer::Undecided { rate: 100.0 });
+        assert_eq!(probes.iter().map(|probe| probe.plan.undecided).collect::<Vec<_>>(), [0, 1, 2]);
+    }
+
+    #[test]
+    fn rates_have_three_digits() {
+        assert_eq!(
+            [1234.5, 0.98765, 99.96, 7.0].map(rounded).map(|r| format!("{r:.4}")),
+            ["1230.0000", "0.9880", "100.0000", "7.0000"]
+        );
+    }
+}

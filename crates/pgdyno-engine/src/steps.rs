@@ -1,0 +1,235 @@
+//! Load that changes in steps while a run goes on: the measured interval is cut into steps, each with a load of its
+//! own, and what fell due in each is kept apart.
+
+use pgdyno_core::measure::{Counts, Latency, Outcome, Precision};
+
+use crate::{MergedInterval, Phase, Timeline};
+
+/// One step of the measured interval.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct LoadStep {
+    /// Its length in nanoseconds.
+    pub duration_ns: u64,
+    /// What is asked of the target meanwhile.
+    pub load: Load,
+}
+
+/// What is asked of the target during a step.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Load {
+    /// Open loop: so many attempts fall due a second, over all workers.
+    Rate(f64),
+    /// Closed loop: so many clients are at work, over all workers; the others stay connected and idle. One that is in
+    /// the middle of an attempt when the number falls ends it first.
+    Clients(u32),
+}
+
+/// One step as it was.
+#[derive(Debug, Clone)]
+pub struct StepReport {
+    /// What was asked for.
+    pub load: Load,
+    /// Its begin in nanoseconds since the start of the measured interval.
+    pub start_ns: u64,
+    /// Its length in nanoseconds: shorter than planned after a stop.
+    pub duration_ns: u64,
+    /// Attempts as they came and went within the step.
+    pub counts: Counts,
+    /// What became of the attempts that fell due in the step, whenever they ended: none is in flight at either end.
+    /// In a closed loop an attempt is due when it begins.
+    pub due: Counts,
+    /// Latency of those of them that committed.
+    pub latency: Latency,
+}
+
+/// Steps on the engine's clock.
+#[derive(Debug, Clone)]
+pub(crate) struct Course {
+    /// Ends of the steps in nanoseconds, and their loads. The first step begins with the measured interval.
+    steps: Vec<(u64, Load)>,
+}
+
+impl Course {
+    /// `None` where there are no steps.
+    pub(crate) fn new(steps: &[LoadStep], timeline: Timeline) -> Option<Self> {
+        let mut end_ns = timeline.measure_ns;
+        let ends = steps.iter().map(|step| {
+            end_ns += step.duration_ns;
+            (end_ns, step.load)
+        });
+        (!steps.is_empty()).then(|| Self { steps: ends.collect() })
+    }
+
+    /// The first end of a step after an instant; `u64::MAX` where there is none.
+    pub(crate) fn end_after(&self, at_ns: u64) -> u64 {
+        self.steps.iter().map(|&(end_ns, _)| end_ns).find(|&end_ns| end_ns > at_ns).unwrap_or(u64::MAX)
+    }
+
+    /// The step under way; the first before it begins, the last after its end.
+    fn at(&self, at_ns: u64) -> usize {
+        let passed = self.steps.partition_point(|&(end_ns, _)| end_ns <= at_ns);
+        passed.min(self.steps.len() - 1)
+    }
+
+    /// Clients that may be at work in one of so many workers, which the clients are dealt out to in turn; `u64::MAX`
+    /// where the step does not say.
+    pub(crate) fn clients_at(&self, at_ns: u64, worker: usize, workers: usize) -> u64 {
+        match self.steps[self.at(at_ns)].1 {
+            Load::Rate(_) => u64::MAX,
+            Load::Clients(clients) => {
+                let (clients, worker, workers) = (u64::from(clients), worker as u64, workers as u64);
+                clients / workers + u64::from(worker < clients % workers)
+            }
+        }
+    }
+
+    /// Rates with the instants at which they end, for a worker with this share of the load; `None` in a closed loop.
+    pub(crate) fn rates(&self, share: f64) -> Option<Vec<(u64, f64)>> {
+        let rate = |&(end_ns, load): &(u64, Load)| match load {
+            Load::Rate(rate_per_s) => Some((end_ns, rate_per_s * share)),
+            Load::Clients(_) => None,
+        };
+        self.steps.iter().map(rate).collect()
+    }
+}
+
+/// What became of the attempts that fell due in one step, at one worker.
+#[derive(Debug)]
+pub struct StepRecord {
+    /// Attempts.
+    pub counts: Counts,
+    /// Latency of those that committed, to two digits.
+    pub latency: Latency,
+}
+
+/// The steps of one worker as they are recorded.
+#[derive(Debug)]
+pub(crate) struct StepBook {
+    pub(crate) course: Course,
+    measure_ns: u64,
+    records: Vec<StepRecord>,
+}
+
+impl StepBook {
+    pub(crate) fn new(course: Course, timeline: Timeline) -> Self {
+        let empty = || StepRecord { counts: Counts::default(), latency: Latency::new(Precision::Interval) };
+        let records = course.steps.iter().map(|_| empty()).collect();
+        Self { course, measure_ns: timeline.measure_ns, records }
+    }
+
+    /// Counts attempts that fell due by a schedule of their own in an interval that begins at this instant. No interval
+    /// reaches over the edge of a step.
+    pub(crate) fn due(&mut self, phase: Phase, start_ns: u64, count: u64) {
+        if phase == Phase::Measured {
+            self.records[self.course.at(start_ns)].counts.scheduled += count;
+        }
+    }
+
+    /// Records an attempt that ended in the step in which it fell due. Those that fell due in the warm-up are in none.
+    pub(crate) fn ended(&mut self, scheduled_ns: u64, latency_ns: u64, outcome: Outcome) {
+        if scheduled_ns < self.measure_ns {
+            return;
+        }
+        let record = &mut self.records[self.course.at(scheduled_ns)];
+        record.counts.record(outcome);
+        if outcome == Outcome::Committed {
+            record.latency.record(latency_ns);
+        }
+    }
+
+    /// What was recorded. What fell due by the schedule and did not end was never started; in a closed loop nothing is
+    /// due that does not begin.
+    pub(crate) fn finish(mut self, open_loop: bool) -> Vec<StepRecord> {
+        for StepRecord { counts, .. } in &mut self.records {
+            if open_loop {
+                counts.never_started += counts.scheduled.saturating_sub(counts.ended());
+            } else {
+                counts.scheduled = counts.ended();
+            }
+        }
+        self.records
+    }
+}
+
+/// Steps of all workers, added up.
+#[derive(Debug)]
+pub(crate) struct StepSums {
+    /// Nanoseconds from the first attempts to the start of the measured interval.
+    warmup_ns: u64,
+    steps: Vec<StepReport>,
+}
+
+impl StepSums {
+    pub(crate) fn new(steps: &[LoadStep], timeline: Timeline) -> Self {
+        let mut start_ns = 0;
+        let empty = |step: &LoadStep| {
+            let begin_ns = start_ns;
+            start_ns += step.duration_ns;
+            StepReport {
+                load: step.load,
+                start_ns: begin_ns,
+                duration_ns: 0,
+                counts: Counts::default(),
+                due: Counts::default(),
+                latency: Latency::new(Precision::Interval),
+            }
+        };
+        let steps = steps.iter().map(empty).collect();
+        Self { warmup_ns: timeline.measure_ns - timeline.start_ns, steps }
+    }
+
+    /// Adds a measured interval to its step.
+    pub(crate) fn interval(&mut self, merged: &MergedInterval) {
+        let at_ns = merged.start_ns.saturating_sub(self.warmup_ns);
+        let Some(step) = self.steps.iter_mut().rev().find(|step| step.start_ns <= at_ns) else { return };
+        if step.duration_ns == 0 {
+            step.counts.in_flight_at_start = merged.counts.in_flight_at_start;
+        }
+        step.counts.then(&merged.counts);
+        step.duration_ns += merged.duration_ns;
+    }
+
+    /// Adds what one worker recorded.
+    pub(crate) fn worker(&mut self, records: &[StepRecord]) {
+        for (step, record) in self.steps.iter_mut().zip(records) {
+            step.due += record.counts;
+            step.latency.add(&record.latency);
+        }
+    }
+
+    pub(crate) fn finish(self) -> Vec<StepReport> {
+        self.steps
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TIMELINE: Timeline = Timeline { start_ns: 100, measure_ns: 200, end_ns: 260, interval_ns: 50 };
+
+    fn course(loads: &[Load]) -> Course {
+        let steps: Vec<_> = loads.iter().map(|&load| LoadStep { duration_ns: 20, load }).collect();
+        Course::new(&steps, TIMELINE).expect("there are steps")
+    }
+
+    #[test]
+    fn steps_begin_with_the_measured_interval_and_end_before_their_ends() {
+        let course = course(&[Load::Clients(1), Load::Clients(2), Load::Clients(3)]);
+        let at = [0, 199, 200, 219, 220, 240, 259, 260, 999].map(|at_ns| course.at(at_ns));
+        assert_eq!(at, [0, 0, 0, 0, 1, 2, 2, 2, 2]);
+        assert_eq!([0, 219, 220, 260].map(|at_ns| course.end_after(at_ns)), [220, 220, 240, u64::MAX]);
+        assert!(Course::new(&[], TIMELINE).is_none());
+    }
+
+    #[test]
+    fn clients_at_work_are_dealt_out_to_the_workers() {
+        for clients in 0..9 {
+            let course = course(&[Load::Clients(clients)]);
+            let shares: Vec<u64> = (0..4).map(|worker| course.clients_at(0, worker, 4)).collect();
+            assert_eq!(shares.iter().sum::<u64>(), u64::from(clients));
+            assert!(shares.is_sorted_by(|a, b| a >= b) && shares[0] - shares[3] <= 1, "{shares:?}");
+        }
+        assert_eq!(course(&[Load::Rate(5.0)]).clients_at(0, 0, 1), u64::MAX);
+    }
+}

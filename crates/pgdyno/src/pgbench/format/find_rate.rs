@@ -1,0 +1,257 @@
+//! The search for a rate, as it is shown.
+
+use pgdyno_core::{
+    analysis::{
+        doubts::MAX_DRIVER_BUSY,
+        find_rate::{Answer, Limit, Plan, Verdict, Why},
+    },
+    measure::Counts,
+};
+
+use super::{
+    percent,
+    steps::{ms, rate},
+};
+
+/// The wait for a free client is what breaks the limit where it is this share of the latency.
+const MUCH_WAITING: f64 = 0.5;
+
+/// One probe as it was.
+#[derive(Debug, Clone)]
+pub struct Probed {
+    /// What was planned.
+    pub plan: Plan,
+    /// Its length in nanoseconds, without the warm-up.
+    pub duration_ns: u64,
+    /// What became of the transactions that fell due within it.
+    pub due: Counts,
+    /// Commits that were acknowledged within it.
+    pub committed_within: u64,
+    /// The limit's percentile in nanoseconds over all that fell due; `None` where it lies among what was missed.
+    pub percentile_ns: Option<u64>,
+    /// The same percentile of the wait for a free client, in nanoseconds.
+    pub wait_ns: Option<u64>,
+    /// Share of the time that the busiest thread of the driver was on a processor.
+    pub busiest_thread: f64,
+    /// What it says.
+    pub verdict: Verdict,
+}
+
+impl Probed {
+    /// Commits a second.
+    pub fn tps(&self) -> f64 {
+        self.committed_within as f64 * 1e9 / self.duration_ns.max(1) as f64
+    }
+
+    /// Transactions that fell due and did not commit.
+    pub fn missed(&self) -> u64 {
+        self.due.scheduled - self.due.committed
+    }
+
+    /// Whether most of the latency was the wait for a free client.
+    pub fn waited_for_clients(&self) -> bool {
+        match (self.wait_ns, self.percentile_ns) {
+            (Some(wait_ns), Some(latency_ns)) => wait_ns as f64 >= MUCH_WAITING * latency_ns as f64,
+            // What is not begun waits for a client to the end.
+            (_, None) => self.due.never_started * 2 >= self.missed(),
+            (None, Some(_)) => false,
+        }
+    }
+
+    /// Whether the driver itself may have been the limit.
+    pub fn driver_was_busy(&self) -> bool {
+        self.busiest_thread > MAX_DRIVER_BUSY
+    }
+}
+
+/// What stands above the table.
+pub fn head(limit: &Limit) -> String {
+    let name = format!("p{} ms", limit.percentile);
+    format!("probe  seconds    rate/s       tps  {name:>9}  waiting ms   missed  verdict\n")
+}
+
+/// The line of a probe.
+pub fn line(number: usize, limit: &Limit, probe: &Probed) -> String {
+    let latency = match (probe.percentile_ns, probe.due.scheduled) {
+        (None, 1..) => "missed".to_owned(),
+        (latency_ns, _) => ms(latency_ns),
+    };
+    format!(
+        "{number:>5}  {:>7.1}  {:>8}  {:>8.1}  {latency:>9}  {:>10}  {:>6.2}%  {}\n",
+        probe.duration_ns as f64 / 1e9,
+        rate(probe.plan.rate_per_s),
+        probe.tps(),
+        ms(probe.wait_ns),
+        percent(probe.missed(), probe.due.scheduled),
+        verdict(limit, probe),
+    )
+}
+
+fn verdict(limit: &Limit, probe: &Probed) -> String {
+    let said = match probe.verdict {
+        Verdict::Kept => "kept".to_owned(),
+        Verdict::Broken(Why::Latency) => "broken".to_owned(),
+        Verdict::Broken(Why::Missed) => "broken: too many were missed".to_owned(),
+        Verdict::Broken(Why::Behind) => "broken: fell behind the rate".to_owned(),
+        Verdict::Undecided => {
+            format!("undecided: {} of {} transactions", probe.due.scheduled, limit.samples_needed())
+        }
+    };
+    let confirmed = probe.plan.confirming && probe.verdict != Verdict::Undecided;
+    if confirmed { format!("{said}, confirmed") } else { said }
+}
+
+/// What it came to, and what the bound was.
+pub fn answer(limit: &Limit, answer: &Answer, probes: &[Probed], clients: u32, longest_s: f64) -> String {
+    let all_of = |at: f64| probes.iter().filter(move |probe| probe.plan.rate_per_s == at);
+    let of = |at: f64| all_of(at).next_back();
+    match *answer {
+        Answer::Found { kept, broken } => {
+            let (kept_tps, broken_ns) = (of(kept).map_or(f64::NAN, Probed::tps), of(broken));
+            let held = broken_ns.map(|probe| got(limit, probe)).unwrap_or_default();
+            let bound = of(broken).map(|probe| bound(limit, probe, clients)).unwrap_or_default();
+            format!(
+                "{limit}: kept at {} TPS (committed {kept_tps:.1}), broken at {} TPS ({held}); both confirmed\n{bound}",
+                rate(kept),
+                rate(broken),
+            )
+        }
+        Answer::NoneKept { lowest } => {
+            let held = of(lowest).map(|probe| got(limit, probe)).unwrap_or_default();
+            let bound = of(lowest).map(|probe| bound(limit, probe, clients)).unwrap_or_default();
+            format!(
+                "{limit}: no rate that was tried keeps it; the lowest was {} TPS ({held})\n{bound}\
+                 a lower rate cannot be judged: {} transactions would take more than {longest_s:.0} s\n",
+                rate(lowest),
+                limit.samples_needed(),
+            )
+        }
+        Answer::GaveUp { kept, broken } => {
+            let [kept, broken] = [kept, broken].map(|at| at.map_or("none".to_owned(), rate));
+            let last = probes.last().map(|probe| bound(limit, probe, clients)).unwrap_or_default();
+            format!(
+                "{limit}: no answer after {} probes; highest rate kept {kept}, lowest rate broken {broken}; \
+                 not confirmed\n{last}",
+                probes.len()
+            )
+        }
+        Answer::Undecided { rate: at } => format!(
+            "{limit}: no answer; probes at {} TPS did not see the {} transactions that it takes\n",
+            rate(at),
+            limit.samples_needed()
+        ),
+    }
+}
+
+/// What a probe had instead of the limit.
+fn got(limit: &Limit, probe: &Probed) -> String {
+    match probe.percentile_ns {
+        Some(ns) => format!("p{} {} ms", limit.percentile, ms(Some(ns))),
+        None => format!("{:.2} % missed", percent(probe.missed(), probe.due.scheduled)),
+    }
+}
+
+/// Why a rate was broken, where it was not the server alone.
+fn bound(limit: &Limit, probe: &Probed, clients: u32) -> String {
+    let mut out = String::new();
+    let at = rate(probe.plan.rate_per_s);
+    if probe.driver_was_busy() {
+        let share = probe.busiest_thread * 100.0;
+        out += &format!(
+            "at {at} TPS pgdyno itself may be the bound: its busiest thread was on a processor for {share:.0} % of the \
+             time; more threads (-j) might keep a higher rate\n"
+        );
+    }
+    if probe.waited_for_clients() {
+        let waited = match probe.wait_ns {
+            Some(ns) => format!("p{} of the wait {} ms", limit.percentile, ms(Some(ns))),
+            None => format!("{} never began", probe.due.never_started),
+        };
+        out += &format!(
+            "at {at} TPS transactions waited for a free client ({waited}), all {clients} were busy: more clients (-c) \
+             might keep a higher rate\n"
+        );
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn probe(rate_per_s: f64, confirming: bool, verdict: Verdict) -> Probed {
+        let due = Counts { scheduled: 20_000, committed: 19_900, failed: 100, ..Counts::default() };
+        Probed {
+            plan: Plan { rate_per_s, confirming, undecided: 0 },
+            duration_ns: 10_000_000_000,
+            due,
+            committed_within: 19_880,
+            percentile_ns: Some(4_200_000),
+            wait_ns: Some(300_000),
+            busiest_thread: 0.4,
+            verdict,
+        }
+    }
+
+    fn limit() -> Limit {
+        "p99<5ms".parse().expect("it is a limit")
+    }
+
+    #[test]
+    fn a_table_says_what_was_seen() {
+        let behind = Probed { percentile_ns: None, ..probe(2_345.0, true, Verdict::Broken(Why::Missed)) };
+        let few = Probed {
+            due: Counts::default(),
+            committed_within: 0,
+            percentile_ns: None,
+            wait_ns: None,
+            ..behind.clone()
+        };
+        let few = Probed { verdict: Verdict::Undecided, ..few };
+        let lines = [(1, probe(2_000.0, false, Verdict::Kept)), (2, behind), (3, few)];
+        let text: String = lines.iter().map(|(number, probe)| line(*number, &limit(), probe)).collect();
+        assert_eq!(
+            head(&limit()) + &text,
+            "probe  seconds    rate/s       tps     p99 ms  waiting ms   missed  verdict\n    \
+             1     10.0      2000    1988.0      4.200       0.300    0.50%  kept\n    \
+             2     10.0      2345    1988.0     missed       0.300    0.50%  broken: too many were missed, \
+             confirmed\n    \
+             3     10.0      2345       0.0          -           -    0.00%  undecided: 0 of 10000 transactions\n"
+        );
+    }
+
+    #[test]
+    fn an_answer_has_both_ends_and_what_the_bound_was() {
+        let kept = probe(2_000.0, true, Verdict::Kept);
+        let mut broken = probe(2_100.0, true, Verdict::Broken(Why::Latency));
+        broken.percentile_ns = Some(6_000_000);
+        let found = Answer::Found { kept: 2_000.0, broken: 2_100.0 };
+        let say = |broken: &Probed| answer(&limit(), &found, &[kept.clone(), broken.clone()], 8, 300.0);
+        let plain = "p99<5ms: kept at 2000 TPS (committed 1988.0), broken at 2100 TPS (p99 6.000 ms); both confirmed\n";
+        assert_eq!(say(&broken), plain);
+        let busy = Probed { busiest_thread: 0.9, ..broken.clone() };
+        assert!(say(&busy).contains("for 90 % of the time; more threads (-j)"), "{}", say(&busy));
+        let waited = Probed { wait_ns: Some(3_000_000), ..broken };
+        assert!(say(&waited).contains("p99 of the wait 3.000 ms), all 8 were busy"), "{}", say(&waited));
+    }
+
+    #[test]
+    fn no_answer_is_said_to_be_none() {
+        let probes = [probe(35.0, false, Verdict::Broken(Why::Latency))];
+        let say = |given: &Answer| answer(&limit(), given, &probes, 8, 300.0);
+        assert_eq!(
+            say(&Answer::NoneKept { lowest: 35.0 }),
+            "p99<5ms: no rate that was tried keeps it; the lowest was 35 TPS (p99 4.200 ms)\n\
+             a lower rate cannot be judged: 10000 transactions would take more than 300 s\n"
+        );
+        let gave_up = say(&Answer::GaveUp { kept: Some(35.0), broken: None });
+        assert!(
+            gave_up.contains("highest rate kept 35, lowest rate broken none; not confirmed"),
+            "{gave_up}"
+        );
+        assert!(
+            say(&Answer::Undecided { rate: 35.0 })
+                .contains("no answer; probes at 35 TPS did not see the 10000")
+        );
+    }
+}
