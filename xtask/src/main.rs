@@ -1,6 +1,6 @@
 //! Chores of the pgdyno workspace: `cargo xtask` lists them, `cargo xtask CHORE --help` explains one.
 
-mod bench_driver;
+mod bench;
 mod dist;
 mod generate;
 mod pgbench_tests;
@@ -38,7 +38,9 @@ enum Chore {
     /// Build the static release and pack it with man pages, completions and licences
     Dist,
     /// Compare pgdyno's driver with pgbench, in turns within one run; then the null target
-    BenchDriver(bench_driver::Args),
+    BenchDriver(bench::driver::Args),
+    /// Compare what `pgdyno pgbench` does with and without all that it can keep, beside pgbench with and without its log
+    BenchKeeping(bench::keeping::Args),
     /// Run PostgreSQL's own tests of pgbench against a pgbench and against pgdyno under that name
     PgbenchTests(pgbench_tests::Args),
     /// Run every test: all majors, kills and long truth tests too
@@ -52,7 +54,8 @@ fn main() -> ExitCode {
         Chore::Completions(args) => generate::run("completions", &args),
         Chore::Schemas => generate::schemas(),
         Chore::Dist => dist::run(),
-        Chore::BenchDriver(args) => bench_driver::run(&args),
+        Chore::BenchDriver(args) => bench::driver::run(&args),
+        Chore::BenchKeeping(args) => bench::keeping::run(&args),
         Chore::PgbenchTests(args) => pgbench_tests::run(&args),
         Chore::TestAll(args) => test_all::run(&args),
     };

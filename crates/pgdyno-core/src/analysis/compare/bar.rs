@@ -57,10 +57,12 @@ impl Ratio {
         Ok(Self { ln: mean.value, half_width: mean.half_width.ok_or(NoRatio::TooFew)? })
     }
 
-    /// The product with an independent ratio.
-    #[must_use]
-    pub fn times(&self, other: &Self) -> Self {
-        Self { ln: self.ln + other.ln, half_width: self.half_width.hypot(other.half_width) }
+    /// The geometric mean of independent ratios; `None` of none.
+    pub fn mean_of(ratios: &[Self]) -> Option<Self> {
+        let count = ratios.len() as f64;
+        let (ln, squares) =
+            ratios.iter().fold((0.0, 0.0), |sum, of| (sum.0 + of.ln, sum.1 + of.half_width.powi(2)));
+        (!ratios.is_empty()).then(|| Self { ln: ln / count, half_width: squares.sqrt() / count })
     }
 
     /// Judges a bar.
@@ -128,7 +130,15 @@ mod tests {
         let pairs = [(1.0, 2.0), (1.1, 2.0), (1.0, 2.2)];
         let (one, other) = (of(&pairs), of(&pairs.map(|(a, b)| (b, a))));
         assert!((one.ln + other.ln).abs() < 1e-12 && (one.half_width - other.half_width).abs() < 1e-12);
-        assert!(one.times(&other).ln.abs() < 1e-12);
+        assert!(Ratio::mean_of(&[one, other]).is_some_and(|mean| mean.ln.abs() < 1e-12));
+    }
+
+    #[test]
+    fn a_mean_of_ratios_is_surer_than_each() {
+        let of = |ratio: f64| Ratio { ln: ratio.ln(), half_width: 0.02 };
+        let mean = Ratio::mean_of(&[of(0.5), of(2.0), of(1.0), of(1.0)]).expect("four");
+        assert!(mean.ln.abs() < 1e-12 && (mean.half_width - 0.01).abs() < 1e-12);
+        assert_eq!(Ratio::mean_of(&[]), None);
     }
 
     #[test]

@@ -1,48 +1,79 @@
 //! Slots in turn within one long run, for differences of a few per cent.
 //!
-//! Both programs hold their connections for the whole run, and only one of them is awake at a time. Neighbouring slots
-//! make a pair, and the ratio of every pair is one observation.
+//! All arms hold their connections for the whole run, and only one of them is awake at a time. A round is one slot of
+//! every arm; the ratio of two arms within a round is one observation.
 
 use std::ops::Range;
 
-use crate::measure::Arm;
+/// How far behind its instant something that counts once a second may be and still belong to its second.
+const LATE_NS: u64 = 150_000_000;
+/// How far behind the first of its instants, by which all others are known, may have been.
+const FIRST_LATE_NS: u64 = 50_000_000;
+const SECOND_NS: u64 = 1_000_000_000;
 
 /// How a run is cut into slots.
 #[derive(Debug, Clone, Copy)]
 pub struct Slots {
-    /// Number of slots.
-    pub count: u32,
-    /// Length of a slot in seconds.
-    pub length_s: u32,
+    /// Number of arms, at least 2.
+    pub arms: usize,
+    /// Rounds of one slot of every arm.
+    pub rounds: u32,
+    /// Dropped at the beginning of a slot, in nanoseconds: what was under way when the arm was put to sleep, and cold
+    /// caches, are over by then.
+    pub dropped_ns: u64,
+    /// Counted in a slot, in nanoseconds.
+    pub counted_ns: u64,
 }
 
-/// A slot, in whole seconds since 1970.
+/// When an arm's work is counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Turn {
-    /// Whose it is.
-    pub arm: Arm,
-    /// When that program is woken.
-    pub wake_s: u64,
-    /// From when on it counts: what was under way when it was put to sleep, and caches, are over by then.
-    pub from_s: u64,
-    /// When it ends.
-    pub to_s: u64,
+pub enum Grid {
+    /// At any instant, or nearly so.
+    Fine,
+    /// Once a second: at this instant in nanoseconds since 1970, and at every whole second before and after it.
+    Seconds(u64),
+}
+
+/// What counts of a slot, in nanoseconds since 1970.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Window {
+    /// Its begin.
+    pub from_ns: u64,
+    /// Its end, which is that of the slot.
+    pub to_ns: u64,
 }
 
 impl Slots {
-    /// The slots of a run from this second on, in the order ABBA ABBA …: each pair of neighbours has both programs, and
-    /// neither is always the first.
-    pub fn turns(self, start_s: u64) -> impl Iterator<Item = Turn> {
-        (0..self.count).map(move |at| {
-            let arm = if matches!(at % 4, 0 | 3) { Arm::A } else { Arm::B };
-            let wake_s = start_s + u64::from(at * self.length_s);
-            Turn { arm, wake_s, from_s: wake_s + 1, to_s: wake_s + u64::from(self.length_s) }
+    /// The arms of all slots, by their places. Every second round is the one before it turned round, and every second
+    /// round begins one arm further on: ABC CBA BCA ACB CAB BAC; of two arms AB BA BA AB. Over twice as many rounds as
+    /// there are arms each arm is in every place equally often, and over every two a drift along a line favours none.
+    pub fn order(self) -> impl Iterator<Item = usize> {
+        (0..self.rounds as usize).flat_map(move |round| {
+            (0..self.arms).map(move |at| {
+                let at = if round % 2 == 0 { at } else { self.arms - 1 - at };
+                (at + round / 2) % self.arms
+            })
         })
     }
 
-    /// Length of all slots in seconds.
-    pub fn seconds(self) -> u32 {
-        self.count * self.length_s
+    /// What counts of a slot whose arm is woken at this instant. What is counted once a second counts from the first
+    /// such instant on at which nothing is to be dropped any more, so that none of its seconds is lost.
+    pub fn window(self, wake_ns: u64, grid: Grid) -> Window {
+        let earliest_ns = wake_ns + self.dropped_ns;
+        match grid {
+            Grid::Fine => Window { from_ns: earliest_ns, to_ns: earliest_ns + self.counted_ns },
+            Grid::Seconds(instant_ns) => {
+                let wait_ns = (instant_ns % SECOND_NS + SECOND_NS - earliest_ns % SECOND_NS) % SECOND_NS;
+                let at_ns = earliest_ns + wait_ns;
+                Window { from_ns: at_ns - FIRST_LATE_NS, to_ns: at_ns + self.counted_ns + LATE_NS }
+            }
+        }
+    }
+
+    /// Mean length of a slot in nanoseconds.
+    pub fn mean_slot_ns(self, grid: Grid) -> u64 {
+        let wait_ns = if grid == Grid::Fine { 0 } else { SECOND_NS / 2 + LATE_NS };
+        self.dropped_ns + self.counted_ns + wait_ns
     }
 }
 
@@ -55,53 +86,98 @@ pub struct Count {
     pub committed: u64,
 }
 
-/// Transactions per second over the counts that lie wholly within a turn; `None` where none does.
-pub fn rate_within(counts: &[Count], turn: &Turn) -> Option<f64> {
-    let window = turn.from_s * 1_000_000_000..turn.to_s * 1_000_000_000;
-    let within = counts.iter().filter(|c| c.span_ns.start >= window.start && c.span_ns.end <= window.end);
+/// Transactions per second over the counts that lie wholly within a window; `None` where none does.
+pub fn rate_within(counts: &[Count], window: Window) -> Option<f64> {
+    let is_within = |c: &&Count| c.span_ns.start >= window.from_ns && c.span_ns.end <= window.to_ns;
+    let within = counts.iter().filter(is_within);
     let (committed, length_ns) =
         within.fold((0, 0), |(sum, length), c| (sum + c.committed, length + c.span_ns.end - c.span_ns.start));
     (length_ns > 0).then(|| committed as f64 * 1e9 / length_ns as f64)
 }
 
-/// Two neighbours of different arms, given as (A, B) whatever their order in time; `None` where they are one arm's.
-pub fn in_order<T>(one: (Arm, T), other: (Arm, T)) -> Option<(T, T)> {
-    match (one, other) {
-        ((Arm::A, a), (Arm::B, b)) | ((Arm::B, b), (Arm::A, a)) => Some((a, b)),
-        _ => None,
-    }
+/// The pairs of two arms, one from each round in which both have a value. `slots` are the values of all slots in the
+/// order of [`Slots::order`], with their arms.
+pub fn pairs<T: Copy>(slots: &[(usize, Option<T>)], arms: usize, one: usize, other: usize) -> Vec<(T, T)> {
+    let of = |round: &[(usize, Option<T>)], arm| round.iter().find(|slot| slot.0 == arm)?.1;
+    slots.chunks_exact(arms).filter_map(|round| of(round, one).zip(of(round, other))).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const TURN: Turn = Turn { arm: Arm::B, wake_s: 9, from_s: 10, to_s: 12 };
+    const MS: u64 = 1_000_000;
 
-    #[test]
-    fn neighbours_are_a_pair_in_alternating_order() {
-        let turns: Vec<Turn> = Slots { count: 8, length_s: 3 }.turns(100).collect();
-        let order: String = turns.iter().map(|turn| turn.arm.letter()).collect();
-        assert_eq!(order, "ABBAABBA");
-        assert_eq!(turns[1], Turn { arm: Arm::B, wake_s: 103, from_s: 104, to_s: 106 });
-        assert!(turns.windows(2).all(|two| two[0].to_s == two[1].wake_s));
+    fn slots(arms: usize, rounds: u32) -> Slots {
+        Slots { arms, rounds, dropped_ns: 500 * MS, counted_ns: 2_000 * MS }
+    }
+
+    fn order(arms: usize, rounds: u32) -> String {
+        slots(arms, rounds).order().map(|arm| ['A', 'B', 'C', 'D'][arm]).collect()
     }
 
     #[test]
-    fn only_what_lies_wholly_within_a_turn_counts() {
-        let count = |from_ms: u64, to_ms: u64, committed| Count {
-            span_ns: from_ms * 1_000_000..to_ms * 1_000_000,
-            committed,
-        };
+    fn rounds_are_turned_round_and_begin_elsewhere() {
+        assert_eq!(order(2, 4), "ABBABAAB");
+        assert_eq!(order(3, 6), "ABCCBABCAACBCABBAC");
+    }
+
+    #[test]
+    fn every_arm_is_everywhere_and_a_drift_favours_none() {
+        for arms in 2..5 {
+            let all: Vec<usize> = slots(arms, 2 * arms as u32).order().collect();
+            for arm in 0..arms {
+                let places =
+                    (0..arms).map(|at| all.iter().skip(at).step_by(arms).filter(|of| **of == arm).count());
+                assert!(places.into_iter().all(|count| count == 2), "{arm} of {arms}");
+                let when: usize =
+                    all.iter().enumerate().filter(|(_, of)| **of == arm).map(|(at, _)| at).sum();
+                assert_eq!(when * arms, (0..all.len()).sum::<usize>(), "{arm} of {arms}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_counted_at_any_time_counts_at_once() {
+        let window = slots(2, 1).window(10_000 * MS, Grid::Fine);
+        assert_eq!(window, Window { from_ns: 10_500 * MS, to_ns: 12_500 * MS });
+    }
+
+    /// Wherever in the second it is woken: two whole seconds lie within, also late ones, and what was counted before
+    /// does not.
+    #[test]
+    fn what_is_counted_once_a_second_loses_none_of_its_seconds() {
+        let first_seen_ns = 7_300 * MS;
+        for wake_ns in (20_000..21_000).step_by(7).map(|ms| ms * MS) {
+            let window = slots(3, 1).window(wake_ns, Grid::Seconds(first_seen_ns));
+            for late_ns in [0, 120 * MS] {
+                let instants = (0..30).map(|nth| (nth * 1_000 + 280) * MS + late_ns);
+                let spans: Vec<_> = instants.clone().zip(instants.skip(1)).collect();
+                let count = |&(start, end): &(u64, u64)| Count { span_ns: start..end, committed: 100 };
+                let counts: Vec<Count> = spans.iter().map(count).collect();
+                let within = spans.iter().filter(|span| span.0 >= window.from_ns && span.1 <= window.to_ns);
+                assert_eq!(within.clone().count(), 2, "woken at {wake_ns}, late by {late_ns}");
+                assert!(within.clone().all(|span| span.0 + 50 * MS >= wake_ns + 500 * MS));
+                assert_eq!(rate_within(&counts, window), Some(100.0));
+            }
+        }
+    }
+
+    #[test]
+    fn only_what_lies_wholly_within_counts() {
+        let count =
+            |from_ms: u64, to_ms: u64, committed| Count { span_ns: from_ms * MS..to_ms * MS, committed };
         let counts = [count(9_950, 10_050, 50), count(10_050, 10_150, 10), count(11_850, 11_950, 30)];
-        assert_eq!(rate_within(&counts, &TURN), Some(200.0));
-        assert_eq!(rate_within(&[count(11_950, 12_050, 90)], &TURN), None);
+        let window = Window { from_ns: 10_000 * MS, to_ns: 12_000 * MS };
+        assert_eq!(rate_within(&counts, window), Some(200.0));
+        assert_eq!(rate_within(&[count(11_950, 12_050, 90)], window), None);
     }
 
     #[test]
-    fn pairs_put_a_first() {
-        assert_eq!(in_order((Arm::B, 2), (Arm::A, 1)), Some((1, 2)));
-        assert_eq!(in_order((Arm::A, 1), (Arm::B, 2)), Some((1, 2)));
-        assert_eq!(in_order((Arm::A, 1), (Arm::A, 2)), None);
+    fn pairs_are_of_one_round_and_in_the_order_asked_for() {
+        let slots = [(0, Some(1)), (1, Some(2)), (2, Some(3)), (2, Some(30)), (1, None), (0, Some(10))];
+        assert_eq!(pairs(&slots, 3, 2, 0), [(3, 1), (30, 10)]);
+        assert_eq!(pairs(&slots, 3, 0, 1), [(1, 2)], "a slot without a value has no pair");
+        assert_eq!(pairs(&slots[..5], 3, 0, 2), [(1, 3)], "a round that was cut short has none");
     }
 }

@@ -17,7 +17,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use super::cpu;
 use crate::Failure;
 
-/// Longest wait for a program to connect, and for one to end.
+/// Longest wait for a program to begin, and for one to tell what it did.
 const LIMIT: Duration = Duration::from_secs(60);
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
@@ -27,7 +27,8 @@ pub struct Program {
     child: Child,
     /// File of what it writes on standard output.
     pub out: PathBuf,
-    err: PathBuf,
+    /// File of what it writes on standard error.
+    pub err: PathBuf,
 }
 
 impl Program {
@@ -81,18 +82,6 @@ impl Program {
         }
     }
 
-    /// Waits for its end and gives what it wrote on standard output.
-    pub fn finish(mut self) -> Result<String, Failure> {
-        let end = Instant::now() + LIMIT;
-        while self.child.try_wait()?.is_none() {
-            if Instant::now() > end {
-                return Err(format!("{} does not end", self.name).into());
-            }
-            nap(LOOK_EVERY)?;
-        }
-        Ok(fs::read_to_string(&self.out)?)
-    }
-
     /// Why it ended, by its own account: the reason comes first, what follows from it later.
     fn words(&self) -> String {
         let text = fs::read_to_string(&self.err).unwrap_or_default();
@@ -118,14 +107,14 @@ fn die_gently() -> Result<(), Failure> {
 }
 
 /// Sleeps, unless somebody wants an end.
-pub fn nap(length: Duration) -> Result<(), Failure> {
+fn nap(length: Duration) -> Result<(), Failure> {
     thread::sleep(length);
     if INTERRUPTED.load(Ordering::Relaxed) { Err("interrupted".into()) } else { Ok(()) }
 }
 
-/// Sleeps until this second since 1970.
-pub fn sleep_until(second: u64) -> Result<(), Failure> {
-    let at = UNIX_EPOCH + Duration::from_secs(second);
+/// Sleeps until this instant in nanoseconds since 1970.
+pub fn sleep_until(at_ns: u64) -> Result<(), Failure> {
+    let at = UNIX_EPOCH + Duration::from_nanos(at_ns);
     while let Some(left) = at.duration_since(SystemTime::now()).ok().filter(|left| !left.is_zero()) {
         nap(left.min(Duration::from_millis(200)))?;
     }

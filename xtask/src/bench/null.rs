@@ -7,14 +7,14 @@ use pgdyno_core::{
     units,
 };
 
-use super::{print, slots::build_example};
+use super::{Tally, build_example};
 use crate::{Failure, workspace::output};
 
 /// Attempts per second of processor time that the engine has to reach.
 const LEAST_PER_S: f64 = 5e6;
 
-/// Runs the example so many times; false where the bar is missed.
-pub fn run(runs: u32) -> Result<bool, Failure> {
+/// Runs the example so many times.
+pub fn run(runs: u32, tally: &mut Tally) -> Result<(), Failure> {
     let program = build_example("pgdyno-engine", "null")?;
     let mut rates = Vec::new();
     for _ in 0..runs {
@@ -27,5 +27,6 @@ pub fn run(runs: u32) -> Result<bool, Failure> {
         units::rate(most)
     );
     let ratio = Ratio::of(rates.into_iter().map(|rate| (rate, LEAST_PER_S)))?;
-    Ok(print(&ratio, "  attempts/s/core over 5 million", Some(Bar::AtLeast(1.0))))
+    tally.judge("attempts/s/core over 5 million", &ratio, Some(Bar::AtLeast(1.0)));
+    Ok(())
 }

@@ -1,0 +1,247 @@
+//! `bench-driver`: pgdyno's driver, in each way of waiting, and pgbench in turns; then the null target against its bar.
+
+use std::{fs, path::PathBuf, process::Command};
+
+use pgdyno_core::{
+    analysis::compare::bar::{Bar, Ratio},
+    units,
+};
+
+use super::{
+    SlotArgs, Tally, build_example, null, pgbench, print_level,
+    server::{Server, ServerArgs},
+    turns::{self, Arm, Counts, Memory, Race},
+};
+use crate::Failure;
+
+/// Flags of `bench-driver`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    #[command(flatten)]
+    server: ServerArgs,
+    #[command(flatten)]
+    slots: SlotArgs,
+    /// Built-in scripts
+    #[arg(long, value_delimiter = ',', default_value = "select-only,tpcb-like", value_name = "NAME,…",
+          value_parser = ["tpcb-like", "simple-update", "select-only"])]
+    script: Vec<String>,
+    /// Numbers of clients
+    #[arg(long, value_delimiter = ',', default_value = "1,2,8,32,128,256", value_name = "N,…",
+          value_parser = clap::value_parser!(u32).range(1..))]
+    clients: Vec<u32>,
+    /// How pgdyno's driver waits for its connections: an arm for each
+    #[arg(long, value_delimiter = ',', default_value = "io_uring,epoll", value_name = "NAME,…",
+          value_parser = ["io_uring", "epoll"])]
+    waiting: Vec<String>,
+    /// Protocol
+    #[arg(long, default_value = "prepared", value_parser = ["simple", "extended", "prepared"])]
+    protocol: String,
+    /// Threads of every program
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    jobs: u32,
+    /// Put pgbench with its log (-l) beside it, as one more arm
+    #[arg(long)]
+    pgbench_log: bool,
+    /// Runs of the null target of three seconds; 0 leaves it out
+    #[arg(long, default_value_t = 5)]
+    null_runs: u32,
+}
+
+const TPS_BAR: Bar = Bar::AtLeast(0.98);
+/// Asked of the mean over all cells, and not counted among the bars.
+const TPS_STRETCH: Bar = Bar::AtLeast(1.05);
+const MEMORY_BAR_BYTES: u64 = 64 << 20;
+/// Growth from half time to the end that is still called flat. The first half does not count: a driver that slept for
+/// a slot has its intervals to catch up with, and its buffers reach their size over the first of them.
+const FLAT_BYTES: u64 = 256 << 10;
+/// Seconds to load the tables of one program at scale 1, to connect a client, and between two cells, for the estimate.
+const LOAD_S: f64 = 0.15;
+const CONNECT_S: f64 = 0.01;
+const CELL_S: f64 = 2.0;
+
+/// What pgdyno may cost in processor time, as a share of pgbench. Fewer clients leave too little to batch.
+fn cpu_bar(waiting: &str, clients: u32) -> Option<Bar> {
+    let most = match (waiting, clients) {
+        (_, ..32) => return None,
+        ("epoll", _) => 0.75,
+        (_, ..128) => 0.65,
+        (_, _) => 0.60,
+    };
+    Some(Bar::AtMost(most))
+}
+
+/// Runs the comparison for every script and number of clients, then the null target; false where a bar is missed.
+///
+/// # Errors
+/// What could not be done.
+pub fn run(args: &Args) -> Result<bool, Failure> {
+    let drive = build_example("pgdyno-postgres", "drive")?;
+    println!("{}", args.announcement());
+    let most_clients = args.clients.iter().max().copied().unwrap_or(1);
+    let server = Server::of(&args.server, args.arms(), most_clients, &args.script)?;
+    println!("server: {}; pgbench: {}", server.description, server.pgbench.display());
+    let mut tally = Tally::default();
+    let mut csv = String::from("script,clients,slot,arm,tps,cpu_ns_per_transaction\n");
+    let mut means = vec![Vec::new(); args.waiting.len()];
+    for (script, clients) in args.cells() {
+        server.checkpoint()?;
+        let dir = tempfile::tempdir()?;
+        let arms = args.start_arms(&drive, &server, dir.path(), script, clients);
+        let race = turns::run(arms, args.slots.slots(args.arms()), dir.path())?;
+        csv.push_str(&race.csv(&format!("{script},{clients}")));
+        println!("\n{script} {}, {}", args.protocol, units::plural(clients.into(), "client"));
+        for (ratio, means) in args.judge(&race, clients, &mut tally)?.into_iter().zip(&mut means) {
+            means.push(ratio);
+        }
+        if let Some(file) = &args.slots.csv {
+            fs::write(file, &csv).map_err(|error| format!("{}: {error}", file.display()))?;
+        }
+    }
+    drop(server);
+    args.conclude(&means);
+    if args.null_runs > 0 {
+        null::run(args.null_runs, &mut tally)?;
+    }
+    Ok(tally.conclude())
+}
+
+impl Args {
+    /// Every script with every number of clients.
+    fn cells(&self) -> impl Iterator<Item = (&str, u32)> {
+        self.script.iter().flat_map(|script| self.clients.iter().map(|clients| (script.as_str(), *clients)))
+    }
+
+    /// Number of arms: pgdyno's come first, then pgbench, then pgbench with its log.
+    fn arms(&self) -> usize {
+        self.waiting.len() + 1 + usize::from(self.pgbench_log)
+    }
+
+    /// Place of pgbench among the arms.
+    fn pgbench(&self) -> usize {
+        self.waiting.len()
+    }
+
+    /// Seconds of the slots of one cell.
+    fn cell_s(&self) -> f64 {
+        let pgdyno = self.waiting.iter().map(|_| Counts::Intervals.grid());
+        let pgbench = (self.pgbench()..self.arms()).map(|_| Counts::Progress.grid());
+        self.slots.seconds(&pgdyno.chain(pgbench).collect::<Vec<_>>())
+    }
+
+    fn announcement(&self) -> String {
+        let arms = self.arms() as f64;
+        let connect_s: f64 =
+            self.cells().map(|(_, clients)| arms * (1.0 + f64::from(clients) * CONNECT_S)).sum();
+        let load_s =
+            if self.server.dsn.is_some() { 0.0 } else { LOAD_S * f64::from(self.server.scale) * arms };
+        let cells = self.cells().count();
+        let total_s =
+            load_s + connect_s + cells as f64 * (self.cell_s() + CELL_S) + 4.0 * f64::from(self.null_runs);
+        format!(
+            "{} of {} slots of {} arms each; {} counted in a slot, the first {} ms and more dropped\n\
+             {}, {} a program, scale {}; takes about {:.0} min",
+            units::plural(cells as u64, "cell"),
+            self.slots.rounds as usize * self.arms(),
+            self.arms(),
+            units::plural(self.slots.slot_seconds.into(), "second"),
+            super::DROPPED.as_millis(),
+            self.protocol,
+            units::plural(self.jobs.into(), "thread"),
+            self.server.scale,
+            (total_s / 60.0).ceil()
+        )
+    }
+
+    fn start_arms(
+        &self,
+        drive: &PathBuf,
+        server: &Server,
+        dir: &std::path::Path,
+        script: &str,
+        clients: u32,
+    ) -> Vec<Arm> {
+        // Twice what is planned and more: a program is ended after its last slot, and by itself if this one dies.
+        let seconds = 2 * self.cell_s() as u32 + 300;
+        let of_pgdyno = self.waiting.iter().enumerate().map(|(at, waiting)| {
+            let mut command = Command::new(drive);
+            command.args([&server.conninfo(at), script, &self.protocol]);
+            let numbers = [clients, self.jobs.min(clients), seconds, self.server.scale];
+            command.args(numbers.map(|number| number.to_string())).arg(waiting);
+            Arm { name: format!("pgdyno {waiting}"), command, counts: Counts::Intervals }
+        });
+        let of_pgbench =
+            (self.pgbench()..self.arms()).zip([("pgbench", &[][..]), ("pgbench -l", &["-l"][..])]);
+        let of_pgbench = of_pgbench.map(|(at, (name, more))| {
+            let (conninfo, script) = (server.conninfo(at), script.to_owned());
+            let (protocol, jobs) = (self.protocol.clone(), self.jobs);
+            let work = pgbench::Work { conninfo, script, protocol, clients, jobs, seconds };
+            let command = work.command(std::slice::from_ref(&server.pgbench), more, dir);
+            Arm { name: name.to_owned(), command, counts: Counts::Progress }
+        });
+        of_pgdyno.chain(of_pgbench).collect()
+    }
+
+    /// Prints a cell; gives the ratio of transactions per second of every arm of pgdyno's to pgbench.
+    fn judge(&self, race: &Race, clients: u32, tally: &mut Tally) -> Result<Vec<Ratio>, Failure> {
+        let pgbench = self.pgbench();
+        let mut ratios = Vec::new();
+        (pgbench..self.arms()).for_each(|arm| print_level(race, arm));
+        for arm in (pgbench + 1)..self.arms() {
+            tally.judge("TPS / pgbench", &race.ratio(arm, pgbench, |slot| slot.tps)?, None);
+            tally.judge("processor time / pgbench", &race.ratio(arm, pgbench, |slot| slot.cpu_ns)?, None);
+        }
+        for (arm, waiting) in self.waiting.iter().enumerate() {
+            print_level(race, arm);
+            let tps = race.ratio(arm, pgbench, |slot| slot.tps)?;
+            tally.judge("TPS / pgbench", &tps, Some(TPS_BAR));
+            ratios.push(tps);
+            let cpu = race.ratio(arm, pgbench, |slot| slot.cpu_ns)?;
+            tally.judge("processor time / pgbench", &cpu, cpu_bar(waiting, clients));
+            for log in (pgbench + 1)..self.arms() {
+                tally.judge("TPS / pgbench -l", &race.ratio(arm, log, |slot| slot.tps)?, None);
+                tally.judge("processor time / pgbench -l", &race.ratio(arm, log, |slot| slot.cpu_ns)?, None);
+            }
+            let memory = race.memory.get(arm).copied().flatten();
+            judge_memory(&memory.ok_or("the driver's memory could not be read")?, tally);
+        }
+        Ok(ratios)
+    }
+
+    /// The means over all cells.
+    fn conclude(&self, means: &[Vec<Ratio>]) {
+        println!(
+            "\nTPS / pgbench, geometric mean over {}",
+            units::plural(self.cells().count() as u64, "cell")
+        );
+        for (waiting, ratios) in self.waiting.iter().zip(means) {
+            let Some(mean) = Ratio::mean_of(ratios) else { continue };
+            println!("    pgdyno {waiting:29} {mean}   stretch {TPS_STRETCH}: {}", mean.judge(TPS_STRETCH));
+        }
+    }
+}
+
+fn judge_memory(memory: &Memory, tally: &mut Tally) {
+    let small = memory.peak_bytes < MEMORY_BAR_BYTES;
+    let flat = memory.end_bytes <= memory.half_bytes + FLAT_BYTES;
+    let [peak, bar, start, half, end] =
+        [memory.peak_bytes, MEMORY_BAR_BYTES, memory.start_bytes, memory.half_bytes, memory.end_bytes]
+            .map(units::bytes);
+    tally.say(&format!("memory at most {peak}, bar < {bar}"), small);
+    let words = format!("memory {start} after the first slot, {half} at half time, {end} at the end, flat");
+    tally.say(&words, flat);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bars_on_processor_time_begin_where_there_is_something_to_batch() {
+        let bar = |waiting, clients| cpu_bar(waiting, clients).map(|bar| bar.to_string());
+        assert_eq!((bar("io_uring", 31), bar("epoll", 1)), (None, None));
+        let epoll = [32, 128, 256].map(|clients| bar("epoll", clients));
+        assert_eq!(epoll, [Some("≤ 0.75".to_owned()), Some("≤ 0.75".to_owned()), Some("≤ 0.75".to_owned())]);
+        let io_uring = [32, 127, 128, 256].map(|clients| bar("io_uring", clients).unwrap_or_default());
+        assert_eq!(io_uring, ["≤ 0.65", "≤ 0.65", "≤ 0.6", "≤ 0.6"]);
+    }
+}

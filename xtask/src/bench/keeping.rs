@@ -1,0 +1,131 @@
+//! `bench-keeping`: what it costs `pgdyno pgbench` to keep all that it can: latency of every statement, percentiles,
+//! histogram and JSON. pgbench stands beside it, with its log and without.
+
+use std::{fs, path::Path, path::PathBuf};
+
+use pgdyno_core::{analysis::compare::bar::Bar, units};
+
+use super::{
+    SlotArgs, Tally, build_pgdyno, pgbench, print_level,
+    server::{Server, ServerArgs},
+    turns::{self, Arm, Counts, Race},
+};
+use crate::Failure;
+
+/// Flags of `bench-keeping`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    #[command(flatten)]
+    server: ServerArgs,
+    #[command(flatten)]
+    slots: SlotArgs,
+    /// Built-in scripts
+    #[arg(long, value_delimiter = ',', default_value = "select-only,tpcb-like", value_name = "NAME,…",
+          value_parser = ["tpcb-like", "simple-update", "select-only"])]
+    script: Vec<String>,
+    /// Numbers of clients
+    #[arg(long, value_delimiter = ',', default_value = "8,32", value_name = "N,…",
+          value_parser = clap::value_parser!(u32).range(1..))]
+    clients: Vec<u32>,
+    /// Protocol
+    #[arg(long, default_value = "prepared", value_parser = ["simple", "extended", "prepared"])]
+    protocol: String,
+    /// Threads of every program
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    jobs: u32,
+}
+
+/// Keeping costs at most 2 %.
+const TPS_BAR: Bar = Bar::AtLeast(0.98);
+/// Places of the arms, in which they are in balance over eight rounds.
+const NAMES: [&str; 4] = ["pgdyno pgbench", "pgdyno pgbench, keeping", "pgbench", "pgbench -l"];
+const PLAIN: usize = 0;
+const KEEPING: usize = 1;
+const PGBENCH: usize = 2;
+const LOGGING: usize = 3;
+
+/// Runs the comparison for every script and number of clients; false where a bar is missed.
+///
+/// # Errors
+/// What could not be done.
+pub fn run(args: &Args) -> Result<bool, Failure> {
+    let pgdyno = build_pgdyno()?;
+    let cells = args.script.len() * args.clients.len();
+    let cell_s = args.slots.seconds(&[Counts::Progress.grid(); NAMES.len()]);
+    println!(
+        "{} of {} slots of {} arms each, {}; takes about {:.0} min",
+        units::plural(cells as u64, "cell"),
+        args.slots.rounds as usize * NAMES.len(),
+        NAMES.len(),
+        args.protocol,
+        (cells as f64 * (cell_s + 8.0) / 60.0).ceil()
+    );
+    let most_clients = args.clients.iter().max().copied().unwrap_or(1);
+    let server = Server::of(&args.server, NAMES.len(), most_clients, &args.script)?;
+    println!("server: {}; pgbench: {}", server.description, server.pgbench.display());
+    let mut tally = Tally::default();
+    let mut csv = String::from("script,clients,slot,arm,tps,cpu_ns_per_transaction\n");
+    for (script, clients) in
+        args.script.iter().flat_map(|script| args.clients.iter().map(move |n| (script, *n)))
+    {
+        server.checkpoint()?;
+        let dir = tempfile::tempdir()?;
+        let seconds = 2 * cell_s as u32 + 300;
+        let arms = args.arms(&pgdyno, &server, dir.path(), (script, clients, seconds));
+        let race = turns::run(arms, args.slots.slots(NAMES.len()), dir.path())?;
+        csv.push_str(&race.csv(&format!("{script},{clients}")));
+        println!("\n{script} {}, {}", args.protocol, units::plural(clients.into(), "client"));
+        judge(&race, &mut tally)?;
+        if let Some(file) = &args.slots.csv {
+            fs::write(file, &csv).map_err(|error| format!("{}: {error}", file.display()))?;
+        }
+    }
+    drop(server);
+    Ok(tally.conclude())
+}
+
+impl Args {
+    fn arms(
+        &self,
+        pgdyno: &Path,
+        server: &Server,
+        dir: &Path,
+        (script, clients, seconds): (&str, u32, u32),
+    ) -> Vec<Arm> {
+        let of_pgdyno = [pgdyno.to_owned(), PathBuf::from("pgbench")];
+        let of_pgbench = [server.pgbench.clone()];
+        let keeping = ["-r", "--percentiles=50,95,99,99.9", "--json=kept.json", "--hdr=kept.hlog"];
+        let programs: [(&[PathBuf], &[&str]); NAMES.len()] =
+            [(&of_pgdyno, &[]), (&of_pgdyno, &keeping), (&of_pgbench, &[]), (&of_pgbench, &["-l"])];
+        let arm = |(at, (program, more)): (usize, (&[PathBuf], &[&str]))| {
+            let work = pgbench::Work {
+                conninfo: server.conninfo(at),
+                script: script.to_owned(),
+                protocol: self.protocol.clone(),
+                clients,
+                jobs: self.jobs,
+                seconds,
+            };
+            let command = work.command(program, more, dir);
+            Arm { name: NAMES[at].to_owned(), command, counts: Counts::Progress }
+        };
+        programs.into_iter().enumerate().map(arm).collect()
+    }
+}
+
+/// Prints a cell.
+fn judge(race: &Race, tally: &mut Tally) -> Result<(), Failure> {
+    for (arm, against, bar) in [
+        (PGBENCH, None, None),
+        (LOGGING, Some(PGBENCH), None),
+        (PLAIN, Some(PGBENCH), None),
+        (KEEPING, Some(PLAIN), Some(TPS_BAR)),
+    ] {
+        print_level(race, arm);
+        let Some(against) = against else { continue };
+        let label = |what| format!("{what} / {}", NAMES[against]);
+        tally.judge(&label("TPS"), &race.ratio(arm, against, |slot| slot.tps)?, bar);
+        tally.judge(&label("processor time"), &race.ratio(arm, against, |slot| slot.cpu_ns)?, None);
+    }
+    Ok(())
+}

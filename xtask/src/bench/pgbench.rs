@@ -1,0 +1,81 @@
+//! pgbench, or what takes its options: how it is called, and how its progress is read.
+
+use std::{
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use pgdyno_core::analysis::compare::slots::Count;
+
+/// What a program with pgbench's options does.
+#[derive(Debug, Clone)]
+pub struct Work {
+    /// Connection string.
+    pub conninfo: String,
+    /// Built-in script.
+    pub script: String,
+    /// Protocol.
+    pub protocol: String,
+    /// Clients.
+    pub clients: u32,
+    /// Threads.
+    pub jobs: u32,
+    /// Seconds after which it ends by itself, whatever becomes of this program.
+    pub seconds: u32,
+}
+
+impl Work {
+    /// The command. Every second it tells how many transactions it made, and when: of all that pgbench can be asked
+    /// for, this costs a transaction least (one look at the clock; its log, also an aggregated one, costs that and more).
+    pub fn command(&self, program: &[PathBuf], more: &[&str], dir: &Path) -> Command {
+        let mut command = Command::new(&program[0]);
+        command.args(&program[1..]).current_dir(dir);
+        command.args(["-n", "-b", &self.script, "-M", &self.protocol, "-P", "1", "--progress-timestamp"]);
+        command.args(["-c", &self.clients.to_string(), "-j", &self.jobs.min(self.clients).to_string()]);
+        command.args(["-T", &self.seconds.to_string()]).args(more).arg(&self.conninfo);
+        command
+    }
+}
+
+/// Reads `progress: UNIX_SECONDS s, TPS tps, …`. A line counts since the one before it; the first since nobody knows when.
+pub fn progress(text: &str) -> Vec<Count> {
+    let lines: Vec<(u64, f64)> = text.lines().filter_map(line).collect();
+    let count = |two: &[(u64, f64)]| {
+        let (start, (end, tps)) = (two[0].0, two[1]);
+        let committed = (tps * end.saturating_sub(start) as f64 / 1e9).round() as u64;
+        Count { span_ns: start..end.max(start), committed }
+    };
+    lines.windows(2).map(count).collect()
+}
+
+/// When the first line was written, in nanoseconds since 1970; all others follow by whole seconds.
+pub fn first_ns(text: &str) -> Option<u64> {
+    text.lines().find_map(line).map(|(at_ns, _)| at_ns)
+}
+
+fn line(line: &str) -> Option<(u64, f64)> {
+    let mut parts = line.strip_prefix("progress: ")?.split(", ");
+    let at_s: f64 = parts.next()?.strip_suffix(" s")?.parse().ok()?;
+    let tps: f64 = parts.next()?.strip_suffix(" tps")?.parse().ok()?;
+    Some(((at_s * 1e9) as u64, tps))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = "pgbench (18.6)\n\
+        progress: 1700000001.250 s, 9000.0 tps, lat 0.110 ms stddev 0.020, 0 failed\n\
+        progress: 1700000005.500 s, 100.0 tps, lat 0.110 ms stddev 0.020, 0 failed\n\
+        progress: 1700000006.250 s, 40000.4 tps, lat 0.025 ms stddev 0.004, 0 failed\n\
+        progress: 17000000";
+
+    #[test]
+    fn lines_of_progress_become_counts() {
+        let counts = progress(TEXT);
+        let spans: Vec<_> = counts.iter().map(|c| (c.span_ns.end - c.span_ns.start, c.committed)).collect();
+        assert_eq!(spans, [(4_250_000_128, 425), (749_999_872, 30_000)], "seconds are read as f64");
+        assert_eq!(first_ns(TEXT).map(|ns| ns / 1_000_000), Some(1_700_000_001_250));
+        assert_eq!(first_ns("progress: 1.0 s"), None, "a line that is half written is none");
+    }
+}

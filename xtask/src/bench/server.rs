@@ -1,0 +1,178 @@
+//! The server that all programs drive: one that is there, or one of our own, loaded and removed again.
+
+use std::{
+    env,
+    path::{Path, PathBuf},
+    sync::Mutex,
+};
+
+use pgdyno_core::{plan::Builtin, problem::Problem};
+use pgdyno_engine::Stop;
+use pgdyno_postgres::{
+    load::{CopyFormat, TpcbLoad, load_tpcb, prewarm},
+    provision::{Dirs, Environment, Lifetime, Request, RunningServer, up},
+    wire::{Address, ConnectOptions, Session, WireError, connect},
+};
+
+use crate::Failure;
+
+/// Sessions beside those of the programs: loading, superuser's.
+const SPARE_SESSIONS: u32 = 8;
+
+/// Flags that name server and pgbench.
+#[derive(Debug, Clone, clap::Args)]
+pub struct ServerArgs {
+    /// pgbench to compare with [default: of --pg-bindir, else of PATH]
+    #[arg(long, value_name = "PATH")]
+    pub pgbench: Option<PathBuf>,
+    /// Directory of postgres and pgbench, in place of a search
+    #[arg(long, value_name = "DIR", conflicts_with = "dsn")]
+    pub pg_bindir: Option<PathBuf>,
+    /// Data directory of the server, new or empty, such as one in memory: what a disk does is then left out
+    #[arg(long, value_name = "DIR", conflicts_with = "dsn")]
+    pub data: Option<PathBuf>,
+    /// A server that is there, loaded by `pgbench -i -s SCALE`, in place of one of its own; for scripts that only read
+    #[arg(long, value_name = "CONNINFO")]
+    pub dsn: Option<String>,
+    /// Scale factor of the tables, of which every program has its own
+    #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..))]
+    pub scale: u32,
+}
+
+/// A loaded server. Dropping it removes it where it is our own.
+pub struct Server {
+    /// pgbench.
+    pub pgbench: PathBuf,
+    /// Which server it is.
+    pub description: String,
+    home: Home,
+}
+
+enum Home {
+    Own { running: Box<RunningServer>, admin: Mutex<Session> },
+    Foreign(String),
+}
+
+impl Server {
+    /// The server that the flags ask for, with tables for so many programs of at most so many clients each.
+    ///
+    /// # Errors
+    /// Where it cannot be made, or must not be used for such a script.
+    pub fn of(args: &ServerArgs, programs: usize, clients: u32, scripts: &[String]) -> Result<Self, Failure> {
+        let Some(dsn) = &args.dsn else { return Self::own(args, programs, clients) };
+        let writes = |name: &&String| Builtin::by_name(name).is_none_or(Builtin::writes);
+        if let Some(script) = scripts.iter().find(writes) {
+            let why = "a program that sleeps within a transaction keeps its row locks, so each needs its own tables";
+            return Err(format!("{script} cannot be run with --dsn: {why}").into());
+        }
+        let pgbench = args.pgbench.clone().unwrap_or_else(|| "pgbench".into());
+        let description = "a server that was there".to_owned();
+        Ok(Self { pgbench, description, home: Home::Foreign(dsn.clone()) })
+    }
+
+    fn own(args: &ServerArgs, programs: usize, clients: u32) -> Result<Self, Failure> {
+        let request = Request {
+            bindir: args.pg_bindir.clone(),
+            search_path: env::var_os("PATH"),
+            data: args.data.clone(),
+            clients: programs as u32 * clients + SPARE_SESSIONS,
+            lifetime: Lifetime::DiesWithUs,
+            ..Request::named(format!("bench-{}", std::process::id()))
+        };
+        let running = up(&request, &dirs().map_err(words)?, &mut |_| {}).map_err(words)?;
+        let address = Address::Unix(running.socket_dir.clone(), running.port);
+        let options = ConnectOptions::local(address, running.superuser);
+        let loaded = load(&options, programs, args.scale);
+        let admin = match loaded {
+            Ok(admin) => Mutex::new(admin),
+            Err(problem) => {
+                running.remove().map_err(words)?;
+                return Err(words(problem));
+            }
+        };
+        Ok(Self {
+            pgbench: args.pgbench.clone().unwrap_or_else(|| pgbench_beside(&running.bindir)),
+            description: running.version.clone(),
+            home: Home::Own { running: Box::new(running), admin },
+        })
+    }
+
+    /// Connection string of a program, by its place.
+    pub fn conninfo(&self, program: usize) -> String {
+        match &self.home {
+            Home::Foreign(dsn) => dsn.clone(),
+            Home::Own { running, .. } => {
+                let (host, port, user) = (running.socket_dir.display(), running.port, running.superuser);
+                format!("host='{host}' port={port} user={user} dbname={}", database(program))
+            }
+        }
+    }
+
+    /// Begins a run from the same state as the one before.
+    ///
+    /// # Errors
+    /// Where the server does not do it.
+    pub fn checkpoint(&self) -> Result<(), Failure> {
+        let Home::Own { admin, .. } = &self.home else { return Ok(()) };
+        let mut admin = admin.lock().map_err(|_| "a load failed before")?;
+        admin.execute("CHECKPOINT").map(|_| ()).map_err(|error| error.to_string().into())
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let Home::Own { running, .. } = &self.home else { return };
+        if let Err(problem) = running.remove() {
+            eprintln!("the server is still there: {}", problem.what);
+        }
+    }
+}
+
+/// Name of the database with the tables of a program. Each has its own: one that sleeps within a transaction keeps its
+/// row locks, and holds back what VACUUM may remove.
+fn database(program: usize) -> String {
+    format!("bench_{program}")
+}
+
+/// Makes and fills a database for every program, and reads the tables into shared buffers.
+fn load(options: &ConnectOptions, programs: usize, scale: u32) -> Result<Session, Problem> {
+    let failed = |error: WireError| error.into_problem("could not make the tables");
+    let mut admin = connect(options)?;
+    for program in 0..programs {
+        let name = database(program);
+        // The first is filled, and the others are copies of it.
+        let template = if program == 0 { String::new() } else { format!(" TEMPLATE {}", database(0)) };
+        admin.execute(&format!("CREATE DATABASE {name}{template}")).map_err(failed)?;
+        let options = ConnectOptions { database: name, ..options.clone() };
+        let mut session = connect(&options)?;
+        if program == 0 {
+            let load = TpcbLoad { scale: scale.into(), seed: 1, format: CopyFormat::FASTEST };
+            load_tpcb(&mut session, &load, &Stop::default(), &mut |_| ())?;
+        }
+        prewarm(&mut session).map_err(failed)?;
+    }
+    Ok(admin)
+}
+
+/// pgbench of the same installation, else of `PATH`: a bundle has none.
+fn pgbench_beside(bindir: &Path) -> PathBuf {
+    let beside = bindir.join("pgbench");
+    if beside.exists() { beside } else { "pgbench".into() }
+}
+
+fn dirs() -> Result<Dirs, Problem> {
+    let path = |name| env::var_os(name).map(PathBuf::from);
+    Dirs::of(&Environment {
+        state: path("PGDYNO_STATE"),
+        cache: path("PGDYNO_CACHE"),
+        xdg_data_home: path("XDG_DATA_HOME"),
+        xdg_cache_home: path("XDG_CACHE_HOME"),
+        xdg_runtime_dir: path("XDG_RUNTIME_DIR"),
+        home: path("HOME"),
+    })
+}
+
+fn words(problem: Problem) -> Failure {
+    let more = [problem.detail, problem.hint].into_iter().flatten();
+    [problem.what].into_iter().chain(more).collect::<Vec<_>>().join("; ").into()
+}

@@ -1,0 +1,283 @@
+//! Programs through their slots.
+
+use std::{
+    fs,
+    path::Path,
+    process::Command,
+    time::{Instant, SystemTime, UNIX_EPOCH},
+};
+
+use pgdyno_core::analysis::compare::{
+    bar::{NoRatio, Ratio},
+    slots::{self, Count, Grid, Slots, Window, rate_within},
+};
+use rustix::process::Signal;
+
+use super::{
+    cpu, pgbench,
+    process::{Program, sleep_until},
+};
+use crate::Failure;
+
+/// A program that is to take turns.
+pub struct Arm {
+    /// What it is called in reports.
+    pub name: String,
+    /// How it is started.
+    pub command: Command,
+    /// Where it tells what it did.
+    pub counts: Counts,
+}
+
+/// How a program tells what it did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Counts {
+    /// On standard output, ten times a second: the example `drive`.
+    Intervals,
+    /// On standard error, once a second: pgbench's progress.
+    Progress,
+}
+
+/// What one slot came to.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Slot {
+    /// Transactions per second.
+    pub tps: f64,
+    /// Processor time of the program in nanoseconds per transaction.
+    pub cpu_ns: f64,
+}
+
+/// What a run of all arms came to.
+pub struct Race {
+    /// Names of the arms.
+    pub names: Vec<String>,
+    /// All slots in order, with the places of their arms; a slot in which nothing was counted has no value.
+    pub slots: Vec<(usize, Option<Slot>)>,
+    /// Memory of every arm.
+    pub memory: Vec<Option<Memory>>,
+}
+
+/// Means over the slots of an arm.
+#[derive(Debug, Clone, Copy)]
+pub struct Level {
+    /// Transactions per second.
+    pub tps: f64,
+    /// Processor time in nanoseconds per transaction.
+    pub cpu_ns: f64,
+    /// Slots that they are of.
+    pub slots: usize,
+}
+
+/// Resident memory of a program in bytes.
+#[derive(Debug, Clone, Copy)]
+pub struct Memory {
+    /// The most there was.
+    pub peak_bytes: u64,
+    /// When its first slot ended.
+    pub start_bytes: u64,
+    /// When half of its slots had ended.
+    pub half_bytes: u64,
+    /// When its last slot ended.
+    pub end_bytes: u64,
+}
+
+impl Counts {
+    /// How it is counted, as long as only the kind is asked for.
+    pub fn grid(self) -> Grid {
+        match self {
+            Self::Intervals => Grid::Fine,
+            Self::Progress => Grid::Seconds(0),
+        }
+    }
+
+    fn text(self, program: &Program) -> String {
+        let file = match self {
+            Self::Intervals => &program.out,
+            Self::Progress => &program.err,
+        };
+        fs::read_to_string(file).unwrap_or_default()
+    }
+
+    fn read(self, program: &Program) -> Vec<Count> {
+        match self {
+            Self::Intervals => intervals(&self.text(program)),
+            Self::Progress => pgbench::progress(&self.text(program)),
+        }
+    }
+
+    /// Its grid, as soon as it has told something for the first time: then all its clients are at work.
+    fn begun(self, program: &Program) -> Option<Grid> {
+        let text = self.text(program);
+        match self {
+            Self::Intervals => (!text.is_empty()).then_some(Grid::Fine),
+            Self::Progress => pgbench::first_ns(&text).map(Grid::Seconds),
+        }
+    }
+}
+
+/// Reads what the example `drive` prints: `interval UNIX_NS DURATION_NS COMMITTED`.
+fn intervals(text: &str) -> Vec<Count> {
+    let count = |line: &str| {
+        let mut numbers = line.strip_prefix("interval ")?.split(' ').map(|word| word.parse::<u64>().ok());
+        let (start, length, committed) = (numbers.next()??, numbers.next()??, numbers.next()??);
+        Some(Count { span_ns: start..start + length, committed })
+    };
+    text.lines().filter_map(count).collect()
+}
+
+/// A program that runs, with what was seen of it.
+struct Runner {
+    program: Program,
+    counts: Counts,
+    grid: Grid,
+    memory: Vec<u64>,
+}
+
+/// A slot before its counts are known.
+struct Watched {
+    arm: usize,
+    window: Window,
+    /// Share of the window that the program was on a processor; above 1 for several threads.
+    busy: f64,
+}
+
+/// Runs all arms in turns.
+///
+/// # Errors
+/// Where one does not start, or ends before its time.
+pub fn run(arms: Vec<Arm>, plan: Slots, dir: &Path) -> Result<Race, Failure> {
+    let names = arms.iter().map(|arm| arm.name.clone()).collect();
+    let mut runners = arms.into_iter().map(|arm| Runner::start(arm, dir)).collect::<Result<Vec<_>, _>>()?;
+    let order = plan.order();
+    let watched = order.map(|arm| watch(arm, plan, &mut runners)).collect::<Result<Vec<_>, _>>()?;
+    let last_ns = watched.last().map_or(0, |watched| watched.window.to_ns);
+    let counts = runners.iter_mut().map(|runner| runner.end(last_ns)).collect::<Result<Vec<_>, _>>()?;
+    let slots = watched.iter().map(|watched| (watched.arm, watched.slot(&counts[watched.arm]))).collect();
+    let memory = runners.iter().map(|runner| Memory::of(&runner.memory, runner.program.pid())).collect();
+    Ok(Race { names, slots, memory })
+}
+
+/// One slot: wakes the one, puts the others to sleep, and looks at the beginning and the end of what counts.
+fn watch(arm: usize, plan: Slots, runners: &mut [Runner]) -> Result<Watched, Failure> {
+    for asleep in runners.iter().enumerate().filter(|(at, _)| *at != arm) {
+        asleep.1.program.signal(Signal::STOP)?;
+    }
+    let wake_ns = SystemTime::now().duration_since(UNIX_EPOCH)?.as_nanos() as u64;
+    runners[arm].program.signal(Signal::CONT)?;
+    let window = plan.window(wake_ns, runners[arm].grid);
+    sleep_until(window.from_ns)?;
+    let (from, cpu_ns) = (Instant::now(), runners[arm].program.cpu_ns()?);
+    sleep_until(window.to_ns)?;
+    let used_ns = runners[arm].program.cpu_ns()?.saturating_sub(cpu_ns);
+    let busy = used_ns as f64 / from.elapsed().as_nanos() as f64;
+    let pid = runners[arm].program.pid();
+    runners[arm].memory.extend(cpu::memory_bytes(pid, "VmRSS"));
+    runners.iter_mut().try_for_each(|runner| runner.program.check())?;
+    Ok(Watched { arm, window, busy })
+}
+
+impl Runner {
+    /// Starts it, waits until all its clients are at work, and puts it to sleep.
+    fn start(mut arm: Arm, dir: &Path) -> Result<Self, Failure> {
+        let mut program = Program::start(&arm.name, &mut arm.command, dir)?;
+        program.wait_until("begin", |program| arm.counts.begun(program).is_some())?;
+        let grid = arm.counts.begun(&program).unwrap_or(Grid::Fine);
+        program.signal(Signal::STOP)?;
+        Ok(Self { program, counts: arm.counts, grid, memory: Vec::new() })
+    }
+
+    /// Wakes it until it has told what it did up to this instant, and gives that.
+    fn end(&mut self, last_ns: u64) -> Result<Vec<Count>, Failure> {
+        self.program.signal(Signal::CONT)?;
+        let counts = self.counts;
+        let is_told =
+            |program: &Program| counts.read(program).last().is_some_and(|c| c.span_ns.end >= last_ns);
+        self.program.wait_until("tell what it did", is_told)?;
+        self.program.signal(Signal::STOP)?;
+        Ok(counts.read(&self.program))
+    }
+}
+
+impl Watched {
+    fn slot(&self, counts: &[Count]) -> Option<Slot> {
+        let tps = rate_within(counts, self.window).filter(|tps| *tps > 0.0)?;
+        Some(Slot { tps, cpu_ns: self.busy * 1e9 / tps })
+    }
+}
+
+impl Memory {
+    /// From a reading at the end of every slot.
+    fn of(readings: &[u64], pid: u32) -> Option<Self> {
+        let (&start_bytes, &end_bytes) = (readings.first()?, readings.last()?);
+        let peak_bytes = cpu::memory_bytes(pid, "VmHWM")?;
+        Some(Self { peak_bytes, start_bytes, half_bytes: readings[readings.len() / 2], end_bytes })
+    }
+}
+
+impl Race {
+    /// The ratio of one arm to another, of what is asked for of their slots.
+    ///
+    /// # Errors
+    /// Where fewer than three rounds have a slot of both.
+    pub fn ratio(&self, one: usize, other: usize, what: impl Fn(&Slot) -> f64) -> Result<Ratio, NoRatio> {
+        let pairs = slots::pairs(&self.slots, self.names.len(), one, other);
+        Ratio::of(pairs.iter().map(|(one, other)| (what(one), what(other))))
+    }
+
+    /// Means over the slots of an arm that have a value; `None` where none has.
+    pub fn level(&self, arm: usize) -> Option<Level> {
+        let slots: Vec<Slot> =
+            self.slots.iter().filter(|slot| slot.0 == arm).filter_map(|slot| slot.1).collect();
+        let count = slots.len();
+        let mean = |what: fn(&Slot) -> f64| slots.iter().map(what).sum::<f64>() / count as f64;
+        (count > 0).then(|| Level {
+            tps: mean(|slot| slot.tps),
+            cpu_ns: mean(|slot| slot.cpu_ns),
+            slots: count,
+        })
+    }
+
+    /// Every slot as CSV, each line behind what is said of the run; an absent value is empty.
+    pub fn csv(&self, of_run: &str) -> String {
+        let line = |(at, (arm, slot)): (usize, &(usize, Option<Slot>))| {
+            let values = slot.map_or(",".to_owned(), |slot| format!("{:.1},{:.1}", slot.tps, slot.cpu_ns));
+            format!("{of_run},{at},{},{values}\n", self.names[*arm])
+        };
+        self.slots.iter().enumerate().map(line).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn race() -> Race {
+        let slot = |tps, cpu_ns| Some(Slot { tps, cpu_ns });
+        let slots = [(0, slot(20.0, 1.0)), (1, slot(10.0, 4.0)), (1, slot(30.0, 2.0)), (0, None)];
+        let more = [(0, slot(20.0, 1.0)), (1, slot(10.0, 4.0))].repeat(2);
+        let slots = slots.into_iter().chain(more).collect();
+        Race { names: vec!["x".into(), "y".into()], slots, memory: Vec::new() }
+    }
+
+    #[test]
+    fn a_ratio_is_of_rounds_in_which_both_have_a_value() {
+        let ratio = race().ratio(0, 1, |slot| slot.tps).expect("three rounds");
+        assert_eq!(ratio.to_string(), "2.000 [2.000, 2.000]");
+        let level = race().level(1).expect("slots");
+        assert_eq!((level.tps, level.slots), (15.0, 4));
+    }
+
+    #[test]
+    fn an_empty_slot_stays_empty() {
+        let csv = race().csv("select-only,8");
+        assert!(csv.starts_with("select-only,8,0,x,20.0,1.0\n"), "{csv}");
+        assert!(csv.contains("select-only,8,3,x,,\n"), "{csv}");
+    }
+
+    #[test]
+    fn a_line_that_is_half_written_is_not_read() {
+        let text = "interval 9950000000 100000000 50\ninterval 10050000000 1000";
+        assert_eq!(intervals(text), [Count { span_ns: 9_950_000_000..10_050_000_000, committed: 50 }]);
+        assert_eq!(intervals("total 180 0 5\n"), []);
+    }
+}
