@@ -20,6 +20,7 @@ pub fn doubt(kind: DoubtKind) -> &'static str {
         DoubtKind::MixedCache => "Mixed cache state",
         DoubtKind::WeakDurability => "Weak durability",
         DoubtKind::Misses => "Attempts missed",
+        DoubtKind::ConnectionsLost => "Connections lost",
         DoubtKind::BalanceViolated => "Balance violated",
         DoubtKind::NotChecked => "Not checked",
         DoubtKind::ServerNotObserved => "Server not observed",
