@@ -229,6 +229,8 @@ fn steps(bench: &Bench) {
 
     let (out, _) = bench.says("-S --steps clients:1@1s,3@1s --json clients.json", 0);
     assert_eq!((Bench::figure(&out, "number of clients"), Bench::figure(&out, "duration")), ("3", "2 s"));
+    // Not time times clients over transactions: there were not 3 clients all the time.
+    assert!(out.contains("latency stddev = "), "{out}");
     let json = bench.json("clients.json");
     let steps = json["steps"].as_array().expect("a list");
     assert_eq!((&steps[0]["clients"], &steps[1]["clients"], steps.len()), (&1.into(), &3.into(), 2));

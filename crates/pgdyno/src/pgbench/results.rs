@@ -67,7 +67,8 @@ impl Results<'_> {
             transactions: options.transactions as u64,
             throttled: options.rate_per_s.is_some(),
             latency_limit_us: options.latency_limit_us,
-            progress: options.progress_s > 0,
+            // pgbench's other mean is made of a number of clients that is the same all through.
+            latency_measured: options.progress_s > 0 || options.extras.steps.is_some(),
             failures_detailed: options.failures_detailed,
             continue_on_error: options.continue_on_error,
             per_command: options.report_per_command,

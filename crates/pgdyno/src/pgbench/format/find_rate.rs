@@ -29,7 +29,7 @@ pub struct Probed {
     pub committed_within: u64,
     /// The limit's percentile in nanoseconds over all that fell due; `None` where it lies among what was missed.
     pub percentile_ns: Option<u64>,
-    /// The same percentile of the wait for a free client, in nanoseconds.
+    /// The same percentile of the wait to begin, for a free client or for the driver, in nanoseconds.
     pub wait_ns: Option<u64>,
     /// Share of the time that the busiest thread of the driver was on a processor.
     pub busiest_thread: f64,
@@ -168,8 +168,8 @@ fn bound(limit: &Limit, probe: &Probed, clients: u32) -> String {
             None => format!("{} never began", probe.due.never_started),
         };
         out += &format!(
-            "at {at} TPS transactions waited for a free client ({waited}), all {clients} were busy: more clients (-c) \
-             might keep a higher rate\n"
+            "at {at} TPS transactions waited to begin ({waited}): all {clients} clients were busy, or pgdyno came late; \
+             more clients (-c) might keep a higher rate\n"
         );
     }
     out
@@ -232,7 +232,11 @@ mod tests {
         let busy = Probed { busiest_thread: 0.9, ..broken.clone() };
         assert!(say(&busy).contains("for 90 % of the time; more threads (-j)"), "{}", say(&busy));
         let waited = Probed { wait_ns: Some(3_000_000), ..broken };
-        assert!(say(&waited).contains("p99 of the wait 3.000 ms), all 8 were busy"), "{}", say(&waited));
+        assert!(
+            say(&waited).contains("p99 of the wait 3.000 ms): all 8 clients were busy"),
+            "{}",
+            say(&waited)
+        );
     }
 
     #[test]

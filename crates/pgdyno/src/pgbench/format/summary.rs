@@ -31,8 +31,8 @@ pub struct Summary {
     pub throttled: bool,
     /// The latency limit in microseconds; 0 is none.
     pub latency_limit_us: i64,
-    /// Whether progress was shown: then latency was measured.
-    pub progress: bool,
+    /// Whether latency was measured, as it is where progress is shown.
+    pub latency_measured: bool,
     /// Whether kinds of failures are told apart.
     pub failures_detailed: bool,
     /// Whether clients went on after other errors.
@@ -130,7 +130,7 @@ impl Summary {
                 ),
             );
         }
-        if self.throttled || self.progress || self.latency_limit_us > 0 {
+        if self.throttled || self.latency_measured || self.latency_limit_us > 0 {
             moments(out, "latency", &self.total.latency);
         } else {
             let mean_ms = self.elapsed_ns as f64 / 1e6 * f64::from(self.clients) / self.total.total() as f64;

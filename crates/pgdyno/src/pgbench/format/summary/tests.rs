@@ -29,7 +29,7 @@ fn plain() -> Summary {
         transactions: 100,
         throttled: false,
         latency_limit_us: 0,
-        progress: false,
+        latency_measured: false,
         failures_detailed: false,
         continue_on_error: false,
         per_command: false,
