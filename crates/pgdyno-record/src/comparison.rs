@@ -3,7 +3,7 @@
 use pgdyno_core::{
     advice::Choice,
     analysis::compare::{Comparison, Difference, Floor, Look},
-    facts::ServerFacts,
+    facts::{ConnectionFacts, ServerFacts},
     measure::Arm,
 };
 use schemars::JsonSchema;
@@ -47,6 +47,8 @@ pub struct ArmRecord {
     pub command: Option<String>,
     /// Its server; absent for a command that brings its own.
     pub server: Option<ServerFacts>,
+    /// The way to its server; absent where that was made for the comparison.
+    pub connection: Option<ConnectionFacts>,
     /// Settings that were chosen for its server and not for the other.
     pub choices: Vec<Choice>,
     /// The load of its tables.

@@ -44,7 +44,19 @@ fn reader(mut from: impl Read + Send + 'static) -> JoinHandle<String> {
 impl<'a> Bench<'a> {
     fn start(place: &'a Place, more: &[&str]) -> Self {
         let own = [&["--pg", "18", "--bundle"], more].concat();
-        let mut command = place.command(&tiny(&own));
+        Self::of(place, &tiny(&own))
+    }
+
+    /// A comparison of two servers that is far from its end.
+    fn start_ab(place: &'a Place) -> Self {
+        let arms = ["ab", "--pg", "18", "--bundle", "--set", "jit=on", "--set", "jit=off", "--blocks", "200"];
+        let size =
+            ["--scale", "1", "--clients", "2", "--duration", "300ms", "--warmup", "50ms", "--aa-blocks", "0"];
+        Self::of(place, &[&arms[..], &size].concat())
+    }
+
+    fn of(place: &'a Place, args: &[&str]) -> Self {
+        let mut command = place.command(args);
         let mut child =
             command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("pgdyno can be run");
         let stdout = child.stdout.take().map(reader);
@@ -171,6 +183,45 @@ fn a_signal_while_measuring_keeps_what_was_measured() {
         kept_as_stopped(&place, 2);
         place.nothing_is_left();
     }
+}
+
+/// Of a comparison all whole blocks are kept, and both servers go.
+#[test]
+fn ctrl_c_keeps_the_blocks_of_a_comparison() {
+    let place = Place::new();
+    let mut bench = Bench::start_ab(&place);
+    bench.measured(5);
+    bench.signal("-INT");
+    let ended = bench.end();
+    ended.could_not(&["stopped", "partial record: "]);
+    assert!(ended.stdout.contains("Partial run"), "{}", ended.stdout);
+    kept_as_stopped(&place, 5);
+    let run = place.only_run();
+    let comparison = run.record.comparison.as_ref().expect("it is a comparison");
+    assert!(comparison.blocks.len() >= 2, "{} blocks", comparison.blocks.len());
+    assert!(comparison.blocks.iter().all(|block| block.a_per_s > 0.0 && block.b_per_s > 0.0));
+    place.nothing_is_left();
+}
+
+/// Both servers of a comparison are frozen: the second Ctrl-C waits for neither.
+#[test]
+fn the_second_ctrl_c_ends_a_comparison_at_once() {
+    let place = Place::new();
+    let mut bench = Bench::start_ab(&place);
+    bench.measured(2);
+    let servers: Vec<u64> =
+        place.ps().iter().map(|server| server["pid"].as_u64().expect("it runs")).collect();
+    assert_eq!(servers.len(), 2);
+    servers.iter().for_each(|server| kill(*server, "-STOP"));
+    bench.signal("-INT");
+    thread::sleep(Duration::from_millis(300));
+    assert!(bench.is_running(), "a server that does not stop is waited for");
+    bench.signal("-INT");
+    let ended = bench.end();
+    servers.iter().for_each(|server| kill(*server, "-CONT"));
+    assert_eq!(ended.code, Some(3), "{}", ended.stderr);
+    assert!(ended.stderr.contains("ended at once"), "{}", ended.stderr);
+    after_a_kill(&place, "the second Ctrl-C of a comparison");
 }
 
 /// A server that does not answer keeps the first Ctrl-C waiting; the second waits for nothing.

@@ -155,6 +155,44 @@ fn clients_are_driven_through_a_pooler_in_transaction_mode() {
     assert!(html.contains("PgBouncer 1."), "the report names it");
 }
 
+/// What does a pooler cost? A goes through it, B does not; each has a database of its own.
+#[test]
+fn a_comparison_may_be_one_of_two_ways() {
+    let there = There::new(&[]);
+    let Some((_pooler, through)) = pgbouncer(&there, "transaction", "") else { return };
+    admin(&there.server).execute("CREATE DATABASE direct").expect("it can be made");
+    let (prepared, direct) = (there.dsn(), there.dsn().replace("dbname=postgres", "dbname=direct"));
+    let ways = ["--dsn", &through, "--admin-dsn", &prepared, "--dsn", &direct, "--admin-dsn", &direct];
+    let size = ["--scale", "1", "--clients", "2", "--duration", "300ms", "--warmup", "50ms", "--blocks", "3"];
+    there.place.done(&[&["ab", "--aa-blocks", "0"], &ways[..], &size].concat());
+    let run = there.place.only_run();
+    let arms = &run.record.comparison.as_ref().expect("it is a comparison").arms;
+    let pooler = |arm: usize| arms[arm].connection.as_ref().expect("it was there").pooler.as_ref();
+    let keeps_prepared = pooler(0).expect("it is found").keeps_prepared;
+    assert!(pooler(1).is_none());
+    // What one of them cannot do is not measured as a difference of the ways.
+    let protocol = if keeps_prepared { "prepared" } else { "extended" };
+    assert!(run.record.runs.iter().all(|cell| cell.workload.protocol == protocol && cell.counts.failed == 0));
+    for arm in arms {
+        let balance = arm.balance.as_ref().expect("it was checked");
+        assert_eq!(
+            (balance.violations, balance.history_rows),
+            (0, balance.committed),
+            "{:?}",
+            balance.examples
+        );
+    }
+    let options = ConnectOptions::local(
+        Address::Unix(there.socket().into(), there.port.parse().expect("a port")),
+        "postgres",
+    );
+    for database in ["postgres", "direct"] {
+        let mut session =
+            connect(&ConnectOptions { database: database.into(), ..options.clone() }).expect("it is there");
+        assert_eq!(value(&mut session, "SELECT count(*) FROM pg_namespace WHERE nspname = 'pgdyno'"), "0");
+    }
+}
+
 #[test]
 fn a_pooler_in_session_mode_is_as_good_as_the_server() {
     let there = There::new(&[]);

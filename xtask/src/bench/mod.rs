@@ -2,8 +2,7 @@
 //!
 //! Single runs on a shared machine scatter by 20 %, more than what is asked. So all programs hold their connections
 //! for the whole run, and only one of them is awake at a time. Order, windows, pairs and intervals are those of
-//! `pgdyno ab --slots` (`pgdyno_core::analysis::compare`); what is here starts, stops and wakes programs that know
-//! nothing of it.
+//! `pgdyno_core::analysis::compare`; what is here starts, stops and wakes programs that know nothing of it.
 
 mod cpu;
 pub mod driver;

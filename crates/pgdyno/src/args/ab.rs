@@ -70,6 +70,9 @@ pub struct Args {
     /// A server that is there, as URI or keyword string; everything goes into its schema `pgdyno`
     #[arg(long, value_name = "CONNINFO", help_heading = SUBJECTS)]
     dsn: Vec<String>,
+    /// Connection string for preparing, checking and observing what --dsn drives, such as the server behind a pooler
+    #[arg(long, value_name = "CONNINFO", help_heading = SUBJECTS)]
+    admin_dsn: Vec<String>,
     /// A built-in script: tpcb-like, simple-update, select-only [default: tpcb-like]
     #[arg(long, short, value_name = "NAME", value_parser = builtin, help_heading = SUBJECTS)]
     builtin: Vec<Builtin>,
@@ -278,6 +281,7 @@ impl Args {
         [a.pg, b.pg] = dealt("--pg", &self.pg)?;
         [a.bindir, b.bindir] = dealt("--bindir", &self.bindir)?;
         [a.dsn, b.dsn] = dealt("--dsn", &self.dsn)?;
+        [a.admin_dsn, b.admin_dsn] = dealt("--admin-dsn", &self.admin_dsn)?;
         [a.builtin, b.builtin] = dealt("--builtin", &self.builtin)?;
         [a.script, b.script] = dealt("--script", &self.script)?;
         [a.protocol, b.protocol] = dealt("--protocol", &self.protocol)?;
@@ -355,7 +359,8 @@ impl Args {
         let mut servers = Vec::new();
         let mut places = [None, None];
         for (at, (arm, name)) in arms.iter().zip(["a", "b"]).enumerate() {
-            if at == 1 && arm.dsn.is_some() && arm.dsn == arms[0].dsn {
+            let same = (&arm.dsn, &arm.admin_dsn) == (&arms[0].dsn, &arms[0].admin_dsn);
+            if at == 1 && arm.dsn.is_some() && same {
                 places[1] = places[0];
                 continue;
             }
@@ -368,7 +373,8 @@ impl Args {
 
     fn server(&self, arm: &Arm, name: &str, plan: &Plan) -> Result<Option<Wanted>, Problem> {
         if let Some(dsn) = &arm.dsn {
-            let connection = Connection { dbname: Some(dsn.clone()), ..Connection::default() };
+            let (dbname, admin_dsn) = (Some(dsn.clone()), arm.admin_dsn.clone());
+            let connection = Connection { dbname, admin_dsn, ..Connection::default() };
             return Ok(connection.resolve()?.map(|external| Wanted::External(Box::new(external))));
         }
         if arm.command.is_some() && !arm.names_own_server() {
@@ -419,6 +425,11 @@ fn makes_sense(arm: &Arm, name: &str) -> Result<(), Problem> {
             arm.dsn.is_some() && arm.command.is_some(),
             "a command names its own server",
             "put the address into the command, and leave out dsn",
+        ),
+        (
+            arm.admin_dsn.is_some() && arm.dsn.is_none(),
+            "--admin-dsn alone names no server to drive",
+            "name it by --dsn, or leave --admin-dsn out",
         ),
         (
             arm.bindir.is_some() && arm.bundle,

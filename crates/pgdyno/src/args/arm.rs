@@ -26,6 +26,8 @@ pub struct Arm {
     pub settings: BTreeMap<String, String>,
     /// A server that is there.
     pub dsn: Option<String>,
+    /// How it is prepared and observed, where that is another way.
+    pub admin_dsn: Option<String>,
     /// A script of one's own.
     pub script: Option<PathBuf>,
     /// A built-in script.
@@ -123,6 +125,7 @@ impl Arm {
             waldir: self.waldir.or(base.waldir),
             settings,
             dsn: self.dsn.or(base.dsn),
+            admin_dsn: self.admin_dsn.or(base.admin_dsn),
             script: if work { self.script } else { base.script },
             builtin: if work { self.builtin } else { base.builtin },
             command: if work { self.command } else { base.command },

@@ -116,17 +116,16 @@ pub fn prepare(job: &Job, stop: &Stop) -> Result<Prepared, Problem> {
 /// Looks at the servers that are there.
 fn reach_all(job: &Job, plan: &mut Plan, stop: &Stop) -> Result<Vec<Option<Reached>>, Problem> {
     let mut all = Vec::new();
-    for wanted in &job.servers {
+    for (at, wanted) in job.servers.iter().enumerate() {
         let Wanted::External(external) = wanted else {
             all.push(None);
             continue;
         };
-        let reached = reach(external, plan, stop)?;
-        if job.compare.is_some() && (reached.pooled() || reached.elsewhere) {
-            return Err(Problem::wrong_request("could not compare through a pooler or at a standby")
-                .hint("name the servers themselves, or compare two commands (`--command 'pgbench …'`)"));
-        }
-        all.push(Some(reached));
+        let driven = match &job.compare {
+            Some(compare) => compare.builtins_at(at),
+            None => plan.workload.iter().map(|workload| workload.script).collect(),
+        };
+        all.push(Some(reach(external, plan, &driven, stop)?));
     }
     Ok(all)
 }

@@ -3,7 +3,7 @@
 use pgdyno_core::{
     advice::Choice,
     facts::{ConnectionFacts, PoolerFacts, ServerFacts, ServerSource},
-    plan::{Plan, Protocol},
+    plan::{Builtin, Plan, Protocol},
     problem::Problem,
 };
 use pgdyno_engine::Stop;
@@ -36,22 +36,28 @@ impl Reached {
     }
 }
 
-/// Looks at the server, and changes in the plan what it cannot do otherwise.
+/// Looks at the server, and changes in the plan what it cannot do otherwise. `driven` are the built-in scripts that are
+/// to run there.
 ///
 /// # Errors
 /// Where it cannot be reached, or cannot do what the plan asks for.
-pub fn reach(external: &External, plan: &mut Plan, stop: &Stop) -> Result<Reached, Problem> {
+pub fn reach(
+    external: &External,
+    plan: &mut Plan,
+    driven: &[Builtin],
+    stop: &Stop,
+) -> Result<Reached, Problem> {
     let mut session = open(&external.drive, stop)?;
     check_version(&session)?;
     let pooler = find_pooler(&external.drive, stop)?;
     let failed = |error: WireError| error.into_problem("could not read the server's facts");
-    let driven = Instance::of(&mut session).map_err(failed)?;
+    let instance = Instance::of(&mut session).map_err(failed)?;
     let mut admin = open(external.admin(), stop)?;
     let prepared = Instance::of(&mut admin).map_err(failed)?;
     // Two names of one server are one server; a pooler in front of it changes nothing about that.
-    let elsewhere = driven.is_other_than(&prepared);
+    let elsewhere = instance.is_other_than(&prepared);
     refuse_preparing(external, pooler.as_ref(), &prepared, stop)?;
-    refuse_driving(plan, pooler.as_ref(), &driven)?;
+    refuse_driving(driven, pooler.as_ref(), &instance)?;
     let choices = choose(plan, pooler.as_ref());
     let facts = server_facts(&mut session, ServerSource::External, None).map_err(failed)?;
     let seen = if elsewhere { &session } else { &admin };
@@ -64,7 +70,7 @@ pub fn reach(external: &External, plan: &mut Plan, stop: &Stop) -> Result<Reache
             mode: pooler.mode.name().to_owned(),
             keeps_prepared: pooler.keeps_prepared,
         }),
-        standby: driven.standby,
+        standby: instance.standby,
         separate_admin: external.admin.is_some(),
     };
     let local = local || matches!(session.address(), Address::Unix(..));
@@ -106,13 +112,11 @@ fn refuse_preparing(
 }
 
 /// Refuses scripts that cannot run there, by name.
-fn refuse_driving(plan: &Plan, pooler: Option<&Pooler>, driven: &Instance) -> Result<(), Problem> {
-    let Some(writing) = plan.workload.iter().map(|workload| workload.script).find(|script| script.writes())
-    else {
-        return Ok(());
-    };
-    let hint = "drive select-only alone: a plan says which transactions are driven (`[[workload]]`)";
-    if driven.standby {
+fn refuse_driving(driven: &[Builtin], pooler: Option<&Pooler>, at: &Instance) -> Result<(), Problem> {
+    let Some(writing) = driven.iter().find(|script| script.writes()) else { return Ok(()) };
+    let hint = "drive select-only alone: a plan says which transactions are driven (`[[workload]]`), and `ab` has \
+                --builtin";
+    if at.standby {
         let what = format!(
             "could not drive {} at a standby: it writes, and a standby takes no writes",
             writing.name()

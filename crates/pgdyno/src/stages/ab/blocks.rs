@@ -11,7 +11,7 @@ use pgdyno_core::{
 };
 use pgdyno_record::{BlockKind, BlockRecord};
 
-use super::{Compare, Server, Work, comparing};
+use super::{ArmJob, Compare, Server, Work, comparing};
 use crate::stages::{
     cell::{Bench, Cell, Driving},
     watch::Watch,
@@ -24,8 +24,9 @@ use crate::stages::{
 /// What ended them early; blocks that were whole are in the record.
 pub fn run(compare: &Compare, driving: Driving<'_>, servers: &mut [Server]) -> Result<(), Problem> {
     let watches = servers.iter().map(|server| driving.watch(&server.subject)).collect();
-    let mut blocks =
-        Blocks { compare, driving, servers, watches, made: 0, aa_made: 0, began: Instant::now() };
+    let scripts = [scripts_of(compare.arm(Arm::A), servers)?, scripts_of(compare.arm(Arm::B), servers)?];
+    let began = Instant::now();
+    let mut blocks = Blocks { compare, driving, servers, watches, scripts, made: 0, aa_made: 0, began };
     for block in 0..compare.blocks() {
         for _ in 0..aa_before(compare, block) {
             let first = first_of(blocks.aa_made);
@@ -41,6 +42,17 @@ pub fn run(compare: &Compare, driving: Driving<'_>, servers: &mut [Server]) -> R
     Ok(())
 }
 
+/// The scripts of an arm as its clients' sessions can run them; `None` for a command.
+fn scripts_of(arm: &ArmJob, servers: &[Server]) -> Result<Option<Arc<Scripts>>, Problem> {
+    let Work::Script { script, .. } = &arm.work else { return Ok(None) };
+    match (arm.builtin(), arm.server) {
+        (Some(builtin), Some(at)) => {
+            servers[at].subject.scripts(builtin).map(|scripts| Some(Arc::new(scripts)))
+        }
+        _ => Ok(Some(Arc::clone(script))),
+    }
+}
+
 /// How many blocks of A against A come before a block of A and B.
 fn aa_before(compare: &Compare, block: u32) -> u32 {
     let over = compare.looks.first().map_or(1, |look| look.blocks);
@@ -52,6 +64,8 @@ struct Blocks<'a, 'b> {
     driving: Driving<'a>,
     servers: &'b mut [Server],
     watches: Vec<Watch>,
+    /// What A and B run, as it is sent.
+    scripts: [Option<Arc<Scripts>>; 2],
     made: u32,
     aa_made: u32,
     began: Instant,
@@ -76,7 +90,7 @@ impl Blocks<'_, '_> {
     fn one(&mut self, arm: Arm) -> Result<f64, Problem> {
         self.reset(arm)?;
         let rate = match &self.compare.arm(arm).work {
-            Work::Script { name, script, protocol } => self.script(arm, name, script, *protocol)?,
+            Work::Script { name, protocol, .. } => self.script(arm, name, *protocol)?,
             Work::Command(command) => {
                 let subject = self.compare.arm(arm).server.map(|at| &self.servers[at].subject);
                 self.driving.progress.say(format!("{}: command, block {}", arm.letter(), self.made + 1));
@@ -97,14 +111,11 @@ impl Blocks<'_, '_> {
         error.map_or("nothing was committed".to_owned(), |error| format!("{}: {}", error.code, error.message))
     }
 
-    fn script(
-        &mut self,
-        arm: Arm,
-        name: &str,
-        script: &Arc<Scripts>,
-        protocol: Protocol,
-    ) -> Result<f64, Problem> {
+    fn script(&mut self, arm: Arm, name: &str, protocol: Protocol) -> Result<f64, Problem> {
         let prepared = self.driving.prepared;
+        // What a pooler cannot keep apart is prepared at neither of the two.
+        let possible = prepared.plan.workload.first().map_or(protocol, |workload| workload.protocol);
+        let protocol = if protocol == Protocol::Prepared { possible } else { protocol };
         let workload = Workload {
             script: name.to_owned(),
             protocol: protocol.name().to_owned(),
@@ -112,7 +123,7 @@ impl Blocks<'_, '_> {
             rate_per_s: prepared.plan.measure.rate,
             arm: Some(arm),
         };
-        let Some(at) = self.compare.arm(arm).server else {
+        let (Some(at), Some(script)) = (self.compare.arm(arm).server, &self.scripts[arm.index()]) else {
             return Err(Problem::wrong_request(format!("{} has a script and no server", arm.letter())));
         };
         let bench = Bench { subject: &mut self.servers[at].subject, watch: &mut self.watches[at] };
@@ -129,7 +140,8 @@ impl Blocks<'_, '_> {
         subject.revive(self.driving.stop)?;
         ledger.reset(&mut subject.admin).map_err(|error| {
             error.into_problem("could not put the tables back into their state before a run")
-        })
+        })?;
+        subject.wait_for_replication(self.driving.stop, self.driving.progress)
     }
 }
 

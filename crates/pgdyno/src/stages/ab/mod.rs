@@ -93,6 +93,11 @@ impl Compare {
         self.looks.last().map_or(0, |look| look.blocks)
     }
 
+    /// The built-in scripts that are to run at a server.
+    pub fn builtins_at(&self, server: usize) -> Vec<Builtin> {
+        self.arms.iter().filter(|arm| arm.server == Some(server)).filter_map(ArmJob::builtin).collect()
+    }
+
     /// Whether the data of a server can be checked: pgdyno's own transactions alone wrote to it.
     pub fn is_checked(&self, server: usize) -> bool {
         let mut on_it = self.arms.iter().filter(|arm| arm.server == Some(server)).peekable();
@@ -137,6 +142,10 @@ pub fn all_stages(
     let opened = recording.stage("server", stop, |_| open(job, prepared, stop, progress));
     let mut servers = opened.map_err(explain)?;
     comparing::set_servers(recording, compare, servers.iter().map(|server| &server.subject).collect())?;
+    for at in 0..servers.len() {
+        let connection = prepared.reached(at).map(|reached| reached.connection.clone());
+        comparing::set_of_server(recording, compare, at, |arm| arm.connection.clone_from(&connection));
+    }
     let checked = match servers.first() {
         Some(first) => storage_stage(job, &first.subject, recording, stop, progress),
         None => Ok(()),
@@ -207,6 +216,9 @@ fn measured_stages(
     for (at, server) in servers.iter_mut().enumerate() {
         let subject = &mut server.subject;
         let loaded = recording.stage("load", stop, |_| load::load(prepared, subject, stop, progress))?;
+        if subject.elsewhere.is_some() {
+            recording.stage("replication", stop, |_| subject.wait_for_replication(stop, progress))?;
+        }
         comparing::set_of_server(recording, compare, at, |arm| arm.load = Some(loaded.clone()));
         recording.save()?;
     }
