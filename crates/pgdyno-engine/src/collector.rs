@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use pgdyno_core::measure::{CommandTally, Counts, Latency, Outage, Precision, Tally};
+use pgdyno_core::measure::{CommandTally, Counts, Latency, Outage, Precision, Slowest, Tally};
 
 use crate::{
     EngineError, ErrorTally, IntervalReport, LoadStep, MergedInterval, Phase, Report, Settings, Stop,
@@ -128,9 +128,11 @@ impl MergedInterval {
         Self {
             phase: first.phase,
             start_ns,
+            clock_ns: first.start_ns,
             duration_ns: 0,
             counts: Counts::default(),
             latency: Latency::new(Precision::Interval),
+            slowest: Slowest::default(),
             tally: Tally::default(),
             cpu_ns: 0,
         }
@@ -140,6 +142,7 @@ impl MergedInterval {
         self.duration_ns = self.duration_ns.max(report.duration_ns);
         self.counts += report.counts;
         self.latency.add(&report.latency);
+        self.slowest.merge(&report.slowest);
         self.tally.merge(&report.tally);
         self.cpu_ns += report.cpu_ns;
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use pgdyno_core::measure::{CommandTally, Failure, Latency, Precision};
+use pgdyno_core::measure::{CommandTally, Failure, Latency, Precision, Work};
 
 use crate::{Bookkeeping, Level, Messages};
 
@@ -105,6 +105,8 @@ pub(crate) struct Note {
     pub(crate) failure: Option<Failure>,
     /// When its work began, where that is later than it was begun.
     pub(crate) begun_ns: u64,
+    /// Who carried it out, and what took the longest.
+    pub(crate) work: Work,
 }
 
 impl Probe {
@@ -221,6 +223,13 @@ impl Probe {
     #[inline]
     pub fn ends_for(&mut self, client: u32, number: u64) {
         (self.note.client, self.note.number) = (client, number);
+    }
+
+    /// Says who carried out the attempt that ends now, and which of its commands took the longest: shown where the
+    /// attempt is one of the slowest.
+    #[inline]
+    pub fn worked(&mut self, work: Work) {
+        self.note.work = work;
     }
 
     /// Says that the client has done all it had to do: a [`Step::Last`](crate::Step::Last) that follows at once is no

@@ -2,7 +2,9 @@
 
 use std::sync::mpsc::{Receiver, Sender};
 
-use pgdyno_core::measure::{CommandTally, Counts, Ended, Ending, Latency, Outcome, Precision, Tally};
+use pgdyno_core::measure::{
+    CommandTally, Counts, Ended, Ending, Latency, Outcome, Precision, Slow, Slowest, Tally,
+};
 
 use crate::{
     Bookkeeping, Clock, ErrorTally, LogRecord, StepRecord,
@@ -18,6 +20,15 @@ pub(crate) struct Attempt {
     pub(crate) begin_ns: u64,
     /// Number of the script.
     pub(crate) script: u32,
+}
+
+impl Attempt {
+    /// The attempt as one of the slowest.
+    #[cold]
+    fn slow(self, end_ns: u64, note: Note) -> Slow {
+        let Self { scheduled_ns, begin_ns, script } = self;
+        Slow { scheduled_ns, begin_ns, end_ns, script, work: note.work }
+    }
 }
 
 /// What a part of a run is for.
@@ -83,6 +94,8 @@ pub struct IntervalReport {
     pub counts: Counts,
     /// Latency of the attempts that committed within the interval.
     pub latency: Latency,
+    /// The slowest of them, instants on the engine's clock.
+    pub slowest: Slowest,
     /// Attempts in pgbench's terms.
     pub tally: Tally,
     /// Processor time of the worker within the interval, in nanoseconds.
@@ -153,6 +166,7 @@ pub(crate) struct Recorder {
     late_ns: u64,
     counts: Counts,
     interval: Latency,
+    slowest: Slowest,
     tally: Tally,
     index: u32,
     start_ns: u64,
@@ -184,6 +198,7 @@ impl Recorder {
             late_ns: bookkeeping.late_ns.unwrap_or(u64::MAX),
             counts: Counts::default(),
             interval: Latency::new(Precision::Interval),
+            slowest: Slowest::default(),
             tally: Tally::default(),
             index: 0,
             start_ns: timeline.start_ns,
@@ -248,6 +263,9 @@ impl Recorder {
         if outcome == Outcome::Committed {
             debug_assert!(attempt.scheduled_ns <= attempt.begin_ns && attempt.begin_ns <= end_ns);
             self.interval.record(latency_ns);
+            if self.slowest.wants(latency_ns) {
+                self.slowest.add(attempt.slow(end_ns, note));
+            }
             if measuring {
                 self.latency.record(latency_ns);
                 if self.open_loop {
@@ -333,6 +351,7 @@ impl Recorder {
             duration_ns: end_ns - self.start_ns,
             counts: std::mem::replace(&mut self.counts, next),
             latency: std::mem::replace(&mut self.interval, empty),
+            slowest: std::mem::take(&mut self.slowest),
             tally: std::mem::take(&mut self.tally),
             cpu_ns: cpu_ns - self.cpu_ns,
             last,

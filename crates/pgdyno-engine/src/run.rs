@@ -10,7 +10,7 @@ use std::{
     time::Duration,
 };
 
-use pgdyno_core::measure::{CommandTally, Counts, Imbalance, Latency, Outage, Tally};
+use pgdyno_core::measure::{CommandTally, Counts, Imbalance, Latency, Outage, Slowest, Tally};
 
 use crate::{
     Arrivals, Bookkeeping, Client, Clock, Driver, ErrorTally, LogRecord, Phase, Poisson, Probe, StepReport,
@@ -62,12 +62,16 @@ pub struct MergedInterval {
     pub phase: Phase,
     /// Start in nanoseconds since the first attempts were due.
     pub start_ns: u64,
+    /// The same instant on the engine's clock.
+    pub clock_ns: u64,
     /// Length in nanoseconds (of the longest worker's, in the drain).
     pub duration_ns: u64,
     /// Attempts.
     pub counts: Counts,
     /// Latency of the attempts that committed within the interval.
     pub latency: Latency,
+    /// The slowest of them, instants on the engine's clock.
+    pub slowest: Slowest,
     /// Attempts in pgbench's terms.
     pub tally: Tally,
     /// Processor time of all workers in nanoseconds.

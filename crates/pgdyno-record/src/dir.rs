@@ -9,7 +9,10 @@ use std::{
 
 use jiff::Timestamp;
 use pgdyno_core::{
-    measure::{Coarsener, Interval, Latency, MAX_INTERVALS, Merger, Observation, Slice, Workload},
+    measure::{
+        Coarsener, Interval, Latency, MAX_INTERVALS, Merger, Observation, Part, Slice, SlowAttempt,
+        SlowInterval, Workload,
+    },
     problem::Problem,
 };
 
@@ -29,6 +32,8 @@ pub const SERVER_LOG: &str = "server.log";
 pub const TIMELINE: &str = "timeline.ndjson";
 /// Name of the HdrHistogram interval log.
 pub const LATENCY_LOG: &str = "latency.hlog";
+/// Name of the stream of the slowest attempts.
+pub const SLOWEST_ATTEMPTS: &str = "slowest.ndjson";
 /// Name of the stream of observations.
 pub const OBSERVATIONS: &str = "observations.ndjson";
 
@@ -47,6 +52,7 @@ pub struct RunDir {
     started: SystemTime,
     timeline: Stream,
     latency: Stream,
+    slowest: Stream,
     observations: Stream,
     current: Option<CurrentRun>,
     max_intervals: usize,
@@ -60,9 +66,12 @@ struct CurrentRun {
     tag: String,
     start_s: f64,
     coarsener: Coarsener,
-    /// Where its lines begin in both streams.
+    /// The line of its drain, which comes last.
+    drain: Option<SlowInterval>,
+    /// Where its lines begin in the streams.
     timeline_from: u64,
     latency_from: u64,
+    slowest_from: u64,
 }
 
 impl RunDir {
@@ -95,6 +104,7 @@ impl RunDir {
             started: SystemTime::from(started),
             timeline: Stream::new(TIMELINE),
             latency: Stream::new(LATENCY_LOG),
+            slowest: Stream::new(SLOWEST_ATTEMPTS),
             observations: Stream::new(OBSERVATIONS),
             current: None,
             max_intervals: MAX_INTERVALS,
@@ -176,35 +186,52 @@ impl RunDir {
             tag: hlog::tag(workload, block),
             start_s,
             coarsener: Coarsener::new(self.max_intervals),
+            drain: None,
             timeline_from: self.timeline.bytes(),
             latency_from: self.latency.bytes(),
+            slowest_from: self.slowest.bytes(),
         });
         Ok(())
     }
 
-    /// Appends one interval of the current run. Its `run` and its figures of latency are set here, the latter
-    /// from the histogram, so the two files agree.
+    /// Appends one interval of the current run, with its slowest attempts. Its `run` and its figures of latency are
+    /// set here, the latter from the histogram, so that the files agree.
     ///
     /// # Errors
     /// What could not be written.
     ///
     /// # Panics
     /// Without [`RunDir::begin_run`].
-    pub fn interval(&mut self, mut interval: Interval, latency: &Latency) -> Result<(), Problem> {
+    pub fn interval(
+        &mut self,
+        mut interval: Interval,
+        latency: &Latency,
+        slowest: Vec<SlowAttempt>,
+    ) -> Result<(), Problem> {
         let run = self.current.as_mut().expect("begin_run comes first");
         interval.run = run.index;
-        let finished = run.coarsener.push(Slice::new(interval, latency.clone()));
+        let finished = run.coarsener.push(Slice::new(interval, latency.clone(), slowest));
         let full = run.coarsener.is_full();
         finished.iter().try_for_each(|slice| self.append(slice))?;
         if full { self.halve() } else { Ok(()) }
     }
 
+    /// Keeps the slowest attempts that ended in the drain of the current run: it is in no other stream. `start_ns`
+    /// is since the run's first attempt was due.
+    pub fn drain(&mut self, start_ns: u64, duration_ns: u64, attempts: Vec<SlowAttempt>) {
+        if let Some(current) = self.current.as_mut().filter(|_| !attempts.is_empty()) {
+            let (run, part) = (current.index, Part::Drain);
+            current.drain = Some(SlowInterval { run, start_ns, duration_ns, part, attempts });
+        }
+    }
+
     fn append(&mut self, slice: &Slice) -> Result<(), Problem> {
         let Some(run) = &self.current else { return Ok(()) };
-        let (json, log) = run.lines(slice);
+        let Lines { timeline, latency, slowest } = run.lines(slice);
         let dir = self.hidden.as_deref().unwrap_or(&self.path);
-        self.timeline.append(dir, &json)?;
-        self.latency.append(dir, &log)
+        self.timeline.append(dir, &timeline)?;
+        self.latency.append(dir, &latency)?;
+        self.slowest.append(dir, &slowest)
     }
 
     /// Rewrites the lines of the current run with every two neighbours joined.
@@ -213,9 +240,12 @@ impl RunDir {
         let dir = self.hidden.clone().unwrap_or_else(|| self.path.clone());
         let timeline = self.timeline.partial_path(&dir);
         let latency = self.latency.partial_path(&dir);
-        let rewritten = run.rewrite(&timeline, &latency).map_err(|e| could_not_write(&timeline, &e))?;
+        let slowest = self.slowest.partial_path(&dir);
+        let rewritten =
+            run.rewrite(&timeline, &latency, &slowest).map_err(|e| could_not_write(&timeline, &e))?;
         self.timeline.replace(&dir, &beside(&timeline))?;
         self.latency.replace(&dir, &beside(&latency))?;
+        self.slowest.replace(&dir, &beside(&slowest))?;
         run.coarsener.halved(rewritten);
         self.current = Some(run);
         Ok(())
@@ -228,8 +258,9 @@ impl RunDir {
     pub fn end_run(&mut self) -> Result<(), Problem> {
         let rest = self.current.as_mut().and_then(|run| run.coarsener.finish());
         rest.iter().try_for_each(|slice| self.append(slice))?;
-        self.current = None;
-        Ok(())
+        let drain = self.current.take().and_then(|run| run.drain);
+        let dir = self.hidden.as_deref().unwrap_or(&self.path);
+        drain.iter().try_for_each(|drain| self.slowest.append(dir, &json_line(drain)))
     }
 
     /// Appends one second of the host.
@@ -267,7 +298,7 @@ impl RunDir {
     pub fn finish(mut self, record: &RunRecord) -> Result<PathBuf, Problem> {
         self.end_run()?;
         let dir = self.dir().to_path_buf();
-        for stream in [&mut self.timeline, &mut self.latency, &mut self.observations] {
+        for stream in [&mut self.timeline, &mut self.latency, &mut self.slowest, &mut self.observations] {
             stream.finish(&dir, self.compress_over)?;
         }
         self.save(record)?;
@@ -284,44 +315,65 @@ impl Drop for RunDir {
     }
 }
 
+/// What the streams say of one slice.
+struct Lines {
+    timeline: Vec<u8>,
+    latency: Vec<u8>,
+    slowest: Vec<u8>,
+}
+
 impl CurrentRun {
-    /// The lines of both streams for one slice.
-    fn lines(&self, slice: &Slice) -> (Vec<u8>, Vec<u8>) {
+    /// The lines of the streams for one slice.
+    fn lines(&self, slice: &Slice) -> Lines {
         let interval = &slice.interval;
         let start = Duration::from_secs_f64(self.start_s.max(0.0)) + Duration::from_nanos(interval.start_ns);
         let tag = if interval.warm_up { format!("{}/warm-up", self.tag) } else { self.tag.clone() };
-        let log = hlog::line(&tag, start, Duration::from_nanos(interval.duration_ns), &slice.latency);
-        (json_line(interval), log)
+        let latency = hlog::line(&tag, start, Duration::from_nanos(interval.duration_ns), &slice.latency);
+        Lines { timeline: json_line(interval), latency, slowest: json_line(&slow_interval(slice)) }
     }
 
-    /// Writes both streams anew beside themselves, and gives how many lines this run has left. One slice at a
+    /// Writes the streams anew beside themselves, and gives how many lines this run has left. One slice at a
     /// time: memory does not grow with the run.
-    fn rewrite(&self, timeline: &Path, latency: &Path) -> io::Result<usize> {
-        let mut old = (tail(timeline, self.timeline_from)?, tail(latency, self.latency_from)?);
-        let mut new = (head(timeline, self.timeline_from)?, head(latency, self.latency_from)?);
+    fn rewrite(&self, timeline: &Path, latency: &Path, slowest: &Path) -> io::Result<usize> {
+        let mut old = [
+            tail(timeline, self.timeline_from)?,
+            tail(latency, self.latency_from)?,
+            tail(slowest, self.slowest_from)?,
+        ];
+        let mut new = [
+            head(timeline, self.timeline_from)?,
+            head(latency, self.latency_from)?,
+            head(slowest, self.slowest_from)?,
+        ];
         let mut merger = Merger::new(2);
         let mut left = 0;
         loop {
-            let slice = read_slice(&mut old.0, &mut old.1)?;
+            let slice = read_slice(&mut old)?;
             let last = slice.is_none();
             let finished = match slice {
                 Some(slice) => merger.push(slice),
                 None => Vec::from_iter(merger.finish()),
             };
             for slice in &finished {
-                let (json, log) = self.lines(slice);
-                new.0.write_all(&json)?;
-                new.1.write_all(&log)?;
+                let lines = self.lines(slice);
+                let lines = [lines.timeline, lines.latency, lines.slowest];
+                new.iter_mut().zip(lines).try_for_each(|(file, line)| file.write_all(&line))?;
                 left += 1;
             }
             if last {
                 break;
             }
         }
-        new.0.flush()?;
-        new.1.flush()?;
+        new.iter_mut().try_for_each(Write::flush)?;
         Ok(left)
     }
+}
+
+/// The slowest attempts of a slice as a line of their own.
+fn slow_interval(slice: &Slice) -> SlowInterval {
+    let Interval { run, start_ns, duration_ns, warm_up, .. } = slice.interval;
+    let part = if warm_up { Part::WarmUp } else { Part::Measured };
+    SlowInterval { run, start_ns, duration_ns, part, attempts: slice.slowest.clone() }
 }
 
 /// The last line of defence of invariant 2.
@@ -361,16 +413,19 @@ fn head(path: &Path, to: u64) -> io::Result<BufWriter<File>> {
     Ok(writer)
 }
 
-/// The next line of both streams; `None` at their end.
-fn read_slice(timeline: &mut impl BufRead, latency: &mut impl BufRead) -> io::Result<Option<Slice>> {
-    let (mut json, mut log) = (String::new(), String::new());
-    if timeline.read_line(&mut json)? == 0 || latency.read_line(&mut log)? == 0 {
-        return Ok(None);
+/// The next line of the streams: timeline, histograms, slowest attempts; `None` at their end.
+fn read_slice(from: &mut [impl BufRead; 3]) -> io::Result<Option<Slice>> {
+    let mut lines = [String::new(), String::new(), String::new()];
+    for (from, line) in from.iter_mut().zip(&mut lines) {
+        if from.read_line(line)? == 0 {
+            return Ok(None);
+        }
     }
-    let interval = serde_json::from_str(&json).map_err(io::Error::other)?;
-    let logged = hlog::parse(log.trim_end()).map_err(io::Error::other)?;
+    let interval = serde_json::from_str(&lines[0]).map_err(io::Error::other)?;
+    let logged = hlog::parse(lines[1].trim_end()).map_err(io::Error::other)?;
     let logged = logged.ok_or_else(|| io::Error::other("an interval is missing in the histogram log"))?;
-    Ok(Some(Slice { interval, latency: logged.latency }))
+    let slow: SlowInterval = serde_json::from_str(&lines[2]).map_err(io::Error::other)?;
+    Ok(Some(Slice { interval, latency: logged.latency, slowest: slow.attempts }))
 }
 
 fn make_runs_dir(runs: &Path) -> Result<(), Problem> {

@@ -5,6 +5,7 @@
 //!   run.json             everything that lists, comparisons and reports read
 //!   timeline.ndjson      one line an interval
 //!   latency.hlog         HdrHistogram interval log
+//!   slowest.ndjson       one line an interval: its slowest attempts
 //!   observations.ndjson  one line a second: processors and devices
 //!   server.log           the server's own log, where it was ours
 //! ```
@@ -25,11 +26,11 @@ mod schema;
 mod stream;
 
 pub use comparison::{ArmRecord, BlockKind, BlockRecord, ComparisonRecord};
-pub use dir::{LATENCY_LOG, OBSERVATIONS, RUN_JSON, RunDir, TIMELINE};
+pub use dir::{LATENCY_LOG, OBSERVATIONS, RUN_JSON, RunDir, SLOWEST_ATTEMPTS, TIMELINE};
 pub use files::write_atomically;
 pub use hlog::{LoggedInterval, header as histogram_log_header, line as histogram_log_line};
 pub use read::{Listed, Run, find, list, open};
-pub use redact::{REDACTED, command_line, redact, redact_command};
+pub use redact::{REDACTED, command_line, redact, redact_command, redact_sql};
 pub use run::*;
 pub use schema::schemas;
 pub use stream::{COMPRESS_OVER_BYTES, Lines};

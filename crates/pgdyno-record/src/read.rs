@@ -6,14 +6,14 @@ use std::{
 };
 
 use pgdyno_core::{
-    measure::{Interval, Observation},
+    measure::{Interval, Observation, SlowInterval},
     problem::Problem,
 };
 use serde_json::Value;
 
 use crate::{
     FORMAT, Lines, LoggedInterval, RunRecord, VERSION,
-    dir::{LATENCY_LOG, OBSERVATIONS, RUN_JSON, TIMELINE},
+    dir::{LATENCY_LOG, OBSERVATIONS, RUN_JSON, SLOWEST_ATTEMPTS, TIMELINE},
     files::reason,
     hlog, stream,
 };
@@ -47,6 +47,14 @@ impl Run {
     /// A line that cannot be read, other than a torn last one.
     pub fn observations(&self) -> Result<Lines<Observation>, Problem> {
         stream::read(&self.path, OBSERVATIONS, json_line)
+    }
+
+    /// The slowest attempts of every interval, from `slowest.ndjson` in whichever form it is there.
+    ///
+    /// # Errors
+    /// A line that cannot be read, other than a torn last one.
+    pub fn slowest(&self) -> Result<Lines<SlowInterval>, Problem> {
+        stream::read(&self.path, SLOWEST_ATTEMPTS, json_line)
     }
 
     /// The histograms of `latency.hlog` in whichever form it is there.

@@ -50,6 +50,33 @@ pub fn redact(text: &str) -> String {
     }
 }
 
+/// A script or a statement without the passwords that follow the word: `PASSWORD 'SECRET'`, `password=SECRET`.
+pub fn redact_sql(text: &str) -> String {
+    const WORD: &str = "password";
+    let lower = text.to_ascii_lowercase();
+    let (mut out, mut done) = (String::with_capacity(text.len()), 0);
+    for (at, _) in lower.match_indices(WORD) {
+        let behind = at + WORD.len();
+        if behind < done {
+            continue;
+        }
+        let gap =
+            text[behind..].len() - text[behind..].trim_start_matches([' ', '\t', '\n', '\r', '=']).len();
+        let (gap_text, value) = text[behind..].split_at(gap);
+        let secret = match value.strip_prefix('\'') {
+            Some(quoted) => quoted.find('\'').map_or(value.len(), |end| end + 2),
+            None if gap_text.contains('=') => {
+                value.find(|c: char| c.is_whitespace() || "'\"&;".contains(c)).unwrap_or(value.len())
+            }
+            None => continue,
+        };
+        out.push_str(&text[done..behind + gap]);
+        out.push_str(REDACTED);
+        done = behind + gap + secret;
+    }
+    out + &text[done..]
+}
+
 /// A URI from behind its scheme on.
 fn redact_uri(rest: &str) -> String {
     let authority = &rest[..rest.find(['/', '?', '#']).unwrap_or(rest.len())];
@@ -151,6 +178,21 @@ mod tests {
             redact_command(&["pgdyno", "--password", "s3", "bench"]),
             ["pgdyno", "--password", "***", "bench"]
         );
+    }
+
+    #[test]
+    fn a_script_keeps_all_but_its_passwords() {
+        let cases = [
+            ("ALTER USER bob PASSWORD 's3cret';\nSELECT 1;", "ALTER USER bob PASSWORD ***;\nSELECT 1;"),
+            ("CREATE ROLE x Encrypted Password  'a b' LOGIN", "CREATE ROLE x Encrypted Password  *** LOGIN"),
+            ("SELECT dblink('host=h password=s3 user=u')", "SELECT dblink('host=h password=*** user=u')"),
+            ("SELECT password FROM users WHERE token = :t", "SELECT password FROM users WHERE token = :t"),
+            ("VALID UNTIL 'x' PASSWORD 'open", "VALID UNTIL 'x' PASSWORD ***"),
+        ];
+        for (text, want) in cases {
+            assert_eq!(redact_sql(text), want);
+            assert_eq!(redact_sql(want), want);
+        }
     }
 
     #[test]

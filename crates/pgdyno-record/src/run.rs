@@ -2,9 +2,12 @@
 
 use pgdyno_core::{
     advice::Choice,
-    analysis::{Doubt, noise::Noise},
+    analysis::{
+        Doubt,
+        noise::{Noise, by_script},
+    },
     facts::{ConnectionFacts, HostFacts, ServerFacts, StorageFacts, SyncCheck},
-    measure::{CellRun, CellSummary},
+    measure::{Arm, CellRun, CellSummary, StatementSummary},
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -71,11 +74,17 @@ pub struct RunRecord {
     pub cells: Vec<CellSummary>,
     /// The balance check.
     pub balance: Option<BalanceRecord>,
-    /// What this machine could tell apart.
+    /// What this machine could tell apart, all cells together.
     pub noise: Option<NoiseRecord>,
+    /// The same for the cells of each script, which scatter differently.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub noise_by_script: Vec<ScriptNoise>,
     /// The comparison of two subjects; absent where there is only one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub comparison: Option<ComparisonRecord>,
+    /// What a run of `pgdyno pgbench` was asked for and came to in pgbench's terms; absent of other commands.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pgbench: Option<PgbenchRecord>,
     /// Reasons to distrust the result.
     pub doubts: Vec<Doubt>,
     /// Why the run stopped early.
@@ -100,7 +109,7 @@ pub struct PlanRecord {
     pub description: String,
     /// Seed of every random choice.
     pub seed: u64,
-    /// TPC-B scale factor.
+    /// TPC-B scale factor; of a script of one's own, what it sees as `:scale`.
     pub scale: u64,
     /// Client counts.
     pub clients: Vec<u32>,
@@ -204,6 +213,71 @@ pub struct NoiseRecord {
     pub degrees_of_freedom: u32,
     /// The smallest difference between two such cells that would stand out at 95 %, as a share.
     pub smallest_difference: f64,
+}
+
+/// A run of `pgdyno pgbench` in pgbench's terms.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PgbenchRecord {
+    /// The scripts in the order of the command line.
+    pub scripts: Vec<PgbenchScript>,
+    /// Transactions of each client; absent where a time was given.
+    pub transactions_of_each_client: Option<u64>,
+    /// Most tries of a transaction that meets serialization failures or deadlocks; 0 is no limit.
+    pub max_tries: u32,
+    /// Microseconds from which on a transaction is late.
+    pub latency_limit_us: Option<u64>,
+    /// Pause of a client between two transactions, in nanoseconds.
+    pub think_time_ns: u64,
+    /// Transactions over one connection; absent where a connection lasts for the run.
+    pub reconnect_after: Option<u64>,
+    /// Transactions a second as pgbench's summary counts them: up to the end of the last one, not within the measured
+    /// interval alone.
+    pub tps: Option<f64>,
+    /// Tries beyond the first.
+    pub retries: u64,
+    /// Transactions that were left out as too late.
+    pub skipped: u64,
+    /// Transactions over the latency limit; absent without one.
+    pub late: Option<u64>,
+}
+
+/// One script of it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PgbenchScript {
+    /// Name of a built-in script, or the file.
+    pub name: String,
+    /// Its weight among the scripts.
+    pub weight: u32,
+    /// What stands in it; what follows `PASSWORD` is cut.
+    pub text: String,
+    /// Transactions that committed, drain included.
+    pub committed: u64,
+    /// Transactions that failed.
+    pub failed: u64,
+    /// Its statements in order.
+    pub statements: Vec<StatementSummary>,
+}
+
+/// What this machine could tell apart among the cells of one script.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ScriptNoise {
+    /// Name of the script.
+    pub script: String,
+    /// Whose runs they are, in a comparison; absent elsewhere.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub arm: Option<Arm>,
+    /// The figures.
+    pub noise: NoiseRecord,
+}
+
+impl ScriptNoise {
+    /// Those of all scripts, in the order of their first runs.
+    pub fn of(runs: &[CellRun]) -> Vec<Self> {
+        let found = by_script(runs).into_iter();
+        found
+            .map(|(of, noise)| Self { script: of.script.clone(), arm: of.arm, noise: noise.into() })
+            .collect()
+    }
 }
 
 impl From<Noise> for NoiseRecord {

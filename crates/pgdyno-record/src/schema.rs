@@ -1,18 +1,19 @@
 //! JSON Schemas of what a run directory holds.
 
-use pgdyno_core::measure::{Interval, Observation};
+use pgdyno_core::measure::{Interval, Observation, SlowInterval};
 use schemars::{JsonSchema, generate::SchemaSettings};
 use serde_json::Value;
 
 use crate::RunRecord;
 
-/// The published schemas as (file name, schema): `run.json`, a line of `timeline.ndjson` and a line of
-/// `observations.ndjson`. JSON Schema draft 2020-12.
+/// The published schemas as (file name, schema): `run.json`, and a line of `timeline.ndjson`, of
+/// `observations.ndjson` and of `slowest.ndjson`. JSON Schema draft 2020-12.
 pub fn schemas() -> Vec<(&'static str, Value)> {
     vec![
         ("run.schema.json", of::<RunRecord>()),
         ("timeline-line.schema.json", of::<Interval>()),
         ("observation-line.schema.json", of::<Observation>()),
+        ("slowest-line.schema.json", of::<SlowInterval>()),
     ]
 }
 

@@ -12,6 +12,7 @@ use crate::{
     comparison::{self, ComparisonView},
     facts,
     figure::{Figure, Format, Phrase, Source},
+    slowest::{self, SlowCell},
     verdict, words,
 };
 
@@ -30,12 +31,16 @@ pub struct Document {
     pub warning: Option<Phrase>,
     /// What was found, a sentence a workload; of a comparison the answer, then the arms.
     pub verdict: Vec<Phrase>,
+    /// The worst doubts in a sentence, to stand beside what was found; `None` where there is none.
+    pub standing: Option<Phrase>,
     /// The comparison, where it is one.
     pub comparison: Option<ComparisonView>,
     /// What the run promises for a commit.
     pub durability: Phrase,
     /// The table, a group a workload.
     pub groups: Vec<Group>,
+    /// The slowest transactions of each cell of which they were kept.
+    pub slowest: Vec<SlowCell>,
     /// Reasons to distrust the result; all of them.
     pub doubts: Vec<DoubtView>,
     /// The balance check in a sentence.
@@ -119,6 +124,8 @@ pub struct DoubtView {
     pub advice: Phrase,
     /// The cells concerned; empty is the whole run.
     pub cells: Vec<Figure>,
+    /// Whether it concerns every cell of several.
+    pub everywhere: bool,
     /// Whether it says that the numbers are of no use at all.
     pub severe: bool,
 }
@@ -183,15 +190,12 @@ impl Document {
             warning: warning(record, &source),
             verdict,
             durability: compared.map_or_else(|| durability(record), comparison::durability),
-            doubts: record
-                .doubts
-                .iter()
-                .enumerate()
-                .map(|(i, doubt)| doubt_view(i, doubt, &source))
-                .collect(),
+            standing: standing(record),
+            slowest: slowest::slowest(record, &source),
+            doubts: doubt_views(record, &source),
             balance: compared
                 .map_or_else(|| balance(record, &source), |compared| comparison::balance(compared, &source)),
-            noise: comparison.as_ref().map_or_else(|| noise(&source), |view| view.floor.clone()),
+            noise: comparison.as_ref().map_or_else(|| noise(record, &source), |view| view.floor.clone()),
             driver: driver(record, &source),
             comparison,
             stages: stages(record, &source),
@@ -280,7 +284,7 @@ fn group(index: usize, source: &Source) -> Group {
     Group {
         arm: at("workload/arm", Format::Word),
         script: at("workload/script", Format::Text),
-        note: note.text(", QPS = TPS × ").figure(at("statements_per_transaction", Format::Count)),
+        note: note.maybe(", QPS = TPS × ", at("statements_per_transaction", Format::Count), ""),
         rows: Vec::new(),
     }
 }
@@ -320,13 +324,34 @@ fn server_of(cell: usize, source: &Source) -> &'static str {
     }
 }
 
+/// The worst doubts by their names, in the order of the list: for whoever reads the number and nothing else.
+fn standing(record: &RunRecord) -> Option<Phrase> {
+    const NAMED: usize = 3;
+    let names: Vec<_> = record.doubts.iter().map(|doubt| words::doubt(doubt.kind).to_lowercase()).collect();
+    let screening = record.doubts.iter().any(|doubt| doubt.kind == DoubtKind::ScreeningRun);
+    let beginning = if screening { "Not publishable: " } else { "Doubtful: " };
+    let others = if names.len() > NAMED { " and other doubts" } else { "" };
+    let named = names.iter().take(NAMED).map(String::as_str).collect::<Vec<_>>().join(", ");
+    (!names.is_empty()).then(|| Phrase::of(format!("{beginning}{named}{others}.")))
+}
+
+fn doubt_views(record: &RunRecord, source: &Source) -> Vec<DoubtView> {
+    let cells = record.cells.len();
+    let view = |(index, doubt): (usize, &Doubt)| DoubtView {
+        everywhere: cells > 1 && doubt.cells.len() == cells,
+        ..doubt_view(index, doubt, source)
+    };
+    record.doubts.iter().enumerate().map(view).collect()
+}
+
 fn doubt_view(index: usize, doubt: &Doubt, source: &Source) -> DoubtView {
     let at = |field: &str| source.figure(format!("/doubts/{index}/{field}"), Format::Text);
     DoubtView {
         title: words::doubt(doubt.kind),
         detail: Phrase::default().figure(at("detail")),
         advice: Phrase::default().figure(at("advice")),
-        severe: doubt.kind == DoubtKind::BalanceViolated,
+        severe: matches!(doubt.kind, DoubtKind::BalanceViolated | DoubtKind::Implausible),
+        everywhere: false,
         cells: (0..doubt.cells.len()).filter_map(|cell| at(&format!("cells/{cell}"))).collect(),
     }
 }
@@ -361,17 +386,31 @@ fn balance(record: &RunRecord, source: &Source) -> Phrase {
     })
 }
 
-fn noise(source: &Source) -> Phrase {
-    let at = |field: &str, format| source.figure(format!("/noise/{field}"), format);
-    let Some(smallest) = at("smallest_difference", Format::Percent) else {
+/// What each script's cells could tell apart, since reads and writes scatter differently; of all together where a record
+/// does not tell scripts apart.
+fn noise(record: &RunRecord, source: &Source) -> Phrase {
+    if record.noise.is_none() {
         return Phrase::of("Not known: it takes at least two blocks of a cell to see it.");
+    }
+    let scripts = record.noise_by_script.len();
+    let all = if scripts > 0 { None } else { Some(floor("/noise", source)) };
+    let of_script = |index: usize| {
+        let script = source.figure(format!("/noise_by_script/{index}/script"), Format::Text);
+        let floor = floor(&format!("/noise_by_script/{index}/noise"), source);
+        let before = if index > 0 { " " } else { "" };
+        Phrase::of(before).figure(script).text(": ").then(floor)
     };
-    Phrase::of("Blocks of one cell differ by ")
+    all.into_iter().chain((0..scripts).map(of_script)).fold(Phrase::default(), Phrase::then)
+}
+
+fn floor(pointer: &str, source: &Source) -> Phrase {
+    let at = |field: &str, format| source.figure(format!("{pointer}/{field}"), format);
+    Phrase::of("blocks of one cell differ by ")
         .figure(at("between_blocks", Format::Percent))
         .text(" (standard deviation, ")
         .figure(at("degrees_of_freedom", Format::Count))
-        .text(" degrees of freedom): a difference under ")
-        .figure(Some(smallest))
+        .text(" degrees of freedom); a difference under ")
+        .figure(at("smallest_difference", Format::Percent))
         .text(" between two cells means nothing here.")
 }
 

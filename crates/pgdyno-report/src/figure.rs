@@ -42,6 +42,10 @@ pub enum Format {
     Bytes,
     /// An instant, RFC 3339.
     Instant,
+    /// The time of day of an instant, as a server's log has it.
+    Clock,
+    /// A whole number that names something: a process, not how many.
+    Identifier,
     /// A word of the record in the words of a report.
     Word,
 }
@@ -67,6 +71,8 @@ impl Format {
             Self::Minutes => "minutes",
             Self::Bytes => "bytes",
             Self::Instant => "instant",
+            Self::Clock => "clock",
+            Self::Identifier => "identifier",
             Self::Word => "word",
         }
     }
@@ -93,6 +99,8 @@ impl Format {
             Self::Minutes => units::about(number()),
             Self::Bytes => whole(units::bytes),
             Self::Instant => instant(value.as_str().unwrap_or_default()),
+            Self::Clock => clock(value.as_str().unwrap_or_default()),
+            Self::Identifier => value.to_string(),
             Self::Word => words::plain(value.as_str().unwrap_or_default()),
         }
     }
@@ -116,6 +124,14 @@ fn instant(rfc3339: &str) -> String {
     match (rfc3339.get(..10), rfc3339.get(11..16)) {
         (Some(date), Some(time)) => format!("{date} {time} UTC"),
         _ => rfc3339.to_owned(),
+    }
+}
+
+/// `10:15:02.123 UTC` of `2026-11-20T10:15:02.123456Z`.
+fn clock(rfc3339: &str) -> String {
+    match rfc3339.get(11..).and_then(|rest| rest.strip_suffix('Z')) {
+        Some(time) => format!("{} UTC", time.get(..12).unwrap_or(time)),
+        None => rfc3339.to_owned(),
     }
 }
 

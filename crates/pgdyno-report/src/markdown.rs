@@ -4,6 +4,7 @@ use crate::{
     comparison::ComparisonView,
     document::{AGAIN, Document, Row},
     figure::Figure,
+    slowest::SlowCell,
     table::{CLIENTS, COST, Column, SPEED},
     text,
 };
@@ -15,9 +16,11 @@ pub fn markdown(document: &Document) -> String {
         out.push(format!("> **{}**", escaped(&warning.plain())));
     }
     let verdict = document.verdict.iter().map(|sentence| escaped(&sentence.plain()));
+    let standing = document.standing.iter().map(|standing| format!("**{}**", escaped(&standing.plain())));
     out.push(
         verdict
             .chain([format!("Durability {}.", document.durability.plain())])
+            .chain(standing)
             .collect::<Vec<_>>()
             .join("\n"),
     );
@@ -27,6 +30,13 @@ pub fn markdown(document: &Document) -> String {
     }
     if !document.groups.is_empty() {
         out.push(format!("## Results\n\n{}\n\n{}", table(document, &SPEED), table(document, &COST)));
+    }
+    if !document.slowest.is_empty() {
+        let line = |slow: &SlowCell| {
+            format!("- {}: {}", escaped(&slow.cell.plain()), escaped(&slow.attempts[0].plain()))
+        };
+        let lines: Vec<_> = document.slowest.iter().map(line).collect();
+        out.push(format!("## The slowest transaction of each cell\n\n{}", lines.join("\n")));
     }
     out.push(format!("## Doubts ({})\n\n{}", document.doubts.len(), doubts(document)));
     let (balance, noise) = (escaped(&document.balance.plain()), escaped(&document.noise.plain()));
@@ -115,7 +125,7 @@ fn doubts(document: &Document) -> String {
         return "None: pgdyno knows no reason to distrust this result.".into();
     }
     let line = |doubt: &crate::document::DoubtView| {
-        let cells = escaped(&text::cells(&doubt.cells));
+        let cells = escaped(&text::cells(doubt));
         let (detail, advice) = (escaped(&doubt.detail.plain()), escaped(&doubt.advice.plain()));
         format!("- **{}**{cells}: {detail} *{advice}*", doubt.title)
     };

@@ -1,6 +1,7 @@
 //! The report in a mail: at most 25 lines of at most 80 columns.
 
 use pgdyno_core::units::{self, plural};
+use pgdyno_record::ScriptNoise;
 
 use crate::{
     document::{Document, Row},
@@ -105,7 +106,7 @@ fn doubts_in_full(document: &Document) -> Vec<String> {
     }
     let heading = format!("doubts ({}):", document.doubts.len());
     let lines = document.doubts.iter().flat_map(|doubt| {
-        let text = format!("{}{}: {}", doubt.title, text::cells(&doubt.cells), doubt.detail.plain());
+        let text = format!("{}{}: {}", doubt.title, text::cells(doubt), doubt.detail.plain());
         wrap::prose(&text, WIDTH, "  ! ", "    ")
     });
     [heading].into_iter().chain(lines).collect()
@@ -124,7 +125,14 @@ fn noise(document: &Document) -> String {
             |floor| format!("noise floor: {} can be shown here", units::percent(floor.smallest_effect)),
         );
     }
+    let scripts = &document.record.noise_by_script;
+    let of_script =
+        |of: &ScriptNoise| format!("{} ({})", units::percent(of.noise.smallest_difference), of.script);
     match &document.record.noise {
+        Some(_) if scripts.len() > 1 => {
+            let each = scripts.iter().map(of_script).collect::<Vec<_>>().join(", ");
+            wrap::cut(&format!("noise floor: differences under {each} mean nothing here"), WIDTH)
+        }
         Some(noise) => format!(
             "noise floor: differences under {} mean nothing here",
             units::percent(noise.smallest_difference)

@@ -53,8 +53,12 @@ pub fn text(document: &Document, paint: Paint) -> String {
         lines.extend(wrap::prose(&sentence.plain(), WIDTH, "", ""));
     }
     lines.extend(wrap::prose(&format!("Durability {}.", document.durability.plain()), WIDTH, "", ""));
+    let standing =
+        document.standing.iter().flat_map(|standing| wrap::prose(&standing.plain(), WIDTH, "", ""));
+    lines.extend(standing.map(|line| paint.warn(&line)));
     lines.extend(document.comparison.iter().flat_map(|view| comparison(view, paint)));
     lines.extend(tables(document, paint));
+    lines.extend(slowest(document, paint));
     lines.extend(doubts(document, paint));
     lines.extend(checks(document, paint));
     lines.extend(stages(document, paint));
@@ -131,6 +135,21 @@ fn grouped(
     out
 }
 
+/// The slowest transaction of each cell.
+fn slowest(document: &Document, paint: Paint) -> Vec<String> {
+    if document.slowest.is_empty() {
+        return Vec::new();
+    }
+    let mut lines = section(paint, "the slowest transaction of each cell");
+    let names: Vec<_> = document.slowest.iter().map(|slow| slow.cell.plain()).collect();
+    let width = names.iter().map(|name| wrap::length(name)).max().unwrap_or(0).min(24);
+    for (slow, name) in document.slowest.iter().zip(names) {
+        let first = format!("  {:<width$}  ", wrap::cut(&name, width));
+        lines.extend(wrap::prose(&slow.attempts[0].plain(), WIDTH, &first, &" ".repeat(width + 4)));
+    }
+    lines
+}
+
 fn doubts(document: &Document, paint: Paint) -> Vec<String> {
     let mut lines = section(paint, &format!("doubts ({})", document.doubts.len()));
     if document.doubts.is_empty() {
@@ -141,7 +160,7 @@ fn doubts(document: &Document, paint: Paint) -> Vec<String> {
 }
 
 fn doubt_lines(doubt: &DoubtView, paint: Paint) -> Vec<String> {
-    let cells = cells(&doubt.cells);
+    let cells = cells(doubt);
     let mut lines = vec![paint.warn(&wrap::cut(&format!("  ! {}{cells}", doubt.title), WIDTH))];
     lines.extend(wrap::prose(&doubt.detail.plain(), WIDTH, "    ", "    "));
     lines.extend(wrap::prose(&doubt.advice.plain(), WIDTH, "    → ", "      "));
@@ -149,8 +168,11 @@ fn doubt_lines(doubt: &DoubtView, paint: Paint) -> Vec<String> {
 }
 
 /// ` (select-only/4, select-only/16)`, or nothing where the whole run is meant.
-pub fn cells(cells: &[Figure]) -> String {
-    let names: Vec<_> = cells.iter().map(|cell| cell.text.as_str()).collect();
+pub fn cells(doubt: &DoubtView) -> String {
+    if doubt.everywhere {
+        return " (all cells)".to_owned();
+    }
+    let names: Vec<_> = doubt.cells.iter().map(|cell| cell.text.as_str()).collect();
     if names.is_empty() { String::new() } else { format!(" ({})", names.join(", ")) }
 }
 

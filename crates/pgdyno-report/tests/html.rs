@@ -5,7 +5,7 @@ use pgdyno_report::{Document, Format, html};
 use scraper::{ElementRef, Html, Selector};
 use serde_json::Value;
 
-const FORMATS: [Format; 18] = [
+const FORMATS: [Format; 20] = [
     Format::Text,
     Format::Count,
     Format::Length,
@@ -23,10 +23,12 @@ const FORMATS: [Format; 18] = [
     Format::Minutes,
     Format::Bytes,
     Format::Instant,
+    Format::Clock,
+    Format::Identifier,
     Format::Word,
 ];
 
-fn variants() -> [(&'static str, Fixture); 9] {
+fn variants() -> [(&'static str, Fixture); 10] {
     [
         ("complete", fixtures::complete()),
         ("thorough", fixtures::thorough()),
@@ -37,6 +39,7 @@ fn variants() -> [(&'static str, Fixture); 9] {
         ("ab-faster", fixtures::faster()),
         ("ab-cannot-tell", fixtures::cannot_tell()),
         ("ab-commands", fixtures::commands()),
+        ("pgbench", fixtures::pgbench()),
     ]
 }
 

@@ -19,10 +19,10 @@ fn main() -> ExitCode {
     match &words[..] {
         [called, rest @ ..] if pgbench::is_name(called) => {
             let argv0 = called.to_string_lossy();
-            return pgbench::main(pgbench::NAME, &argv0, rest.to_vec());
+            return pgbench::main(pgbench::NAME, &argv0, rest.to_vec(), None);
         }
         [_, command, rest @ ..] if command == pgbench::NAME => {
-            return pgbench::main("pgdyno pgbench", pgbench::NAME, rest.to_vec());
+            return pgbench::main("pgdyno pgbench", pgbench::NAME, rest.to_vec(), None);
         }
         _ => {}
     }

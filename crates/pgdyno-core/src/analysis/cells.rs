@@ -32,17 +32,18 @@ pub fn served_from(io: &IoUse, committed: u64) -> Option<ServedFrom> {
 
 /// SQL statements of a transaction without BEGIN and END: QPS is this times TPS.
 ///
-/// For a built-in script it is known; for another one it is counted from the statements that its run lists.
-pub fn statements_per_transaction(run: &CellRun) -> u32 {
+/// For a built-in script it is known; for another one it is counted from the statements that its run lists. `None` where
+/// it lists none: several scripts, or one whose branches leave some out.
+pub fn statements_per_transaction(run: &CellRun) -> Option<u32> {
     if let Some(builtin) = Builtin::by_name(&run.workload.script) {
-        return builtin.scripts().get(0).statements_per_transaction();
+        return Some(builtin.scripts().get(0).statements_per_transaction());
     }
     let counted = run.statements.iter().map(|one| match Scripts::one("statement", &one.statement) {
         Ok(scripts) => scripts.get(0).statements_per_transaction(),
         // It was run, so it is a statement, only not one that this language reads by itself.
         Err(_) => 1,
     });
-    counted.sum()
+    (!run.statements.is_empty()).then(|| counted.sum())
 }
 
 /// One row for each cell, in the order of their first runs. `latencies` holds the histograms of each cell,
@@ -67,7 +68,7 @@ fn summary(workload: &Workload, runs: &[&CellRun], latency: Option<&Latency>) ->
     Some(CellSummary {
         workload: workload.clone(),
         statements_per_transaction: factor,
-        qps: tps.times(f64::from(factor), "1/s"),
+        qps: factor.map(|factor| tps.times(f64::from(factor), "1/s")),
         tps,
         latency: latency.and_then(Latency::summary),
         distribution: latency.map(Latency::distribution).unwrap_or_default(),
@@ -128,7 +129,10 @@ fn mean_of(runs: &[&CellRun], figure: impl Fn(&CpuUse) -> f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{analysis::doubts::samples::run, measure::Precision};
+    use crate::{
+        analysis::doubts::samples::run,
+        measure::{Precision, StatementSummary},
+    };
 
     fn io(blocks_read: u64, device_read_bytes: Option<u64>) -> IoUse {
         IoUse { blocks_hit: 1_000_000, blocks_read, device_read_bytes, ..IoUse::default() }
@@ -159,7 +163,8 @@ mod tests {
         let cells = summarise(&runs, &[(runs[0].workload.clone(), latency)]);
         assert_eq!(cells.len(), 2);
         let cell = &cells[0];
-        assert_eq!((cell.tps.value, cell.qps.value, cell.statements_per_transaction), (200.0, 1_000.0, 5));
+        let qps = cell.qps.as_ref().map(|qps| qps.value);
+        assert_eq!((cell.tps.value, qps, cell.statements_per_transaction), (200.0, Some(1_000.0), Some(5)));
         assert_eq!(cell.latency.as_ref().map(|latency| latency.count), Some(200));
         assert_eq!(cells[1].latency, None);
         let committed = (runs[0].counts.committed + runs[2].counts.committed) as f64;
@@ -167,6 +172,16 @@ mod tests {
         assert_eq!(cell.served_from, Some(ServedFrom::Disk));
         let cpu_us = 2.0 * runs[0].cpu.driver_s * 1e6 / committed;
         assert!((cell.driver_cpu_us_per_transaction.expect("there are commits") - cpu_us).abs() < 1e-9);
+    }
+
+    #[test]
+    fn statements_that_are_not_listed_are_not_counted() {
+        let unknown = summarise(&[run("mine.sql", 8, 100.0)], &[]);
+        assert_eq!((unknown[0].statements_per_transaction, unknown[0].qps.as_ref()), (None, None));
+        let mut known = run("mine.sql", 8, 100.0);
+        let statement = |text: &str| StatementSummary { statement: text.into(), latency: None };
+        known.statements = ["BEGIN", "SELECT 1", "UPDATE t SET a = 1", "END"].map(statement).into();
+        assert_eq!(summarise(&[known], &[])[0].statements_per_transaction, Some(2));
     }
 
     #[test]

@@ -35,6 +35,8 @@ pub enum DoubtKind {
     MixedCache,
     /// The server promises less than full durability.
     WeakDurability,
+    /// Throughput, clients and latency of a closed loop contradict each other (Little's law).
+    Implausible,
     /// Attempts failed, were skipped, timed out or never started.
     Misses,
     /// Connections were lost in mid-run and made again.

@@ -38,6 +38,14 @@ pub const MAX_OTHERS_CPUS: f64 = 0.15;
 /// Share of the attempts that may never be started: an open loop ends with some that fell due a moment before.
 pub const MAX_NEVER_STARTED: f64 = 0.001;
 
+/// By how much transactions under way, as TPS and mean latency give them, may differ from the clients of a closed loop.
+/// What lies between two transactions of a client is the driver's and no share worth mention of one that takes tens of
+/// microseconds.
+pub const MAX_OFF_LITTLE: f64 = 0.1;
+/// Transactions of a client from which on the two are compared: those that reach over an edge of the interval weigh as
+/// one in so many.
+const MIN_EACH_FOR_LITTLE: u64 = 50;
+
 /// All that is known of a run when it is judged.
 #[derive(Debug, Clone, Copy)]
 pub struct Evidence<'a> {
@@ -87,22 +95,23 @@ pub struct BalanceEvidence<'a> {
 
 /// Every reason to distrust the run, worst things first.
 pub fn judge(evidence: &Evidence<'_>) -> Vec<Doubt> {
-    let rules: [fn(&Evidence<'_>) -> Option<Doubt>; 20] = [
+    let rules: [fn(&Evidence<'_>) -> Option<Doubt>; 21] = [
         balance_violated,
         partial,
         connections_lost,
+        implausible,
         misses,
         not_checked,
         weak_durability,
+        driver_saturated,
+        near_ceiling,
+        other_load,
+        cpu_steal,
         screening_run,
         too_few_blocks,
         not_steady,
         noisy,
-        driver_saturated,
-        near_ceiling,
         cores_shared,
-        cpu_steal,
-        other_load,
         uneven_checkpoints,
         mixed_cache,
         build_not_optimised,
@@ -114,9 +123,10 @@ pub fn judge(evidence: &Evidence<'_>) -> Vec<Doubt> {
 
 /// Those of the reasons that runs give by themselves, whatever was made of them.
 pub(super) fn of_runs(evidence: &Evidence<'_>) -> Vec<Doubt> {
-    let rules: [fn(&Evidence<'_>) -> Option<Doubt>; 12] = [
+    let rules: [fn(&Evidence<'_>) -> Option<Doubt>; 13] = [
         partial,
         connections_lost,
+        implausible,
         misses,
         not_steady,
         driver_saturated,
@@ -409,6 +419,39 @@ fn misses(evidence: &Evidence<'_>) -> Option<Doubt> {
     )
 }
 
+/// In a closed loop every client has one transaction under way, so by Little's law clients = TPS × mean latency.
+fn implausible(evidence: &Evidence<'_>) -> Option<Doubt> {
+    let found: Vec<_> = cells(evidence.runs)
+        .into_iter()
+        .filter_map(|(workload, runs)| {
+            let of_runs: Option<Vec<f64>> = runs.into_iter().map(under_way).collect();
+            let of_runs = of_runs?;
+            let mean = of_runs.iter().sum::<f64>() / of_runs.len() as f64;
+            let off = mean / f64::from(workload.clients) - 1.0;
+            (off.abs() > MAX_OFF_LITTLE).then(|| (cell_name(workload), mean))
+        })
+        .collect();
+    let (name, mean) = found.first()?;
+    let detail = format!(
+        "TPS and mean latency of {name} give {mean:.2} transactions under way at a time, which is not its number of clients"
+    );
+    let advice =
+        "Do not use its numbers: something kept clients waiting between transactions, or the count is wrong.";
+    let names = found.iter().map(|(name, _)| name.clone()).collect();
+    doubt(DoubtKind::Implausible, detail, advice, names)
+}
+
+/// Transactions under way on average; `None` where nothing follows from it: an open loop, attempts that were missed and
+/// took their time, or too few transactions.
+fn under_way(run: &CellRun) -> Option<f64> {
+    let clients = run.workload.clients;
+    let applies = run.workload.rate_per_s.is_none()
+        && missed(&run.counts_whole) == 0
+        && run.outage.is_none()
+        && run.counts.committed >= u64::from(clients) * MIN_EACH_FOR_LITTLE;
+    Some(run.tps * run.latency.as_ref().filter(|_| applies)?.mean_ns / 1e9)
+}
+
 fn balance_violated(evidence: &Evidence<'_>) -> Option<Doubt> {
     let balance = evidence.balance?;
     let detail = match (balance.violations, balance.examples.first()) {
@@ -492,6 +535,7 @@ pub(crate) mod samples {
             latency: None,
             lag: None,
             statements: Vec::new(),
+            slowest: Vec::new(),
             connect_ns: 1_000_000,
             cpu: CpuUse {
                 driver_s: 6.0,
@@ -536,7 +580,7 @@ mod tests {
     use crate::{
         analysis::{cells::summarise, steady, steady::tests::Normal},
         facts::{BuildFacts, instrument::samples::instrument},
-        measure::{ErrorCount, ServedFrom, StatementSummary},
+        measure::{ErrorCount, LatencySummary, ServedFrom, StatementSummary},
     };
 
     /// A thorough run of six blocks with the noise of a quiet machine (1 % between blocks, 3 % between
@@ -626,9 +670,43 @@ mod tests {
         last.enumerate().for_each(|(block, run)| fault(run, block));
     }
 
+    /// A latency by which each client has this many transactions under way.
+    fn latency(run: &CellRun, each: f64) -> LatencySummary {
+        let mean_ns = each * f64::from(run.workload.clients) / run.tps * 1e9;
+        LatencySummary {
+            count: run.counts.committed,
+            mean_ns,
+            stddev_ns: 0.0,
+            min_ns: mean_ns as u64,
+            p50_ns: None,
+            p95_ns: None,
+            p99_ns: None,
+            p999_ns: None,
+            max_ns: mean_ns as u64,
+        }
+    }
+
+    #[test]
+    fn clients_are_tps_times_latency_in_a_closed_loop_alone() {
+        let doubted = |each: f64, fault: fn(&mut CellRun)| {
+            let mut case = clean();
+            for run in &mut case.runs {
+                run.latency = Some(latency(run, each));
+                fault(run);
+            }
+            doubts(&case).iter().any(|doubt| doubt.kind == DoubtKind::Implausible)
+        };
+        assert!(!doubted(1.0, |_| ()) && !doubted(0.91, |_| ()) && !doubted(1.09, |_| ()));
+        assert!(doubted(0.89, |_| ()) && doubted(1.11, |_| ()));
+        assert!(!doubted(0.3, |run| run.workload.rate_per_s = Some(1_000.0)));
+        assert!(!doubted(0.3, |run| run.counts_whole.failed = 1));
+        assert!(!doubted(0.3, |run| run.counts.committed = u64::from(run.workload.clients) * 49));
+    }
+
     type Fault = (DoubtKind, fn(&mut Case));
 
-    const FAULTS: [Fault; 20] = [
+    const FAULTS: [Fault; 21] = [
+        (DoubtKind::Implausible, |case| break_last(case, |run, _| run.latency = Some(latency(run, 0.8)))),
         (DoubtKind::ScreeningRun, |case| case.thorough = false),
         (DoubtKind::Partial, |case| case.complete = false),
         (DoubtKind::TooFewBlocks, |case| case.runs.truncate(16)),

@@ -39,6 +39,22 @@ impl Noise {
     }
 }
 
+/// The noise floor of each script's cells by themselves, in the order of their first runs: reads and writes scatter
+/// differently. Scripts without a repetition have none. In a comparison the arms are told apart.
+pub fn by_script(runs: &[CellRun]) -> Vec<(&Workload, Noise)> {
+    let same = |a: &Workload, b: &Workload| (a.arm, &a.script) == (b.arm, &b.script);
+    let mut first: Vec<&Workload> = Vec::new();
+    for run in runs {
+        if !first.iter().any(|of| same(of, &run.workload)) {
+            first.push(&run.workload);
+        }
+    }
+    let of = |workload: &&Workload| -> Vec<CellRun> {
+        runs.iter().filter(|run| same(workload, &run.workload)).cloned().collect()
+    };
+    first.into_iter().filter_map(|workload| Some((workload, Noise::of(&of(&workload))?))).collect()
+}
+
 /// The runs of each cell, cells in the order of their first run.
 pub(super) fn cells(runs: &[CellRun]) -> Vec<(&Workload, Vec<&CellRun>)> {
     let mut cells: Vec<(&Workload, Vec<&CellRun>)> = Vec::new();
@@ -67,6 +83,18 @@ mod tests {
         assert!((noise.between_blocks - expected).abs() < 1e-12);
         assert_eq!(noise.degrees_of_freedom, 2);
         assert!((noise.smallest_difference - (4.3027 * expected).exp_m1()).abs() < 1e-4);
+    }
+
+    #[test]
+    fn each_script_has_its_own_scatter() {
+        let runs = [("a", 100.0), ("b", 50.0), ("a", 110.0), ("c", 1.0), ("b", 50.0)];
+        let runs: Vec<_> = runs.into_iter().map(|(script, tps)| run(script, 4, tps)).collect();
+        let found: Vec<_> = by_script(&runs)
+            .into_iter()
+            .map(|(of, noise)| (of.script.as_str(), noise.between_blocks))
+            .collect();
+        assert_eq!(found.iter().map(|(script, _)| *script).collect::<Vec<_>>(), ["a", "b"]);
+        assert!((found[0].1 - 1.1f64.ln() / 2f64.sqrt()).abs() < 1e-12 && found[1].1 == 0.0);
     }
 
     #[test]

@@ -1,24 +1,26 @@
 //! A bound on how many intervals a run leaves behind.
 
-use super::{Interval, Latency};
+use super::{Interval, Latency, SLOWEST, SlowAttempt, slowest_of};
 
 /// Most intervals that one run of a cell keeps: an hour of seconds.
 pub const MAX_INTERVALS: usize = 3_600;
 
-/// An interval and the histogram that its latency figures come from.
+/// An interval, the histogram that its latency figures come from, and its slowest attempts.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Slice {
     /// The figures.
     pub interval: Interval,
     /// The latencies of its committed attempts.
     pub latency: Latency,
+    /// Its slowest attempts, the slowest first.
+    pub slowest: Vec<SlowAttempt>,
 }
 
 impl Slice {
     /// A slice whose figures of latency are those of the histogram.
-    pub fn new(mut interval: Interval, latency: Latency) -> Self {
+    pub fn new(mut interval: Interval, latency: Latency, slowest: Vec<SlowAttempt>) -> Self {
         interval.latency = latency.summary();
-        Self { interval, latency }
+        Self { interval, latency, slowest }
     }
 
     /// Whether `next` continues this slice: the same run, both warm-up or both not.
@@ -26,13 +28,16 @@ impl Slice {
         self.interval.run == next.interval.run && self.interval.warm_up == next.interval.warm_up
     }
 
-    /// Appends the slice that follows. Counts add up, percentiles come from the added histograms.
+    /// Appends the slice that follows. Counts add up, percentiles come from the added histograms, and of the slowest
+    /// attempts of both as many are kept as of one.
     pub fn append(&mut self, next: &Self) {
         self.interval.counts.then(&next.interval.counts);
         let end_ns = next.interval.start_ns + next.interval.duration_ns;
         self.interval.duration_ns = end_ns.saturating_sub(self.interval.start_ns);
         self.latency.add(&next.latency);
         self.interval.latency = self.latency.summary();
+        let both = std::mem::take(&mut self.slowest).into_iter().chain(next.slowest.iter().cloned());
+        self.slowest = slowest_of(both, SLOWEST);
     }
 }
 
@@ -133,6 +138,25 @@ mod tests {
     use super::*;
     use crate::measure::{Counts, Precision};
 
+    fn attempt(end_ns: u64, latency_ns: u64) -> SlowAttempt {
+        SlowAttempt {
+            ended_at: String::new(),
+            at_s: 0.0,
+            scheduled_ns: end_ns - latency_ns.min(end_ns),
+            begin_ns: end_ns - latency_ns.min(end_ns),
+            end_ns,
+            latency_ns,
+            lag_ns: 0,
+            service_ns: latency_ns,
+            client: 0,
+            backend_pid: None,
+            script: String::new(),
+            statement: None,
+            statement_begin_ns: None,
+            statement_ns: None,
+        }
+    }
+
     fn slice(second: u64, warm_up: bool, commits: u64) -> Slice {
         let mut latency = Latency::new(Precision::Interval);
         (0..commits).for_each(|i| latency.record(100_000 + i * 1_000));
@@ -145,7 +169,9 @@ mod tests {
             counts,
             latency: None,
         };
-        Slice::new(interval, latency)
+        // One attempt a second, each some other length.
+        let attempt = attempt(second * 1_000_000_000, second * 7_919 % 1_000);
+        Slice::new(interval, latency, vec![attempt])
     }
 
     /// What a writer does: append, and halve what was written whenever it is full.
@@ -177,6 +203,10 @@ mod tests {
             prop_assert_eq!(kept.iter().map(|s| s.latency.count()).sum::<u64>(), committed);
             let mut at = 0;
             for slice in &kept {
+                let within = at..at + slice.interval.duration_ns;
+                let ends = (0..seconds).map(|s| s * 1_000_000_000).filter(|end_ns| within.contains(end_ns));
+                let all = ends.map(|end_ns| attempt(end_ns, end_ns / 1_000_000_000 * 7_919 % 1_000));
+                prop_assert_eq!(&slice.slowest, &slowest_of(all, SLOWEST));
                 prop_assert_eq!(slice.interval.start_ns, at);
                 prop_assert_eq!(slice.interval.warm_up, at < warm_up * 1_000_000_000);
                 at += slice.interval.duration_ns;

@@ -9,6 +9,7 @@ mod observation;
 mod outage;
 mod outcome;
 mod run;
+mod slowest;
 mod tally;
 
 pub use coarsen::{Coarsener, MAX_INTERVALS, Merger, Slice};
@@ -22,5 +23,8 @@ pub use outcome::Outcome;
 pub use run::{
     Arm, CellRun, CellSummary, CpuUse, ErrorCount, Interval, IoUse, ServedFrom, StatementSummary,
     SteadyVerdict, Workload,
+};
+pub use slowest::{
+    Part, SLOWEST, SLOWEST_OF_RUN, Slow, SlowAttempt, SlowInterval, Slowest, Work, slowest_of,
 };
 pub use tally::{CommandTally, Ended, Ending, Failure, Tally};

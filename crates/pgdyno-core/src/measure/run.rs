@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Counts, Estimate, LatencySummary, Outage};
+use super::{Counts, Estimate, LatencySummary, Outage, SlowAttempt};
 
 /// One of the two subjects of a comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
@@ -182,6 +182,9 @@ pub struct CellRun {
     pub lag: Option<LatencySummary>,
     /// Statements of the script in order.
     pub statements: Vec<StatementSummary>,
+    /// The slowest five of `latency`, the slowest first. Runs recorded before these were kept have none.
+    #[serde(default)]
+    pub slowest: Vec<SlowAttempt>,
     /// Time from the first connection attempt to the last connection made, in nanoseconds.
     pub connect_ns: u64,
     /// Processor time.
@@ -220,12 +223,13 @@ pub struct ErrorCount {
 pub struct CellSummary {
     /// What was driven.
     pub workload: Workload,
-    /// SQL statements per transaction without BEGIN and END: QPS is this times TPS.
-    pub statements_per_transaction: u32,
+    /// SQL statements per transaction without BEGIN and END: QPS is this times TPS. Absent where it is not the same for
+    /// every transaction: several scripts, or branches.
+    pub statements_per_transaction: Option<u32>,
     /// Transactions per second over the blocks.
     pub tps: Estimate,
-    /// SQL statements per second without BEGIN and END: `tps` times the factor.
-    pub qps: Estimate,
+    /// SQL statements per second without BEGIN and END: `tps` times the factor; absent without it.
+    pub qps: Option<Estimate>,
     /// Latency over all blocks (histograms added).
     pub latency: Option<LatencySummary>,
     /// Pairs of latency in nanoseconds and quantile, for the distribution chart.

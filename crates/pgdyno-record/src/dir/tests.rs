@@ -32,7 +32,8 @@ fn under_way(runs: &Path, max_intervals: usize) -> RunDir {
     for (index, run) in fixture.record.runs.iter().enumerate().take(2) {
         dir.begin_run(index as u32, &run.workload, run.block, 20.0 + 10.0 * index as f64).expect("it begins");
         for slice in fixture.slices.iter().filter(|s| s.interval.run as usize == index).take(6) {
-            dir.interval(slice.interval.clone(), &slice.latency).expect("it is written");
+            dir.interval(slice.interval.clone(), &slice.latency, slice.slowest.clone())
+                .expect("it is written");
         }
     }
     dir
@@ -43,11 +44,13 @@ fn a_whole_run_comes_back_as_it_was() {
     let runs = temporary();
     let fixture = fixtures::complete();
     let path = fixture.write(runs.path()).expect("it is written");
-    assert_eq!(names(&path), [LATENCY_LOG, OBSERVATIONS, RUN_JSON, TIMELINE]);
+    assert_eq!(names(&path), [LATENCY_LOG, OBSERVATIONS, RUN_JSON, SLOWEST_ATTEMPTS, TIMELINE]);
     let run = open(&path).expect("it can be read");
     assert_eq!(run.record.cells, fixture.record.cells);
     assert_eq!(run.timeline().expect("it can be read").items, fixture.timeline());
     assert_eq!(run.observations().expect("it can be read").items, fixture.observations);
+    let slowest = run.slowest().expect("it can be read").items;
+    assert!(slowest.iter().map(|line| &line.attempts).eq(fixture.slices.iter().map(|slice| &slice.slowest)));
     let log = run.latency_log().expect("it can be read").items;
     assert!(log.iter().map(|line| &line.latency).eq(fixture.slices.iter().map(|slice| &slice.latency)));
     assert_eq!((log[0].tag.as_str(), log[0].start_s), ("select-only/1/0/warm-up", 21.4));
@@ -68,12 +71,16 @@ fn what_is_written_holds_to_the_schemas() {
         fixtures::failed(),
         fixtures::zero_cells(),
         fixtures::absent_values(),
+        fixtures::pgbench(),
     ];
     for fixture in all {
         let run = open(&fixture.write(runs.path()).expect("it is written")).expect("it can be read");
         check("run.schema.json", &run.json);
         for line in run.timeline().expect("it can be read").items {
             check("timeline-line.schema.json", &serde_json::to_value(line).expect("plain data"));
+        }
+        for line in run.slowest().expect("it can be read").items {
+            check("slowest-line.schema.json", &serde_json::to_value(line).expect("plain data"));
         }
         for line in run.observations().expect("it can be read").items {
             check("observation-line.schema.json", &serde_json::to_value(line).expect("plain data"));
@@ -134,7 +141,7 @@ fn a_broken_line_in_the_middle_is_named() {
 }
 
 #[test]
-fn a_long_run_is_coarsened_in_both_files() {
+fn a_long_run_is_coarsened_in_all_files() {
     let runs = temporary();
     let mut dir = under_way(runs.path(), 4);
     let fixture = fixtures::complete();
@@ -146,6 +153,16 @@ fn a_long_run_is_coarsened_in_both_files() {
     let log = run.latency_log().expect("it can be read").items;
     assert_eq!(timeline.len(), log.len());
     assert!(timeline.iter().zip(&log).all(|(line, logged)| line.latency == logged.latency.summary()));
+    // Of the intervals that were joined, the slowest of all.
+    let slowest = run.slowest().expect("it can be read").items;
+    assert_eq!(slowest.len(), timeline.len());
+    for (line, slow) in timeline.iter().zip(&slowest) {
+        assert_eq!((line.run, line.start_ns, line.duration_ns), (slow.run, slow.start_ns, slow.duration_ns));
+        let within = line.start_ns..line.start_ns + line.duration_ns;
+        let of_run = fixture.slices.iter().filter(|s| s.interval.run == line.run).take(6);
+        let joined = of_run.filter(|s| within.contains(&s.interval.start_ns)).flat_map(|s| s.slowest.clone());
+        assert_eq!(slow.attempts, pgdyno_core::measure::slowest_of(joined, pgdyno_core::measure::SLOWEST));
+    }
     for index in 0..2 {
         let own: Vec<_> = timeline.iter().filter(|line| line.run == index).collect();
         let want = fixture.slices.iter().filter(|s| s.interval.run == index).take(6);
@@ -153,7 +170,7 @@ fn a_long_run_is_coarsened_in_both_files() {
         assert_eq!(own.iter().map(|line| line.counts.committed).sum::<u64>(), committed);
         assert!(own.len() <= 4 && own.iter().all(|line| line.counts.check().is_ok()));
     }
-    assert_eq!(names(&path), [LATENCY_LOG, RUN_JSON, TIMELINE]);
+    assert_eq!(names(&path), [LATENCY_LOG, RUN_JSON, SLOWEST_ATTEMPTS, TIMELINE]);
 }
 
 #[test]
@@ -162,7 +179,7 @@ fn long_streams_are_compressed_at_the_end() {
     let mut dir = under_way(runs.path(), MAX_INTERVALS);
     dir.compress_over = 1_000;
     let path = dir.finish(&fixtures::complete().record).expect("it finishes");
-    assert_eq!(names(&path), ["latency.hlog.zst", RUN_JSON, "timeline.ndjson.zst"]);
+    assert_eq!(names(&path), ["latency.hlog.zst", RUN_JSON, "slowest.ndjson.zst", "timeline.ndjson.zst"]);
     let run = open(&path).expect("it can be read");
     assert_eq!(run.timeline().expect("it can be read").items.len(), 12);
     assert_eq!(run.latency_log().expect("it can be read").items.len(), 12);
@@ -284,7 +301,8 @@ fn write_until_killed() {
         let run = &fixture.record.runs[index % fixture.record.runs.len()];
         dir.begin_run(index as u32, &run.workload, run.block, index as f64).expect("it begins");
         for slice in fixture.slices.iter().cycle().take(30) {
-            dir.interval(slice.interval.clone(), &slice.latency).expect("it is written");
+            dir.interval(slice.interval.clone(), &slice.latency, slice.slowest.clone())
+                .expect("it is written");
         }
         dir.save(&fixture.record).expect("it can be saved");
     }

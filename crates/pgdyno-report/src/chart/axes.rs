@@ -98,7 +98,7 @@ pub(crate) fn plot<'a, 'b>(
     ChartBuilder::on(area)
         .margin_top(18 * SCALE)
         .margin_right(14 * SCALE)
-        .x_label_area_size(24 * SCALE)
+        .x_label_area_size(30 * SCALE)
         .y_label_area_size(58 * SCALE)
         .build_cartesian_2d(x, y)
         .map_err(failed)
@@ -115,6 +115,8 @@ pub(crate) fn mesh(
         .bold_line_style(line(&GRID, 1))
         .light_line_style(TRANSPARENT)
         .axis_style(line(&AXIS, 1))
+        // Long enough that a point on the axis does not touch the label below it.
+        .set_tick_mark_size(LabelAreaPosition::Bottom, 7 * SCALE)
         .label_style(text_style(11))
         .x_label_formatter(x_label)
         .y_label_formatter(y_label)

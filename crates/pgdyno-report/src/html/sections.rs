@@ -19,6 +19,7 @@ pub(super) fn all(document: &Document) -> Markup {
         @if !document.groups.is_empty() { (results(document)) }
         (doubts(document))
         (checks(document))
+        (slowest(document))
         @if let Some(chart) = of_comparison(document) { div.charts { (one_chart(&chart)) } }
         @for index in 0..document.groups.len() { (group_charts(document, index)) }
         (stages(document))
@@ -46,6 +47,7 @@ fn top(document: &Document) -> Markup {
             p.sub { (phrase(&document.heading)) }
             @if let Some(warning) = &document.warning { p.banner { (phrase(warning)) } }
             @for sentence in &document.verdict { p.lead { (phrase(sentence)) } }
+            @if let Some(standing) = &document.standing { p.lead.standing { a href="#doubts" { (phrase(standing)) } } }
         }
     }
 }
@@ -80,12 +82,45 @@ fn noise(document: &Document) -> Markup {
     html! {
         div.key {
             dt { "Noise floor" }
-            dd.big { (at(document, "/noise/smallest_difference", Format::Percent)) }
+            dd.big { (at(document, &worst_floor(document), Format::Percent)) }
             dd.more {
-                (match document.record.noise {
-                    Some(_) => "smaller differences mean nothing here",
-                    None => "not known: takes two blocks of a cell",
-                })
+                @if document.record.noise.is_none() { "not known: takes two blocks of a cell" }
+                @else if document.record.noise_by_script.len() < 2 { "smaller differences mean nothing here" }
+                @else {
+                    @for index in 0..document.record.noise_by_script.len() {
+                        @let of = format!("/noise_by_script/{index}");
+                        @if index > 0 { ", " }
+                        (at(document, &format!("{of}/script"), Format::Text)) " "
+                        (at(document, &format!("{of}/noise/smallest_difference"), Format::Percent))
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The script whose cells scatter most: what is said of all of them is true of that one, too.
+fn worst_floor(document: &Document) -> String {
+    let scripts = document.record.noise_by_script.iter().enumerate();
+    let smallest = |of: &pgdyno_record::ScriptNoise| of.noise.smallest_difference;
+    match scripts.max_by(|(_, a), (_, b)| smallest(a).total_cmp(&smallest(b))) {
+        Some((index, _)) => format!("/noise_by_script/{index}/noise/smallest_difference"),
+        None => "/noise/smallest_difference".to_owned(),
+    }
+}
+
+/// Single transactions, for whoever looks for them in the server's log.
+fn slowest(document: &Document) -> Markup {
+    html! {
+        @if !document.slowest.is_empty() {
+            h2 { "The slowest transactions" }
+            dl.checks.slowest {
+                @for slow in &document.slowest {
+                    div {
+                        dt { (phrase(&slow.cell)) }
+                        dd { @for attempt in &slow.attempts { p { (phrase(attempt)) } } }
+                    }
+                }
             }
         }
     }
@@ -178,7 +213,7 @@ fn results(document: &Document) -> Markup {
             table {
                 thead {
                     tr.spans data-fixed {
-                        th colspan="4" {} th colspan="4" { "latency, ms" } th colspan="2" { "driver" }
+                        th colspan="3" {} th.qps {} th colspan="4" { "latency, ms" } th colspan="2" { "driver" }
                         th colspan="2" { "server" } th {} th {} th {}
                     }
                     tr data-fixed { @for column in &columns { (header(column)) } }
@@ -206,7 +241,7 @@ fn header(column: &Column) -> Markup {
     let latency = column.unit == "ms";
     let name = if matches!(column.header, "driver" | "server" | "") { "" } else { column.header };
     html! {
-        th.word[column.words] scope="col" {
+        th.word[column.words].qps[column.header == "QPS"] scope="col" {
             (name) @if !column.unit.is_empty() && !latency { " " span.unit { (column.unit) } }
         }
     }
@@ -216,7 +251,7 @@ fn cell(column: &Column, row: &Row) -> Markup {
     let tps = column.header == "TPS";
     let several = row.blocks.as_ref().and_then(|blocks| blocks.value.as_u64()).is_some_and(|count| count > 1);
     html! {
-        td.word[column.words].strong[tps] {
+        td.word[column.words].strong[tps].qps[column.header == "QPS"] {
             (figure((column.get)(row)))
             @if tps && several {
                 span.range title="lowest and highest block" {
@@ -242,7 +277,8 @@ fn one_doubt(doubt: &DoubtView) -> Markup {
     html! {
         li.severe[doubt.severe] {
             strong { (doubt.title) }
-            @if !doubt.cells.is_empty() {
+            @if doubt.everywhere { span.cells { "all cells" } }
+            @else if !doubt.cells.is_empty() {
                 span.cells { (list(&doubt.cells)) }
             }
             p { (phrase(&doubt.detail)) }

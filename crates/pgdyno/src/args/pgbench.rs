@@ -19,6 +19,6 @@ pub struct Args {
 ///
 /// # Errors
 /// None: what pgbench has to say it says in its own way.
-pub fn run(args: &Args, _context: &Context) -> Result<ExitCode, Problem> {
-    Ok(pgbench::main("pgdyno pgbench", pgbench::NAME, args.words.clone()))
+pub fn run(args: &Args, context: &Context) -> Result<ExitCode, Problem> {
+    Ok(pgbench::main("pgdyno pgbench", pgbench::NAME, args.words.clone(), Some(&context.runs)))
 }

@@ -190,6 +190,13 @@ fn beyond(say: &Say, options: &Options) -> Go<()> {
     if extras.reconnect_after.is_some() && options.connect_each {
         return say.fatal("specify either --reconnect or --connect (-C), not both");
     }
+    if extras.record && (extras.steps.is_some() || extras.find_rate.is_some()) {
+        return say
+            .fatal("--record cannot be used with --steps or --find-rate: a run directory has one load");
+    }
+    if extras.runs.is_some() && !extras.record {
+        return say.fatal("--runs is allowed only with --record");
+    }
     if extras.warmup_ns > 0 && options.time_s == 0 {
         return say.fatal("--warmup requires a duration (-T)");
     }

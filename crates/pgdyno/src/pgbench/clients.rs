@@ -79,6 +79,7 @@ impl Making<'_> {
             return Err(failed("interrupted".to_owned()));
         }
         let session = libpq::connect(self.connect).map_err(failed)?;
+        let target = target.by_backend(session.backend_pid());
         let (io, records) = session.into_parts().map_err(|error| failed(strerror(&error)))?;
         let target = Ruled::new(Link::new(target, records), number, true, regime);
         Ok(Client { target, io: Some(io) })

@@ -46,7 +46,7 @@ const DRAIN_NS: u64 = 10 * NS_PER_S;
 /// The exit status; why has been said.
 pub fn run(say: &Say, options: &Options, limit: &Limit, scripts: Scripts, stop: &Stop) -> Go<()> {
     let outputs = Histograms::open(say, options)?;
-    let (found, server_version) = set_up(say, options)?;
+    let (found, server_version) = set_up(say, options, None)?;
     let finding = Finding {
         say,
         options,

@@ -58,6 +58,8 @@ pub enum Opt {
     Reconnect,
     Steps,
     FindRate,
+    Record,
+    Runs,
 }
 
 const fn flag(option: Opt, short: u8, long: &'static str, takes_value: bool) -> Flag<Opt> {
@@ -124,4 +126,6 @@ pub const BEYOND: &[Flag<Opt>] = &[
     flag(Opt::Reconnect, 0, "reconnect", true),
     flag(Opt::Steps, 0, "steps", true),
     flag(Opt::FindRate, 0, "find-rate", true),
+    flag(Opt::Record, 0, "record", false),
+    flag(Opt::Runs, 0, "runs", true),
 ];

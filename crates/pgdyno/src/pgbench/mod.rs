@@ -19,6 +19,7 @@ mod logfile;
 mod numbers;
 mod options;
 mod reading;
+mod record;
 mod results;
 mod run;
 mod say;
@@ -30,7 +31,7 @@ use std::{
     ffi::OsString,
     io::{self, Write},
     os::unix::ffi::OsStringExt,
-    path::Path,
+    path::{Path, PathBuf},
     process::ExitCode,
 };
 
@@ -48,16 +49,17 @@ pub fn is_name(called: &OsString) -> bool {
     Path::new(called).file_name().is_some_and(|name| name == NAME)
 }
 
-/// Does what pgbench does with these words. `called` is how help calls the program, `argv0` what the system calls it.
-pub fn main(called: &'static str, argv0: &str, words: Vec<OsString>) -> ExitCode {
+/// Does what pgbench does with these words. `called` is how help calls the program, `argv0` what the system calls it;
+/// `runs` is where run directories are kept.
+pub fn main(called: &'static str, argv0: &str, words: Vec<OsString>, runs: Option<&Path>) -> ExitCode {
     let words = words.into_iter().map(OsString::into_vec).collect();
-    match work(called, argv0, words) {
+    match work(called, argv0, words, runs) {
         Ok(()) => ExitCode::SUCCESS,
         Err(status) => ExitCode::from(status),
     }
 }
 
-fn work(called: &'static str, argv0: &str, words: Vec<Vec<u8>>) -> Go<()> {
+fn work(called: &'static str, argv0: &str, words: Vec<Vec<u8>>, runs: Option<&Path>) -> Go<()> {
     let mut say = Say::on_stderr(called);
     let mut scripts = Scripts::default();
     let env = |name: &str| std::env::var(name).ok();
@@ -79,10 +81,15 @@ fn work(called: &'static str, argv0: &str, words: Vec<Vec<u8>>) -> Go<()> {
             let mut session = connect::session(&say, &options, what)?;
             init::run(&say, &mut session, &wanted, options.quiet, &stop)
         }
-        Request::Run => match &options.extras.find_rate {
-            Some(limit) => find_rate::run(&say, &options, limit, scripts, &stop),
-            None => run::run(say, &options, scripts, &stop),
-        },
+        Request::Run => {
+            let kept =
+                || env("PGDYNO_RUNS").filter(|runs| !runs.is_empty()).unwrap_or("./pgdyno-runs".to_owned());
+            let runs = runs.map_or_else(|| PathBuf::from(kept()), Path::to_path_buf);
+            match &options.extras.find_rate {
+                Some(limit) => find_rate::run(&say, &options, limit, scripts, &stop),
+                None => run::run(say, &options, scripts, &stop, &runs),
+            }
+        }
     }
 }
 

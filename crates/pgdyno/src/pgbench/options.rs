@@ -26,6 +26,8 @@ pub struct Options {
     pub initialize: bool,
     pub init_steps: Option<String>,
     pub scripts: Vec<Chosen>,
+    /// What stands in them.
+    pub texts: Vec<Vec<u8>>,
     pub builtin_used: bool,
     pub clients: u32,
     pub jobs: u32,
@@ -91,6 +93,7 @@ impl Options {
             initialize: false,
             init_steps: None,
             scripts: Vec::new(),
+            texts: Vec::new(),
             builtin_used: false,
             clients: 1,
             jobs: 1,

@@ -88,6 +88,7 @@ fn add_script(
         return say.fatal(format!("at most {MAX_SCRIPTS} SQL scripts are allowed"));
     }
     options.scripts.push(Chosen { name: name.to_owned(), weight });
+    options.texts.push(text.to_owned());
     Ok(())
 }
 

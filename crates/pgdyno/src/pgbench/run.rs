@@ -1,6 +1,6 @@
 //! The benchmark itself: set up, drive, report.
 
-use std::sync::Arc;
+use std::{cell::RefCell, path::Path, sync::Arc};
 
 use pgdyno_core::script::{Scripts, Streams};
 use pgdyno_engine::{
@@ -23,6 +23,7 @@ use super::{
     logfile::{Epoch, LogFile},
     options::Options,
     print,
+    record::{Recorder, Wanted},
     results::{Histograms, Results},
     say::{Go, Say},
     steps::Steps,
@@ -38,25 +39,39 @@ const INTERVAL_NS: u64 = 1_000_000_000;
 ///
 /// # Errors
 /// The exit status; why has been said.
-pub fn run(say: Say, options: &Options, scripts: Scripts, stop: &Stop) -> Go<()> {
+pub fn run(say: Say, options: &Options, scripts: Scripts, stop: &Stop, runs: &Path) -> Go<()> {
+    let mut wanted = Wanted::open(&say, options, runs)?;
     let mut outputs = Histograms::open(&say, options)?;
     let defined = |name: &str| options.define.iter().any(|definition| definition.name == name);
     let streams = Streams::derive(options.seed, options.clients, options.jobs, defined("default_seed"));
-    let (found, server_version) = set_up(&say, options)?;
+    let (found, server_version) = set_up(&say, options, wanted.as_mut())?;
     let scripts = Arc::new(scripts);
     let connect = Arc::new(connect::target(&say, options)?);
     let scale = found.scale;
     let making =
         Making { say: &say, options, connect: &connect, scripts: &scripts, streams: &streams, scale, stop };
     let (workers, connect_ns) = making.connect()?;
-    let report = drive(&say, options, &scripts, &streams, workers, stop, &mut outputs)?;
+    let mut recorder = wanted.map(|wanted| wanted.begin(&say, options, &scripts, scale)).transpose()?;
+    let keeping = Keeping { outputs: &mut outputs, recorder: recorder.as_mut() };
+    let report = drive(&say, options, &scripts, &streams, workers, stop, keeping)?;
+    let results = Results { options, scripts: &scripts, found, connect_ns, report: &report, server_version };
+    let told = tell(&say, outputs, &results);
+    if let Some(recorder) = recorder {
+        let path = recorder.finish(&say, &results)?;
+        say.raw(format!("record: {}\n", path.display()));
+    }
+    told
+}
+
+/// Prints what the run came to.
+fn tell(say: &Say, outputs: Histograms, results: &Results<'_>) -> Go<()> {
+    let (report, options) = (results.report, results.options);
     if options.exit_on_abort && report.clients_lost > 0 {
         say.error("Run was aborted due to an error in thread 0");
         return Err(2);
     }
-    let results = Results { options, scripts: &scripts, found, connect_ns, report: &report, server_version };
-    print(&say, &results.text())?;
-    outputs.close(&say, &results)?;
+    print(say, &results.text())?;
+    outputs.close(say, results)?;
     if report.clients_lost > 0 || report.stopped.is_some() {
         say.error("Run was aborted; the above results are incomplete.");
         return Err(2);
@@ -66,7 +81,7 @@ pub fn run(say: Say, options: &Options, scripts: Scripts, stop: &Stop) -> Go<()>
 
 /// What pgbench does over a connection of its own before the run. Gives the tables as they are, and the server's
 /// version.
-pub fn set_up(say: &Say, options: &Options) -> Go<(Found, String)> {
+pub fn set_up(say: &Say, options: &Options, wanted: Option<&mut Wanted>) -> Go<(Found, String)> {
     let mut session = connect::session(say, options, "could not create connection for setup")?;
     let server_version = session.parameter("server_version").unwrap_or_default().to_owned();
     let program = usage::version();
@@ -82,6 +97,9 @@ pub fn set_up(say: &Say, options: &Options) -> Go<(Found, String)> {
     }
     if !options.no_vacuum {
         vacuum(say, &mut session, options.vacuum_all);
+    }
+    if let Some(wanted) = wanted {
+        wanted.look(&mut session);
     }
     Ok((found, server_version))
 }
@@ -151,6 +169,12 @@ fn vacuum(say: &Say, session: &mut Session, all: bool) {
     }
 }
 
+/// Where intervals go while the run lasts.
+struct Keeping<'a, 'b> {
+    outputs: &'a mut Histograms,
+    recorder: Option<&'a mut Recorder<'b>>,
+}
+
 fn drive(
     say: &Say,
     options: &Options,
@@ -158,19 +182,28 @@ fn drive(
     streams: &Streams,
     workers: Workers,
     stop: &Stop,
-    outputs: &mut Histograms,
+    keeping: Keeping<'_, '_>,
 ) -> Go<Report> {
+    let Keeping { outputs, recorder } = keeping;
+    let recorder = RefCell::new(recorder);
     let epoch = Epoch::now();
     let mut logs = logs(say, options, workers.len(), epoch)?;
-    let settings = settings(options, scripts, outputs.wants_statements());
+    let settings = settings(options, scripts, outputs.wants_statements() || options.extras.record);
     let bookkeeping = bookkeeping(say, options, scripts, streams);
     let mut on_interval = |interval: &MergedInterval| {
         outputs.interval(interval);
+        if let Some(recorder) = recorder.borrow_mut().as_mut() {
+            recorder.interval(interval);
+        }
         show_progress(say, options, interval, &settings, epoch);
     };
     let listeners = Listeners {
         on_interval: &mut on_interval,
-        on_mark: &mut |_| (),
+        on_mark: &mut |mark| {
+            if let Some(recorder) = recorder.borrow_mut().as_mut() {
+                recorder.mark(mark);
+            }
+        },
         on_log: &mut |worker, records| {
             if let Some(log) = logs.get_mut(worker) {
                 log.write(records, epoch);

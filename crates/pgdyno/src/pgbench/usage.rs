@@ -119,6 +119,8 @@ Beyond pgbench 18 (none changes the output above):
                            (transactions per second) or clients:8@30s,16@30s; LIST says how long the run is
   --find-rate=LIMIT        find the highest rate that keeps a latency limit such as 'p99<5ms', by probes of at least
                            -T seconds (default: 10)
+  --record                 keep the run as a run directory, for pgdyno list, show and report
+  --runs=DIR               keep it in DIR (default: $PGDYNO_RUNS, else ./pgdyno-runs)
 
 Report bugs to the makers of pgdyno, not to those of PostgreSQL.
 "#;

@@ -4,7 +4,7 @@ use std::{cell::RefCell, sync::Arc};
 
 use pgdyno_core::{
     analysis::{cells::served_from, steady},
-    measure::{CellRun, ErrorCount, Interval, StatementSummary, Workload},
+    measure::{CellRun, ErrorCount, Interval, SlowAttempt, StatementSummary, Workload},
     plan::Protocol,
     problem::Problem,
     script::Scripts,
@@ -15,6 +15,7 @@ use pgdyno_postgres::targets::{SqlClients, Workers};
 use super::{
     prepare::Prepared,
     recording::Recording,
+    slow::SlowLog,
     subject::Subject,
     watch::{Reading, Watch},
 };
@@ -113,10 +114,10 @@ impl<'a> Driving<'a> {
         let settings = self.settings(script, index);
         let start_s = self.recording.seconds();
         self.recording.dir.begin_run(index, &workload, block, start_s)?;
-        let (report, edges) = self.drive(Bench { subject, watch }, workers, &settings, index)?;
+        let driven = self.drive(Bench { subject, watch }, workers, &settings, script, index)?;
         self.recording.dir.end_run()?;
         let connect_ns = connect.as_nanos() as u64;
-        let run = Finished { workload, block, start_s, connect_ns, settings, report, edges };
+        let run = Finished { workload, block, start_s, connect_ns, settings, driven };
         self.keep(run, script).map(|()| index)
     }
 
@@ -134,19 +135,22 @@ impl<'a> Driving<'a> {
         }
     }
 
-    /// Drives the clients; gives the report, and the readings at the edges of the measured interval.
+    /// Drives the clients.
     fn drive(
         &mut self,
         bench: Bench<'_>,
         workers: Workers,
         settings: &Settings,
+        script: &Scripts,
         index: u32,
-    ) -> Result<(Report, Option<(Reading, Reading)>), Problem> {
+    ) -> Result<Driven, Problem> {
         let Bench { subject, watch } = bench;
         let version_num = subject.facts.version_num;
         let (mut begin, mut end) = (None, None);
         let first_s = f64::from(index) * self.run_s();
         let mut written = Ok(());
+        let pooled = self.prepared.reached(0).is_some_and(|reached| reached.pooled());
+        let mut slowest = SlowLog::new(script, settings.warmup_ns, pooled);
         let (watch, subject) = (RefCell::new(watch), RefCell::new(subject));
         let Self { prepared, recording, progress, stop } = self;
         let on_interval = |interval: &MergedInterval| {
@@ -156,10 +160,13 @@ impl<'a> Driving<'a> {
             if let Some(death) = subject.borrow().death() {
                 stop.request(death);
             }
-            if written.is_ok() && interval.phase != Phase::Drain {
+            let slow = slowest.of(interval);
+            if interval.phase == Phase::Drain {
+                recording.dir.drain(interval.start_ns, interval.duration_ns, slow);
+            } else if written.is_ok() {
                 written = recording
                     .dir
-                    .interval(timeline(interval, index), &interval.latency)
+                    .interval(timeline(interval, index), &interval.latency, slow)
                     .and_then(|()| recording.dir.observation(&observation));
             }
         };
@@ -173,14 +180,14 @@ impl<'a> Driving<'a> {
         let report = run(prepared.waiting, workers, settings, stop, on_interval, on_mark)
             .map_err(|error| Problem::could_not(format!("the driver failed: {error}")))?;
         written?;
-        Ok((report, begin.zip(end)))
+        Ok(Driven { report, edges: begin.zip(end), slowest: slowest.worst() })
     }
 
     /// Adds a run to the record. A run that stopped within its measured interval is kept with what it had.
     fn keep(&mut self, run: Finished, script: &Scripts) -> Result<(), Problem> {
         let early = run.ended_early(self.stop);
-        if run.report.duration_ns > 0 {
-            let latency = run.report.latency.clone();
+        if run.driven.report.duration_ns > 0 {
+            let latency = run.driven.report.latency.clone();
             let run = run.into_run(script);
             self.recording.add_run(run, &latency)?;
         }
@@ -198,6 +205,14 @@ fn checkpoint(subject: &mut Subject) -> Result<(), Problem> {
     }
 }
 
+/// What driving gave.
+struct Driven {
+    report: Report,
+    /// Readings at the edges of the measured interval.
+    edges: Option<(Reading, Reading)>,
+    slowest: Vec<SlowAttempt>,
+}
+
 /// A run that is over.
 struct Finished {
     workload: Workload,
@@ -205,14 +220,13 @@ struct Finished {
     start_s: f64,
     connect_ns: u64,
     settings: Settings,
-    report: Report,
-    edges: Option<(Reading, Reading)>,
+    driven: Driven,
 }
 
 impl Finished {
     /// Why nothing can come after this run.
     fn ended_early(&self, stop: &Stop) -> Option<Problem> {
-        let report = &self.report;
+        let report = &self.driven.report;
         let arm = self.workload.arm.map(|arm| format!("{}: ", arm.letter())).unwrap_or_default();
         let cell = format!("{arm}{} with {} clients", self.workload.script, self.workload.clients);
         if stop.requested() {
@@ -231,7 +245,8 @@ impl Finished {
     }
 
     fn into_run(self, script: &Scripts) -> CellRun {
-        let Self { workload, block, start_s, connect_ns, settings, report, edges } = self;
+        let Self { workload, block, start_s, connect_ns, settings, driven } = self;
+        let Driven { report, edges, slowest } = driven;
         let cpu = edges.as_ref().map(|(begin, end)| end.cpu_since(begin, &report)).unwrap_or_default();
         let io = edges.as_ref().and_then(|(begin, end)| end.io_since(begin));
         let labels = script.statements().map(|sql| sql.label.clone());
@@ -249,6 +264,7 @@ impl Finished {
             statements: statements
                 .map(|(statement, latency)| StatementSummary { statement, latency: latency.summary() })
                 .collect(),
+            slowest,
             connect_ns,
             served_from: io.as_ref().and_then(|io| served_from(io, report.counts.committed)),
             cpu,
@@ -261,7 +277,8 @@ impl Finished {
     }
 }
 
-fn errors(report: &Report) -> Vec<ErrorCount> {
+/// The first error of each kind with its count.
+pub fn errors(report: &Report) -> Vec<ErrorCount> {
     let error = |(code, message, count): (&str, &str, u64)| ErrorCount {
         code: code.to_owned(),
         message: message.to_owned(),
@@ -271,7 +288,8 @@ fn errors(report: &Report) -> Vec<ErrorCount> {
     report.errors.iter().map(error).collect()
 }
 
-fn timeline(interval: &MergedInterval, run: u32) -> Interval {
+/// A line of the timeline.
+pub fn timeline(interval: &MergedInterval, run: u32) -> Interval {
     Interval {
         run,
         start_ns: interval.start_ns,

@@ -7,15 +7,16 @@
 
 pub mod ab;
 mod bench;
-mod cell;
+pub mod cell;
 mod conclude;
 mod full_disk;
 mod load;
 mod prepare;
 mod reach;
 mod recording;
+pub mod slow;
 mod subject;
-mod watch;
+pub mod watch;
 
 use std::process::ExitCode;
 

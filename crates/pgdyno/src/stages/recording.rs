@@ -13,8 +13,8 @@ use pgdyno_core::{
 use pgdyno_engine::Stop;
 use pgdyno_postgres::{observe::is_private_setting, wire::Address};
 use pgdyno_record::{
-    BalanceRecord, ComparisonRecord, FORMAT, PlanRecord, RunDir, RunRecord, StageRecord, Status, ToolRecord,
-    VERSION,
+    BalanceRecord, ComparisonRecord, FORMAT, PlanRecord, RunDir, RunRecord, ScriptNoise, StageRecord, Status,
+    ToolRecord, VERSION,
 };
 
 use super::{Job, Wanted, ab, prepare::Prepared, subject::Subject};
@@ -167,6 +167,7 @@ impl Recording {
     fn summarise(&mut self) {
         self.record.cells = cells::summarise(&self.record.runs, &self.latencies);
         self.record.noise = Noise::of(&self.record.runs).map(Into::into);
+        self.record.noise_by_script = ScriptNoise::of(&self.record.runs);
     }
 
     /// Judges the run: every reason to distrust it.
@@ -248,6 +249,8 @@ fn first_record(job: &Job, prepared: &Prepared, id: &str, now: &Timestamp) -> Ru
         cells: Vec::new(),
         balance: None,
         noise: None,
+        noise_by_script: Vec::new(),
+        pgbench: None,
         comparison: job.compare.as_ref().map(ab::first_record),
         doubts: Vec::new(),
         error: None,

@@ -222,6 +222,7 @@ pub fn holds_together(run: &Run) {
         (&schemas[0].1, vec![run.json.clone()]),
         (&schemas[1].1, lines(pgdyno_record::TIMELINE)),
         (&schemas[2].1, lines("observations.ndjson")),
+        (&schemas[3].1, lines(pgdyno_record::SLOWEST_ATTEMPTS)),
     ] {
         let validator = jsonschema::validator_for(schema).expect("it is a schema");
         for value in values {
@@ -232,6 +233,13 @@ pub fn holds_together(run: &Run) {
         cell.counts.check().expect("the measured interval adds up");
         cell.counts_whole.check().expect("the whole run adds up");
         assert_eq!((cell.counts_whole.in_flight_at_start, cell.counts_whole.in_flight_at_end), (0, 0));
+        // The slowest attempt is the longest latency, within a bucket of the histogram.
+        let longest_ns = cell.latency.as_ref().map(|latency| latency.max_ns as f64);
+        let slowest_ns = cell.slowest.first().map(|slow| slow.latency_ns as f64);
+        assert_eq!(longest_ns.is_some(), slowest_ns.is_some());
+        if let (Some(longest_ns), Some(slowest_ns)) = (longest_ns, slowest_ns) {
+            assert!((longest_ns / slowest_ns - 1.0).abs() < 0.002, "{longest_ns} ns, {slowest_ns} ns");
+        }
     }
     for line in run.timeline().expect("it can be read").items {
         line.counts.check().expect("an interval adds up");

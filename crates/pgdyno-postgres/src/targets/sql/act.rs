@@ -185,6 +185,7 @@ impl Player {
             return self.abort(&why, scene);
         }
         scene.probe.tries(self.tries);
+        scene.probe.worked(self.work);
         if self.reply.status == b'I' {
             return self.end(Step::Done(Outcome::Committed));
         }

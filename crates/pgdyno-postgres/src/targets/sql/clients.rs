@@ -67,8 +67,11 @@ impl SqlClients {
                 let seen = problem.detail.as_ref().map_or(String::new(), |detail| format!("\n{detail}"));
                 problem.detail(format!("client {} of {clients}: {client} were connected{seen}", client + 1))
             })?;
+            let backend_pid = session.backend_pid();
             let (io, records) = session.into_parts().map_err(|error| no_descriptor(&error))?;
-            let target = Link::new(SqlTarget::new(Arc::clone(&play), self.start(client, &again)), records);
+            let target =
+                SqlTarget::new(Arc::clone(&play), self.start(client, &again)).by_backend(backend_pid);
+            let target = Link::new(target, records);
             workers[client as usize % count].push(Client { target, io: Some(io) });
         }
         Ok((workers, start.elapsed()))

@@ -135,6 +135,7 @@ impl Player {
             }
         }
         self.failure = Some(failure);
+        self.took(scene.now_ns.saturating_sub(self.command_began_ns));
         self.clean_up(scene)
     }
 

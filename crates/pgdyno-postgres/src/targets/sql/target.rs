@@ -1,9 +1,15 @@
 //! One client, as the engine sees it.
 
-use std::{io, sync::Arc};
+use std::{
+    io,
+    sync::{
+        Arc,
+        atomic::{AtomicI32, Ordering::Relaxed},
+    },
+};
 
 use pgdyno_core::{
-    measure::{Failure, Outcome},
+    measure::{Failure, Outcome, Work},
     script::{Command, Random, Scratch, Sql, Variables},
 };
 use pgdyno_engine::{Event, Level, Probe, Step, Target};
@@ -62,6 +68,10 @@ pub(super) struct Player {
     /// When the attempt was due, and when the command under way began.
     pub scheduled_ns: u64,
     pub command_began_ns: u64,
+    /// Who carries the attempt out, and which of its commands took the longest until now.
+    pub work: Work,
+    /// Process of the server behind the connection; set anew by whoever makes another one. 0 is not known.
+    backend_pid: Arc<AtomicI32>,
     /// Which statements this session has prepared.
     pub prepared: Vec<bool>,
     /// Those that are being prepared.
@@ -120,6 +130,8 @@ impl SqlTarget {
             failure: None,
             scheduled_ns: 0,
             command_began_ns: 0,
+            work: Work { client: start.client, ..Work::default() },
+            backend_pid: Arc::default(),
             prepared,
             preparing: Vec::new(),
             pipeline: None,
@@ -131,6 +143,13 @@ impl SqlTarget {
             state: State::Idle,
         };
         Self { play, player }
+    }
+
+    /// The same, carried out by the process of the server that calls itself so.
+    #[must_use]
+    pub fn by_backend(mut self, pid: i32) -> Self {
+        self.player.backend_pid = Arc::new(AtomicI32::new(pid));
+        self
     }
 }
 
@@ -173,7 +192,12 @@ impl Player {
             return Box::new(move |_| Err(unsupported()));
         };
         // The error stays what it is: its SQLSTATE decides what becomes of the client.
-        Box::new(move |stop| try_connect_unless(stop, &options).map_err(io::Error::other)?.into_parts())
+        let backend_pid = Arc::clone(&self.backend_pid);
+        Box::new(move |stop| {
+            let session = try_connect_unless(stop, &options).map_err(io::Error::other)?;
+            backend_pid.store(session.backend_pid(), Relaxed);
+            session.into_parts()
+        })
     }
 
     fn begin(&mut self, scene: &mut Scene<'_>) -> Step {
@@ -181,6 +205,8 @@ impl Player {
         self.scheduled_ns = scene.probe.scheduled_ns();
         self.random_at_begin.clone_from(&self.random);
         self.tries = 1;
+        self.work.command_ns = 0;
+        self.work.backend_pid = self.backend_pid.load(Relaxed).try_into().unwrap_or_default();
         if scene.probe.hears(Level::Debug) {
             let name = &scene.play.scripts.get(self.script).name;
             scene.probe.say(Level::Debug, &format!("client {} executing script \"{name}\"", self.client));
@@ -220,7 +246,17 @@ impl Player {
     pub fn command_done(&mut self, scene: &mut Scene<'_>) {
         let took_ns = scene.now_ns.saturating_sub(self.command_began_ns);
         scene.probe.command(scene.play.first[self.script] + self.at, took_ns);
+        self.took(took_ns);
         self.at += 1;
+    }
+
+    /// Remembers the command under way if none of the attempt took longer.
+    #[inline]
+    pub fn took(&mut self, took_ns: u64) {
+        if took_ns > self.work.command_ns {
+            self.work.command = self.at as u32;
+            (self.work.command_begin_ns, self.work.command_ns) = (self.command_began_ns, took_ns);
+        }
     }
 
     fn woken(&mut self, scene: &mut Scene<'_>) -> Step {

@@ -88,6 +88,11 @@ const WRONG: &[(&str, &str)] = &[
     ("--warmup 5s", "--warmup requires a duration (-T)"),
     ("--warmup 5y -T 1", "invalid value for option --warmup: `5y` is not a length of time"),
     ("--think-time 1s -R 5", "--think-time cannot be used with --rate"),
+    (
+        "--record --steps clients:1@1s",
+        "--record cannot be used with --steps or --find-rate: a run directory has one load",
+    ),
+    ("--runs here", "--runs is allowed only with --record"),
     ("-C --reconnect 5", "specify either --reconnect or --connect (-C), not both"),
     ("--percentiles 101", "invalid percentiles: \"101\""),
     ("--steps 1000@30s", "invalid steps: \"1000@30s\": say what changes: rate:… or clients:…"),

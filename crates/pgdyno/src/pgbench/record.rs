@@ -1,0 +1,468 @@
+//! `--record`: the run as a run directory, which `list`, `show` and `report` read like any other.
+
+use std::{
+    path::{Path, PathBuf},
+    time::Instant,
+};
+
+use jiff::Timestamp;
+use pgdyno_core::{
+    analysis::{Doubt, DoubtKind, cells, doubts, steady},
+    facts::{ConnectionFacts, ServerFacts, ServerSource},
+    measure::{CellRun, Latency, StatementSummary, SteadyVerdict, Workload},
+    plan::Builtin,
+    problem::Problem,
+    script::{Action, Script, Scripts},
+};
+use pgdyno_engine::{Mark, MergedInterval, Phase, Report, SocketDriver};
+use pgdyno_postgres::{
+    observe::{postmaster_of, server_facts},
+    wire::{Address, Session},
+};
+use pgdyno_record::{
+    FORMAT, PgbenchRecord, PgbenchScript, PlanRecord, RunDir, RunRecord, Status, ToolRecord, VERSION,
+    command_line, redact_sql,
+};
+use pgdyno_report::Document;
+
+use super::{
+    builtin,
+    options::Options,
+    results::Results,
+    say::{Go, Say},
+};
+use crate::{
+    context::COMMIT,
+    stages::{
+        cell::{errors, timeline},
+        slow::SlowLog,
+        watch::{Reading, Watch},
+    },
+};
+
+/// Name of the experiment, and so part of the directory's.
+const NAME: &str = "pgbench";
+/// Length of intervals that the verdict on steadiness takes, in nanoseconds.
+const SECOND_NS: u64 = 1_000_000_000;
+
+/// What was found of a server, without a connection beyond pgbench's own.
+#[derive(Debug, Default)]
+struct Seen {
+    server: Option<ServerFacts>,
+    connection: Option<ConnectionFacts>,
+    postmaster: Option<u32>,
+    pooled: bool,
+    transport: &'static str,
+}
+
+/// A run directory that is wanted, from before the first connection on.
+#[derive(Debug)]
+pub struct Wanted {
+    dir: RunDir,
+    started: Instant,
+    started_at: Timestamp,
+    seen: Seen,
+}
+
+impl Wanted {
+    /// Makes the directory, where one is asked for. It is seen from [`Wanted::begin`] on.
+    ///
+    /// # Errors
+    /// It cannot be made; said already.
+    pub fn open(say: &Say, options: &Options, runs: &Path) -> Go<Option<Self>> {
+        if !options.extras.record {
+            return Ok(None);
+        }
+        let runs = options.extras.runs.as_deref().unwrap_or(runs);
+        let started_at = Timestamp::now();
+        match RunDir::create(runs, NAME, started_at) {
+            Ok(dir) => Ok(Some(Self { dir, started: Instant::now(), started_at, seen: Seen::default() })),
+            Err(problem) => told(say, &problem),
+        }
+    }
+
+    /// Looks at the server over the session that sets the run up. What cannot be seen stays absent.
+    pub fn look(&mut self, session: &mut Session) {
+        let postmaster = postmaster_of(session);
+        let answer = session.value("SELECT pg_catalog.pg_backend_pid()").ok().flatten();
+        let pooled = answer.and_then(|text| text.parse().ok()) != Some(session.backend_pid());
+        let server = server_facts(session, ServerSource::External, None).ok();
+        let server = server.map(|facts| match postmaster {
+            Some(_) => facts,
+            None => ServerFacts { data_directory: None, ..facts },
+        });
+        let standby = session.value("SELECT pg_catalog.pg_is_in_recovery()").ok().flatten();
+        // Of a pooler nothing more is known than that there is one.
+        let connection = standby.filter(|_| !pooled).map(|standby| ConnectionFacts {
+            encryption: session.encryption(),
+            pooler: None,
+            standby: standby == "t",
+            separate_admin: false,
+        });
+        let transport = if matches!(session.address(), Address::Unix(..)) { "unix" } else { "tcp" };
+        self.seen = Seen { server, connection, postmaster, pooled, transport };
+    }
+
+    /// Shows the directory, as that of a run that has begun.
+    ///
+    /// # Errors
+    /// It cannot be written; said already.
+    pub fn begin<'a>(
+        mut self,
+        say: &Say,
+        options: &'a Options,
+        scripts: &'a Scripts,
+        scale: i64,
+    ) -> Go<Recorder<'a>> {
+        let host = match pgdyno_host::facts::host() {
+            Ok(host) => host,
+            Err(error) => return say.fatal(format!("could not read the facts of this machine: {error}")),
+        };
+        let record = RunRecord {
+            format: FORMAT.to_owned(),
+            version: VERSION,
+            status: Status::Partial,
+            id: self.dir.id().to_owned(),
+            tool: ToolRecord { version: env!("CARGO_PKG_VERSION").to_owned(), commit: COMMIT.to_owned() },
+            command: command(options),
+            started_at: self.started_at.to_string(),
+            finished_at: None,
+            plan: plan(options, scale, self.seen.transport),
+            host,
+            storage: None,
+            sync_check: None,
+            server: self.seen.server.clone(),
+            connection: self.seen.connection.clone(),
+            choices: Vec::new(),
+            stages: Vec::new(),
+            load: None,
+            runs: Vec::new(),
+            cells: Vec::new(),
+            balance: None,
+            noise: None,
+            noise_by_script: Vec::new(),
+            comparison: None,
+            pgbench: Some(asked(options, scripts)),
+            doubts: Vec::new(),
+            error: None,
+        };
+        let saved = self.dir.save(&record);
+        let start_s = self.started.elapsed().as_secs_f64();
+        let workload = workload(options, scripts);
+        saved
+            .and_then(|()| self.dir.begin_run(0, &workload, 0, start_s))
+            .or_else(|problem| told(say, &problem))?;
+        Ok(Recorder {
+            slowest: SlowLog::new(scripts, options.extras.warmup_ns, self.seen.pooled),
+            watch: Watch::new(self.seen.postmaster, None),
+            wanted: self,
+            record,
+            workload,
+            start_s,
+            edges: (None, None),
+            failed: None,
+        })
+    }
+}
+
+/// A run being recorded.
+#[derive(Debug)]
+pub struct Recorder<'a> {
+    wanted: Wanted,
+    record: RunRecord,
+    workload: Workload,
+    /// When its first transaction was due, in seconds since the program began.
+    start_s: f64,
+    watch: Watch,
+    edges: (Option<Reading>, Option<Reading>),
+    slowest: SlowLog<'a>,
+    /// The first thing that could not be written.
+    failed: Option<Problem>,
+}
+
+impl Recorder<'_> {
+    /// Writes an interval.
+    pub fn interval(&mut self, interval: &MergedInterval) {
+        let at_s = self.wanted.started.elapsed().as_secs_f64();
+        let slow = self.slowest.of(interval);
+        let observation = self.watch.observe(interval, at_s);
+        let dir = &mut self.wanted.dir;
+        if interval.phase == Phase::Drain {
+            dir.drain(interval.start_ns, interval.duration_ns, slow);
+        } else if self.failed.is_none() {
+            let written = dir.interval(timeline(interval, 0), &interval.latency, slow);
+            self.failed = written.and_then(|()| dir.observation(&observation)).err();
+        }
+    }
+
+    /// Reads processors at an edge of the measured interval.
+    pub fn mark(&mut self, mark: Mark) {
+        match mark {
+            Mark::MeasureStart => self.edges.0 = Some(self.watch.read()),
+            Mark::MeasureEnd => self.edges.1 = Some(self.watch.read()),
+        }
+    }
+
+    /// Writes what the run came to; gives the directory.
+    ///
+    /// # Errors
+    /// What could not be written; said already.
+    pub fn finish(mut self, say: &Say, results: &Results<'_>) -> Go<PathBuf> {
+        let ended = self.wanted.dir.end_run();
+        let failed = self.failed.take().map_or(ended, Err);
+        let written = failed.and_then(|()| self.write(results));
+        written.or_else(|problem| told(say, &problem))
+    }
+
+    fn write(self, results: &Results<'_>) -> Result<PathBuf, Problem> {
+        let (report, options) = (results.report, results.options);
+        let Self { wanted, mut record, workload, start_s, edges, slowest, .. } = self;
+        let local = wanted.seen.postmaster.is_some();
+        if report.duration_ns > 0 {
+            let run = CellRun {
+                slowest: slowest.worst(),
+                cpu: edges
+                    .0
+                    .zip(edges.1)
+                    .map(|(begin, end)| end.cpu_since(&begin, report))
+                    .unwrap_or_default(),
+                ..run(results, workload.clone(), start_s)
+            };
+            record.cells =
+                cells::summarise(std::slice::from_ref(&run), &[(workload, report.latency.clone())]);
+            record.runs.push(run);
+        }
+        let lost = (report.clients_lost > 0).then(|| format!("{} clients were lost", report.clients_lost));
+        record.error = report.stopped.clone().or(lost);
+        record.status = if record.error.is_some() { Status::Stopped } else { Status::Complete };
+        record.finished_at = Some(Timestamp::now().to_string());
+        if options.time_s == 0 {
+            record.plan.duration_ns = report.duration_ns;
+        }
+        if let Some(pgbench) = &mut record.pgbench {
+            came_to(pgbench, results);
+        }
+        record.doubts = judge(&record, options, local);
+        let path = wanted.dir.finish(&record)?;
+        let timeline = pgdyno_record::open(&path)?.timeline()?.items;
+        let html = pgdyno_report::html(&Document::new(&record, &timeline));
+        let page = path.join("report.html");
+        pgdyno_record::write_atomically(&page, html.as_bytes())
+            .map_err(|error| Problem::could_not(format!("could not write {}: {error}", page.display())))?;
+        Ok(path)
+    }
+}
+
+fn told<T>(say: &Say, problem: &Problem) -> Go<T> {
+    say.error(&problem.what);
+    problem.detail.iter().for_each(|detail| say.detail(detail));
+    problem.hint.iter().for_each(|hint| say.hint(hint));
+    Err(1)
+}
+
+/// The command line with the seed, so that it draws the same numbers again.
+fn command(options: &Options) -> String {
+    let words: Vec<String> = std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
+    let seeded = words.iter().any(|word| word.starts_with("--random-seed"));
+    let line = redact_sql(&command_line(&words));
+    if seeded { line } else { format!("{line} --random-seed={}", options.seed) }
+}
+
+fn plan(options: &Options, scale: i64, transport: &str) -> PlanRecord {
+    PlanRecord {
+        name: NAME.to_owned(),
+        description: "A run of pgdyno pgbench: one script or mix, one number of clients, once".to_owned(),
+        seed: options.seed,
+        scale: scale.max(0) as u64,
+        clients: vec![options.clients],
+        jobs: options.jobs,
+        waiting: Some(SocketDriver::best().name().to_owned()),
+        duration_ns: options.time_s as u64 * SECOND_NS,
+        warmup_ns: options.extras.warmup_ns,
+        blocks: 1,
+        rate_per_s: options.rate_per_s,
+        driver_cpus: Vec::new(),
+        server_cpus: Vec::new(),
+        thorough: false,
+        balance_check: "off".to_owned(),
+        server: "external".to_owned(),
+        transport: transport.to_owned(),
+    }
+}
+
+/// What was asked for that no other command can be asked.
+fn asked(options: &Options, scripts: &Scripts) -> PgbenchRecord {
+    let chosen = options.scripts.iter().zip(scripts.iter()).zip(&options.texts);
+    PgbenchRecord {
+        scripts: chosen
+            .map(|((chosen, script), text)| PgbenchScript {
+                name: short_name(&chosen.name),
+                weight: chosen.weight,
+                text: redact_sql(&String::from_utf8_lossy(text)),
+                committed: 0,
+                failed: 0,
+                statements: script.statements().map(|sql| statement(&sql.label, None)).collect(),
+            })
+            .collect(),
+        transactions_of_each_client: (options.time_s == 0).then_some(options.transactions as u64),
+        max_tries: options.max_tries,
+        latency_limit_us: (options.latency_limit_us > 0).then_some(options.latency_limit_us as u64),
+        think_time_ns: options.extras.think_ns,
+        reconnect_after: if options.connect_each { Some(1) } else { options.extras.reconnect_after },
+        tps: None,
+        retries: 0,
+        skipped: 0,
+        late: None,
+    }
+}
+
+/// What came of it, in pgbench's terms.
+fn came_to(pgbench: &mut PgbenchRecord, results: &Results<'_>) {
+    let report = results.report;
+    let mut latencies = report.statements.iter();
+    for (index, (of, script)) in pgbench.scripts.iter_mut().zip(results.scripts.iter()).enumerate() {
+        let tally = report.scripts.get(index).copied().unwrap_or(report.tally);
+        (of.committed, of.failed) = (tally.committed, tally.failed());
+        let own = script.statements().zip(latencies.by_ref());
+        of.statements = own.map(|(sql, latency)| statement(&sql.label, Some(latency))).collect();
+    }
+    pgbench.tps =
+        (report.elapsed_ns > 0).then(|| report.tally.committed as f64 * 1e9 / report.elapsed_ns as f64);
+    (pgbench.retries, pgbench.skipped) = (report.tally.retries, report.tally.skipped);
+    pgbench.late = pgbench.latency_limit_us.map(|_| report.tally.late);
+}
+
+fn statement(label: &str, latency: Option<&Latency>) -> StatementSummary {
+    StatementSummary { statement: redact_sql(label), latency: latency.and_then(Latency::summary) }
+}
+
+fn run(results: &Results<'_>, workload: Workload, start_s: f64) -> CellRun {
+    let (report, options) = (results.report, results.options);
+    let interval_ns = if options.progress_s > 0 { options.progress_s as u64 * SECOND_NS } else { SECOND_NS };
+    CellRun {
+        block: 0,
+        start_s: start_s + options.extras.warmup_ns as f64 / 1e9,
+        warmup_ns: options.extras.warmup_ns,
+        duration_ns: report.duration_ns,
+        counts: report.counts,
+        counts_whole: report.counts_whole,
+        tps: report.counts.committed as f64 * 1e9 / report.duration_ns as f64,
+        latency: report.latency.summary(),
+        lag: options.rate_per_s.and_then(|_| report.lag.summary()),
+        statements: statements(results.scripts, report),
+        slowest: Vec::new(),
+        connect_ns: results.connect_ns,
+        cpu: pgdyno_core::measure::CpuUse::default(),
+        // Counters of the server would take a connection that pgbench does not make.
+        io: None,
+        served_from: None,
+        steady: match interval_ns {
+            SECOND_NS => steady::judge(&report.rates_per_s),
+            _ => SteadyVerdict::TooShort,
+        },
+        errors: errors(report),
+        outage: Some(report.outage).filter(|outage| outage.lost > 0),
+        workload,
+    }
+}
+
+/// The statements of a transaction, where every transaction has the same: QPS follows from them.
+fn statements(scripts: &Scripts, report: &Report) -> Vec<StatementSummary> {
+    let mut all = scripts.iter();
+    match (all.next(), all.next()) {
+        (Some(only), None) if !branches(only) => {
+            let pairs = only.statements().zip(&report.statements);
+            pairs.map(|(sql, latency)| statement(&sql.label, Some(latency))).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+fn branches(script: &Script) -> bool {
+    script.commands.iter().any(|command| matches!(command.action, Action::If(_)))
+}
+
+/// Name of the cell: the script, or all of them with their weights.
+fn workload(options: &Options, scripts: &Scripts) -> Workload {
+    let weighted =
+        |chosen: &super::options::Chosen| format!("{}@{}", short_name(&chosen.name), chosen.weight);
+    let script = match (&options.scripts[..], scripts.len()) {
+        ([only], _) => short_name(&only.name),
+        (several, _) => several.iter().map(weighted).collect::<Vec<_>>().join(" + "),
+    };
+    Workload {
+        script,
+        protocol: options.protocol.name().to_owned(),
+        clients: options.clients,
+        rate_per_s: options.rate_per_s,
+        arm: None,
+    }
+}
+
+/// A built-in script by the name that other commands know it by; a file that is called like one is told apart.
+fn short_name(name: &str) -> String {
+    let builtin = Builtin::ALL.into_iter().find(|builtin| builtin::description(*builtin) == name);
+    match builtin {
+        Some(builtin) => builtin.name().to_owned(),
+        None if Builtin::by_name(name).is_some() => format!("./{name}"),
+        None => name.to_owned(),
+    }
+}
+
+/// Doubts from what is there. Those that speak of plans and levels, which this command has not, are left out or said in
+/// other words.
+fn judge(record: &RunRecord, options: &Options, local: bool) -> Vec<Doubt> {
+    let found = doubts::judge(&doubts::Evidence {
+        thorough: false,
+        thorough_hint: None,
+        complete: record.status == Status::Complete,
+        // Neither side is kept to processors of its own.
+        cores_shared: local,
+        ceiling: None,
+        server: record.server.as_ref(),
+        bundle_pinned: None,
+        runs: &record.runs,
+        cells: &record.cells,
+        balance: None,
+    });
+    let builtin = options.scripts.iter().all(|chosen| Builtin::by_name(&short_name(&chosen.name)).is_some());
+    // Pauses between transactions are asked for; with retries latency has all tries in it, and with skipped ones none.
+    let paused =
+        options.extras.think_ns > 0 || options.connect_each || options.extras.reconnect_after.is_some();
+    let applies = |doubt: &Doubt| match doubt.kind {
+        DoubtKind::ScreeningRun => false,
+        DoubtKind::NotChecked => builtin,
+        DoubtKind::Implausible => !paused,
+        _ => true,
+    };
+    let reworded = |doubt: Doubt| match doubt.kind {
+        DoubtKind::TooFewBlocks => {
+            Doubt { advice: "Run it several times, or use `pgdyno bench`.".into(), ..doubt }
+        }
+        DoubtKind::NotChecked => Doubt { advice: "`pgdyno bench` checks what it wrote.".into(), ..doubt },
+        _ => doubt,
+    };
+    found.into_iter().filter(applies).map(reworded).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_never_taken_for_a_built_in_script() {
+        assert_eq!(short_name("<builtin: select only>"), "select-only");
+        assert_eq!(short_name("select-only"), "./select-only");
+        assert_eq!(short_name("dir/mine.sql"), "dir/mine.sql");
+    }
+
+    #[test]
+    fn statements_are_known_where_every_transaction_has_the_same() {
+        let report = |text: &str| {
+            let scripts = Scripts::one("mine", text).expect("a script");
+            branches(scripts.get(0))
+        };
+        assert!(!report("SELECT 1;\nSELECT 2;\n"));
+        assert!(report("\\if 1\nSELECT 1;\n\\endif\n"));
+    }
+}
