@@ -19,6 +19,7 @@ pub fn doubt(kind: DoubtKind) -> &'static str {
         DoubtKind::BuildNotOptimised => "Server build not optimised",
         DoubtKind::MixedCache => "Mixed cache state",
         DoubtKind::WeakDurability => "Weak durability",
+        DoubtKind::ConnectionsLost => "Connections lost",
         DoubtKind::Implausible => "Implausible numbers",
         DoubtKind::Misses => "Attempts missed",
         DoubtKind::ConnectionsLost => "Connections lost",
