@@ -386,8 +386,8 @@ fn balance(record: &RunRecord, source: &Source) -> Phrase {
     })
 }
 
-/// What each script's cells could tell apart, since reads and writes scatter differently; of all together where a record
-/// does not tell scripts apart.
+/// What each script's cells could tell apart, since reads and writes scatter differently; of all together where a
+/// record does not tell scripts apart.
 fn noise(record: &RunRecord, source: &Source) -> Phrase {
     if record.noise.is_none() {
         return Phrase::of("Not known: it takes at least two blocks of a cell to see it.");

@@ -32,8 +32,8 @@ pub fn served_from(io: &IoUse, committed: u64) -> Option<ServedFrom> {
 
 /// SQL statements of a transaction without BEGIN and END: QPS is this times TPS.
 ///
-/// For a built-in script it is known; for another one it is counted from the statements that its run lists. `None` where
-/// it lists none: several scripts, or one whose branches leave some out.
+/// For a built-in script it is known; for another one it is counted from the statements that its run lists. `None`
+/// where it lists none: several scripts, or one whose branches leave some out.
 pub fn statements_per_transaction(run: &CellRun) -> Option<u32> {
     if let Some(builtin) = Builtin::by_name(&run.workload.script) {
         return Some(builtin.scripts().get(0).statements_per_transaction());

@@ -433,7 +433,7 @@ fn implausible(evidence: &Evidence<'_>) -> Option<Doubt> {
         .collect();
     let (name, mean) = found.first()?;
     let detail = format!(
-        "TPS and mean latency of {name} give {mean:.2} transactions under way at a time, which is not its number of clients"
+        "TPS and mean latency of {name} give {mean:.2} transactions under way at a time, not its number of clients"
     );
     let advice =
         "Do not use its numbers: something kept clients waiting between transactions, or the count is wrong.";
