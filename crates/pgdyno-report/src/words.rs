@@ -22,7 +22,6 @@ pub fn doubt(kind: DoubtKind) -> &'static str {
         DoubtKind::ConnectionsLost => "Connections lost",
         DoubtKind::Implausible => "Implausible numbers",
         DoubtKind::Misses => "Attempts missed",
-        DoubtKind::ConnectionsLost => "Connections lost",
         DoubtKind::BalanceViolated => "Balance violated",
         DoubtKind::NotChecked => "Not checked",
         DoubtKind::ServerNotObserved => "Server not observed",
