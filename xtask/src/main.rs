@@ -39,7 +39,7 @@ enum Chore {
     Dist,
     /// Compare pgdyno's driver with pgbench, in turns within one run; then the null target
     BenchDriver(bench::driver::Args),
-    /// Compare what `pgdyno pgbench` does with and without all that it can keep, beside pgbench with and without its log
+    /// Compare `pgdyno pgbench` with and without all that it can keep, beside pgbench with and without its log
     BenchKeeping(bench::keeping::Args),
     /// Run PostgreSQL's own tests of pgbench against a pgbench and against pgdyno under that name
     PgbenchTests(pgbench_tests::Args),

@@ -26,7 +26,7 @@ pub struct Work {
 
 impl Work {
     /// The command. Every second it tells how many transactions it made, and when: of all that pgbench can be asked
-    /// for, this costs a transaction least (one look at the clock; its log, also an aggregated one, costs that and more).
+    /// for, this costs a transaction least: one look at the clock. Its log, aggregated too, costs that and more.
     pub fn command(&self, program: &[PathBuf], more: &[&str], dir: &Path) -> Command {
         let mut command = Command::new(&program[0]);
         command.args(&program[1..]).current_dir(dir);
@@ -37,7 +37,8 @@ impl Work {
     }
 }
 
-/// Reads `progress: UNIX_SECONDS s, TPS tps, …`. A line counts since the one before it; the first since nobody knows when.
+/// Reads `progress: UNIX_SECONDS s, TPS tps, …`. A line counts since the one before it, so the first counts for
+/// nothing.
 pub fn progress(text: &str) -> Vec<Count> {
     let lines: Vec<(u64, f64)> = text.lines().filter_map(line).collect();
     let count = |two: &[(u64, f64)]| {

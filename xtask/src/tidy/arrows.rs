@@ -26,7 +26,7 @@ const ALLOWED: [(&str, &[&str]); 9] = [
             "pgdyno-core",
         ],
     ),
-    ("xtask", &["pgdyno-postgres", "pgdyno-core"]),
+    ("xtask", &["pgdyno-postgres", "pgdyno-engine", "pgdyno-core"]),
 ];
 
 /// One crate uses another.
