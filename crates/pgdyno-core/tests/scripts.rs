@@ -296,6 +296,38 @@ fn open_quotes_and_nul_bytes_are_refused_with_their_line() {
 }
 
 #[test]
+fn a_minus_before_a_variable_is_told_where_it_may_become_a_comment() {
+    for (text, told) in [
+        ("SELECT 1 -:x;", true),
+        ("SELECT 'a', 1\n-:x;", true),
+        ("SELECT :a, :b -:x;", true),
+        ("SELECT 1 - :x;", false),
+        ("SELECT '2020-:month-01';", false),
+        ("SELECT 1 --:x\n;", false),
+        ("\\set a 1 -:x\nSELECT :a;", false),
+    ] {
+        let scripts = scripts(text);
+        let notices = &scripts.get(0).notices;
+        assert_eq!(!notices.is_empty(), told, "{text}");
+        assert!(
+            notices.iter().all(|notice| notice.starts_with("line 1: -:x begins a comment where")),
+            "{text}"
+        );
+    }
+    assert_eq!(simple("\\set x -1\nSELECT 1 -:x;"), "SELECT 1 --1;");
+}
+
+/// As a Windows editor writes it: what follows the byte order mark stands where it stood.
+#[test]
+fn a_byte_order_mark_and_carriage_returns_are_no_fault() {
+    let text = "\u{feff}\\set a 5\r\nSELECT :a;\r\n";
+    assert_eq!((simple(text).as_str(), texts(text).len()), ("SELECT 5;", 1));
+    let error = Scripts::one("x.sql", "\u{feff}\\set a 1 +\r\n").expect_err("it is cut");
+    assert_eq!(error.excerpt.as_deref(), Some("\\set a 1 +\n           ^ error found here"));
+    assert_eq!(Scripts::one("x.sql", "\u{feff}").expect_err("it is empty").line, None);
+}
+
+#[test]
 fn nesting_has_a_limit_and_chains_have_none() {
     for text in [
         format!("\\set a {}1{}", "(".repeat(100_000), ")".repeat(100_000)),

@@ -74,6 +74,8 @@ fn initialization(pg: &str) {
         )
     );
 
+    assert!(err.contains("does not exist\nLINE 1: "), "{err}");
+
     let (out, err) = bench.says("-i", 0);
     assert_eq!(out, "");
     let lines: Vec<_> = err.lines().collect();
@@ -173,6 +175,28 @@ fn runs(pg: &str) {
     assert!(hdr.contains("Tag=measured") && hdr.contains("Tag=warm-up"), "{hdr}");
     let (_, err) = bench.says("-S -t 1 --json r.json", 1);
     assert!(err.contains("could not make file \"r.json\": File exists"), "{err}");
+    mistakes_show_their_place(&bench);
+}
+
+/// As libpq shows it: with the statement and a caret wherever the client knows the statement.
+fn mistakes_show_their_place(bench: &Bench) {
+    let script = |name: &str, text: &str| fs::write(bench.place.path(name), text).expect("it can be written");
+    script("bad.sql", "SELECT 1,\n\t'ä', nosuch;\n");
+    script("piped.sql", "\\startpipeline\nSELECT 1;\nSELECT nosuch;\n\\endpipeline\n");
+    script("inner.sql", "DO $$ BEGIN EXECUTE 'SELECT 1,\n nosuch'; END $$;\n");
+    let place = "ERROR:  column \"nosuch\" does not exist\nLINE 2:  'ä', nosuch;\n              ^\n";
+    let piped = "ERROR:  column \"nosuch\" does not exist\nLINE 1: SELECT nosuch;\n               ^\n";
+    let inner = "ERROR:  column \"nosuch\" does not exist\nLINE 2:  nosuch\n         ^\nQUERY:  SELECT 1,\n nosuch\nCONTEXT:";
+    for (script, protocols, words) in [
+        ("bad.sql", &["simple", "extended", "prepared"][..], place),
+        ("piped.sql", &["extended", "prepared"], piped),
+        ("inner.sql", &["simple", "extended", "prepared"], inner),
+    ] {
+        for protocol in protocols {
+            let (_, err) = bench.says(&format!("-n -t 1 -M {protocol} -f {script}"), 2);
+            assert!(err.contains(words), "{protocol}: {err}");
+        }
+    }
 }
 
 #[test]
@@ -294,4 +318,30 @@ fn both_names_are_the_same_program() {
         ) && said.ends_with("pgbench: error: could not create connection for setup\n"),
         "{said}"
     );
+}
+
+/// What the process may not have is said before a server is looked for, with the limit's name and number.
+#[test]
+fn limits_are_named_before_anything_is_done() {
+    let place = Place::new();
+    let limited = "ulimit -n 64 && exec \"$0\" pgbench -h /nowhere -n -t 1 -c 100";
+    let output = Command::new("sh").args(["-c", limited, env!("CARGO_BIN_EXE_pgdyno")]).output();
+    let output = output.expect("sh can be run");
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("error: need at least 103 open files, but system limit is 64\n"), "{said}");
+    assert!(!said.contains("/nowhere"), "{said}");
+    // Files that are there are neither replaced nor followed.
+    fs::write(place.path("mine"), "mine").expect("it can be written");
+    symlink(place.path("elsewhere"), place.path("link")).expect("a link can be made");
+    for flag in ["--json", "--hdr"] {
+        for file in ["mine", "link", "no/such/dir"] {
+            let output = place.run(&["pgbench", "-h", "/nowhere", "-t", "1", flag, file]);
+            let said = text(&output.stderr);
+            assert_eq!(output.status.code(), Some(1), "{said}");
+            assert!(said.contains(&format!("could not make file \"{file}\"")), "{said}");
+        }
+    }
+    assert_eq!(fs::read_to_string(place.path("mine")).expect("it is kept"), "mine");
+    assert!(!place.path("elsewhere").exists());
 }
