@@ -168,8 +168,8 @@ fn bound(limit: &Limit, probe: &Probed, clients: u32) -> String {
             None => format!("{} never began", probe.due.never_started),
         };
         out += &format!(
-            "at {at} TPS transactions waited to begin ({waited}): all {clients} clients were busy, or pgdyno came late; \
-             more clients (-c) might keep a higher rate\n"
+            "at {at} TPS transactions waited to begin ({waited}): all {clients} clients were busy, or pgdyno came \
+             late; more clients (-c) might keep a higher rate\n"
         );
     }
     out
