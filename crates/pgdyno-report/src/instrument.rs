@@ -4,6 +4,8 @@ use std::fmt::Write;
 
 use pgdyno_core::{facts::Instrument, units};
 
+use crate::{text::WIDTH, wrap};
+
 /// What `pgdyno selftest` found.
 pub fn instrument(found: &Instrument) -> String {
     let machine = &found.machine;
@@ -15,7 +17,9 @@ pub fn instrument(found: &Instrument) -> String {
         format!("Linux {}", machine.kernel),
     ];
     let clocksource = machine.clocksource.as_deref().unwrap_or("source not known");
-    let mut text = format!("{}\n\n", head.join(" · "));
+    // Names of processors can be long; the line breaks between its parts.
+    let head = head.map(|part| part.replace(' ', "\u{a0}")).join(" · ");
+    let mut text = wrap::prose(&head, WIDTH, "", "  ").join("\n") + "\n\n";
     let mut line = |label: &str, value: String| {
         let _ = writeln!(text, "{label:<13}{value}"); // a String takes everything
     };

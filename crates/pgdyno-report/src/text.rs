@@ -10,7 +10,8 @@ use crate::{
     wrap,
 };
 
-const WIDTH: usize = 80;
+/// The terminal that is written for, in columns.
+pub const WIDTH: usize = 80;
 
 /// Whether text is coloured with ANSI sequences.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -72,7 +72,7 @@ fn the_table_says_what_it_is_and_clean_removes_what_is_kept() {
     ] {
         assert!(printed.contains(words), "{words}: {printed}");
     }
-    assert!(printed.lines().all(|line| line.chars().count() <= 100), "{printed}");
+    assert!(printed.lines().all(|line| line.chars().count() <= 80), "{printed}");
     assert!(place.path("state/selftest.json").is_file());
     place.cleaned();
     assert!(!place.path("state/selftest.json").exists());
