@@ -7,6 +7,8 @@
 pub mod advice;
 pub mod analysis;
 pub mod facts;
+#[doc(hidden)]
+pub mod fuzz;
 pub mod measure;
 pub mod plan;
 pub mod problem;

@@ -295,6 +295,16 @@ fn open_quotes_and_nul_bytes_are_refused_with_their_line() {
     assert_eq!(error.excerpt.as_deref(), Some("\\if true\n^ error found here"));
 }
 
+/// As a Windows editor writes it: what follows the byte order mark stands where it stood.
+#[test]
+fn a_byte_order_mark_and_carriage_returns_are_no_fault() {
+    let text = "\u{feff}\\set a 5\r\nSELECT :a;\r\n";
+    assert_eq!((simple(text).as_str(), texts(text).len()), ("SELECT 5;", 1));
+    let error = Scripts::one("x.sql", "\u{feff}\\set a 1 +\r\n").expect_err("it is cut");
+    assert_eq!(error.excerpt.as_deref(), Some("\\set a 1 +\n           ^ error found here"));
+    assert_eq!(Scripts::one("x.sql", "\u{feff}").expect_err("it is empty").line, None);
+}
+
 #[test]
 fn nesting_has_a_limit_and_chains_have_none() {
     for text in [

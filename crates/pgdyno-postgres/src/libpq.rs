@@ -1,5 +1,7 @@
 //! Errors in libpq's words: what programs that use it print, and what people search their logs for.
 
+mod position;
+
 use std::{io, net::IpAddr};
 
 use crate::wire::{Address, ConnectOptions, ServerError, Session, Tried, WireError, try_connect};
@@ -79,13 +81,35 @@ pub fn message(error: &WireError) -> String {
 }
 
 fn server_message(error: &ServerError) -> String {
-    let mut text = format!("{}:  {}", error.severity, error.message);
-    for (name, part) in [("DETAIL", &error.detail), ("HINT", &error.hint), ("CONTEXT", &error.context)] {
+    let (place, lines) = place(error);
+    let mut text = format!("{}:  {}{place}{lines}", error.severity, error.message);
+    for (name, part) in [
+        ("DETAIL", &error.detail),
+        ("HINT", &error.hint),
+        ("QUERY", &error.internal_query),
+        ("CONTEXT", &error.context),
+    ] {
         if let Some(part) = part {
             text.push_str(&format!("\n{name}:  {part}"));
         }
     }
     text
+}
+
+/// Where the error is: a number behind the message where nobody knows the statement, else its line with a caret.
+fn place(error: &ServerError) -> (String, String) {
+    let (position, statement) = match (error.position, error.internal_position) {
+        (Some(position), _) => (position, &error.statement),
+        (None, Some(position)) => (position, &error.internal_query),
+        (None, None) => return Default::default(),
+    };
+    match statement {
+        None => (format!(" at character {position}"), String::new()),
+        Some(statement) => {
+            let lines = position::lines(statement, position);
+            (String::new(), lines.map_or(String::new(), |lines| format!("\n{lines}")))
+        }
+    }
 }
 
 #[cfg(test)]
@@ -101,9 +125,33 @@ mod tests {
             detail: None,
             hint: Some("Create it.".to_owned()),
             context: Some("here".to_owned()),
+            ..ServerError::default()
         };
         let text = message(&WireError::Server(Box::new(error)));
         assert_eq!(text, "ERROR:  relation \"x\" does not exist\nHINT:  Create it.\nCONTEXT:  here");
+    }
+
+    /// What psql 15 printed, once with the statement at hand and once (for a prepared one) without.
+    #[test]
+    fn errors_of_sql_show_their_place() {
+        let body = b"SERROR\0VERROR\0C42703\0Mcolumn \"nosuch\" does not exist\0P12\0HLook.\0\0";
+        let said = |error| message(&WireError::Server(Box::new(error)));
+        let error = || ServerError::parse(body);
+        let known = error().in_statement(|| Some("SELECT 1,\n nosuch".to_owned()));
+        let head = "ERROR:  column \"nosuch\" does not exist";
+        assert_eq!(said(known), format!("{head}\nLINE 2:  nosuch\n         ^\nHINT:  Look."));
+        assert_eq!(said(error()), format!("{head} at character 12\nHINT:  Look."));
+        let inner = ServerError {
+            internal_position: Some(12),
+            internal_query: Some("SELECT 1,\n nosuch".to_owned()),
+            context: Some("PL/pgSQL function f() line 1 at EXECUTE".to_owned()),
+            ..ServerError { position: None, hint: None, ..error() }
+        };
+        let expected = format!(
+            "{head}\nLINE 2:  nosuch\n         ^\nQUERY:  SELECT 1,\n nosuch\n\
+             CONTEXT:  PL/pgSQL function f() line 1 at EXECUTE"
+        );
+        assert_eq!(said(inner.in_statement(|| panic!("nobody asks"))), expected);
     }
 
     #[test]

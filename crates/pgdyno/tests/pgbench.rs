@@ -74,6 +74,8 @@ fn initialization(pg: &str) {
         )
     );
 
+    assert!(err.contains("does not exist\nLINE 1: "), "{err}");
+
     let (out, err) = bench.says("-i", 0);
     assert_eq!(out, "");
     let lines: Vec<_> = err.lines().collect();
@@ -173,6 +175,28 @@ fn runs(pg: &str) {
     assert!(hdr.contains("Tag=measured") && hdr.contains("Tag=warm-up"), "{hdr}");
     let (_, err) = bench.says("-S -t 1 --json r.json", 1);
     assert!(err.contains("could not make file \"r.json\": File exists"), "{err}");
+    mistakes_show_their_place(&bench);
+}
+
+/// As libpq shows it: with the statement and a caret wherever the client knows the statement.
+fn mistakes_show_their_place(bench: &Bench) {
+    let script = |name: &str, text: &str| fs::write(bench.place.path(name), text).expect("it can be written");
+    script("bad.sql", "SELECT 1,\n\t'ä', nosuch;\n");
+    script("piped.sql", "\\startpipeline\nSELECT 1;\nSELECT nosuch;\n\\endpipeline\n");
+    script("inner.sql", "DO $$ BEGIN EXECUTE 'SELECT 1,\n nosuch'; END $$;\n");
+    let place = "ERROR:  column \"nosuch\" does not exist\nLINE 2:  'ä', nosuch;\n              ^\n";
+    let piped = "ERROR:  column \"nosuch\" does not exist\nLINE 1: SELECT nosuch;\n               ^\n";
+    let inner = "ERROR:  column \"nosuch\" does not exist\nLINE 2:  nosuch\n         ^\nQUERY:  SELECT 1,\n nosuch\nCONTEXT:";
+    for (script, protocols, words) in [
+        ("bad.sql", &["simple", "extended", "prepared"][..], place),
+        ("piped.sql", &["extended", "prepared"], piped),
+        ("inner.sql", &["simple", "extended", "prepared"], inner),
+    ] {
+        for protocol in protocols {
+            let (_, err) = bench.says(&format!("-n -t 1 -M {protocol} -f {script}"), 2);
+            assert!(err.contains(words), "{protocol}: {err}");
+        }
+    }
 }
 
 #[test]

@@ -207,6 +207,36 @@ fn a_pooler_in_session_mode_is_as_good_as_the_server() {
 }
 
 #[test]
+fn a_pooler_that_asks_for_tls_gets_it() {
+    let there = There::new(&[]);
+    let own = rcgen::generate_simple_self_signed(["localhost".to_owned()]).expect("a certificate");
+    let file = |name: &str, text: &str| {
+        let path = there.place.path(name);
+        fs::write(&path, text).expect("it can be written");
+        path.display().to_string()
+    };
+    let certificate = file("pooler.crt", &own.cert.pem());
+    let key = file("pooler.key", &own.signing_key.serialize_pem());
+    let tls = format!(
+        "client_tls_sslmode = require\nclient_tls_cert_file = {certificate}\nclient_tls_key_file = {key}\n\
+         default_pool_size = 3"
+    );
+    let Some((_pooler, dsn)) = pgbouncer(&there, "transaction", &tls) else { return };
+    let admin_dsn = there.dsn();
+    let plain = format!("{dsn} sslmode=disable");
+    let said = there.place.refused(&tiny(&["--dsn", &plain, "--admin-dsn", &admin_dsn]), 3);
+    assert!(said.contains("could not connect to"), "{said}");
+    let dsn =
+        format!("{dsn} hostaddr=127.0.0.1 host=localhost sslmode=verify-full sslrootcert={certificate}");
+    let run = there.bench(&["--dsn", &dsn, "--admin-dsn", &admin_dsn, "--clients", "1,8", "--check", "full"]);
+    let encryption = way(&run).encryption.as_ref().expect("it is encrypted");
+    assert!(encryption.starts_with("TLSv1."), "{encryption}");
+    assert!(way(&run).pooler.is_some());
+    assert!(run.record.runs.iter().all(|cell| cell.counts.failed == 0 && cell.counts.committed > 0));
+    assert_eq!(run.record.balance.as_ref().expect("it was checked").violations, 0);
+}
+
+#[test]
 fn transaction_blocks_are_not_driven_through_a_pooler_in_statement_mode() {
     let there = There::new(&[]);
     let Some((_pooler, dsn)) = pgbouncer(&there, "statement", "default_pool_size = 3") else { return };

@@ -113,7 +113,9 @@ impl Source<'_> {
     fn wrong_value(&self, tree: &DeTable<'_>, error: &toml::de::Error) -> Problem {
         let span = error.span().unwrap_or(0..0);
         let message = error.message().lines().next().unwrap_or("wrong value");
-        let Some((path, span)) = leaf_at(tree, "", span.start) else { return self.problem(span, message) };
+        let Some((path, span)) = leaf_at(tree, "", span.start) else {
+            return self.misplaced_table(tree, span, message);
+        };
         let given = shown(&self.text[span.clone()]);
         let Some(key) = keys::at(&path) else {
             let problem = self.problem(span, &format!("`{path}` must be in quotes, not {given}"));
@@ -123,6 +125,20 @@ impl Source<'_> {
         match keys::nearest(given.trim_matches(['"', '\'']), key.words.iter().copied()) {
             Some(word) => problem.hint(format!("did you mean \"{word}\"?")),
             None => problem.hint("plans/bench.toml is a plan to compare with"),
+        }
+    }
+
+    /// A table where a value belongs: what TOML makes of a dot in a name.
+    fn misplaced_table(&self, tree: &DeTable<'_>, span: Range<usize>, message: &str) -> Problem {
+        let server = tree.get("server").and_then(|server| server.get_ref().as_table());
+        let settings = server.and_then(|server| server.get("settings")?.get_ref().as_table());
+        match settings.and_then(|all| all.iter().find(|(_, value)| value.get_ref().is_table())) {
+            Some((name, _)) => {
+                let what = format!("`server.settings.{}` is a table, not a value", shown(name.get_ref()));
+                let hint = "a name with a dot is written in quotes, as in \"auto_explain.log_min_duration\" = \"1s\"";
+                self.problem(name.span(), &what).hint(hint)
+            }
+            None => self.problem(span, message).hint("plans/bench.toml is a plan to compare with"),
         }
     }
 

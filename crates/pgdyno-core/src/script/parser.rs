@@ -22,13 +22,15 @@ impl Scripts {
         Ok(scripts)
     }
 
-    /// Reads a further script; `name` is its name for messages and reports.
+    /// Reads a further script; `name` is its name for messages and reports. A byte order mark before it is passed over.
     ///
     /// # Errors
     /// The first fault, with its line and a caret where it has them. What cannot be known before the script runs is
     /// none: a variable without a value, for example.
     pub fn add(&mut self, name: &str, text: impl AsRef<[u8]>) -> Result<&Script, ScriptError> {
         let text = text.as_ref();
+        // As editors of Windows write it; a server would refuse it as SQL.
+        let text = text.strip_prefix("\u{feff}".as_bytes()).unwrap_or(text);
         let names = Arc::make_mut(&mut self.names);
         let mut reader =
             Reader { text, names, statements: self.statements, commands: Vec::new(), notices: Vec::new() };

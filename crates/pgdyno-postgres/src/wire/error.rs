@@ -21,9 +21,26 @@ pub struct ServerError {
     pub hint: Option<String>,
     /// Where it happened, as the server tells it (such as the parameters of the statement).
     pub context: Option<String>,
+    /// Character of the statement where it is, from 1.
+    pub position: Option<u32>,
+    /// The same for [`internal_query`](Self::internal_query).
+    pub internal_position: Option<u32>,
+    /// A statement that the server made by itself, such as one of a function, where the error is in that.
+    pub internal_query: Option<String>,
+    /// The statement that was sent, where [`position`](Self::position) is told and who sent it knows its text: the
+    /// server does not repeat it.
+    pub statement: Option<String>,
 }
 
 impl ServerError {
+    /// Adds the statement that it answers, if the server told a place in it.
+    pub fn in_statement(mut self, statement: impl FnOnce() -> Option<String>) -> Self {
+        if self.position.is_some() {
+            self.statement = statement();
+        }
+        self
+    }
+
     /// Reads the fields of an ErrorResponse. Fields that are missing or cut stay empty.
     pub fn parse(body: &[u8]) -> Self {
         let mut error = Self::default();
@@ -38,6 +55,9 @@ impl ServerError {
                 b'D' => error.detail = Some(text),
                 b'H' => error.hint = Some(text),
                 b'W' => error.context = Some(text),
+                b'P' => error.position = text.parse().ok(),
+                b'p' => error.internal_position = text.parse().ok(),
+                b'q' => error.internal_query = Some(text),
                 _ => {}
             }
         }
@@ -115,6 +135,14 @@ impl WireError {
     /// TLS failed, with what to do.
     pub(crate) fn tls(what: impl Into<String>, hint: Option<&'static str>) -> Self {
         Self::Tls { what: what.into(), hint }
+    }
+
+    /// Adds the statement that a server's error answers.
+    pub(crate) fn in_statement(self, sql: &str) -> Self {
+        match self {
+            Self::Server(error) => Self::Server(Box::new(error.in_statement(|| Some(sql.to_owned())))),
+            other => other,
+        }
     }
 
     /// SQLSTATE of a server's error.

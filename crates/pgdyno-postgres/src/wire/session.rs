@@ -205,7 +205,8 @@ impl Session {
                 _ => {}
             }
             Ok(())
-        })?;
+        })
+        .map_err(|error| error.in_statement(sql))?;
         Ok(rows)
     }
 
@@ -234,7 +235,9 @@ impl Session {
         loop {
             match self.incoming.next() {
                 Ok((b'G', _)) => return Ok(CopyIn::new(self)),
-                Ok((b'E', body)) => return Err(self.rest_of_error(ServerError::parse(&body))),
+                Ok((b'E', body)) => {
+                    return Err(self.rest_of_error(ServerError::parse(&body)).in_statement(sql));
+                }
                 Ok((b'N' | b'S' | b'A', _)) => {}
                 Ok((tag, _)) => {
                     let text = format!("a message of type {:?} instead of COPY", tag as char);

@@ -3,6 +3,7 @@
 
 mod again;
 mod between;
+mod rsa;
 mod server;
 
 use std::sync::Arc;
@@ -17,6 +18,7 @@ use pgdyno_postgres::{
     wire::{Address, connect},
 };
 use rcgen::{BasicConstraints, DnType, IsCa, KeyPair, date_time_ymd};
+use rsa::certificates_of_rsa;
 use server::{Authority, Server, all, hosts, named};
 
 #[test]
@@ -31,6 +33,18 @@ fn the_newest_major() {
     other_certificates_are_judged_as_libpq_judges_them(&server);
 }
 
+#[test]
+fn every_major_between() {
+    if std::env::var_os("PGDYNO_TEST_ALL").is_none() {
+        println!("left out: PGDYNO_TEST_ALL is not set");
+        return;
+    }
+    for major in ["10", "11", "12", "13", "14", "15", "16", "17"] {
+        println!("PostgreSQL {major}");
+        everything_holds(major);
+    }
+}
+
 fn everything_holds(major: &str) -> Server {
     let server = Server::start(major);
     the_server_is_verified_as_far_as_asked(&server);
@@ -38,6 +52,7 @@ fn everything_holds(major: &str) -> Server {
     authentication_is_bound_to_the_connection(&server);
     what_the_session_starts_with_arrives(&server);
     the_measured_path_is_encrypted(&server);
+    certificates_of_rsa(&server);
     again::connections_are_made_again(&server);
     server
 }

@@ -12,6 +12,7 @@ mod outcome;
 mod play;
 mod reply;
 mod send;
+mod sent;
 mod shell;
 mod store;
 mod target;

@@ -11,6 +11,7 @@ use pgdyno_engine::{Level, Step};
 use super::{
     play::MOST_SHORTAGES,
     reply::Completed,
+    sent,
     store::Refusal,
     target::{Player, Scene, State, sql_of},
     words::Verdict,
@@ -102,10 +103,11 @@ impl Player {
         for number in std::mem::take(&mut self.preparing) {
             self.prepared[number] = true;
         }
-        for error in std::mem::take(&mut self.reply.unprepared) {
+        for (number, error) in std::mem::take(&mut self.reply.unprepared) {
             if !scene.play.is_pgbench() {
                 return self.failed(error, scene);
             }
+            let error = error.in_statement(|| sent::statement(&self.outgoing, number));
             scene.probe.say(Level::Error, &libpq::message(&WireError::Server(Box::new(error))));
         }
         self.go_on(scene)
@@ -126,7 +128,7 @@ impl Player {
                 return step;
             }
         } else {
-            let text = libpq::message(&WireError::Server(Box::new(error)));
+            let text = self.told(error);
             if failure == Failure::Other && !manner.continue_on_error {
                 return self.abort(&self.whereabouts().aborted_in_query(self.query(), &text), scene);
             }
@@ -167,6 +169,13 @@ impl Player {
             options.hosts.len() > 1
                 && matches!(options.target, SessionAttrs::ReadWrite | SessionAttrs::Primary)
         })
+    }
+
+    /// A server's error in libpq's words, with its place in what was sent.
+    fn told(&self, error: ServerError) -> String {
+        let number = self.reply.before_error as usize;
+        let error = error.in_statement(|| sent::statement(&self.outgoing, number));
+        libpq::message(&WireError::Server(Box::new(error)))
     }
 
     /// Number of the query within the command that failed; in a pipeline every command has one.
@@ -318,7 +327,7 @@ impl Player {
                 format!("client {} {what}; {DIED}", self.client)
             }
             (_, Some(error)) => {
-                let text = libpq::message(&WireError::Server(Box::new(error.clone())));
+                let text = self.told(error.clone());
                 let closed = libpq::message(&WireError::Closed);
                 place.aborted_in_query(self.query(), &format!("{text}\n{closed}"))
             }

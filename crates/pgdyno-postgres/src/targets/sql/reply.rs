@@ -26,8 +26,10 @@ pub(super) struct Reply {
     pub parsed: bool,
     /// The server wants to copy.
     pub copies: bool,
-    /// Errors of statements that were prepared by themselves.
-    pub unprepared: Vec<ServerError>,
+    /// Errors of statements that were prepared by themselves, each with the number of those before it.
+    pub unprepared: Vec<(usize, ServerError)>,
+    /// ReadyForQuery that answered already.
+    pub answered: u32,
     /// An error that answers nothing: why the server is about to close the connection.
     pub farewell: Option<Box<ServerError>>,
 }
@@ -54,7 +56,7 @@ pub(super) enum Of<'a> {
 impl Reply {
     /// Something was sent that `awaited` ReadyForQuery answer.
     pub fn expect(&mut self, awaited: u32) {
-        self.awaited = awaited;
+        (self.awaited, self.answered) = (awaited, 0);
         (self.error, self.completed, self.refusal) = (None, None, None);
         (self.results, self.before_error, self.parsed) = (0, 0, false);
     }
@@ -112,6 +114,7 @@ impl Reply {
         };
         self.status = status;
         self.awaited -= 1;
+        self.answered += 1;
         Ok(())
     }
 
@@ -153,7 +156,7 @@ impl Reply {
     fn failed(&mut self, body: &[u8], of: &Of<'_>) {
         let error = ServerError::parse(body);
         if matches!(of, Of::Preparation) {
-            self.unprepared.push(error);
+            self.unprepared.push((self.answered as usize, error));
         } else if self.error.is_none() {
             (self.error, self.before_error) = (Some(Box::new(error)), self.results);
         }

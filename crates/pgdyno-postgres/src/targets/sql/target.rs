@@ -18,6 +18,7 @@ use super::{
     Play,
     branches::Branches,
     reply::{Of, Reply},
+    sent,
     store::Results,
     words::Whereabouts,
 };
@@ -280,10 +281,11 @@ impl Player {
             None if self.state == State::Preparing => Of::Preparation,
             None => Of::Statement,
         };
-        let (reply, probe) = (&mut self.reply, &*scene.probe);
+        let (reply, outgoing, probe) = (&mut self.reply, &self.outgoing, &*scene.probe);
         let fed = self.splitter.feed(bytes, |tag, body| match tag {
             b'N' => {
-                notice(body, scene.play, probe);
+                let sent = || sent::statement(outgoing, reply.results as usize);
+                notice(body, sent, scene.play, probe);
                 Ok(())
             }
             _ => reply.take(tag, body, &mut of),
@@ -320,9 +322,10 @@ pub(super) fn sql_of(command: &Command) -> Option<&Sql> {
 }
 
 /// A notice of the server is shown as libpq shows it to users of pgbench.
-fn notice(body: &[u8], play: &Play, probe: &Probe) {
+fn notice(body: &[u8], sent: impl FnOnce() -> Option<String>, play: &Play, probe: &Probe) {
     if play.is_pgbench() && probe.hears(Level::Plain) {
-        let notice = WireError::Server(Box::new(ServerError { context: None, ..ServerError::parse(body) }));
+        let notice = ServerError { context: None, ..ServerError::parse(body) }.in_statement(sent);
+        let notice = WireError::Server(Box::new(notice));
         probe.say(Level::Plain, &format!("{}\n", libpq::message(&notice)));
     }
 }
