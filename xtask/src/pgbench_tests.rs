@@ -1,7 +1,9 @@
 //! PostgreSQL's own tests of pgbench, against a pgbench and against pgdyno under that name.
 //!
-//! The tests stay where they are: in a source tree that the caller names.
+//! The tests stay where they are: in a source tree that the caller names. Beside them, examples after those of the
+//! manual are run by both programs and compared.
 
+mod examples;
 mod tap;
 
 use std::{
@@ -39,6 +41,9 @@ pub struct Args {
     /// Skip the comparison, and test pgdyno alone
     #[arg(long)]
     alone: bool,
+    /// Only the examples of the manual, which both programs run with the same seed
+    #[arg(long, requires = "pg_install")]
+    examples: bool,
     /// Keep the tests' files in this directory
     #[arg(long, value_name = "DIR")]
     keep: Option<PathBuf>,
@@ -46,8 +51,11 @@ pub struct Args {
 
 /// Runs the tests against both; `Ok(false)` where pgdyno fails something.
 pub fn run(args: &Args) -> Result<bool, Failure> {
-    let scripts = scripts(args)?;
     let pgdyno = workspace::pgdyno()?;
+    if args.examples {
+        return examples(args, &pgdyno);
+    }
+    let scripts = scripts(args)?;
     let mut worse = false;
     if !args.alone {
         let pgbench = reference(args)?;
@@ -60,7 +68,14 @@ pub fn run(args: &Args) -> Result<bool, Failure> {
         worse |= !tap.is_good();
         report("pgdyno", script, &tap);
     }
-    Ok(!worse)
+    let all = !args.alone && args.only.is_none() && args.pg_install.is_some();
+    Ok((!all || examples(args, &pgdyno)?) && !worse)
+}
+
+/// The examples of the manual by both programs.
+fn examples(args: &Args, pgdyno: &Path) -> Result<bool, Failure> {
+    let install = args.pg_install.as_deref().ok_or("the examples need --pg-install")?;
+    examples::run(&reference(args)?, pgdyno, install)
 }
 
 /// The test scripts that can be run.

@@ -295,6 +295,28 @@ fn open_quotes_and_nul_bytes_are_refused_with_their_line() {
     assert_eq!(error.excerpt.as_deref(), Some("\\if true\n^ error found here"));
 }
 
+#[test]
+fn a_minus_before_a_variable_is_told_where_it_may_become_a_comment() {
+    for (text, told) in [
+        ("SELECT 1 -:x;", true),
+        ("SELECT 'a', 1\n-:x;", true),
+        ("SELECT :a, :b -:x;", true),
+        ("SELECT 1 - :x;", false),
+        ("SELECT '2020-:month-01';", false),
+        ("SELECT 1 --:x\n;", false),
+        ("\\set a 1 -:x\nSELECT :a;", false),
+    ] {
+        let scripts = scripts(text);
+        let notices = &scripts.get(0).notices;
+        assert_eq!(!notices.is_empty(), told, "{text}");
+        assert!(
+            notices.iter().all(|notice| notice.starts_with("line 1: -:x begins a comment where")),
+            "{text}"
+        );
+    }
+    assert_eq!(simple("\\set x -1\nSELECT 1 -:x;"), "SELECT 1 --1;");
+}
+
 /// As a Windows editor writes it: what follows the byte order mark stands where it stood.
 #[test]
 fn a_byte_order_mark_and_carriage_returns_are_no_fault() {

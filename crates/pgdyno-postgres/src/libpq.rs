@@ -4,7 +4,9 @@ mod position;
 
 use std::{io, net::IpAddr};
 
-use crate::wire::{Address, ConnectOptions, ServerError, Session, Tried, WireError, try_connect};
+use crate::wire::{
+    Address, ConnectOptions, NO_PORT_LEFT, ServerError, Session, Tried, WireError, try_connect,
+};
 
 /// Connects and authenticates.
 ///
@@ -54,6 +56,7 @@ fn why(error: &WireError, local: bool) -> String {
                 system(error)
             ),
             io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock => "timeout expired".to_owned(),
+            io::ErrorKind::AddrNotAvailable => format!("{}\n\t{NO_PORT_LEFT}", system(error)),
             _ => system(error),
         },
         WireError::NoPassword => "fe_sendauth: no password supplied".to_owned(),
@@ -152,6 +155,14 @@ mod tests {
              CONTEXT:  PL/pgSQL function f() line 1 at EXECUTE"
         );
         assert_eq!(said(inner.in_statement(|| panic!("nobody asks"))), expected);
+    }
+
+    /// As with `-C` and thousands of connections a second by TCP.
+    #[test]
+    fn ports_that_are_used_up_are_named() {
+        let error = io::Error::from_raw_os_error(rustix::io::Errno::ADDRNOTAVAIL.raw_os_error());
+        let text = failed(&Address::Tcp("localhost".to_owned(), 5432), None, &WireError::Io(error));
+        assert!(text.contains("failed: Cannot assign requested address\n\tno local port is left"), "{text}");
     }
 
     #[test]

@@ -497,6 +497,38 @@ fn a_server_that_says_nothing_is_given_up_after_the_drain() {
     }
 }
 
+/// A byte now and then keeps nobody from giving up.
+#[test]
+fn a_server_that_drips_is_given_up_after_the_drain() {
+    for way in Way::all() {
+        let script = |request: &Request| {
+            if request.number != 1 {
+                return usual(request);
+            }
+            let head = Answer::bytes(message::announced(b'N', 1_000, &[]));
+            (0..60).fold(head, |drip, _| drip.then_wait(Duration::from_millis(50)).then_bytes(vec![b'x']))
+        };
+        let server = FakeServer::start(script).expect("it listens");
+        let start = Instant::now();
+        let whole = drive(&server, TRANSACTION, Protocol::Simple, 1, way, &SETTINGS).counts_whole;
+        assert_eq!((whole.committed, whole.timed_out, whole.in_doubt), (0, 1, 0), "{way:?}");
+        assert!(start.elapsed() < Duration::from_secs(30));
+    }
+}
+
+/// However long a script sleeps, the run ends on time, and at once where a stop is asked for.
+#[test]
+fn an_enormous_sleep_ends_with_the_run() {
+    for way in Way::all() {
+        for sleep in ["9223372036854775807 s", "99999999999999999999 s", "4000000000 ms"] {
+            let server = FakeServer::start(usual).expect("it listens");
+            let script = format!("SELECT 1;\n\\sleep {sleep}\n");
+            let whole = drive(&server, &script, Protocol::Simple, 2, way, &SETTINGS).counts_whole;
+            assert_eq!((whole.committed, whole.timed_out), (0, 2), "{way:?} {sleep}");
+        }
+    }
+}
+
 /// All connections at once, as in a crash: every client comes back, and no attempt is lost in counting.
 #[test]
 fn a_server_that_cuts_all_connections_is_driven_on() {

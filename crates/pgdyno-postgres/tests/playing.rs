@@ -7,7 +7,7 @@ use std::time::Duration;
 use pgdyno_core::plan::Protocol;
 use pgdyno_engine::Level;
 use pgdyno_postgres::{
-    fake::{Answer, FakeServer, Request, usual},
+    fake::{Answer, FakeServer, Request, message, usual},
     targets::Manner,
 };
 
@@ -179,6 +179,37 @@ fn gset_wants_one_row() {
         let played = play(&server.options(None), &["SELECT 1 \\gset\n"], &How::default());
         assert_eq!(played.said, [format!("E client 0 script 0 command 0 query 0: {said}")]);
         assert_eq!(played.report.clients_lost, 1);
+    }
+}
+
+/// What a server should never send as a result that goes into variables: an error, never a panic or all memory.
+#[test]
+fn results_that_are_none_end_the_client() {
+    let described = |columns: usize| message::row_description(columns);
+    let row = |body: &[u8]| message::message(b'D', body);
+    let end = || [message::complete("SELECT 1"), message::ready(b'I')].concat();
+    for (name, bytes) in [
+        ("fewer fields", [described(2), message::row(&[Some("1")]), end()].concat()),
+        ("no field", [described(1), row(&[0, 0]), end()].concat()),
+        ("a negative length", [described(1), row(&[0, 1, 255, 255, 255, 254]), end()].concat()),
+        ("a length beyond the row", [described(1), row(&[0, 1, 127, 255, 255, 255]), end()].concat()),
+        ("an empty row", [described(1), row(&[]), end()].concat()),
+        ("a cut description", [message::message(b'T', &[0, 1, b'a']), end()].concat()),
+        ("more columns than are described", [message::message(b'T', &[255, 255]), end()].concat()),
+        ("an endless row", [described(1), message::announced(b'D', i32::MAX, &[0; 64])].concat()),
+        ("an endless description", message::announced(b'T', i32::MAX, &[0; 64])),
+    ] {
+        for script in ["SELECT 1 AS a \\gset\nSELECT :a;\n", "SELECT 1 AS a \\aset\nSELECT :a;\n"] {
+            let answer = Answer::bytes(bytes.clone());
+            let server = FakeServer::start(move |_| answer.clone()).expect("it listens");
+            let played = play(&server.options(None), &[script], &How::default());
+            assert_eq!(
+                (played.report.clients_lost, played.report.tally.committed),
+                (1, 0),
+                "{name}: {script}"
+            );
+            assert!(!played.said.is_empty(), "{name}: {script}");
+        }
     }
 }
 

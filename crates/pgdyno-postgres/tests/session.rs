@@ -95,6 +95,18 @@ fn impossible_lengths_are_refused_at_once() {
 }
 
 #[test]
+fn rows_without_end_are_refused() {
+    let row = message::row(&[Some(&"x".repeat(1 << 20))]);
+    let flood = move |_: &Request| {
+        Answer::bytes(message::row_description(1)).then_repeat(row.clone(), 10_000).close()
+    };
+    let (_server, mut session) = session(flood);
+    let error = session.query("SELECT 1").expect_err("10 GiB are no answer").to_string();
+    assert!(error.contains("more than 268435456 bytes of rows"), "{error}");
+    assert!(matches!(session.query("SELECT 2"), Err(WireError::Closed)));
+}
+
+#[test]
 fn copies_that_nobody_asked_for_are_refused() {
     let (_server, mut session) = session(|request| match request.number {
         0 => Answer::copy_in(u64::MAX).then_error("ERROR", "57014", "COPY failed"),

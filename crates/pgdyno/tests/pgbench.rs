@@ -319,3 +319,29 @@ fn both_names_are_the_same_program() {
         "{said}"
     );
 }
+
+/// What the process may not have is said before a server is looked for, with the limit's name and number.
+#[test]
+fn limits_are_named_before_anything_is_done() {
+    let place = Place::new();
+    let limited = "ulimit -n 64 && exec \"$0\" pgbench -h /nowhere -n -t 1 -c 100";
+    let output = Command::new("sh").args(["-c", limited, env!("CARGO_BIN_EXE_pgdyno")]).output();
+    let output = output.expect("sh can be run");
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("error: need at least 103 open files, but system limit is 64\n"), "{said}");
+    assert!(!said.contains("/nowhere"), "{said}");
+    // Files that are there are neither replaced nor followed.
+    fs::write(place.path("mine"), "mine").expect("it can be written");
+    symlink(place.path("elsewhere"), place.path("link")).expect("a link can be made");
+    for flag in ["--json", "--hdr"] {
+        for file in ["mine", "link", "no/such/dir"] {
+            let output = place.run(&["pgbench", "-h", "/nowhere", "-t", "1", flag, file]);
+            let said = text(&output.stderr);
+            assert_eq!(output.status.code(), Some(1), "{said}");
+            assert!(said.contains(&format!("could not make file \"{file}\"")), "{said}");
+        }
+    }
+    assert_eq!(fs::read_to_string(place.path("mine")).expect("it is kept"), "mine");
+    assert!(!place.path("elsewhere").exists());
+}

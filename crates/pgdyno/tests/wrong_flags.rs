@@ -344,6 +344,41 @@ fn plan_files_that_are_none() {
     nothing_was_begun(&place);
 }
 
+/// Scripts of arms, read as plans are.
+#[test]
+fn wrong_script_files() {
+    let place = Place::new();
+    let path = place.path("x.sql");
+    let shown_path = shown(&path);
+    let args = ["ab", "-f", &shown_path, "default", "builtin=select-only"];
+    let mut lacking = Vec::new();
+    for (content, words) in [
+        (&b""[..], &["empty command list for script"][..]),
+        (b"-- nothing\n", &["empty command list for script"]),
+        (b"SELECT 1;\n\0", &["x.sql:2: the script holds a NUL byte"]),
+        (b"SELECT 1;\nSELECT '\xe9';\n", &["line 2 is not UTF-8"]),
+        (b"SELECT 1;\r\n\\set a (\r\n", &["x.sql:2: syntax error in command \"set\"", "^ error found here"]),
+        (b"\xef\xbb\xbfSELECT 'a\n", &["x.sql:1: unterminated quoted string"]),
+        (b"\\if 1\nSELECT 1;\n", &["\\if without matching \\endif"]),
+        (b"\\shell true\nSELECT 1;\n", &["it runs programs: \\shell true"]),
+        (b"\\sleep 1 parsec\nSELECT 1;\n", &["unrecognized time unit"]),
+    ] {
+        fs::write(&path, content).expect("it can be written");
+        lacking.extend(lacks(&place, &args, words));
+    }
+    fs::File::create(&path).and_then(|file| file.set_len(1 << 30)).expect("it takes no room");
+    lacking.extend(lacks(&place, &args, &["could not read the script", "more than 1 MiB"]));
+    fs::remove_file(&path).expect("it is ours");
+    lacking.extend(lacks(&place, &args, &["could not read the script", "No such file"]));
+    fs::create_dir(&path).expect("it can be made");
+    lacking.extend(lacks(&place, &args, &["it is not a plain file"]));
+    fs::remove_dir(&path).expect("it is ours");
+    assert!(Command::new("mkfifo").arg(&path).status().expect("mkfifo can be run").success());
+    lacking.extend(lacks(&place, &args, &["it is not a plain file"]));
+    assert!(lacking.is_empty(), "{}", lacking.join("\n"));
+    nothing_was_begun(&place);
+}
+
 /// A byte order mark and the line ends of Windows are no fault: what comes next is judged.
 #[test]
 fn a_plan_from_a_windows_editor_is_read() {

@@ -103,6 +103,11 @@ impl Reader<'_> {
         let (line, at) = (first_line(&collected.text), collected.start);
         let sql = Sql::new(collected, self.statements, self.names);
         self.statements += 1;
+        if let Some(name) = sql.may_become_comment() {
+            let notice =
+                "begins a comment where it is negative and the protocol is simple: put a blank before it";
+            self.notices.push(format!("line {}: -{name} {notice}", line_of(self.text, at)));
+        }
         self.push(line, String::new(), at, Action::Sql(sql));
     }
 

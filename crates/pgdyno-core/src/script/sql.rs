@@ -121,6 +121,21 @@ impl Sql {
         }
     }
 
+    /// A variable behind a minus: as text of the simple protocol a negative value makes `--` of it, and the rest of the
+    /// line a comment. Quotes are counted, not read: within a literal nothing becomes a comment.
+    pub(super) fn may_become_comment(&self) -> Option<String> {
+        let mut quotes = 0;
+        self.pieces.windows(2).find_map(|pair| {
+            let (Piece::Text(text), next) = (&pair[0], &pair[1]) else { return None };
+            quotes += text.iter().filter(|&&byte| byte == b'\'').count();
+            let minus = text.ends_with(b"-") && !text.ends_with(b"--") && quotes.is_multiple_of(2);
+            match next {
+                Piece::Variable { name, .. } if minus => Some(String::from_utf8_lossy(name).into_owned()),
+                _ => None,
+            }
+        })
+    }
+
     /// The command as the script has it.
     pub(super) fn source(&self) -> Vec<u8> {
         let mut source = Vec::new();

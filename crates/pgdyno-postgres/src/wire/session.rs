@@ -21,8 +21,9 @@ const MAX_MESSAGE_BYTES: usize = 64 << 20;
 const MAX_GREETING_BYTES: usize = 64 << 10;
 /// Time to say goodbye to a server that takes nothing any more.
 const GOODBYE: Duration = Duration::from_secs(1);
-/// Most rows taken from one statement.
+/// Most rows taken from one statement, and most bytes in them.
 const MAX_ROWS: usize = 10_000_000;
+const MAX_ANSWER_BYTES: usize = 256 << 20;
 
 /// Messages from a socket, one at a time.
 #[derive(Debug)]
@@ -186,7 +187,7 @@ impl Session {
     /// The server's first error, or what the connection died of. After anything but a server's error the session
     /// answers nothing more.
     pub fn query(&mut self, sql: &str) -> Result<Vec<Row>, WireError> {
-        let mut rows = Vec::new();
+        let (mut rows, mut bytes) = (Vec::new(), 0);
         let mut columns = None;
         self.send_query(sql)?;
         self.read_answer(|tag, body| {
@@ -196,6 +197,12 @@ impl Session {
                     return Err(WireError::Protocol(format!("more than {MAX_ROWS} rows")));
                 }
                 b'D' => {
+                    bytes += body.len();
+                    if bytes > MAX_ANSWER_BYTES {
+                        return Err(WireError::Protocol(format!(
+                            "more than {MAX_ANSWER_BYTES} bytes of rows"
+                        )));
+                    }
                     let row = read_row(body)?;
                     if columns.is_none_or(|columns| usize::from(columns) != row.0.len()) {
                         return Err(WireError::Protocol("a row has not the columns announced".to_owned()));

@@ -297,23 +297,27 @@ fn protocol(text: &str) -> Option<Protocol> {
     [Protocol::Simple, Protocol::Extended, Protocol::Prepared].into_iter().find(|known| known.name() == text)
 }
 
-/// Text of a script file; `-` is standard input.
+/// Longest script in bytes: nobody writes 64 MiB by hand, and a device or a dump of a database is no script.
+const MAX_SCRIPT_BYTES: u64 = 64 << 20;
+
+/// Text of a script file, which may be a pipe; `-` is standard input.
 fn read_script(say: &Say, name: &str, path: &[u8]) -> Go<Vec<u8>> {
     if path == b"-" {
-        let mut text = Vec::new();
-        return match std::io::stdin().lock().read_to_end(&mut text) {
-            Ok(_) => Ok(text),
-            Err(error) => say.fatal(format!("could not read file \"{name}\": {}", strerror(&error))),
-        };
+        return read_all(say, name, std::io::stdin().lock());
     }
     match fs::File::open(PathBuf::from(OsStr::from_bytes(path))) {
         Err(error) => say.fatal(format!("could not open file \"{name}\": {}", strerror(&error))),
-        Ok(mut file) => {
-            let mut text = Vec::new();
-            match file.read_to_end(&mut text) {
-                Ok(_) => Ok(text),
-                Err(error) => say.fatal(format!("could not read file \"{name}\": {}", strerror(&error))),
-            }
+        Ok(file) => read_all(say, name, file),
+    }
+}
+
+fn read_all(say: &Say, name: &str, from: impl Read) -> Go<Vec<u8>> {
+    let mut text = Vec::new();
+    match from.take(MAX_SCRIPT_BYTES + 1).read_to_end(&mut text) {
+        Err(error) => say.fatal(format!("could not read file \"{name}\": {}", strerror(&error))),
+        Ok(_) if text.len() as u64 > MAX_SCRIPT_BYTES => {
+            say.fatal(format!("could not read file \"{name}\": it is longer than 64 MiB"))
         }
+        Ok(_) => Ok(text),
     }
 }

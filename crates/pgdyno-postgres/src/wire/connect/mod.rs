@@ -82,10 +82,14 @@ fn reason(error: &WireError) -> String {
     }
 }
 
+/// What a kernel means that cannot assign an address to a connection that asks for none.
+pub(crate) const NO_PORT_LEFT: &str = "no local port is left (net.ipv4.ip_local_port_range): ports of closed connections are free again after a minute";
+
 fn describe(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::NotFound => "there is no such socket".to_owned(),
         io::ErrorKind::ConnectionRefused => "nothing listens there".to_owned(),
+        io::ErrorKind::AddrNotAvailable => NO_PORT_LEFT.to_owned(),
         io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock => {
             "no answer within the connect timeout".to_owned()
         }
