@@ -193,6 +193,7 @@ fn results_that_are_none_end_the_client() {
         ("no field", [described(1), row(&[0, 0]), end()].concat()),
         ("a negative length", [described(1), row(&[0, 1, 255, 255, 255, 254]), end()].concat()),
         ("a length beyond the row", [described(1), row(&[0, 1, 127, 255, 255, 255]), end()].concat()),
+        ("bytes behind the last field", [described(1), row(&[0, 1, 0, 0, 0, 1, b'1', 0]), end()].concat()),
         ("an empty row", [described(1), row(&[]), end()].concat()),
         ("a cut description", [message::message(b'T', &[0, 1, b'a']), end()].concat()),
         ("more columns than are described", [message::message(b'T', &[255, 255]), end()].concat()),

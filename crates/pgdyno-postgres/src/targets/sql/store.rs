@@ -157,7 +157,10 @@ impl Columns {
         }
         for place in &self.places {
             let (len, after) = rest.split_first_chunk().ok_or_else(cut)?;
-            let len = usize::try_from(i32::from_be_bytes(*len)).unwrap_or(0);
+            let len = match i32::from_be_bytes(*len) {
+                -1 => 0,
+                len => usize::try_from(len).map_err(|_| cut())?,
+            };
             let (value, after) = after.split_at_checked(len).ok_or_else(cut)?;
             rest = after;
             match place {
@@ -168,7 +171,7 @@ impl Columns {
                 }
             }
         }
-        Ok(Ok(()))
+        if rest.is_empty() { Ok(Ok(())) } else { Err(cut()) }
     }
 }
 
