@@ -66,7 +66,8 @@ pub fn run(pgbench: &Path, pgdyno: &Path, pg_install: &Path) -> Result<bool, Fai
 fn examples() -> impl Iterator<Item = Example> {
     EXAMPLES.split("\n=== ").skip(1).map(|text| {
         let (title, rest) = text.split_once('\n').expect("an example has a title");
-        let (line, rest) = rest.strip_prefix("$ ").and_then(|r| r.split_once('\n')).expect("and a command");
+        let rest = rest.strip_prefix("$ ").expect("and a command line");
+        let (line, rest) = rest.split_once('\n').unwrap_or((rest, ""));
         let files = rest.split("--- ").skip(1);
         let files = files.map(|file| file.split_once('\n').expect("a file has a name")).collect();
         Example { title, line, files }
