@@ -18,8 +18,8 @@ pub use address::{
     Address, CertMode, ChannelBinding, ClientCertificate, ConnectOptions, Host, Method, Password,
     RequireAuth, Roots, SessionAttrs, Sources, SslMode, TcpSettings, TlsSettings, TlsVersion,
 };
-pub use connect::{connect, connect_unless};
 pub(crate) use connect::{NO_PORT_LEFT, try_connect, try_connect_unless};
+pub use connect::{connect, connect_unless};
 pub use copy::CopyIn;
 pub use error::{ServerError, Tried, WireError};
 pub use pooler::{PoolMode, Pooler, find_pooler};
