@@ -186,7 +186,8 @@ fn mistakes_show_their_place(bench: &Bench) {
     script("inner.sql", "DO $$ BEGIN EXECUTE 'SELECT 1,\n nosuch'; END $$;\n");
     let place = "ERROR:  column \"nosuch\" does not exist\nLINE 2:  'ä', nosuch;\n              ^\n";
     let piped = "ERROR:  column \"nosuch\" does not exist\nLINE 1: SELECT nosuch;\n               ^\n";
-    let inner = "ERROR:  column \"nosuch\" does not exist\nLINE 2:  nosuch\n         ^\nQUERY:  SELECT 1,\n nosuch\nCONTEXT:";
+    let inner = "ERROR:  column \"nosuch\" does not exist\nLINE 2:  nosuch\n         ^\n\
+                 QUERY:  SELECT 1,\n nosuch\nCONTEXT:";
     for (script, protocols, words) in [
         ("bad.sql", &["simple", "extended", "prepared"][..], place),
         ("piped.sql", &["extended", "prepared"], piped),

@@ -77,7 +77,8 @@ mod tests {
         let lines = printed(
             "out",
             b"pgbench (18.6)\ndebug(script=0,command=2): int 7\nlatency average = 0.123 ms\n\
-              debug(script=0,command=1): double 0.5\nnumber of failed transactions: 0 (0.000%)\n  0.021  0  SELECT 1.5;\n",
+              debug(script=0,command=1): double 0.5\nnumber of failed transactions: 0 (0.000%)\n\
+              \x20 0.021  0  SELECT 1.5;\n",
         );
         assert_eq!(
             lines,

@@ -83,7 +83,8 @@ fn reason(error: &WireError) -> String {
 }
 
 /// What a kernel means that cannot assign an address to a connection that asks for none.
-pub(crate) const NO_PORT_LEFT: &str = "no local port is left (net.ipv4.ip_local_port_range): ports of closed connections are free again after a minute";
+pub(crate) const NO_PORT_LEFT: &str = "no local port is left (net.ipv4.ip_local_port_range): \
+                                       those of closed connections are free again after a minute";
 
 fn describe(error: &io::Error) -> String {
     match error.kind() {
