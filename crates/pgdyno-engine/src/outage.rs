@@ -199,7 +199,7 @@ mod tests {
         let connections = Connections::new(1, 7);
         let waits: Vec<_> = (1..=12).map(|tries| connections.wait_ns(tries)).collect();
         for (index, wait_ns) in waits.iter().enumerate() {
-            let planned_ns = (10 * MS << index).min(1_000 * MS);
+            let planned_ns = ((10 * MS) << index).min(1_000 * MS);
             assert!((planned_ns * 3 / 4..planned_ns * 5 / 4).contains(wait_ns), "{index}: {wait_ns}");
         }
         let again = Connections::new(1, 7);
