@@ -359,9 +359,9 @@ fn doubt_view(index: usize, doubt: &Doubt, source: &Source) -> DoubtView {
 fn balance(record: &RunRecord, source: &Source) -> Phrase {
     let at = |field: &str, format| source.figure(format!("/balance/{field}"), format);
     let Some(balance) = &record.balance else {
-        return Phrase::of("Not checked: no balance check was made (")
+        return Phrase::of("Not checked: no balance check was made (check: ")
             .figure(source.figure("/plan/balance_check", Format::Text))
-            .text(" was asked for).");
+            .text(").");
     };
     let count = |field: &str, one: bool, noun: &str| {
         let noun = if one { format!(" {noun}") } else { format!(" {noun}s") };

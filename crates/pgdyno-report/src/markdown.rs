@@ -42,7 +42,9 @@ pub fn markdown(document: &Document) -> String {
     let (balance, noise) = (escaped(&document.balance.plain()), escaped(&document.noise.plain()));
     let driver = escaped(&document.driver.plain());
     out.push(format!("## Checks\n\n- Balance: {balance}\n- Noise floor: {noise}\n- Driver: {driver}"));
-    out.push(format!("## Where the time went\n\n{}", stages(document)));
+    if !document.stages.is_empty() {
+        out.push(format!("## Where the time went\n\n{}", stages(document)));
+    }
     out.extend(document.facts.iter().map(|group| {
         let items =
             group.items.iter().map(|(label, fact)| format!("| {label} | {} |", escaped(&fact.plain())));

@@ -187,6 +187,9 @@ fn checks(document: &Document, paint: Paint) -> Vec<String> {
 
 fn stages(document: &Document, paint: Paint) -> Vec<String> {
     const BAR: f64 = 40.0;
+    if document.stages.is_empty() {
+        return Vec::new();
+    }
     let mut lines = section(paint, "where the time went");
     for stage in &document.stages {
         let name = wrap::cut(&stage.name.plain(), 18);

@@ -70,7 +70,7 @@ fn sentence(record: &RunRecord, source: &Source, script: &str) -> Option<Phrase>
 fn verb(record: &RunRecord, cells: &[(usize, &CellSummary)], best: &CellSummary) -> &'static str {
     let mut more = cells.iter().filter(|(_, cell)| cell.workload.clients > best.workload.clients).peekable();
     let falls = more.peek().is_some() && more.all(|(_, cell)| !is_as_good(record, cell, best));
-    if falls || cells.len() == 1 { " peaks at " } else { " reaches " }
+    if falls { " peaks at " } else { " reaches " }
 }
 
 /// Whether this run cannot tell a cell from the best one.

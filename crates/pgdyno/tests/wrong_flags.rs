@@ -360,12 +360,19 @@ fn wrong_script_files() {
         (b"SELECT 1;\r\n\\set a (\r\n", &["x.sql:2: syntax error in command \"set\"", "^ error found here"]),
         (b"\xef\xbb\xbfSELECT 'a\n", &["x.sql:1: unterminated quoted string"]),
         (b"\\if 1\nSELECT 1;\n", &["\\if without matching \\endif"]),
-        (b"\\shell true\nSELECT 1;\n", &["it runs programs: \\shell true"]),
+        (
+            b"\\shell true\n\\setshell x echo 5\nSELECT 1;\n",
+            &["it runs programs on this machine", "\\shell true", "\\setshell x echo 5", "--trust"],
+        ),
         (b"\\sleep 1 parsec\nSELECT 1;\n", &["unrecognized time unit"]),
     ] {
         fs::write(&path, content).expect("it can be written");
         lacking.extend(lacks(&place, &args, words));
     }
+    fs::write(&path, "\\shell true\nSELECT 1;\n").expect("it can be written");
+    let trusted =
+        ["ab", "-f", &shown_path, "--trust", "--bindir", "/nowhere", "default", "builtin=select-only"];
+    lacking.extend(lacks(&place, &trusted, &["/nowhere"]));
     fs::File::create(&path).and_then(|file| file.set_len(1 << 30)).expect("it takes no room");
     lacking.extend(lacks(&place, &args, &["could not read the script", "more than 1 MiB"]));
     fs::remove_file(&path).expect("it is ours");

@@ -22,7 +22,7 @@ pub(super) fn all(document: &Document) -> Markup {
         (slowest(document))
         @if let Some(chart) = of_comparison(document) { div.charts { (one_chart(&chart)) } }
         @for index in 0..document.groups.len() { (group_charts(document, index)) }
-        (stages(document))
+        @if !document.stages.is_empty() { (stages(document)) }
         (facts(document))
         (choices(document))
         h2 { "What a number means" }

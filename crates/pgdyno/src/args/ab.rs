@@ -79,6 +79,9 @@ pub struct Args {
     /// A script in pgbench's language
     #[arg(long, short = 'f', value_name = "FILE", help_heading = SUBJECTS)]
     script: Vec<PathBuf>,
+    /// Run the programs on this machine that a script names by `\shell` and `\setshell`
+    #[arg(long, help_heading = SUBJECTS)]
+    trust: bool,
     /// How statements are sent: simple, extended, prepared [default: prepared]
     #[arg(long, short = 'M', value_name = "NAME", value_parser = protocol, help_heading = SUBJECTS)]
     protocol: Vec<Protocol>,
@@ -310,9 +313,10 @@ impl Args {
         let of_plan = plan.workload.first();
         let protocol = arm.protocol.or(of_plan.map(|of_plan| of_plan.protocol)).unwrap_or(Protocol::Prepared);
         let (name, script) = match &arm.script {
-            Some(path) => {
-                (path.file_name().unwrap_or_default().to_string_lossy().into(), file::script(path)?)
-            }
+            Some(path) => (
+                path.file_name().unwrap_or_default().to_string_lossy().into(),
+                file::script(path, self.trust)?,
+            ),
             None => {
                 let of_plan = of_plan.map_or(Builtin::TpcbLike, |of_plan| of_plan.script);
                 let builtin = arm.builtin.unwrap_or(of_plan);

@@ -18,25 +18,23 @@ pub(super) fn plan(path: &Path) -> Result<Plan, Problem> {
     Plan::from_toml(&text, &path.display().to_string())
 }
 
-/// Reads a script in pgbench's language.
+/// Reads a script in pgbench's language. One that was got from somebody else could do anything here, so programs that it
+/// runs must be trusted by name.
 ///
 /// # Errors
-/// A wrong request: it cannot be read, is no script, or runs programs on this machine.
-pub(super) fn script(path: &Path) -> Result<Scripts, Problem> {
+/// A wrong request: it cannot be read, is no script, or runs programs on this machine and is not trusted.
+pub(super) fn script(path: &Path, trusted: bool) -> Result<Scripts, Problem> {
     let text = text(path, "script", "a script is SQL in UTF-8 as for `pgbench -f`: is this the right file?")?;
     let scripts = Scripts::one(&path.display().to_string(), &text).map_err(|error| {
         let problem = Problem::from(error);
         if problem.hint.is_some() { problem } else { problem.hint("mend the script there") }
     })?;
-    let program = scripts.iter().flat_map(Script::programs).next().map(str::to_owned);
-    match program {
-        None => Ok(scripts),
-        Some(program) => Err(Problem::wrong_request(format!(
-            "could not use the script {}: it runs programs: {program}",
-            path.display()
-        ))
-        .hint("take \\shell and \\setshell out of it, or run it by --command 'pgbench -f …'")),
+    let programs: Vec<_> = scripts.iter().flat_map(Script::programs).collect();
+    if trusted || programs.is_empty() {
+        return Ok(scripts);
     }
+    let what = format!("could not use the script {}: it runs programs on this machine", path.display());
+    Err(Problem::wrong_request(what).detail(programs.join("\n")).hint("with --trust they are run"))
 }
 
 /// Reads a text file, in bounded memory and never from a pipe or a device.
