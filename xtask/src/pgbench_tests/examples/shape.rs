@@ -5,6 +5,7 @@ use std::{fs, path::Path};
 use crate::Failure;
 
 const PROCESSED: &str = "number of transactions actually processed:";
+const LATE: &str = "latency limit:";
 
 /// Lines with `#` for numbers with a fraction and one blank between words. Values that `debug()` shows are kept; they
 /// come first and in order, as several clients say them at any time.
@@ -31,6 +32,11 @@ fn timeless(line: &str) -> String {
     if line.starts_with(PROCESSED) && !line.contains('/') {
         return format!("{PROCESSED} #");
     }
+    // How many were not too late is out of the same number, which stands in the line above where it was asked for.
+    let line = match line.split_once('/') {
+        Some((late, _)) if line.contains(LATE) => late,
+        _ => line,
+    };
     let words = line.split_whitespace().map(|word| {
         let core = word.trim_matches(['(', ')', ',', '.', '%', ';']);
         let core = core.trim_start_matches(['-', '+']);
@@ -78,6 +84,7 @@ mod tests {
             "out",
             b"pgbench (18.6)\ndebug(script=0,command=2): int 7\nlatency average = 0.123 ms\n\
               debug(script=0,command=1): double 0.5\nnumber of failed transactions: 0 (0.000%)\n\
+              number of transactions above the 50.0 ms latency limit: 0/102 (0.000%)\n\
               \x20 0.021  0  SELECT 1.5;\n",
         );
         assert_eq!(
@@ -87,6 +94,7 @@ mod tests {
                 "out: debug(script=0,command=2): int 7",
                 "out: latency average = # ms",
                 "out: number of failed transactions: 0 (#%)",
+                "out: number of transactions above the # ms latency limit: 0",
                 "out: # 0 SELECT #;",
             ]
         );
