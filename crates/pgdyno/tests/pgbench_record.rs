@@ -145,7 +145,8 @@ fn one_script(server: &Server) {
 
 /// Two clients, each beginning anew at once: their number follows from TPS and latency, so that no such doubt arises.
 fn several_scripts(server: &Server) {
-    server.says("-n -c 2 -j 2 -T 2 -M prepared --warmup=300ms -f own.sql -b select-only@3 -f branching.sql@2 --record");
+    let mix = "-f own.sql -b select-only@3 -f branching.sql@2";
+    server.says(&format!("-n -c 2 -j 2 -T 2 -P 2 -M prepared --warmup=300ms {mix} --record"));
     let run = server.last();
     let cell = &run.record.cells[0];
     assert_eq!(cell.workload.script, "own.sql@1 + select-only@3 + branching.sql@2");
@@ -154,7 +155,9 @@ fn several_scripts(server: &Server) {
     assert!(scripts.iter().all(|script| script.committed > 0 && !script.statements.is_empty()));
     assert_eq!(scripts.iter().map(|script| script.weight).collect::<Vec<_>>(), [1, 3, 2]);
     assert!(scripts[2].text.starts_with("\\set r"));
-    assert!(run.timeline().expect("it can be read").items.iter().any(|line| line.warm_up));
+    let seconds = run.timeline().expect("it can be read").items;
+    assert!(seconds.iter().any(|line| line.warm_up));
+    assert_eq!(seconds.iter().filter(|line| !line.warm_up).count(), 2, "a second each, whatever -P shows");
     let doubts: Vec<String> = run.record.doubts.iter().map(|doubt| format!("{:?}", doubt.kind)).collect();
     assert!(doubts.contains(&"TooFewBlocks".to_owned()), "{doubts:?}");
     for kind in ["ScreeningRun", "NotChecked", "Implausible", "Partial", "Misses"] {

@@ -18,6 +18,7 @@ mod limits;
 mod logfile;
 mod numbers;
 mod options;
+mod progress;
 mod reading;
 mod record;
 mod results;

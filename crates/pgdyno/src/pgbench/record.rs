@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use pgdyno_core::{
     analysis::{Doubt, DoubtKind, cells, doubts, steady},
     facts::{ConnectionFacts, ServerFacts, ServerSource},
-    measure::{CellRun, Latency, StatementSummary, SteadyVerdict, Workload},
+    measure::{CellRun, Latency, StatementSummary, Workload},
     plan::Builtin,
     problem::Problem,
     script::{Action, Script, Scripts},
@@ -42,7 +42,7 @@ use crate::{
 
 /// Name of the experiment, and so part of the directory's.
 const NAME: &str = "pgbench";
-/// Length of intervals that the verdict on steadiness takes, in nanoseconds.
+/// A second, in nanoseconds.
 const SECOND_NS: u64 = 1_000_000_000;
 
 /// What was found of a server, without a connection beyond pgbench's own.
@@ -338,7 +338,6 @@ fn statement(label: &str, latency: Option<&Latency>) -> StatementSummary {
 
 fn run(results: &Results<'_>, workload: Workload, start_s: f64) -> CellRun {
     let (report, options) = (results.report, results.options);
-    let interval_ns = if options.progress_s > 0 { options.progress_s as u64 * SECOND_NS } else { SECOND_NS };
     CellRun {
         block: 0,
         start_s: start_s + options.extras.warmup_ns as f64 / 1e9,
@@ -356,10 +355,7 @@ fn run(results: &Results<'_>, workload: Workload, start_s: f64) -> CellRun {
         // Counters of the server would take a connection that pgbench does not make.
         io: None,
         served_from: None,
-        steady: match interval_ns {
-            SECOND_NS => steady::judge(&report.rates_per_s),
-            _ => SteadyVerdict::TooShort,
-        },
+        steady: steady::judge(&report.rates_per_s),
         errors: errors(report),
         outage: Some(report.outage).filter(|outage| outage.lost > 0),
         workload,

@@ -4,8 +4,8 @@ use std::{cell::RefCell, path::Path, sync::Arc};
 
 use pgdyno_core::script::{Scripts, Streams};
 use pgdyno_engine::{
-    Bookkeeping, Clock, Level, Listeners, LogSettings, MergedInterval, Messages, Mix, Phase, Report,
-    Settings, SocketDriver, Stop, run_keeping,
+    Bookkeeping, Clock, Level, Listeners, LogSettings, MergedInterval, Messages, Mix, Report, Settings,
+    SocketDriver, Stop, run_keeping,
 };
 use pgdyno_postgres::{
     libpq,
@@ -16,13 +16,11 @@ use pgdyno_postgres::{
 use super::{
     clients::{Making, Workers},
     connect,
-    format::{
-        log::{Aggregator, Columns},
-        progress::{At, Progress},
-    },
+    format::log::{Aggregator, Columns},
     logfile::{Epoch, LogFile},
     options::Options,
     print,
+    progress::Teller,
     record::{Recorder, Wanted},
     results::{Histograms, Results},
     say::{Go, Say},
@@ -32,7 +30,7 @@ use super::{
 
 /// Longest run that clients end by themselves, and longest drain, in nanoseconds: a hundred years.
 const NEVER_NS: u64 = 100 * 365 * 86_400 * 1_000_000_000;
-/// Length of intervals that nobody is shown, in nanoseconds.
+/// Length of intervals that nobody is shown, or that are recorded, in nanoseconds.
 const INTERVAL_NS: u64 = 1_000_000_000;
 
 /// Runs the benchmark and prints what it came to.
@@ -190,12 +188,13 @@ fn drive(
     let mut logs = logs(say, options, workers.len(), epoch)?;
     let settings = settings(options, scripts, outputs.wants_statements() || options.extras.record);
     let bookkeeping = bookkeeping(say, options, scripts, streams);
+    let mut teller = Teller::new(say, options, epoch);
     let mut on_interval = |interval: &MergedInterval| {
         outputs.interval(interval);
         if let Some(recorder) = recorder.borrow_mut().as_mut() {
             recorder.interval(interval);
         }
-        show_progress(say, options, interval, &settings, epoch);
+        teller.hear(interval);
     };
     let listeners = Listeners {
         on_interval: &mut on_interval,
@@ -238,12 +237,12 @@ fn logs(say: &Say, options: &Options, threads: usize, epoch: Epoch) -> Go<Vec<Lo
 
 /// How the driver is to run.
 pub fn settings(options: &Options, scripts: &Scripts, statements: bool) -> Settings {
-    let progress_ns = options.progress_s as u64 * 1_000_000_000;
+    let shown_ns = options.progress_s as u64 * 1_000_000_000;
     let duration_ns = if options.time_s > 0 { options.time_s as u64 * 1_000_000_000 } else { NEVER_NS };
     Settings {
         warmup_ns: options.extras.warmup_ns,
         duration_ns,
-        interval_ns: if progress_ns > 0 { progress_ns } else { INTERVAL_NS },
+        interval_ns: if shown_ns > 0 && !options.extras.record { shown_ns } else { INTERVAL_NS },
         drain_ns: NEVER_NS,
         rate_per_s: options.rate_per_s,
         seed: options.seed,
@@ -272,29 +271,4 @@ pub fn bookkeeping(say: &Say, options: &Options, scripts: &Scripts, streams: &St
         end_with_first_lost: options.exit_on_abort,
         messages: Messages::to(say.from(), move |level, text| messages.message(level, text)),
     }
-}
-
-/// A line for every interval that is as long as was asked for: the last of a run may be shorter, and pgbench has none
-/// for it. The last of a step has one, however short.
-fn show_progress(say: &Say, options: &Options, interval: &MergedInterval, settings: &Settings, epoch: Epoch) {
-    let shown = options.progress_s > 0 && interval.phase == Phase::Measured;
-    let cut = interval.duration_ns < settings.interval_ns && options.extras.steps.is_none();
-    if !shown || cut {
-        return;
-    }
-    let end_ns = interval.start_ns + interval.duration_ns - settings.warmup_ns;
-    let at = if options.progress_timestamp {
-        At::Epoch(epoch.us(Clock::now_ns()) as f64 / 1e6)
-    } else {
-        At::Run(end_ns as f64 / 1e9)
-    };
-    let line = Progress {
-        at,
-        length_ns: interval.duration_ns,
-        tally: &interval.tally,
-        throttled: options.rate_per_s.is_some(),
-        limited: options.latency_limit_us > 0,
-        retrying: options.max_tries != 1,
-    };
-    say.raw(line.line());
 }
