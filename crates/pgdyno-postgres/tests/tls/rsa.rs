@@ -19,8 +19,8 @@ const KINDS: [Kind; 3] = [
     Kind { name: "pss-key", key: "RSA-PSS", signature: &[] },
 ];
 
-/// Shows RSA certificates one after the other, and at the end one like the first. Before 10 a server shows for ever what
-/// it was started with.
+/// Shows RSA certificates one after the other, and at the end one like the first. Before 10 a server shows for ever
+/// what it was started with.
 pub fn certificates_of_rsa(server: &Server) {
     if server.running.version_num < 100_000 {
         return;

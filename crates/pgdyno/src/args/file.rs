@@ -18,8 +18,8 @@ pub(super) fn plan(path: &Path) -> Result<Plan, Problem> {
     Plan::from_toml(&text, &path.display().to_string())
 }
 
-/// Reads a script in pgbench's language. One that was got from somebody else could do anything here, so programs that it
-/// runs must be trusted by name.
+/// Reads a script in pgbench's language. One that was got from somebody else could do anything here, so programs that
+/// it runs must be trusted by name.
 ///
 /// # Errors
 /// A wrong request: it cannot be read, is no script, or runs programs on this machine and is not trusted.
