@@ -25,7 +25,11 @@ use crate::{
 struct Seat<T> {
     target: T,
     attempt: Option<Attempt>,
+    /// The instant that it waits for; `NEVER_NS` where it waits for none.
+    wakes_at_ns: u64,
 }
+
+const NEVER_NS: u64 = u64::MAX;
 
 /// All clients of a worker.
 pub(super) struct Floor<T, S> {
@@ -33,7 +37,7 @@ pub(super) struct Floor<T, S> {
     sockets: S,
     /// Clients that wait for an attempt to fall due, the longest waiting first.
     idle: VecDeque<usize>,
-    /// Clients that wait for an instant.
+    /// Clients that wait for an instant; one that lost its connection meanwhile does not wait any more.
     timers: BinaryHeap<Reverse<(u64, usize)>>,
     busy: usize,
     next_due_ns: u64,
@@ -49,7 +53,7 @@ impl<T: Target, S: Sockets> Floor<T, S> {
             if let Some(socket) = io {
                 sockets.add(index, socket)?;
             }
-            seats.push(Seat { target, attempt: None });
+            seats.push(Seat { target, attempt: None, wakes_at_ns: NEVER_NS });
         }
         let (idle, timers) = ((0..seats.len()).collect(), BinaryHeap::with_capacity(seats.len()));
         let connector = shift.connector();
@@ -137,7 +141,8 @@ impl<T: Target, S: Sockets> Floor<T, S> {
                 break;
             }
             self.timers.pop();
-            if self.seats[index].attempt.is_some() {
+            if self.seats[index].wakes_at_ns == at_ns {
+                self.seats[index].wakes_at_ns = NEVER_NS;
                 let step = self.tell(index, Event::Woken, now_ns);
                 self.carry_out(index, step, now_ns)?;
             }
@@ -170,7 +175,7 @@ impl<T: Target, S: Sockets> Floor<T, S> {
                 Arrival::Writable => Step::Send,
                 Arrival::Gone(error) => self.gone(index, error, now_ns),
                 Arrival::Bytes(bytes) => {
-                    let Seat { target, attempt } = &mut self.seats[index];
+                    let Seat { target, attempt, .. } = &mut self.seats[index];
                     let step = target.step(Event::Received(bytes), now_ns, &mut self.shift.probe);
                     // Between attempts a server may send notices: they end nothing.
                     if attempt.is_none() && !matches!(step, Step::Last(_) | Step::Reconnect(_)) {
@@ -201,6 +206,7 @@ impl<T: Target, S: Sockets> Floor<T, S> {
             step = match step {
                 Step::Receive => return Ok(()),
                 Step::WaitUntil(at_ns) => {
+                    self.seats[index].wakes_at_ns = at_ns;
                     self.timers.push(Reverse((at_ns, index)));
                     return Ok(());
                 }
@@ -275,7 +281,9 @@ impl<T: Target, S: Sockets> Floor<T, S> {
     /// Records the end of an attempt, and begins the next where one is due.
     #[inline]
     fn done(&mut self, index: usize, outcome: Outcome, end_ns: u64) -> Option<Step> {
-        let attempt = self.seats[index].attempt.take()?;
+        let seat = &mut self.seats[index];
+        let attempt = seat.attempt.take()?;
+        seat.wakes_at_ns = NEVER_NS;
         self.shift.ended(attempt, end_ns, outcome);
         if let Next::Begin(attempt) = self.next_for(end_ns) {
             return Some(self.begin(index, attempt));
@@ -305,6 +313,7 @@ impl<T: Target, S: Sockets> Floor<T, S> {
 
     /// A client has no connection any more, and so no attempt.
     fn leave(&mut self, index: usize, outcome: Outcome, now_ns: u64) -> io::Result<()> {
+        self.seats[index].wakes_at_ns = NEVER_NS;
         if let Some(attempt) = self.seats[index].attempt.take() {
             self.shift.ended(attempt, now_ns, outcome);
             self.busy -= 1;
