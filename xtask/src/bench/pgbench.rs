@@ -58,7 +58,8 @@ fn line(line: &str) -> Option<(u64, f64)> {
     let mut parts = line.strip_prefix("progress: ")?.split(", ");
     let at_s: f64 = parts.next()?.strip_suffix(" s")?.parse().ok()?;
     let tps: f64 = parts.next()?.strip_suffix(" tps")?.parse().ok()?;
-    Some(((at_s * 1e9) as u64, tps))
+    // Told to the millisecond; more digits than that are not in an f64 of seconds since 1970.
+    Some(((at_s * 1e3).round() as u64 * 1_000_000, tps))
 }
 
 #[cfg(test)]
@@ -75,7 +76,7 @@ mod tests {
     fn lines_of_progress_become_counts() {
         let counts = progress(TEXT);
         let spans: Vec<_> = counts.iter().map(|c| (c.span_ns.end - c.span_ns.start, c.committed)).collect();
-        assert_eq!(spans, [(4_250_000_128, 425), (749_999_872, 30_000)], "seconds are read as f64");
+        assert_eq!(spans, [(4_250_000_000, 425), (750_000_000, 30_000)]);
         assert_eq!(first_ns(TEXT).map(|ns| ns / 1_000_000), Some(1_700_000_001_250));
         assert_eq!(first_ns("progress: 1.0 s"), None, "a line that is half written is none");
     }
