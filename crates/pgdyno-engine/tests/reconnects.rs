@@ -195,3 +195,60 @@ fn the_end_waits_for_no_connection() {
         assert!(report.outage.none_ns >= 80 * MS && report.stopped.is_none(), "{way:?}: {report:?}");
     }
 }
+
+/// Waits for an instant in its first attempt and loses its connection meanwhile; waits for its peer in the second.
+struct Sleeper {
+    attempts: u64,
+    woken: Arc<AtomicU64>,
+}
+
+impl Target for Sleeper {
+    fn step(&mut self, event: Event<'_>, now_ns: u64, _probe: &mut Probe) -> Step {
+        match event {
+            Event::Begin => {
+                self.attempts += 1;
+                if self.attempts == 1 { Step::WaitUntil(now_ns + 100 * MS) } else { Step::Receive }
+            }
+            Event::Woken => {
+                self.woken.fetch_add(1, SeqCst);
+                Step::Done(Outcome::Committed)
+            }
+            Event::Gone(_) => Step::Reconnect(Outcome::Failed),
+            _ => Step::Receive,
+        }
+    }
+
+    fn outgoing(&self) -> &[u8] {
+        b""
+    }
+
+    fn dial(&mut self) -> Dial {
+        Box::new(|_| {
+            let (ours, theirs) = UnixStream::pair()?;
+            std::mem::forget(theirs); // silent, and never closed
+            Ok(ours.into())
+        })
+    }
+
+    fn abandon(&mut self) -> Outcome {
+        Outcome::TimedOut
+    }
+}
+
+/// Seen to fail where the timer of the attempt that was lost woke the next one.
+#[test]
+fn an_attempt_is_not_woken_for_the_one_before_it() {
+    for driver in SocketDriver::usable() {
+        let woken = Arc::new(AtomicU64::new(0));
+        let (ours, theirs) = UnixStream::pair().expect("a socket pair");
+        drop(theirs);
+        let target = Sleeper { attempts: 0, woken: Arc::clone(&woken) };
+        let workers = vec![vec![Client { target, io: Some(ours.into()) }]];
+        let settings = Settings { drain_ns: MS, ..settings(300, None) };
+        let report =
+            run(driver, workers, &settings, &Stop::default(), |_| (), |_| ()).expect("the run works");
+        let counts = report.counts_whole;
+        assert_eq!((counts.failed, counts.timed_out, counts.committed), (1, 1, 0), "{driver}");
+        assert_eq!(woken.load(SeqCst), 0, "{driver}");
+    }
+}
