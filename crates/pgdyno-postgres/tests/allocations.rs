@@ -259,8 +259,11 @@ fn an_interval_that_ends_needs_no_histogram() {
         let (report, asked) = Run { interval_ns: 5 * MS, transactions: 3_000, ..RUN }.asked(driver);
         let intervals = report.rates_per_s.len() as u64;
         assert!(intervals >= 10, "{intervals}");
-        // A histogram of an interval takes some 30 KiB; the first may be made before one has come back.
-        assert!(asked.bytes < 40_000 + intervals * 1_024, "by {driver}: {asked:?} in {intervals} intervals");
+        // What an interval hands over takes some 45 KiB. A few are made before one has come back, on a busy machine.
+        assert!(
+            asked.bytes < 8 * 48_000 + intervals * 1_024,
+            "by {driver}: {asked:?} in {intervals} intervals"
+        );
         assert!(asked.times < intervals, "by {driver}: {asked:?} in {intervals} intervals");
     }
 }
