@@ -7,14 +7,15 @@ use std::{
 
 use rustix::{
     event::{PollFd, PollFlags, Timespec, epoll, poll},
-    io::Errno,
+    io::{Errno, read},
     net::{RecvFlags, SendFlags, recv, send},
+    time::{Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, timerfd_create, timerfd_settime},
 };
 
 use super::{
     BELLS, Driver,
     floor::Floor,
-    sockets::{Arrival, Patience, Sending, Sockets},
+    sockets::{Arrival, Patience, Sending, Sockets, TICK_NS},
 };
 use crate::{Client, Target, WorkerReport, shift::Shift};
 
@@ -45,8 +46,13 @@ struct Line {
     wants_write: bool,
 }
 
+/// The name of the ticking timer among the events: no seat has it.
+const TICK: u64 = u64::MAX;
+
 struct EpollSockets {
     epoll: OwnedFd,
+    /// Ends a wait every [`TICK_NS`].
+    ticks: OwnedFd,
     lines: Vec<Line>,
     events: Vec<epoll::Event>,
     /// Number of the event under way.
@@ -56,8 +62,18 @@ struct EpollSockets {
 
 impl EpollSockets {
     fn open(clients: usize) -> io::Result<Self> {
+        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+        let ticks = ticking(TICK_NS)?;
+        // By edge: a tick that nobody reads is told once.
+        epoll::add(
+            &epoll,
+            &ticks,
+            epoll::EventData::new_u64(TICK),
+            epoll::EventFlags::IN | epoll::EventFlags::ET,
+        )?;
         Ok(Self {
-            epoll: epoll::create(epoll::CreateFlags::CLOEXEC)?,
+            epoll,
+            ticks,
             lines: (0..clients).map(|_| Line::default()).collect(),
             events: Vec::with_capacity(EVENTS),
             at: 0,
@@ -119,23 +135,30 @@ impl Sockets for EpollSockets {
     #[inline]
     fn wait(&mut self, patience: Patience) -> io::Result<()> {
         let Patience { mut left_ns, exact } = patience;
-        if exact && left_ns > 0 {
+        if exact && left_ns > 0 && !patience.outlasts_a_tick() {
             // epoll_wait counts milliseconds; ppoll on the epoll descriptor counts nanoseconds.
             let mut readable = [PollFd::new(&self.epoll, PollFlags::IN)];
             ignoring_signals(poll(&mut readable, Some(&timespec(left_ns))))?;
             left_ns = 0;
         }
-        let timeout = timespec(left_ns.div_ceil(1_000_000) * 1_000_000);
+        let timeout =
+            (!patience.outlasts_a_tick()).then(|| timespec(left_ns.div_ceil(1_000_000) * 1_000_000));
         self.events.clear();
         self.at = 0;
         let spare = rustix::buffer::spare_capacity(&mut self.events);
-        ignoring_signals(epoll::wait(&self.epoll, spare, Some(&timeout)))?;
+        ignoring_signals(epoll::wait(&self.epoll, spare, timeout.as_ref()))?;
         Ok(())
     }
 
     #[inline]
     fn next(&mut self) -> io::Result<Option<(usize, Arrival<'_>)>> {
         while let Some(event) = self.events.get_mut(self.at) {
+            if event.data.u64() == TICK {
+                self.at += 1;
+                // The kernel winds the timer up again when it is read (`timerfd_create(2)`).
+                ignoring_signals(read(&self.ticks, &mut [0_u8; 8]))?;
+                continue;
+            }
             let (seat, flags) = (event.data.u64() as usize, event.flags);
             let line = &self.lines[seat];
             if line.wants_write && flags.contains(epoll::EventFlags::OUT) {
@@ -181,6 +204,15 @@ fn interest(write: bool) -> epoll::EventFlags {
 /// Tells the kernel which readiness of a socket matters.
 fn watch(epoll: &OwnedFd, socket: impl AsFd, seat: usize, write: bool) -> io::Result<()> {
     Ok(epoll::modify(epoll, socket, epoll::EventData::new_u64(seat as u64), interest(write))?)
+}
+
+/// A timer that goes off again and again.
+fn ticking(period_ns: u64) -> io::Result<OwnedFd> {
+    let timer = timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::CLOEXEC)?;
+    let period = timespec(period_ns);
+    let times = Itimerspec { it_interval: period, it_value: period };
+    timerfd_settime(&timer, TimerfdTimerFlags::empty(), &times)?;
+    Ok(timer)
 }
 
 fn timespec(ns: u64) -> Timespec {

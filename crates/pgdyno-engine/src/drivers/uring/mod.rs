@@ -10,14 +10,14 @@ mod lines;
 
 use std::io;
 
-use io_uring::{CompletionQueue, IoUring, SubmissionQueue, Submitter, cqueue, squeue, types};
+use io_uring::{CompletionQueue, IoUring, SubmissionQueue, Submitter, cqueue, opcode, squeue, types};
 use rustix::io::Errno;
 
 use self::{buffers::Buffers, lines::Lines};
 use super::{
     BELLS, Driver,
     floor::Floor,
-    sockets::{Arrival, Patience, Sending, Sockets},
+    sockets::{Arrival, Patience, Sending, Sockets, TICK_NS},
 };
 use crate::{Client, Target, WorkerReport, shift::Shift};
 
@@ -72,7 +72,13 @@ struct UringSockets<'ring> {
     buffers: Buffers,
     /// The buffer whose bytes were given away last: it goes back when the next arrival is asked for.
     lent: Option<u16>,
+    /// Whether a tick is under way.
+    ticking: bool,
 }
+
+/// The name of a tick among the completions: no line has it.
+const TICK: u64 = u64::MAX;
+static TICK_AFTER: types::Timespec = types::Timespec::new().nsec(TICK_NS as u32);
 
 impl<'ring> UringSockets<'ring> {
     fn open(
@@ -85,14 +91,14 @@ impl<'ring> UringSockets<'ring> {
         let buffers = Buffers::register(&submitter)?;
         submitter.register_ring_fd()?;
         let lines = Lines::new(sockets);
-        Ok(Self { submitter, submissions, completions, lines, buffers, lent: None })
+        Ok(Self { submitter, submissions, completions, lines, buffers, lent: None, ticking: false })
     }
 
     /// Queues a request, and submits what is queued where the queue is full.
     #[inline]
     fn push(&mut self, request: &squeue::Entry) -> io::Result<()> {
         // SAFETY: a send reads from a buffer of `lines`, which keeps every buffer until the ring is gone; a receive
-        // writes to buffers of `buffers`, which does the same.
+        // writes to buffers of `buffers`, which does the same; a tick reads a static.
         #[allow(unsafe_code)]
         while unsafe { self.submissions.push(request) }.is_err() {
             self.submissions.sync();
@@ -103,12 +109,16 @@ impl<'ring> UringSockets<'ring> {
     }
 
     fn enter(&mut self, patience: Patience) -> io::Result<()> {
+        if !std::mem::replace(&mut self.ticking, true) {
+            self.push(&opcode::Timeout::new(&raw const TICK_AFTER).build().user_data(TICK))?;
+        }
         self.submissions.sync();
-        let timeout = types::Timespec::new()
-            .sec(patience.left_ns / 1_000_000_000)
-            .nsec((patience.left_ns % 1_000_000_000) as u32);
-        let args = types::SubmitArgs::new().timespec(&timeout);
-        let entered = self.submitter.submit_with_args(1, &args);
+        let entered = if patience.outlasts_a_tick() {
+            self.submitter.submit_and_wait(1)
+        } else {
+            let timeout = types::Timespec::new().nsec(patience.left_ns as u32);
+            self.submitter.submit_with_args(1, &types::SubmitArgs::new().timespec(&timeout))
+        };
         self.submissions.sync();
         self.completions.sync();
         match entered.map_err(|error| (Errno::from_io_error(&error), error)) {
@@ -182,6 +192,10 @@ impl Sockets for UringSockets<'_> {
             self.buffers.give_back(buffer);
         }
         while let Some(completion) = self.completions.next() {
+            if completion.user_data() == TICK {
+                self.ticking = false;
+                continue;
+            }
             let Some((seat, kind)) = self.lines.whose(completion.user_data()) else {
                 // Of a socket that was closed meanwhile.
                 if let Some(buffer) = cqueue::buffer_select(completion.flags()) {
