@@ -46,10 +46,12 @@ pub fn unpack(path: &Path, to: &Path, stop: &Stop) -> Result<(), Problem> {
             return Err(climbs(path, &name));
         }
         if stop.requested() {
-            break;
+            return Ok(());
         }
     }
-    Ok(())
+    // Behind the last member stands what proves that all of it was there.
+    let rest = io::copy(&mut archive.into_inner().take(MOST_BYTES), &mut io::sink());
+    rest.map(drop).map_err(|error| problem(&error))
 }
 
 fn open(path: &Path) -> Result<Box<dyn Read>, Problem> {

@@ -1,9 +1,6 @@
 //! What builds take room, and how it is freed.
 
-use std::{
-    io,
-    path::{Path, PathBuf},
-};
+use std::{io, path::PathBuf};
 
 use super::{
     open,
@@ -88,7 +85,7 @@ impl Kept {
 /// # Errors
 /// Where they cannot be removed.
 pub fn forget(dirs: &Dirs) -> io::Result<()> {
-    remove(Path::new(&Shelf::of(dirs).remembered()))
+    remove(&Shelf::of(dirs).remembered())
 }
 
 #[cfg(test)]

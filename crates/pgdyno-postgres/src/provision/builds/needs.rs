@@ -96,7 +96,7 @@ pub fn choose(source: &Source<'_>, here: &[&str], asked: &[String]) -> Result<Li
         }
     }
     if source.knows("icu") && !asked.iter().any(|option| decides(option, "icu")) {
-        chosen.options.extend(source.without("icu"));
+        chosen.options.push(source.without("icu"));
     }
     Ok(chosen)
 }
@@ -168,16 +168,16 @@ impl<'a> Source<'a> {
         match (is_here, self.system) {
             (true, BuildSystem::Autoconf) => Some(format!("--with-{}", library.name)),
             (true, BuildSystem::Meson) => Some(format!("-D{}=enabled", library.name)),
-            (false, _) if library.expected => self.without(library.name),
+            (false, _) if library.expected => Some(self.without(library.name)),
             (false, _) => None,
         }
     }
 
-    fn without(&self, name: &str) -> Option<String> {
-        Some(match self.system {
+    fn without(&self, name: &str) -> String {
+        match self.system {
             BuildSystem::Autoconf => format!("--without-{name}"),
             BuildSystem::Meson => format!("-D{name}=disabled"),
-        })
+        }
     }
 
     fn has(&self, path: &str) -> bool {

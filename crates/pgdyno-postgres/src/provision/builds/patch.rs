@@ -1,6 +1,6 @@
 //! Patches, applied by `patch` without any fuzz: one that only nearly fits is not the one that was meant.
 
-use std::{fs::File, io, path::Path};
+use std::{ffi::OsStr, fs::File, io, path::Path};
 
 use pgdyno_core::problem::Problem;
 
@@ -29,7 +29,7 @@ pub fn apply(
     write_file(&path, &content.bytes, 0o644, None).map_err(|error: io::Error| could_not(error.to_string()))?;
     let program = request.program("patch").unwrap_or_else(|| "patch".into());
     let arguments = ["-p1", "--fuzz=0", "--forward", "--batch", "--no-backup-if-mismatch", "--reject-file=-", "-i"];
-    let arguments = arguments.map(AsRef::as_ref).into_iter().chain([path.as_os_str()]);
+    let arguments = arguments.map(OsStr::new).into_iter().chain([path.as_os_str()]);
     let step = Step::new(&program, arguments, source, user);
     match run(step, log, &request.stop, &mut |_| {}) {
         Ok(_) => Ok(()),

@@ -15,7 +15,7 @@ use sha2::{Digest, Sha256};
 use super::{Patch, remember::Memory};
 
 /// Flags where nothing else is said: PostgreSQL's own default, named so that the record tells. `-g` would change
-/// no instruction, and would triple the room and the time of linking.
+/// no instruction, and would take room and time.
 pub const CFLAGS: &str = "-O2";
 /// Raised where builds of the same recipe would come out different.
 const FORMAT: u32 = 1;

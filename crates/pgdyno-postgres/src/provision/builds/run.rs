@@ -147,16 +147,18 @@ fn listen(
     on_line: &mut dyn FnMut(&str),
 ) -> io::Result<Option<(ExitStatus, String)>> {
     let (mut buffer, mut line, mut kept) = (vec![0; 1 << 16], Vec::new(), Vec::new());
+    let mut ended = None;
     loop {
         if stop.requested() {
             return Ok(None);
         }
         if !is_readable(said)? {
-            // What it left running in the background may hold the pipe open.
-            match child.try_wait()? {
+            // What it left running in the background may hold the pipe open; what it said last may just have come.
+            match ended {
                 Some(status) => return Ok(Some((status, text(&kept)))),
-                None => continue,
+                None => ended = child.try_wait()?,
             }
+            continue;
         }
         let length = said.read(&mut buffer)?;
         if length == 0 {

@@ -83,8 +83,12 @@ fn descend(root: &Path, at: &Path, entries: &mut Vec<Entry>) -> Result<(), Probl
         let entry = entry.map_err(unreadable)?;
         let (path, metadata) = (at.join(entry.file_name()), entry.metadata().map_err(unreadable)?);
         let stamp = Stamp::of(&metadata);
+        // A file of this name leads from a second work tree of git to its history.
+        if entry.file_name() == ".git" {
+            continue;
+        }
         if metadata.is_dir() {
-            if entry.file_name() == ".git" || OF_BUILDS.iter().any(|name| entry.path().join(name).exists()) {
+            if OF_BUILDS.iter().any(|name| entry.path().join(name).exists()) {
                 continue;
             }
             descend(root, &path, entries)?;
@@ -208,7 +212,7 @@ fn copy_entry(root: &Path, entry: &Entry, to: &Path) -> io::Result<()> {
         Kind::Link(target) => symlink(target, to),
         Kind::File => {
             fs::copy(&from, &to)?;
-            fs::set_permissions(&to, fs::Permissions::from_mode(entry.stamp.mode & 0o755 | 0o644))?;
+            fs::set_permissions(&to, fs::Permissions::from_mode((entry.stamp.mode & 0o755) | 0o644))?;
             let modified = fs::metadata(&from)?.modified()?;
             File::options().write(true).open(&to)?.set_times(FileTimes::new().set_modified(modified))
         }

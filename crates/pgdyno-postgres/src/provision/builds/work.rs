@@ -353,19 +353,25 @@ impl<'a> Work<'a> {
         if Some(number) != number_of(&source.version) {
             return Err(wrong(format!("postgres says that it is {version}"), &log_path));
         }
-        let mut expected = vec![("--bindir", self.prefix.join("bin").display().to_string())];
-        if source.system == BuildSystem::Autoconf {
-            expected.push(("--cc", self.recipe.compiler.path.display().to_string()));
-            expected.extend(options.iter().map(|option| ("--configure", option.clone())));
-        }
-        expected.extend(self.recipe.cflags().split_whitespace().map(|flag| ("--cflags", flag.to_owned())));
-        for (question, words) in expected {
+        for (question, expected) in self.expected(source.system, options) {
             let answer = self.ask("pg_config", question, source)?;
-            if !answer.contains(&words) {
-                return Err(wrong(format!("pg_config {question} lacks `{words}`"), &log_path));
+            if let Some(missing) = expected.iter().find(|words| !answer.contains(*words)) {
+                return Err(wrong(format!("pg_config {question} lacks `{missing}`"), &log_path));
             }
         }
         Ok((number, version))
+    }
+
+    /// What `pg_config` must answer, question by question; meson tells it no options.
+    fn expected(&self, system: BuildSystem, options: &[String]) -> Vec<(&'static str, Vec<String>)> {
+        let flags = self.recipe.cflags().split_whitespace().map(str::to_owned).collect();
+        let mut expected =
+            vec![("--bindir", vec![self.prefix.join("bin").display().to_string()]), ("--cflags", flags)];
+        if system == BuildSystem::Autoconf {
+            expected.push(("--cc", vec![self.recipe.compiler.path.display().to_string()]));
+            expected.push(("--configure", options.to_vec()));
+        }
+        expected
     }
 
     fn ask(&mut self, program: &str, question: &str, source: &Source<'_>) -> Result<String, Problem> {
