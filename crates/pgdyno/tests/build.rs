@@ -96,7 +96,11 @@ impl Yard {
         fs::write(&path, content).expect("it can be written");
         // Older than every object.
         let hour_ago = FileTimes::new().set_modified(SystemTime::now() - Duration::from_secs(3600));
-        File::options().write(true).open(&path).and_then(|file| file.set_times(hour_ago)).expect("it is ours");
+        File::options()
+            .write(true)
+            .open(&path)
+            .and_then(|file| file.set_times(hour_ago))
+            .expect("it is ours");
     }
 
     /// While it is there, `b.c` is not compiled to its end.
@@ -143,9 +147,7 @@ impl Yard {
     fn begin(&self, name: &str) -> Child {
         let mut command = self.place.command(&self.args(name, &[]));
         let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("pgdyno can be run");
-        wait_until("b.c is being compiled", || {
-            self.work("b.o.new").is_some() && self.work("a.o").is_some()
-        });
+        wait_until("b.c is being compiled", || self.work("b.o.new").is_some() && self.work("a.o").is_some());
         child
     }
 
@@ -158,7 +160,11 @@ impl Yard {
     fn interrupted(&self, name: &str) {
         let builds = self.builds();
         assert_eq!(builds.len(), 1, "{builds:?}");
-        assert_eq!((word(&builds[0], "name"), word(&builds[0], "status")), (name, "interrupted"), "{builds:?}");
+        assert_eq!(
+            (word(&builds[0], "name"), word(&builds[0], "status")),
+            (name, "interrupted"),
+            "{builds:?}"
+        );
         assert_eq!(word(&builds[0], "phase"), "compile");
         assert!(self.place.done(&["builds"]).contains("was interrupted (compile)"));
     }
@@ -168,11 +174,18 @@ impl Yard {
     fn goes_on(&self, name: &str) {
         let old = FileTimes::new().set_modified(SystemTime::now() - Duration::from_secs(60));
         let object = self.work("a.o").expect("it was compiled");
-        File::options().write(true).open(object).and_then(|file| file.set_times(old)).expect("root or the builder");
+        File::options()
+            .write(true)
+            .open(object)
+            .and_then(|file| file.set_times(old))
+            .expect("root or the builder");
         fs::remove_file(self.gate()).expect("it is there");
         let output = self.place.run(&self.args(name, &["--json"]));
         let said = text(&output.stderr);
-        assert!(output.status.success() && said.contains("going on with an interrupted build (compile)"), "{said}");
+        assert!(
+            output.status.success() && said.contains("going on with an interrupted build (compile)"),
+            "{said}"
+        );
         let build: Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
         assert_eq!(self.logged(&build, "\nconfigured\n"), 1);
         assert_eq!((self.logged(&build, "-c -o a.o"), self.logged(&build, "-c -o b.o")), (1, 2));
@@ -184,16 +197,25 @@ impl Yard {
 fn a_build_is_made_once_and_has_what_was_asked_for() {
     let yard = Yard::new();
     let before = snapshot(&yard.source);
-    let said = yard.place.done(&yard.args("fast", &["--cflags", "-O3 -march=native", "--with-blocksize", "32"]));
-    for words in ["PostgreSQL 18.6 is built, in", "flags     -O3 -march=native", "pages of 32 KiB", "--build fast"] {
+    let said =
+        yard.place.done(&yard.args("fast", &["--cflags", "-O3 -march=native", "--with-blocksize", "32"]));
+    for words in
+        ["PostgreSQL 18.6 is built, in", "flags     -O3 -march=native", "pages of 32 KiB", "--build fast"]
+    {
         assert!(said.contains(words), "{said}");
     }
     let builds = yard.builds();
     let build = &builds[0];
-    assert_eq!((word(build, "name"), word(build, "status"), word(build, "version")), ("fast", "complete", "18.6"));
+    assert_eq!(
+        (word(build, "name"), word(build, "status"), word(build, "version")),
+        ("fast", "complete", "18.6")
+    );
     assert_eq!((build["block_kb"].as_u64(), build["version_num"].as_u64()), (Some(32), Some(180_006)));
     let options: Vec<_> = build["configure"].as_array().expect("it is a list").iter().collect();
-    assert!(options.contains(&&"--with-blocksize=32".into()) && options.contains(&&"--without-icu".into()), "{options:?}");
+    assert!(
+        options.contains(&&"--with-blocksize=32".into()) && options.contains(&&"--without-icu".into()),
+        "{options:?}"
+    );
     let dir = Path::new(word(build, "dir"));
     assert!(dir.join("share/contrib").is_file(), "contrib is installed");
     assert_eq!(yard.logged(build, "-c -o a.o"), 1);
@@ -201,7 +223,10 @@ fn a_build_is_made_once_and_has_what_was_asked_for() {
     let owner = fs::metadata(dir.join("bin/postgres")).expect("it is there").uid();
     assert_eq!(owner, fs::metadata("/proc/self").expect("it is there").uid(), "what root uses is root's");
     let table = yard.place.done(&["builds"]);
-    assert!(table.contains("fast") && table.contains("32/8 KiB") && table.contains("-O3 -march=native"), "{table}");
+    assert!(
+        table.contains("fast") && table.contains("32/8 KiB") && table.contains("-O3 -march=native"),
+        "{table}"
+    );
 }
 
 /// Names, contents and times of all files.
@@ -212,7 +237,12 @@ fn snapshot(dir: &Path) -> Vec<(PathBuf, Vec<u8>, i64, i64)> {
         if metadata.is_dir() {
             files.extend(snapshot(&path));
         } else {
-            files.push((path.clone(), fs::read(&path).expect("it can be read"), metadata.mtime(), metadata.ctime_nsec()));
+            files.push((
+                path.clone(),
+                fs::read(&path).expect("it can be read"),
+                metadata.mtime(),
+                metadata.ctime_nsec(),
+            ));
         }
     }
     files.sort();
@@ -256,7 +286,13 @@ fn a_name_can_stand_for_another_build() {
 fn a_tarball_is_built_and_one_that_climbs_out_is_refused() {
     let yard = Yard::new();
     let tarball = yard.place.path("source.tar.gz");
-    let packed = Command::new("tar").arg("-czf").arg(&tarball).arg("-C").arg(yard.place.dir.path()).arg("source").status();
+    let packed = Command::new("tar")
+        .arg("-czf")
+        .arg(&tarball)
+        .arg("-C")
+        .arg(yard.place.dir.path())
+        .arg("source")
+        .status();
     assert!(packed.expect("tar can be run").success());
     let tarball = tarball.display().to_string();
     yard.place.done(&["build", "t", "--source", &tarball]);
@@ -279,14 +315,19 @@ fn patches_are_applied_exactly_or_named() {
     let good = yard.file("good.patch", &patch("18.6", "18.6 patched"));
     let build = yard.build("patched", &["--patch", &good]);
     assert_eq!(word(&build["patches"][0], "name"), "good.patch");
-    let postgres = Command::new(Path::new(word(&build, "bindir")).join("postgres")).output().expect("it can be run");
+    let postgres =
+        Command::new(Path::new(word(&build, "bindir")).join("postgres")).output().expect("it can be run");
     assert_eq!(text(&postgres.stdout), "postgres (PostgreSQL) 18.6 patched\n");
     assert_eq!(fs::read_to_string(yard.source.join("src/a.c")).expect("it is there"), "18.6\n");
     assert!(yard.place.done(&["builds"]).contains("-O2, 1 patch"));
     assert_ne!(yard.build("plain", &[])["dir"], build["dir"]);
 
     let wrong = yard.file("wrong.patch", &patch("17.0", "17.1"));
-    yard.refused(&["--patch", &wrong], 2, &["the patch wrong.patch: hunk 1 does not fit src/a.c at line 1", "hint: "]);
+    yard.refused(
+        &["--patch", &wrong],
+        2,
+        &["the patch wrong.patch: hunk 1 does not fit src/a.c at line 1", "hint: "],
+    );
     let absent = yard.file("absent.patch", &patch("a", "b").replace("src/a.c", "src/none.c"));
     yard.refused(&["--patch", &absent], 2, &["there is no file b/src/none.c"]);
     yard.refused(&["--patch", "/not/there.patch"], 2, &["/not/there.patch"]);
@@ -297,18 +338,26 @@ fn patches_are_applied_exactly_or_named() {
 fn what_does_not_compile_shows_why_and_keeps_its_log() {
     let yard = Yard::new();
     yard.write("src/a.c", "mistake\n");
-    yard.refused(&[], 3, &["could not compile PostgreSQL 18.6", "unknown type name 'mistake'", "build.log", "hint: "]);
+    yard.refused(
+        &[],
+        3,
+        &["could not compile PostgreSQL 18.6", "unknown type name 'mistake'", "build.log", "hint: "],
+    );
     let builds = yard.builds();
     assert_eq!((builds.len(), word(&builds[0], "status")), (1, "failed"));
     let log = fs::read_to_string(word(&builds[0], "log")).expect("it is kept");
     assert!(log.contains("configured") && log.contains("'mistake'"), "{log}");
     let tree = Path::new(word(&builds[0], "dir"));
     assert!(!tree.join("build").exists() && !tree.join("source").exists(), "its objects are of no use");
-    yard.refused(&["--configure", "--fail"], 3, &[
-        "could not configure PostgreSQL 18.6",
-        "readline library not found",
-        "apt-get install libreadline-dev",
-    ]);
+    yard.refused(
+        &["--configure", "--fail"],
+        3,
+        &[
+            "could not configure PostgreSQL 18.6",
+            "readline library not found",
+            "apt-get install libreadline-dev",
+        ],
+    );
     yard.write("src/a.c", "17.0\n");
     yard.refused(&[], 3, &["postgres says that it is 17.0"]);
     yard.write("src/a.c", "18.6\n");
@@ -333,7 +382,10 @@ fn what_is_wrong_is_said_before_anything_is_unpacked() {
     assert!(said(&["build", "x"], 2).contains("--source"));
     let empty = yard.place.path("empty");
     fs::create_dir(&empty).expect("it can be made");
-    assert!(said(&["build", "x", "--source", empty.to_str().expect("UTF-8")], 2).contains("no source of PostgreSQL"));
+    assert!(
+        said(&["build", "x", "--source", empty.to_str().expect("UTF-8")], 2)
+            .contains("no source of PostgreSQL")
+    );
     yard.write("config.status", "x");
     yard.refused(&[], 2, &["was configured in place", "make distclean"]);
     fs::remove_file(yard.source.join("config.status")).expect("it is there");
@@ -357,7 +409,10 @@ fn missing_programs_are_named_before_configuring() {
     let output = command.env("PATH", &path).output().expect("pgdyno can be run");
     let said = text(&output.stderr);
     assert_eq!(output.status.code(), Some(3), "{said}");
-    assert!(said.contains("error: could not build PostgreSQL 18.6: bison and flex are not installed"), "{said}");
+    assert!(
+        said.contains("error: could not build PostgreSQL 18.6: bison and flex are not installed"),
+        "{said}"
+    );
     assert!(said.contains("hint: `apt-get install bison flex`") && !said.contains("configuring"), "{said}");
     assert_eq!(yard.builds(), Vec::<Value>::new());
 }
@@ -385,7 +440,10 @@ fn ctrl_c_ends_all_programs_and_the_build_goes_on() {
     let output = child.wait_with_output().expect("it is ours");
     let said = text(&output.stderr);
     assert_eq!(output.status.code(), Some(3), "{said}");
-    assert!(said.contains("error: interrupted while") && said.contains("hint: the same command goes on"), "{said}");
+    assert!(
+        said.contains("error: interrupted while") && said.contains("hint: the same command goes on"),
+        "{said}"
+    );
     assert_eq!(workers_in(&yard.place.path("cache")), Vec::<u32>::new());
     assert!(yard.work("b.o").is_none());
     yard.interrupted("stopped");
@@ -398,7 +456,8 @@ fn two_at_once_build_it_once() {
     fs::write(yard.gate(), "").expect("it can be written");
     let first = yard.begin("one");
     let mut command = yard.place.command(&yard.args("two", &[]));
-    let mut second = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("pgdyno can be run");
+    let mut second =
+        command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("pgdyno can be run");
     let mut stderr = second.stderr.take().expect("it is piped");
     let mut said = [0; 64];
     let length = stderr.read(&mut said).expect("it says something");

@@ -44,8 +44,10 @@ impl Wanted {
             (true, Some(1)) => {
                 Ok(Self { major: parts[..of_major].join("."), exact: Some(version.to_owned()) })
             }
-            _ => Err(Problem::wrong_request(format!("could not use the source {source}: it names no version"))
-                .hint("debian:18 is the newest source of that major, debian:18.6 an exact one")),
+            _ => {
+                Err(Problem::wrong_request(format!("could not use the source {source}: it names no version"))
+                    .hint("debian:18 is the newest source of that major, debian:18.6 an exact one"))
+            }
         })
     }
 
@@ -130,7 +132,8 @@ impl Offered {
 /// The answer of `apt-cache showsrc`: paragraphs with `Package` and `Version`.
 fn offers(answer: &str) -> Vec<Offered> {
     let paragraph = |text: &str| {
-        let field = |name: &str| text.lines().find_map(|line| line.strip_prefix(name)).map(|v| v.trim().to_owned());
+        let field =
+            |name: &str| text.lines().find_map(|line| line.strip_prefix(name)).map(|v| v.trim().to_owned());
         Some(Offered { package: field("Package:")?, full: field("Version:")? })
     };
     answer.split("\n\n").filter_map(paragraph).collect()
@@ -180,9 +183,8 @@ impl<'a> Apt<'a> {
         let package = wanted.package();
         let offers = self.offers(std::slice::from_ref(&package))?;
         let of_package = || offers.iter().filter(|offered| offered.package == package);
-        let fitting = of_package().filter(|offered| {
-            wanted.exact.as_deref().is_none_or(|exact| exact == offered.upstream())
-        });
+        let fitting = of_package()
+            .filter(|offered| wanted.exact.as_deref().is_none_or(|exact| exact == offered.upstream()));
         if let Some(newest) = fitting.max_by_key(|offered| order(offered.upstream())) {
             return Ok(newest.full.clone());
         }
@@ -196,7 +198,8 @@ impl<'a> Apt<'a> {
     }
 
     fn no_such_major(&self, wanted: &Wanted) -> Problem {
-        let sources = self.say(&self.get, &["indextargets", "--format", "$(IDENTIFIER)", "Created-By: Sources"]);
+        let sources =
+            self.say(&self.get, &["indextargets", "--format", "$(IDENTIFIER)", "Created-By: Sources"]);
         if sources.is_ok_and(|sources| sources.trim().is_empty()) {
             return Problem::could_not(format!(
                 "could not fetch {}: no source packages are configured here",
@@ -205,13 +208,17 @@ impl<'a> Apt<'a> {
             .hint("add `deb-src` to the sources of apt and run `apt-get update`, or give a tarball with --source");
         }
         let old = ["9.4", "9.5", "9.6"].map(str::to_owned);
-        let packages: Vec<String> =
-            old.into_iter().chain(MAJORS.map(|major| major.to_string())).map(|m| format!("postgresql-{m}")).collect();
+        let packages: Vec<String> = old
+            .into_iter()
+            .chain(MAJORS.map(|major| major.to_string()))
+            .map(|m| format!("postgresql-{m}"))
+            .collect();
         let offers = self.offers(&packages).unwrap_or_default();
         let mut there: Vec<&str> = offers.iter().map(Offered::upstream).collect();
         there.sort_by_key(|version| order(version));
         there.dedup();
-        let problem = Problem::wrong_request(format!("the distribution has no source of PostgreSQL {}", wanted.major));
+        let problem =
+            Problem::wrong_request(format!("the distribution has no source of PostgreSQL {}", wanted.major));
         match there.is_empty() {
             true => problem.hint("`apt-get update` may bring it; else give a tarball with --source"),
             false => problem.hint(format!("it has {}", there.join(", "))),
@@ -226,15 +233,20 @@ impl<'a> Apt<'a> {
         self.run(&self.get, &["source", "--download-only", "--tar-only", "-q", &package], staging)
             .map_err(|failure| self.problem(failure))?;
         newest(wanted, staging).ok_or_else(|| {
-            Problem::could_not(format!("could not fetch {}: apt fetched no tarball of it", self.request.source))
-                .hint("give a tarball with --source")
+            Problem::could_not(format!(
+                "could not fetch {}: apt fetched no tarball of it",
+                self.request.source
+            ))
+            .hint("give a tarball with --source")
         })
     }
 
     fn problem(&self, failure: Failure) -> Problem {
         let what = format!("could not fetch {}", self.request.source);
         match failure {
-            Failure::Stopped => Problem::could_not(format!("{what}: interrupted")).hint("nothing was kept of it"),
+            Failure::Stopped => {
+                Problem::could_not(format!("{what}: interrupted")).hint("nothing was kept of it")
+            }
             Failure::Io(error) => Problem::could_not(format!("{what}: {error}")),
             Failure::Ended(_, said) => Problem::could_not(format!("{what}: apt failed"))
                 .detail(telling(&said.replace("E: ", "error: ")))
@@ -257,7 +269,9 @@ mod tests {
         assert_eq!(parse("debian:18.6"), Some(("18".into(), Some("18.6".into()))));
         assert_eq!(parse("debian:9.6"), Some(("9.6".into(), None)));
         assert_eq!(parse("debian:9.6.24"), Some(("9.6".into(), Some("9.6.24".into()))));
-        for wrong in ["debian:", "debian:x", "debian:18.", "debian:9", "debian:18.6.1", "debian:-1", "debian:../x"] {
+        for wrong in
+            ["debian:", "debian:x", "debian:18.", "debian:9", "debian:18.6.1", "debian:-1", "debian:../x"]
+        {
             assert!(Wanted::parse(wrong).is_some_and(|wanted| wanted.is_err()), "{wrong}");
         }
         assert!(Wanted::parse("/tmp/debian:18").is_none());

@@ -45,7 +45,8 @@ pub fn kept(dirs: &Dirs) -> Vec<Kept> {
 
 fn made(shelf: &Shelf, digest: String) -> Kept {
     let path = shelf.made(&digest);
-    let names: Vec<String> = shelf.names().into_iter().filter(|(_, to)| *to == digest).map(|(name, _)| name).collect();
+    let names: Vec<String> =
+        shelf.names().into_iter().filter(|(_, to)| *to == digest).map(|(name, _)| name).collect();
     let what = match open("", &path) {
         Ok(build) if names.is_empty() => format!("build {}, no name", build.manifest.version),
         Ok(_) => format!("build `{}`", names.join("`, `")),

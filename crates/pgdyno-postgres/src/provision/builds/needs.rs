@@ -139,14 +139,17 @@ impl<'a> Source<'a> {
             Problem::wrong_request(format!("{said} is no source of PostgreSQL: {why}"))
                 .hint("--source takes a directory, a tarball, or debian:18")
         };
-        let read = |name: &str| fs::read(dir.join(name)).ok().map(|text| String::from_utf8_lossy(&text).into_owned());
+        let read = |name: &str| {
+            fs::read(dir.join(name)).ok().map(|text| String::from_utf8_lossy(&text).into_owned())
+        };
         let (system, options, version) = match read("configure") {
             Some(text) => {
                 let version = between(&text, "PACKAGE_VERSION='");
                 (BuildSystem::Autoconf, text, version)
             }
             None => {
-                let text = read("meson.build").ok_or_else(|| none("it has neither configure nor meson.build"))?;
+                let text =
+                    read("meson.build").ok_or_else(|| none("it has neither configure nor meson.build"))?;
                 let options = read("meson_options.txt").unwrap_or_default();
                 (BuildSystem::Meson, options, between(&text, "version: '"))
             }
@@ -211,7 +214,9 @@ fn touches(patch: &[u8], what: &[&str]) -> bool {
     let text = String::from_utf8_lossy(patch);
     let names = text.lines().filter_map(|line| line.strip_prefix("+++ "));
     let mut names = names.filter_map(|name| name.split_whitespace().next());
-    names.any(|name| what.iter().any(|what| name.ends_with(what) || what.ends_with('_') && name.contains(what)))
+    names.any(|name| {
+        what.iter().any(|what| name.ends_with(what) || what.ends_with('_') && name.contains(what))
+    })
 }
 
 fn between(text: &str, before: &str) -> Option<String> {
@@ -315,16 +320,19 @@ mod tests {
     #[test]
     fn checkouts_and_new_tarballs_need_more_programs() {
         let needs = |files: &[&str], patch: &str| {
-            let files: Vec<_> = [("configure", EIGHTEEN)].into_iter().chain(files.iter().map(|f| (*f, ""))).collect();
+            let files: Vec<_> =
+                [("configure", EIGHTEEN)].into_iter().chain(files.iter().map(|f| (*f, ""))).collect();
             let dir = source(&files);
-            let patch = Content { patch: Patch { name: "p".into(), sha256: String::new() }, bytes: patch.into() };
+            let patch =
+                Content { patch: Patch { name: "p".into(), sha256: String::new() }, bytes: patch.into() };
             let source = Source::at(dir.path(), "x").expect("it is one");
             source.programs(&[patch]).into_iter().map(|(name, _)| name).collect::<Vec<_>>().join(" ")
         };
         let (y, l) = ("src/backend/parser/gram.y", "src/backend/parser/scan.l");
         let genbki = "src/backend/catalog/genbki.pl";
         assert_eq!(needs(&[y, l, genbki], ""), "make bison flex perl");
-        let made = ["src/backend/parser/gram.c", "src/backend/parser/scan.c", "src/backend/catalog/postgres.bki"];
+        let made =
+            ["src/backend/parser/gram.c", "src/backend/parser/scan.c", "src/backend/catalog/postgres.bki"];
         let whole = [&[y, l, genbki][..], &made].concat();
         assert_eq!(needs(&whole, ""), "make");
         assert_eq!(needs(&whole, "+++ b/src/backend/parser/gram.y\n"), "make bison");

@@ -26,9 +26,11 @@ pub fn apply(
     let name = &content.patch.name;
     let could_not = |why: String| Problem::could_not(format!("could not apply the patch {name}: {why}"));
     let path = aside.join("patch");
-    write_file(&path, &content.bytes, 0o644, None).map_err(|error: io::Error| could_not(error.to_string()))?;
+    write_file(&path, &content.bytes, 0o644, None)
+        .map_err(|error: io::Error| could_not(error.to_string()))?;
     let program = request.program("patch").unwrap_or_else(|| "patch".into());
-    let arguments = ["-p1", "--fuzz=0", "--forward", "--batch", "--no-backup-if-mismatch", "--reject-file=-", "-i"];
+    let arguments =
+        ["-p1", "--fuzz=0", "--forward", "--batch", "--no-backup-if-mismatch", "--reject-file=-", "-i"];
     let arguments = arguments.map(OsStr::new).into_iter().chain([path.as_os_str()]);
     let step = Step::new(&program, arguments, source, user);
     match run(step, log, &request.stop, &mut |_| {}) {
@@ -47,7 +49,9 @@ fn reason(said: &str) -> String {
     while let Some(line) = lines.next() {
         if let Some(name) = line.strip_prefix("patching file ") {
             file = name.trim_matches('\'');
-        } else if let Some((hunk, at)) = line.strip_prefix("Hunk #").and_then(|rest| rest.split_once(" FAILED at ")) {
+        } else if let Some((hunk, at)) =
+            line.strip_prefix("Hunk #").and_then(|rest| rest.split_once(" FAILED at "))
+        {
             let at = at.trim_end_matches('.');
             return format!("hunk {hunk} does not fit {file} at line {at}");
         } else if line.contains("previously applied") {
@@ -73,7 +77,8 @@ mod tests {
         assert_eq!(reason(said), "hunk 2 does not fit src/b.c at line 17");
         let said = "patching file x\nReversed (or previously applied) patch detected!  Skipping patch.";
         assert_eq!(reason(said), "x has it already, or its opposite");
-        let said = "can't find file to patch at input line 3\nPerhaps\n|--- a/no.c\n|+++ b/no.c\t2024-01-01\n";
+        let said =
+            "can't find file to patch at input line 3\nPerhaps\n|--- a/no.c\n|+++ b/no.c\t2024-01-01\n";
         assert_eq!(reason(said), "there is no file b/no.c");
         let said = "patch: **** malformed patch at line 4: x\n";
         assert_eq!(reason(said), "patch: **** malformed patch at line 4: x");

@@ -328,7 +328,10 @@ mod tests {
         let renamed = |patches: &mut Vec<Content>, name: &str| {
             patches.push(Content { patch: Patch { name: name.into(), ..patch("1").patch }, ..patch("1") });
         };
-        assert_eq!(digest(|_, _, patches| renamed(patches, "a")), digest(|_, _, patches| renamed(patches, "b")));
+        assert_eq!(
+            digest(|_, _, patches| renamed(patches, "a")),
+            digest(|_, _, patches| renamed(patches, "b"))
+        );
     }
 
     #[test]
@@ -340,7 +343,10 @@ mod tests {
         };
         assert_eq!(check(&|_| {}), "");
         for size in [0, 3, 12, 64] {
-            assert!(check(&|request| request.block_kb = size).contains("powers of two from 1 to 32"), "{size}");
+            assert!(
+                check(&|request| request.block_kb = size).contains("powers of two from 1 to 32"),
+                "{size}"
+            );
         }
         assert_eq!(check(&|request| request.wal_block_kb = 64), "");
         assert!(check(&|request| request.wal_block_kb = 128).contains("from 1 to 64"));
@@ -354,7 +360,11 @@ mod tests {
             ("--with-blocksize=16", false),
             ("cassert", false),
         ] {
-            assert_eq!(check(&|request| request.configure = vec![option.into()]).is_empty(), right, "{option}");
+            assert_eq!(
+                check(&|request| request.configure = vec![option.into()]).is_empty(),
+                right,
+                "{option}"
+            );
         }
     }
 

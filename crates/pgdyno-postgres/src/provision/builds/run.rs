@@ -239,7 +239,8 @@ pub fn telling(said: &str) -> String {
     let lines: Vec<&str> = said.lines().map(str::trim_end).filter(|line| !line.trim().is_empty()).collect();
     let complains = |line: &&&str| COMPLAINTS.iter().any(|words| line.contains(words));
     let complaints: Vec<&str> = lines.iter().filter(complains).take(MOST).copied().collect();
-    let chosen = if complaints.is_empty() { &lines[lines.len().saturating_sub(MOST)..] } else { &complaints[..] };
+    let chosen =
+        if complaints.is_empty() { &lines[lines.len().saturating_sub(MOST)..] } else { &complaints[..] };
     let shortened = |line: &&str| line.chars().take(300).collect::<String>();
     chosen.iter().map(shortened).collect::<Vec<_>>().join("\n")
 }

@@ -126,7 +126,8 @@ mod tests {
         let path = root.path().join("source.tar");
         fs::write(&path, builder.into_inner().expect("it can be written")).expect("it can be written");
         let request = Request::named("a", path.display().to_string());
-        let located = locate(&request, &Shelf::of(&dirs(root.path())), None, &mut |_| {}).expect("it is there");
+        let located =
+            locate(&request, &Shelf::of(&dirs(root.path())), None, &mut |_| {}).expect("it is there");
         assert_eq!(located.sha256, hex(&tree::sha256_of(&path).expect("it is there")));
         let to = root.path().join("source");
         located.put(&to, &request).expect("it can be unpacked");

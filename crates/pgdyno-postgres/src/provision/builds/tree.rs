@@ -147,7 +147,8 @@ pub fn digest(root: &Path, entries: &[Entry], memory: &Memory) -> Result<String,
     }
     let mut hash = Sha256::new();
     for entry in entries {
-        hash_entry(&mut hash, root, entry).map_err(|error| could_not_read(&root.join(&entry.path), &error))?;
+        hash_entry(&mut hash, root, entry)
+            .map_err(|error| could_not_read(&root.join(&entry.path), &error))?;
     }
     let digest = hex(&hash.finalize());
     let newest = entries.iter().map(|entry| entry.stamp.changed_ns).max().unwrap_or_default();

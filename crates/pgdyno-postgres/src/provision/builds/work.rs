@@ -214,7 +214,12 @@ impl<'a> Work<'a> {
             BuildSystem::Autoconf => {
                 let mut compiler = OsString::from("CC=");
                 compiler.push(cc);
-                let own = [source.dir.join("configure").into(), prefix, compiler, format!("CFLAGS={cflags}").into()];
+                let own = [
+                    source.dir.join("configure").into(),
+                    prefix,
+                    compiler,
+                    format!("CFLAGS={cflags}").into(),
+                ];
                 ("/bin/sh".into(), own.into_iter().chain(options).collect(), Vec::new())
             }
             BuildSystem::Meson => {
@@ -277,7 +282,9 @@ impl<'a> Work<'a> {
         let targets: Vec<Vec<&str>> = match (makefile.contains("world-bin"), install) {
             (true, true) => vec![vec!["install-world-bin"]],
             (true, false) => vec![vec!["world-bin"]],
-            (false, _) if source.dir.join("contrib").is_dir() => vec![vec![what], vec!["-C", "contrib", what]],
+            (false, _) if source.dir.join("contrib").is_dir() => {
+                vec![vec![what], vec!["-C", "contrib", what]]
+            }
             (false, _) => vec![vec![what]],
         };
         let make = |target: Vec<&str>| {
@@ -342,8 +349,11 @@ impl<'a> Work<'a> {
 
     fn check(&mut self, source: &Source<'_>, options: &[String]) -> Result<(u32, String), Problem> {
         let wrong = |what: String, log: &Path| {
-            Problem::could_not(format!("could not use what was built of PostgreSQL {}: {what}", source.version))
-                .hint(format!("what was said while it was built is in {}", log.display()))
+            Problem::could_not(format!(
+                "could not use what was built of PostgreSQL {}: {what}",
+                source.version
+            ))
+            .hint(format!("what was said while it was built is in {}", log.display()))
         };
         let log_path = self.dir.join(LOG);
         let said = self.ask("postgres", "--version", source)?;
@@ -397,9 +407,11 @@ impl<'a> Work<'a> {
                 let reason = Some(telling(&said)).filter(|reason| !reason.is_empty());
                 let package = needs::package_for(&said).filter(|_| what == "configure");
                 let brings = package.map(|package| format!("`apt-get install {package}` may bring it; "));
-                problem
-                    .detail(reason.unwrap_or_else(|| status.to_string()))
-                    .hint(format!("{}all that was said is in {}", brings.unwrap_or_default(), log.display()))
+                problem.detail(reason.unwrap_or_else(|| status.to_string())).hint(format!(
+                    "{}all that was said is in {}",
+                    brings.unwrap_or_default(),
+                    log.display()
+                ))
             }
         }
     }
@@ -468,7 +480,8 @@ fn counted(line: &str) -> Option<(u64, u64)> {
 /// About how many objects a source compiles to: a part of its files is compiled more than once, for the server,
 /// for programs and for libraries.
 fn objects(source: &Path) -> u64 {
-    const NOT_COMPILED: [&str; 8] = ["test", "tools", "win32", "plperl", "plpython", "tcl", "tutorial", "sepgsql"];
+    const NOT_COMPILED: [&str; 8] =
+        ["test", "tools", "win32", "plperl", "plpython", "tcl", "tutorial", "sepgsql"];
     let count = |dir: &Path| -> u64 {
         let mut dirs = vec![dir.to_owned()];
         let mut files = 0;
@@ -497,9 +510,11 @@ fn sweep(build: &Path) -> io::Result<u64> {
     let newest = files.iter().map(|(_, modified, _)| *modified).max().unwrap_or_default();
     let doubtful = |modified: i64, size: u64| size == 0 || modified >= newest - HALF_WRITTEN_S;
     let objects = files.iter().filter(|(path, ..)| is_object(path));
-    let (doubtful, kept): (Vec<_>, Vec<_>) = objects.partition(|(_, modified, size)| doubtful(*modified, *size));
+    let (doubtful, kept): (Vec<_>, Vec<_>) =
+        objects.partition(|(_, modified, size)| doubtful(*modified, *size));
     doubtful.iter().try_for_each(|(path, ..)| fs::remove_file(path))?;
-    Ok(kept.iter().filter(|(path, ..)| path.extension().is_some_and(|extension| extension == "o")).count() as u64)
+    Ok(kept.iter().filter(|(path, ..)| path.extension().is_some_and(|extension| extension == "o")).count()
+        as u64)
 }
 
 /// Compiled files, by their names; a program has none, and is linked within less than those seconds.
@@ -562,10 +577,15 @@ mod tests {
             let path = dir.path().join(name);
             fs::write(&path, text).expect("it can be written");
             let time = FileTimes::new().set_modified(now - Duration::from_secs(age_s));
-            File::options().write(true).open(&path).and_then(|file| file.set_times(time)).expect("it is ours");
+            File::options()
+                .write(true)
+                .open(&path)
+                .and_then(|file| file.set_times(time))
+                .expect("it is ours");
         }
         assert_eq!(sweep(dir.path()).expect("it can be read"), 1);
-        let mut left: Vec<_> = fs::read_dir(dir.path()).expect("it is there").flatten().map(|e| e.file_name()).collect();
+        let mut left: Vec<_> =
+            fs::read_dir(dir.path()).expect("it is there").flatten().map(|e| e.file_name()).collect();
         left.sort();
         assert_eq!(left, ["Makefile", "old.o", "stamp"]);
     }
@@ -573,7 +593,9 @@ mod tests {
     #[test]
     fn what_is_compiled_is_counted() {
         let dir = tempfile::tempdir().expect("a temporary directory can be made");
-        for name in ["src/backend/a.c", "src/common/b.c", "src/test/c.c", "contrib/x/d.c", "doc/e.c", "src/f.h"] {
+        for name in
+            ["src/backend/a.c", "src/common/b.c", "src/test/c.c", "contrib/x/d.c", "doc/e.c", "src/f.h"]
+        {
             let path = dir.path().join(name);
             fs::create_dir_all(path.parent().expect("it has one")).expect("it can be made");
             fs::write(path, "").expect("it can be written");
