@@ -83,6 +83,7 @@ impl<'a> Work<'a> {
             let _ = self.shelf.remove_work(self.digest);
             return Ok(());
         };
+        wait_for_workers(&self.dir);
         if !self.recipe.request.stop.requested() {
             self.give_up();
         }
