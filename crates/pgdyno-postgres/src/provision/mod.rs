@@ -5,6 +5,7 @@
 //! configuration, says what cannot start, records the server in the [`registry`], makes the cluster, starts
 //! it and waits for its own word that it is ready.
 
+pub mod builds;
 pub mod bundle;
 mod child;
 mod conf;
