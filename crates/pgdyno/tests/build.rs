@@ -438,6 +438,19 @@ fn a_killed_build_is_shown_and_goes_on() {
 }
 
 #[test]
+fn what_cannot_go_on_begins_anew() {
+    let yard = Yard::new();
+    fs::write(yard.gate(), "").expect("it can be written");
+    let mut child = yard.begin("torn");
+    child.kill().and_then(|()| child.wait()).expect("it is ours");
+    wait_until("its programs have ended", || workers_in(&yard.place.path("cache")).is_empty());
+    fs::write(yard.work("Makefile").expect("it is there"), "all:\n\tfalse\n").expect("root or the builder");
+    fs::remove_file(yard.gate()).expect("it is there");
+    let build = yard.build("torn", &[]);
+    assert_eq!(yard.logged(&build, "\nconfigured\n"), 2);
+}
+
+#[test]
 fn ctrl_c_ends_all_programs_and_the_build_goes_on() {
     let yard = Yard::new();
     fs::write(yard.gate(), "").expect("it can be written");

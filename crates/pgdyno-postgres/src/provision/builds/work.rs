@@ -77,7 +77,13 @@ impl<'a> Work<'a> {
     /// # Errors
     /// Where the source is none, a patch does not apply, something is missing, or a program fails.
     pub fn build(mut self, located: &Located, progress: &mut dyn FnMut(Event)) -> Result<(), Problem> {
-        let done = self.source(located, progress).and_then(|()| self.build_source(progress));
+        let mut done = self.attempt(located, progress);
+        if done.is_err() && self.resumed.is_some() && !self.recipe.request.stop.requested() {
+            // What an interrupted call left need not fit together: the fault may be there and not in the source.
+            wait_for_workers(&self.dir);
+            self.resumed = None;
+            done = self.attempt(located, progress);
+        }
         let Err(problem) = done else {
             // What is left of the work is in nobody's way, and `clean` finds it.
             let _ = self.shelf.remove_work(self.digest);
@@ -88,6 +94,11 @@ impl<'a> Work<'a> {
             self.give_up();
         }
         Err(problem)
+    }
+
+    fn attempt(&mut self, located: &Located, progress: &mut dyn FnMut(Event)) -> Result<(), Problem> {
+        self.source(located, progress)?;
+        self.build_source(progress)
     }
 
     fn give_up(&self) {
