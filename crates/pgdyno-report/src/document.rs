@@ -29,7 +29,7 @@ pub struct Document {
     pub heading: Phrase,
     /// How a run that is not complete is headed.
     pub warning: Option<Phrase>,
-    /// What was found, a sentence a workload; of a comparison the answer, then the arms.
+    /// What was found, a sentence a workload; of a comparison the answer, the arms, and whether they are comparable.
     pub verdict: Vec<Phrase>,
     /// The worst doubts in a sentence, to stand beside what was found; `None` where there is none.
     pub standing: Option<Phrase>,
@@ -182,7 +182,10 @@ impl Document {
         let compared = record.comparison.as_ref();
         let comparison = compared.map(|compared| ComparisonView::new(compared, &source));
         let verdict = match &comparison {
-            Some(view) => [&view.answer].into_iter().chain(&view.arms).cloned().map(ended).collect(),
+            Some(view) => {
+                let sentences = [&view.answer].into_iter().chain(&view.arms).chain([&view.comparable]);
+                sentences.cloned().map(ended).collect()
+            }
             None => verdict::verdict(record, &source),
         };
         Self {

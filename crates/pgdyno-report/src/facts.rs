@@ -1,6 +1,6 @@
 //! Facts of the host, the storage, the server and the load.
 
-use pgdyno_core::facts::{ConnectionFacts, ServerFacts};
+use pgdyno_core::facts::{BuildFacts, ConnectionFacts, ServerFacts};
 use pgdyno_record::RunRecord;
 
 use crate::{
@@ -101,17 +101,53 @@ fn storage(source: &Source) -> FactGroup {
 
 fn server(facts: &ServerFacts, below: &str, title: &'static str, source: &Source) -> FactGroup {
     let at = |pointer: &str, format| one(source, &format!("{below}/{pointer}"), format);
-    let items = vec![
+    let mut items = vec![
         ("version", Phrase::of("PostgreSQL ").then(at("version", Text)).text(", ").then(at("source", Word))),
         ("compiler", at("build/compiler", Text)),
         ("flags", at("build/cflags", Text)),
+    ];
+    items.extend(compiled(&facts.build, &format!("{below}/build"), source));
+    items.extend([
         ("durability", Phrase::of(facts.durability.label())),
         ("checksums", Phrase::of(if facts.data_checksums { "on" } else { "off" })),
-        ("block", at("block_bytes", Bytes).text(", WAL segment ").then(at("wal_segment_bytes", Bytes))),
+        (
+            "block",
+            at("block_bytes", Bytes)
+                .maybe(", of WAL ", source.figure(format!("{below}/wal_block_bytes"), Bytes), "")
+                .maybe(", table segment ", source.figure(format!("{below}/segment_bytes"), Bytes), "")
+                .text(", WAL segment ")
+                .then(at("wal_segment_bytes", Bytes)),
+        ),
         ("shared buffers", at("shared_buffers_bytes", Bytes)),
         ("data", at("data_directory", Text)),
-    ];
+    ]);
+    if facts.database.is_some() {
+        let database = at("database/encoding", Text).text(", locale ").then(at("database/collate", Text));
+        items.push(("database", database.text(" by ").then(at("database/provider", Text))));
+    }
     FactGroup { title, items }
+}
+
+/// What was compiled in, and of a build of pgdyno's what it was made from. What is not known is left out.
+fn compiled(build: &BuildFacts, below: &str, source: &Source) -> Vec<(&'static str, Phrase)> {
+    let mut items = Vec::new();
+    if let Some(features) = &build.features {
+        let none = if features.is_empty() { "none of those looked at" } else { "" };
+        let list = Phrase::of(none).list(source, &format!("{below}/features"), features.len(), usize::MAX);
+        items.push(("features", list));
+    }
+    let Some(made) = &build.made else { return items };
+    let of = |pointer: &str| source.figure(format!("{below}/made/{pointer}"), Text);
+    let from = Phrase::default().figure(of("name")).maybe(" from ", of("source"), "");
+    items.push(("build", from.maybe(", SHA-256 ", of("source_sha256"), "")));
+    if !made.cflags.is_empty() {
+        items.push(("flags given", Phrase::default().figure(of("cflags"))));
+    }
+    for at in 0..made.patches.len() {
+        let patch = Phrase::default().figure(of(&format!("patches/{at}/name")));
+        items.push(("patch", patch.maybe(", SHA-256 ", of(&format!("patches/{at}/sha256")), "")));
+    }
+    items
 }
 
 /// The way to a server that was already there. What is not there is left out, for nobody misses it.

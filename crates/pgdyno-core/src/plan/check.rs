@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, time::Duration};
 
-use super::{CpuList, Plan, Span, WorkloadPlan};
+use super::{CpuList, Plan, ServerPlan, Span, WorkloadPlan};
 use crate::problem::Problem;
 
 /// Largest scale factor: 10^13 accounts. Branches and tellers still fit their 32-bit keys.
@@ -104,6 +104,7 @@ fn server(plan: &Plan, faults: &mut Vec<Fault>) {
     if let Some(fault) = server.pg.as_deref().and_then(version) {
         faults.push(fault);
     }
+    faults.extend(build(server));
     for (key, path) in [("bindir", &server.bindir), ("data", &server.data), ("waldir", &server.waldir)] {
         if path.as_deref().is_some_and(|path| path.is_empty() || path.contains('\0')) {
             faults.push(fault(
@@ -126,6 +127,17 @@ fn server(plan: &Plan, faults: &mut Vec<Fault>) {
             faults.push(fault(path, error.to_string(), "write processors such as \"0-3,8\""));
         }
     }
+}
+
+/// What is wrong with the name of a build, or with what stands beside it.
+fn build(server: &ServerPlan) -> Option<Fault> {
+    let name = server.build.as_deref()?;
+    if name.is_empty() || name.chars().any(|c| c.is_control() || c == '/') {
+        let what = format!("`{}` cannot be the name of a build", shown(name));
+        return Some(fault("server.build", what, "write a name that `pgdyno builds` lists"));
+    }
+    let both = || fault("server.build", "`build` and `bindir` both name the programs", "keep one of them");
+    server.bindir.is_some().then(both)
 }
 
 /// What is wrong with a version: `18`, `18.4`, `9.6` and `9.6.24` are right.

@@ -42,6 +42,7 @@ pub(super) const KEYS: &[Key] = &[
     key("", "measure", "a table: write [measure] and its keys below"),
     key("", "check", "a table: write [check] and its keys below"),
     key("server", "pg", "a version in quotes, such as \"18\" or \"9.6.24\""),
+    key("server", "build", "the name of a build in quotes, as `pgdyno builds` lists them"),
     key("server", "bindir", "a directory in quotes"),
     key("server", "data", "a directory in quotes"),
     key("server", "waldir", "a directory in quotes"),

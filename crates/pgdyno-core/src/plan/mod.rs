@@ -97,6 +97,8 @@ pub struct Plan {
 pub struct ServerPlan {
     /// Major or exact version, for example `18` or `9.6.24`.
     pub pg: Option<String>,
+    /// Name of a build that `pgdyno build` made.
+    pub build: Option<String>,
     /// Directory of `initdb` and `postgres`.
     pub bindir: Option<String>,
     /// Data directory to create; it must be empty or absent.

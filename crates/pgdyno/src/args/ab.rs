@@ -28,7 +28,8 @@ use crate::{
 const EXAMPLES: &str = "\
 Examples:
   pgdyno ab --pg 15 --pg 18                             two majors
-  pgdyno ab --bindir OLD/bin --bindir NEW/bin -f my.sql two builds, your script
+  pgdyno ab --build pg18-gcc --build pg18-clang         two builds
+  pgdyno ab --bindir OLD/bin --bindir NEW/bin -f my.sql two programs, your script
   pgdyno ab --set jit=on --set jit=off -b select-only   one setting
   pgdyno ab -f join.sql -f exists.sql                   two ways to write it
   pgdyno ab default set:wal_compression=on,set:jit=off  several settings
@@ -37,8 +38,8 @@ Examples:
             --command 'pgbench -n -S -T {seconds} -h new'
 
 An arm written out is one or more of these, separated by commas:
-  pg=VERSION  bindir=DIR  bundle  data=DIR  waldir=DIR  set:NAME=VALUE
-  script=FILE  builtin=NAME  protocol=NAME
+  pg=VERSION  build=NAME  bindir=DIR  bundle  data=DIR  waldir=DIR
+  set:NAME=VALUE  script=FILE  builtin=NAME  protocol=NAME
   dsn=CONNINFO or command=LINE, which take all that follows
 `default` is none of them. A command finds a server that its arm makes, as in
 `pg=18,command=pgbench -n -S -T {seconds}`, in PGHOST, PGPORT, PGUSER and
@@ -61,8 +62,11 @@ pub struct Args {
     /// Directory of initdb and postgres
     #[arg(long, value_name = "DIR", help_heading = SUBJECTS)]
     bindir: Vec<PathBuf>,
+    /// A build by its name, as `pgdyno builds` lists them
+    #[arg(long, value_name = "NAME", help_heading = SUBJECTS)]
+    build: Vec<String>,
     /// Use embedded bundles even where PostgreSQL is installed
-    #[arg(long, conflicts_with = "bindir", help_heading = SUBJECTS)]
+    #[arg(long, conflicts_with_all = ["bindir", "build"], help_heading = SUBJECTS)]
     bundle: bool,
     /// Setting of a server made for it; each name once or twice
     #[arg(long, value_name = "NAME=VALUE", value_parser = setting, help_heading = SUBJECTS)]
@@ -206,6 +210,7 @@ impl Args {
         };
         let compare = Compare {
             arms: [a, b],
+            asked: arms[0].asked(&arms[1]),
             looks: looks(self.blocks),
             aa_blocks: self.aa_blocks,
             margin: self.margin.0,
@@ -282,6 +287,7 @@ impl Args {
         let [mut a, mut b] = [Arm::default(), Arm::default()];
         (a.bundle, b.bundle) = (self.bundle, self.bundle);
         [a.pg, b.pg] = dealt("--pg", &self.pg)?;
+        [a.build, b.build] = dealt("--build", &self.build)?;
         [a.bindir, b.bindir] = dealt("--bindir", &self.bindir)?;
         [a.dsn, b.dsn] = dealt("--dsn", &self.dsn)?;
         [a.admin_dsn, b.admin_dsn] = dealt("--admin-dsn", &self.admin_dsn)?;
@@ -389,6 +395,7 @@ impl Args {
         let server = OwnServer {
             pg: arm.pg.clone(),
             bindir: arm.bindir.clone(),
+            build: arm.build.clone(),
             bundle: arm.bundle,
             data: arm.data.clone(),
             waldir: arm.waldir.clone(),
@@ -439,6 +446,11 @@ fn makes_sense(arm: &Arm, name: &str) -> Result<(), Problem> {
             arm.bindir.is_some() && arm.bundle,
             "a directory of programs is no bundle",
             "leave out one of bindir and bundle",
+        ),
+        (
+            arm.build.is_some() && (arm.bindir.is_some() || arm.bundle),
+            "a build is the program by itself",
+            "leave out build, or leave out bindir and bundle",
         ),
         (
             several,

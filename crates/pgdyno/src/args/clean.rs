@@ -86,8 +86,7 @@ fn kept(dirs: &Dirs, records: &[Record]) -> Vec<Kept> {
     let unrecorded = unrecorded(dirs, records);
     let bundles = bundle::cached(&dirs.cache).into_iter().map(|bundle| {
         // Servers that do not run are freed as well, and need it no more.
-        let uses =
-            |record: &&Record| record.bindir.starts_with(&bundle.dir) && record.status().pid().is_some();
+        let uses = |record: &&Record| record.runs_from(&bundle.dir) && record.status().pid().is_some();
         let user = records.iter().find(uses);
         Kept {
             what: format!("bundle {}", bundle.version),

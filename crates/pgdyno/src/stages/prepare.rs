@@ -18,6 +18,7 @@ use pgdyno_core::{
     units,
 };
 use pgdyno_engine::{SocketDriver, Stop, UringDriver};
+use pgdyno_postgres::provision::builds;
 
 use super::{
     Job, Wanted,
@@ -55,6 +56,16 @@ impl Prepared {
     pub fn reached(&self, server: usize) -> Option<&Reached> {
         self.reached.get(server)?.as_ref()
     }
+
+    /// Processors that a server of the job may run on; `None` where it is on another machine.
+    pub fn processors_of(&self, server: usize) -> Option<u32> {
+        let all = self.host.cpu.allowed.len() as u32;
+        match self.reached(server) {
+            Some(reached) => reached.local.then_some(all),
+            None if self.bench.cpus.server.is_empty() => Some(all),
+            None => Some(self.bench.cpus.server.len() as u32),
+        }
+    }
 }
 
 /// Reads facts and resolves the plan.
@@ -85,7 +96,10 @@ pub fn prepare(job: &Job, stop: &Stop) -> Result<Prepared, Problem> {
             .map(|reached| reached.facts.shared_buffers_bytes)
             .min()
             .or_else(|| (own > 1).then(|| shared_buffers_each(&host, own))),
-        page_bytes: known.map_or(PAGE_BYTES, |facts| u64::from(facts.block_bytes)),
+        page_bytes: match known {
+            Some(facts) => facts.block_bytes.into(),
+            None => largest_page_bytes(job)?,
+        },
     };
     let mut bench = resolve(&plan, job.level, &facts)?;
     bench.choices.extend(there.iter().flat_map(|reached| reached.choices.clone()));
@@ -134,6 +148,19 @@ fn reach_all(job: &Job, plan: &mut Plan, stop: &Stop) -> Result<Vec<Option<Reach
 pub fn shared_buffers_each(host: &HostFacts, servers: u64) -> u64 {
     const MB: u64 = 1 << 20;
     (usable_memory_bytes(host) / 4 / servers / MB * MB).max(16 * MB)
+}
+
+/// Size of a page of data in bytes, the largest of the servers to be made: more of it is left empty.
+fn largest_page_bytes(job: &Job) -> Result<u64, Problem> {
+    let mut largest = PAGE_BYTES;
+    for wanted in &job.servers {
+        let Wanted::Own(request) = wanted else { continue };
+        if let Some(name) = &request.build {
+            let build = builds::find(&servers::dirs()?, name)?;
+            largest = largest.max(u64::from(build.manifest.block_kb) << 10);
+        }
+    }
+    Ok(largest)
 }
 
 /// Where the data of an own server will be: the directory itself, or the nearest one above it that is there.
@@ -237,6 +264,9 @@ pub fn server_words(wanted: &Wanted) -> String {
             format!("{} (database {})", external.drive.places(), external.drive.database)
         }
         Wanted::Own(request) => match (&request.bindir, &request.pg) {
+            _ if request.build.is_some() => {
+                format!("made for this run, of the build `{}`", request.build.as_deref().unwrap_or_default())
+            }
             (Some(bindir), _) => format!("made for this run, with the programs in {}", bindir.display()),
             (None, Some(pg)) => format!("made for this run: PostgreSQL {pg}"),
             (None, None) => "made for this run: the newest PostgreSQL installed, else the bundle".to_owned(),

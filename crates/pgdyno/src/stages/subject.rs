@@ -123,8 +123,9 @@ impl Subject {
         let options = ConnectOptions::local(address, server.superuser);
         let opened = open_session(&options, stop).and_then(|mut admin| {
             let bindir = server.bindir.display().to_string();
-            let facts = server_facts(&mut admin, server.source, Some(bindir))
+            let mut facts = server_facts(&mut admin, server.source, Some(bindir))
                 .map_err(|error| error.into_problem("could not read the server's facts"))?;
+            facts.build.made = server.made();
             Ok((admin, facts))
         });
         let (admin, facts) = match opened {

@@ -149,7 +149,11 @@ impl Shelf {
             let hexadecimal = !digest.is_empty() && digest.chars().all(|c| c.is_ascii_hexdigit());
             hexadecimal.then(|| (name, digest.to_owned()))
         };
-        children(&self.names_dir()).into_iter().filter(|name| !name.ends_with(".new")).filter_map(entry).collect()
+        children(&self.names_dir())
+            .into_iter()
+            .filter(|name| !name.ends_with(".new"))
+            .filter_map(entry)
+            .collect()
     }
 
     /// Lets a name point to a digest.

@@ -149,7 +149,10 @@ impl Blocks<'_, '_> {
 mod tests {
     use std::sync::Arc;
 
-    use pgdyno_core::{analysis::compare::looks, plan::Builtin};
+    use pgdyno_core::{
+        analysis::compare::{Asked, looks},
+        plan::Builtin,
+    };
 
     use super::{super::ArmJob, *};
 
@@ -164,7 +167,8 @@ mod tests {
             },
         };
         let looks = looks(blocks);
-        Compare { arms: [arm(), arm()], looks, aa_blocks, margin: 0.02, fail_if_slower: false }
+        let asked = Asked::default();
+        Compare { arms: [arm(), arm()], asked, looks, aa_blocks, margin: 0.02, fail_if_slower: false }
     }
 
     #[test]
