@@ -9,19 +9,19 @@ use std::{
 
 use pgdyno_core::{problem::Problem, units};
 use pgdyno_host::procs;
-use pgdyno_postgres::provision::{Dirs, Record, bundle, registry, remove, remove_leftover};
+use pgdyno_postgres::provision::{Dirs, Record, builds, bundle, registry, remove, remove_leftover};
 
 use crate::{context::Context, instrument, servers};
 
 /// Flags of `pgdyno clean`.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Shows servers, bundles and what `selftest` found, with their sizes. With --yes, servers that do not \
-    run are removed with their data, bundles that no remaining server uses, and the selftest. Recorded runs are \
-    never touched."
+    after_help = "Shows servers, bundles, builds and what `selftest` found, with their sizes. With --yes, servers that do \
+    not run are removed with their data, bundles and builds that no remaining server uses, what interrupted and failed \
+    builds left, fetched sources, and the selftest. Recorded runs are never touched."
 )]
 pub struct Args {
-    /// Free it: stopped servers with their data, unused bundles, the selftest; this cannot be undone
+    /// Free it: stopped servers with their data, unused bundles and builds, the selftest; this cannot be undone
     #[arg(long)]
     yes: bool,
 }
@@ -40,6 +40,7 @@ enum Free {
     Server(String),
     Leftover(String),
     Bundle,
+    Build(builds::Kept),
     Selftest,
 }
 
@@ -61,6 +62,9 @@ pub fn run(args: &Args, _context: &Context) -> Result<ExitCode, Problem> {
         for kept in freed {
             free(&dirs, kept)?;
         }
+        builds::forget(&dirs).map_err(|error| {
+            Problem::could_not(format!("could not remove what is remembered of sources: {error}"))
+        })?;
     }
     kept.iter().for_each(|kept| print(kept, args.yes));
     match (args.yes, total) {
@@ -84,21 +88,31 @@ fn print(kept: &Kept, freed: bool) {
 fn kept(dirs: &Dirs, records: &[Record]) -> Vec<Kept> {
     let servers = records.iter().map(|record| server(dirs, record));
     let unrecorded = unrecorded(dirs, records);
-    let bundles = bundle::cached(&dirs.cache).into_iter().map(|bundle| {
-        // Servers that do not run are freed as well, and need it no more.
-        let uses = |record: &&Record| record.runs_from(&bundle.dir) && record.status().pid().is_some();
-        let user = records.iter().find(uses);
-        Kept {
-            what: format!("bundle {}", bundle.version),
-            size_bytes: size(&bundle.dir),
-            used: user
-                .map(|record| format!("server `{}` uses it", record.name))
-                .or_else(|| runs_from(&bundle.dir).map(|pid| format!("process {pid} runs from it"))),
-            path: bundle.dir,
-            free: Free::Bundle,
-        }
+    let bundles = bundle::cached(&dirs.cache).into_iter().map(|bundle| Kept {
+        what: format!("bundle {}", bundle.version),
+        size_bytes: size(&bundle.dir),
+        used: user_of(&bundle.dir, records),
+        path: bundle.dir,
+        free: Free::Bundle,
     });
-    servers.chain(unrecorded).chain(bundles).chain(selftest()).collect()
+    let builds = builds::kept(dirs).into_iter().map(|kept| Kept {
+        what: kept.what.clone(),
+        size_bytes: size(&kept.path),
+        used: match kept.is_worked_on(dirs) {
+            true => Some("it is being made".to_owned()),
+            false => user_of(&kept.path, records),
+        },
+        path: kept.path.clone(),
+        free: Free::Build(kept),
+    });
+    servers.chain(unrecorded).chain(bundles).chain(builds).chain(selftest()).collect()
+}
+
+/// Who runs from a directory of programs, in words. Servers that do not run are freed as well, and need it no more.
+fn user_of(dir: &Path, records: &[Record]) -> Option<String> {
+    let uses = |record: &&Record| record.runs_from(dir) && record.status().pid().is_some();
+    let server = records.iter().find(uses).map(|record| format!("server `{}` uses it", record.name));
+    server.or_else(|| runs_from(dir).map(|pid| format!("process {pid} runs from it")))
 }
 
 /// What `pgdyno selftest` found.
@@ -108,7 +122,7 @@ fn selftest() -> Option<Kept> {
     Some(Kept { what: "selftest".to_owned(), path, size_bytes, used: None, free: Free::Selftest })
 }
 
-/// A process whose program lies in a directory. The bundles are shared with servers that other state directories list.
+/// A process whose program lies in a directory. Bundles and builds are shared with servers that other state directories list.
 fn runs_from(dir: &Path) -> Option<u32> {
     let program = |pid: &u32| procs::arguments(*pid).into_iter().next();
     procs::all().into_iter().find(|pid| program(pid).is_some_and(|program| program.starts_with(dir)))
@@ -147,6 +161,7 @@ fn free(dirs: &Dirs, kept: &Kept) -> Result<(), Problem> {
         Free::Server(name) => remove(dirs, name, &mut servers::say),
         Free::Leftover(name) => remove_leftover(dirs, name, &mut servers::say),
         Free::Bundle => fs::remove_dir_all(&kept.path).map_err(|error| not_removed(kept, &error)),
+        Free::Build(build) => build.free(dirs).map_err(|error| not_removed(kept, &error)),
         Free::Selftest => fs::remove_file(&kept.path).map_err(|error| not_removed(kept, &error)),
     }
 }
@@ -156,7 +171,7 @@ fn not_removed(kept: &Kept, error: &io::Error) -> Problem {
 }
 
 /// Room that the files under a directory take on disk, in bytes; what cannot be read counts as nothing.
-fn size(dir: &Path) -> u64 {
+pub(super) fn size(dir: &Path) -> u64 {
     let entries = fs::read_dir(dir).into_iter().flatten().flatten();
     let of = |entry: fs::DirEntry| match entry.metadata() {
         Ok(metadata) if metadata.is_dir() => size(&entry.path()),

@@ -3,6 +3,8 @@
 pub mod ab;
 mod arm;
 pub mod bench;
+pub mod build;
+pub mod builds;
 pub mod clean;
 pub mod down;
 mod file;
@@ -57,6 +59,10 @@ pub enum Command {
     Ps(ps::Args),
     /// List the PostgreSQL versions that could be used here
     Versions(versions::Args),
+    /// Build PostgreSQL from its source, with the compiler, flags and sizes of your choice
+    Build(Box<build::Args>),
+    /// List the builds
+    Builds(builds::Args),
     /// Measure the instrument itself: its floor and its ceiling
     Selftest(selftest::Args),
     /// Show what pgdyno keeps on this machine, and free it
@@ -101,6 +107,8 @@ impl Command {
             Self::Down(args) => down::run(args, context),
             Self::Ps(args) => ps::run(args, context),
             Self::Versions(args) => versions::run(args, context),
+            Self::Build(args) => build::run(args, context),
+            Self::Builds(args) => builds::run(args, context),
             Self::Selftest(args) => selftest::run(args, context),
             Self::Clean(args) => clean::run(args, context),
             Self::List(args) => list::run(args, context),

@@ -4,7 +4,19 @@
 //! A name points to such a digest, so the same recipe under a second name costs nothing. What is complete has
 //! a manifest, written last; what was interrupted keeps its work tree, in which the next call goes on.
 
+mod archive;
+mod debian;
+mod kept;
+mod make;
+mod needs;
+mod patch;
+mod recipe;
+mod remember;
+mod run;
 mod shelf;
+mod source;
+mod tree;
+mod work;
 
 use std::{
     fs, io,
@@ -19,6 +31,9 @@ use serde::{Deserialize, Serialize};
 use strsim::jaro_winkler;
 
 use super::Dirs;
+pub use kept::{Kept, forget, kept};
+pub use make::make;
+pub use recipe::{CFLAGS, Request};
 use shelf::Shelf;
 pub use shelf::{Phase, Unfinished};
 
@@ -91,6 +106,20 @@ pub struct Manifest {
     pub built_at: String,
 }
 
+impl Manifest {
+    /// Compiler and version in two words, such as `gcc 12.2.0`; its first line where that is of another kind.
+    pub fn compiler_words(&self) -> String {
+        let is_version = |word: &&str| word.starts_with(|c: char| c.is_ascii_digit()) && word.contains('.');
+        let words = || self.compiler.split_whitespace();
+        let name = ["clang", "gcc"].into_iter().find(|name| words().any(|word| word == *name));
+        // gcc's own version stands last, behind the distribution's; clang's is followed by its revision.
+        match (name, words().rfind(is_version)) {
+            (Some(name), Some(version)) => format!("{name} {version}"),
+            _ => self.compiler.clone(),
+        }
+    }
+}
+
 /// A patch that a build has in it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Patch {
@@ -120,6 +149,61 @@ impl BuildSystem {
     }
 }
 
+/// What is going on, for whoever waits.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Event {
+    /// Another pgdyno makes the same build.
+    Waiting,
+    /// The user who builds is one whom other programs may run as too.
+    BuildingAsShared {
+        /// Name of the user.
+        user: String,
+    },
+    /// The distribution's source is being fetched.
+    Fetching {
+        /// Package and version.
+        source: String,
+    },
+    /// The source is being unpacked or copied, and patched.
+    Source {
+        /// As it was asked for.
+        source: String,
+    },
+    /// An interrupted build goes on.
+    Resuming {
+        /// What was under way.
+        phase: Phase,
+    },
+    /// A library that the source could use is not here, and is left out.
+    Absent {
+        /// Its name.
+        library: &'static str,
+        /// The package that brings it.
+        package: &'static str,
+    },
+    /// It is being configured.
+    Configuring {
+        /// Version of PostgreSQL.
+        version: String,
+    },
+    /// It is being compiled.
+    Compiling {
+        /// Objects compiled.
+        done: u64,
+        /// Objects in all, about.
+        total: u64,
+    },
+    /// It is being installed.
+    Installing,
+    /// It was there: this recipe was built before.
+    Cached,
+    /// The name stood for another build until now.
+    Repointed {
+        /// The name.
+        name: String,
+    },
+}
+
 /// The complete build of a name.
 ///
 /// # Errors
@@ -127,8 +211,8 @@ impl BuildSystem {
 /// manifest cannot be understood.
 pub fn find(dirs: &Dirs, name: &str) -> Result<Build, Problem> {
     let shelf = Shelf::of(dirs);
-    if let Some(dir) = shelf.named(name) {
-        return open(name, &dir);
+    if let Some(digest) = shelf.names().get(name).filter(|digest| shelf.is_complete(digest)) {
+        return open(name, &shelf.made(digest));
     }
     match shelf.unfinished().into_iter().find(|unfinished| unfinished.name == name) {
         Some(unfinished) => Err(not_finished(&unfinished)),
@@ -220,6 +304,18 @@ pub(crate) mod tests {
         let text = serde_json::to_vec(&manifest()).expect("it can be written");
         fs::write(shelf.made(digest).join(shelf::MANIFEST), text).expect("it can be written");
         shelf.point(name, digest).expect("it can be written");
+    }
+
+    #[test]
+    fn compilers_are_told_in_two_words() {
+        for (line, words) in [
+            ("gcc (Debian 12.2.0-14+deb12u1) 12.2.0", "gcc 12.2.0"),
+            ("Debian clang version 14.0.6", "clang 14.0.6"),
+            ("clang version 17.0.0 (https://example.org/llvm 0f1e2d)", "clang 17.0.0"),
+            ("my own compiler", "my own compiler"),
+        ] {
+            assert_eq!(Manifest { compiler: line.into(), ..manifest() }.compiler_words(), words);
+        }
     }
 
     #[test]

@@ -134,10 +134,9 @@ impl Shelf {
         self.root.join("names")
     }
 
-    /// Where a name points to, if there is something complete.
-    pub fn named(&self, name: &str) -> Option<PathBuf> {
-        let dir = self.made(self.names().get(name)?);
-        dir.join(MANIFEST).is_file().then_some(dir)
+    /// Whether the build of a digest is complete.
+    pub fn is_complete(&self, digest: &str) -> bool {
+        self.made(digest).join(MANIFEST).is_file()
     }
 
     /// All names with the digest each points to.

@@ -1,0 +1,169 @@
+//! What was found out about files, remembered for as long as their metadata stay the same, as git's index
+//! does: reading a source takes a second, and looking at its metadata some milliseconds.
+
+use std::{
+    fs,
+    os::unix::fs::MetadataExt,
+    path::{Path, PathBuf},
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
+
+use pgdyno_core::problem::Problem;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use super::{
+    super::safe::{make_open_dir, write_file},
+    recipe::hex,
+};
+
+/// What has changed more lately than this could change again without a change of its metadata: the kernel's
+/// clock for files ticks every 10 ms at most.
+const SETTLED: Duration = Duration::from_millis(100);
+
+/// Metadata by which a file is known to be the same.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stamp {
+    /// Bytes.
+    pub size: u64,
+    /// Number of its inode.
+    pub inode: u64,
+    /// Type and permissions.
+    pub mode: u32,
+    /// Last change of its content, in ns since 1970.
+    pub modified_ns: i128,
+    /// Last change of anything, in ns since 1970; nobody can set it back.
+    pub changed_ns: i128,
+}
+
+impl Stamp {
+    /// Those of a file.
+    pub fn of(metadata: &fs::Metadata) -> Self {
+        let ns = |seconds: i64, rest: i64| i128::from(seconds) * 1_000_000_000 + i128::from(rest);
+        Self {
+            size: metadata.size(),
+            inode: metadata.ino(),
+            mode: metadata.mode(),
+            modified_ns: ns(metadata.mtime(), metadata.mtime_nsec()),
+            changed_ns: ns(metadata.ctime(), metadata.ctime_nsec()),
+        }
+    }
+
+    /// Adds it to a digest.
+    pub fn hash(&self, hash: &mut Sha256) {
+        hash.update(self.size.to_be_bytes());
+        hash.update(self.inode.to_be_bytes());
+        hash.update(self.mode.to_be_bytes());
+        hash.update(self.modified_ns.to_be_bytes());
+        hash.update(self.changed_ns.to_be_bytes());
+    }
+}
+
+/// Whether what changed then may be remembered now.
+pub fn is_settled(changed_ns: i128, now: SystemTime) -> bool {
+    let now = now.duration_since(UNIX_EPOCH).unwrap_or_default();
+    now.saturating_sub(SETTLED).as_nanos() as i128 > changed_ns
+}
+
+/// A directory of things remembered.
+#[derive(Debug, Clone)]
+pub struct Memory {
+    dir: PathBuf,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Remembered {
+    path: PathBuf,
+    stamp: String,
+    value: String,
+}
+
+impl Memory {
+    /// That of a directory, which need not be there.
+    pub fn at(dir: PathBuf) -> Self {
+        Self { dir }
+    }
+
+    /// What is known of something whose metadata have this digest.
+    pub fn recall(&self, path: &Path, what: &str, stamp: &str) -> Option<String> {
+        let text = fs::read(self.file(path, what)).ok()?;
+        let kept: Remembered = serde_json::from_slice(&text).ok()?;
+        (kept.path == path && kept.stamp == stamp).then_some(kept.value)
+    }
+
+    /// Keeps it. A cache that cannot be written costs time and is no reason to fail.
+    pub fn keep(&self, path: &Path, what: &str, stamp: &str, value: &str) {
+        let (path, stamp, value) = (path.to_owned(), stamp.to_owned(), value.to_owned());
+        let file = self.file(&path, what);
+        if let Ok(text) = serde_json::to_vec(&Remembered { path, stamp, value }) {
+            let _ = make_open_dir(&self.dir).and_then(|()| write_file(&file, &text, 0o644, None));
+        }
+    }
+
+    /// What follows from one file, found out anew where it is not remembered.
+    ///
+    /// # Errors
+    /// Where it cannot be found out.
+    pub fn of_file(
+        &self,
+        path: &Path,
+        what: &str,
+        find_out: impl FnOnce() -> Result<String, Problem>,
+    ) -> Result<String, Problem> {
+        let now = SystemTime::now();
+        let canonical = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        let Ok(metadata) = fs::metadata(&canonical) else { return find_out() };
+        let stamp = Stamp::of(&metadata);
+        let mut hash = Sha256::new();
+        stamp.hash(&mut hash);
+        let digest = hex(&hash.finalize());
+        if let Some(value) = self.recall(&canonical, what, &digest) {
+            return Ok(value);
+        }
+        let value = find_out()?;
+        if is_settled(stamp.changed_ns, now) {
+            self.keep(&canonical, what, &digest, &value);
+        }
+        Ok(value)
+    }
+
+    fn file(&self, path: &Path, what: &str) -> PathBuf {
+        let mut hash = Sha256::new();
+        hash.update(path.as_os_str().as_encoded_bytes());
+        hash.update([0]);
+        hash.update(what);
+        self.dir.join(format!("{}.json", hex(&hash.finalize()[..16])))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_looked_at_once_until_it_changes() {
+        let root = tempfile::tempdir().expect("a temporary directory can be made");
+        let memory = Memory::at(root.path().join("remembered"));
+        let path = root.path().join("file");
+        fs::write(&path, "a").expect("it can be written");
+        let read = |path: &Path| Ok(fs::read_to_string(path).expect("it is there"));
+        let stamp = Stamp::of(&fs::metadata(&path).expect("it is there"));
+        // What was written this instant is not yet remembered.
+        while !is_settled(stamp.changed_ns, SystemTime::now()) {
+            assert_eq!(memory.of_file(&path, "content", || read(&path)), Ok("a".into()));
+        }
+        assert_eq!(memory.of_file(&path, "content", || read(&path)), Ok("a".into()));
+        assert_eq!(memory.of_file(&path, "content", || panic!("it is remembered")), Ok("a".into()));
+        assert_eq!(memory.of_file(&path, "other", || Ok("x".into())), Ok("x".into()));
+        fs::write(&path, "b").expect("it can be written");
+        assert_eq!(memory.of_file(&path, "content", || read(&path)), Ok("b".into()));
+    }
+
+    #[test]
+    fn what_changed_just_now_is_not_settled() {
+        let now = UNIX_EPOCH + Duration::from_secs(100);
+        assert!(is_settled(99_000_000_000, now));
+        assert!(!is_settled(99_950_000_000, now));
+        assert!(!is_settled(101_000_000_000, now), "a file from the future");
+    }
+}

@@ -1,0 +1,222 @@
+//! `pgdyno build`.
+
+use std::{
+    env,
+    io::{self, IsTerminal},
+    path::PathBuf,
+    process::ExitCode,
+};
+
+use pgdyno_core::{problem::Problem, units};
+use pgdyno_postgres::provision::builds::{self, Build, CFLAGS, Event, Manifest, Phase, Request};
+use serde_json::{Value, json};
+
+use crate::{context::Context, interrupt::on_interrupt_saying, progress::Progress, servers};
+
+/// Flags of `pgdyno build`.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Configures, compiles and installs a source with contrib in the cache, without touching the source. The \
+    same source, patches, options, flags and compiler are built once, whatever the name; a build that was interrupted \
+    goes on when it is asked for again. Libraries (zlib, readline, lz4, zstd, liburing) are used where they are here; \
+    ICU, Perl, Python, Tcl, LLVM, documentation and translations are left out unless --configure asks for them.\n\n\
+    Examples:\n  \
+    pgdyno build pg18 --source debian:18\n  \
+    pgdyno build fast --source debian:18 --cflags '-O3 -march=native -flto'\n  \
+    pgdyno build clang --source postgresql-18.1.tar.bz2 --cc clang\n  \
+    pgdyno build big --source ~/src/postgresql --with-blocksize 32 --patch fix.patch\n  \
+    pgdyno build checked --source debian:18 --configure --enable-cassert"
+)]
+pub struct Args {
+    /// Name of the build: up to 40 letters, digits, - and _
+    name: String,
+    /// Source: a directory, a tarball, or debian:18 (debian:18.1), fetched by apt from the distribution
+    #[arg(long, value_name = "SOURCE")]
+    source: String,
+    /// Patch to apply with `patch -p1`; may be given again
+    #[arg(long, value_name = "FILE")]
+    patch: Vec<PathBuf>,
+
+    /// Compiler: gcc, clang, or a path [default: gcc, else clang]
+    #[arg(long, value_name = "CC", help_heading = "Compiler")]
+    cc: Option<String>,
+    /// Flags for the compiler, in place of the default
+    #[arg(long, value_name = "FLAGS", default_value = CFLAGS, allow_hyphen_values = true, help_heading = "Compiler")]
+    cflags: String,
+    /// Compilers at once [default: one for each processor]
+    #[arg(long, value_name = "N", help_heading = "Compiler", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    jobs: Option<u32>,
+    /// User that builds, where root asks; default: postgres, else nobody
+    #[arg(long, value_name = "USER", help_heading = "Compiler")]
+    run_as: Option<String>,
+
+    /// Size of a page of data in KiB: 1, 2, 4, 8, 16 or 32
+    #[arg(long, value_name = "KB", default_value_t = 8, help_heading = "Sizes")]
+    with_blocksize: u32,
+    /// Size of a page of WAL in KiB: 1, 2, 4, 8, 16, 32 or 64
+    #[arg(long, value_name = "KB", default_value_t = 8, help_heading = "Sizes")]
+    with_wal_blocksize: u32,
+    /// Size in GiB at which a table goes on in another file
+    #[arg(long, value_name = "GB", default_value_t = 1, help_heading = "Sizes")]
+    with_segsize: u32,
+    /// Another option for configure (or meson), such as --enable-cassert, or before 11 --with-wal-segsize=64; may be
+    /// given again
+    #[arg(long, value_name = "OPTION", allow_hyphen_values = true, help_heading = "Sizes")]
+    configure: Vec<String>,
+
+    /// What was built as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+impl Args {
+    fn request(&self) -> Request {
+        Request {
+            cc: self.cc.clone(),
+            cflags: Some(self.cflags.clone()),
+            block_kb: self.with_blocksize,
+            wal_block_kb: self.with_wal_blocksize,
+            segment_gb: self.with_segsize,
+            configure: self.configure.clone(),
+            patches: self.patch.clone(),
+            jobs: self.jobs,
+            run_as: self.run_as.clone(),
+            search_path: env::var_os("PATH"),
+            stop: on_interrupt_saying(
+                "stopping: what was compiled is kept (once more to end at once)",
+                "ended at once; the same command goes on",
+            ),
+            ..Request::named(&self.name, &self.source)
+        }
+    }
+}
+
+/// Runs `pgdyno build`.
+///
+/// # Errors
+/// What the user should read.
+pub fn run(args: &Args, _context: &Context) -> Result<ExitCode, Problem> {
+    let mut says = Says::new();
+    let build = builds::make(&args.request(), &servers::dirs()?, &mut |event| says.event(event));
+    says.progress.finish();
+    let build = build?;
+    if args.json {
+        println!("{:#}", as_json(&build));
+    } else {
+        print(&build, &says);
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// A build as JSON: its manifest with name and places.
+pub(super) fn as_json(build: &Build) -> Value {
+    let mut value = json!({ "name": build.name, "dir": build.dir, "bindir": build.bindir() });
+    let manifest = serde_json::to_value(&build.manifest).unwrap_or_default();
+    if let (Value::Object(all), Value::Object(manifest)) = (&mut value, manifest) {
+        all.extend(manifest);
+    }
+    value
+}
+
+/// Tells what is going on: by a line that changes at a terminal, by short lines elsewhere.
+struct Says {
+    progress: Progress,
+    terminal: bool,
+    cached: bool,
+    absent: Vec<String>,
+    compiling: bool,
+    quarter: u64,
+}
+
+impl Says {
+    fn new() -> Self {
+        Self {
+            progress: Progress::new(),
+            terminal: io::stderr().is_terminal(),
+            cached: false,
+            absent: Vec::new(),
+            compiling: false,
+            quarter: 0,
+        }
+    }
+
+    fn event(&mut self, event: Event) {
+        match event {
+            Event::Waiting => self.stage("waiting: another pgdyno makes the same build"),
+            Event::BuildingAsShared { user } => self.progress.warn(&format!(
+                "the build runs as `{user}`, whom other programs may run as too; --run-as names another user"
+            )),
+            Event::Fetching { source } => self.stage(&format!("fetching the source of {source}")),
+            Event::Source { source } => self.stage(&format!("preparing the source {source}")),
+            Event::Resuming { phase } => {
+                self.stage(&format!("going on with an interrupted build ({})", phase.word()));
+            }
+            Event::Absent { library, package } => self.absent.push(format!("{library} ({package})")),
+            Event::Configuring { version } => self.stage(&format!("configuring PostgreSQL {version}")),
+            Event::Compiling { done, total } => self.compiling(done, total),
+            Event::Installing => self.stage("installing"),
+            Event::Cached => self.cached = true,
+            Event::Repointed { name } => {
+                self.progress.warn(&format!("`{name}` stood for another build until now"));
+            }
+        }
+    }
+
+    fn stage(&self, what: &str) {
+        match self.terminal {
+            true => self.progress.stage(what),
+            false => eprintln!("{what}"),
+        }
+    }
+
+    fn compiling(&mut self, done: u64, total: u64) {
+        let first = !std::mem::replace(&mut self.compiling, true);
+        if self.terminal {
+            if first {
+                self.progress.counted("compiling", total, "files");
+            }
+            self.progress.at(done.min(total));
+        } else if first {
+            eprintln!("compiling about {} files", units::count(total));
+            self.quarter = 4 * done / total.max(1);
+        } else if 4 * done / total.max(1) > self.quarter {
+            self.quarter = 4 * done / total.max(1);
+            eprintln!("compiled about {} % of them", (25 * self.quarter).min(100));
+        }
+    }
+}
+
+fn print(build: &Build, says: &Says) {
+    let Build { name, manifest, .. } = build;
+    let how = match says.cached {
+        true => "was built before".to_owned(),
+        false => format!("is built, in {}", units::duration(manifest.made_s)),
+    };
+    println!("PostgreSQL {} {how}: `{name}`\n", manifest.version);
+    let Manifest { source, compiler, cflags, block_kb, wal_block_kb, segment_gb, .. } = manifest;
+    println!("  source    {source}{}", patches(manifest));
+    println!("  compiler  {compiler}");
+    println!("  flags     {cflags}");
+    println!("  sizes     pages of {block_kb} KiB, of WAL {wal_block_kb} KiB, files of {segment_gb} GiB");
+    println!("  options   {}", manifest.configure.join(" "));
+    if !says.absent.is_empty() {
+        println!("  left out  {}: not here (the package that brings each)", says.absent.join(", "));
+    }
+    println!("  program   {}", build.bindir().display());
+    println!("  log       {}", build.log_path().display());
+    println!("  use       pgdyno up --build {name}, pgdyno bench --build {name}");
+}
+
+fn patches(manifest: &Manifest) -> String {
+    let names: Vec<&str> = manifest.patches.iter().map(|patch| patch.name.as_str()).collect();
+    if names.is_empty() { String::new() } else { format!(", patched by {}", names.join(", ")) }
+}
+
+/// What was under way, for a table.
+pub(super) fn doing(phase: Phase, running: bool) -> String {
+    match (running, phase) {
+        (true, phase) => format!("is being made ({})", phase.word()),
+        (false, Phase::Failed) => "failed".to_owned(),
+        (false, phase) => format!("was interrupted ({})", phase.word()),
+    }
+}
