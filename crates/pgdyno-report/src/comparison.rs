@@ -80,7 +80,7 @@ pub const METHOD: [&str; 5] = [
      Hodges-Lehmann is a middle that wild blocks hardly move. Outliers are marked and never left out.",
     "Blocks of two runs of A show what the machine does by itself. An effect smaller than the smallest that so many \
      blocks can show is found only by luck.",
-    "A and B are comparable where nothing differs but what was asked, and what a version brings by itself: the defaults \
+    "A and B are comparable where nothing differs but what was asked, and what a version brings by itself: defaults \
      that it changed. Whatever else differs may be the reason just as well. Where compilers or flags differ, the \
      question is one of two builds and not of two versions.",
 ];

@@ -118,6 +118,8 @@ fn pg_config_bindir(program: &Path) -> Option<PathBuf> {
 const EVERY_CFLAGS: &str = "-Wmissing-prototypes";
 /// What stands before the compiler's name in `version()`, whose text is in the program.
 const COMPILED_BY: &str = ", compiled by ";
+/// How long a piece may be that ends with the text of `version()`.
+const VERSION_TEXT_BYTES: std::ops::Range<usize> = 40..600;
 /// Longest program that is searched, in bytes.
 const LONGEST_PROGRAM: u64 = 256 << 20;
 
@@ -136,18 +138,27 @@ pub fn build(bindir: &Path) -> BuildFacts {
         // Few pieces begin like what is looked for: the others are not even read as text.
         match bytes {
             [b'-', ..] => keep(&mut facts.cflags, bytes, |text| text.contains(EVERY_CFLAGS)),
-            [b'P', b'o', b's', b't', ..] => keep(&mut facts.compiler, bytes, |text| compiler(text).is_some()),
-            [b' ', b'\'', b'-', b'-', ..] | [b'\'', b'-', b'-', ..] => {
-                keep(&mut facts.configure, bytes, |text| text.ends_with('\''));
+            [b' ', b'\'', ..] | [b'\'', ..] => {
+                keep(&mut facts.configure, bytes, |text| text.contains("'--") && text.ends_with('\''));
             }
+            _ if facts.compiler.is_none() => facts.compiler = compiler_in(bytes),
             _ => {}
         }
     }
-    facts.compiler = facts.compiler.as_deref().and_then(compiler).map(str::to_owned);
     let features =
         |configure: &String| features_of_configure(configure).into_iter().map(str::to_owned).collect();
     facts.features = facts.configure.as_ref().map(features);
     facts
+}
+
+/// The compiler, where a piece of a program ends with the text of `version()`; a constant without a zero at its end may
+/// stand before it.
+fn compiler_in(bytes: &[u8]) -> Option<String> {
+    if !VERSION_TEXT_BYTES.contains(&bytes.len()) {
+        return None;
+    }
+    let at = bytes.windows(COMPILED_BY.len()).position(|window| window == COMPILED_BY.as_bytes())?;
+    compiler(std::str::from_utf8(&bytes[at..]).ok()?).map(str::to_owned)
 }
 
 /// Keeps the first text that is what is looked for.
@@ -208,8 +219,8 @@ mod tests {
         let root = tempfile::tempdir().expect("a temporary directory can be made");
         assert_eq!(build(root.path()), BuildFacts::default());
         let program = b"\x7fELF\0\xff\xfe\0-Wall -Wmissing-prototypes -g -Os\0-x\0\
-            PostgreSQL 18.6 on x86_64-pc-linux-gnu, compiled by gcc (Debian 12.2.0-14) 12.2.0, 64-bit\0\
-             '--prefix=/p' '--with-lz4' '--with-blocksize=32'\0rest";
+            \xcd\xe4?PostgreSQL 18.6 on x86_64-pc-linux-gnu, compiled by gcc (Debian 12.2.0-14) 12.2.0, 64-bit\0\
+             'PYTHON=/p' '--prefix=/p' '--with-lz4' '--with-blocksize=32'\0rest";
         fs::write(root.path().join("postgres"), program).expect("it can be written");
         let facts = build(root.path());
         assert_eq!(facts.optimised_for_speed(), Some(false));

@@ -165,7 +165,7 @@ impl Arm {
             ("protocol", self.protocol != other.protocol),
             ("command", self.command != other.command),
         ];
-        let work = work.into_iter().filter_map(|(name, differs)| differs.then(|| name.to_owned()));
+        let work = work.into_iter().filter(|(_, differs)| *differs).map(|(name, _)| name.to_owned());
         Asked { program, settings, work: work.collect() }
     }
 

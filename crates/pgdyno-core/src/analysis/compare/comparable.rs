@@ -287,7 +287,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_seen_is_named() {
-        let hide: [(&str, fn(&mut Known)); 9] = [
+        let hide: [Change; 9] = [
             ("compiler", |known| known.server.build.compiler = None),
             ("flags", |known| known.server.build.cflags = None),
             ("features", |known| known.server.build.features = None),
