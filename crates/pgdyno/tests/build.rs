@@ -1,5 +1,5 @@
-//! `pgdyno build`, `builds` and what `clean` does with them. The source is a small one made here, with a `configure` and
-//! makefiles like PostgreSQL's that "compile" shell scripts; a real one is built with `PGDYNO_TEST_ALL`.
+//! `pgdyno build`, `builds` and what `clean` does with them. The source is a small one made here, with a `configure`
+//! and makefiles like PostgreSQL's that "compile" shell scripts; a real one is built with `PGDYNO_TEST_ALL`.
 
 mod common;
 
@@ -55,7 +55,12 @@ install: all
 	chmod 755 $(PREFIX)/bin/*
 "#;
 
-const CONTRIB: &str = "all:\n\t@echo '@cc@ -c contrib.c'\ninstall:\n\tmkdir -p @prefix@/share && touch @prefix@/share/contrib\n";
+const CONTRIB: &str = "\
+all:
+	@echo '@cc@ -c contrib.c'
+install:
+	mkdir -p @prefix@/share && touch @prefix@/share/contrib
+";
 
 /// What `a.c` says becomes the version; `b.c` waits for as long as there is a file of the name that it holds.
 const COMPILE: &str = r#"

@@ -1,6 +1,6 @@
 //! `bench-driver`: pgdyno's driver, in each way of waiting, and pgbench in turns; then the null target against its bar.
 
-use std::{fs, path::PathBuf, process::Command};
+use std::{path::PathBuf, process::Command};
 
 use pgdyno_core::{
     analysis::compare::bar::{Bar, Ratio},
@@ -8,7 +8,7 @@ use pgdyno_core::{
 };
 
 use super::{
-    SlotArgs, Tally, build_example, null, pgbench, print_level,
+    CSV_HEADER, SlotArgs, Tally, WorkArgs, build_example, null, print_level,
     server::{Server, ServerArgs},
     turns::{self, Arm, Counts, Memory, Race},
 };
@@ -21,10 +21,8 @@ pub struct Args {
     server: ServerArgs,
     #[command(flatten)]
     slots: SlotArgs,
-    /// Built-in scripts
-    #[arg(long, value_delimiter = ',', default_value = "select-only,tpcb-like", value_name = "NAME,…",
-          value_parser = ["tpcb-like", "simple-update", "select-only"])]
-    script: Vec<String>,
+    #[command(flatten)]
+    work: WorkArgs,
     /// Numbers of clients
     #[arg(long, value_delimiter = ',', default_value = "1,2,8,32,128,256", value_name = "N,…",
           value_parser = clap::value_parser!(u32).range(1..))]
@@ -33,12 +31,6 @@ pub struct Args {
     #[arg(long, value_delimiter = ',', default_value = "io_uring,epoll", value_name = "NAME,…",
           value_parser = ["io_uring", "epoll"])]
     waiting: Vec<String>,
-    /// Protocol
-    #[arg(long, default_value = "prepared", value_parser = ["simple", "extended", "prepared"])]
-    protocol: String,
-    /// Threads of every program
-    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
-    jobs: u32,
     /// Put pgbench with its log (-l) beside it, as one more arm
     #[arg(long)]
     pgbench_log: bool,
@@ -78,10 +70,10 @@ pub fn run(args: &Args) -> Result<bool, Failure> {
     let drive = build_example("pgdyno-postgres", "drive")?;
     println!("{}", args.announcement());
     let most_clients = args.clients.iter().max().copied().unwrap_or(1);
-    let server = Server::of(&args.server, args.arms(), most_clients, &args.script)?;
+    let server = Server::of(&args.server, args.arms(), most_clients, &args.work.script)?;
     println!("server: {}; pgbench: {}", server.description, server.pgbench.display());
     let mut tally = Tally::default();
-    let mut csv = String::from("script,clients,slot,arm,tps,cpu_ns_per_transaction\n");
+    let mut csv = CSV_HEADER.to_owned();
     let mut means = vec![Vec::new(); args.waiting.len()];
     for (script, clients) in args.cells() {
         server.checkpoint()?;
@@ -89,13 +81,11 @@ pub fn run(args: &Args) -> Result<bool, Failure> {
         let arms = args.start_arms(&drive, &server, dir.path(), script, clients);
         let race = turns::run(arms, args.slots.slots(args.arms()), dir.path())?;
         csv.push_str(&race.csv(&format!("{script},{clients}")));
-        println!("\n{script} {}, {}", args.protocol, units::plural(clients.into(), "client"));
+        println!("\n{}", args.work.title(script, clients));
         for (ratio, means) in args.judge(&race, clients, &mut tally)?.into_iter().zip(&mut means) {
             means.push(ratio);
         }
-        if let Some(file) = &args.slots.csv {
-            fs::write(file, &csv).map_err(|error| format!("{}: {error}", file.display()))?;
-        }
+        args.slots.write(&csv)?;
     }
     drop(server);
     args.conclude(&means);
@@ -106,9 +96,8 @@ pub fn run(args: &Args) -> Result<bool, Failure> {
 }
 
 impl Args {
-    /// Every script with every number of clients.
     fn cells(&self) -> impl Iterator<Item = (&str, u32)> {
-        self.script.iter().flat_map(|script| self.clients.iter().map(|clients| (script.as_str(), *clients)))
+        self.work.cells(&self.clients)
     }
 
     /// Number of arms: pgdyno's come first, then pgbench, then pgbench with its log.
@@ -145,8 +134,8 @@ impl Args {
             self.arms(),
             units::plural(self.slots.slot_seconds.into(), "second"),
             super::DROPPED.as_millis(),
-            self.protocol,
-            units::plural(self.jobs.into(), "thread"),
+            self.work.protocol,
+            units::plural(self.work.jobs.into(), "thread"),
             self.server.scale,
             (total_s / 60.0).ceil()
         )
@@ -164,17 +153,15 @@ impl Args {
         let seconds = 2 * self.cell_s() as u32 + 300;
         let of_pgdyno = self.waiting.iter().enumerate().map(|(at, waiting)| {
             let mut command = Command::new(drive);
-            command.args([&server.conninfo(at), script, &self.protocol]);
-            let numbers = [clients, self.jobs.min(clients), seconds, self.server.scale];
+            command.args([&server.conninfo(at), script, &self.work.protocol]);
+            let numbers = [clients, self.work.jobs.min(clients), seconds, self.server.scale];
             command.args(numbers.map(|number| number.to_string())).arg(waiting);
             Arm { name: format!("pgdyno {waiting}"), command, counts: Counts::Intervals }
         });
         let of_pgbench =
             (self.pgbench()..self.arms()).zip([("pgbench", &[][..]), ("pgbench -l", &["-l"][..])]);
         let of_pgbench = of_pgbench.map(|(at, (name, more))| {
-            let (conninfo, script) = (server.conninfo(at), script.to_owned());
-            let (protocol, jobs) = (self.protocol.clone(), self.jobs);
-            let work = pgbench::Work { conninfo, script, protocol, clients, jobs, seconds };
+            let work = self.work.of_pgbench(server.conninfo(at), script, clients, seconds);
             let command = work.command(std::slice::from_ref(&server.pgbench), more, dir);
             Arm { name: name.to_owned(), command, counts: Counts::Progress }
         });

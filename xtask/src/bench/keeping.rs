@@ -1,12 +1,12 @@
 //! `bench-keeping`: what it costs `pgdyno pgbench` to keep all that it can: latency of every statement, percentiles,
 //! histogram and JSON. pgbench stands beside it, with its log and without.
 
-use std::{fs, path::Path, path::PathBuf};
+use std::path::{Path, PathBuf};
 
 use pgdyno_core::{analysis::compare::bar::Bar, units};
 
 use super::{
-    SlotArgs, Tally, build_pgdyno, pgbench, print_level,
+    CSV_HEADER, SlotArgs, Tally, WorkArgs, build_pgdyno, print_level,
     server::{Server, ServerArgs},
     turns::{self, Arm, Counts, Race},
 };
@@ -19,20 +19,12 @@ pub struct Args {
     server: ServerArgs,
     #[command(flatten)]
     slots: SlotArgs,
-    /// Built-in scripts
-    #[arg(long, value_delimiter = ',', default_value = "select-only,tpcb-like", value_name = "NAME,…",
-          value_parser = ["tpcb-like", "simple-update", "select-only"])]
-    script: Vec<String>,
+    #[command(flatten)]
+    work: WorkArgs,
     /// Numbers of clients
     #[arg(long, value_delimiter = ',', default_value = "8,32", value_name = "N,…",
           value_parser = clap::value_parser!(u32).range(1..))]
     clients: Vec<u32>,
-    /// Protocol
-    #[arg(long, default_value = "prepared", value_parser = ["simple", "extended", "prepared"])]
-    protocol: String,
-    /// Threads of every program
-    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
-    jobs: u32,
 }
 
 /// Keeping costs at most 2 %.
@@ -50,35 +42,31 @@ const LOGGING: usize = 3;
 /// What could not be done.
 pub fn run(args: &Args) -> Result<bool, Failure> {
     let pgdyno = build_pgdyno()?;
-    let cells = args.script.len() * args.clients.len();
+    let cells = args.work.cells(&args.clients).count();
     let cell_s = args.slots.seconds(&[Counts::Progress.grid(); NAMES.len()]);
     println!(
         "{} of {} slots of {} arms each, {}; takes about {:.0} min",
         units::plural(cells as u64, "cell"),
         args.slots.rounds as usize * NAMES.len(),
         NAMES.len(),
-        args.protocol,
+        args.work.protocol,
         (cells as f64 * (cell_s + 8.0) / 60.0).ceil()
     );
     let most_clients = args.clients.iter().max().copied().unwrap_or(1);
-    let server = Server::of(&args.server, NAMES.len(), most_clients, &args.script)?;
+    let server = Server::of(&args.server, NAMES.len(), most_clients, &args.work.script)?;
     println!("server: {}; pgbench: {}", server.description, server.pgbench.display());
     let mut tally = Tally::default();
-    let mut csv = String::from("script,clients,slot,arm,tps,cpu_ns_per_transaction\n");
-    for (script, clients) in
-        args.script.iter().flat_map(|script| args.clients.iter().map(move |n| (script, *n)))
-    {
+    let mut csv = CSV_HEADER.to_owned();
+    for (script, clients) in args.work.cells(&args.clients) {
         server.checkpoint()?;
         let dir = tempfile::tempdir()?;
         let seconds = 2 * cell_s as u32 + 300;
         let arms = args.arms(&pgdyno, &server, dir.path(), (script, clients, seconds));
         let race = turns::run(arms, args.slots.slots(NAMES.len()), dir.path())?;
         csv.push_str(&race.csv(&format!("{script},{clients}")));
-        println!("\n{script} {}, {}", args.protocol, units::plural(clients.into(), "client"));
+        println!("\n{}", args.work.title(script, clients));
         judge(&race, &mut tally)?;
-        if let Some(file) = &args.slots.csv {
-            fs::write(file, &csv).map_err(|error| format!("{}: {error}", file.display()))?;
-        }
+        args.slots.write(&csv)?;
     }
     drop(server);
     Ok(tally.conclude())
@@ -98,14 +86,7 @@ impl Args {
         let programs: [(&[PathBuf], &[&str]); NAMES.len()] =
             [(&of_pgdyno, &[]), (&of_pgdyno, &keeping), (&of_pgbench, &[]), (&of_pgbench, &["-l"])];
         let arm = |(at, (program, more)): (usize, (&[PathBuf], &[&str]))| {
-            let work = pgbench::Work {
-                conninfo: server.conninfo(at),
-                script: script.to_owned(),
-                protocol: self.protocol.clone(),
-                clients,
-                jobs: self.jobs,
-                seconds,
-            };
+            let work = self.work.of_pgbench(server.conninfo(at), script, clients, seconds);
             let command = work.command(program, more, dir);
             Arm { name: NAMES[at].to_owned(), command, counts: Counts::Progress }
         };

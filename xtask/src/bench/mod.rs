@@ -13,7 +13,7 @@ mod process;
 mod server;
 mod turns;
 
-use std::{path::PathBuf, time::Duration};
+use std::{fs, path::PathBuf, time::Duration};
 
 use pgdyno_core::{
     analysis::compare::{
@@ -45,7 +45,49 @@ struct SlotArgs {
     csv: Option<PathBuf>,
 }
 
+/// What every program runs.
+#[derive(Debug, Clone, clap::Args)]
+struct WorkArgs {
+    /// Built-in scripts
+    #[arg(long, value_delimiter = ',', default_value = "select-only,tpcb-like", value_name = "NAME,…",
+          value_parser = ["tpcb-like", "simple-update", "select-only"])]
+    script: Vec<String>,
+    /// Protocol
+    #[arg(long, default_value = "prepared", value_parser = ["simple", "extended", "prepared"])]
+    protocol: String,
+    /// Threads of every program
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    jobs: u32,
+}
+
+impl WorkArgs {
+    /// Every script with every number of clients.
+    fn cells<'a>(&'a self, clients: &'a [u32]) -> impl Iterator<Item = (&'a str, u32)> {
+        self.script.iter().flat_map(move |script| clients.iter().map(|clients| (script.as_str(), *clients)))
+    }
+
+    /// The heading of a cell.
+    fn title(&self, script: &str, clients: u32) -> String {
+        format!("{script} {}, {}", self.protocol, units::plural(clients.into(), "client"))
+    }
+
+    /// A cell as a program of pgbench's kind is asked for it.
+    fn of_pgbench(&self, conninfo: String, script: &str, clients: u32, seconds: u32) -> pgbench::Work {
+        let (script, protocol, jobs) = (script.to_owned(), self.protocol.clone(), self.jobs);
+        pgbench::Work { conninfo, script, protocol, clients, jobs, seconds }
+    }
+}
+
+/// First line of the slots as CSV.
+const CSV_HEADER: &str = "script,clients,slot,arm,tps,cpu_ns_per_transaction\n";
+
 impl SlotArgs {
+    /// Writes the slots that were made until now, where that is wanted.
+    fn write(&self, csv: &str) -> Result<(), Failure> {
+        let Some(file) = &self.csv else { return Ok(()) };
+        fs::write(file, csv).map_err(|error| format!("{}: {error}", file.display()).into())
+    }
+
     fn slots(&self, arms: usize) -> Slots {
         let counted_ns = u64::from(self.slot_seconds) * 1_000_000_000;
         Slots { arms, rounds: self.rounds, dropped_ns: DROPPED.as_nanos() as u64, counted_ns }

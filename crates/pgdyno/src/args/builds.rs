@@ -16,8 +16,8 @@ use crate::{context::Context, servers};
 /// Flags of `pgdyno builds`.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Builds are made by `pgdyno build`, and freed by `pgdyno clean`. Two names of the same recipe share one \
-    build and its size."
+    after_help = "Builds are made by `pgdyno build`, and freed by `pgdyno clean`. Two names of the same recipe share \
+    one build and its size."
 )]
 pub struct Args {
     /// As JSON, with everything there is to know

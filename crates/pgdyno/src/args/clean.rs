@@ -16,8 +16,8 @@ use crate::{context::Context, instrument, servers};
 /// Flags of `pgdyno clean`.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Shows servers, bundles, builds and what `selftest` found, with their sizes. With --yes, servers that do \
-    not run are removed with their data, bundles and builds that no remaining server uses, what interrupted and failed \
+    after_help = "Shows servers, bundles, builds and what `selftest` found, with their sizes. With --yes, servers \
+    that do not run are removed with their data, bundles and builds that no remaining server uses, what interrupted and failed \
     builds left, fetched sources, and the selftest. Recorded runs are never touched."
 )]
 pub struct Args {
@@ -122,7 +122,8 @@ fn selftest() -> Option<Kept> {
     Some(Kept { what: "selftest".to_owned(), path, size_bytes, used: None, free: Free::Selftest })
 }
 
-/// A process whose program lies in a directory. Bundles and builds are shared with servers that other state directories list.
+/// A process whose program lies in a directory. Bundles and builds are shared with servers that other state directories
+/// list.
 fn runs_from(dir: &Path) -> Option<u32> {
     let program = |pid: &u32| procs::arguments(*pid).into_iter().next();
     procs::all().into_iter().find(|pid| program(pid).is_some_and(|program| program.starts_with(dir)))

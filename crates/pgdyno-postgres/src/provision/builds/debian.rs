@@ -300,8 +300,8 @@ mod tests {
 
     #[test]
     fn offers_are_read_from_paragraphs() {
-        let answer = "Package: postgresql-18\nBinary: x\nVersion: 1:18.6-3\n\nPackage: y\nVersion: 17.11-0+deb13u1\n\nN: x";
-        let offers = offers(answer);
+        let first = "Package: postgresql-18\nBinary: x\nVersion: 1:18.6-3";
+        let offers = offers(&format!("{first}\n\nPackage: y\nVersion: 17.11-0+deb13u1\n\nN: x"));
         assert_eq!(offers.iter().map(Offered::upstream).collect::<Vec<_>>(), ["18.6", "17.11"]);
         assert_eq!(offers[0].package, "postgresql-18");
     }

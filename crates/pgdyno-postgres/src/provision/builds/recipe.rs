@@ -372,9 +372,9 @@ mod tests {
     fn a_patch_must_change_something() {
         let dir = tempfile::tempdir().expect("a temporary directory can be made");
         let path = dir.path().join("x.patch");
-        assert!(read_patches(&[path.clone()]).is_err(), "it is not there");
+        assert!(read_patches(std::slice::from_ref(&path)).is_err(), "it is not there");
         fs::write(&path, "hello\n").expect("it can be written");
-        let problem = read_patches(&[path.clone()]).expect_err("it is none");
+        let problem = read_patches(std::slice::from_ref(&path)).expect_err("it is none");
         assert!(problem.what.contains("changes no file"), "{problem}");
         fs::write(&path, "--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n").expect("it can be written");
         assert_eq!(read_patches(&[path]).expect("it is one")[0].patch.name, "x.patch");

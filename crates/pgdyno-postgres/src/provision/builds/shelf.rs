@@ -187,6 +187,10 @@ impl Shelf {
     /// Builds that were begun and are not complete, by name.
     pub fn unfinished(&self) -> Vec<Unfinished> {
         let entry = |digest: String| {
+            // One that is complete has a work tree until that is removed.
+            if self.is_complete(&digest) {
+                return None;
+            }
             let dir = self.work(&digest);
             let State { name, source, phase, .. } = State::read(&dir)?;
             // Locks are only looked at where there is a directory of them: looking makes nothing.

@@ -500,7 +500,9 @@ fn objects(source: &Path) -> u64 {
         files
     };
     let twice = ["src/common", "src/port"].iter().map(|dir| 2 * count(&source.join(dir))).sum::<u64>();
-    count(&source.join("src")) + count(&source.join("contrib")) + twice
+    let all = count(&source.join("src")) + count(&source.join("contrib")) + twice;
+    // Libraries of contrib and of interfaces compile some once more: 18.6 has 1,701 compilations of 1,554.
+    all + all / 10
 }
 
 /// Removes objects that may be half written: those of no length, and those of the last seconds before the end.
