@@ -16,10 +16,11 @@ use crate::{context::Context, interrupt::on_interrupt_saying, progress::Progress
 /// Flags of `pgdyno build`.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Configures, compiles and installs a source with contrib in the cache; the source stays untouched. \
-    The same source, patches, options, flags and compiler are built once, whatever the name; a build that was interrupted \
-    goes on when it is asked for again. Libraries (zlib, readline, lz4, zstd, liburing) are used where they are here; \
-    ICU, Perl, Python, Tcl, LLVM, documentation and translations are left out unless --configure asks for them.\n\n\
+    after_help = "Configures, compiles and installs a source with contrib in the cache; the source stays \
+    untouched. The same source, patches, options, flags and compiler are built once, whatever the name; a \
+    build that was interrupted goes on when it is asked for again. Libraries (zlib, readline, lz4, zstd, \
+    liburing) are used where they are here; ICU, Perl, Python, Tcl, LLVM, documentation and translations are \
+    left out unless --configure asks for them.\n\n\
     Examples:\n  \
     pgdyno build pg18 --source debian:18\n  \
     pgdyno build fast --source debian:18 --cflags '-O3 -march=native -flto'\n  \

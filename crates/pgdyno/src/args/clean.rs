@@ -16,9 +16,10 @@ use crate::{context::Context, instrument, servers};
 /// Flags of `pgdyno clean`.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Shows servers, bundles, builds and what `selftest` found, with their sizes. With --yes, servers \
-    that do not run are removed with their data, bundles and builds that no remaining server uses, what interrupted and failed \
-    builds left, fetched sources, and the selftest. Recorded runs are never touched."
+    after_help = "Shows servers, bundles, builds and what `selftest` found, with their sizes. With --yes, \
+    servers that do not run are removed with their data, bundles and builds that no remaining server uses, \
+    what interrupted and failed builds left, fetched sources, and the selftest. Recorded runs are never \
+    touched."
 )]
 pub struct Args {
     /// Free it: stopped servers with their data, unused bundles and builds, the selftest; this cannot be undone
