@@ -404,8 +404,11 @@ fn wrong_script_files() {
     nothing_was_begun(&place);
 }
 
-/// What a plan brings of its own: the plan, its file `x.sql` where it has one, and what the answer must hold.
-const OWN: &[(&str, Option<&[u8]>, &[&str])] = &[
+/// The plan, its file `x.sql` where it has one, and what the answer must hold.
+type OwnCase = (&'static str, Option<&'static [u8]>, &'static [&'static str]);
+
+/// What plans bring of their own.
+const OWN: &[OwnCase] = &[
     (SCRIPT, None, &["could not read the file", "x.sql: No such file"]),
     (SCRIPT, Some(b""), &["empty command list for script \"x.sql\""]),
     (SCRIPT, Some(b"SELECT 1;\nSELECT '\xe9';\n"), &["x.sql: line 2 is not UTF-8"]),
@@ -421,7 +424,7 @@ const OWN: &[(&str, Option<&[u8]>, &[&str])] = &[
         &["x.sql:2: the variable :row has no value", "did you mean :rows?"],
     ),
     (SETUP, None, &["could not read the file", "x.sql: No such file"]),
-    (SETUP, Some(b"CREATE TABLE t();\n\\d t\n"), &["x.sql:2: invalid command \\d"]),
+    (SETUP, Some(b"CREATE TABLE t();\n\\d t\n"), &["x.sql:2: invalid command in command \"d\""]),
     (SETUP, Some(b"CREATE TABLE t();\n\\set a 1\n"), &["x.sql:2: backslash commands belong in scripts"]),
     (SETUP, Some(b"CREATE TABLE t();\nSELECT :a;\n"), &["x.sql:2: the variable :a has no value"]),
     (
