@@ -80,7 +80,8 @@ fn failed(error: WireError, place: &str) -> Problem {
     let said = libpq::message(&error);
     let problem = error.into_problem(&format!("could not carry out {place}"));
     let lines: Vec<_> = said.lines().skip(1).filter(|line| !line.starts_with("HINT:  ")).collect();
-    if lines.is_empty() { problem } else { problem.detail(lines.join("\n")) }
+    let problem = if lines.is_empty() { problem } else { problem.detail(lines.join("\n")) };
+    if problem.hint.is_some() { problem } else { problem.hint("mend the SQL there; nothing of it is kept") }
 }
 
 /// Where the plan's own tables are.
