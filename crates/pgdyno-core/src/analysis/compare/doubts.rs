@@ -113,7 +113,8 @@ fn build_differs(evidence: &Evidence<'_>) -> Option<Doubt> {
         "A ({}) and B ({}) come from different compilers or flags: the difference is one of two builds",
         a.version, b.version
     );
-    let advice = "Build both with one compiler and one set of flags (`pgdyno build`) to see what PostgreSQL does.";
+    let advice =
+        "Build both with one compiler and one set of flags (`pgdyno build`) to see what PostgreSQL does.";
     doubt(DoubtKind::BuildDiffers, detail, advice)
 }
 
