@@ -146,7 +146,15 @@ impl Database {
             statements: script.statements().count(),
             cpus: Vec::new(),
         };
-        let sql = SqlClients { scripts: script, protocol, scale: 1, seed: 1, run: number };
+        let sql = SqlClients {
+            scripts: script,
+            protocol,
+            scale: 1,
+            seed: 1,
+            run: number,
+            definitions: Vec::new(),
+            trust: false,
+        };
         let (workers, _) = sql.connect(&self.options(), 3, 1, &Stop::default()).expect("they connect");
         let report =
             run(SocketDriver::best(), workers, &settings, &Stop::default(), |_| (), |_| ()).expect("it runs");
@@ -301,6 +309,13 @@ fn a_server_tells_its_facts_and_counts_what_it_does(server: &Server) {
         server_facts(database.session(), ServerSource::External, None).expect("any role may read them");
     assert!(facts.version_num >= 90_600 && facts.block_bytes.is_power_of_two(), "{facts:?}");
     assert!(facts.wal_segment_bytes >= 1 << 20 && facts.shared_buffers_bytes > 1 << 16, "{facts:?}");
+    assert_eq!((facts.wal_block_bytes, facts.segment_bytes), (Some(8_192), Some(1 << 30)), "{facts:?}");
+    assert_eq!(facts.database.as_ref().map(|database| &database.encoding[..]), Some("UTF8"), "{facts:?}");
+    assert_eq!(facts.build.has_assertions(), Some(false), "{:?}", facts.build);
+    let defaults = facts.defaults.as_ref().expect("any role may read them");
+    assert!(defaults.contains_key("autovacuum") && !defaults.contains_key("data_directory"), "{defaults:?}");
+    assert_eq!(facts.in_force("io_method").is_some(), facts.version_num >= 180_000);
+    assert_eq!(facts.in_force("jit").is_some(), facts.version_num >= 110_000);
     let before = Counters::read(database.session(), facts.version_num).expect("they can be read");
     database.load(CopyFormat::Binary);
     database.session().execute("CHECKPOINT").expect("the role may ask for it");

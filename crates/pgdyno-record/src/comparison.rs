@@ -2,7 +2,7 @@
 
 use pgdyno_core::{
     advice::Choice,
-    analysis::compare::{Comparison, Difference, Floor, Look},
+    analysis::compare::{Comparable, Comparison, Difference, Floor, Look},
     facts::{ConnectionFacts, ServerFacts},
     measure::Arm,
 };
@@ -32,6 +32,9 @@ pub struct ComparisonRecord {
     pub more_s: Option<f64>,
     /// A against A; absent below two such blocks.
     pub floor: Option<Floor>,
+    /// Whether A and B can be compared; absent in records of older versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub comparable: Option<Comparable>,
     /// Facts and settings that A and B do not share.
     pub differences: Vec<Difference>,
 }

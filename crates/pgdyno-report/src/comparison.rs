@@ -1,6 +1,6 @@
 //! What a report of a comparison says: the answer first, then what it rests on.
 
-use pgdyno_core::analysis::compare::Verdict;
+use pgdyno_core::analysis::compare::{Comparable, Fairness, Verdict};
 use pgdyno_record::{ArmRecord, BlockKind, ComparisonRecord};
 
 use crate::figure::{Figure, Format, Phrase, Source};
@@ -14,6 +14,8 @@ pub struct ComparisonView {
     pub tests: Phrase,
     /// A and B.
     pub arms: Vec<Phrase>,
+    /// Whether they can be compared, without a full stop.
+    pub comparable: Phrase,
     /// The blocks in the order they ran.
     pub blocks: Vec<BlockRow>,
     /// In what A and B differ.
@@ -58,6 +60,8 @@ impl BlockRow {
 pub struct DifferenceRow {
     /// Its name.
     pub what: Option<Figure>,
+    /// Whether it was the question.
+    pub why: Option<Figure>,
     /// With A.
     pub a: Option<Figure>,
     /// With B.
@@ -65,7 +69,7 @@ pub struct DifferenceRow {
 }
 
 /// What a number of a comparison means.
-pub const METHOD: [&str; 4] = [
+pub const METHOD: [&str; 5] = [
     "A block is one run of A and one of B, side by side in time; which goes first, changes in the order AB BA BA AB. \
      Its observation is the logarithm of B over A. The effect is the mean of the observations, turned back into a \
      share, with the interval of Student's t.",
@@ -76,6 +80,9 @@ pub const METHOD: [&str; 4] = [
      Hodges-Lehmann is a middle that wild blocks hardly move. Outliers are marked and never left out.",
     "Blocks of two runs of A show what the machine does by itself. An effect smaller than the smallest that so many \
      blocks can show is found only by luck.",
+    "A and B are comparable where nothing differs but what was asked, and what a version brings by itself: defaults \
+     that it changed. Whatever else differs may be the reason just as well. Where compilers or flags differ, the \
+     question is one of two builds and not of two versions.",
 ];
 
 impl ComparisonView {
@@ -85,6 +92,7 @@ impl ComparisonView {
             answer: answer(comparison, source),
             tests: tests(comparison, source),
             arms: comparison.arms.iter().enumerate().map(|(at, arm)| in_words(at, arm, source)).collect(),
+            comparable: comparable(comparison, source),
             blocks: (0..comparison.blocks.len()).map(|at| block(at, comparison, source)).collect(),
             differences: (0..comparison.differences.len()).map(|at| difference(at, source)).collect(),
             floor: floor(source),
@@ -195,7 +203,38 @@ fn block(index: usize, comparison: &ComparisonRecord, source: &Source) -> BlockR
 
 fn difference(index: usize, source: &Source) -> DifferenceRow {
     let of_row = |field: &str| at(source, &format!("differences/{index}/{field}"), Format::Text);
-    DifferenceRow { what: of_row("what"), a: of_row("a"), b: of_row("b") }
+    let why = at(source, &format!("differences/{index}/why"), Format::Word);
+    DifferenceRow { what: of_row("what"), why, a: of_row("a"), b: of_row("b") }
+}
+
+/// Most names that a sentence lists; the table below it has all of them.
+const NAMES: usize = 6;
+
+/// The verdict on A and B in one sentence.
+fn comparable(comparison: &ComparisonRecord, source: &Source) -> Phrase {
+    let Some(comparable) = &comparison.comparable else {
+        return Phrase::of("Whether A and B are alike is not known: an older pgdyno did not judge it");
+    };
+    let list = |before: &str, field: &str, names: &[String]| {
+        let pointer = format!("/comparison/comparable/{field}");
+        Phrase::of(before).list(source, &pointer, names.len(), NAMES)
+    };
+    let Comparable { asked, besides, unknown, .. } = comparable;
+    let phrase = match comparable.verdict {
+        Fairness::Alike => Phrase::of("A and B are alike"),
+        Fairness::AlikeButForWhatWasAsked => {
+            list("A and B are alike but for what was asked: ", "asked", asked)
+        }
+        Fairness::DiffersBesides => list("A and B differ in more than what was asked: ", "besides", besides),
+        Fairness::NotKnown => list("Whether A and B are alike is not known. Not seen: ", "unknown", unknown),
+    };
+    let defaults = &comparable.defaults_of_version;
+    match (comparable.verdict, defaults.is_empty()) {
+        (Fairness::AlikeButForWhatWasAsked, false) => {
+            phrase.then(list("; defaults of the version: ", "defaults_of_version", defaults))
+        }
+        _ => phrase,
+    }
 }
 
 fn floor(source: &Source) -> Phrase {

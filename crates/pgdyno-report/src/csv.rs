@@ -7,7 +7,7 @@ use crate::document::Document;
 
 /// The columns in order, each with the place in `run.json` it comes from: a pointer below `/runs/N`, or from
 /// the root where it starts with `^`. Units are at the end of the names; an absent value is an empty field.
-pub const COLUMNS: [(&str, &str); 34] = [
+pub const COLUMNS: [(&str, &str); 40] = [
     ("run_id", "^/id"),
     ("status", "^/status"),
     ("server_version", "^/server/version"),
@@ -42,10 +42,16 @@ pub const COLUMNS: [(&str, &str); 34] = [
     ("device_read_bytes", "/io/device_read_bytes"),
     ("wal_bytes", "/io/wal_bytes"),
     ("served_from", "/served_from"),
+    ("server_source", "^/server/source"),
+    ("server_build", "^/server/build/made/name"),
+    ("server_compiler", "^/server/build/compiler"),
+    ("server_cflags", "^/server/build/cflags"),
+    ("server_features", "^/server/build/features"),
+    ("server_block_bytes", "^/server/block_bytes"),
 ];
 
 /// The columns of a comparison in order, a line a block: a pointer below `/comparison/blocks/N`, or from the root.
-pub const BLOCK_COLUMNS: [(&str, &str); 13] = [
+pub const BLOCK_COLUMNS: [(&str, &str); 15] = [
     ("run_id", "^/id"),
     ("status", "^/status"),
     ("a", "^/comparison/arms/0/said"),
@@ -59,6 +65,8 @@ pub const BLOCK_COLUMNS: [(&str, &str); 13] = [
     ("b_per_s", "/b_per_s"),
     ("ln_ratio", "/ln_ratio"),
     ("outlier", "/outlier"),
+    ("comparable", "^/comparison/comparable/verdict"),
+    ("differs_besides", "^/comparison/comparable/besides"),
 ];
 
 /// Name of the last column: the kinds of doubt that concern the run, separated by blanks.
@@ -117,6 +125,11 @@ fn doubts(document: &Document, run: &CellRun) -> String {
 fn field(value: Option<&Value>) -> String {
     match value {
         None | Some(Value::Null) => String::new(),
+        // A list of words.
+        Some(Value::Array(list)) => {
+            let words: Vec<_> = list.iter().filter_map(Value::as_str).collect();
+            field(Some(&Value::from(words.join("; "))))
+        }
         Some(Value::String(text)) if text.contains([',', '"', '\n', '\r']) => {
             format!("\"{}\"", text.replace('"', "\"\""))
         }

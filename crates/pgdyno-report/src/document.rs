@@ -29,7 +29,7 @@ pub struct Document {
     pub heading: Phrase,
     /// How a run that is not complete is headed.
     pub warning: Option<Phrase>,
-    /// What was found, a sentence a workload; of a comparison the answer, then the arms.
+    /// What was found, a sentence a workload; of a comparison the answer, the arms, and whether they are comparable.
     pub verdict: Vec<Phrase>,
     /// The worst doubts in a sentence, to stand beside what was found; `None` where there is none.
     pub standing: Option<Phrase>,
@@ -182,7 +182,10 @@ impl Document {
         let compared = record.comparison.as_ref();
         let comparison = compared.map(|compared| ComparisonView::new(compared, &source));
         let verdict = match &comparison {
-            Some(view) => [&view.answer].into_iter().chain(&view.arms).cloned().map(ended).collect(),
+            Some(view) => {
+                let sentences = [&view.answer].into_iter().chain(&view.arms).chain([&view.comparable]);
+                sentences.cloned().map(ended).collect()
+            }
             None => verdict::verdict(record, &source),
         };
         Self {
@@ -359,9 +362,14 @@ fn doubt_view(index: usize, doubt: &Doubt, source: &Source) -> DoubtView {
 fn balance(record: &RunRecord, source: &Source) -> Phrase {
     let at = |field: &str, format| source.figure(format!("/balance/{field}"), format);
     let Some(balance) = &record.balance else {
-        return Phrase::of("Not checked: no balance check was made (check: ")
+        let phrase = Phrase::of("Not checked: no balance check was made (check: ")
             .figure(source.figure("/plan/balance_check", Format::Text))
             .text(").");
+        // Of a plan with SQL of its own it is worth a word why.
+        let reason = record.choices.iter().position(|choice| choice.name == "balance");
+        let reason = reason.filter(|_| record.material.is_some());
+        let reason = reason.and_then(|at| source.figure(format!("/choices/{at}/reason"), Format::Text));
+        return phrase.maybe(" Why: ", reason, ".");
     };
     let count = |field: &str, one: bool, noun: &str| {
         let noun = if one { format!(" {noun}") } else { format!(" {noun}s") };

@@ -1,7 +1,7 @@
 //! Facts of the host, the storage, the server and the load.
 
-use pgdyno_core::facts::{ConnectionFacts, ServerFacts};
-use pgdyno_record::RunRecord;
+use pgdyno_core::facts::{BuildFacts, ConnectionFacts, ServerFacts};
+use pgdyno_record::{MaterialRecord, RunRecord};
 
 use crate::{
     document::FactGroup,
@@ -24,6 +24,7 @@ pub fn facts(record: &RunRecord, source: &Source) -> Vec<FactGroup> {
     }
     groups.extend(record.connection.as_ref().map(|connection| way(connection, source)));
     groups.extend(record.load.as_ref().map(|_| load(source)));
+    groups.extend(record.material.as_ref().map(|material| own(material, source)));
     groups.push(run(source));
     groups
 }
@@ -101,17 +102,53 @@ fn storage(source: &Source) -> FactGroup {
 
 fn server(facts: &ServerFacts, below: &str, title: &'static str, source: &Source) -> FactGroup {
     let at = |pointer: &str, format| one(source, &format!("{below}/{pointer}"), format);
-    let items = vec![
+    let mut items = vec![
         ("version", Phrase::of("PostgreSQL ").then(at("version", Text)).text(", ").then(at("source", Word))),
         ("compiler", at("build/compiler", Text)),
         ("flags", at("build/cflags", Text)),
+    ];
+    items.extend(compiled(&facts.build, &format!("{below}/build"), source));
+    items.extend([
         ("durability", Phrase::of(facts.durability.label())),
         ("checksums", Phrase::of(if facts.data_checksums { "on" } else { "off" })),
-        ("block", at("block_bytes", Bytes).text(", WAL segment ").then(at("wal_segment_bytes", Bytes))),
+        (
+            "block",
+            at("block_bytes", Bytes)
+                .maybe(", of WAL ", source.figure(format!("{below}/wal_block_bytes"), Bytes), "")
+                .maybe(", table segment ", source.figure(format!("{below}/segment_bytes"), Bytes), "")
+                .text(", WAL segment ")
+                .then(at("wal_segment_bytes", Bytes)),
+        ),
         ("shared buffers", at("shared_buffers_bytes", Bytes)),
         ("data", at("data_directory", Text)),
-    ];
+    ]);
+    if facts.database.is_some() {
+        let database = at("database/encoding", Text).text(", locale ").then(at("database/collate", Text));
+        items.push(("database", database.text(" by ").then(at("database/provider", Text))));
+    }
     FactGroup { title, items }
+}
+
+/// What was compiled in, and of a build of pgdyno's what it was made from. What is not known is left out.
+fn compiled(build: &BuildFacts, below: &str, source: &Source) -> Vec<(&'static str, Phrase)> {
+    let mut items = Vec::new();
+    if let Some(features) = &build.features {
+        let none = if features.is_empty() { "none of those looked at" } else { "" };
+        let list = Phrase::of(none).list(source, &format!("{below}/features"), features.len(), usize::MAX);
+        items.push(("features", list));
+    }
+    let Some(made) = &build.made else { return items };
+    let of = |pointer: &str| source.figure(format!("{below}/made/{pointer}"), Text);
+    let from = Phrase::default().figure(of("name")).maybe(" from ", of("source"), "");
+    items.push(("build", from.maybe(", SHA-256 ", of("source_sha256"), "")));
+    if !made.cflags.is_empty() {
+        items.push(("flags given", Phrase::default().figure(of("cflags"))));
+    }
+    for at in 0..made.patches.len() {
+        let patch = Phrase::default().figure(of(&format!("patches/{at}/name")));
+        items.push(("patch", patch.maybe(", SHA-256 ", of(&format!("patches/{at}/sha256")), "")));
+    }
+    items
 }
 
 /// The way to a server that was already there. What is not there is left out, for nobody misses it.
@@ -161,6 +198,38 @@ fn load(source: &Source) -> FactGroup {
         ("in buffers", at("prewarm/duration_s", Seconds).text(" by ").then(at("prewarm/method", Text))),
     ];
     FactGroup { title: "Data", items }
+}
+
+/// What the plan brought: what its setup came to, and its texts with their hashes.
+fn own(material: &MaterialRecord, source: &Source) -> FactGroup {
+    let at = |pointer: &str, format| one(source, &format!("/material/{pointer}"), format);
+    let mut items = Vec::new();
+    if let Some(setup) = &material.setup {
+        items.push(("setup", texts("setup/texts", setup.texts.len(), source)));
+    }
+    if material.setup.as_ref().is_some_and(|setup| setup.done.is_some()) {
+        let done = |pointer: &str, format| at(&format!("setup/done/{pointer}"), format);
+        items.extend([
+            ("statements", done("statements", Count).text(" in ").then(done("statements_s", Seconds))),
+            ("tables", done("tables", Count).text(", ").then(done("size_bytes", Bytes))),
+            ("vacuum", done("vacuum_s", Seconds)),
+        ]);
+    }
+    for (index, workload) in material.workloads.iter().enumerate() {
+        let name = at(&format!("workloads/{index}/name"), Text).text(": ");
+        let scripts = texts(&format!("workloads/{index}/scripts"), workload.scripts.len(), source);
+        items.push(("workload", name.then(scripts)));
+    }
+    FactGroup { title: "The plan's own SQL", items }
+}
+
+/// Texts by name and hash.
+fn texts(below: &str, count: usize, source: &Source) -> Phrase {
+    (0..count).fold(Phrase::default(), |phrase, index| {
+        let at = |field: &str| one(source, &format!("/material/{below}/{index}/{field}"), Text);
+        let comma = if index > 0 { ", " } else { "" };
+        phrase.text(comma).then(at("name")).text(" (SHA-256 ").then(at("sha256")).text(")")
+    })
 }
 
 fn run(source: &Source) -> FactGroup {

@@ -217,6 +217,17 @@ impl Phrase {
         }
     }
 
+    /// Adds the texts of a list, with commas between them: the first `most`, and how many more there are.
+    #[must_use]
+    pub fn list(self, source: &Source, pointer: &str, count: usize, most: usize) -> Self {
+        let shown = if count > most { most - 1 } else { count };
+        let all = (0..shown).fold(self, |phrase, at| {
+            let comma = if at > 0 { ", " } else { "" };
+            phrase.text(comma).figure(source.figure(format!("{pointer}/{at}"), Format::Text))
+        });
+        if shown < count { all.text(" and others") } else { all }
+    }
+
     /// Adds another phrase.
     #[must_use]
     pub fn then(mut self, other: Self) -> Self {

@@ -35,3 +35,4 @@ pub use markdown::markdown;
 pub use paste::paste;
 pub use slowest::SlowCell;
 pub use text::{Paint, text};
+pub use wrap::prose;

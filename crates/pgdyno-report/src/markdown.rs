@@ -112,10 +112,10 @@ fn differences(view: &ComparisonView) -> String {
         return "No fact and no setting of the servers that pgdyno saw.".into();
     }
     let lines = view.differences.iter().map(|row| {
-        let [what, a, b] = [&row.what, &row.a, &row.b].map(cell);
-        format!("| {what} | {a} | {b} |")
+        let [what, a, b, why] = [&row.what, &row.a, &row.b, &row.why].map(cell);
+        format!("| {what} | {a} | {b} | {why} |")
     });
-    format!("| what | A | B |\n|---|---|---|\n{}", lines.collect::<Vec<_>>().join("\n"))
+    format!("| what | A | B | why |\n|---|---|---|---|\n{}", lines.collect::<Vec<_>>().join("\n"))
 }
 
 fn cell(figure: &Option<Figure>) -> String {

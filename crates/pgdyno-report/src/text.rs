@@ -95,7 +95,8 @@ fn comparison(view: &ComparisonView, paint: Paint) -> Vec<String> {
         lines.push("  No fact and no setting of the servers that pgdyno saw.".into());
     }
     for row in &view.differences {
-        lines.push(format!("  {}", text(&row.what)));
+        let why = row.why.as_ref().map(|why| format!(" ({})", why.text)).unwrap_or_default();
+        lines.push(format!("  {}{}", text(&row.what), paint.dim(&why)));
         lines.extend(wrap::prose(&text(&row.a), WIDTH, "    A  ", "       "));
         lines.extend(wrap::prose(&text(&row.b), WIDTH, "    B  ", "       "));
     }

@@ -47,7 +47,11 @@ pub fn plain(word: &str) -> String {
         "own" => "started by pgdyno",
         "external" => "already there",
         "installed" => "installed on this machine",
+        "built" => "built by pgdyno",
         "bundle" => "embedded bundle",
+        "besides" => "besides what was asked",
+        "default-of-version" => "default of the version",
+        "chosen-for-version" => "chosen by pgdyno for the version",
         other => other,
     }
     .to_owned()

@@ -134,5 +134,37 @@ fn the_difference_of_two_builds_is_not_called_one_of_versions() {
     let report = text(&Document::new(&fixture.record, &fixture.timeline()), Paint::Plain);
     let differs = report.split("WHAT DIFFERS").nth(1).and_then(|rest| rest.split("THROUGHPUT").next());
     let differs = differs.expect("there is such a section");
-    assert!(differs.contains("  build\n") && !differs.contains("version"), "{differs}");
+    assert!(differs.contains("  build (besides what was asked)\n"), "{differs}");
+    assert!(differs.contains("  compiler (besides") && differs.contains("  flags (besides"), "{differs}");
+    assert!(!differs.contains("version"), "{differs}");
+    assert!(report.contains("differ in more than what was asked: build, compiler, flags"), "{report}");
+}
+
+/// Takes keys out of every object of a record, as if they had not been thought of.
+fn without(value: &mut serde_json::Value, keys: &[&str]) {
+    match value {
+        serde_json::Value::Object(fields) => {
+            fields.retain(|name, _| !keys.contains(&name.as_str()));
+            fields.values_mut().for_each(|field| without(field, keys));
+        }
+        serde_json::Value::Array(list) => list.iter_mut().for_each(|item| without(item, keys)),
+        _ => {}
+    }
+}
+
+/// A record of a pgdyno that knew less is read, and what it does not have is not made up.
+#[test]
+fn an_older_record_is_reported_without_what_it_lacks() {
+    const NEWER: [&str; 8] =
+        ["comparable", "why", "features", "made", "wal_block_bytes", "segment_bytes", "database", "defaults"];
+    for fixture in [fixtures::faster(), fixtures::cannot_tell(), fixtures::complete()] {
+        let mut json = serde_json::to_value(&fixture.record).expect("it can be written");
+        without(&mut json, &NEWER);
+        let older: pgdyno_record::RunRecord = serde_json::from_value(json.clone()).expect("it can be read");
+        assert_eq!(serde_json::to_value(&older).expect("it can be written"), json);
+        let report = text(&Document::new(&older, &fixture.timeline()), Paint::Plain);
+        assert!(!report.contains("features") && !report.contains("table segment"), "{report}");
+        let judged = report.contains("is not known: an older pgdyno did not");
+        assert_eq!(judged, older.comparison.is_some(), "{report}");
+    }
 }

@@ -196,6 +196,8 @@ fn wrong_flags_have_one_clear_sentence() {
         (&["up", "--pg", "eighteen"], "`eighteen` is not a version of PostgreSQL"),
         (&["up", "--bindir", "/nonexistent"], "there is no postgres in /nonexistent"),
         (&["up", "--bindir", "/x", "--bundle"], "cannot be used with"),
+        (&["up", "--build", "none"], "there is no build `none`"),
+        (&["up", "--build", "none", "--bindir", "/x"], "cannot be used with"),
         (&["up", "--port", "0"], "--port"),
         (&["up", "--port", "65536"], "--port"),
         (&["up", "--wal-segsize", "3"], "a WAL segment cannot have 3 MB"),

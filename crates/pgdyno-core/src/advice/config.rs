@@ -339,7 +339,7 @@ mod tests {
             let version = if old { 90_624 } else { 180_000 };
             let chosen = sized(&host, &storage(free, Some(false)), version);
             let map = chosen.iter().map(|choice| (choice.name.clone(), choice.value.clone())).collect();
-            prop_assert_eq!(crate::advice::preflight::problems(&host, version, &map), vec![]);
+            prop_assert_eq!(crate::advice::preflight::problems(&host, version, BLOCK, &map), vec![]);
         }
 
         #[test]

@@ -4,6 +4,7 @@
 pub mod bench;
 pub mod config;
 pub mod preflight;
+pub mod program;
 pub mod size;
 
 use schemars::JsonSchema;

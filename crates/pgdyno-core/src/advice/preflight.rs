@@ -3,19 +3,22 @@
 
 use std::collections::BTreeMap;
 
-use super::size::{BLOCK, KB, MB, format, parse};
+use super::size::{KB, MB, format, parse};
 use crate::{facts::HostFacts, problem::Problem};
 
 /// Descriptors that the server insists on for itself (`FD_MINFREE` and its reserve in `fd.c`).
 const LEAST_OPEN_FILES: u64 = 64;
 
+/// Fewest shared buffers that the server accepts (`guc_tables.c`).
+const LEAST_BUFFERS: u64 = 16;
+
 /// Settings by name, as they will be in force.
 pub type Settings = BTreeMap<String, String>;
 
 /// Everything in these settings that this machine cannot give, each with what to do; empty where nothing is
-/// known to be in the way.
-pub fn problems(host: &HostFacts, version_num: u32, settings: &Settings) -> Vec<Problem> {
-    let look = Look { host, version_num, settings };
+/// known to be in the way. `block_bytes` is the size of the server's blocks, in which numbers without a unit count.
+pub fn problems(host: &HostFacts, version_num: u32, block_bytes: u64, settings: &Settings) -> Vec<Problem> {
+    let look = Look { host, version_num, block_bytes, settings };
     [
         look.unreadable_shared_buffers(),
         look.memory(),
@@ -33,6 +36,7 @@ pub fn problems(host: &HostFacts, version_num: u32, settings: &Settings) -> Vec<
 struct Look<'a> {
     host: &'a HostFacts,
     version_num: u32,
+    block_bytes: u64,
     settings: &'a Settings,
 }
 
@@ -43,17 +47,18 @@ impl Look<'_> {
 
     /// A lower bound of the shared memory in bytes: the buffers alone. 128 MB is the server's default.
     fn shared_bytes(&self) -> u64 {
-        self.settings.get("shared_buffers").and_then(|text| parse(text, BLOCK)).unwrap_or(128 * MB)
+        self.settings.get("shared_buffers").and_then(|text| parse(text, self.block_bytes)).unwrap_or(128 * MB)
     }
 
     fn unreadable_shared_buffers(&self) -> Option<Problem> {
         let text = self.settings.get("shared_buffers")?;
-        let bytes = parse(text, BLOCK);
-        bytes.is_none_or(|bytes| bytes < 16 * BLOCK).then(|| {
+        let (bytes, block) = (parse(text, self.block_bytes), format(self.block_bytes));
+        bytes.is_none_or(|bytes| bytes < LEAST_BUFFERS * self.block_bytes).then(|| {
+            let least = format(LEAST_BUFFERS * self.block_bytes);
             Problem::wrong_request(format!(
-                "shared_buffers = `{text}` is not an amount of memory of 128kB or more"
+                "shared_buffers = `{text}` is not an amount of memory of {least} or more"
             ))
-            .hint("write a number of 8kB blocks, or a number with kB, MB, GB or TB, such as 4GB")
+            .hint(format!("write a number of {block} blocks, or a number with kB, MB, GB or TB, such as 4GB"))
         })
     }
 
@@ -166,7 +171,7 @@ fn kernel_version(release: &str) -> Option<(u32, u32)> {
 pub(super) mod tests {
     use super::*;
     use crate::{
-        advice::size::GB,
+        advice::size::{BLOCK, GB},
         facts::{CgroupLimits, CpuFacts, HugePages, MemoryFacts, StorageFacts},
     };
 
@@ -212,7 +217,7 @@ pub(super) mod tests {
 
     fn said(host: &HostFacts, settings: &[(&str, &str)]) -> Vec<String> {
         let settings = settings.iter().map(|(n, v)| ((*n).to_owned(), (*v).to_owned())).collect();
-        problems(host, 180_004, &settings).into_iter().map(|problem| problem.what).collect()
+        problems(host, 180_004, BLOCK, &settings).into_iter().map(|problem| problem.what).collect()
     }
 
     #[test]
@@ -239,6 +244,23 @@ pub(super) mod tests {
         for wrong in ["lots", "4gb", "0", "64kB"] {
             assert_eq!(said(&host(4 * GB), &[("shared_buffers", wrong)]).len(), 1, "{wrong}");
         }
+    }
+
+    #[test]
+    fn numbers_without_a_unit_count_blocks_of_the_build() {
+        let of = |blocks: &str, block_bytes| {
+            let settings = [("shared_buffers".to_owned(), blocks.to_owned())].into();
+            problems(&host(4 * GB), 180_004, block_bytes, &settings).into_iter().next()
+        };
+        // 200,000 blocks are 1.5 GB of 8 KiB and 6 GB of 32 KiB.
+        assert_eq!(of("200000", BLOCK), None);
+        let problem = of("200000", 4 * BLOCK).expect("it is more than there is");
+        assert!(problem.what.contains("more than the 4GB of memory"), "{problem}");
+        assert_eq!(of("256kB", BLOCK), None);
+        let problem = of("256kB", 4 * BLOCK).expect("it is too little");
+        assert!(problem.what.ends_with("is not an amount of memory of 512kB or more"), "{problem}");
+        assert!(problem.hint.is_some_and(|hint| hint.contains("32kB blocks")));
+        assert_eq!(of("512kB", 4 * BLOCK), None);
     }
 
     #[test]

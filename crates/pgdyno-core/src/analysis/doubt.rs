@@ -29,7 +29,7 @@ pub enum DoubtKind {
     OtherLoad,
     /// A checkpoint fell into some blocks of a cell and not into others.
     UnevenCheckpoints,
-    /// The server was compiled without optimisation for speed.
+    /// The server was compiled without optimisation for speed, or with assertions.
     BuildNotOptimised,
     /// Blocks of one cell were served from different places.
     MixedCache,

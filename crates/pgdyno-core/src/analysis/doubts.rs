@@ -334,18 +334,16 @@ fn mixed_cache(evidence: &Evidence<'_>) -> Option<Doubt> {
     doubt(DoubtKind::MixedCache, detail, advice, names)
 }
 
+/// A build for size, for a debugger or for tests.
 fn build_not_optimised(evidence: &Evidence<'_>) -> Option<Doubt> {
     let server = evidence.server?;
-    if server.build.optimised_for_speed() != Some(false) {
-        return None;
-    }
-    let cflags = server.build.cflags.as_deref().unwrap_or_default();
-    let level = cflags.split_whitespace().rfind(|flag| flag.starts_with("-O")).unwrap_or_default();
-    let detail = format!(
-        "PostgreSQL {} was compiled with {level}: 9 to 21 % slower than -O2 was seen",
-        server.version
-    );
-    let advice = "Measure an installed server or one built from source (--bindir).";
+    let reason = server.build.slow_because()?;
+    let seen = match server.build.has_assertions() {
+        Some(true) => "such a build is for tests",
+        _ => "9 to 21 % slower than -O2 was seen of builds for size",
+    };
+    let detail = format!("PostgreSQL {} was compiled {reason}: {seen}", server.version);
+    let advice = "Measure an installed server or one built from source for speed (`pgdyno build`).";
     doubt(DoubtKind::BuildNotOptimised, detail, advice, Vec::new())
 }
 
@@ -464,8 +462,11 @@ fn balance_violated(evidence: &Evidence<'_>) -> Option<Doubt> {
     doubt(DoubtKind::BalanceViolated, detail, advice, Vec::new())
 }
 
+/// Transactions that are known wrote, and nobody looked. What a script of one's own writes is not known: then the plan
+/// says why nothing was checked, and it is no reason for a doubt.
 fn not_checked(evidence: &Evidence<'_>) -> Option<Doubt> {
-    let wrote = evidence.runs.iter().any(|run| writes(&run.workload));
+    let known = |workload: &Workload| Builtin::by_name(&workload.script).is_some_and(Builtin::writes);
+    let wrote = evidence.runs.iter().any(|run| known(&run.workload));
     if evidence.balance.is_some() || !wrote {
         return None;
     }
@@ -509,7 +510,7 @@ pub(crate) mod samples {
     //! A clean run, for tests to break.
 
     use crate::{
-        facts::{BuildFacts, DurabilityTier, ServerFacts, ServerSource},
+        facts::{BuildFacts, DatabaseFacts, DurabilityTier, ServerFacts, ServerSource},
         measure::{CellRun, Counts, CpuUse, IoUse, ServedFrom, SteadyVerdict, Workload},
     };
 
@@ -548,6 +549,7 @@ pub(crate) mod samples {
             served_from: Some(ServedFrom::SharedBuffers),
             steady: SteadyVerdict::Steady,
             errors: Vec::new(),
+            data_state: None,
             outage: None,
         }
     }
@@ -561,15 +563,29 @@ pub(crate) mod samples {
             version_text: "PostgreSQL 18.4 on x86_64-pc-linux-gnu".into(),
             source: ServerSource::Installed,
             bindir: None,
-            build: BuildFacts { compiler: Some("gcc 14".into()), cflags, configure: None },
+            build: BuildFacts {
+                compiler: Some("gcc 14".into()),
+                cflags,
+                features: Some(vec!["icu".into(), "lz4".into()]),
+                ..BuildFacts::default()
+            },
             block_bytes: 8_192,
+            wal_block_bytes: Some(8_192),
+            segment_bytes: Some(1 << 30),
             wal_segment_bytes: 16 << 20,
             data_checksums: true,
             durability: DurabilityTier::Full,
             max_connections: 100,
             shared_buffers_bytes: 6 << 30,
             data_directory: None,
+            database: Some(DatabaseFacts {
+                encoding: "UTF8".into(),
+                collate: "C".into(),
+                ctype: "C".into(),
+                provider: "libc".into(),
+            }),
             settings: Vec::new(),
+            defaults: Some([("io_method".into(), "worker".into())].into()),
         }
     }
 }
@@ -767,6 +783,15 @@ mod tests {
             assert_eq!(found.iter().map(|doubt| doubt.kind).collect::<Vec<_>>(), [kind], "{found:#?}");
             assert!(found[0].detail.len() > 20 && found[0].advice.ends_with('.'), "{found:?}");
         }
+    }
+
+    #[test]
+    fn a_build_for_tests_is_doubted_as_one_for_size() {
+        let mut case = clean();
+        case.server.build.features = Some(vec!["cassert".into()]);
+        let found = doubts(&case);
+        assert_eq!(found.iter().map(|doubt| doubt.kind).collect::<Vec<_>>(), [DoubtKind::BuildNotOptimised]);
+        assert!(found[0].detail.contains("with assertions: such a build is for tests"), "{found:?}");
     }
 
     #[test]

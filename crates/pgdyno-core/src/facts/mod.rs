@@ -2,14 +2,19 @@
 //!
 //! A fact that could not be had is `None`, never 0: absent stays absent.
 
+mod build;
 mod connection;
 mod durability;
 mod host;
 pub(crate) mod instrument;
 mod server;
 
+pub use build::{
+    BuildFacts, FEATURES, MadeFacts, PatchFacts, block_bytes_of_configure, features_of_configure,
+    wal_segment_mb_of_configure,
+};
 pub use connection::{ConnectionFacts, PoolerFacts};
 pub use durability::DurabilityTier;
 pub use host::{CgroupLimits, CpuFacts, HostFacts, HugePages, MemoryFacts, StorageFacts, SyncCheck};
 pub use instrument::{Ceiling, ClockFacts, Instrument, Machine, TimerLag};
-pub use server::{BuildFacts, ServerFacts, ServerSource, Setting, major_of};
+pub use server::{DatabaseFacts, ServerFacts, ServerSource, Setting, major_of};

@@ -1,9 +1,11 @@
 //! Facts about a PostgreSQL server.
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::DurabilityTier;
+use super::{BuildFacts, DurabilityTier};
 
 /// Where the server's program came from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -11,31 +13,25 @@ use super::DurabilityTier;
 pub enum ServerSource {
     /// Installed on this machine.
     Installed,
+    /// Made from source by `pgdyno build`.
+    Built,
     /// The embedded bundle, built for size.
     Bundle,
     /// A server that was already running.
     External,
 }
 
-/// How the server's program was compiled.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct BuildFacts {
-    /// Compiler as of `version()`, for example `gcc (Debian 12.2.0-14) 12.2.0`.
-    pub compiler: Option<String>,
-    /// `CFLAGS` as of `pg_config()`.
-    pub cflags: Option<String>,
-    /// `CONFIGURE` as of `pg_config()`.
-    pub configure: Option<String>,
-}
-
-impl BuildFacts {
-    /// Whether the flags ask for speed: `Some(true)` where the last `-O` option is `-O2`, `-O3` or `-Ofast`,
-    /// `None` where the flags are not known or hold no such option.
-    pub fn optimised_for_speed(&self) -> Option<bool> {
-        let cflags = self.cflags.as_deref()?;
-        let level = cflags.split_whitespace().rfind(|flag| flag.starts_with("-O"))?;
-        Some(matches!(level, "-O2" | "-O3" | "-O4" | "-Ofast"))
-    }
+/// How text of the database that was measured is kept and sorted.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct DatabaseFacts {
+    /// Encoding, for example `UTF8`.
+    pub encoding: String,
+    /// Locale that texts are sorted by (`datcollate`).
+    pub collate: String,
+    /// Locale that letters are told apart by (`datctype`).
+    pub ctype: String,
+    /// Who sorts: `libc`, `icu` or `builtin`; before 15 always the first.
+    pub provider: String,
 }
 
 /// One setting of the server as of `pg_settings`, kept where it does not have its boot value.
@@ -66,6 +62,12 @@ pub struct ServerFacts {
     pub build: BuildFacts,
     /// Block size in bytes.
     pub block_bytes: u32,
+    /// Size of a block of WAL in bytes (`wal_block_size`); absent in records of older versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wal_block_bytes: Option<u32>,
+    /// Size of a file of a table in bytes (`segment_size`), after which the next begins.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub segment_bytes: Option<u64>,
     /// WAL segment size in bytes.
     pub wal_segment_bytes: u64,
     /// Whether data checksums are on.
@@ -78,14 +80,27 @@ pub struct ServerFacts {
     pub shared_buffers_bytes: u64,
     /// Data directory, where the server tells it.
     pub data_directory: Option<String>,
+    /// Encoding and locale of the database that was measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub database: Option<DatabaseFacts>,
     /// Settings that do not have their boot value.
     pub settings: Vec<Setting>,
+    /// All other settings of this version with the default that is in force; absent in records of older versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub defaults: Option<BTreeMap<String, String>>,
 }
 
 impl ServerFacts {
     /// The major version as people say it: `9.6`, `10`, `18`.
     pub fn major(&self) -> String {
         major_of(self.version_num)
+    }
+
+    /// The value of a setting that is in force; `None` where this version has no such setting, or it is not known.
+    pub fn in_force(&self, name: &str) -> Option<&str> {
+        let set = self.settings.iter().find(|setting| setting.name == name);
+        set.map(|setting| setting.value.as_str())
+            .or_else(|| self.defaults.as_ref()?.get(name).map(String::as_str))
     }
 }
 
@@ -104,14 +119,5 @@ mod tests {
         assert_eq!(major_of(90624), "9.6");
         assert_eq!(major_of(100023), "10");
         assert_eq!(major_of(180004), "18");
-    }
-
-    #[test]
-    fn the_last_optimisation_flag_counts() {
-        let build = |cflags: &str| BuildFacts { cflags: Some(cflags.into()), ..BuildFacts::default() };
-        assert_eq!(build("-Wall -O2 -g").optimised_for_speed(), Some(true));
-        assert_eq!(build("-O2 -Wall -Os").optimised_for_speed(), Some(false));
-        assert_eq!(build("-Wall").optimised_for_speed(), None);
-        assert_eq!(BuildFacts::default().optimised_for_speed(), None);
     }
 }

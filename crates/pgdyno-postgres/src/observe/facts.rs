@@ -1,8 +1,16 @@
 //! The facts of a server, by plain SQL that any role may run.
 
-use pgdyno_core::facts::{BuildFacts, DurabilityTier, ServerFacts, ServerSource, Setting};
+use std::collections::BTreeMap;
 
-use crate::wire::{Session, WireError};
+use pgdyno_core::facts::{
+    BuildFacts, DatabaseFacts, DurabilityTier, FEATURES, ServerFacts, ServerSource, Setting,
+    features_of_configure,
+};
+
+use crate::{
+    provision::installation::compiler,
+    wire::{Session, WireError},
+};
 
 /// Settings whose values may hold an address, a path of a key or a secret: they stay out of the record.
 const PRIVATE: [&str; 9] = [
@@ -45,8 +53,13 @@ pub fn server_facts(
         version: first_word(&text(session, "SELECT pg_catalog.current_setting('server_version')")?),
         source,
         bindir,
-        build: build_facts(session, &version_text),
+        build: build_facts(session, version_num, &version_text),
         block_bytes: parsed(session, "SELECT pg_catalog.current_setting('block_size')")?,
+        wal_block_bytes: shown(session, "wal_block_size"),
+        segment_bytes: seen(
+            session,
+            "SELECT pg_catalog.pg_size_bytes(pg_catalog.current_setting('segment_size'))",
+        ),
         wal_segment_bytes: parsed(
             session,
             "SELECT pg_catalog.pg_size_bytes(pg_catalog.current_setting('wal_segment_size'))",
@@ -60,30 +73,89 @@ pub fn server_facts(
         )?,
         // Both need rights that a plain role lacks: absent then.
         data_directory: session.value("SELECT pg_catalog.current_setting('data_directory')").ok().flatten(),
+        database: database_facts(session, version_num),
         settings: settings(session)?,
+        defaults: defaults(session).ok(),
         version_text,
     })
 }
 
 /// Compiler from `version()`, the flags from `pg_config` (9.6 and later; superusers only before 11).
-fn build_facts(session: &mut Session, version_text: &str) -> BuildFacts {
+fn build_facts(session: &mut Session, version_num: u32, version_text: &str) -> BuildFacts {
     let mut config = |name: &str| {
-        session
-            .value(&format!("SELECT setting FROM pg_catalog.pg_config WHERE name = '{name}'"))
-            .ok()
-            .flatten()
+        seen(session, &format!("SELECT setting FROM pg_catalog.pg_config WHERE name = '{name}'"))
     };
+    let (cflags, configure) = (config("CFLAGS"), config("CONFIGURE"));
+    let features = features(session, version_num, configure.as_deref());
     BuildFacts {
-        compiler: compiler_of(version_text),
-        cflags: config("CFLAGS"),
-        configure: config("CONFIGURE"),
+        compiler: compiler(version_text).map(str::to_owned),
+        cflags,
+        configure,
+        features: Some(features),
+        made: None,
     }
 }
 
-/// `PostgreSQL 15.4 on x86_64-pc-linux-gnu, compiled by gcc (Debian 12.2.0-14) 12.2.0, 64-bit` names its compiler.
-fn compiler_of(version_text: &str) -> Option<String> {
-    let (_, after) = version_text.split_once("compiled by ")?;
-    Some(after.rsplit_once(", ").map_or(after, |(compiler, _)| compiler).to_owned())
+/// How a feature shows to any role, from which version on: a query whose answer is `t`, `f` or null where it says
+/// nothing. `CONFIGURE` is empty where Meson built the server, and hidden from plain roles.
+const SIGNS: [(&str, u32, &str); 7] = [
+    ("cassert", 0, "SELECT pg_catalog.current_setting('debug_assertions') = 'on'"),
+    (
+        "icu",
+        100_000,
+        "SELECT EXISTS (SELECT FROM pg_catalog.pg_collation WHERE collprovider = 'i' AND collname = 'und-x-icu')",
+    ),
+    (
+        "liburing",
+        180_000,
+        "SELECT 'io_uring' = ANY(enumvals) FROM pg_catalog.pg_settings WHERE name = 'io_method'",
+    ),
+    (
+        "llvm",
+        110_000,
+        "SELECT CASE WHEN pg_catalog.set_config('jit', 'on', true) = 'on' THEN pg_catalog.pg_jit_available() END",
+    ),
+    (
+        "lz4",
+        140_000,
+        "SELECT 'lz4' = ANY(enumvals) FROM pg_catalog.pg_settings WHERE name = 'default_toast_compression'",
+    ),
+    ("openssl", 120_000, "SELECT pg_catalog.current_setting('ssl_library') = 'OpenSSL'"),
+    (
+        "zstd",
+        150_000,
+        "SELECT 'zstd' = ANY(enumvals) FROM pg_catalog.pg_settings WHERE name = 'wal_compression'",
+    ),
+];
+
+/// What was compiled in: by `CONFIGURE` where it tells, else by its sign.
+fn features(session: &mut Session, version_num: u32, configure: Option<&str>) -> Vec<String> {
+    let configure = configure.filter(|line| !line.trim().is_empty());
+    let asked = configure.map(features_of_configure);
+    let shows = |session: &mut Session, feature: &str| {
+        let sign = SIGNS.iter().find(|(name, since, _)| *name == feature && version_num >= *since);
+        sign.and_then(|(.., query)| seen::<String>(session, query)).is_some_and(|answer| answer == "t")
+    };
+    let is_in = |(feature, _): &&(&str, &[&str])| match &asked {
+        Some(asked) => asked.contains(feature),
+        None => shows(&mut *session, feature),
+    };
+    FEATURES.iter().filter(is_in).map(|(feature, _)| (*feature).to_owned()).collect()
+}
+
+/// Encoding and locale of the database of the session.
+fn database_facts(session: &mut Session, version_num: u32) -> Option<DatabaseFacts> {
+    let provider = match version_num {
+        150_000.. => "CASE datlocprovider WHEN 'i' THEN 'icu' WHEN 'b' THEN 'builtin' ELSE 'libc' END",
+        _ => "'libc'",
+    };
+    let query = format!(
+        "SELECT pg_catalog.pg_encoding_to_char(encoding), datcollate, datctype, {provider} \
+         FROM pg_catalog.pg_database WHERE datname = pg_catalog.current_database()"
+    );
+    let rows = session.query(&query).ok()?;
+    let word = |column: usize| rows.first()?.get(column).map(str::to_owned);
+    Some(DatabaseFacts { encoding: word(0)?, collate: word(1)?, ctype: word(2)?, provider: word(3)? })
 }
 
 fn first_word(text: &str) -> String {
@@ -102,6 +174,26 @@ fn settings(session: &mut Session) -> Result<Vec<Setting>, WireError> {
         .collect())
 }
 
+/// What nobody set: this version's own defaults, and what the server derived for itself. Places of files are none.
+fn defaults(session: &mut Session) -> Result<BTreeMap<String, String>, WireError> {
+    let rows = session.query(
+        "SELECT name, pg_catalog.current_setting(name, true) FROM pg_catalog.pg_settings \
+         WHERE source IN ('default', 'override') AND name !~ '_(file|directory|directories)$'",
+    )?;
+    let pair = |row: &crate::wire::Row| Some((row.get(0)?.to_owned(), row.get(1)?.to_owned()));
+    Ok(rows.iter().filter_map(pair).filter(|(name, _)| !is_private_setting(name)).collect())
+}
+
+/// An answer that not every role or version gives.
+fn seen<T: std::str::FromStr>(session: &mut Session, sql: &str) -> Option<T> {
+    session.value(sql).ok().flatten()?.parse().ok()
+}
+
+/// A setting as a number.
+fn shown<T: std::str::FromStr>(session: &mut Session, name: &str) -> Option<T> {
+    seen(session, &format!("SELECT pg_catalog.current_setting('{name}')"))
+}
+
 fn text(session: &mut Session, sql: &str) -> Result<String, WireError> {
     session.value(sql)?.ok_or_else(|| WireError::Protocol(format!("no answer to {sql}")))
 }
@@ -109,17 +201,4 @@ fn text(session: &mut Session, sql: &str) -> Result<String, WireError> {
 fn parsed<T: std::str::FromStr>(session: &mut Session, sql: &str) -> Result<T, WireError> {
     let text = text(session, sql)?;
     text.parse().map_err(|_| WireError::Protocol(format!("{text:?} is not a number, in answer to {sql}")))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::compiler_of;
-
-    #[test]
-    fn the_compiler_stands_in_the_version() {
-        let text = "PostgreSQL 15.4 (Debian 15.4-1) on x86_64-pc-linux-gnu, \
-                    compiled by gcc (Debian 12.2.0-14) 12.2.0, 64-bit";
-        assert_eq!(compiler_of(text).as_deref(), Some("gcc (Debian 12.2.0-14) 12.2.0"));
-        assert_eq!(compiler_of("PostgreSQL 99"), None);
-    }
 }

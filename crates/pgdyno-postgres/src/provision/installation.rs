@@ -9,7 +9,10 @@ use std::{
     process::{Command, Stdio},
 };
 
-use pgdyno_core::{facts::BuildFacts, problem::Problem};
+use pgdyno_core::{
+    facts::{BuildFacts, features_of_configure},
+    problem::Problem,
+};
 
 use super::version::{OLDEST, Wanted, parse_program_version};
 
@@ -113,11 +116,16 @@ fn pg_config_bindir(program: &Path) -> Option<PathBuf> {
 
 /// A flag that every version gives the compiler, by which its `CFLAGS` are found in the program.
 const EVERY_CFLAGS: &str = "-Wmissing-prototypes";
+/// What stands before the compiler's name in `version()`, whose text is in the program.
+const COMPILED_BY: &str = ", compiled by ";
+/// How long a piece may be that ends with the text of `version()`.
+const VERSION_TEXT_BYTES: std::ops::Range<usize> = 40..600;
 /// Longest program that is searched, in bytes.
 const LONGEST_PROGRAM: u64 = 256 << 20;
 
-/// How the programs in a directory were compiled, as far as it shows without running a server: the `CFLAGS`
-/// that `pg_config()` would give stand in `postgres` itself.
+/// How the programs in a directory were compiled, as far as it shows without running a server: what `pg_config()` and
+/// `version()` would give stands in `postgres` itself. Of features those are known that configure was asked for; of
+/// a program that Meson built, none.
 pub fn build(bindir: &Path) -> BuildFacts {
     let read = || -> io::Result<Vec<u8>> {
         let mut bytes = Vec::new();
@@ -125,9 +133,46 @@ pub fn build(bindir: &Path) -> BuildFacts {
         Ok(bytes)
     };
     let program = read().unwrap_or_default();
-    let texts = program.split(|byte| *byte == 0).filter_map(|bytes| std::str::from_utf8(bytes).ok());
-    let cflags = texts.into_iter().find(|text| text.starts_with('-') && text.contains(EVERY_CFLAGS));
-    BuildFacts { cflags: cflags.map(str::to_owned), ..BuildFacts::default() }
+    let mut facts = BuildFacts::default();
+    for bytes in program.split(|byte| *byte == 0) {
+        // Few pieces begin like what is looked for: the others are not even read as text.
+        match bytes {
+            [b'-', ..] => keep(&mut facts.cflags, bytes, |text| text.contains(EVERY_CFLAGS)),
+            [b' ', b'\'', ..] | [b'\'', ..] => {
+                keep(&mut facts.configure, bytes, |text| text.contains("'--") && text.ends_with('\''));
+            }
+            _ if facts.compiler.is_none() => facts.compiler = compiler_in(bytes),
+            _ => {}
+        }
+    }
+    let features =
+        |configure: &String| features_of_configure(configure).into_iter().map(str::to_owned).collect();
+    facts.features = facts.configure.as_ref().map(features);
+    facts
+}
+
+/// The compiler, where a piece of a program ends with the text of `version()`; a constant without a zero at its end may
+/// stand before it.
+fn compiler_in(bytes: &[u8]) -> Option<String> {
+    if !VERSION_TEXT_BYTES.contains(&bytes.len()) {
+        return None;
+    }
+    let at = bytes.windows(COMPILED_BY.len()).position(|window| window == COMPILED_BY.as_bytes())?;
+    compiler(std::str::from_utf8(&bytes[at..]).ok()?).map(str::to_owned)
+}
+
+/// Keeps the first text that is what is looked for.
+fn keep(slot: &mut Option<String>, bytes: &[u8], is_it: impl Fn(&str) -> bool) {
+    if slot.is_none() {
+        let text = std::str::from_utf8(bytes).ok().filter(|text| is_it(text));
+        *slot = text.map(|text| text.trim().to_owned());
+    }
+}
+
+/// The compiler in the text of `version()`.
+pub fn compiler(version_text: &str) -> Option<&str> {
+    let (_, after) = version_text.split_once(COMPILED_BY)?;
+    Some(after.rsplit_once(", ").map_or(after, |(compiler, _)| compiler))
 }
 
 /// The newest of these (they come newest first) that is what was asked for.
@@ -170,12 +215,26 @@ mod tests {
     }
 
     #[test]
-    fn compiler_flags_stand_in_the_program() {
+    fn how_it_was_compiled_stands_in_the_program() {
         let root = tempfile::tempdir().expect("a temporary directory can be made");
         assert_eq!(build(root.path()), BuildFacts::default());
-        let program = b"\x7fELF\0\xff\xfe\0-Wall -Wmissing-prototypes -g -Os\0rest".as_slice();
+        let program = b"\x7fELF\0\xff\xfe\0-Wall -Wmissing-prototypes -g -Os\0-x\0\
+            \xcd\xe4?PostgreSQL 18.6 on x86_64-pc-linux-gnu, compiled by gcc (Debian 12.2.0-14) 12.2.0, 64-bit\0\
+             'PYTHON=/p' '--prefix=/p' '--with-lz4' '--with-blocksize=32'\0rest";
         fs::write(root.path().join("postgres"), program).expect("it can be written");
-        assert_eq!(build(root.path()).optimised_for_speed(), Some(false));
+        let facts = build(root.path());
+        assert_eq!(facts.optimised_for_speed(), Some(false));
+        assert_eq!(facts.compiler.as_deref(), Some("gcc (Debian 12.2.0-14) 12.2.0"));
+        assert_eq!(facts.features, Some(vec!["lz4".to_owned()]));
+        assert!(facts.configure.is_some_and(|configure| configure.contains("--with-blocksize=32")));
+    }
+
+    #[test]
+    fn the_compiler_stands_in_the_version() {
+        let text = "PostgreSQL 15.4 (Debian 15.4-1) on x86_64-pc-linux-gnu, \
+                    compiled by gcc (Debian 12.2.0-14) 12.2.0, 64-bit";
+        assert_eq!(compiler(text), Some("gcc (Debian 12.2.0-14) 12.2.0"));
+        assert_eq!(compiler("PostgreSQL 99"), None);
     }
 
     #[test]

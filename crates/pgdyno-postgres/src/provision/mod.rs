@@ -34,7 +34,7 @@ pub(crate) use run_as::uid_of;
 pub use running::{RunningServer, Tcp, remove, remove_leftover, stop};
 pub use safe::Place;
 pub use stop::{FAST_LIMIT, Stopped};
-pub use up::{check, up};
+pub use up::{check, check_build, up};
 pub use version::{NotAVersion, Wanted, parse_program_version, version_words};
 
 /// How long a server lives.
@@ -57,6 +57,8 @@ pub struct Request {
     pub pg: Option<Wanted>,
     /// Directory of its programs, in place of a search.
     pub bindir: Option<PathBuf>,
+    /// Name of the build that its programs are, in place of a search.
+    pub build: Option<String>,
     /// Whether to pass over installed servers.
     pub bundle_only: bool,
     /// `PATH`, searched for installed servers.
@@ -100,6 +102,7 @@ impl Request {
             name: name.into(),
             pg: None,
             bindir: None,
+            build: None,
             bundle_only: false,
             search_path: None,
             data: None,

@@ -60,6 +60,9 @@ pub struct Record {
     /// Whether the program was tested with this version of pgdyno: a pinned bundle. `None` for installed
     /// ones.
     pub pinned: Option<bool>,
+    /// Name of the build that the program is; absent of every other.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub build: Option<String>,
     /// Directory of the programs.
     pub bindir: PathBuf,
     /// Data directory.
@@ -156,6 +159,11 @@ impl Record {
             Phase::Started | Phase::Stopped if PidFile::read(&self.data.path).is_some() => Status::Dead,
             Phase::Started | Phase::Stopped => Status::Stopped,
         }
+    }
+
+    /// Whether its programs lie in a directory, whatever links lead there.
+    pub fn runs_from(&self, dir: &Path) -> bool {
+        self.bindir.starts_with(dir) || fs::canonicalize(dir).is_ok_and(|dir| self.bindir.starts_with(dir))
     }
 
     /// Every directory outside pgdyno's own that this server has.
@@ -341,6 +349,7 @@ pub(super) mod tests {
             version: "18.6".into(),
             source: ServerSource::Bundle,
             pinned: Some(true),
+            build: None,
             bindir: "/b".into(),
             data: Place::planned(root.join("data")),
             wal: None,

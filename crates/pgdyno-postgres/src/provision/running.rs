@@ -2,10 +2,14 @@
 
 use std::{path::PathBuf, time::Duration};
 
-use pgdyno_core::{advice::Choice, facts::ServerSource, problem::Problem};
+use pgdyno_core::{
+    advice::Choice,
+    facts::{MadeFacts, ServerSource},
+    problem::Problem,
+};
 
 use super::{
-    Dirs, Event, SUPERUSER,
+    Dirs, Event, SUPERUSER, builds,
     registry::{self, Phase, Record, Slot, Status},
     stop::{FAST_LIMIT, Stopped},
 };
@@ -40,6 +44,8 @@ pub struct RunningServer {
     pub data_dir: PathBuf,
     /// Log.
     pub log_path: PathBuf,
+    /// Name of the build that the program is; absent of every other.
+    pub build: Option<String>,
     /// Directory of the programs.
     pub bindir: PathBuf,
     /// `server_version_num`.
@@ -75,6 +81,7 @@ impl RunningServer {
             superuser: SUPERUSER,
             data_dir: record.data.path.clone(),
             log_path: home.join("server.log"),
+            build: record.build.clone(),
             bindir: record.bindir.clone(),
             version_num: record.version_num,
             version: record.version.clone(),
@@ -85,6 +92,11 @@ impl RunningServer {
             already_running: false,
             dirs: dirs.clone(),
         }
+    }
+
+    /// What is known of the build that the program is; `None` where it is none.
+    pub fn made(&self) -> Option<MadeFacts> {
+        builds::find(&self.dirs, self.build.as_ref()?).ok().map(|build| build.facts())
     }
 
     /// Stops the server; its data stays.

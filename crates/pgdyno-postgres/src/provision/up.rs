@@ -10,13 +10,15 @@ use std::{
 
 use pgdyno_core::{
     advice::{Choice, config, preflight},
-    facts::{HostFacts, ServerSource},
+    facts::{HostFacts, ServerSource, block_bytes_of_configure, wal_segment_mb_of_configure},
     problem::Problem,
 };
 use pgdyno_host::{facts, procs};
 
 use super::{
-    Dirs, Event, Lifetime, Request, RunningServer, bundle,
+    Dirs, Event, Lifetime, Request, RunningServer,
+    builds::{self, Build},
+    bundle,
     child::{Manner, command},
     conf::{self, Frame},
     initdb::{Cluster, create_tablespaces, initdb, random_password},
@@ -85,6 +87,7 @@ pub fn check(request: &Request) -> Result<(), Problem> {
     check_name(&request.name)?;
     conf::check_settings(&request.settings)?;
     run_as::choose(request.run_as.as_deref())?;
+    refuse_several_programs(request)?;
     request.bindir.as_ref().map_or(Ok(()), |dir| installed(request, dir).map(drop))?;
     if let Some(size) = request.wal_segsize_mb.filter(|size| !size.is_power_of_two() || *size > 1024) {
         return Err(Problem::wrong_request(format!("a WAL segment cannot have {size} MB"))
@@ -98,6 +101,42 @@ pub fn check(request: &Request) -> Result<(), Problem> {
         }
     }
     check_tablespaces(&request.tablespaces)
+}
+
+/// A directory, a build and the bundle each name the program.
+fn refuse_several_programs(request: &Request) -> Result<(), Problem> {
+    let named = [
+        ("--build", request.build.is_some()),
+        ("--bindir", request.bindir.is_some()),
+        ("--bundle", request.bundle_only),
+    ];
+    let named: Vec<&str> = named.into_iter().filter_map(|(flag, given)| given.then_some(flag)).collect();
+    match named[..] {
+        [one, other, ..] => Err(Problem::wrong_request(format!("{one} and {other} both name the program"))
+            .hint("leave one of the two out")),
+        _ => Ok(()),
+    }
+}
+
+/// Checks that the build of a request is there, and is the version asked for.
+///
+/// # Errors
+/// A wrong request.
+pub fn check_build(request: &Request, dirs: &Dirs) -> Result<(), Problem> {
+    request.build.as_ref().map_or(Ok(()), |name| built(request, name, dirs).map(drop))
+}
+
+/// The build of a name, of the version asked for.
+fn built(request: &Request, name: &str, dirs: &Dirs) -> Result<Build, Problem> {
+    let build = builds::find(dirs, name)?;
+    match request.pg.filter(|pg| !pg.matches(build.manifest.version_num)) {
+        None => Ok(build),
+        Some(pg) => {
+            let version = &build.manifest.version;
+            let what = format!("--pg asks for PostgreSQL {pg}, and the build `{name}` is {version}");
+            Err(Problem::wrong_request(what).hint("leave one of the two out"))
+        }
+    }
 }
 
 fn check_tablespaces(tablespaces: &[(String, PathBuf)]) -> Result<(), Problem> {
@@ -129,6 +168,10 @@ fn contradiction(request: &Request, record: &Record) -> Option<String> {
     let path = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     if let Some(pg) = request.pg.filter(|pg| !pg.matches(record.version_num)) {
         return other("--pg", pg.to_string(), record.version.clone());
+    }
+    if let Some(build) = request.build.as_ref().filter(|build| Some(*build) != record.build.as_ref()) {
+        let has = record.build.as_ref().map_or("none".to_owned(), |has| format!("`{has}`"));
+        return other("--build", format!("`{build}`"), has);
     }
     if let Some(bindir) =
         request.bindir.as_deref().filter(|dir| fs::canonicalize(dir).ok().as_ref() != Some(&record.bindir))
@@ -210,7 +253,7 @@ fn again(
         record.cpus.clone_from(&request.cpus);
     }
     make_socket_dir(&mut record, slot)?;
-    let warnings = size(request, &mut record)?;
+    let warnings = size(request, &mut record, dirs)?;
     launch(request, record, slot, dirs, warnings, progress)
 }
 
@@ -242,6 +285,10 @@ fn program(
     dirs: &Dirs,
     progress: &mut dyn FnMut(Event),
 ) -> Result<(Installation, ServerSource, Option<bool>), Problem> {
+    if let Some(name) = &request.build {
+        let build = built(request, name, dirs)?;
+        return Ok((installation::inspect(&build.bindir())?, ServerSource::Built, None));
+    }
     if let Some(bindir) = &request.bindir {
         return Ok((installed(request, bindir)?, ServerSource::Installed, None));
     }
@@ -267,7 +314,7 @@ fn create(
     let mut record = plan(request, slot, dirs, program, user)?;
     (record.source, record.pinned) = (source, pinned);
     let mut warnings: Vec<String> = warning.into_iter().collect();
-    warnings.extend(size(request, &mut record)?);
+    warnings.extend(size(request, &mut record, dirs)?);
     slot.write(&record)?;
     take_places(&mut record, slot)?;
     progress(Event::MakingCluster { data_dir: record.data.path.clone() });
@@ -298,6 +345,7 @@ fn plan(
         version: program.version,
         source: ServerSource::Installed,
         pinned: None,
+        build: request.build.clone(),
         bindir: program.bindir,
         data,
         wal: request.waldir.as_deref().map(place).transpose()?,
@@ -330,21 +378,46 @@ fn fnv1a(bytes: &[u8]) -> u32 {
     bytes.iter().fold(0x811c_9dc5, |hash, byte| (hash ^ u32::from(*byte)).wrapping_mul(0x0100_0193))
 }
 
+/// Sizes that were fixed when the program was compiled, which settings depend on: of a block in bytes, of a WAL segment
+/// in MB. A program that is no build is searched only where it matters.
+fn compiled_sizes(record: &Record, dirs: &Dirs) -> (u32, u32) {
+    let build = record.build.as_ref().and_then(|name| builds::find(dirs, name).ok());
+    let without_unit = |value: &String| value.trim().bytes().all(|byte| byte.is_ascii_digit());
+    let counts_blocks = record
+        .given
+        .iter()
+        .any(|(name, value)| name.eq_ignore_ascii_case("shared_buffers") && without_unit(value));
+    let configure = match &build {
+        Some(build) => build.manifest.configure.join(" "),
+        None if counts_blocks || record.version_num < 110_000 => {
+            installation::build(&record.bindir).configure.unwrap_or_default()
+        }
+        None => String::new(),
+    };
+    let block_bytes = match &build {
+        Some(build) => build.manifest.block_kb << 10,
+        None => block_bytes_of_configure(&configure),
+    };
+    let segment_mb = record.wal_segsize_mb.or_else(|| wal_segment_mb_of_configure(&configure));
+    (block_bytes, segment_mb.unwrap_or(16))
+}
+
 /// Chooses the settings from facts, and says what cannot start. The result are warnings.
-fn size(request: &Request, record: &mut Record) -> Result<Vec<String>, Problem> {
+fn size(request: &Request, record: &mut Record, dirs: &Dirs) -> Result<Vec<String>, Problem> {
     let unreadable =
         |error: io::Error| Problem::could_not(format!("could not read the facts of this machine: {error}"));
     let host = facts::host().map_err(unreadable)?;
     check_cpus(&record.cpus, &host)?;
     let data = facts::storage(&record.data.path).map_err(unreadable)?;
     let wal = record.wal.as_ref().map(|place| facts::storage(&place.path)).transpose().map_err(unreadable)?;
+    let (block_bytes, segment_mb) = compiled_sizes(record, dirs);
     let mut chosen = config::settings(&config::Inputs {
         host: &host,
         data: &data,
         wal: wal.as_ref(),
         version_num: record.version_num,
         clients: request.clients,
-        wal_segment_bytes: u64::from(record.wal_segsize_mb.unwrap_or(16)) << 20,
+        wal_segment_bytes: u64::from(segment_mb) << 20,
         server_cpus: (!record.cpus.is_empty()).then_some(record.cpus.len() as u32),
     });
     if request.lifetime == Lifetime::DiesWithUs {
@@ -358,7 +431,8 @@ fn size(request: &Request, record: &mut Record) -> Result<Vec<String>, Problem> 
     let in_force =
         record.settings.iter().map(|choice| (choice.name.to_ascii_lowercase(), choice.value.clone()));
     let in_force: BTreeMap<String, String> = in_force.collect();
-    if let Some(problem) = preflight::problems(&host, record.version_num, &in_force).into_iter().next() {
+    let problems = preflight::problems(&host, record.version_num, block_bytes.into(), &in_force);
+    if let Some(problem) = problems.into_iter().next() {
         return Err(problem);
     }
     refuse_taken_port(record)?;

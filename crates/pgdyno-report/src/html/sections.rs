@@ -164,7 +164,7 @@ fn comparison(document: &Document, view: &ComparisonView) -> Markup {
             p.fine { "No fact and no setting of the servers that pgdyno saw." }
         } @else {
             (plain_table(document, "/comparison/differences", view.differences.len(),
-                [("what", "What"), ("a", "A"), ("b", "B")]))
+                &[("what", "What"), ("a", "A"), ("b", "B"), ("why", "Why")]))
         }
     }
 }
@@ -372,7 +372,7 @@ fn choices(document: &Document) -> Markup {
         @if choices > 0 {
             h2 { "Settings, and why" }
             (plain_table(document, "/choices", choices,
-                [("name", "What"), ("value", "Value"), ("reason", "Why")]))
+                &[("name", "What"), ("value", "Value"), ("reason", "Why")]))
         }
         @if settings > 0 {
             details {
@@ -381,14 +381,15 @@ fn choices(document: &Document) -> Markup {
                     (at(document, "/server/settings", Format::Length)) ")"
                 }
                 (plain_table(document, "/server/settings", settings,
-                    [("name", "Setting"), ("value", "Value"), ("source", "From")]))
+                    &[("name", "Setting"), ("value", "Value"), ("source", "From")]))
             }
         }
     }
 }
 
-/// A table of texts: a row for each element of a list, a column for each (field, header).
-fn plain_table(document: &Document, list: &str, count: usize, columns: [(&str, &str); 3]) -> Markup {
+/// A table of texts: a row for each element of a list, a column for each (field, header). `why` is a word.
+fn plain_table(document: &Document, list: &str, count: usize, columns: &[(&str, &str)]) -> Markup {
+    let format = |field: &str| if field == "why" { Format::Word } else { Format::Text };
     html! {
         div.scroll tabindex="0" {
             table.plain {
@@ -397,7 +398,7 @@ fn plain_table(document: &Document, list: &str, count: usize, columns: [(&str, &
                     @for index in 0..count {
                         tr {
                             @for (field, _) in columns {
-                                td { (at(document, &format!("{list}/{index}/{field}"), Format::Text)) }
+                                td { (at(document, &format!("{list}/{index}/{field}"), format(field))) }
                             }
                         }
                     }

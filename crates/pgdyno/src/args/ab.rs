@@ -6,7 +6,7 @@ use clap::ArgAction;
 use pgdyno_core::{
     advice::bench::Level,
     analysis::compare::{MAX_BLOCKS, MIN_BLOCKS, looks},
-    plan::{Auto, BalanceCheckMode, Builtin, Plan, Protocol, Span, WorkloadPlan},
+    plan::{Auto, BalanceCheckMode, Builtin, Material, Plan, Protocol, Scale, Span, WorkloadPlan},
     problem::Problem,
 };
 use regex_lite::Regex;
@@ -28,7 +28,8 @@ use crate::{
 const EXAMPLES: &str = "\
 Examples:
   pgdyno ab --pg 15 --pg 18                             two majors
-  pgdyno ab --bindir OLD/bin --bindir NEW/bin -f my.sql two builds, your script
+  pgdyno ab --build pg18-gcc --build pg18-clang         two builds
+  pgdyno ab --bindir OLD/bin --bindir NEW/bin -f my.sql two programs, your script
   pgdyno ab --set jit=on --set jit=off -b select-only   one setting
   pgdyno ab -f join.sql -f exists.sql                   two ways to write it
   pgdyno ab default set:wal_compression=on,set:jit=off  several settings
@@ -37,8 +38,8 @@ Examples:
             --command 'pgbench -n -S -T {seconds} -h new'
 
 An arm written out is one or more of these, separated by commas:
-  pg=VERSION  bindir=DIR  bundle  data=DIR  waldir=DIR  set:NAME=VALUE
-  script=FILE  builtin=NAME  protocol=NAME
+  pg=VERSION  build=NAME  bindir=DIR  bundle  data=DIR  waldir=DIR
+  set:NAME=VALUE  script=FILE  builtin=NAME  protocol=NAME
   dsn=CONNINFO or command=LINE, which take all that follows
 `default` is none of them. A command finds a server that its arm makes, as in
 `pg=18,command=pgbench -n -S -T {seconds}`, in PGHOST, PGPORT, PGUSER and
@@ -61,8 +62,11 @@ pub struct Args {
     /// Directory of initdb and postgres
     #[arg(long, value_name = "DIR", help_heading = SUBJECTS)]
     bindir: Vec<PathBuf>,
+    /// A build by its name, as `pgdyno builds` lists them
+    #[arg(long, value_name = "NAME", help_heading = SUBJECTS)]
+    build: Vec<String>,
     /// Use embedded bundles even where PostgreSQL is installed
-    #[arg(long, conflicts_with = "bindir", help_heading = SUBJECTS)]
+    #[arg(long, conflicts_with_all = ["bindir", "build"], help_heading = SUBJECTS)]
     bundle: bool,
     /// Setting of a server made for it; each name once or twice
     #[arg(long, value_name = "NAME=VALUE", value_parser = setting, help_heading = SUBJECTS)]
@@ -79,7 +83,7 @@ pub struct Args {
     /// A script in pgbench's language
     #[arg(long, short = 'f', value_name = "FILE", help_heading = SUBJECTS)]
     script: Vec<PathBuf>,
-    /// Run the programs on this machine that a script names by `\shell` and `\setshell`
+    /// Run scripts that reach beyond tables: programs (`\shell`), files and settings of the server
     #[arg(long, help_heading = SUBJECTS)]
     trust: bool,
     /// How statements are sent: simple, extended, prepared [default: prepared]
@@ -206,12 +210,16 @@ impl Args {
         };
         let compare = Compare {
             arms: [a, b],
+            asked: arms[0].asked(&arms[1]),
             looks: looks(self.blocks),
             aa_blocks: self.aa_blocks,
             margin: self.margin.0,
             fail_if_slower: self.fail_if_slower,
         };
         Ok(Job {
+            material: Material::without_files(&plan)?,
+            trust: self.trust,
+            dry_run: false,
             plan,
             level: Level::Screening,
             servers,
@@ -232,6 +240,12 @@ impl Args {
             return Ok(plan);
         };
         let plan = file::plan(path)?;
+        if plan.data.is_own() || plan.workload.iter().any(|one| one.as_builtin().is_none()) {
+            let what =
+                format!("could not compare by {}: it brings tables or scripts of its own", path.display());
+            return Err(Problem::wrong_request(what)
+                .hint("`pgdyno run` carries it out; a script of your own is compared with -f"));
+        }
         let clients = match &plan.measure.clients {
             Auto::Given(clients) => clients.len(),
             Auto::Auto => 1,
@@ -282,6 +296,7 @@ impl Args {
         let [mut a, mut b] = [Arm::default(), Arm::default()];
         (a.bundle, b.bundle) = (self.bundle, self.bundle);
         [a.pg, b.pg] = dealt("--pg", &self.pg)?;
+        [a.build, b.build] = dealt("--build", &self.build)?;
         [a.bindir, b.bindir] = dealt("--bindir", &self.bindir)?;
         [a.dsn, b.dsn] = dealt("--dsn", &self.dsn)?;
         [a.admin_dsn, b.admin_dsn] = dealt("--admin-dsn", &self.admin_dsn)?;
@@ -318,7 +333,7 @@ impl Args {
                 file::script(path, self.trust)?,
             ),
             None => {
-                let of_plan = of_plan.map_or(Builtin::TpcbLike, |of_plan| of_plan.script);
+                let of_plan = of_plan.and_then(WorkloadPlan::as_builtin).unwrap_or(Builtin::TpcbLike);
                 let builtin = arm.builtin.unwrap_or(of_plan);
                 (builtin.name().to_owned(), builtin.scripts())
             }
@@ -337,7 +352,7 @@ impl Args {
         plan.check.balance = BalanceCheckMode::Off;
         plan.seed = self.seed.or(plan.seed);
         if let Some(scale) = self.scale {
-            plan.data.scale = Auto::Given(scale);
+            plan.data.scale = Scale::Given(scale);
         }
         let measure = &mut plan.measure;
         let processors = thread::available_parallelism().map_or(1, |count| count.get() as u32);
@@ -389,6 +404,7 @@ impl Args {
         let server = OwnServer {
             pg: arm.pg.clone(),
             bindir: arm.bindir.clone(),
+            build: arm.build.clone(),
             bundle: arm.bundle,
             data: arm.data.clone(),
             waldir: arm.waldir.clone(),
@@ -401,7 +417,7 @@ impl Args {
 }
 
 fn workload(script: Builtin, protocol: Protocol) -> WorkloadPlan {
-    WorkloadPlan { script, protocol }
+    WorkloadPlan::builtin(script, protocol)
 }
 
 /// Values of a flag: given once for both, twice A's and B's.
@@ -439,6 +455,11 @@ fn makes_sense(arm: &Arm, name: &str) -> Result<(), Problem> {
             arm.bindir.is_some() && arm.bundle,
             "a directory of programs is no bundle",
             "leave out one of bindir and bundle",
+        ),
+        (
+            arm.build.is_some() && (arm.bindir.is_some() || arm.bundle),
+            "a build is the program by itself",
+            "leave out build, or leave out bindir and bundle",
         ),
         (
             several,

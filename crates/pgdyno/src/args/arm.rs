@@ -3,6 +3,7 @@
 use std::{collections::BTreeMap, path::PathBuf};
 
 use pgdyno_core::{
+    analysis::compare::{Asked, AskedProgram},
     plan::{Builtin, Protocol},
     problem::Problem,
 };
@@ -16,6 +17,8 @@ pub struct Arm {
     pub pg: Option<String>,
     /// Directory of its programs.
     pub bindir: Option<PathBuf>,
+    /// Name of the build that they are.
+    pub build: Option<String>,
     /// Whether to take a bundle.
     pub bundle: bool,
     /// Its data directory.
@@ -39,8 +42,8 @@ pub struct Arm {
 }
 
 /// The terms in the order in which help and errors list them.
-const TERMS: &str = "default, pg=VERSION, bindir=DIR, bundle, data=DIR, waldir=DIR, set:NAME=VALUE, script=FILE, \
-                     builtin=NAME, protocol=NAME, dsn=CONNINFO, command=LINE";
+const TERMS: &str = "default, pg=VERSION, build=NAME, bindir=DIR, bundle, data=DIR, waldir=DIR, set:NAME=VALUE, \
+                     script=FILE, builtin=NAME, protocol=NAME, dsn=CONNINFO, command=LINE";
 
 impl Arm {
     /// Reads an arm. Terms are separated by commas; a comma within the value of a setting is one where no term begins,
@@ -91,6 +94,7 @@ impl Arm {
             ("default", None) => false,
             ("bundle", None) => std::mem::replace(&mut self.bundle, true),
             ("pg", Some(value)) => self.pg.replace(value.to_owned()).is_some(),
+            ("build", Some(value)) => self.build.replace(value.to_owned()).is_some(),
             ("bindir", Some(value)) => path(&mut self.bindir, value),
             ("data", Some(value)) => path(&mut self.data, value),
             ("waldir", Some(value)) => path(&mut self.waldir, value),
@@ -116,10 +120,11 @@ impl Arm {
         let mut settings = base.settings;
         settings.extend(self.settings);
         // A program named here is another one than that named there, whatever it is named by.
-        let program = self.pg.is_some() || self.bindir.is_some() || self.bundle;
+        let program = self.pg.is_some() || self.bindir.is_some() || self.build.is_some() || self.bundle;
         Self {
             pg: if program { self.pg } else { base.pg },
             bindir: if program { self.bindir } else { base.bindir },
+            build: if program { self.build } else { base.build },
             bundle: if program { self.bundle } else { base.bundle },
             data: self.data.or(base.data),
             waldir: self.waldir.or(base.waldir),
@@ -137,10 +142,31 @@ impl Arm {
     pub fn names_own_server(&self) -> bool {
         self.pg.is_some()
             || self.bindir.is_some()
+            || self.build.is_some()
             || self.bundle
             || self.data.is_some()
             || self.waldir.is_some()
             || !self.settings.is_empty()
+    }
+
+    /// What of two arms was asked to differ.
+    pub fn asked(&self, other: &Self) -> Asked {
+        let programs = |arm: &Self| (arm.build.clone(), arm.bindir.clone(), arm.bundle);
+        let program = match () {
+            () if programs(self) != programs(other) => AskedProgram::Build,
+            () if self.pg != other.pg => AskedProgram::Version,
+            () => AskedProgram::Nothing,
+        };
+        let names = self.settings.keys().chain(other.settings.keys());
+        let differing = names.filter(|name| self.settings.get(*name) != other.settings.get(*name));
+        let settings = differing.map(|name| name.to_ascii_lowercase()).collect();
+        let work = [
+            ("script", (&self.script, self.builtin) != (&other.script, other.builtin)),
+            ("protocol", self.protocol != other.protocol),
+            ("command", self.command != other.command),
+        ];
+        let work = work.into_iter().filter(|(_, differs)| *differs).map(|(name, _)| name.to_owned());
+        Asked { program, settings, work: work.collect() }
     }
 
     /// The arm as one would write it, without what it shares with the other.
@@ -155,6 +181,7 @@ impl Arm {
             |key: &str, path: &Option<PathBuf>| path.as_ref().map(|path| format!("{key}={}", path.display()));
         let mut terms = vec![
             self.pg.as_ref().map(|pg| format!("pg={pg}")),
+            self.build.as_ref().map(|build| format!("build={build}")),
             path("bindir", &self.bindir),
             self.bundle.then(|| "bundle".to_owned()),
             path("data", &self.data),
@@ -229,11 +256,29 @@ mod tests {
     }
 
     #[test]
+    fn what_was_asked_to_differ_is_what_the_arms_do_not_share() {
+        let arm = |text| Arm::parse(text).expect("it is one");
+        let asked = |a, b| arm(a).asked(&arm(b));
+        assert_eq!(asked("pg=18,set:jit=on", "pg=18,set:jit=on"), Asked::default());
+        assert_eq!(asked("pg=15", "pg=18").program, AskedProgram::Version);
+        for (a, b) in
+            [("build=a", "build=b"), ("pg=15", "build=b"), ("default", "bundle"), ("bindir=/x", "pg=18")]
+        {
+            assert_eq!(asked(a, b).program, AskedProgram::Build, "{a} {b}");
+        }
+        let settings = asked("set:JIT=on,set:work_mem=4MB", "set:work_mem=4MB,set:fsync=off").settings;
+        assert_eq!(settings.into_iter().collect::<Vec<_>>(), ["fsync", "jit"]);
+        let work = asked("script=a.sql,protocol=simple", "builtin=select-only").work;
+        assert_eq!(work, ["script", "protocol"]);
+    }
+
+    #[test]
     fn terms_are_read_and_written() {
         for text in [
             "default",
             "pg=18",
             "bindir=/usr/lib/postgresql/15/bin",
+            "build=pg18-clang,set:jit=off",
             "pg=18,bundle,data=/srv/a,waldir=/srv/w",
             "pg=18,set:jit=off,set:shared_buffers=1GB",
             "set:search_path=a,b,c,set:work_mem=64MB",
@@ -281,6 +326,7 @@ mod tests {
         let over = |text: &str| Arm::parse(text).expect("it is one").over(&base).said();
         assert_eq!(over("default"), base.said());
         assert_eq!(over("set:jit=off"), "pg=15,set:jit=off,set:work_mem=4MB,builtin=select-only");
+        assert_eq!(over("build=x"), "build=x,set:jit=on,set:work_mem=4MB,builtin=select-only");
         assert_eq!(over("bindir=/x"), "bindir=/x,set:jit=on,set:work_mem=4MB,builtin=select-only");
         assert_eq!(over("script=a.sql"), "pg=15,set:jit=on,set:work_mem=4MB,script=a.sql");
     }

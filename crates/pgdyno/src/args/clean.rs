@@ -111,7 +111,7 @@ fn kept(dirs: &Dirs, records: &[Record]) -> Vec<Kept> {
 
 /// Who runs from a directory of programs, in words. Servers that do not run are freed as well, and need it no more.
 fn user_of(dir: &Path, records: &[Record]) -> Option<String> {
-    let uses = |record: &&Record| record.bindir.starts_with(dir) && record.status().pid().is_some();
+    let uses = |record: &&Record| record.runs_from(dir) && record.status().pid().is_some();
     let server = records.iter().find(uses).map(|record| format!("server `{}` uses it", record.name));
     server.or_else(|| runs_from(dir).map(|pid| format!("process {pid} runs from it")))
 }

@@ -3,13 +3,20 @@
 use std::{collections::BTreeMap, env, path::PathBuf};
 
 use clap::{ArgAction, Args as ClapArgs};
-use pgdyno_core::{advice::bench::Level, plan::Plan, problem::Problem};
+use pgdyno_core::{
+    advice::bench::Level,
+    plan::{Material, Plan, ServerPlan},
+    problem::Problem,
+};
 use pgdyno_postgres::{
     provision::{self, Lifetime, Request},
     wire::{ConnectOptions, Sources},
 };
 
-use crate::stages::{External, Job, Output, Wanted};
+use crate::{
+    servers,
+    stages::{External, Job, Output, Wanted},
+};
 
 /// Which server that is already there; none of these flags means that one is made for the run.
 #[derive(Debug, Clone, Default, ClapArgs)]
@@ -85,6 +92,10 @@ pub struct Args {
     /// Directory of initdb and postgres
     #[arg(long, value_name = "DIR", conflicts_with = "bundle", help_heading = "A server made for the run")]
     pub(super) bindir: Option<PathBuf>,
+    /// A build by its name, as `pgdyno builds` lists them
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["bindir", "bundle"],
+          help_heading = "A server made for the run")]
+    pub(super) build: Option<String>,
     /// Use the embedded bundle even where PostgreSQL is installed
     #[arg(long, help_heading = "A server made for the run")]
     pub(super) bundle: bool,
@@ -133,7 +144,7 @@ impl Args {
     ///
     /// # Errors
     /// What the flags or the plan ask for that cannot be.
-    pub(super) fn job(&self, mut plan: Plan, level: Level) -> Result<Job, Problem> {
+    pub(super) fn job(&self, mut plan: Plan, material: Material, level: Level) -> Result<Job, Problem> {
         if self.seed.is_some() {
             plan.seed = self.seed;
         }
@@ -149,7 +160,19 @@ impl Args {
         let output = Output { json: self.json, out: self.out.clone() };
         let seed_given = self.seed.is_some();
         let servers = vec![server];
-        Ok(Job { plan, level, servers, compare: None, command, seed_given, keep: self.keep, output })
+        Ok(Job {
+            plan,
+            material,
+            trust: false,
+            dry_run: false,
+            level,
+            servers,
+            compare: None,
+            command,
+            seed_given,
+            keep: self.keep,
+            output,
+        })
     }
 
     /// Flags about a server to be made contradict one that is there.
@@ -157,6 +180,7 @@ impl Args {
         let given = [
             ("--pg", self.pg.is_some() || plan.server.pg.is_some()),
             ("--bindir", self.bindir.is_some() || plan.server.bindir.is_some()),
+            ("--build", self.build.is_some() || plan.server.build.is_some()),
             ("--bundle", self.bundle),
             ("--data", self.data.is_some() || plan.server.data.is_some()),
             ("--waldir", self.waldir.is_some() || plan.server.waldir.is_some()),
@@ -181,6 +205,7 @@ impl Args {
         let server = OwnServer {
             pg: self.pg.clone(),
             bindir: self.bindir.clone(),
+            build: self.build.clone(),
             bundle: self.bundle,
             data: self.data.clone(),
             waldir: self.waldir.clone(),
@@ -205,6 +230,8 @@ pub(super) struct OwnServer {
     pub pg: Option<String>,
     /// Directory of its programs.
     pub bindir: Option<PathBuf>,
+    /// Name of the build that they are.
+    pub build: Option<String>,
     /// Whether to pass over installed servers.
     pub bundle: bool,
     /// Data directory.
@@ -232,9 +259,13 @@ impl OwnServer {
             })
         };
         let pg = self.pg.as_ref().or(server.pg.as_ref());
+        // A program that a flag names is another one than that of the plan, whatever it is named by.
+        let named = self.bindir.is_some() || self.build.is_some() || self.bundle;
+        let of_plan = if named { &ServerPlan::default() } else { server };
         let request = Request {
             pg: pg.map(wanted).transpose()?,
-            bindir: self.bindir.or_else(|| server.bindir.clone().map(PathBuf::from)),
+            bindir: self.bindir.or_else(|| of_plan.bindir.clone().map(PathBuf::from)),
+            build: self.build.or_else(|| of_plan.build.clone()),
             bundle_only: self.bundle,
             search_path: env::var_os("PATH"),
             data: self.data.or_else(|| server.data.clone().map(PathBuf::from)),
@@ -245,6 +276,7 @@ impl OwnServer {
             lifetime: Lifetime::DiesWithUs,
             ..Request::named(name)
         };
-        provision::check(&request).map(|()| request)
+        provision::check(&request)?;
+        provision::check_build(&request, &servers::dirs()?).map(|()| request)
     }
 }

@@ -55,6 +55,7 @@ fn as_json(record: &Record) -> Value {
         "listen": record.listen,
         "data_dir": record.data.path,
         "wal_dir": record.wal.as_ref().map(|place| &place.path),
+        "build": record.build,
         "bindir": record.bindir,
         "source": record.source,
         "pinned": record.pinned,

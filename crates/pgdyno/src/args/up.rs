@@ -17,6 +17,7 @@ use crate::{context::Context, servers};
     Examples:\n  \
     pgdyno up\n  \
     pgdyno up old --pg 9.6\n  \
+    pgdyno up wide --build pg18-32k\n  \
     pgdyno up big --data /nvme/pg --waldir /wal/pg -c shared_buffers=16GB\n  \
     pgdyno up shared --listen 127.0.0.1 --port 5433"
 )]
@@ -32,6 +33,9 @@ pub struct Args {
     /// Directory of postgres and initdb, in place of a search
     #[arg(long, value_name = "DIR", help_heading = "Program", conflicts_with = "bundle")]
     bindir: Option<PathBuf>,
+    /// A build by its name, as `pgdyno builds` lists them, in place of a search
+    #[arg(long, value_name = "NAME", help_heading = "Program", conflicts_with_all = ["bindir", "bundle"])]
+    build: Option<String>,
     /// Pass over installed servers and use the bundle
     #[arg(long, help_heading = "Program")]
     bundle: bool,
@@ -110,6 +114,7 @@ impl Args {
         Request {
             pg: self.pg,
             bindir: self.bindir.clone(),
+            build: self.build.clone(),
             bundle_only: self.bundle,
             search_path: env::var_os("PATH"),
             data: self.data.clone(),
@@ -146,10 +151,11 @@ pub fn run(args: &Args, _context: &Context) -> Result<ExitCode, Problem> {
 }
 
 fn print(server: &RunningServer, verbose: bool) {
-    let source = match (server.source, server.pinned) {
-        (ServerSource::Bundle, true) => "bundle",
-        (ServerSource::Bundle, false) => "bundle, not tested with this pgdyno",
-        _ => "installed",
+    let source = match (&server.build, server.source, server.pinned) {
+        (Some(name), ..) => format!("build `{name}`"),
+        (_, ServerSource::Bundle, true) => "bundle".to_owned(),
+        (_, ServerSource::Bundle, false) => "bundle, not tested with this pgdyno".to_owned(),
+        _ => "installed".to_owned(),
     };
     let state = if server.already_running { "was up already" } else { "is up" };
     println!(

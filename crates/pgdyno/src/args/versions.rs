@@ -1,12 +1,22 @@
 //! `pgdyno versions`.
 
-use std::{env, process::ExitCode};
+use std::{
+    env,
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
 
-use pgdyno_core::{facts::major_of, problem::Problem};
+use pgdyno_core::{
+    advice::program::{Program, alike},
+    facts::{BuildFacts, block_bytes_of_configure, major_of},
+    problem::Problem,
+};
 use pgdyno_postgres::provision::{
     Dirs,
-    bundle::{self, version_num_of},
-    installation, version_words,
+    builds::{self, Build},
+    bundle::{self, Bundle, version_num_of},
+    installation::{self, Installation},
+    version_words,
 };
 use serde_json::{Value, json};
 
@@ -16,11 +26,12 @@ use crate::{context::Context, servers};
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Installed servers come first when `up` looks for one; then bundles, which are fetched once and \
-    cached. Bundles from 11 on are built for size: good for trying things, slower than a usual build, \
-    and marked in every report."
+    cached. A build is used where it is named (--build). How a program was compiled is read from the program itself. \
+    Two versions can be compared where they are built alike; what is built for size is good for trying things, and \
+    marked in every report."
 )]
 pub struct Args {
-    /// As JSON
+    /// As JSON, with everything there is to know
     #[arg(long)]
     json: bool,
 }
@@ -29,9 +40,12 @@ pub struct Args {
 struct Row {
     version_num: u32,
     version: String,
+    /// `installed`, `built`, `cached` or `fetchable`.
     source: &'static str,
-    note: String,
-    place: Option<String>,
+    /// Name of a build.
+    name: Option<String>,
+    bindir: Option<PathBuf>,
+    program: Program,
 }
 
 /// Runs `pgdyno versions`.
@@ -40,70 +54,211 @@ struct Row {
 /// What the user should read.
 pub fn run(args: &Args, _context: &Context) -> Result<ExitCode, Problem> {
     let mut rows = rows(&servers::dirs()?);
-    rows.sort_by(|a, b| b.version_num.cmp(&a.version_num).then_with(|| b.source.cmp(a.source)));
+    rows.sort_by(|a, b| b.version_num.cmp(&a.version_num).then_with(|| a.rank().cmp(&b.rank())));
+    let groups = alike(&rows.iter().map(|row| row.program.clone()).collect::<Vec<_>>());
     if args.json {
-        let list: Vec<Value> = rows.iter().map(as_json).collect();
-        println!("{:#}", Value::from(list));
-        return Ok(ExitCode::SUCCESS);
-    }
-    println!("{:<8}{:<10}{:<11}NOTE", "MAJOR", "VERSION", "SOURCE");
-    for row in &rows {
-        let Row { version, source, note, .. } = row;
-        println!("{:<8}{version:<10}{source:<11}{note}", major_of(row.version_num));
-        if let Some(place) = row.place.as_ref().filter(|_| row.source == "installed") {
-            println!("{:29}{place}", "");
-        }
+        let list = rows.iter().enumerate().map(|(at, row)| as_json(row, group_of(&groups, at)));
+        println!("{:#}", Value::from(list.collect::<Vec<_>>()));
+    } else {
+        print!("{}", table(&rows, &groups));
     }
     Ok(ExitCode::SUCCESS)
 }
 
 fn rows(dirs: &Dirs) -> Vec<Row> {
-    let installed = installation::find(env::var_os("PATH").as_deref()).into_iter().map(|found| Row {
+    let installed = installation::find(env::var_os("PATH").as_deref()).into_iter().map(of_installed);
+    let built = builds::all(dirs).into_iter().map(of_build);
+    let cached = bundle::cached(&dirs.cache);
+    let pinned = bundle::pins().into_iter().map(|pin| version_num_of(&pin.version));
+    let fetchable: Vec<u32> =
+        pinned.filter(|number| !cached.iter().any(|bundle| bundle.version_num == *number)).collect();
+    let bundles = cached.iter().map(of_bundle).chain(fetchable.into_iter().map(fetchable_row));
+    installed.chain(built).chain(bundles).collect()
+}
+
+/// What shows of a program that is no build of pgdyno's.
+fn looked_at(bindir: &Path) -> Program {
+    let build = installation::build(bindir);
+    // Where configure left no words, Meson built it, and the size of a block does not show.
+    let block_bytes = build.configure.as_deref().map(block_bytes_of_configure);
+    Program { build, block_bytes, wal_block_bytes: None, pinned: None }
+}
+
+fn of_installed(found: Installation) -> Row {
+    Row {
         version_num: found.version_num,
-        note: build_note(&found.bindir),
-        place: Some(found.bindir.display().to_string()),
         version: found.version,
         source: "installed",
-    });
-    let cached = bundle::cached(&dirs.cache);
-    let fetchable = bundle::pins().into_iter().map(|pin| version_num_of(&pin.version));
-    let fetchable = fetchable.filter(|number| !cached.iter().any(|bundle| bundle.version_num == *number));
-    let fetchable: Vec<Row> = fetchable.map(fetchable_row).collect();
-    installed.chain(cached.iter().map(cached_row)).chain(fetchable).collect()
+        name: None,
+        program: looked_at(&found.bindir),
+        bindir: Some(found.bindir),
+    }
 }
 
-fn fetchable_row(version_num: u32) -> Row {
-    let note = "fetched when first used".to_owned();
-    Row { version_num, version: version_words(version_num), source: "fetchable", note, place: None }
+fn of_build(build: Build) -> Row {
+    let own = installation::build(&build.bindir());
+    let compiler = own.compiler.or_else(|| Some(build.manifest.compiler.clone()));
+    let facts = BuildFacts { compiler, made: Some(build.facts()), ..own };
+    let program = Program {
+        build: facts,
+        block_bytes: Some(build.manifest.block_kb << 10),
+        // As of the others, for which it does not show unless it is unusual.
+        wal_block_bytes: Some(build.manifest.wal_block_kb << 10).filter(|bytes| *bytes != 8_192),
+        pinned: None,
+    };
+    Row {
+        version_num: build.manifest.version_num,
+        version: build.manifest.version.clone(),
+        source: "built",
+        bindir: Some(build.bindir()),
+        name: Some(build.name),
+        program,
+    }
 }
 
-fn cached_row(bundle: &bundle::Bundle) -> Row {
-    let tested = if bundle.pinned { "" } else { ", not tested with this pgdyno" };
+fn of_bundle(bundle: &Bundle) -> Row {
     Row {
         version_num: bundle.version_num,
         version: version_words(bundle.version_num),
         source: "cached",
-        note: format!("bundle, {}{tested}", build_note(&bundle.bindir())),
-        place: Some(bundle.bindir().display().to_string()),
+        name: None,
+        program: Program { pinned: Some(bundle.pinned), ..looked_at(&bundle.bindir()) },
+        bindir: Some(bundle.bindir()),
     }
 }
 
-fn build_note(bindir: &std::path::Path) -> String {
-    let words = match installation::build(bindir).optimised_for_speed() {
-        Some(true) => "built for speed",
-        Some(false) => "built for size: slower than usual",
-        None => "compiler flags not known",
-    };
-    words.to_owned()
+fn fetchable_row(version_num: u32) -> Row {
+    let version = version_words(version_num);
+    let program = Program { pinned: Some(true), ..Program::default() };
+    Row { version_num, version, source: "fetchable", name: None, bindir: None, program }
 }
 
-fn as_json(row: &Row) -> Value {
+impl Row {
+    /// The order in which `up` looks, builds after what is installed.
+    fn rank(&self) -> usize {
+        ["installed", "built", "cached", "fetchable"]
+            .iter()
+            .position(|source| *source == self.source)
+            .unwrap_or(4)
+    }
+
+    fn place(&self) -> String {
+        match (self.source, &self.name) {
+            (_, Some(name)) => format!("build {name}"),
+            ("cached", _) => "bundle, cached".to_owned(),
+            ("fetchable", _) => "bundle".to_owned(),
+            (source, _) => source.to_owned(),
+        }
+    }
+
+    fn means(&self) -> String {
+        match self.source {
+            "fetchable" => "fetched when first used; then it shows how it was compiled".to_owned(),
+            _ => self.program.means(),
+        }
+    }
+}
+
+/// Place of the group that a row is in, from 1.
+fn group_of(groups: &[Vec<usize>], row: usize) -> Option<usize> {
+    groups.iter().position(|group| group.contains(&row)).map(|at| at + 1)
+}
+
+/// Widest line.
+const WIDTH: usize = 80;
+/// Where the fourth column begins, below which the meaning stands.
+const INDENT: usize = 18;
+
+fn table(rows: &[Row], groups: &[Vec<usize>]) -> String {
+    let width = rows.iter().map(|row| row.place().chars().count()).max().unwrap_or(0).clamp(9, 30);
+    let mut lines = vec![format!("{:<7}{:<11}{:<width$}  COMPILED BY", "MAJOR", "VERSION", "PROGRAM")];
+    for row in rows {
+        let compiled = row.program.compiled().unwrap_or_else(|| "-".to_owned());
+        let head = format!("{:<7}{:<11}{:<width$}  ", major_of(row.version_num), row.version, row.place());
+        lines.extend(pgdyno_report::prose(&compiled, WIDTH, &head, &" ".repeat(INDENT)));
+        if let Some(bindir) = row.bindir.as_ref().filter(|_| row.source == "installed") {
+            lines.push(format!("{:INDENT$}{}", "", bindir.display()));
+        }
+        lines.extend(pgdyno_report::prose(&row.means(), WIDTH, &" ".repeat(INDENT), &" ".repeat(INDENT)));
+    }
+    lines.extend(alike_lines(rows, groups));
+    lines.iter().map(|line| format!("{}\n", line.trim_end())).collect()
+}
+
+/// Which of them can be compared as versions.
+fn alike_lines(rows: &[Row], groups: &[Vec<usize>]) -> Vec<String> {
+    if groups.is_empty() {
+        return Vec::new();
+    }
+    let mut lines = vec![String::new(), "Built alike, so that their versions can be compared:".to_owned()];
+    for group in groups {
+        let names: Vec<_> =
+            group.iter().map(|at| format!("{} ({})", rows[*at].version, rows[*at].place())).collect();
+        lines.extend(pgdyno_report::prose(&names.join(", "), WIDTH, "  ", "    "));
+    }
+    lines
+}
+
+fn as_json(row: &Row, group: Option<usize>) -> Value {
+    let Program { build, block_bytes, wal_block_bytes, pinned } = &row.program;
     json!({
         "major": major_of(row.version_num),
         "version": row.version,
         "version_num": row.version_num,
         "source": row.source,
-        "note": row.note,
-        "bindir": row.place,
+        "build": row.name,
+        "bindir": row.bindir,
+        "pinned": pinned,
+        "compiler": build.compiler,
+        "cflags": build.cflags,
+        "configure": build.configure,
+        "features": build.features,
+        "made": build.made,
+        "block_bytes": block_bytes,
+        "wal_block_bytes": wal_block_bytes,
+        "optimised_for_speed": build.optimised_for_speed(),
+        "note": row.means(),
+        "alike": group,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(version_num: u32, name: Option<&str>, compiler: &str, cflags: &str) -> Row {
+        let build = BuildFacts {
+            compiler: Some(compiler.into()),
+            cflags: Some(cflags.into()),
+            features: Some(vec!["icu".into()]),
+            ..BuildFacts::default()
+        };
+        Row {
+            version_num,
+            version: version_words(version_num),
+            source: if name.is_some() { "built" } else { "cached" },
+            name: name.map(str::to_owned),
+            bindir: None,
+            program: Program { build, block_bytes: Some(8_192), ..Program::default() },
+        }
+    }
+
+    #[test]
+    fn the_table_keeps_to_its_width_and_says_what_can_be_compared() {
+        let gcc = "gcc (Debian 12.2.0-14) 12.2.0";
+        let rows = [
+            row(180_006, Some(&"long-name-".repeat(2)), gcc, "-O3 -march=native -flto -fno-plt"),
+            row(180_006, Some("pg18"), gcc, "-O2"),
+            row(180_006, None, "gcc (Ubuntu 7.5.0) 7.5.0", "-Os"),
+            row(150_018, Some("pg15"), gcc, "-O2"),
+            fetchable_row(170_011),
+        ];
+        let groups = alike(&rows.iter().map(|row| row.program.clone()).collect::<Vec<_>>());
+        let text = table(&rows, &groups);
+        assert!(text.lines().all(|line| line.chars().count() <= WIDTH), "{text}");
+        assert!(text.contains("\n  18.6 (build pg18), 15.18 (build pg15)\n"), "{text}");
+        assert!(text.contains("not to compare with") && text.contains("good for numbers"), "{text}");
+        assert_eq!(as_json(&rows[1], group_of(&groups, 1))["alike"], 1);
+        assert_eq!(as_json(&rows[2], group_of(&groups, 2))["alike"], Value::Null);
+    }
 }

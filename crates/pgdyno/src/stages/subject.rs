@@ -15,6 +15,7 @@ use pgdyno_core::{
 use pgdyno_engine::Stop;
 use pgdyno_host::procs::ProcessId;
 use pgdyno_postgres::{
+    load::Whereabouts,
     observe::{postmaster_of, server_facts, wait_for_replay},
     provision::{self, RunningServer},
     wire::{Address, ConnectOptions, Session, WireError, connect, connect_unless},
@@ -102,7 +103,7 @@ impl Subject {
             }
             Wanted::Own(request) => {
                 let mut request = (**request).clone();
-                request.clients = prepared.bench.clients.iter().copied().max().unwrap_or(1);
+                request.clients = prepared.bench.max_clients();
                 if let Some(bytes) = prepared.shared_buffers_bytes {
                     let given = request.settings.entry("shared_buffers".into());
                     given.or_insert_with(|| format!("{}MB", bytes >> 20));
@@ -123,8 +124,9 @@ impl Subject {
         let options = ConnectOptions::local(address, server.superuser);
         let opened = open_session(&options, stop).and_then(|mut admin| {
             let bindir = server.bindir.display().to_string();
-            let facts = server_facts(&mut admin, server.source, Some(bindir))
+            let mut facts = server_facts(&mut admin, server.source, Some(bindir))
                 .map_err(|error| error.into_problem("could not read the server's facts"))?;
+            facts.build.made = server.made();
             Ok((admin, facts))
         });
         let (admin, facts) = match opened {
@@ -282,6 +284,14 @@ impl Subject {
         }
         self.backends.push(session.backend_pid());
         Ok(session)
+    }
+
+    /// Where the plan's own tables are.
+    pub fn whereabouts(&self) -> Whereabouts {
+        match self.home {
+            Home::Own(_) => Whereabouts::Database,
+            Home::Foreign | Home::Gone => Whereabouts::Schema(SCHEMA),
+        }
     }
 
     /// Path of the log of an own server.

@@ -1,94 +1,248 @@
-//! In what two servers differ.
+//! In what two subjects differ, and why.
 
 use std::collections::BTreeSet;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::facts::{BuildFacts, ServerFacts};
+use super::settings;
+use crate::{
+    advice::Choice,
+    facts::{BuildFacts, ServerFacts, major_of},
+    units,
+};
 
 /// A fact or a setting that A and B do not share.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Difference {
     /// Its name: a setting's, or that of a fact such as `build`.
     pub what: String,
-    /// What A has; absent where that is not known, or where a setting has its default.
+    /// What A has; absent where that is not known, or where its version has no such setting.
     pub a: Option<String>,
     /// What B has.
     pub b: Option<String>,
+    /// Whether it was the question; absent in records of older versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why: Option<Why>,
 }
 
-/// Settings that two servers side by side cannot share, and those that only repeat a fact.
-const ALWAYS_OWN: [&str; 11] = [
-    "cluster_name",
-    "config_file",
-    "data_checksums",
-    "data_directory",
-    "external_pid_file",
-    "hba_file",
-    "ident_file",
-    "log_directory",
-    "log_filename",
-    "port",
-    "unix_socket_directories",
-];
+/// Why A and B do not share something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Why {
+    /// It was asked to differ: it is the question.
+    Asked,
+    /// It differs besides what was asked.
+    Besides,
+    /// Their versions have other defaults, or one of them has no such setting.
+    DefaultOfVersion,
+    /// pgdyno chose it by a rule that asks for the version.
+    ChosenForVersion,
+}
 
-/// Options of a compiler that change no instruction: warnings, debugging, and paths of the place where it was built.
-const HARMLESS: [&str; 6] =
-    ["-W", "-g", "-ffile-prefix-map=", "-fdebug-prefix-map=", "-fmacro-prefix-map=", "-fdiagnostics"];
+/// What was asked to differ.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Asked {
+    /// What of the program.
+    pub program: AskedProgram,
+    /// Names of settings, in small letters.
+    pub settings: BTreeSet<String>,
+    /// What of the work, in words such as `script`.
+    pub work: Vec<String>,
+}
+
+/// What of the server's program was asked to differ.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum AskedProgram {
+    /// Nothing.
+    #[default]
+    Nothing,
+    /// Its version, and with it what a version brings.
+    Version,
+    /// The program as it was built: version, compiler, flags, features and sizes.
+    Build,
+}
+
+/// One of two subjects, as far as it is known.
+#[derive(Debug, Clone, Default)]
+pub struct Side<'a> {
+    /// Its server.
+    pub server: Option<&'a ServerFacts>,
+    /// The state of its data.
+    pub data: Option<LoadedData>,
+    /// Clients that drive it.
+    pub clients: Option<u32>,
+    /// Processors that its server may run on.
+    pub processors: Option<u32>,
+    /// What pgdyno chose for it.
+    pub chosen: &'a [Choice],
+}
+
+/// The TPC-B tables as they were loaded, before the first run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LoadedData {
+    /// TPC-B scale factor.
+    pub scale: u64,
+    /// Rows over all tables.
+    pub rows: u64,
+    /// How they were loaded, for example `COPY text, frozen`.
+    pub load: String,
+    /// Whether the tables were read into shared buffers.
+    pub in_buffers: bool,
+}
 
 /// Whether two programs come from the same compiler with the same flags; `None` where that is not known.
 pub fn same_build(a: &BuildFacts, b: &BuildFacts) -> Option<bool> {
-    let compilers = a.compiler.as_ref().zip(b.compiler.as_ref()).map(|(a, b)| a == b);
-    let cflags = a.cflags.as_deref().zip(b.cflags.as_deref()).map(|(a, b)| flags(a) == flags(b));
     // One difference is enough; to be alike, both must be known.
-    match (compilers, cflags) {
+    match (same_compiler(a, b), same_flags(a, b)) {
         (Some(false), _) | (_, Some(false)) => Some(false),
         (Some(true), Some(true)) => Some(true),
         _ => None,
     }
 }
 
-/// The flags that may change what the program does, in any order.
-fn flags(cflags: &str) -> BTreeSet<&str> {
-    cflags.split_whitespace().filter(|flag| !HARMLESS.iter().any(|start| flag.starts_with(start))).collect()
+/// Whether the compilers are alike; `None` where that is not known.
+pub(super) fn same_compiler(a: &BuildFacts, b: &BuildFacts) -> Option<bool> {
+    a.compiler.as_ref().zip(b.compiler.as_ref()).map(|(a, b)| a == b)
 }
 
-/// All that differs between two servers, facts before settings.
+/// Whether the flags that tell are alike; `None` where that is not known.
+pub(super) fn same_flags(a: &BuildFacts, b: &BuildFacts) -> Option<bool> {
+    a.telling_flags().zip(b.telling_flags()).map(|(a, b)| a == b)
+}
+
+/// All that differs between two subjects, each with the reason: facts before settings. What only one of them is known
+/// of is no difference (see [`super::Comparable`], which names it).
 ///
 /// Where compilers or flags differ, what is compared are two builds, and no line says `version`.
-pub fn differences(a: &ServerFacts, b: &ServerFacts) -> Vec<Difference> {
-    let facts = [
-        program(a, b),
-        fact("source", a, b, |server| word(&server.source)),
-        fact("block size", a, b, |server| Some(server.block_bytes.to_string())),
-        fact("WAL segment size", a, b, |server| Some(server.wal_segment_bytes.to_string())),
-        fact("data checksums", a, b, |server| Some(on_off(server.data_checksums))),
-        fact("durability", a, b, |server| Some(server.durability.short().to_owned())),
-    ];
-    facts.into_iter().flatten().chain(settings(a, b)).collect()
+pub fn differences(a: &Side<'_>, b: &Side<'_>, asked: &Asked) -> Vec<Difference> {
+    let mut found = Vec::new();
+    if let (Some(of_a), Some(of_b)) = (a.server, b.server) {
+        found.extend(of_programs(of_a, of_b, asked.program));
+        found.extend(of_clusters(of_a, of_b, asked));
+    }
+    found.extend(of_surroundings(a, b));
+    found.extend(settings::differences(a, b, asked));
+    found
+}
+
+/// One row of a comparison of two things; none where they are alike, or one of them is not known.
+fn row(what: &str, a: Option<String>, b: Option<String>, why: Why) -> Option<Difference> {
+    let (a, b) = a.zip(b)?;
+    (a != b).then(|| Difference { what: what.to_owned(), a: Some(a), b: Some(b), why: Some(why) })
+}
+
+fn of_programs(a: &ServerFacts, b: &ServerFacts, asked: AskedProgram) -> Vec<Difference> {
+    // What a program was built with is the question only where two programs were asked for as such.
+    let built = if asked == AskedProgram::Build { Why::Asked } else { Why::Besides };
+    let fact = |what: &str, of: &dyn Fn(&ServerFacts) -> Option<String>, why| row(what, of(a), of(b), why);
+    let bytes = |size: u64| Some(units::bytes(size));
+    [
+        identity(a, b, asked, built),
+        fact("compiler", &|server| server.build.compiler.clone(), built),
+        flags(&a.build, &b.build, built),
+        fact("features", &|server| Some(words(server.build.telling_features()?)), built),
+        fact("patches", &|server| Some(patches(&server.build)), built),
+        fact(
+            "source",
+            &|server| word(&server.source),
+            if asked == AskedProgram::Nothing { Why::Besides } else { Why::Asked },
+        ),
+        fact("block size", &|server| bytes(server.block_bytes.into()), built),
+        fact("WAL block size", &|server| bytes(server.wal_block_bytes?.into()), built),
+        fact("table segment size", &|server| bytes(server.segment_bytes?), built),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
 }
 
 /// The program itself: by its version where the builds are alike, else as a build.
-fn program(a: &ServerFacts, b: &ServerFacts) -> Option<Difference> {
+fn identity(a: &ServerFacts, b: &ServerFacts, asked: AskedProgram, built: Why) -> Option<Difference> {
+    let version = |server: &ServerFacts| server.version.clone();
     match same_build(&a.build, &b.build) {
-        Some(false) => fact("build", a, b, |server| {
-            let parts = [server.build.compiler.clone(), server.build.cflags.clone()];
-            let parts = [Some(server.version.clone())].into_iter().chain(parts).flatten();
-            Some(parts.collect::<Vec<_>>().join("; "))
-        }),
-        _ => fact("version", a, b, |server| Some(server.version.clone())),
+        Some(false) => row("build", Some(build_words(a)), Some(build_words(b)), built),
+        _ if asked == AskedProgram::Nothing => {
+            row("version", Some(version(a)), Some(version(b)), Why::Besides)
+        }
+        _ => row("version", Some(version(a)), Some(version(b)), Why::Asked),
     }
 }
 
-fn fact(
-    what: &str,
-    a: &ServerFacts,
-    b: &ServerFacts,
-    of: impl Fn(&ServerFacts) -> Option<String>,
-) -> Option<Difference> {
-    let (a, b) = (of(a), of(b));
-    (a != b).then(|| Difference { what: what.to_owned(), a, b })
+/// A build by its name, where it has one, and what it is a build of.
+fn build_words(server: &ServerFacts) -> String {
+    let name = server.build.made.as_ref().map(|made| format!(", `{}`", made.name)).unwrap_or_default();
+    format!("PostgreSQL {}{name}", server.version)
+}
+
+/// The flags that only one of them has.
+fn flags(a: &BuildFacts, b: &BuildFacts, why: Why) -> Option<Difference> {
+    let (of_a, of_b) = a.telling_flags().zip(b.telling_flags())?;
+    let only =
+        |one: &BTreeSet<String>, other: &BTreeSet<String>| words(one.difference(other).map(String::as_str));
+    row("flags", Some(only(&of_a, &of_b)), Some(only(&of_b, &of_a)), why)
+}
+
+fn patches(build: &BuildFacts) -> String {
+    let patches = build.made.iter().flat_map(|made| &made.patches);
+    let patches: Vec<_> = patches.map(|patch| format!("{} ({})", patch.name, patch.sha256)).collect();
+    words(patches.iter().map(String::as_str))
+}
+
+/// Words in a row, or that there are none.
+fn words<'a>(words: impl IntoIterator<Item = &'a str>) -> String {
+    let words: Vec<_> = words.into_iter().collect();
+    if words.is_empty() { "none".to_owned() } else { words.join(" ") }
+}
+
+/// What was decided when the cluster was made, and what follows from settings.
+fn of_clusters(a: &ServerFacts, b: &ServerFacts, asked: &Asked) -> Vec<Difference> {
+    let fact = |what: &str, of: &dyn Fn(&ServerFacts) -> Option<String>, why| row(what, of(a), of(b), why);
+    let by_setting = |names: &[&str]| {
+        let is_asked = names.iter().any(|name| asked.settings.contains(*name));
+        if is_asked { Why::Asked } else { Why::Besides }
+    };
+    // Before 11 it was compiled in.
+    let compiled = asked.program == AskedProgram::Build && a.version_num.min(b.version_num) < 110_000;
+    let segment = if compiled { Why::Asked } else { Why::Besides };
+    let database = |of: fn(&crate::facts::DatabaseFacts) -> String| {
+        move |server: &ServerFacts| server.database.as_ref().map(of)
+    };
+    [
+        fact("WAL segment size", &|server| Some(units::bytes(server.wal_segment_bytes)), segment),
+        fact("data checksums", &|server| Some(on_off(server.data_checksums)), Why::Besides),
+        fact("encoding", &database(|of| of.encoding.clone()), Why::Besides),
+        fact("locale", &database(|of| words([&*of.collate, &*of.ctype, &*of.provider])), Why::Besides),
+        fact(
+            "durability",
+            &|server| Some(server.durability.short().to_owned()),
+            by_setting(&["fsync", "synchronous_commit", "full_page_writes"]),
+        ),
+        fact(
+            "shared_buffers",
+            &|server| Some(units::bytes(server.shared_buffers_bytes)),
+            by_setting(&["shared_buffers"]),
+        ),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+/// What is around the servers: their data, who drives them, what they run on.
+fn of_surroundings(a: &Side<'_>, b: &Side<'_>) -> Vec<Difference> {
+    let fact = |what: &str, of: &dyn Fn(&Side<'_>) -> Option<String>| row(what, of(a), of(b), Why::Besides);
+    [
+        fact("clients", &|side| Some(side.clients?.to_string())),
+        fact("processors", &|side| Some(side.processors?.to_string())),
+        fact("scale", &|side| Some(side.data.as_ref()?.scale.to_string())),
+        fact("rows", &|side| Some(side.data.as_ref()?.rows.to_string())),
+        fact("load", &|side| Some(side.data.as_ref()?.load.clone())),
+        fact("data in buffers", &|side| Some(on_off(side.data.as_ref()?.in_buffers))),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
 }
 
 /// A word of the record.
@@ -100,20 +254,9 @@ fn on_off(on: bool) -> String {
     if on { "on" } else { "off" }.to_owned()
 }
 
-fn settings(a: &ServerFacts, b: &ServerFacts) -> impl Iterator<Item = Difference> {
-    let value = |server: &ServerFacts, name: &str| {
-        server.settings.iter().find(|setting| setting.name == name).map(|setting| setting.value.clone())
-    };
-    let names: BTreeSet<String> =
-        a.settings.iter().chain(&b.settings).map(|setting| setting.name.clone()).collect();
-    let own = |name: &String| ALWAYS_OWN.contains(&name.as_str());
-    let differ: Vec<_> = names
-        .into_iter()
-        .filter(|name| !own(name))
-        .map(|name| Difference { a: value(a, &name), b: value(b, &name), what: name })
-        .filter(|difference| difference.a != difference.b)
-        .collect();
-    differ.into_iter()
+/// Whether two servers are of different majors, which have different defaults.
+pub(super) fn majors_differ(a: &ServerFacts, b: &ServerFacts) -> bool {
+    major_of(a.version_num) != major_of(b.version_num)
 }
 
 #[cfg(test)]
@@ -121,7 +264,7 @@ mod tests {
     use super::*;
     use crate::{
         analysis::doubts::samples::server,
-        facts::{DurabilityTier, Setting},
+        facts::{DurabilityTier, MadeFacts, Setting},
     };
 
     fn set(name: &str, value: &str) -> Setting {
@@ -129,8 +272,10 @@ mod tests {
     }
 
     fn lines(a: &ServerFacts, b: &ServerFacts) -> Vec<String> {
-        let side = |value: Option<String>| value.unwrap_or_else(|| "–".into());
-        differences(a, b).into_iter().map(|d| format!("{}: {} | {}", d.what, side(d.a), side(d.b))).collect()
+        let side = |server| Side { server: Some(server), ..Side::default() };
+        let word = |value: Option<String>| value.unwrap_or_else(|| "–".into());
+        let found = differences(&side(a), &side(b), &Asked::default()).into_iter();
+        found.map(|d| format!("{}: {} | {}", d.what, word(d.a), word(d.b))).collect()
     }
 
     #[test]
@@ -162,6 +307,8 @@ mod tests {
                 "work_mem: 4MB | 64MB"
             ]
         );
+        b.defaults.as_mut().expect("it is known").insert("jit".into(), "on".into());
+        assert!(lines(&a, &b).contains(&"jit: off | on".to_owned()), "a default is told by its value");
     }
 
     #[test]
@@ -169,10 +316,13 @@ mod tests {
         let (a, mut b) = (server(), server());
         b.version = "17.6".into();
         b.build.cflags = Some("-Wall -g -Os".into());
-        let found = lines(&a, &b);
-        assert_eq!(found.len(), 1);
-        assert!(found[0].starts_with("build: 18.4; gcc 14; -Wall") && found[0].ends_with("-Os"), "{found:?}");
-        assert!(!found[0].contains("version"));
+        let made = MadeFacts { name: "small".into(), ..MadeFacts::default() };
+        b.build.made = Some(made);
+        let expected = [
+            "build: PostgreSQL 18.4 | PostgreSQL 17.6, `small`",
+            "flags: -O2 -fstack-protector-strong | -Os",
+        ];
+        assert_eq!(lines(&a, &b), expected);
     }
 
     #[test]

@@ -114,7 +114,7 @@ fn build_differs(evidence: &Evidence<'_>) -> Option<Doubt> {
         a.version, b.version
     );
     let advice =
-        "Build both with the same compiler and flags (--bindir) before saying what PostgreSQL itself does.";
+        "Build both with one compiler and one set of flags (`pgdyno build`) to see what PostgreSQL does.";
     doubt(DoubtKind::BuildDiffers, detail, advice)
 }
 

@@ -6,18 +6,21 @@
 //! in twenty (Bonferroni's inequality).
 
 pub mod bar;
+mod comparable;
 mod differences;
 pub mod doubts;
 mod floor;
 mod looks;
 mod order;
 mod power;
+mod settings;
 mod sign_flip;
 pub mod slots;
 mod spread;
 mod verdict;
 
-pub use differences::{Difference, differences, same_build};
+pub use comparable::{Comparable, Fairness};
+pub use differences::{Asked, AskedProgram, Difference, LoadedData, Side, Why, differences, same_build};
 pub use floor::Floor;
 pub use looks::{EARLY_LOOKS, FALSE_ALARMS, Look, MAX_BLOCKS, MIN_BLOCKS, looks};
 pub use order::first_of;

@@ -23,7 +23,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use pgdyno_core::problem::Problem;
+use pgdyno_core::{
+    facts::{MadeFacts, PatchFacts},
+    problem::Problem,
+};
 use serde::{Deserialize, Serialize};
 use strsim::jaro_winkler;
 
@@ -52,6 +55,14 @@ impl Build {
     /// Directory of its programs.
     pub fn bindir(&self) -> PathBuf {
         self.dir.join("bin")
+    }
+
+    /// What a record tells of it.
+    pub fn facts(&self) -> MadeFacts {
+        let Manifest { source, source_sha256, cflags, configure, patches, .. } = self.manifest.clone();
+        let patch = |patch: Patch| PatchFacts { name: patch.name, sha256: patch.sha256 };
+        let patches = patches.into_iter().map(patch).collect();
+        MadeFacts { name: self.name.clone(), source, source_sha256, cflags, configure, patches }
     }
 
     /// All that configure, compiler and installation said while it was made.

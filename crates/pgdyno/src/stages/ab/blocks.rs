@@ -127,7 +127,7 @@ impl Blocks<'_, '_> {
             return Err(Problem::wrong_request(format!("{} has a script and no server", arm.letter())));
         };
         let bench = Bench { subject: &mut self.servers[at].subject, watch: &mut self.watches[at] };
-        let cell = Cell { workload, protocol, script, block: self.made };
+        let cell = Cell { workload, protocol, script, own: None, block: self.made };
         let index = self.driving.run(bench, cell)?;
         Ok(self.driving.recording.record.runs.get(index as usize).map_or(0.0, |run| run.tps))
     }
@@ -149,7 +149,10 @@ impl Blocks<'_, '_> {
 mod tests {
     use std::sync::Arc;
 
-    use pgdyno_core::{analysis::compare::looks, plan::Builtin};
+    use pgdyno_core::{
+        analysis::compare::{Asked, looks},
+        plan::Builtin,
+    };
 
     use super::{super::ArmJob, *};
 
@@ -164,7 +167,8 @@ mod tests {
             },
         };
         let looks = looks(blocks);
-        Compare { arms: [arm(), arm()], looks, aa_blocks, margin: 0.02, fail_if_slower: false }
+        let asked = Asked::default();
+        Compare { arms: [arm(), arm()], asked, looks, aa_blocks, margin: 0.02, fail_if_slower: false }
     }
 
     #[test]

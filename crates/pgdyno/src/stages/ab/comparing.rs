@@ -2,15 +2,15 @@
 
 use pgdyno_core::{
     advice::Choice,
-    analysis::compare::{self, Floor, Verdict, differences, judge, outliers},
+    analysis::compare::{self, Comparable, Floor, LoadedData, Side, Verdict, judge, outliers},
     measure::Arm,
     problem::Problem,
 };
 use pgdyno_postgres::observe::is_private_setting;
-use pgdyno_record::{ArmRecord, BlockKind, BlockRecord, ComparisonRecord};
+use pgdyno_record::{ArmRecord, BlockKind, BlockRecord, ComparisonRecord, RunRecord};
 
 use super::{ArmJob, Compare, Work};
-use crate::stages::{recording::Recording, subject::Subject};
+use crate::stages::{prepare::Prepared, recording::Recording, subject::Subject};
 
 /// What is known before anything is measured.
 pub fn first_record(compare: &Compare) -> ComparisonRecord {
@@ -24,6 +24,7 @@ pub fn first_record(compare: &Compare) -> ComparisonRecord {
         result: None,
         more_s: None,
         floor: None,
+        comparable: None,
         differences: Vec::new(),
     }
 }
@@ -43,6 +44,7 @@ fn first_of_arm(arm: &ArmJob) -> ArmRecord {
 pub fn set_servers(
     recording: &mut Recording,
     compare: &Compare,
+    prepared: &Prepared,
     servers: Vec<&Subject>,
 ) -> Result<(), Problem> {
     for arm in Arm::BOTH {
@@ -57,12 +59,42 @@ pub fn set_servers(
     if let Some(comparison) = &mut recording.record.comparison
         && let [a, b] = &mut comparison.arms[..]
     {
-        if let (Some(of_a), Some(of_b)) = (&a.server, &b.server) {
-            comparison.differences = differences(of_a, of_b);
-        }
         recording.record.choices.extend(told_once(a, b, &recording.record.choices));
     }
+    judge_subjects(recording, compare, prepared);
     recording.show()
+}
+
+/// Says anew whether A and B can be compared, by what is in the record until now.
+pub fn judge_subjects(recording: &mut Recording, compare: &Compare, prepared: &Prepared) {
+    let [a, b] = Arm::BOTH.map(|arm| side(&recording.record, compare, prepared, arm));
+    let (comparable, differences) = match compare.has_one_server() {
+        true => (Comparable::of_one(&compare.asked), Vec::new()),
+        false => Comparable::judge(&a, &b, &compare.asked),
+    };
+    if let Some(comparison) = &mut recording.record.comparison {
+        (comparison.comparable, comparison.differences) = (Some(comparable), differences);
+    }
+}
+
+/// What is known of an arm.
+fn side<'a>(record: &'a RunRecord, compare: &Compare, prepared: &Prepared, arm: Arm) -> Side<'a> {
+    let Some(of_arm) = record.comparison.as_ref().and_then(|comparison| comparison.arm(arm)) else {
+        return Side::default();
+    };
+    let data = of_arm.load.as_ref().zip(record.plan.scale).map(|(load, scale)| LoadedData {
+        scale,
+        rows: load.rows,
+        load: format!("COPY {}{}", load.copy_format, if load.freeze { ", frozen" } else { "" }),
+        in_buffers: load.prewarm.is_some(),
+    });
+    Side {
+        server: of_arm.server.as_ref(),
+        data,
+        clients: record.plan.clients.first().copied(),
+        processors: compare.arm(arm).server.and_then(|server| prepared.processors_of(server)),
+        chosen: &of_arm.choices,
+    }
 }
 
 /// Takes from both arms what was chosen for both alike, and what stands among `known` already; gives the former.

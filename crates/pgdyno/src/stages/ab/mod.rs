@@ -12,7 +12,7 @@ mod comparing;
 use std::sync::Arc;
 
 use pgdyno_core::{
-    analysis::compare::Look,
+    analysis::compare::{Asked, Look},
     measure::Arm,
     plan::{Builtin, Protocol},
     problem::Problem,
@@ -45,6 +45,8 @@ pub use comparing::first_record;
 pub struct Compare {
     /// A and B.
     pub arms: [ArmJob; 2],
+    /// What of them was asked to differ.
+    pub asked: Asked,
     /// When the result is looked at.
     pub looks: Vec<Look>,
     /// Blocks of A against A.
@@ -86,6 +88,11 @@ impl Compare {
     /// One of the arms.
     pub fn arm(&self, arm: Arm) -> &ArmJob {
         &self.arms[arm.index()]
+    }
+
+    /// Whether both arms have the same server.
+    pub fn has_one_server(&self) -> bool {
+        self.arms[0].server.is_some() && self.arms[0].server == self.arms[1].server
     }
 
     /// Most blocks of A and B.
@@ -141,7 +148,7 @@ pub fn all_stages(
     let explain = |problem| full_disk::explain(problem, &full_disk::places(job));
     let opened = recording.stage("server", stop, |_| open(job, prepared, stop, progress));
     let mut servers = opened.map_err(explain)?;
-    comparing::set_servers(recording, compare, servers.iter().map(|server| &server.subject).collect())?;
+    comparing::set_servers(recording, compare, prepared, servers.iter().map(|s| &s.subject).collect())?;
     for at in 0..servers.len() {
         let connection = prepared.reached(at).map(|reached| reached.connection.clone());
         comparing::set_of_server(recording, compare, at, |arm| arm.connection.clone_from(&connection));
@@ -215,11 +222,13 @@ fn measured_stages(
 ) -> Result<(), Problem> {
     for (at, server) in servers.iter_mut().enumerate() {
         let subject = &mut server.subject;
-        let loaded = recording.stage("load", stop, |_| load::load(prepared, subject, stop, progress))?;
+        let loaded = recording
+            .stage("load", stop, |_| load::load(scale_of(prepared), prepared, subject, stop, progress))?;
         if subject.elsewhere.is_some() {
             recording.stage("replication", stop, |_| subject.wait_for_replication(stop, progress))?;
         }
         comparing::set_of_server(recording, compare, at, |arm| arm.load = Some(loaded.clone()));
+        comparing::judge_subjects(recording, compare, prepared);
         recording.save()?;
     }
     recording.stage("measure", stop, |recording| {
@@ -227,6 +236,11 @@ fn measured_stages(
         blocks::run(compare, driving, servers)
     })?;
     recording.stage("check", stop, |recording| check(compare, prepared, servers, recording, stop, progress))
+}
+
+/// Scale of the TPC-B tables, which a comparison always has.
+pub(super) fn scale_of(prepared: &Prepared) -> u64 {
+    prepared.bench.scale.unwrap_or(1)
 }
 
 /// Checks the data of every server that only known transactions wrote to.
@@ -267,7 +281,7 @@ fn expected(compare: &Compare, prepared: &Prepared, record: &RunRecord, server: 
     let (committed, in_doubt) = counts.fold((0, 0), |sum, run| (sum.0 + run.0, sum.1 + run.1));
     let simple = |arm: &Arm| compare.arm(*arm).builtin() == Some(Builtin::SimpleUpdate);
     Expected {
-        scale: prepared.bench.scale,
+        scale: scale_of(prepared),
         committed,
         in_doubt,
         tellers_and_branches: !arms.iter().any(simple),

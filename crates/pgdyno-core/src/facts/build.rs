@@ -1,0 +1,214 @@
+//! Facts about how a server's program was compiled.
+
+use std::collections::BTreeSet;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// How the server's program was compiled.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct BuildFacts {
+    /// Compiler as of `version()`, for example `gcc (Debian 12.2.0-14) 12.2.0`.
+    pub compiler: Option<String>,
+    /// `CFLAGS` as of `pg_config()`.
+    pub cflags: Option<String>,
+    /// `CONFIGURE` as of `pg_config()`; empty where the program was built by Meson.
+    pub configure: Option<String>,
+    /// What was compiled in of that which may change what a server does, in the order of [`FEATURES`]; absent where
+    /// nothing was looked at.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub features: Option<Vec<String>>,
+    /// What is known of a program that `pgdyno build` made; absent of every other.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub made: Option<MadeFacts>,
+}
+
+/// A program that `pgdyno build` made from source.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct MadeFacts {
+    /// Name of the build.
+    pub name: String,
+    /// What it was made from, as it was asked for.
+    pub source: String,
+    /// SHA-256 of the source in hexadecimal.
+    pub source_sha256: String,
+    /// Flags that the compiler was given.
+    pub cflags: String,
+    /// Words that configure or Meson was given.
+    pub configure: Vec<String>,
+    /// Patches in the order they were applied.
+    pub patches: Vec<PatchFacts>,
+}
+
+/// A patch that was applied to the source.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PatchFacts {
+    /// Name of its file.
+    pub name: String,
+    /// SHA-256 of its text in hexadecimal.
+    pub sha256: String,
+}
+
+/// The features that are looked at, each with the words of `configure` that ask for it.
+pub const FEATURES: [(&str, &[&str]); 11] = [
+    ("cassert", &["--enable-cassert"]),
+    ("coverage", &["--enable-coverage"]),
+    ("debug", &["--enable-debug"]),
+    ("dtrace", &["--enable-dtrace"]),
+    ("icu", &["--with-icu"]),
+    ("liburing", &["--with-liburing"]),
+    ("llvm", &["--with-llvm"]),
+    ("lz4", &["--with-lz4"]),
+    ("openssl", &["--with-openssl", "--with-ssl=openssl"]),
+    ("profiling", &["--enable-profiling"]),
+    ("zstd", &["--with-zstd"]),
+];
+
+/// Features that cost nothing until somebody looks: symbols for a debugger, and probes that are empty instructions.
+const HARMLESS_FEATURES: [&str; 2] = ["debug", "dtrace"];
+
+/// Options of a compiler that change no instruction: warnings, debugging, and paths of the place where it was built.
+const HARMLESS: [&str; 6] =
+    ["-W", "-g", "-ffile-prefix-map=", "-fdebug-prefix-map=", "-fmacro-prefix-map=", "-fdiagnostics"];
+
+impl BuildFacts {
+    /// Whether the flags ask for speed: `Some(true)` where the last `-O` option is `-O2`, `-O3` or `-Ofast`,
+    /// `None` where the flags are not known or hold no such option.
+    pub fn optimised_for_speed(&self) -> Option<bool> {
+        Some(matches!(self.level()?.as_str(), "-O2" | "-O3" | "-O4" | "-Ofast"))
+    }
+
+    /// The last `-O` option, which counts.
+    pub fn level(&self) -> Option<String> {
+        let flags = self.all_flags()?;
+        flags.split_whitespace().rfind(|flag| flag.starts_with("-O")).map(str::to_owned)
+    }
+
+    /// Whether assertions were compiled in; `None` where it was not looked at.
+    pub fn has_assertions(&self) -> Option<bool> {
+        self.features.as_ref().map(|features| features.iter().any(|feature| feature == "cassert"))
+    }
+
+    /// What makes it slower than a build for use, in words; `None` where nothing is known to.
+    pub fn slow_because(&self) -> Option<String> {
+        let level = self.level().filter(|_| self.optimised_for_speed() == Some(false));
+        let level = level.map(|level| format!("with {level}"));
+        let assertions = self.has_assertions().unwrap_or(false).then(|| "with assertions".to_owned());
+        let reasons: Vec<_> = level.into_iter().chain(assertions).collect();
+        (!reasons.is_empty()).then(|| reasons.join(" and "))
+    }
+
+    /// The flags that may change what the program does, in no order: without warnings, debugging and paths. Meson tells
+    /// `pg_config` of no level; what `pgdyno build` gave the compiler stands beside it.
+    pub fn telling_flags(&self) -> Option<BTreeSet<String>> {
+        let harmless = |flag: &&str| !HARMLESS.iter().any(|start| flag.starts_with(start));
+        Some(self.all_flags()?.split_whitespace().filter(harmless).map(str::to_owned).collect())
+    }
+
+    /// The features that may change what the program does.
+    pub fn telling_features(&self) -> Option<BTreeSet<&str>> {
+        let features = self.features.as_ref()?.iter().map(String::as_str);
+        Some(features.filter(|feature| !HARMLESS_FEATURES.contains(feature)).collect())
+    }
+
+    fn all_flags(&self) -> Option<String> {
+        match (&self.cflags, &self.made) {
+            (None, None) => None,
+            (Some(cflags), None) => Some(cflags.clone()),
+            (cflags, Some(made)) => {
+                Some([cflags.as_deref().unwrap_or_default(), made.cflags.as_str()].join(" "))
+            }
+        }
+    }
+}
+
+/// The features that a `configure` line asks for, in the order of [`FEATURES`].
+pub fn features_of_configure(configure: &str) -> Vec<&'static str> {
+    let words: BTreeSet<&str> = configure_words(configure).collect();
+    let asked =
+        |(name, asks): &(&'static str, &[&str])| asks.iter().any(|ask| words.contains(ask)).then_some(*name);
+    FEATURES.iter().filter_map(asked).collect()
+}
+
+/// The size of a block in bytes that a `configure` line asks for: 8 KiB where it does not say.
+pub fn block_bytes_of_configure(configure: &str) -> u32 {
+    let given = configure_words(configure).find_map(|word| word.strip_prefix("--with-blocksize="));
+    given.and_then(|kb| kb.parse::<u32>().ok()).filter(|kb| (1..=32).contains(kb)).unwrap_or(8) << 10
+}
+
+/// The size of a WAL segment in MB that a `configure` line asks for (before 11, where it was fixed by it).
+pub fn wal_segment_mb_of_configure(configure: &str) -> Option<u32> {
+    let given = configure_words(configure).find_map(|word| word.strip_prefix("--with-wal-segsize="));
+    given.and_then(|mb| mb.parse().ok()).filter(|mb: &u32| mb.is_power_of_two() && *mb <= 1024)
+}
+
+/// `pg_config` quotes every word for a shell.
+fn configure_words(configure: &str) -> impl Iterator<Item = &str> {
+    configure.split_whitespace().map(|word| word.trim_matches('\''))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn build(cflags: &str) -> BuildFacts {
+        BuildFacts { cflags: Some(cflags.into()), ..BuildFacts::default() }
+    }
+
+    fn with_features(features: &[&str]) -> BuildFacts {
+        let features = features.iter().map(|feature| (*feature).to_owned()).collect();
+        BuildFacts { features: Some(features), ..build("-O2") }
+    }
+
+    #[test]
+    fn the_last_optimisation_flag_counts() {
+        assert_eq!(build("-Wall -O2 -g").optimised_for_speed(), Some(true));
+        assert_eq!(build("-O2 -Wall -Os").optimised_for_speed(), Some(false));
+        assert_eq!(build("-Wall").optimised_for_speed(), None);
+        assert_eq!(BuildFacts::default().optimised_for_speed(), None);
+    }
+
+    #[test]
+    fn what_pgdyno_gave_the_compiler_counts_where_pg_config_is_silent() {
+        let made = MadeFacts { cflags: "-O3 -march=native".into(), ..MadeFacts::default() };
+        let meson = BuildFacts { made: Some(made), ..build("-fwrapv -Wall") };
+        assert_eq!(meson.optimised_for_speed(), Some(true));
+        let flags = meson.telling_flags().expect("they are known");
+        assert_eq!(flags.iter().map(String::as_str).collect::<Vec<_>>(), ["-O3", "-fwrapv", "-march=native"]);
+    }
+
+    #[test]
+    fn a_build_for_size_or_for_tests_is_slow() {
+        assert_eq!(build("-O2").slow_because(), None);
+        assert_eq!(build("-Os").slow_because().as_deref(), Some("with -Os"));
+        assert_eq!(build("-Wall").slow_because(), None);
+        let assertions = with_features(&["cassert", "lz4"]);
+        assert_eq!(assertions.slow_because().as_deref(), Some("with assertions"));
+        let both = BuildFacts { cflags: Some("-O0".into()), ..assertions };
+        assert_eq!(both.slow_because().as_deref(), Some("with -O0 and with assertions"));
+        assert_eq!(with_features(&["lz4"]).slow_because(), None);
+    }
+
+    #[test]
+    fn symbols_for_a_debugger_tell_nothing() {
+        assert_eq!(
+            with_features(&["debug", "dtrace", "lz4"]).telling_features(),
+            with_features(&["lz4"]).telling_features()
+        );
+        assert_eq!(build("-O2").telling_features(), None);
+    }
+
+    #[test]
+    fn a_configure_line_tells_features_and_sizes() {
+        let debian =
+            " '--build=x86_64-linux-gnu' '--with-icu' '--with-lz4' '--with-openssl' '--enable-debug'";
+        assert_eq!(features_of_configure(debian), ["debug", "icu", "lz4", "openssl"]);
+        assert_eq!(features_of_configure("'--with-ssl=openssl' '--enable-cassert'"), ["cassert", "openssl"]);
+        assert_eq!(features_of_configure(""), [""; 0]);
+        assert_eq!(block_bytes_of_configure(debian), 8_192);
+        assert_eq!(block_bytes_of_configure("'--with-blocksize=32'"), 32_768);
+        assert_eq!(block_bytes_of_configure("'--with-blocksize=many'"), 8_192);
+        assert_eq!(wal_segment_mb_of_configure("'--with-wal-segsize=64'"), Some(64));
+        assert_eq!(wal_segment_mb_of_configure(debian), None);
+    }
+}
