@@ -1,6 +1,6 @@
 //! The plan reader against its own template and against noise.
 
-use pgdyno_core::plan::{BENCH_TOML, Plan, schema};
+use pgdyno_core::plan::{Auto, BENCH_TOML, Given, Material, Plan, Source, schema};
 use proptest::prelude::*;
 
 #[test]
@@ -19,6 +19,68 @@ fn what_is_commented_out_in_the_bundled_plan_is_right_too() {
     assert_eq!(plan.seed, Some(42));
     assert_eq!(plan.measure.rate, Some(1000.0));
     assert_eq!(plan.server.pg.as_deref(), Some("18"));
+}
+
+const SCALE_UP: &str = include_str!("../../../plans/version-scaleup.toml");
+
+/// The files that `plans/version-scaleup.toml` names.
+fn of_scale_up(path: &str) -> String {
+    match path {
+        "version-scaleup/setup.sql" => include_str!("../../../plans/version-scaleup/setup.sql"),
+        "version-scaleup/insert-400.sql" => include_str!("../../../plans/version-scaleup/insert-400.sql"),
+        "version-scaleup/insert-400-own-table.sql" => {
+            include_str!("../../../plans/version-scaleup/insert-400-own-table.sql")
+        }
+        other => panic!("{other}"),
+    }
+    .to_owned()
+}
+
+#[test]
+fn the_plan_of_six_cases_is_that_of_the_article() {
+    let plan = Plan::from_toml(SCALE_UP, "version-scaleup.toml").expect("it is a plan");
+    let material = Material::of(&plan, "version-scaleup.toml", &mut |path| Ok(of_scale_up(path)));
+    let material = material.expect("its SQL can be run");
+    assert_eq!((material.work.len(), material.risks()), (6, Vec::new()));
+    for work in &material.work {
+        let text = &work.texts[0].text;
+        let values = text.matches("(now())").count();
+        assert_eq!(values, if work.name.contains("400") { 400 } else { values.min(1) }, "{}", work.name);
+    }
+    let article = plan.clone().at_size("article").expect("it has this size");
+    let levels = vec![16, 32, 64, 72, 86, 96, 128, 192, 256];
+    assert_eq!(article.measure.clients, Auto::Given(levels));
+    assert_eq!(article.variables["rows"], Given::Int(100_000_000));
+    assert_eq!(article.measure.duration.as_secs_f64(), 120.0);
+    let small = plan.clone().at_size("small").expect("it has this size too");
+    assert_eq!(small, plan, "what stands above is the small size");
+    let problem = plan.at_size("big").expect_err("there is none");
+    assert_eq!(problem.hint.as_deref(), Some("its sizes are article, small"));
+}
+
+#[test]
+fn a_plan_of_its_own_is_read_as_it_is_written() {
+    for text in [SCALE_UP, include_str!("../../../fuzz/corpus/plan/own_sql")] {
+        let plan = Plan::from_toml(text, "x.toml").expect("it is a plan");
+        let written = toml::to_string(&plan).expect("it can be written");
+        assert_eq!(Plan::from_toml(&written, "x.toml"), Ok(plan), "{written}");
+    }
+}
+
+#[test]
+fn a_script_is_a_name_or_a_path() {
+    for (word, is_file) in [
+        ("tpcb-like", Some(false)),
+        ("./tpcb-like", Some(true)),
+        ("a.sql", Some(true)),
+        ("dir/a", Some(true)),
+        ("tpcb", None),
+        (".sql", None),
+        ("", None),
+    ] {
+        let source = Source::of(word);
+        assert_eq!(source.map(|source| source.builtin().is_none()), is_file, "{word}");
+    }
 }
 
 /// Nesting must end in a message and not on the stack; a thread of tests has 2 MiB of it.

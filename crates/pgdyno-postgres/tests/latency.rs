@@ -27,7 +27,15 @@ fn drive(server: &FakeServer, script: &str, clients: u32, duration_ms: u64) -> R
         statements: script.statements().count(),
         cpus: Vec::new(),
     };
-    let sql = SqlClients { scripts: script, protocol: Protocol::Prepared, scale: 1, seed: 1, run: 0 };
+    let sql = SqlClients {
+        scripts: script,
+        protocol: Protocol::Prepared,
+        scale: 1,
+        seed: 1,
+        run: 0,
+        definitions: Vec::new(),
+        trust: false,
+    };
     let (workers, _) =
         sql.connect(&server.options(None), clients, 1, &Stop::default()).expect("they connect");
     let report = run(SocketDriver::best(), workers, &settings, &Stop::default(), |_| (), |_| ())

@@ -19,6 +19,7 @@ mod files;
 #[cfg(any(test, feature = "fixtures"))]
 pub mod fixtures;
 mod hlog;
+mod material;
 mod read;
 mod redact;
 mod run;
@@ -29,6 +30,7 @@ pub use comparison::{ArmRecord, BlockKind, BlockRecord, ComparisonRecord};
 pub use dir::{LATENCY_LOG, OBSERVATIONS, RUN_JSON, RunDir, SLOWEST_ATTEMPTS, TIMELINE};
 pub use files::write_atomically;
 pub use hlog::{LoggedInterval, header as histogram_log_header, line as histogram_log_line};
+pub use material::{MaterialRecord, SetupDone, SetupRecord, TextRecord, WeightedText, WorkloadRecord};
 pub use read::{Listed, Run, find, list, open};
 pub use redact::{REDACTED, command_line, redact, redact_command, redact_sql};
 pub use run::*;

@@ -12,7 +12,7 @@ use pgdyno_core::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::ComparisonRecord;
+use crate::{ComparisonRecord, MaterialRecord};
 
 /// Value of [`RunRecord::format`].
 pub const FORMAT: &str = "pgdyno-run";
@@ -68,6 +68,9 @@ pub struct RunRecord {
     pub stages: Vec<StageRecord>,
     /// The load.
     pub load: Option<LoadRecord>,
+    /// What a plan brought of its own; absent where it brought nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub material: Option<MaterialRecord>,
     /// Every run of every cell, in the order they ran.
     pub runs: Vec<CellRun>,
     /// Every cell over its blocks.
@@ -109,8 +112,9 @@ pub struct PlanRecord {
     pub description: String,
     /// Seed of every random choice.
     pub seed: u64,
-    /// TPC-B scale factor; of a script of one's own, what it sees as `:scale`.
-    pub scale: u64,
+    /// TPC-B scale factor; of a script of one's own, what it sees as `:scale`. Absent where a plan has no such tables.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scale: Option<u64>,
     /// Client counts.
     pub clients: Vec<u32>,
     /// Worker threads of the driver.

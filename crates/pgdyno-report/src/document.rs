@@ -362,9 +362,14 @@ fn doubt_view(index: usize, doubt: &Doubt, source: &Source) -> DoubtView {
 fn balance(record: &RunRecord, source: &Source) -> Phrase {
     let at = |field: &str, format| source.figure(format!("/balance/{field}"), format);
     let Some(balance) = &record.balance else {
-        return Phrase::of("Not checked: no balance check was made (check: ")
+        let phrase = Phrase::of("Not checked: no balance check was made (check: ")
             .figure(source.figure("/plan/balance_check", Format::Text))
             .text(").");
+        // Of a plan with SQL of its own it is worth a word why.
+        let reason = record.choices.iter().position(|choice| choice.name == "balance");
+        let reason = reason.filter(|_| record.material.is_some());
+        let reason = reason.and_then(|at| source.figure(format!("/choices/{at}/reason"), Format::Text));
+        return phrase.maybe(" Why: ", reason, ".");
     };
     let count = |field: &str, one: bool, noun: &str| {
         let noun = if one { format!(" {noun}") } else { format!(" {noun}s") };

@@ -1,7 +1,7 @@
 //! Facts of the host, the storage, the server and the load.
 
 use pgdyno_core::facts::{BuildFacts, ConnectionFacts, ServerFacts};
-use pgdyno_record::RunRecord;
+use pgdyno_record::{MaterialRecord, RunRecord};
 
 use crate::{
     document::FactGroup,
@@ -24,6 +24,7 @@ pub fn facts(record: &RunRecord, source: &Source) -> Vec<FactGroup> {
     }
     groups.extend(record.connection.as_ref().map(|connection| way(connection, source)));
     groups.extend(record.load.as_ref().map(|_| load(source)));
+    groups.extend(record.material.as_ref().map(|material| own(material, source)));
     groups.push(run(source));
     groups
 }
@@ -197,6 +198,38 @@ fn load(source: &Source) -> FactGroup {
         ("in buffers", at("prewarm/duration_s", Seconds).text(" by ").then(at("prewarm/method", Text))),
     ];
     FactGroup { title: "Data", items }
+}
+
+/// What the plan brought: what its setup came to, and its texts with their hashes.
+fn own(material: &MaterialRecord, source: &Source) -> FactGroup {
+    let at = |pointer: &str, format| one(source, &format!("/material/{pointer}"), format);
+    let mut items = Vec::new();
+    if let Some(setup) = &material.setup {
+        items.push(("setup", texts("setup/texts", setup.texts.len(), source)));
+    }
+    if material.setup.as_ref().is_some_and(|setup| setup.done.is_some()) {
+        let done = |pointer: &str, format| at(&format!("setup/done/{pointer}"), format);
+        items.extend([
+            ("statements", done("statements", Count).text(" in ").then(done("statements_s", Seconds))),
+            ("tables", done("tables", Count).text(", ").then(done("size_bytes", Bytes))),
+            ("vacuum", done("vacuum_s", Seconds)),
+        ]);
+    }
+    for (index, workload) in material.workloads.iter().enumerate() {
+        let name = at(&format!("workloads/{index}/name"), Text).text(": ");
+        let scripts = texts(&format!("workloads/{index}/scripts"), workload.scripts.len(), source);
+        items.push(("workload", name.then(scripts)));
+    }
+    FactGroup { title: "The plan's own SQL", items }
+}
+
+/// Texts by name and hash.
+fn texts(below: &str, count: usize, source: &Source) -> Phrase {
+    (0..count).fold(Phrase::default(), |phrase, index| {
+        let at = |field: &str| one(source, &format!("/material/{below}/{index}/{field}"), Text);
+        let comma = if index > 0 { ", " } else { "" };
+        phrase.text(comma).then(at("name")).text(" (SHA-256 ").then(at("sha256")).text(")")
+    })
 }
 
 fn run(source: &Source) -> FactGroup {

@@ -32,7 +32,7 @@ fn readable(id: &str, record: &RunRecord, width: usize) -> Vec<String> {
     let mut lines = vec![format!(
         "{id:<width$}  {:<8}  {when:<16}  {server:<6}  {:>6}  {:>6}",
         status(record),
-        units::count(record.plan.scale),
+        record.plan.scale.map_or_else(|| units::ABSENT.to_owned(), units::count),
         record.doubts.len(),
     )];
     if let Some(comparison) = &record.comparison {

@@ -8,7 +8,9 @@ use pgdyno_core::problem::{Problem, ProblemKind};
 pub fn print(problem: &Problem) -> ExitCode {
     eprintln!("error: {}", problem.what);
     if let Some(detail) = &problem.detail {
-        eprintln!("detail: {detail}");
+        // A caret in the second line points into the first: both begin at the margin.
+        let margin = if detail.contains('\n') { "\n" } else { " " };
+        eprintln!("detail:{margin}{detail}");
     }
     if let Some(hint) = &problem.hint {
         eprintln!("hint: {hint}");

@@ -375,7 +375,12 @@ fn wrong_script_files() {
         (b"\\if 1\nSELECT 1;\n", &["\\if without matching \\endif"]),
         (
             b"\\shell true\n\\setshell x echo 5\nSELECT 1;\n",
-            &["it runs programs on this machine", "\\shell true", "\\setshell x echo 5", "--trust"],
+            &[
+                "it reaches beyond tables",
+                "x.sql:1: \\shell true (runs a program",
+                "\\setshell x echo 5",
+                "--trust",
+            ],
         ),
         (b"\\sleep 1 parsec\nSELECT 1;\n", &["unrecognized time unit"]),
     ] {
@@ -395,6 +400,118 @@ fn wrong_script_files() {
     fs::remove_dir(&path).expect("it is ours");
     assert!(Command::new("mkfifo").arg(&path).status().expect("mkfifo can be run").success());
     lacking.extend(lacks(&place, &args, &["it is not a plain file"]));
+    assert!(lacking.is_empty(), "{}", lacking.join("\n"));
+    nothing_was_begun(&place);
+}
+
+/// The plan, its file `x.sql` where it has one, and what the answer must hold.
+type OwnCase = (&'static str, Option<&'static [u8]>, &'static [&'static str]);
+
+/// What plans bring of their own.
+const OWN: &[OwnCase] = &[
+    (SCRIPT, None, &["could not read the file", "x.sql: No such file"]),
+    (SCRIPT, Some(b""), &["empty command list for script \"x.sql\""]),
+    (SCRIPT, Some(b"SELECT 1;\nSELECT '\xe9';\n"), &["x.sql: line 2 is not UTF-8"]),
+    (
+        SCRIPT,
+        Some(b"SELECT 1;\n\\set a (\n"),
+        &["x.sql:2: syntax error in command \"set\"", "^ error found here"],
+    ),
+    (SCRIPT, Some(b"SELECT 1;\nSELECT 'a\n"), &["x.sql:2: unterminated quoted string"]),
+    (
+        SCRIPT,
+        Some(b"SELECT 1;\nSELECT :row;\n"),
+        &["x.sql:2: the variable :row has no value", "did you mean :rows?"],
+    ),
+    (SETUP, None, &["could not read the file", "x.sql: No such file"]),
+    (SETUP, Some(b"CREATE TABLE t();\n\\d t\n"), &["x.sql:2: invalid command in command \"d\""]),
+    (SETUP, Some(b"CREATE TABLE t();\n\\set a 1\n"), &["x.sql:2: backslash commands belong in scripts"]),
+    (SETUP, Some(b"CREATE TABLE t();\nSELECT :a;\n"), &["x.sql:2: the variable :a has no value"]),
+    (
+        SETUP,
+        Some(b"COPY t FROM PROGRAM 'id';\n"),
+        &["it reaches beyond tables", "x.sql:1: COPY t", "--trust"],
+    ),
+    ("[[workload]]\nscript = \"x.sq\"\n", None, &["plan.toml:3:10: ", "`workload.script` must be"]),
+    ("[[workload]]\ntext = \"SELECT 1\"\n", None, &["plan.toml:2:1: ", "the workload has no `name`"]),
+    (
+        "[[workload]]\nname = \"a b\"\ntext = \"SELECT 1\"\n",
+        None,
+        &["plan.toml:3:8: ", "cannot name a workload"],
+    ),
+    ("[[workload]]\nname = \"tpcb-like\"\ntext = \"SELECT 1\"\n", None, &["that of a built-in script"]),
+    ("[[workload]]\nname = \"a\"\ntext = \" \"\n", None, &["plan.toml:4:8: ", "`text` is empty"]),
+    ("[[workload]]\nname = \"a\"\ntext = \"SELECT 1\"\nscript = \"x.sql\"\n", None, &["more than one of"]),
+    (
+        "[[workload]]\nscript = \"tpcb-like\"\nreset = \"TRUNCATE t\"\n",
+        None,
+        &["plan.toml:4:9: ", "no `reset`"],
+    ),
+    ("[[workload]]\nname = \"a\"\nscripts = [{ text = \"SELECT 1\", weight = 0 }]\n", None, &["are all 0"]),
+    (
+        "[[workload]]\nname = \"a\"\nscripts = [{ txt = \"SELECT 1\" }]\n",
+        None,
+        &["unknown key `txt`", "`text`"],
+    ),
+    (
+        "[[workload]]\nname = \"a\"\nscripts = \"x.sql\"\n",
+        None,
+        &["`workload.scripts` must be a list of tables"],
+    ),
+    (
+        "[variables]\nclients = 1\n[[workload]]\nscript = \"select-only\"\n",
+        None,
+        &["plan.toml:3:11: ", "by pgdyno"],
+    ),
+    ("[variables]\na-b = 1\n[[workload]]\nscript = \"select-only\"\n", None, &["`a-b` cannot be the name"]),
+    (
+        "[variables]\na = true\n[[workload]]\nscript = \"select-only\"\n",
+        None,
+        &["`variables.a` must be a number"],
+    ),
+    ("[size.s]\nblock = 1\n[[workload]]\nscript = \"select-only\"\n", None, &["[size.NAME]", "`blocks`"]),
+    (
+        "[size.s]\nblocks = 0\n[[workload]]\nscript = \"select-only\"\n",
+        None,
+        &["plan.toml:3:10: ", "0 blocks"],
+    ),
+    (
+        "[size.s.variables]\nn = 1\n[[workload]]\nscript = \"select-only\"\n",
+        None,
+        &["`n` is not in [variables]"],
+    ),
+    ("[data]\nscale = \"none\"\n[[workload]]\nscript = \"select-only\"\n", None, &["needs the TPC-B tables"]),
+];
+const SCRIPT: &str = "[variables]\nrows = 1\n[[workload]]\nscript = \"x.sql\"\n";
+const SETUP: &str = "[data]\nsetup = \"x.sql\"\n[[workload]]\nname = \"a\"\ntext = \"SELECT 1\"\n";
+
+#[test]
+fn wrong_plans_with_sql_of_their_own() {
+    let place = Place::new();
+    let file = place.path("x.sql");
+    let mut lacking = Vec::new();
+    for (own, content, words) in OWN {
+        let path = plan(&place, format!("name = \"x\"\n{own}").as_bytes());
+        if let Some(content) = content {
+            fs::write(&file, content).expect("it can be written");
+        }
+        lacking.extend(lacks(&place, &["run", &shown(&path)], words));
+        let _ = fs::remove_file(&file);
+    }
+    let path = plan(&place, format!("name = \"x\"\n{SETUP}").as_bytes());
+    fs::create_dir(&file).expect("it can be made");
+    lacking.extend(lacks(
+        &place,
+        &["run", &shown(&path)],
+        &["could not read the file", "it is not a plain file"],
+    ));
+    lacking.extend(lacks(
+        &place,
+        &["run", &shown(&path), "--size", "big"],
+        &["has no size `big`", "leave --size out"],
+    ));
+    let compared = ["ab", "default", "default", "--plan", &shown(&path)];
+    lacking.extend(lacks(&place, &compared, &["it brings tables or scripts of its own"]));
     assert!(lacking.is_empty(), "{}", lacking.join("\n"));
     nothing_was_begun(&place);
 }

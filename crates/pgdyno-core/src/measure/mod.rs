@@ -21,7 +21,7 @@ pub use observation::{HostShares, Observation};
 pub use outage::Outage;
 pub use outcome::Outcome;
 pub use run::{
-    Arm, CellRun, CellSummary, CpuUse, ErrorCount, Interval, IoUse, ServedFrom, StatementSummary,
+    Arm, CellRun, CellSummary, CpuUse, DataState, ErrorCount, Interval, IoUse, ServedFrom, StatementSummary,
     SteadyVerdict, Workload,
 };
 pub use slowest::{

@@ -197,9 +197,23 @@ pub struct CellRun {
     pub steady: SteadyVerdict,
     /// The first error of each kind, with how often it came, over the whole run.
     pub errors: Vec<ErrorCount>,
+    /// The plan's own tables right before the run, after its reset; absent where the plan has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub data_state: Option<DataState>,
     /// Connections that were lost and made again; absent where none was lost.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outage: Option<Outage>,
+}
+
+/// What a run found in the plan's own tables.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct DataState {
+    /// Tables, partitions counted one by one.
+    pub tables: u64,
+    /// Rows in all of them, counted; absent where the tables are too large to be counted before every run.
+    pub rows: Option<u64>,
+    /// Size of tables and indexes in bytes.
+    pub size_bytes: u64,
 }
 
 /// How often one kind of error came.

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, time::Duration};
 
-use super::{CpuList, Plan, ServerPlan, Span, WorkloadPlan};
+use super::{CpuList, Plan, ServerPlan, Span, check_work::own_work};
 use crate::problem::Problem;
 
 /// Largest scale factor: 10^13 accounts. Branches and tellers still fit their 32-bit keys.
@@ -15,8 +15,6 @@ pub const MAX_CLIENT_COUNTS: usize = 64;
 pub const MAX_JOBS: u32 = 1_024;
 /// Most blocks.
 pub const MAX_BLOCKS: u32 = 1_000;
-/// Most workloads of a plan.
-pub const MAX_WORKLOADS: usize = 32;
 /// Highest rate in transactions per second.
 pub const MAX_RATE_PER_S: f64 = 1e12;
 /// Shortest measured interval.
@@ -50,7 +48,7 @@ pub struct Fault {
     pub hint: String,
 }
 
-fn fault(path: impl Into<String>, what: impl Into<String>, hint: impl Into<String>) -> Fault {
+pub(super) fn fault(path: impl Into<String>, what: impl Into<String>, hint: impl Into<String>) -> Fault {
     Fault { path: path.into(), what: what.into(), hint: hint.into() }
 }
 
@@ -60,7 +58,7 @@ impl Plan {
         let mut faults = Vec::new();
         name(self, &mut faults);
         server(self, &mut faults);
-        workloads(&self.workload, &mut faults);
+        own_work(self, &mut faults);
         clients(self, &mut faults);
         numbers(self, &mut faults);
         times(self, &mut faults);
@@ -198,37 +196,24 @@ fn is_setting_name(name: &str) -> bool {
     name.len() <= 63 && name.split('.').count() <= 2 && name.split('.').all(word)
 }
 
-fn workloads(workloads: &[WorkloadPlan], faults: &mut Vec<Fault>) {
-    if workloads.is_empty() {
-        let hint = "add a [[workload]] with a script, such as \"select-only\"";
-        faults.push(fault("workload", "the plan drives nothing", hint));
-    }
-    if workloads.len() > MAX_WORKLOADS {
-        let what = format!("{} workloads are more than {MAX_WORKLOADS}", workloads.len());
-        faults.push(fault("workload", what, "split the plan"));
-    }
-    for (index, workload) in workloads.iter().enumerate() {
-        if workloads[..index].contains(workload) {
-            let (script, protocol) = (workload.script.name(), workload.protocol.name());
-            let what = format!("the workload {script} over the {protocol} protocol is there twice");
-            let hint = "use `blocks` in [measure] to run a workload more than once";
-            faults.push(fault(format!("workload[{index}].script"), what, hint));
-        }
+fn clients(plan: &Plan, faults: &mut Vec<Fault>) {
+    if let Some(clients) = plan.measure.clients.clone().given() {
+        client_list("measure.clients", &clients, faults);
     }
 }
 
-fn clients(plan: &Plan, faults: &mut Vec<Fault>) {
-    let Some(clients) = plan.measure.clients.clone().given() else { return };
+/// Checks a list of client counts.
+pub(super) fn client_list(path: &str, clients: &[u32], faults: &mut Vec<Fault>) {
     let hint = "write for example clients = [1, 8, 32]";
     if clients.is_empty() {
-        faults.push(fault("measure.clients", "no client count is given", hint));
+        faults.push(fault(path, "no client count is given", hint));
     }
     if clients.len() > MAX_CLIENT_COUNTS {
         let what = format!("{} client counts are more than {MAX_CLIENT_COUNTS}", clients.len());
-        faults.push(fault("measure.clients", what, hint));
+        faults.push(fault(path, what, hint));
     }
     for (index, &count) in clients.iter().enumerate() {
-        let path = format!("measure.clients[{index}]");
+        let path = format!("{path}[{index}]");
         if !(1..=MAX_CLIENTS).contains(&count) {
             let what = format!("{count} clients are not between 1 and {MAX_CLIENTS}");
             faults.push(fault(path, what, hint));
@@ -239,7 +224,7 @@ fn clients(plan: &Plan, faults: &mut Vec<Fault>) {
     }
 }
 
-fn numbers(plan: &Plan, faults: &mut Vec<Fault>) {
+pub(super) fn numbers(plan: &Plan, faults: &mut Vec<Fault>) {
     if let Some(scale) = plan.data.scale.given().filter(|scale| !(1..=MAX_SCALE).contains(scale)) {
         let what = format!("the scale {scale} is not between 1 and {MAX_SCALE}");
         faults.push(fault("data.scale", what, "one unit of scale is 100,000 accounts, about 15 MiB"));
@@ -259,7 +244,7 @@ fn numbers(plan: &Plan, faults: &mut Vec<Fault>) {
     }
 }
 
-fn times(plan: &Plan, faults: &mut Vec<Fault>) {
+pub(super) fn times(plan: &Plan, faults: &mut Vec<Fault>) {
     let ms = |limit: Duration| Span::from_millis(limit.as_millis() as u64);
     let (duration, warmup) = (plan.measure.duration, plan.measure.warmup);
     if duration.as_duration() < MIN_DURATION {

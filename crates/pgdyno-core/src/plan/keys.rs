@@ -31,6 +31,14 @@ const fn choice(
     Key { section, name, expects, words }
 }
 
+/// What a script is.
+const SCRIPT: &str =
+    "\"tpcb-like\", \"simple-update\", \"select-only\", or a file in quotes, such as \"mine.sql\"";
+const SCRIPTS: &[&str] = &["tpcb-like", "simple-update", "select-only"];
+
+/// What stands for every variable: their names are the plan's own.
+const VARIABLE: Key = key("variables", "", "a number or a text in quotes");
+
 /// Every key of a plan file.
 pub(super) const KEYS: &[Key] = &[
     key("", "name", "a name in quotes, such as \"bench\""),
@@ -38,8 +46,10 @@ pub(super) const KEYS: &[Key] = &[
     key("", "seed", "a whole number from 0 to 9223372036854775807"),
     key("", "server", "a table: write [server] and its keys below"),
     key("", "data", "a table: write [data] and its keys below"),
+    key("", "variables", "a table of variables, such as [variables] and rows = 1000000 below"),
     key("", "workload", "a list of tables: write [[workload]] and its keys below, once for each"),
     key("", "measure", "a table: write [measure] and its keys below"),
+    key("", "size", "tables of sizes: write [size.small] and its keys below, once for each"),
     key("", "check", "a table: write [check] and its keys below"),
     key("server", "pg", "a version in quotes, such as \"18\" or \"9.6.24\""),
     key("server", "build", "the name of a build in quotes, as `pgdyno builds` lists them"),
@@ -53,13 +63,19 @@ pub(super) const KEYS: &[Key] = &[
         "a table of settings with their values in quotes, such as { work_mem = \"64MB\" }",
     ),
     key("server", "cpus", "a list of processors in quotes, such as \"0-3,8\""),
-    choice("data", "scale", "\"auto\" or a whole number from 1 to 100000000", &["auto"]),
-    choice(
-        "workload",
-        "script",
-        "\"tpcb-like\", \"simple-update\" or \"select-only\"",
-        &["tpcb-like", "simple-update", "select-only"],
-    ),
+    choice("data", "scale", "\"auto\", \"none\" or a whole number from 1 to 100000000", &["auto", "none"]),
+    key("data", "setup", "a file of SQL in quotes, such as \"setup.sql\""),
+    key("data", "setup_text", "SQL in quotes, of several lines between \"\"\" and \"\"\""),
+    key("workload", "name", "a name in quotes, such as \"insert-one\""),
+    choice("workload", "script", SCRIPT, SCRIPTS),
+    key("workload", "text", "a script in quotes, of several lines between \"\"\" and \"\"\""),
+    key("workload", "scripts", "a list of tables, such as [{ script = \"a.sql\", weight = 3 }, …]"),
+    choice("workload.scripts", "script", SCRIPT, SCRIPTS),
+    key("workload.scripts", "text", "a script in quotes"),
+    key("workload.scripts", "weight", "a whole number from 0 to 1000000"),
+    key("workload", "define", "a table of variables, such as { n = 400 }"),
+    key("workload", "reset", "SQL in quotes, such as \"TRUNCATE test\""),
+    key("workload", "clients", "a list of whole numbers from 1 to 100000, such as [1, 8, 32]"),
     choice(
         "workload",
         "protocol",
@@ -80,6 +96,11 @@ pub(super) const KEYS: &[Key] = &[
     key("measure", "driver_cpus", "a list of processors in quotes, such as \"0-3,8\""),
     choice("measure", "waiting", "\"auto\", \"io_uring\" or \"epoll\"", &["auto", "io_uring", "epoll"]),
     key("measure", "thorough", "true or false"),
+    key("size", "clients", "a list of whole numbers from 1 to 100000, such as [1, 8, 32]"),
+    key("size", "duration", "a length of time in quotes, such as \"500ms\", \"5s\", \"10min\" or \"1h\""),
+    key("size", "warmup", "a length of time in quotes, such as \"500ms\", \"5s\", \"10min\" or \"1h\""),
+    key("size", "blocks", "a whole number from 1 to 1000"),
+    key("size", "variables", "a table of variables, such as { rows = 1000000 }"),
     choice(
         "check",
         "balance",
@@ -102,8 +123,14 @@ pub(super) fn find(section: &str, name: &str) -> Option<&'static Key> {
 
 /// The key that a dotted path such as `measure.clients` names; list positions are no part of it.
 pub(super) fn at(path: &str) -> Option<&'static Key> {
-    let (section, name) = path.rsplit_once('.').unwrap_or(("", path));
-    find(section, name)
+    match path.split('.').collect::<Vec<_>>()[..] {
+        ["variables", _] | ["workload", "define", _] | ["size", _, "variables", _] => Some(&VARIABLE),
+        ["size", _, name] => find("size", name),
+        _ => {
+            let (section, name) = path.rsplit_once('.').unwrap_or(("", path));
+            find(section, name)
+        }
+    }
 }
 
 /// The word most like the given one, if any is like it.
@@ -141,6 +168,8 @@ pub(super) fn place(section: &str) -> String {
     match section {
         "" => "at the top of the file".into(),
         "workload" => "in [[workload]]".into(),
+        "workload.scripts" => "in `scripts` of [[workload]]".into(),
+        "size" => "in [size.NAME]".into(),
         _ => format!("in [{section}]"),
     }
 }
@@ -170,6 +199,8 @@ mod tests {
             ("server", &definitions["ServerPlan"]),
             ("data", &definitions["DataPlan"]),
             ("workload", &definitions["WorkloadPlan"]),
+            ("workload.scripts", &definitions["ScriptPlan"]),
+            ("size", &definitions["SizePlan"]),
             ("measure", &definitions["MeasurePlan"]),
             ("check", &definitions["CheckPlan"]),
         ] {

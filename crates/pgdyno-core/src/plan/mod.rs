@@ -5,10 +5,14 @@
 
 mod auto;
 mod check;
+mod check_work;
 mod cpus;
 mod duration;
 mod keys;
+mod material;
 mod parse;
+mod scale;
+mod work;
 
 use std::collections::BTreeMap;
 
@@ -18,11 +22,15 @@ use serde::{Deserialize, Serialize};
 pub use auto::Auto;
 pub use check::{
     Fault, MAX_BLOCKS, MAX_CLIENT_COUNTS, MAX_CLIENTS, MAX_JOBS, MAX_RATE_PER_S, MAX_SCALE, MAX_WARMUP,
-    MAX_WORKLOADS, MIN_DURATION, OLDEST_PG,
+    MIN_DURATION, OLDEST_PG,
 };
+pub use check_work::{MAX_WORKLOADS, RESERVED};
 pub use cpus::{CpuList, MAX_CPU, NotACpuList};
 pub use duration::{NotASpan, Span};
+pub use material::{Material, SqlText, Steps, Work};
 pub use parse::MAX_PLAN_BYTES;
+pub use scale::Scale;
+pub use work::{DataPlan, Given, ScriptPlan, SizePlan, Source, Variables, WorkloadPlan};
 
 /// The text of `plans/bench.toml`, the plan of `pgdyno bench`.
 pub const BENCH_TOML: &str = include_str!("../../../../plans/bench.toml");
@@ -43,15 +51,17 @@ impl Plan {
             seed: None,
             server: ServerPlan::default(),
             data: DataPlan::default(),
+            variables: Variables::new(),
             workload,
             measure: MeasurePlan::default(),
+            size: BTreeMap::new(),
             check: CheckPlan::default(),
         }
     }
 
     /// The plan of `pgdyno bench` as `plans/bench.toml` writes it.
     pub fn bench() -> Self {
-        let workload = |script| WorkloadPlan { script, protocol: Protocol::Prepared };
+        let workload = |script| WorkloadPlan::builtin(script, Protocol::Prepared);
         let mut plan = Self::new("bench", vec![workload(Builtin::SelectOnly), workload(Builtin::TpcbLike)]);
         plan.description =
             "A first look: point reads, then TPC-B-like transactions, at three client counts.".into();
@@ -79,12 +89,18 @@ pub struct Plan {
     /// The data to load.
     #[serde(default)]
     pub data: DataPlan,
+    /// Variables that the plan's own SQL sees as `:name`, in the setup, in resets and in scripts.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub variables: Variables,
     /// What to drive, in this order.
     #[schemars(length(min = 1, max = 32))]
     pub workload: Vec<WorkloadPlan>,
     /// How to measure.
     #[serde(default)]
     pub measure: MeasurePlan,
+    /// Sizes of the experiment by their names, chosen by `--size`; without it the rest of the plan holds.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub size: BTreeMap<String, SizePlan>,
     /// What to check afterwards.
     #[serde(default)]
     pub check: CheckPlan,
@@ -111,21 +127,6 @@ pub struct ServerPlan {
     pub settings: BTreeMap<String, String>,
     /// Processors for the server, for example `0-3,8`.
     pub cpus: Option<String>,
-}
-
-/// The data to load.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct DataPlan {
-    /// TPC-B scale factor from 1 to 100,000,000: 100,000 accounts each, about 15 MiB. `auto` fits memory,
-    /// disk and time.
-    pub scale: Auto<u64>,
-}
-
-impl Default for DataPlan {
-    fn default() -> Self {
-        Self { scale: Auto::Auto }
-    }
 }
 
 /// A built-in transaction (pgbench's names).
@@ -180,17 +181,6 @@ impl Protocol {
             Self::Prepared => "prepared",
         }
     }
-}
-
-/// One workload of a plan.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct WorkloadPlan {
-    /// The transaction.
-    pub script: Builtin,
-    /// How statements are sent.
-    #[serde(default = "prepared")]
-    pub protocol: Protocol,
 }
 
 fn prepared() -> Protocol {

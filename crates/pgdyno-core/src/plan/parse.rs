@@ -88,10 +88,11 @@ impl Source<'_> {
             }
         }
         let workloads = tree["workload"].get_ref().as_array().into_iter().flat_map(|list| list.iter());
-        let lacks_script = |table: &DeTable<'_>| !table.contains_key("script");
+        let lacks_script =
+            |table: &DeTable<'_>| !["script", "text", "scripts"].iter().any(|key| table.contains_key(*key));
         let mut lacking = workloads.filter(|one| one.get_ref().as_table().is_some_and(lacks_script));
         if let Some(workload) = lacking.next() {
-            let hint = format!("add script = {}", script_words());
+            let hint = format!("add script = {}; or text, or scripts", script_words());
             return Err(self.problem(workload.span(), "the workload has no `script`").hint(hint));
         }
         Ok(())
@@ -216,9 +217,9 @@ fn strange_keys(table: &DeTable<'_>, section: &str, found: &mut Vec<(Range<usize
             found.push((name.span(), what, keys::advice(section, name.get_ref())));
             continue;
         };
-        let is_section = section.is_empty() && keys::KEYS.iter().any(|other| other.section == key.name);
-        if is_section {
-            strange_section(key, name.span(), value.get_ref(), found);
+        let below = if section.is_empty() { key.name.to_owned() } else { format!("{section}.{}", key.name) };
+        if keys::KEYS.iter().any(|other| other.section == below) {
+            strange_section(key, &below, name.span(), value.get_ref(), found);
         }
     }
 }
@@ -226,22 +227,34 @@ fn strange_keys(table: &DeTable<'_>, section: &str, found: &mut Vec<(Range<usize
 /// The keys of a section, or that it is none.
 fn strange_section(
     key: &keys::Key,
+    section: &str,
     span: Range<usize>,
     value: &DeValue<'_>,
     found: &mut Vec<(Range<usize>, String, String)>,
 ) {
-    match (value, key.name) {
-        (DeValue::Table(table), name) if name != "workload" => strange_keys(table, name, found),
-        (DeValue::Array(list), "workload") if list.iter().all(|one| one.get_ref().is_table()) => {
+    let is_list = matches!(section, "workload" | "workload.scripts");
+    match value {
+        DeValue::Table(sizes) if section == "size" => {
+            for (name, size) in sizes {
+                match size.get_ref().as_table() {
+                    Some(table) => strange_keys(table, section, found),
+                    None => found.push(no_section(key, section, name.span())),
+                }
+            }
+        }
+        DeValue::Table(table) if !is_list => strange_keys(table, section, found),
+        DeValue::Array(list) if is_list && list.iter().all(|one| one.get_ref().is_table()) => {
             list.iter()
                 .filter_map(|one| one.get_ref().as_table())
-                .for_each(|table| strange_keys(table, "workload", found));
+                .for_each(|table| strange_keys(table, section, found));
         }
-        (_, name) => {
-            let hint = if name == "workload" { "write [[workload]]" } else { "see plans/bench.toml" };
-            found.push((span, format!("`{name}` must be {}", key.expects), hint.into()));
-        }
+        _ => found.push(no_section(key, section, span)),
     }
+}
+
+fn no_section(key: &keys::Key, section: &str, span: Range<usize>) -> (Range<usize>, String, String) {
+    let hint = if section == "workload" { "write [[workload]]" } else { "see plans/bench.toml" };
+    (span, format!("`{section}` must be {}", key.expects), hint.into())
 }
 
 /// The value that is no table at a position: its path without list positions, and its range.

@@ -72,6 +72,11 @@ impl Script {
         parts.filter(|part| part.kind == SqlKind::Statement).count() as u32
     }
 
+    /// Whether an `\if` may leave some of its commands out.
+    pub fn has_branches(&self) -> bool {
+        self.commands.iter().any(|command| matches!(command.action, Action::If(_)))
+    }
+
     /// The commands that run programs on the driver's host, by their first lines.
     pub fn programs(&self) -> impl Iterator<Item = &str> {
         let runs = |command: &&Command| matches!(command.action, Action::Shell(_) | Action::SetShell { .. });

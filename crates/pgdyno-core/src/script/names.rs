@@ -16,6 +16,11 @@ impl Slot {
     /// `:default_seed`, what hash functions and `permute` take where no seed is given.
     pub const DEFAULT_SEED: Self = Self(3);
 
+    /// The slot of this index.
+    pub(super) fn of_index(index: usize) -> Self {
+        Self(index as u32)
+    }
+
     /// The index into the variables of a client.
     #[inline]
     pub fn index(self) -> usize {

@@ -94,14 +94,14 @@ impl Sql {
         self.push_text(&text[plain..]);
     }
 
-    fn push_text(&mut self, text: &[u8]) {
+    pub(super) fn push_text(&mut self, text: &[u8]) {
         if !text.is_empty() {
             self.text.extend_from_slice(text);
             self.pieces.push(Piece::Text(text.into()));
         }
     }
 
-    fn push_variable(&mut self, slot: Slot, name: &[u8]) {
+    pub(super) fn push_variable(&mut self, slot: Slot, name: &[u8]) {
         self.parameters.push(slot);
         self.text.extend_from_slice(format!("${}", self.parameters.len()).as_bytes());
         self.pieces.push(Piece::Variable { slot, name: name.into() });

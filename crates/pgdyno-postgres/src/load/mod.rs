@@ -4,6 +4,7 @@ mod format;
 mod found;
 mod init;
 mod prewarm;
+mod setup;
 mod tpcb;
 
 pub use format::CopyFormat;
@@ -12,4 +13,5 @@ pub use init::{
     InitError, InitEvent, Initialization, PartitionMethod, Step as InitStep, check_steps, initialize, steps,
 };
 pub use prewarm::{PrewarmMethod, PrewarmOutcome, prewarm};
+pub use setup::{Known, SetupOutcome, Whereabouts, carry_out, data_state, prewarm_own, settle};
 pub use tpcb::{LoadOutcome, LoadProgress, LoadStep, TpcbLoad, load_tpcb, tpcb_tables};

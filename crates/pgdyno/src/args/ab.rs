@@ -6,7 +6,7 @@ use clap::ArgAction;
 use pgdyno_core::{
     advice::bench::Level,
     analysis::compare::{MAX_BLOCKS, MIN_BLOCKS, looks},
-    plan::{Auto, BalanceCheckMode, Builtin, Plan, Protocol, Span, WorkloadPlan},
+    plan::{Auto, BalanceCheckMode, Builtin, Material, Plan, Protocol, Scale, Span, WorkloadPlan},
     problem::Problem,
 };
 use regex_lite::Regex;
@@ -83,7 +83,7 @@ pub struct Args {
     /// A script in pgbench's language
     #[arg(long, short = 'f', value_name = "FILE", help_heading = SUBJECTS)]
     script: Vec<PathBuf>,
-    /// Run the programs on this machine that a script names by `\shell` and `\setshell`
+    /// Run scripts that reach beyond tables: programs (`\shell`), files and settings of the server
     #[arg(long, help_heading = SUBJECTS)]
     trust: bool,
     /// How statements are sent: simple, extended, prepared [default: prepared]
@@ -217,6 +217,9 @@ impl Args {
             fail_if_slower: self.fail_if_slower,
         };
         Ok(Job {
+            material: Material::without_files(&plan)?,
+            trust: self.trust,
+            dry_run: false,
             plan,
             level: Level::Screening,
             servers,
@@ -237,6 +240,12 @@ impl Args {
             return Ok(plan);
         };
         let plan = file::plan(path)?;
+        if plan.data.is_own() || plan.workload.iter().any(|one| one.as_builtin().is_none()) {
+            let what =
+                format!("could not compare by {}: it brings tables or scripts of its own", path.display());
+            return Err(Problem::wrong_request(what)
+                .hint("`pgdyno run` carries it out; a script of your own is compared with -f"));
+        }
         let clients = match &plan.measure.clients {
             Auto::Given(clients) => clients.len(),
             Auto::Auto => 1,
@@ -324,7 +333,7 @@ impl Args {
                 file::script(path, self.trust)?,
             ),
             None => {
-                let of_plan = of_plan.map_or(Builtin::TpcbLike, |of_plan| of_plan.script);
+                let of_plan = of_plan.and_then(WorkloadPlan::as_builtin).unwrap_or(Builtin::TpcbLike);
                 let builtin = arm.builtin.unwrap_or(of_plan);
                 (builtin.name().to_owned(), builtin.scripts())
             }
@@ -343,7 +352,7 @@ impl Args {
         plan.check.balance = BalanceCheckMode::Off;
         plan.seed = self.seed.or(plan.seed);
         if let Some(scale) = self.scale {
-            plan.data.scale = Auto::Given(scale);
+            plan.data.scale = Scale::Given(scale);
         }
         let measure = &mut plan.measure;
         let processors = thread::available_parallelism().map_or(1, |count| count.get() as u32);
@@ -408,7 +417,7 @@ impl Args {
 }
 
 fn workload(script: Builtin, protocol: Protocol) -> WorkloadPlan {
-    WorkloadPlan { script, protocol }
+    WorkloadPlan::builtin(script, protocol)
 }
 
 /// Values of a flag: given once for both, twice A's and B's.

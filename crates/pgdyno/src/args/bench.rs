@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use pgdyno_core::{
     advice::bench::Level,
-    plan::{Auto, BalanceCheckMode, CpuList, MAX_RATE_PER_S, NotACpuList, Plan, Span},
+    plan::{Auto, BalanceCheckMode, CpuList, MAX_RATE_PER_S, Material, NotACpuList, Plan, Scale, Span},
     problem::Problem,
 };
 
@@ -92,7 +92,7 @@ impl Args {
         let mut plan = Plan::bench();
         self.level().apply(&mut plan);
         if let Some(scale) = self.scale {
-            plan.data.scale = Auto::Given(scale);
+            plan.data.scale = Scale::Given(scale);
         }
         let measure = &mut plan.measure;
         if let Some(clients) = &self.clients {
@@ -117,6 +117,8 @@ impl Args {
 /// # Errors
 /// What the user should read.
 pub fn run(args: &Args, context: &Context) -> Result<ExitCode, Problem> {
-    let job = args.measure.job(args.plan(), args.level())?;
+    let plan = args.plan();
+    let material = Material::without_files(&plan)?;
+    let job = args.measure.job(plan, material, args.level())?;
     stages::measure(&job, context)
 }

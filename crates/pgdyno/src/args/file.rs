@@ -3,9 +3,9 @@
 use std::{fs::File, io::Read, path::Path};
 
 use pgdyno_core::{
-    plan::{MAX_PLAN_BYTES, Plan},
+    plan::{MAX_PLAN_BYTES, Material, Plan},
     problem::Problem,
-    script::{Script, Scripts},
+    script::{Risk, Scripts, risks},
     units,
 };
 
@@ -18,23 +18,45 @@ pub(super) fn plan(path: &Path) -> Result<Plan, Problem> {
     Plan::from_toml(&text, &path.display().to_string())
 }
 
-/// Reads a script in pgbench's language. One that was got from somebody else could do anything here, so programs that
-/// it runs must be trusted by name.
+/// Reads what a plan brings: files are looked for in the plan's directory.
 ///
 /// # Errors
-/// A wrong request: it cannot be read, is no script, or runs programs on this machine and is not trusted.
+/// A wrong request: a file cannot be read, its SQL cannot be run, or it reaches beyond tables and is not trusted.
+pub(super) fn material(plan: &Plan, path: &Path, trusted: bool) -> Result<Material, Problem> {
+    let place = path.parent().unwrap_or(Path::new("."));
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let material = Material::of(plan, &name, &mut |file| {
+        text(&place.join(file), "file", "the plan names it: is it SQL in UTF-8?")
+    })?;
+    let what = format!("could not carry out the plan {}", path.display());
+    refuse_reaching_out(&what, &material.risks(), trusted).map(|()| material)
+}
+
+/// Reads a script in pgbench's language.
+///
+/// # Errors
+/// A wrong request: it cannot be read, is no script, or reaches beyond tables and is not trusted.
 pub(super) fn script(path: &Path, trusted: bool) -> Result<Scripts, Problem> {
     let text = text(path, "script", "a script is SQL in UTF-8 as for `pgbench -f`: is this the right file?")?;
     let scripts = Scripts::one(&path.display().to_string(), &text).map_err(|error| {
         let problem = Problem::from(error);
         if problem.hint.is_some() { problem } else { problem.hint("mend the script there") }
     })?;
-    let programs: Vec<_> = scripts.iter().flat_map(Script::programs).collect();
-    if trusted || programs.is_empty() {
-        return Ok(scripts);
+    let risks: Vec<_> = scripts.iter().flat_map(risks).collect();
+    let what = format!("could not use the script {}", path.display());
+    refuse_reaching_out(&what, &risks, trusted).map(|()| scripts)
+}
+
+/// What was got from somebody else could do anything here, so what reaches beyond tables must be trusted by name.
+fn refuse_reaching_out(what: &str, risks: &[Risk], trusted: bool) -> Result<(), Problem> {
+    if trusted || risks.is_empty() {
+        return Ok(());
     }
-    let what = format!("could not use the script {}: it runs programs on this machine", path.display());
-    Err(Problem::wrong_request(what).detail(programs.join("\n")).hint("with --trust they are run"))
+    let line = |risk: &Risk| format!("{}: {} ({})", risk.place, risk.command, risk.does);
+    let what = format!("{what}: it reaches beyond tables");
+    Err(Problem::wrong_request(what)
+        .detail(risks.iter().map(line).collect::<Vec<_>>().join("\n"))
+        .hint("read it; with --trust it is carried out"))
 }
 
 /// Reads a text file, in bounded memory and never from a pipe or a device.

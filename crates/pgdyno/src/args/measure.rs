@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, env, path::PathBuf};
 use clap::{ArgAction, Args as ClapArgs};
 use pgdyno_core::{
     advice::bench::Level,
-    plan::{Plan, ServerPlan},
+    plan::{Material, Plan, ServerPlan},
     problem::Problem,
 };
 use pgdyno_postgres::{
@@ -144,7 +144,7 @@ impl Args {
     ///
     /// # Errors
     /// What the flags or the plan ask for that cannot be.
-    pub(super) fn job(&self, mut plan: Plan, level: Level) -> Result<Job, Problem> {
+    pub(super) fn job(&self, mut plan: Plan, material: Material, level: Level) -> Result<Job, Problem> {
         if self.seed.is_some() {
             plan.seed = self.seed;
         }
@@ -160,7 +160,19 @@ impl Args {
         let output = Output { json: self.json, out: self.out.clone() };
         let seed_given = self.seed.is_some();
         let servers = vec![server];
-        Ok(Job { plan, level, servers, compare: None, command, seed_given, keep: self.keep, output })
+        Ok(Job {
+            plan,
+            material,
+            trust: false,
+            dry_run: false,
+            level,
+            servers,
+            compare: None,
+            command,
+            seed_given,
+            keep: self.keep,
+            output,
+        })
     }
 
     /// Flags about a server to be made contradict one that is there.

@@ -14,6 +14,15 @@ pub struct Args {
     /// The plan
     #[arg(value_name = "FILE.toml")]
     file: PathBuf,
+    /// One of the plan's sizes, its [size.NAME]
+    #[arg(long, value_name = "NAME")]
+    size: Option<String>,
+    /// Carry out SQL that reaches beyond tables: programs (`\shell`), files and settings of the server
+    #[arg(long)]
+    trust: bool,
+    /// Say what would be done, and end: the plan, its files, this machine and the server are looked at
+    #[arg(long)]
+    dry_run: bool,
     #[command(flatten)]
     measure: measure::Args,
 }
@@ -24,6 +33,12 @@ pub struct Args {
 /// What the user should read.
 pub fn run(args: &Args, context: &Context) -> Result<ExitCode, Problem> {
     let plan = file::plan(&args.file)?;
+    let plan = match &args.size {
+        Some(size) => plan.at_size(size)?,
+        None => plan,
+    };
+    let material = file::material(&plan, &args.file, args.trust)?;
     let level = Level::of(&plan);
-    stages::measure(&args.measure.job(plan, level)?, context)
+    let job = args.measure.job(plan, material, level)?;
+    stages::measure(&stages::Job { trust: args.trust, dry_run: args.dry_run, ..job }, context)
 }

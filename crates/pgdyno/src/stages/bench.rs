@@ -8,7 +8,7 @@ use pgdyno_engine::Stop;
 use super::{
     Job, Wanted,
     cell::{Bench, Cell, Driving},
-    full_disk, load,
+    full_disk, load, material,
     prepare::Prepared,
     recording::Recording,
     storage_stage,
@@ -52,11 +52,19 @@ fn measured_stages(
     stop: &Stop,
     progress: &Progress,
 ) -> Result<(), Problem> {
-    let loaded = recording.stage("load", stop, |_| load::load(prepared, subject, stop, progress))?;
+    if let Some(scale) = prepared.bench.scale {
+        let loaded =
+            recording.stage("load", stop, |_| load::load(scale, prepared, subject, stop, progress))?;
+        recording.record.load = Some(loaded);
+    }
+    if prepared.material.setup.is_some() {
+        let done = recording.stage("setup", stop, |_| material::set_up(prepared, subject, stop, progress))?;
+        let record = recording.record.material.as_mut().and_then(|material| material.setup.as_mut());
+        record.into_iter().for_each(|setup| setup.done.clone_from(&done));
+    }
     if subject.elsewhere.is_some() {
         recording.stage("replication", stop, |_| subject.wait_for_replication(stop, progress))?;
     }
-    recording.record.load = Some(loaded);
     recording.save()?;
     let driven =
         recording.stage("measure", stop, |recording| drive(prepared, subject, recording, stop, progress));
@@ -79,22 +87,27 @@ fn drive(
 ) -> Result<(), Problem> {
     let mut driving = Driving::begin(prepared, recording, stop, progress)?;
     let mut watch = driving.watch(subject);
-    for plan in &prepared.plan.workload {
-        let script = Arc::new(subject.scripts(plan.script)?);
+    let workloads = prepared.plan.workload.iter().zip(&prepared.material.work).zip(&prepared.bench.levels);
+    for ((plan, work), levels) in workloads {
+        let script = match work.builtin {
+            Some(builtin) => Arc::new(subject.scripts(builtin)?),
+            None => Arc::clone(&work.scripts),
+        };
         for block in 0..prepared.plan.measure.blocks {
-            let mut counts = prepared.bench.clients.clone();
+            let mut counts = levels.clone();
             if block % 2 == 1 {
                 counts.reverse();
             }
             for clients in counts {
                 let workload = Workload {
-                    script: plan.script.name().to_owned(),
+                    script: work.name.clone(),
                     protocol: plan.protocol.name().to_owned(),
                     clients,
                     rate_per_s: prepared.plan.measure.rate,
                     arm: None,
                 };
-                let cell = Cell { workload, protocol: plan.protocol, script: &script, block };
+                let cell =
+                    Cell { workload, protocol: plan.protocol, script: &script, own: Some(work), block };
                 driving.run(Bench { subject, watch: &mut watch }, cell)?;
             }
         }

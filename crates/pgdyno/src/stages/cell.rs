@@ -4,15 +4,18 @@ use std::{cell::RefCell, sync::Arc};
 
 use pgdyno_core::{
     analysis::{cells::served_from, steady},
-    measure::{CellRun, ErrorCount, Interval, SlowAttempt, StatementSummary, Workload},
-    plan::Protocol,
+    measure::{CellRun, DataState, ErrorCount, Interval, SlowAttempt, StatementSummary, Workload},
+    plan::{Protocol, Work},
     problem::Problem,
-    script::Scripts,
+    script::{Random, Script, Scripts},
 };
-use pgdyno_engine::{Mark, MergedInterval, Phase, Report, Settings, Stop, run};
+use pgdyno_engine::{
+    Bookkeeping, Listeners, Mark, MergedInterval, Mix, Phase, Report, Settings, Stop, run_keeping,
+};
 use pgdyno_postgres::targets::{SqlClients, Workers};
 
 use super::{
+    material,
     prepare::Prepared,
     recording::Recording,
     slow::SlowLog,
@@ -54,6 +57,8 @@ pub struct Cell<'a> {
     pub protocol: Protocol,
     /// The script.
     pub script: &'a Arc<Scripts>,
+    /// What of it is the plan's own.
+    pub own: Option<&'a Work>,
     /// Number of its block.
     pub block: u32,
 }
@@ -94,31 +99,57 @@ impl<'a> Driving<'a> {
     /// What ended it early; what was measured until then is in the record.
     pub fn run(&mut self, bench: Bench<'_>, cell: Cell<'_>) -> Result<u32, Problem> {
         let Bench { subject, watch } = bench;
-        let Cell { workload, protocol, script, block } = cell;
+        let Cell { script, own, block, .. } = cell;
+        let workload = cell.workload.clone();
         let index = self.recording.record.runs.len() as u32;
         let arm = workload.arm.map(|arm| format!("{}: ", arm.letter())).unwrap_or_default();
         let clients = workload.clients;
         self.progress.say(format!("{arm}{} {clients} clients, block {}", workload.script, block + 1));
         subject.revive(self.stop)?;
         watch.follow(subject.postmaster);
-        checkpoint(subject)?;
-        let sql = SqlClients {
-            scripts: Arc::clone(script),
-            protocol,
-            scale: self.prepared.bench.scale,
-            seed: self.prepared.seed,
-            run: index,
+        let data_state = match own {
+            Some(work) => {
+                material::before_run(self.prepared, subject, work, clients, self.stop, self.progress)?
+            }
+            None => None,
         };
+        checkpoint(subject)?;
+        let sql = self.clients(&cell, index);
         let (workers, connect) =
             sql.connect(&subject.options, clients, self.prepared.bench.jobs, self.stop)?;
         let settings = self.settings(script, index);
         let start_s = self.recording.seconds();
         self.recording.dir.begin_run(index, &workload, block, start_s)?;
-        let driven = self.drive(Bench { subject, watch }, workers, &settings, script, index)?;
+        let driven = self.drive(Bench { subject, watch }, workers, &settings, &cell)?;
         self.recording.dir.end_run()?;
         let connect_ns = connect.as_nanos() as u64;
-        let run = Finished { workload, block, start_s, connect_ns, settings, driven };
+        let run = Finished { workload, block, start_s, connect_ns, settings, data_state, driven };
         self.keep(run, script).map(|()| index)
+    }
+
+    /// What the clients of a run are made of.
+    fn clients(&self, cell: &Cell<'_>, index: u32) -> SqlClients {
+        let definitions = cell.own.map(|own| {
+            let numbers = material::numbers_of_clients(self.prepared, cell.workload.clients);
+            own.definitions.iter().cloned().chain(numbers).collect()
+        });
+        SqlClients {
+            scripts: Arc::clone(cell.script),
+            protocol: cell.protocol,
+            scale: self.prepared.bench.scale.unwrap_or(1),
+            seed: self.prepared.seed,
+            run: index,
+            definitions: definitions.unwrap_or_default(),
+            trust: self.prepared.trust,
+        }
+    }
+
+    /// How several scripts share the attempts; each worker draws from a stream that no client has.
+    fn mix(&self, cell: &Cell<'_>, index: u32) -> Mix {
+        let Some(own) = cell.own.filter(|own| own.weights.len() > 1) else { return Mix::default() };
+        let stream =
+            |worker: u32| Random::seeded(Random::stream_seed(self.prepared.seed, index, u32::MAX - worker));
+        Mix { weights: own.weights.clone(), streams: (0..self.prepared.bench.jobs).map(stream).collect() }
     }
 
     fn settings(&self, script: &Scripts, index: u32) -> Settings {
@@ -141,19 +172,20 @@ impl<'a> Driving<'a> {
         bench: Bench<'_>,
         workers: Workers,
         settings: &Settings,
-        script: &Scripts,
-        index: u32,
+        cell: &Cell<'_>,
     ) -> Result<Driven, Problem> {
         let Bench { subject, watch } = bench;
+        let index = self.recording.record.runs.len() as u32;
+        let bookkeeping = Bookkeeping { mix: self.mix(cell, index), ..Bookkeeping::default() };
         let version_num = subject.facts.version_num;
         let (mut begin, mut end) = (None, None);
         let first_s = f64::from(index) * self.run_s();
         let mut written = Ok(());
         let pooled = self.prepared.reached(0).is_some_and(|reached| reached.pooled());
-        let mut slowest = SlowLog::new(script, settings.warmup_ns, pooled);
+        let mut slowest = SlowLog::new(cell.script, settings.warmup_ns, pooled);
         let (watch, subject) = (RefCell::new(watch), RefCell::new(subject));
         let Self { prepared, recording, progress, stop } = self;
-        let on_interval = |interval: &MergedInterval| {
+        let mut on_interval = |interval: &MergedInterval| {
             progress.at_seconds(first_s + (interval.start_ns + interval.duration_ns) as f64 / 1e9);
             let at_s = recording.seconds();
             let observation = watch.borrow_mut().observe(interval, at_s);
@@ -170,14 +202,16 @@ impl<'a> Driving<'a> {
                     .and_then(|()| recording.dir.observation(&observation));
             }
         };
-        let on_mark = |mark| {
+        let mut on_mark = |mark| {
             let reading = watch.borrow().read_all(subject.borrow_mut().observed(), version_num);
             match mark {
                 Mark::MeasureStart => begin = Some(reading),
                 Mark::MeasureEnd => end = Some(reading),
             }
         };
-        let report = run(prepared.waiting, workers, settings, stop, on_interval, on_mark)
+        let listeners =
+            Listeners { on_interval: &mut on_interval, on_mark: &mut on_mark, on_log: &mut |_, _| () };
+        let report = run_keeping(prepared.waiting, workers, settings, &bookkeeping, stop, listeners)
             .map_err(|error| Problem::could_not(format!("the driver failed: {error}")))?;
         written?;
         Ok(Driven { report, edges: begin.zip(end), slowest: slowest.worst() })
@@ -220,6 +254,7 @@ struct Finished {
     start_s: f64,
     connect_ns: u64,
     settings: Settings,
+    data_state: Option<DataState>,
     driven: Driven,
 }
 
@@ -245,11 +280,13 @@ impl Finished {
     }
 
     fn into_run(self, script: &Scripts) -> CellRun {
-        let Self { workload, block, start_s, connect_ns, settings, driven } = self;
+        let Self { workload, block, start_s, connect_ns, settings, data_state, driven } = self;
         let Driven { report, edges, slowest } = driven;
         let cpu = edges.as_ref().map(|(begin, end)| end.cpu_since(begin, &report)).unwrap_or_default();
         let io = edges.as_ref().and_then(|(begin, end)| end.io_since(begin));
-        let labels = script.statements().map(|sql| sql.label.clone());
+        // A list of statements says how many a transaction has: only where each has all of them.
+        let alike = script.len() == 1 && !script.iter().any(Script::has_branches);
+        let labels = script.statements().filter(|_| alike).map(|sql| sql.label.clone());
         let statements = labels.zip(&report.statements);
         CellRun {
             block,
@@ -271,6 +308,7 @@ impl Finished {
             io,
             steady: steady::judge(&report.rates_per_s),
             errors: errors(&report),
+            data_state,
             outage: Some(report.outage).filter(|outage| outage.lost > 0),
             workload,
         }

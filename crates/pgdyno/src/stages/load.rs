@@ -16,17 +16,17 @@ use pgdyno_record::{BalanceRecord, LoadRecord, PrewarmRecord, RunRecord};
 use super::{prepare::Prepared, subject::Subject};
 use crate::progress::Progress;
 
-/// Loads the tables.
+/// Loads the TPC-B tables at a scale.
 ///
 /// # Errors
 /// What could not be done.
 pub fn load(
+    scale: u64,
     prepared: &Prepared,
     subject: &mut Subject,
     stop: &Stop,
     progress: &Progress,
 ) -> Result<LoadRecord, Problem> {
-    let scale = prepared.bench.scale;
     let load = TpcbLoad { scale, seed: prepared.seed, format: CopyFormat::FASTEST };
     progress.counted("loading", rows_total(scale), "rows");
     let show = &mut |at: LoadProgress| match at.step {
@@ -54,6 +54,11 @@ pub fn load(
 /// Share of shared buffers that tables may fill to be read into them.
 const BUFFERS_SHARE: f64 = 0.75;
 
+/// Whether tables of this size are read into shared buffers.
+pub fn fits_buffers(size_bytes: u64, buffers_bytes: u64) -> bool {
+    size_bytes as f64 <= buffers_bytes as f64 * BUFFERS_SHARE
+}
+
 /// Reads tables that fit into shared buffers, so that all blocks of a cell start from the same cache. Larger ones are
 /// measured as the load left them.
 fn prewarm_if_it_fits(
@@ -62,7 +67,7 @@ fn prewarm_if_it_fits(
     buffers_bytes: u64,
     progress: &Progress,
 ) -> Result<Option<PrewarmRecord>, Problem> {
-    if size_bytes as f64 > buffers_bytes as f64 * BUFFERS_SHARE {
+    if !fits_buffers(size_bytes, buffers_bytes) {
         return Ok(None);
     }
     progress.stage("reading tables into shared buffers");
@@ -87,8 +92,9 @@ pub fn check(
         BalanceCheckMode::Touched => BalanceMode::Touched,
         BalanceCheckMode::Auto | BalanceCheckMode::Off => return Ok(None),
     };
+    let Some(scale) = prepared.bench.scale else { return Ok(None) };
     progress.stage("checking balances");
-    let expected = expected(prepared, record);
+    let expected = expected(scale, prepared, record);
     subject.revive(stop)?;
     let outcome = check_balance(&mut subject.admin, mode, &expected)?;
     Ok(Some(BalanceRecord {
@@ -104,7 +110,7 @@ pub fn check(
 }
 
 /// What history must hold by the driver's counts.
-fn expected(prepared: &Prepared, record: &RunRecord) -> Expected {
+fn expected(scale: u64, prepared: &Prepared, record: &RunRecord) -> Expected {
     let writes = |script: &str| Builtin::by_name(script).is_some_and(Builtin::writes);
     let writing = record.runs.iter().filter(|run| writes(&run.workload.script));
     let (mut committed, mut in_doubt) = (0, 0);
@@ -112,7 +118,8 @@ fn expected(prepared: &Prepared, record: &RunRecord) -> Expected {
         committed += run.counts_whole.committed;
         in_doubt += run.counts_whole.in_doubt;
     }
-    let simple = |workload: &pgdyno_core::plan::WorkloadPlan| workload.script == Builtin::SimpleUpdate;
+    let simple =
+        |workload: &pgdyno_core::plan::WorkloadPlan| workload.as_builtin() == Some(Builtin::SimpleUpdate);
     let tellers_and_branches = !prepared.plan.workload.iter().any(simple);
-    Expected { scale: prepared.bench.scale, committed, in_doubt, tellers_and_branches }
+    Expected { scale, committed, in_doubt, tellers_and_branches }
 }

@@ -11,6 +11,7 @@ pub mod cell;
 mod conclude;
 mod full_disk;
 mod load;
+mod material;
 mod prepare;
 mod reach;
 mod recording;
@@ -20,7 +21,11 @@ pub mod watch;
 
 use std::process::ExitCode;
 
-use pgdyno_core::{advice::bench::Level, plan::Plan, problem::Problem};
+use pgdyno_core::{
+    advice::bench::Level,
+    plan::{Material, Plan},
+    problem::Problem,
+};
 use pgdyno_engine::Stop;
 use pgdyno_postgres::{provision::Request, wire::ConnectOptions};
 
@@ -34,6 +39,12 @@ use subject::Subject;
 pub struct Job {
     /// The experiment.
     pub plan: Plan,
+    /// What it brings of its own: one workload for each of the plan's.
+    pub material: Material,
+    /// Whether its scripts may run programs on this machine.
+    pub trust: bool,
+    /// Whether to end when it is known and told what would be done.
+    pub dry_run: bool,
     /// How much time it may take.
     pub level: Level,
     /// The servers, each there or to be made: one, or in a comparison those of the arms.
@@ -97,6 +108,9 @@ pub fn measure(job: &Job, context: &Context) -> Result<ExitCode, Problem> {
     match &job.compare {
         None => prepare::announce(job, &prepared, context),
         Some(compare) => ab::announce(job, compare, &prepared, context),
+    }
+    if job.dry_run {
+        return Ok(ExitCode::SUCCESS);
     }
     let mut recording = Recording::begin(job, &prepared, context)?;
     let result = all_stages(job, &prepared, &mut recording, &stop, &progress);

@@ -12,7 +12,7 @@ use pgdyno_core::{
         config::usable_memory_bytes,
     },
     facts::{HostFacts, Instrument, StorageFacts},
-    plan::{Plan, Waiting},
+    plan::{Builtin, Material, Plan, Waiting, WorkloadPlan},
     problem::Problem,
     rows::PAGE_BYTES,
     units,
@@ -33,6 +33,10 @@ pub struct Prepared {
     pub plan: Plan,
     /// The seed.
     pub seed: u64,
+    /// What the plan brings of its own.
+    pub material: Material,
+    /// Whether its scripts may run programs.
+    pub trust: bool,
     /// Everything that was left to facts.
     pub bench: BenchPlan,
     /// The machine.
@@ -91,6 +95,7 @@ pub fn prepare(job: &Job, stop: &Stop) -> Result<Prepared, Problem> {
         server_local: there.is_empty() || there.iter().any(|reached| reached.local),
         // A pooler has a limit of its own, which shows when the clients connect. Of two servers the lesser counts.
         max_connections: there.iter().filter(|r| !r.pooled()).map(|r| r.facts.max_connections).min(),
+        reserved_connections: there.iter().map(|reached| reached.reserved_connections).max().unwrap_or(0),
         shared_buffers_bytes: there
             .iter()
             .map(|reached| reached.facts.shared_buffers_bytes)
@@ -116,6 +121,8 @@ pub fn prepare(job: &Job, stop: &Stop) -> Result<Prepared, Problem> {
     Ok(Prepared {
         plan,
         seed,
+        material: job.material.clone(),
+        trust: job.trust,
         bench,
         host,
         instrument,
@@ -137,9 +144,18 @@ fn reach_all(job: &Job, plan: &mut Plan, stop: &Stop) -> Result<Vec<Option<Reach
         };
         let driven = match &job.compare {
             Some(compare) => compare.builtins_at(at),
-            None => plan.workload.iter().map(|workload| workload.script).collect(),
+            None => plan.workload.iter().filter_map(WorkloadPlan::as_builtin).collect(),
         };
-        all.push(Some(reach(external, plan, &driven, stop)?));
+        let writing = driven.into_iter().find(|script| script.writes()).map(Builtin::name);
+        let reached = reach(external, plan, writing, stop)?;
+        if reached.pooled() && job.material.setup.is_some() {
+            let what = "could not drive tables of the plan's own through a pooler: its sessions cannot be told to look \
+                        into schema pgdyno";
+            return Err(
+                Problem::wrong_request(what).hint("drive the server itself (--dsn), without the pooler")
+            );
+        }
+        all.push(Some(reached));
     }
     Ok(all)
 }
@@ -216,25 +232,46 @@ pub fn storage_check_time(level: Level) -> Duration {
 /// Says on stderr what will be done, where, and what it costs.
 pub fn announce(job: &Job, prepared: &Prepared, context: &Context) {
     let bench = &prepared.bench;
-    let clients: Vec<_> = bench.clients.iter().map(u32::to_string).collect();
-    let workloads: Vec<_> = prepared.plan.workload.iter().map(|workload| workload.script.name()).collect();
+    let workloads: Vec<_> = prepared.plan.workload.iter().map(WorkloadPlan::title).collect();
     let measure = &prepared.plan.measure;
-    eprintln!("pgdyno {}: {} at scale {}", prepared.plan.name, workloads.join(", "), bench.scale);
+    let data = match bench.scale {
+        Some(scale) => format!("at scale {scale}"),
+        None => "on tables of the plan's own".to_owned(),
+    };
+    eprintln!("pgdyno {}: {} {data}", prepared.plan.name, workloads.join(", "));
     eprintln!(
         "  runs    {} of {} after {} of warm-up: clients {}, blocks {}",
         bench.cost.runs,
         measure.duration,
         measure.warmup,
-        clients.join("/"),
+        client_words(prepared),
         measure.blocks
     );
     for (at, wanted) in job.servers.iter().enumerate() {
         eprintln!("  server  {}{}", server_words(wanted), behind(prepared.reached(at)));
     }
-    eprintln!("  writes  about {} {}", units::bytes(bench.cost.written_bytes), written_where(job));
+    let own = prepared.material.is_own();
+    let beside =
+        |what: &str| if own { format!(", beside what the plan's own SQL {what}") } else { String::new() };
+    let bytes = units::bytes(bench.cost.written_bytes);
+    eprintln!("  writes  about {bytes} {}{}", written_where(job), beside("writes"));
     eprintln!("  record  in {}", context.runs.display());
-    eprintln!("  takes   about {}", minutes(bench.cost.seconds));
+    eprintln!("  takes   about {}{}", minutes(bench.cost.seconds), beside("takes between runs"));
     eprintln!("  seed    {}", prepared.seed);
+    bench.warnings.iter().for_each(|warning| eprintln!("warning: {warning}"));
+}
+
+/// The numbers of clients; of each workload, where they are not the same for all.
+fn client_words(prepared: &Prepared) -> String {
+    let list = |levels: &[u32]| levels.iter().map(u32::to_string).collect::<Vec<_>>().join("/");
+    let levels = &prepared.bench.levels;
+    match levels.windows(2).all(|pair| pair[0] == pair[1]) {
+        true => list(&prepared.bench.clients),
+        false => {
+            let titles = prepared.plan.workload.iter().map(WorkloadPlan::title).zip(levels);
+            titles.map(|(title, levels)| format!("{} ({title})", list(levels))).collect::<Vec<_>>().join(", ")
+        }
+    }
 }
 
 /// What of the addresses is not heeded.

@@ -3,7 +3,7 @@
 use pgdyno_core::{
     advice::Choice,
     facts::{ConnectionFacts, PoolerFacts, ServerFacts, ServerSource},
-    plan::{Builtin, Plan, Protocol},
+    plan::{Plan, Protocol},
     problem::Problem,
 };
 use pgdyno_engine::Stop;
@@ -23,6 +23,8 @@ pub struct Reached {
     pub local: bool,
     /// The way to it.
     pub connection: ConnectionFacts,
+    /// Connections that the driver's role may not use.
+    pub reserved_connections: u32,
     /// Whether the server that is prepared is another than the one that is driven: its primary.
     pub elsewhere: bool,
     /// What had to be chosen because of what was found.
@@ -36,15 +38,15 @@ impl Reached {
     }
 }
 
-/// Looks at the server, and changes in the plan what it cannot do otherwise. `driven` are the built-in scripts that are
-/// to run there.
+/// Looks at the server, and changes in the plan what it cannot do otherwise. `writing` is a built-in script that is to
+/// run there and writes, if there is one.
 ///
 /// # Errors
 /// Where it cannot be reached, or cannot do what the plan asks for.
 pub fn reach(
     external: &External,
     plan: &mut Plan,
-    driven: &[Builtin],
+    writing: Option<&str>,
     stop: &Stop,
 ) -> Result<Reached, Problem> {
     let mut session = open(&external.drive, stop)?;
@@ -57,8 +59,9 @@ pub fn reach(
     // Two names of one server are one server; a pooler in front of it changes nothing about that.
     let elsewhere = instance.is_other_than(&prepared);
     refuse_preparing(external, pooler.as_ref(), &prepared, stop)?;
-    refuse_driving(driven, pooler.as_ref(), &instance)?;
+    refuse_driving(writing, pooler.as_ref(), &instance)?;
     let choices = choose(plan, pooler.as_ref());
+    let reserved_connections = reserved(&mut session).map_err(failed)?;
     let facts = server_facts(&mut session, ServerSource::External, None).map_err(failed)?;
     let seen = if elsewhere { &session } else { &admin };
     let local = postmaster_of(seen).is_some();
@@ -74,7 +77,14 @@ pub fn reach(
         separate_admin: external.admin.is_some(),
     };
     let local = local || matches!(session.address(), Address::Unix(..));
-    Ok(Reached { facts, local, connection, elsewhere, choices })
+    Ok(Reached { facts, local, connection, reserved_connections, elsewhere, choices })
+}
+
+/// Connections kept for superusers and for those who may use reserved ones (from 16 on).
+fn reserved(session: &mut Session) -> Result<u32, WireError> {
+    let sum = "SELECT pg_catalog.sum(setting::int) FROM pg_catalog.pg_settings \
+               WHERE name IN ('superuser_reserved_connections', 'reserved_connections')";
+    Ok(session.value(sum)?.and_then(|sum| sum.parse().ok()).unwrap_or(0))
 }
 
 fn open(options: &ConnectOptions, stop: &Stop) -> Result<Session, Problem> {
@@ -112,21 +122,18 @@ fn refuse_preparing(
 }
 
 /// Refuses scripts that cannot run there, by name.
-fn refuse_driving(driven: &[Builtin], pooler: Option<&Pooler>, at: &Instance) -> Result<(), Problem> {
-    let Some(writing) = driven.iter().find(|script| script.writes()) else { return Ok(()) };
+fn refuse_driving(writing: Option<&str>, pooler: Option<&Pooler>, at: &Instance) -> Result<(), Problem> {
+    let Some(writing) = writing else { return Ok(()) };
     let hint = "drive select-only alone: a plan says which transactions are driven (`[[workload]]`), and `ab` has \
                 --builtin";
     if at.standby {
-        let what = format!(
-            "could not drive {} at a standby: it writes, and a standby takes no writes",
-            writing.name()
-        );
+        let what =
+            format!("could not drive {writing} at a standby: it writes, and a standby takes no writes");
         return Err(Problem::wrong_request(what).hint(hint));
     }
     if pooler.is_some_and(|pooler| pooler.mode == PoolMode::Statement) {
         let what = format!(
-            "could not drive {} through a pooler in statement mode: it begins a transaction block",
-            writing.name()
+            "could not drive {writing} through a pooler in statement mode: it begins a transaction block"
         );
         return Err(Problem::wrong_request(what).hint(hint));
     }

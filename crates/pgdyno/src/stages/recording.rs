@@ -17,7 +17,7 @@ use pgdyno_record::{
     ToolRecord, VERSION,
 };
 
-use super::{Job, Wanted, ab, prepare::Prepared, subject::Subject};
+use super::{Job, Wanted, ab, material, prepare::Prepared, subject::Subject};
 use crate::context::{COMMIT, Context};
 
 /// The run directory and what will stand in its `run.json`.
@@ -245,6 +245,7 @@ fn first_record(job: &Job, prepared: &Prepared, id: &str, now: &Timestamp) -> Ru
         choices: prepared.bench.choices.clone(),
         stages: Vec::new(),
         load: None,
+        material: material::first_record(&prepared.material, &prepared.plan.workload),
         runs: Vec::new(),
         cells: Vec::new(),
         balance: None,

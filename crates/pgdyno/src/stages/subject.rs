@@ -15,6 +15,7 @@ use pgdyno_core::{
 use pgdyno_engine::Stop;
 use pgdyno_host::procs::ProcessId;
 use pgdyno_postgres::{
+    load::Whereabouts,
     observe::{postmaster_of, server_facts, wait_for_replay},
     provision::{self, RunningServer},
     wire::{Address, ConnectOptions, Session, WireError, connect, connect_unless},
@@ -102,7 +103,7 @@ impl Subject {
             }
             Wanted::Own(request) => {
                 let mut request = (**request).clone();
-                request.clients = prepared.bench.clients.iter().copied().max().unwrap_or(1);
+                request.clients = prepared.bench.max_clients();
                 if let Some(bytes) = prepared.shared_buffers_bytes {
                     let given = request.settings.entry("shared_buffers".into());
                     given.or_insert_with(|| format!("{}MB", bytes >> 20));
@@ -283,6 +284,14 @@ impl Subject {
         }
         self.backends.push(session.backend_pid());
         Ok(session)
+    }
+
+    /// Where the plan's own tables are.
+    pub fn whereabouts(&self) -> Whereabouts {
+        match self.home {
+            Home::Own(_) => Whereabouts::Database,
+            Home::Foreign | Home::Gone => Whereabouts::Schema(SCHEMA),
+        }
     }
 
     /// Path of the log of an own server.

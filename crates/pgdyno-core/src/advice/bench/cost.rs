@@ -5,7 +5,7 @@
 
 use super::BenchFacts;
 use crate::{
-    plan::{BalanceCheckMode, Plan},
+    plan::{BalanceCheckMode, Builtin, Plan, WorkloadPlan},
     rows::tpcb::{SizeEstimate, history_bytes, rows_total},
 };
 
@@ -42,44 +42,50 @@ pub struct Cost {
 }
 
 impl Cost {
-    /// The cost at a scale, without the balance check.
+    /// The cost at a scale, without the balance check. What SQL of the plan's own writes and takes is not in it.
     pub(super) fn of(
         plan: &Plan,
-        scale: u64,
-        clients: &[u32],
+        scale: Option<u64>,
+        levels: &[Vec<u32>],
         server_cpus: usize,
         facts: &BenchFacts<'_>,
     ) -> Self {
         let measure = &plan.measure;
-        let per_workload = clients.len() as u64 * u64::from(measure.blocks);
-        let writers = plan.workload.iter().filter(|workload| workload.script.writes()).count() as u64;
-        let runs = plan.workload.len() as u64 * per_workload;
+        let blocks = u64::from(measure.blocks);
+        let runs = levels.iter().map(|levels| levels.len() as u64).sum::<u64>() * blocks;
+        let writes = |workload: &WorkloadPlan| workload.as_builtin().is_some_and(Builtin::writes);
+        let writing = plan.workload.iter().zip(levels).filter(|(workload, _)| writes(workload));
+        let writing_runs = writing.map(|(_, levels)| levels.len() as u64).sum::<u64>() * blocks;
         let run_s = measure.duration.as_secs_f64() + measure.warmup.as_secs_f64();
         let rate = measure.rate.unwrap_or(f64::MAX).min(TRANSACTIONS_PER_CPU_S * server_cpus as f64);
         let transactions = (rate * run_s) as u64;
 
-        let data = SizeEstimate::of(scale, facts.page_bytes);
-        let all = transactions.saturating_mul(writers * per_workload);
+        let all = transactions.saturating_mul(writing_runs);
+        let (data_bytes, account_pages) = match scale.map(|scale| SizeEstimate::of(scale, facts.page_bytes)) {
+            Some(data) => (data.total_bytes(), data.accounts.heap.pages),
+            None => (0, 0),
+        };
         // After a checkpoint the first change of a page puts all of it into WAL, and the next checkpoint
         // writes it back.
-        let pages = transactions.min(data.accounts.heap.pages) * facts.page_bytes;
-        let images = pages.saturating_mul(writers * per_workload);
-        let wal = data.total_bytes() + all.saturating_mul(WAL_PER_TRANSACTION) + images;
-        let history = history_bytes(scale, all, facts.page_bytes);
+        let pages = transactions.min(account_pages) * facts.page_bytes;
+        let images = pages.saturating_mul(writing_runs);
+        let wal = data_bytes + all.saturating_mul(WAL_PER_TRANSACTION) + images;
+        let history = history_bytes(scale.unwrap_or(1), all, facts.page_bytes);
         let cluster = if facts.own_server { CLUSTER_BYTES } else { 0 };
-        let kept = cluster + data.total_bytes() + history + all.saturating_mul(BLOAT_PER_TRANSACTION);
+        let kept = cluster + data_bytes + history + all.saturating_mul(BLOAT_PER_TRANSACTION);
+        let loaded = scale.map_or(0, rows_total);
         Self {
             runs,
-            seconds: FIXED_S + runs as f64 * (run_s + BETWEEN_S) + rows_total(scale) as f64 / LOAD_ROWS_PER_S,
-            written_bytes: cluster + data.total_bytes() + history + wal + images,
+            seconds: FIXED_S + runs as f64 * (run_s + BETWEEN_S) + loaded as f64 / LOAD_ROWS_PER_S,
+            written_bytes: cluster + data_bytes + history + wal + images,
             disk_bytes: kept + wal.min(WAL_KEPT_BYTES),
         }
     }
 
     /// The cost with the balance check.
-    pub(super) fn with_check(self, mode: BalanceCheckMode, scale: u64) -> Self {
+    pub(super) fn with_check(self, mode: BalanceCheckMode, scale: Option<u64>) -> Self {
         let rows = match mode {
-            BalanceCheckMode::Full => rows_total(scale) as f64,
+            BalanceCheckMode::Full => scale.map_or(0, rows_total) as f64,
             _ => 0.0,
         };
         Self { seconds: self.seconds + rows / CHECK_ROWS_PER_S, ..self }

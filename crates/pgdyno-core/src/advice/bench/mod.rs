@@ -5,6 +5,7 @@
 
 mod cost;
 mod cpus;
+mod crowd;
 
 pub use cost::{Cost, LOAD_ROWS_PER_S, TRANSACTIONS_PER_CPU_S};
 pub use cpus::{CpuSplit, split};
@@ -12,7 +13,7 @@ pub use cpus::{CpuSplit, split};
 use super::Choice;
 use crate::{
     facts::HostFacts,
-    plan::{Auto, BalanceCheckMode, Plan, Span},
+    plan::{Auto, BalanceCheckMode, Builtin, Plan, Scale, Span},
     problem::Problem,
     rows::tpcb::{ACCOUNTS_PER_SCALE, SizeEstimate},
     units,
@@ -63,10 +64,6 @@ impl Level {
 const BUFFERS_SHARE: f64 = 0.75;
 /// Share of memory that the accounts may fill for a full balance check.
 const CHECK_SHARE: f64 = 0.5;
-/// Connections left for administration.
-const SPARE_CONNECTIONS: u32 = 10;
-/// Files that pgdyno opens besides its connections.
-const SPARE_FILES: u64 = 64;
 
 /// What the choices rest on.
 #[derive(Debug, Clone, Copy)]
@@ -81,6 +78,8 @@ pub struct BenchFacts<'a> {
     pub server_local: bool,
     /// `max_connections` of a server that is already there; `None` where it will be set as needed.
     pub max_connections: Option<u32>,
+    /// Those of them that the driver's role may not use (`superuser_reserved_connections`, `reserved_connections`).
+    pub reserved_connections: u32,
     /// `shared_buffers` in bytes, where they are known; else a quarter of memory is taken.
     pub shared_buffers_bytes: Option<u64>,
     /// Page size of the server in bytes, usually 8,192.
@@ -102,10 +101,12 @@ impl BenchFacts<'_> {
 /// A plan with nothing left to choose.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BenchPlan {
-    /// TPC-B scale factor.
-    pub scale: u64,
-    /// Client counts, ascending where they were chosen.
+    /// TPC-B scale factor; `None` where those tables are not loaded.
+    pub scale: Option<u64>,
+    /// Client counts of all workloads, each once; ascending where they were chosen.
     pub clients: Vec<u32>,
+    /// The client counts of every workload of the plan.
+    pub levels: Vec<Vec<u32>>,
     /// Worker threads of the driver, at most the largest client count.
     pub jobs: u32,
     /// Processors of driver and server.
@@ -116,6 +117,15 @@ pub struct BenchPlan {
     pub cost: Cost,
     /// Every value that was chosen, with its reason.
     pub choices: Vec<Choice>,
+    /// What should be known before it begins, each a sentence without a full stop.
+    pub warnings: Vec<String>,
+}
+
+impl BenchPlan {
+    /// The most clients of any workload.
+    pub fn max_clients(&self) -> u32 {
+        self.clients.iter().copied().max().unwrap_or(1)
+    }
 }
 
 /// Resolves everything that a plan leaves to facts.
@@ -126,13 +136,19 @@ pub struct BenchPlan {
 pub fn resolve(plan: &Plan, level: Level, facts: &BenchFacts<'_>) -> Result<BenchPlan, Problem> {
     let mut choices = Vec::new();
     let cpus = split(plan, facts, &mut choices)?;
-    let clients = clients(plan, facts, &mut choices)?;
+    let levels = crowd::levels(plan, facts, &mut choices)?;
+    let clients = crowd::union(&levels);
     let jobs = jobs(plan, &clients, &cpus, &mut choices);
-    let cost = |scale| Cost::of(plan, scale, &clients, cpus.server_count(facts), facts);
-    let scale = scale(plan, level, &clients, facts, cost, &mut choices)?;
+    let cost = |scale| Cost::of(plan, scale, &levels, cpus.server_count(facts), facts);
+    let scale = match plan.has_tpcb() {
+        true => Some(scale(plan, level, &clients, facts, |scale| cost(Some(scale)), &mut choices)?),
+        false => None,
+    };
     let balance = balance(plan, scale, facts, &mut choices);
     let cost = cost(scale).with_check(balance, scale);
-    Ok(BenchPlan { scale, clients, jobs, cpus, balance, cost, choices })
+    let most = clients.iter().copied().max().unwrap_or(1);
+    let warnings = crowd::short_of_memory(most, facts).into_iter().collect();
+    Ok(BenchPlan { scale, clients, levels, jobs, cpus, balance, cost, choices, warnings })
 }
 
 fn choose(choices: &mut Vec<Choice>, name: &str, value: impl ToString, reason: String) {
@@ -143,39 +159,6 @@ fn choose(choices: &mut Vec<Choice>, name: &str, value: impl ToString, reason: S
 fn size(bytes: u64) -> String {
     let mib = bytes as f64 / f64::from(1 << 20);
     if mib < 1_024.0 { format!("{mib:.0} MiB") } else { format!("{:.1} GiB", mib / 1_024.0) }
-}
-
-fn clients(plan: &Plan, facts: &BenchFacts<'_>, choices: &mut Vec<Choice>) -> Result<Vec<u32>, Problem> {
-    let connections =
-        facts.max_connections.map_or(u32::MAX, |max| max.saturating_sub(SPARE_CONNECTIONS).max(1));
-    let files = facts.host.open_files_limit.saturating_sub(SPARE_FILES).max(1);
-    let most = connections.min(u32::try_from(files).unwrap_or(u32::MAX));
-    if let Auto::Given(given) = &plan.measure.clients {
-        return match given.iter().find(|&&count| count > most) {
-            None => Ok(given.clone()),
-            Some(count) if *count > connections => Err(too_many(*count, connections, facts)),
-            Some(count) => Err(Problem::could_not(format!(
-                "{count} clients need more open files than this process may have ({})",
-                facts.host.open_files_limit
-            ))
-            .hint("raise the limit with `ulimit -n`, or use fewer clients")),
-        };
-    }
-    let cpus = cpus::usable(facts.host).len() as u32;
-    let mut counts = [1, 2 * cpus, 8 * cpus].map(|count| count.min(most)).to_vec();
-    counts.dedup();
-    let list = counts.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
-    let capped = if 8 * cpus > most { format!("; at most {most} can connect") } else { String::new() };
-    let reason =
-        format!("one client, twice and eight times the {cpus} processors: alone, busy and crowded{capped}");
-    choose(choices, "clients", list, reason);
-    Ok(counts)
-}
-
-fn too_many(count: u32, connections: u32, facts: &BenchFacts<'_>) -> Problem {
-    let max = facts.max_connections.unwrap_or(u32::MAX);
-    let what = format!("{count} clients are more than the server's max_connections ({max}) leave room for");
-    Problem::could_not(what).hint(format!("use at most {connections} clients, or raise max_connections"))
 }
 
 fn jobs(plan: &Plan, clients: &[u32], cpus: &CpuSplit, choices: &mut Vec<Choice>) -> u32 {
@@ -215,7 +198,7 @@ fn scale(
 ) -> Result<u64, Problem> {
     let available = facts.disk_available_bytes.unwrap_or(u64::MAX);
     let fits = |scale: u64, bytes: u64| cost(scale).disk_bytes <= bytes;
-    if let Auto::Given(scale) = plan.data.scale {
+    if let Scale::Given(scale) = plan.data.scale {
         return if fits(scale, available) { Ok(scale) } else { Err(no_room(scale, &cost(scale), available)) };
     }
     let (base, ceiling) = level.scales();
@@ -269,10 +252,28 @@ fn no_room(scale: u64, cost: &Cost, available: u64) -> Problem {
         .hint("use a smaller scale, or a data directory on a larger disk. Nothing was written.")
 }
 
-fn balance(plan: &Plan, scale: u64, facts: &BenchFacts<'_>, choices: &mut Vec<Choice>) -> BalanceCheckMode {
-    if !plan.workload.iter().any(|workload| workload.script.writes()) {
-        choose(choices, "balance", "off", "nothing in the plan writes".into());
-        return BalanceCheckMode::Off;
+fn balance(
+    plan: &Plan,
+    scale: Option<u64>,
+    facts: &BenchFacts<'_>,
+    choices: &mut Vec<Choice>,
+) -> BalanceCheckMode {
+    let off = |reason: &str, choices: &mut Vec<Choice>| {
+        choose(choices, "balance", "off", reason.into());
+        BalanceCheckMode::Off
+    };
+    let Some(scale) = scale else {
+        return off("there are no TPC-B tables, and what the plan's own scripts write is not known", choices);
+    };
+    if !plan.workload.iter().any(|workload| workload.as_builtin().is_some_and(Builtin::writes)) {
+        let reason = match plan.workload.iter().any(|workload| workload.writes()) {
+            true => "nothing but the plan's own scripts writes, and what they write is not known",
+            false => "nothing in the plan writes",
+        };
+        return off(reason, choices);
+    }
+    if plan.workload.iter().any(|workload| workload.as_builtin().is_none()) {
+        return off("the plan's own scripts may have written to the TPC-B tables too", choices);
     }
     if plan.check.balance != BalanceCheckMode::Auto {
         return plan.check.balance;

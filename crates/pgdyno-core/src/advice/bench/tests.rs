@@ -39,6 +39,7 @@ fn facts(host: &HostFacts, disk: u64) -> BenchFacts<'_> {
         own_server: true,
         server_local: true,
         max_connections: None,
+        reserved_connections: 0,
         shared_buffers_bytes: None,
         page_bytes: PAGE_BYTES,
     }
@@ -59,14 +60,17 @@ fn the_usual_machine_gets_a_first_look_in_three_minutes() {
     let host = host(2, 24 * GIB);
     let facts = facts(&host, 100 * GIB);
     let screening = bench(Level::Screening, &facts);
-    assert_eq!((screening.scale, screening.clients.as_slice(), screening.jobs), (50, &[1, 4, 16][..], 1));
+    assert_eq!(
+        (screening.scale, screening.clients.as_slice(), screening.jobs),
+        (Some(50), &[1, 4, 16][..], 1)
+    );
     assert_eq!((screening.cpus.driver.as_slice(), screening.cpus.server.as_slice()), (&[1][..], &[0][..]));
     assert!(!screening.cpus.shared && screening.balance == BalanceCheckMode::Full);
     assert!(screening.cost.runs == 18 && screening.cost.seconds < 180.0, "{:?}", screening.cost);
     let quick = bench(Level::Quick, &facts);
-    assert!(quick.scale == 10 && quick.cost.seconds < 40.0, "{:?}", quick.cost);
+    assert!(quick.scale == Some(10) && quick.cost.seconds < 40.0, "{:?}", quick.cost);
     let thorough = bench(Level::Thorough, &facts);
-    assert!(thorough.scale == 200 && thorough.cost.seconds < 40.0 * 60.0, "{:?}", thorough.cost);
+    assert!(thorough.scale == Some(200) && thorough.cost.seconds < 40.0 * 60.0, "{:?}", thorough.cost);
     let names: Vec<_> = screening.choices.iter().map(|choice| choice.name.as_str()).collect();
     assert_eq!(names, ["driver_cpus", "server_cpus", "clients", "jobs", "scale", "balance"]);
 }
@@ -81,8 +85,8 @@ fn many_clients_find_a_branch_each() {
     let host = HostFacts { open_files_limit: 65_536, ..host(64, 512 * GIB) };
     let facts = facts(&host, 1_000 * GIB);
     let screening = bench(Level::Screening, &facts);
-    assert_eq!((screening.scale, screening.clients[2], screening.cpus.driver.len()), (200, 512, 16));
-    assert_eq!(bench(Level::Thorough, &facts).scale, 512);
+    assert_eq!((screening.scale, screening.clients[2], screening.cpus.driver.len()), (Some(200), 512, 16));
+    assert_eq!(bench(Level::Thorough, &facts).scale, Some(512));
 }
 
 #[test]
@@ -101,7 +105,7 @@ fn a_quota_counts_as_processors() {
     let limited = bench(Level::Screening, &facts);
     assert_eq!((limited.clients, facts.memory_bytes()), (vec![1, 4, 16], GIB));
     // 256 MiB of shared buffers hold 12 units of scale well.
-    assert_eq!(limited.scale, 12);
+    assert_eq!(limited.scale, Some(12));
 }
 
 #[test]
@@ -117,6 +121,62 @@ fn a_foreign_server_is_neither_moved_nor_overrun() {
     plan.measure.clients = Auto::Given(vec![1, 32]);
     let problem = resolve(&plan, Level::Screening, &foreign).expect_err("there are 20 connections");
     assert_eq!(problem.what, "32 clients are more than the server's max_connections (20) leave room for");
+    let reserved = BenchFacts { max_connections: Some(40), reserved_connections: 13, ..foreign };
+    let problem = resolve(&plan, Level::Screening, &reserved).expect_err("there are 23 connections");
+    assert!(problem.what.contains("(40, 13 of them reserved)"), "{}", problem.what);
+    assert_eq!(problem.hint.as_deref(), Some("use at most 23 clients, or raise max_connections"));
+}
+
+#[test]
+fn many_backends_on_little_memory_are_told_and_not_refused() {
+    let host = HostFacts { open_files_limit: 65_536, ..host(2, 2 * GIB) };
+    let facts = facts(&host, 100 * GIB);
+    let warned = |clients: u32| {
+        let mut plan = plan(Level::Screening);
+        plan.measure.clients = Auto::Given(vec![1, clients]);
+        resolve(&plan, Level::Screening, &facts).expect("it is no reason to refuse").warnings
+    };
+    // 5 MiB and a 512th of 512 MiB for each, 1.5 GiB beside shared buffers: 256 of them.
+    assert_eq!(warned(256), Vec::<String>::new());
+    let told = warned(257);
+    assert!(told[0].starts_with("257 clients may need 1.5 GiB of memory beside shared buffers"), "{told:?}");
+}
+
+/// A plan of workloads that it brings itself.
+fn own_plan(toml: &str) -> Plan {
+    Plan::from_toml(&format!("name = \"own\"\n{toml}"), "own.toml")
+        .unwrap_or_else(|problem| panic!("{problem:?}"))
+}
+
+#[test]
+fn tables_of_its_own_need_no_others() {
+    let host = host(2, 24 * GIB);
+    let facts = facts(&host, 10 * GIB);
+    let of = |toml: &str| resolve(&own_plan(toml), Level::Screening, &facts).expect("it is possible");
+    let own = "[data]\nsetup_text = \"CREATE TABLE t()\"\n[[workload]]\nname = \"t\"\ntext = \"SELECT 1\"\n";
+    let alone = of(own);
+    assert_eq!((alone.scale, alone.balance), (None, BalanceCheckMode::Off));
+    let why = |bench: &BenchPlan| {
+        bench.choices.iter().find(|one| one.name == "balance").expect("a reason").reason.clone()
+    };
+    assert!(why(&alone).starts_with("there are no TPC-B tables"), "{}", why(&alone));
+    let both = of(&format!("{own}[[workload]]\nscript = \"tpcb-like\"\n"));
+    assert!(both.scale.is_some() && why(&both).contains("own scripts may have written"), "{}", why(&both));
+    let reads = of(&format!("{own}[[workload]]\nscript = \"select-only\"\n"));
+    assert!(why(&reads).starts_with("nothing but the plan's own scripts"), "{}", why(&reads));
+}
+
+#[test]
+fn a_workload_may_have_levels_of_its_own() {
+    let host = host(2, 24 * GIB);
+    let plan = own_plan(
+        "[[workload]]\nname = \"a\"\ntext = \"SELECT 1\"\nclients = [16, 256]\n\
+         [[workload]]\nscript = \"select-only\"\n[measure]\nclients = [1, 16]\nblocks = 2\n",
+    );
+    let resolved = resolve(&plan, Level::Screening, &facts(&host, 100 * GIB)).expect("it is possible");
+    assert_eq!(resolved.levels, [vec![16, 256], vec![1, 16]]);
+    assert_eq!((resolved.clients.as_slice(), resolved.max_clients()), (&[16, 256, 1][..], 256));
+    assert_eq!(resolved.cost.runs, 8);
 }
 
 #[test]
@@ -136,7 +196,7 @@ fn what_a_machine_cannot_do_is_said_beforehand() {
         refuse(|plan| plan.measure.clients = Auto::Given(vec![2_000])),
         "2000 clients need more open files than this process may have (1024)"
     );
-    let no_room = refuse(|plan| plan.data.scale = Auto::Given(1_000));
+    let no_room = refuse(|plan| plan.data.scale = Scale::Given(1_000));
     assert!(
         no_room.starts_with("scale 1000 needs about 16.") && no_room.ends_with("and 10.0 GiB are free"),
         "{no_room}"
@@ -178,7 +238,7 @@ proptest! {
         let facts = facts(&host, disk * GIB);
         let Ok(resolved) = resolve(&plan(level), level, &facts) else { return Ok(()) };
         let (base, ceiling) = level.scales();
-        prop_assert!(resolved.scale >= 1 && resolved.scale <= ceiling.max(base));
+        prop_assert!(resolved.scale.is_some_and(|scale| (1..=ceiling.max(base)).contains(&scale)));
         prop_assert!(resolved.cost.disk_bytes <= disk * GIB / 3);
         prop_assert!(resolved.clients.windows(2).all(|pair| pair[0] < pair[1]));
         prop_assert!(resolved.jobs >= 1 && resolved.jobs <= resolved.clients[resolved.clients.len() - 1]);
@@ -201,7 +261,7 @@ proptest! {
         let scale = |memory: u64, disk: u64| {
             let host = HostFacts { open_files_limit: 100_000, ..host(cpus, memory * GIB / 8) };
             let facts = facts(&host, disk * GIB);
-            resolve(&plan(Level::Thorough), Level::Thorough, &facts).map_or(0, |plan| plan.scale)
+            resolve(&plan(Level::Thorough), Level::Thorough, &facts).map_or(0, |plan| plan.scale.unwrap_or(0))
         };
         prop_assert!(scale(memory, disk) <= scale(memory + more_memory, disk + more_disk));
     }

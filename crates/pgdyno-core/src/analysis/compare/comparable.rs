@@ -109,7 +109,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::{
-        super::differences::{AskedProgram, DataState, same_build},
+        super::differences::{AskedProgram, LoadedData, same_build},
         *,
     };
     use crate::{
@@ -122,7 +122,7 @@ mod tests {
     #[derive(Debug, Clone)]
     struct Known {
         server: ServerFacts,
-        data: Option<DataState>,
+        data: Option<LoadedData>,
         clients: Option<u32>,
         processors: Option<u32>,
         chosen: Vec<Choice>,
@@ -142,11 +142,11 @@ mod tests {
 
     fn known() -> Known {
         let data =
-            DataState { scale: 50, rows: 5_000_550, load: "COPY text, frozen".into(), in_buffers: true };
+            LoadedData { scale: 50, rows: 5_000_550, load: "COPY text, frozen".into(), in_buffers: true };
         Known { server: server(), data: Some(data), clients: Some(8), processors: Some(4), chosen: vec![] }
     }
 
-    fn data(known: &mut Known) -> &mut DataState {
+    fn data(known: &mut Known) -> &mut LoadedData {
         known.data.as_mut().expect("it is known")
     }
 

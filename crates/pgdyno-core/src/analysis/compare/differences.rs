@@ -69,7 +69,7 @@ pub struct Side<'a> {
     /// Its server.
     pub server: Option<&'a ServerFacts>,
     /// The state of its data.
-    pub data: Option<DataState>,
+    pub data: Option<LoadedData>,
     /// Clients that drive it.
     pub clients: Option<u32>,
     /// Processors that its server may run on.
@@ -78,9 +78,9 @@ pub struct Side<'a> {
     pub chosen: &'a [Choice],
 }
 
-/// The state of the data before the first run.
+/// The TPC-B tables as they were loaded, before the first run.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct DataState {
+pub struct LoadedData {
     /// TPC-B scale factor.
     pub scale: u64,
     /// Rows over all tables.

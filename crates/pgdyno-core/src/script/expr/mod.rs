@@ -32,6 +32,14 @@ impl Expr {
     pub(super) fn new(code: Vec<Op>) -> Self {
         Self { code: code.into() }
     }
+
+    /// The variables that it reads, those of all branches.
+    pub(super) fn variables(&self) -> impl Iterator<Item = Slot> + '_ {
+        self.code.iter().filter_map(|op| match op {
+            Op::Load(slot) => Some(*slot),
+            _ => None,
+        })
+    }
 }
 
 /// A step of the stack machine. Jumps count the steps that they leave out.

@@ -9,7 +9,7 @@ use std::{
 use pgdyno_core::{
     plan::Protocol,
     problem::Problem,
-    script::{Automatic, Random, Scripts, Variables},
+    script::{Automatic, Definition, Random, Scripts, Variables},
 };
 use pgdyno_engine::{Client, Stop};
 
@@ -38,6 +38,10 @@ pub struct SqlClients {
     pub seed: u64,
     /// Number of the run within the plan: no two runs draw the same numbers.
     pub run: u32,
+    /// What variables start with, beside those of pgbench.
+    pub definitions: Vec<Definition>,
+    /// Whether scripts may run programs.
+    pub trust: bool,
 }
 
 impl SqlClients {
@@ -55,7 +59,8 @@ impl SqlClients {
         let start = Instant::now();
         let mut workers: Workers = (0..jobs.min(clients)).map(|_| Vec::new()).collect();
         let count = workers.len();
-        let play = Arc::new(Play::new(Arc::clone(&self.scripts), self.protocol, Manner::default()));
+        let manner = Manner { trust: self.trust, ..Manner::default() };
+        let play = Arc::new(Play::new(Arc::clone(&self.scripts), self.protocol, manner));
         let again = Arc::new(to_connect_again(options));
         for client in 0..clients {
             if stop.requested() {
@@ -69,8 +74,8 @@ impl SqlClients {
             })?;
             let backend_pid = session.backend_pid();
             let (io, records) = session.into_parts().map_err(|error| no_descriptor(&error))?;
-            let target =
-                SqlTarget::new(Arc::clone(&play), self.start(client, &again)).by_backend(backend_pid);
+            let start = self.start(client, &again);
+            let target = SqlTarget::new(play.for_client(&start.variables), start).by_backend(backend_pid);
             let target = Link::new(target, records);
             workers[client as usize % count].push(Client { target, io: Some(io) });
         }
@@ -86,7 +91,7 @@ impl SqlClients {
             random_seed: seed.cast_signed(),
             default_seed: seed.cast_signed(),
         };
-        let variables = Variables::new(self.scripts.names(), &[], automatic);
+        let variables = Variables::new(self.scripts.names(), &self.definitions, automatic);
         Start { client, variables, random: Random::seeded(seed), options: Some(Arc::clone(again)) }
     }
 }

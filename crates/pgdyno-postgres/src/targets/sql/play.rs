@@ -5,7 +5,10 @@ use std::sync::{
     atomic::{AtomicU32, Ordering},
 };
 
-use pgdyno_core::{plan::Protocol, script::Scripts};
+use pgdyno_core::{
+    plan::Protocol,
+    script::{Scripts, Variables},
+};
 
 /// How often in a run the server may lack room on its disk, memory, or a disk that works, over all clients. A query
 /// that asked for too much at a bad moment passes; a full disk comes back with every attempt.
@@ -69,7 +72,7 @@ pub struct Play {
     /// Commands of all scripts.
     commands: usize,
     /// How often the server lacked room, memory or a working disk.
-    shortages: AtomicU32,
+    shortages: Arc<AtomicU32>,
 }
 
 impl Play {
@@ -82,7 +85,23 @@ impl Play {
             commands - script.commands.len()
         };
         let first = scripts.iter().map(&mut count).collect();
-        Self { scripts, protocol, manner, names, first, commands, shortages: AtomicU32::new(0) }
+        Self { scripts, protocol, manner, names, first, commands, shortages: Arc::default() }
+    }
+
+    /// The play of a client that starts with these variables: one of its own where they are parts of names in its
+    /// scripts, such as a table for every client; else the one of all.
+    pub(super) fn for_client(self: &Arc<Self>, start: &Variables) -> Arc<Self> {
+        if !self.scripts.have_parts_of_names(start) {
+            return Arc::clone(self);
+        }
+        let own = Arc::new(self.scripts.with_parts_of_names(start));
+        Arc::new(Self {
+            scripts: own,
+            names: self.names.clone(),
+            first: self.first.clone(),
+            shortages: Arc::clone(&self.shortages),
+            ..**self
+        })
     }
 
     /// How many commands the scripts have: what the engine's bookkeeping has to have room for.

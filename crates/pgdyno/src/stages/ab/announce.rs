@@ -24,7 +24,7 @@ pub fn announce(job: &Job, compare: &Compare, prepared: &prepare::Prepared, cont
         measure.duration,
         measure.warmup,
         units::plural(u64::from(bench.clients.first().copied().unwrap_or(1)), "client"),
-        bench.scale
+        super::scale_of(prepared)
     );
     eprintln!(
         "  blocks  of one run of A and one of B; looked at after {}; margin ± {}",

@@ -127,7 +127,7 @@ impl Blocks<'_, '_> {
             return Err(Problem::wrong_request(format!("{} has a script and no server", arm.letter())));
         };
         let bench = Bench { subject: &mut self.servers[at].subject, watch: &mut self.watches[at] };
-        let cell = Cell { workload, protocol, script, block: self.made };
+        let cell = Cell { workload, protocol, script, own: None, block: self.made };
         let index = self.driving.run(bench, cell)?;
         Ok(self.driving.recording.record.runs.get(index as usize).map_or(0.0, |run| run.tps))
     }

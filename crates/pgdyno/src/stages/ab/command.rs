@@ -64,7 +64,7 @@ impl Measured {
             .replace("{seconds}", &driving.run_s().ceil().to_string())
             .replace("{clients}", &clients.to_string())
             .replace("{jobs}", &bench.jobs.min(clients).to_string())
-            .replace("{scale}", &bench.scale.to_string())
+            .replace("{scale}", &bench.scale.unwrap_or(1).to_string())
     }
 
     /// The last result in a text.

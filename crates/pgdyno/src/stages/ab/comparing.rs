@@ -2,7 +2,7 @@
 
 use pgdyno_core::{
     advice::Choice,
-    analysis::compare::{self, Comparable, DataState, Floor, Side, Verdict, judge, outliers},
+    analysis::compare::{self, Comparable, Floor, LoadedData, Side, Verdict, judge, outliers},
     measure::Arm,
     problem::Problem,
 };
@@ -82,8 +82,8 @@ fn side<'a>(record: &'a RunRecord, compare: &Compare, prepared: &Prepared, arm: 
     let Some(of_arm) = record.comparison.as_ref().and_then(|comparison| comparison.arm(arm)) else {
         return Side::default();
     };
-    let data = of_arm.load.as_ref().map(|load| DataState {
-        scale: record.plan.scale,
+    let data = of_arm.load.as_ref().zip(record.plan.scale).map(|(load, scale)| LoadedData {
+        scale,
         rows: load.rows,
         load: format!("COPY {}{}", load.copy_format, if load.freeze { ", frozen" } else { "" }),
         in_buffers: load.prewarm.is_some(),

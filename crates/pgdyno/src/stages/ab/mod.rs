@@ -222,7 +222,8 @@ fn measured_stages(
 ) -> Result<(), Problem> {
     for (at, server) in servers.iter_mut().enumerate() {
         let subject = &mut server.subject;
-        let loaded = recording.stage("load", stop, |_| load::load(prepared, subject, stop, progress))?;
+        let loaded = recording
+            .stage("load", stop, |_| load::load(scale_of(prepared), prepared, subject, stop, progress))?;
         if subject.elsewhere.is_some() {
             recording.stage("replication", stop, |_| subject.wait_for_replication(stop, progress))?;
         }
@@ -235,6 +236,11 @@ fn measured_stages(
         blocks::run(compare, driving, servers)
     })?;
     recording.stage("check", stop, |recording| check(compare, prepared, servers, recording, stop, progress))
+}
+
+/// Scale of the TPC-B tables, which a comparison always has.
+pub(super) fn scale_of(prepared: &Prepared) -> u64 {
+    prepared.bench.scale.unwrap_or(1)
 }
 
 /// Checks the data of every server that only known transactions wrote to.
@@ -275,7 +281,7 @@ fn expected(compare: &Compare, prepared: &Prepared, record: &RunRecord, server: 
     let (committed, in_doubt) = counts.fold((0, 0), |sum, run| (sum.0 + run.0, sum.1 + run.1));
     let simple = |arm: &Arm| compare.arm(*arm).builtin() == Some(Builtin::SimpleUpdate);
     Expected {
-        scale: prepared.bench.scale,
+        scale: scale_of(prepared),
         committed,
         in_doubt,
         tellers_and_branches: !arms.iter().any(simple),

@@ -1,0 +1,281 @@
+//! What a plan brings of its own: tables, scripts, variables, sizes.
+
+use std::{borrow::Cow, collections::BTreeMap};
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+
+use super::{Auto, Builtin, Plan, Protocol, Scale, Span, prepared};
+use crate::{problem::Problem, script::Definition};
+
+/// The data to load.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct DataPlan {
+    /// TPC-B scale factor from 1 to 100,000,000: 100,000 accounts each, about 15 MiB. `auto` fits memory,
+    /// disk and time, and is `none` where the plan sets up tables of its own and drives no built-in script.
+    pub scale: Scale,
+    /// File of SQL that sets up tables of the plan's own, once, after those of TPC-B. A path that does not begin with
+    /// `/` is taken from the directory of the plan file.
+    pub setup: Option<String>,
+    /// The same as text, after the file.
+    pub setup_text: Option<String>,
+}
+
+impl DataPlan {
+    /// Whether the plan brings tables of its own.
+    pub fn is_own(&self) -> bool {
+        self.setup.is_some() || self.setup_text.is_some()
+    }
+}
+
+/// Where a script is: built in, or in a file.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Source {
+    /// A built-in transaction.
+    Builtin(Builtin),
+    /// A file. A path that does not begin with `/` is taken from the directory of the plan file.
+    File(String),
+}
+
+impl Source {
+    /// What a word of a plan means: a built-in's name, or a path, which has a `/` or ends in `.sql`.
+    pub fn of(word: &str) -> Option<Self> {
+        let is_path = word.contains('/') || (word.len() > 4 && word.ends_with(".sql"));
+        let builtin = Builtin::by_name(word).map(Self::Builtin);
+        builtin.or_else(|| is_path.then(|| Self::File(word.to_owned())))
+    }
+
+    /// The built-in transaction, if it is one.
+    pub fn builtin(&self) -> Option<Builtin> {
+        match self {
+            Self::Builtin(builtin) => Some(*builtin),
+            Self::File(_) => None,
+        }
+    }
+
+    /// As a plan writes it.
+    pub fn word(&self) -> &str {
+        match self {
+            Self::Builtin(builtin) => builtin.name(),
+            Self::File(path) => path,
+        }
+    }
+}
+
+impl Serialize for Source {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.word())
+    }
+}
+
+impl<'de> Deserialize<'de> for Source {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let word = Cow::<'_, str>::deserialize(deserializer)?;
+        Self::of(&word).ok_or_else(|| de::Error::custom("neither a built-in script nor a file"))
+    }
+}
+
+impl JsonSchema for Source {
+    fn schema_name() -> Cow<'static, str> {
+        "Source".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "description": "a built-in script by its name, or a file: a path with a `/` or the ending `.sql`",
+            "type": "string",
+            "pattern": "^(tpcb-like|simple-update|select-only|.*/.*|.+\\.sql)$",
+        })
+    }
+}
+
+/// The value of a variable, as `-D name=value` gives it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged, expecting = "a variable has a number or a text in quotes")]
+pub enum Given {
+    /// A whole number.
+    Int(i64),
+    /// A number.
+    Double(f64),
+    /// A text, not empty.
+    Text(String),
+}
+
+impl Given {
+    /// The text that stands for it in SQL.
+    pub fn text(&self) -> String {
+        match self {
+            Self::Int(value) => value.to_string(),
+            Self::Double(value) => value.to_string(),
+            Self::Text(text) => text.clone(),
+        }
+    }
+}
+
+/// Variables by their names.
+pub type Variables = BTreeMap<String, Given>;
+
+/// Variables as scripts get them.
+pub fn definitions(variables: &Variables) -> impl Iterator<Item = Definition> {
+    variables.iter().map(|(name, value)| Definition { name: name.clone(), value: value.text() })
+}
+
+/// One workload of a plan: a built-in transaction, a script of the plan's own, or several by weight.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct WorkloadPlan {
+    /// Its name in reports: 1 to 40 letters, digits, dots, dashes and underscores. Without one it is the built-in
+    /// script's name or that of the file.
+    #[serde(default)]
+    #[schemars(length(min = 1, max = 40), regex(pattern = "^[A-Za-z0-9][A-Za-z0-9._-]*$"))]
+    pub name: Option<String>,
+    /// The transaction: a built-in one, or a file in pgbench's language.
+    #[serde(default)]
+    pub script: Option<Source>,
+    /// The transaction itself, in pgbench's language.
+    #[serde(default)]
+    pub text: Option<String>,
+    /// How statements are sent.
+    #[serde(default = "prepared")]
+    pub protocol: Protocol,
+    /// SQL that puts the data back into its first state before every run; CHECKPOINT comes after it.
+    #[serde(default)]
+    pub reset: Option<String>,
+    /// Client counts of this workload alone, instead of those of `measure.clients`.
+    #[serde(default)]
+    pub clients: Option<Vec<u32>>,
+    /// Several transactions, of which every attempt draws one by weight.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 128))]
+    pub scripts: Vec<ScriptPlan>,
+    /// Variables of this workload, as `pgbench -D` gives them; over those of `variables`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub define: Variables,
+}
+
+impl WorkloadPlan {
+    /// A workload of a built-in transaction.
+    pub fn builtin(script: Builtin, protocol: Protocol) -> Self {
+        Self {
+            name: None,
+            script: Some(Source::Builtin(script)),
+            text: None,
+            protocol,
+            reset: None,
+            clients: None,
+            scripts: Vec::new(),
+            define: Variables::new(),
+        }
+    }
+
+    /// The built-in transaction, where it is one alone.
+    pub fn as_builtin(&self) -> Option<Builtin> {
+        self.script.as_ref().and_then(Source::builtin)
+    }
+
+    /// Whether it may write: what the plan's own scripts do is not known.
+    pub fn writes(&self) -> bool {
+        self.as_builtin().is_none_or(Builtin::writes)
+    }
+
+    /// What reports call it.
+    pub fn title(&self) -> &str {
+        match (&self.name, &self.script) {
+            (Some(name), _) => name,
+            (None, Some(source)) => source.word().rsplit('/').next().unwrap_or_default(),
+            (None, None) => "text",
+        }
+    }
+
+    /// Its transactions with their weights.
+    pub fn parts(&self) -> Vec<ScriptPlan> {
+        if !self.scripts.is_empty() {
+            return self.scripts.clone();
+        }
+        vec![ScriptPlan { script: self.script.clone(), text: self.text.clone(), weight: 1 }]
+    }
+}
+
+/// One of several transactions of a workload.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ScriptPlan {
+    /// A built-in transaction, or a file in pgbench's language.
+    #[serde(default)]
+    pub script: Option<Source>,
+    /// The transaction itself, in pgbench's language.
+    #[serde(default)]
+    pub text: Option<String>,
+    /// Its weight among the others, 0 to 1,000,000.
+    #[serde(default = "one")]
+    #[schemars(range(max = 1_000_000))]
+    pub weight: u32,
+}
+
+fn one() -> u32 {
+    1
+}
+
+/// A size of the experiment, chosen by `--size`: what it says goes over the rest of the plan.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct SizePlan {
+    /// Instead of `measure.clients`.
+    pub clients: Option<Vec<u32>>,
+    /// Instead of `measure.duration`.
+    pub duration: Option<Span>,
+    /// Instead of `measure.warmup`.
+    pub warmup: Option<Span>,
+    /// Instead of `measure.blocks`.
+    #[schemars(range(min = 1, max = 1000))]
+    pub blocks: Option<u32>,
+    /// Over those of `variables`.
+    pub variables: Variables,
+}
+
+impl SizePlan {
+    /// Puts what the size says over a plan.
+    pub(super) fn apply(&self, plan: &mut Plan) {
+        let measure = &mut plan.measure;
+        if let Some(clients) = &self.clients {
+            measure.clients = Auto::Given(clients.clone());
+        }
+        measure.duration = self.duration.unwrap_or(measure.duration);
+        measure.warmup = self.warmup.unwrap_or(measure.warmup);
+        measure.blocks = self.blocks.unwrap_or(measure.blocks);
+        plan.variables.extend(self.variables.clone());
+    }
+}
+
+impl Plan {
+    /// The plan at one of its sizes.
+    ///
+    /// # Errors
+    /// The sizes there are, where this is none of them.
+    pub fn at_size(mut self, name: &str) -> Result<Self, Problem> {
+        let Some(size) = self.size.get(name).cloned() else {
+            let what = format!("the plan {} has no size `{}`", self.name, super::check::shown(name));
+            let names: Vec<_> = self.size.keys().map(String::as_str).collect();
+            let hint = match names.as_slice() {
+                [] => "it has one size alone: leave --size out".to_owned(),
+                names => format!("its sizes are {}", names.join(", ")),
+            };
+            return Err(Problem::wrong_request(what).hint(hint));
+        };
+        size.apply(&mut self);
+        Ok(self)
+    }
+
+    /// Whether the TPC-B tables are loaded.
+    pub fn has_tpcb(&self) -> bool {
+        let builtin = |part: &ScriptPlan| part.script.as_ref().is_some_and(|s| s.builtin().is_some());
+        match self.data.scale {
+            Scale::Given(_) => true,
+            Scale::None => false,
+            Scale::Auto => {
+                !self.data.is_own() || self.workload.iter().any(|one| one.parts().iter().any(builtin))
+            }
+        }
+    }
+}

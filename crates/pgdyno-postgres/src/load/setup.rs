@@ -1,0 +1,200 @@
+//! Tables that a plan brings itself: set up once, put back before runs, looked at.
+
+use std::time::Instant;
+
+use pgdyno_core::{
+    measure::DataState,
+    plan::Steps,
+    problem::Problem,
+    script::{Action, Automatic, Definition, Sql, Variables},
+};
+use pgdyno_engine::Stop;
+
+use super::{PrewarmMethod, PrewarmOutcome};
+use crate::{
+    libpq,
+    wire::{Row, Session, WireError},
+};
+
+/// Tables that come to no more than this are counted before every run; larger ones would take longer than a run may
+/// wait, and push out of the cache what the run should find there.
+const COUNTED_BYTES: u64 = 32 << 20;
+/// Most tables that are counted.
+const COUNTED_TABLES: usize = 1_000;
+
+/// What steps know beside their own variables.
+#[derive(Debug, Clone, Copy)]
+pub struct Known<'a> {
+    /// Scale and seeds.
+    pub automatic: Automatic,
+    /// Numbers of clients.
+    pub more: &'a [Definition],
+}
+
+/// Carries out steps, each statement by itself, as psql would a file. `progress` is told the number of a statement
+/// from 1, and its text on one line.
+///
+/// # Errors
+/// The first statement that failed, with its place and the server's words; a request to stop is one of them.
+pub fn carry_out(
+    session: &mut Session,
+    steps: &Steps,
+    known: Known<'_>,
+    stop: &Stop,
+    progress: &mut dyn FnMut(u64, &str),
+) -> Result<u64, Problem> {
+    let definitions: Vec<_> = steps.definitions.iter().chain(known.more).cloned().collect();
+    let variables = Variables::new(steps.scripts.names(), &definitions, known.automatic);
+    let mut done = 0;
+    for script in steps.scripts.iter() {
+        for command in &script.commands {
+            let Action::Sql(sql) = &command.action else { continue };
+            if stop.requested() {
+                let why = stop.reason().unwrap_or_default();
+                return Err(Problem::could_not(format!(
+                    "stopped before {}: {why}",
+                    place(&script.name, command.line_number)
+                )));
+            }
+            progress(done + 1, &sql.label);
+            execute(session, sql, &variables)
+                .map_err(|error| failed(error, &place(&script.name, command.line_number)))?;
+            done += 1;
+        }
+    }
+    Ok(done)
+}
+
+fn place(script: &str, line: usize) -> String {
+    format!("{script}:{line}")
+}
+
+fn execute(session: &mut Session, sql: &Sql, variables: &Variables) -> Result<(), WireError> {
+    let mut text = Vec::new();
+    sql.substitute(variables, &mut text);
+    session.execute(&String::from_utf8_lossy(&text))
+}
+
+/// The server's error with the line of the statement and a caret, as psql shows it.
+fn failed(error: WireError, place: &str) -> Problem {
+    let said = libpq::message(&error);
+    let problem = error.into_problem(&format!("could not carry out {place}"));
+    let lines: Vec<_> = said.lines().skip(1).filter(|line| !line.starts_with("HINT:  ")).collect();
+    let problem = if lines.is_empty() { problem } else { problem.detail(lines.join("\n")) };
+    if problem.hint.is_some() { problem } else { problem.hint("mend the SQL there; nothing of it is kept") }
+}
+
+/// Where the plan's own tables are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Whereabouts {
+    /// In any schema of the database, which is ours.
+    Database,
+    /// In this schema alone.
+    Schema(&'static str),
+}
+
+/// What a setup left behind.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct SetupOutcome {
+    /// Tables, with partitions.
+    pub tables: u64,
+    /// Size of tables and indexes in bytes.
+    pub size_bytes: u64,
+    /// Seconds of VACUUM and ANALYZE.
+    pub vacuum_s: f64,
+}
+
+/// VACUUM and ANALYZE of the plan's own tables, so that every run finds them as after a long rest.
+///
+/// # Errors
+/// What the server says, or that a stop was requested.
+pub fn settle(session: &mut Session, whereabouts: Whereabouts, stop: &Stop) -> Result<SetupOutcome, Problem> {
+    let wrong = |error: WireError| error.into_problem("could not vacuum the plan's own tables");
+    let begin = Instant::now();
+    for table in tables(session, whereabouts).map_err(wrong)? {
+        if stop.requested() {
+            return Err(Problem::could_not("could not vacuum the plan's own tables: stopped"));
+        }
+        session.execute(&format!("VACUUM ANALYZE {}", table.name)).map_err(wrong)?;
+    }
+    let vacuum_s = begin.elapsed().as_secs_f64();
+    let all = tables(session, whereabouts).map_err(wrong)?;
+    let size_bytes = all.iter().map(|table| table.bytes).sum();
+    Ok(SetupOutcome { tables: all.len() as u64, size_bytes, vacuum_s })
+}
+
+/// The plan's own tables as they are now.
+///
+/// # Errors
+/// The server's.
+pub fn data_state(session: &mut Session, whereabouts: Whereabouts) -> Result<DataState, WireError> {
+    let all = tables(session, whereabouts)?;
+    let size_bytes = all.iter().map(|table| table.bytes).sum();
+    let countable = size_bytes <= COUNTED_BYTES && all.len() <= COUNTED_TABLES;
+    let rows = if countable { Some(count(session, &all)?) } else { None };
+    Ok(DataState { tables: all.len() as u64, rows, size_bytes })
+}
+
+/// Reads the plan's own tables and their indexes into shared buffers by `pg_prewarm`; `None` where the server has not
+/// got it, or the role may not make it.
+///
+/// # Errors
+/// Where the connection fails.
+pub fn prewarm_own(
+    session: &mut Session,
+    whereabouts: Whereabouts,
+) -> Result<Option<PrewarmOutcome>, WireError> {
+    let (start, within) = (Instant::now(), within(whereabouts));
+    let read = session.execute("CREATE EXTENSION IF NOT EXISTS pg_prewarm").and_then(|()| {
+        session.execute(&format!(
+            "SELECT pg_prewarm(c.oid) FROM pg_catalog.pg_class c \
+             JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
+             WHERE c.relkind IN ('r', 'm', 'i') AND {within}"
+        ))
+    });
+    match read {
+        Ok(()) => {
+            let duration_s = start.elapsed().as_secs_f64();
+            Ok(Some(PrewarmOutcome { method: PrewarmMethod::Extension, duration_s }))
+        }
+        Err(WireError::Server(_)) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+struct Table {
+    name: String,
+    bytes: u64,
+}
+
+/// What a namespace `n` and a relation `c` must be. The TPC-B tables are not the plan's own.
+fn within(whereabouts: Whereabouts) -> String {
+    const TPCB: &str = "c.relname NOT LIKE 'pgbench\\_%'";
+    match whereabouts {
+        Whereabouts::Database => {
+            format!("n.nspname !~ '^(pg_|information_schema$)' AND {TPCB}")
+        }
+        Whereabouts::Schema(name) => format!("n.nspname = '{name}' AND {TPCB}"),
+    }
+}
+
+fn tables(session: &mut Session, whereabouts: Whereabouts) -> Result<Vec<Table>, WireError> {
+    let within = within(whereabouts);
+    let rows = session.query(&format!(
+        "SELECT pg_catalog.format('%I.%I', n.nspname, c.relname), pg_catalog.pg_total_relation_size(c.oid) \
+         FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
+         WHERE c.relkind IN ('r', 'm') AND {within} ORDER BY 1"
+    ))?;
+    let table = |row: &Row| Some(Table { name: row.get(0)?.to_owned(), bytes: row.parse(1).unwrap_or(0) });
+    Ok(rows.iter().filter_map(table).collect())
+}
+
+fn count(session: &mut Session, tables: &[Table]) -> Result<u64, WireError> {
+    let each = tables.iter().map(|table| format!("SELECT pg_catalog.count(*) AS n FROM {}", table.name));
+    let each: Vec<_> = each.collect();
+    if each.is_empty() {
+        return Ok(0);
+    }
+    let sum = format!("SELECT pg_catalog.sum(n) FROM ({}) AS each", each.join(" UNION ALL "));
+    Ok(session.value(&sum)?.and_then(|sum| sum.parse().ok()).unwrap_or(0))
+}
