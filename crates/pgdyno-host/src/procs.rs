@@ -97,9 +97,10 @@ pub fn all() -> Vec<u32> {
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
 }
 
-/// Numbers of the living children of a process.
+/// Numbers of the children of a process, with those that have ended and wait to be collected: what they used is told by
+/// their own entries until then, and by nobody else.
 pub fn children(pid: u32) -> Vec<u32> {
-    let child = |other: &u32| Stat::of(*other).is_some_and(|stat| stat.parent == pid && stat.lives());
+    let child = |other: &u32| Stat::of(*other).is_some_and(|stat| stat.parent == pid);
     all().into_iter().filter(child).collect()
 }
 

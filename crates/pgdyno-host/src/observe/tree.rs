@@ -7,6 +7,10 @@ use crate::procs;
 /// Nanoseconds of a clock tick: 100 a second on every Linux that runs PostgreSQL.
 const TICK_NS: u64 = 10_000_000;
 
+/// Most tries at a reading in which no child is collected: where one ends every moment (a connection for every
+/// transaction), none may come, and then one child is the most that is missed.
+const READINGS: u32 = 20;
+
 /// One process's use since it started.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Used {
@@ -34,10 +38,31 @@ pub struct TreeUse {
 impl TreeUsage {
     /// Reads a tree; `None` where the root is not there.
     pub fn read(root: u32) -> Option<Self> {
-        let collected_ns = collected_ns(&fs::read_to_string(format!("/proc/{root}/stat")).ok()?)?;
-        let members = procs::children(root).into_iter().chain([root]);
-        let processes = members.filter_map(|pid| Some((pid, read_process(pid)?))).collect();
-        Some(Self { processes, collected_ns })
+        let collected = || collected_ns(&fs::read_to_string(format!("/proc/{root}/stat")).ok()?);
+        let members = || {
+            let pids = procs::children(root).into_iter().chain([root]);
+            pids.filter_map(|pid| Some((pid, read_process(pid)?))).collect()
+        };
+        Self::settled(collected, members)
+    }
+
+    /// Both parts of a reading at one moment. A child that is collected between them would be in neither, and all it
+    /// ever used with it: at the end of a run every backend ends at once. So what the root has collected is read on both
+    /// sides of the members until it is the same.
+    fn settled(
+        mut collected: impl FnMut() -> Option<u64>,
+        mut members: impl FnMut() -> BTreeMap<u32, Used>,
+    ) -> Option<Self> {
+        let mut collected_ns = collected()?;
+        for _ in 0..READINGS {
+            let processes = members();
+            let collected_after_ns = collected()?;
+            if collected_after_ns == collected_ns {
+                return Some(Self { processes, collected_ns });
+            }
+            collected_ns = collected_after_ns;
+        }
+        Some(Self { processes: members(), collected_ns })
     }
 
     /// What was used since `earlier`. Children that ended meanwhile count with what the root collected of them.
@@ -109,11 +134,52 @@ mod tests {
     }
 
     #[test]
+    fn a_child_that_is_collected_between_the_parts_of_a_reading_is_not_lost() {
+        let earlier = usage(&[(1, 1_000_000_000), (2, 2_000_000_000)], 0);
+        // 2 has used another second when it is collected, right after the root was read for the first time.
+        let mut collected = [0, 3_000_000_000, 3_000_000_000].into_iter();
+        let later = usage(&[(1, 1_000_000_000)], 0);
+        let settled = TreeUsage::settled(|| collected.next(), || later.processes.clone());
+        assert_eq!(settled.expect("the root is there").since(&earlier).cpu_s, 1.0);
+    }
+
+    #[test]
+    fn a_child_that_is_collected_after_it_was_read_is_counted_once() {
+        let earlier = usage(&[(1, 1_000_000_000), (2, 2_000_000_000)], 0);
+        let mut collected = [0, 3_000_000_000, 3_000_000_000].into_iter();
+        let with = usage(&[(1, 1_000_000_000), (2, 3_000_000_000)], 0).processes;
+        let mut members = [with, usage(&[(1, 1_000_000_000)], 0).processes].into_iter();
+        let settled = TreeUsage::settled(|| collected.next(), || members.next().unwrap_or_default());
+        assert_eq!(settled.expect("the root is there").since(&earlier).cpu_s, 1.0);
+    }
+
+    #[test]
     fn fields_are_counted_from_the_end_of_the_name() {
         let stat = "7 (a) b (c) S 1 7 7 0 -1 4194560 100 0 0 0 3 4 5 6 20 0 1 0";
         assert_eq!(own_ns(stat), Some(70_000_000));
         assert_eq!(collected_ns(stat), Some(110_000_000));
         assert_eq!(own_ns("7 (a"), None);
+    }
+
+    #[test]
+    fn what_an_ended_child_has_used_is_not_lost() {
+        let before = TreeUsage::read(process::id()).expect("we are here");
+        let busy = "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done";
+        let mut child = process::Command::new("sh").args(["-c", busy]).spawn().expect("a shell can be run");
+        let pid = child.id();
+        while procs::ProcessId::of(pid).is_some() {
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
+        // Nobody has waited for it yet.
+        let own = |usage: &TreeUsage| usage.processes.get(&pid).map(|used| used.cpu_ns);
+        let ended = TreeUsage::read(process::id()).expect("we are here");
+        assert!(own(&ended).is_some_and(|cpu_ns| cpu_ns > TICK_NS), "{:?}", own(&ended));
+        assert!(ended.since(&before).cpu_s * 1e9 > TICK_NS as f64);
+        child.wait().expect("it has ended");
+        let collected = TreeUsage::read(process::id()).expect("we are here");
+        assert_eq!(own(&collected), None);
+        // User and system time are each cut to a tick.
+        assert!(collected.collected_ns + 2 * TICK_NS > own(&ended).expect("it was read"));
     }
 
     #[test]
