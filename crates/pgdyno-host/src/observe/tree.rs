@@ -46,9 +46,9 @@ impl TreeUsage {
         Self::settled(collected, members)
     }
 
-    /// Both parts of a reading at one moment. A child that is collected between them would be in neither, and all it
-    /// ever used with it: at the end of a run every backend ends at once. So what the root has collected is read on both
-    /// sides of the members until it is the same.
+    /// Both parts of a reading at one moment. A child that is collected between them would be in neither, and all
+    /// it ever used with it: at the end of a run every backend ends at once. So what the root has collected is read
+    /// on both sides of the members until it is the same.
     fn settled(
         mut collected: impl FnMut() -> Option<u64>,
         mut members: impl FnMut() -> BTreeMap<u32, Used>,
