@@ -51,15 +51,7 @@ fn main() {
         cpus: Vec::new(),
     };
     let script = Arc::new(script);
-    let sql = SqlClients {
-        scripts: script,
-        protocol,
-        scale: number(scale).into(),
-        seed: 1,
-        run: 0,
-        definitions: Vec::new(),
-        trust: false,
-    };
+    let sql = SqlClients { scale: number(scale).into(), ..SqlClients::new(script, protocol) };
     let (workers, _) =
         sql.connect(&options, number(clients), number(jobs), &Stop::default()).expect("connections");
     let start = SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970").as_nanos() as u64;

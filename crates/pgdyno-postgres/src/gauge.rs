@@ -31,15 +31,7 @@ pub fn ceiling(
     server.keep_nothing();
     let script = Arc::new(Builtin::SelectOnly.scripts());
     let settings = settings(duration_ns, script.statements().count());
-    let sql = SqlClients {
-        scripts: script,
-        protocol: Protocol::Prepared,
-        scale: 1,
-        seed: 1,
-        run: 0,
-        definitions: Vec::new(),
-        trust: false,
-    };
+    let sql = SqlClients::new(script, Protocol::Prepared);
     let (workers, _) = sql.connect(&server.options(None), clients, 1, stop)?;
     let report = run(driver, workers, &settings, stop, |_| (), |_| ())
         .map_err(|error| Problem::could_not(format!("the driver failed: {error}")))?;

@@ -186,15 +186,7 @@ impl Run {
             statements: script.statements().count(),
             cpus: Vec::new(),
         };
-        let sql = SqlClients {
-            scripts: script,
-            protocol: self.protocol,
-            scale: 50,
-            seed: 1,
-            run: 0,
-            definitions: Vec::new(),
-            trust: false,
-        };
+        let sql = SqlClients { scale: 50, ..SqlClients::new(script, self.protocol) };
         let stop = Stop::default();
         let (workers, _) = sql.connect(&server.options(None), self.clients, 1, &stop).expect("they connect");
         let worker = Arc::new(Mutex::new(Worker { cold: self.clients as usize, ..Worker::default() }));

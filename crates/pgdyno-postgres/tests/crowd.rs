@@ -157,15 +157,7 @@ fn crowd(server: &Server, driver: SocketDriver, clients: u32, seconds: u64, hoar
         statements: script.statements().count(),
         cpus: Vec::new(),
     };
-    let sql = SqlClients {
-        scripts: script,
-        protocol: Protocol::Prepared,
-        scale: 100,
-        seed: 1,
-        run: 0,
-        definitions: Vec::new(),
-        trust: false,
-    };
+    let sql = SqlClients { scale: 100, ..SqlClients::new(script, Protocol::Prepared) };
     let stop = Stop::default();
     let (workers, _) = sql.connect(&server.options, clients, 1, &stop).expect("they connect");
     let hoarding =

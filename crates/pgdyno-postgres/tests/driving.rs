@@ -67,15 +67,7 @@ fn drive(
 ) -> Report {
     let script = Arc::new(Scripts::one("test", script).expect("it is a script"));
     let settings = Settings { statements: script.statements().count(), ..how.clone() };
-    let sql = SqlClients {
-        scripts: script,
-        protocol,
-        scale: 1,
-        seed: 1,
-        run: 0,
-        definitions: Vec::new(),
-        trust: false,
-    };
+    let sql = SqlClients::new(script, protocol);
     let jobs = if matches!(way, Way::Blocking) { clients } else { 1 };
     let (workers, _) =
         sql.connect(&server.options(None), clients, jobs, &Stop::default()).expect("they connect");

@@ -27,15 +27,7 @@ fn drive(server: &FakeServer, script: &str, clients: u32, duration_ms: u64) -> R
         statements: script.statements().count(),
         cpus: Vec::new(),
     };
-    let sql = SqlClients {
-        scripts: script,
-        protocol: Protocol::Prepared,
-        scale: 1,
-        seed: 1,
-        run: 0,
-        definitions: Vec::new(),
-        trust: false,
-    };
+    let sql = SqlClients::new(script, Protocol::Prepared);
     let (workers, _) =
         sql.connect(&server.options(None), clients, 1, &Stop::default()).expect("they connect");
     let report = run(SocketDriver::best(), workers, &settings, &Stop::default(), |_| (), |_| ())

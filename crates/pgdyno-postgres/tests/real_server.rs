@@ -146,15 +146,7 @@ impl Database {
             statements: script.statements().count(),
             cpus: Vec::new(),
         };
-        let sql = SqlClients {
-            scripts: script,
-            protocol,
-            scale: 1,
-            seed: 1,
-            run: number,
-            definitions: Vec::new(),
-            trust: false,
-        };
+        let sql = SqlClients { run: number, ..SqlClients::new(script, protocol) };
         let (workers, _) = sql.connect(&self.options(), 3, 1, &Stop::default()).expect("they connect");
         let report =
             run(SocketDriver::best(), workers, &settings, &Stop::default(), |_| (), |_| ()).expect("it runs");

@@ -32,15 +32,7 @@ pub fn connections_are_made_again(server: &Server) {
         let stop = Stop::default();
         let text =
             format!("user=plain sslmode=require application_name=again ssl_max_protocol_version={version}");
-        let sql = SqlClients {
-            scripts: script,
-            protocol: Protocol::Prepared,
-            scale: 1,
-            seed: 1,
-            run: 0,
-            definitions: Vec::new(),
-            trust: false,
-        };
+        let sql = SqlClients::new(script, Protocol::Prepared);
         let (workers, _) = sql.connect(&server.options(&text), 3, 1, &stop).expect("they connect");
         let mut number = 0;
         let on_interval = |interval: &MergedInterval| {

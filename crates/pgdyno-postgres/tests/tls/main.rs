@@ -193,15 +193,7 @@ fn the_measured_path_is_encrypted(server: &Server) {
             statements: script.statements().count(),
             cpus: Vec::new(),
         };
-        let sql = SqlClients {
-            scripts: script,
-            protocol,
-            scale: 1,
-            seed: 1,
-            run: committed as u32,
-            definitions: Vec::new(),
-            trust: false,
-        };
+        let sql = SqlClients { run: committed as u32, ..SqlClients::new(script, protocol) };
         let (workers, _) = sql.connect(&server.options(&text), 3, 1, &stop).expect("they connect");
         let report = run(SocketDriver::best(), workers, &settings, &stop, |_| (), |_| ()).expect("it runs");
         report.counts_whole.check().expect("nothing is lost in counting");

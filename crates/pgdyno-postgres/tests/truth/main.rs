@@ -60,15 +60,7 @@ impl Drive<'_> {
             statements: script.statements().count(),
             cpus: Vec::new(),
         };
-        let sql = SqlClients {
-            scripts: script,
-            protocol: Protocol::Prepared,
-            scale: 1,
-            seed: 1,
-            run: 0,
-            definitions: Vec::new(),
-            trust: false,
-        };
+        let sql = SqlClients::new(script, Protocol::Prepared);
         let stop = Stop::default();
         let (workers, _) = sql.connect(&self.options, self.clients, 1, &stop).expect("they connect");
         let wrapped = workers.into_iter().map(|clients| {

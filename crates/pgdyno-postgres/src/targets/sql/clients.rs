@@ -45,6 +45,11 @@ pub struct SqlClients {
 }
 
 impl SqlClients {
+    /// Clients of these scripts at scale 1 and seed 1, in the first run, with no variables of their own and no trust.
+    pub fn new(scripts: Arc<Scripts>, protocol: Protocol) -> Self {
+        Self { scripts, protocol, scale: 1, seed: 1, run: 0, definitions: Vec::new(), trust: false }
+    }
+
     /// Connects `clients` clients and deals them out to `jobs` workers. Gives them with the time that it took.
     ///
     /// # Errors
