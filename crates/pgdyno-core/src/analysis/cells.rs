@@ -15,13 +15,18 @@ pub const READS_PER_TRANSACTION: f64 = 0.05;
 const DEVICE_READ_BYTES: f64 = 8_192.0;
 
 /// Where the pages of a run came from, by reads that were measured and never by sizes; `None` where nothing
-/// committed.
+/// committed, and where the server had told of fewer pages than one a transaction: a backend tells at most once a
+/// second, so a short run may end before any has.
 pub fn served_from(io: &IoUse, committed: u64) -> Option<ServedFrom> {
     let often = |reads: f64| reads / committed as f64 >= READS_PER_TRANSACTION;
     if committed == 0 {
         return None;
     }
     let device = io.device_read_bytes.map(|bytes| bytes as f64 / DEVICE_READ_BYTES);
+    let untold = io.blocks_hit + io.blocks_read < committed;
+    if untold && !device.is_some_and(often) {
+        return None;
+    }
     Some(match (often(io.blocks_read as f64), device) {
         (_, Some(reads)) if often(reads) => ServedFrom::Disk,
         (false, _) => ServedFrom::SharedBuffers,
@@ -147,6 +152,9 @@ mod tests {
             (io(1_000, Some(8_192)), 1_000, Some(ServedFrom::PageCache)),
             (io(1_000, Some(8_192_000)), 1_000, Some(ServedFrom::Disk)),
             (io(1_000, Some(8_192_000)), 0, None),
+            // Nobody has told of these transactions yet, unless the kernel has.
+            (io(0, Some(0)), 1_000_001, None),
+            (io(0, Some(8_192_000_000)), 1_000_001, Some(ServedFrom::Disk)),
         ] {
             assert_eq!(served_from(&io, committed), source, "{io:?} {committed}");
         }
