@@ -177,6 +177,73 @@ fn echo_client(answers: usize, hang: bool) -> (Client<Echo>, thread::JoinHandle<
     (Client { target: Echo, io: Some(OwnedFd::from(ours)) }, peer)
 }
 
+/// A message far larger than a socket holds, every byte of which comes back while it is still being sent.
+struct Bulk {
+    message: Vec<u8>,
+    back: usize,
+    sent: bool,
+}
+
+impl Bulk {
+    fn step(&mut self) -> Step {
+        if self.sent && self.back == self.message.len() {
+            (self.sent, self.back) = (false, 0);
+            return Step::Done(Outcome::Committed);
+        }
+        Step::Receive
+    }
+}
+
+impl Target for Bulk {
+    fn step(&mut self, event: Event<'_>, _now_ns: u64, _probe: &mut Probe) -> Step {
+        match event {
+            Event::Begin => return Step::Send,
+            Event::Sent => self.sent = true,
+            Event::Received(bytes) => self.back += bytes.len(),
+            _ => return Step::Last(Outcome::InDoubt),
+        }
+        self.step()
+    }
+
+    fn outgoing(&self) -> &[u8] {
+        &self.message
+    }
+
+    fn abandon(&mut self) -> Outcome {
+        Outcome::InDoubt
+    }
+}
+
+/// The peer of such a client: it reads no further before what it read is taken back.
+fn bulk_client() -> (Client<Bulk>, thread::JoinHandle<()>) {
+    let (ours, mut theirs) = UnixStream::pair().expect("a socket pair");
+    let peer = thread::spawn(move || {
+        let mut buffer = vec![0; 1 << 16];
+        while let Ok(bytes @ 1..) = theirs.read(&mut buffer) {
+            if theirs.write_all(&buffer[..bytes]).is_err() {
+                return;
+            }
+        }
+    });
+    let target = Bulk { message: vec![7; 64 << 20], back: 0, sent: false };
+    (Client { target, io: Some(OwnedFd::from(ours)) }, peer)
+}
+
+#[test]
+fn a_message_that_no_socket_holds_goes_out_while_its_answer_comes_in() {
+    // The end of an interval, or of time to drain, wakes up a driver, too: too seldom for this.
+    let settings = Settings { interval_ns: 10_000_000_000, drain_ns: 20_000_000_000, ..SETTINGS };
+    for driver in SocketDriver::usable() {
+        for clients in [1, 2] {
+            let (clients, peers): (Vec<_>, Vec<_>) = (0..clients).map(|_| bulk_client()).unzip();
+            let (report, _) = checked(driver, vec![clients], &settings, &Stop::default());
+            assert!(report.counts_whole.committed > 0, "{driver}: {:?}", report.counts_whole);
+            assert_eq!((report.counts_whole.in_doubt, report.clients_lost), (0, 0), "{driver}");
+            peers.into_iter().for_each(|peer| peer.join().expect("the peer ended"));
+        }
+    }
+}
+
 #[test]
 fn a_lost_client_leaves_its_attempt_in_doubt_and_the_others_go_on() {
     for driver in SocketDriver::usable() {

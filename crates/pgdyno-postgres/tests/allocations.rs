@@ -19,7 +19,8 @@ use pgdyno_core::{
     plan::{Builtin, Protocol},
 };
 use pgdyno_engine::{
-    BlockingDriver, Client, Driver, Event, Probe, Report, Settings, SocketDriver, Step, Stop, Target, run,
+    BlockingDriver, Client, Driver, Event, LoneDriver, Probe, Report, Settings, SocketDriver, Step, Stop,
+    Target, run,
 };
 use pgdyno_postgres::{
     fake::{Answer, FakeServer, Request, message, usual},
@@ -220,18 +221,23 @@ fn the_built_in_scripts_allocate_nothing() {
                 let (_, asked) = run.asked(driver);
                 assert_eq!((asked.times, asked.bytes), (0, 0), "{run:?} by {driver}: {asked:?}");
             }
-            let (_, asked) = Run { clients: 1, ..run }.asked(BlockingDriver);
-            assert_eq!((asked.times, asked.bytes), (0, 0), "{run:?} by blocking calls: {asked:?}");
+            let lone = Run { clients: 1, ..run };
+            for (_, asked) in [lone.asked(BlockingDriver), lone.asked(LoneDriver)] {
+                assert_eq!((asked.times, asked.bytes), (0, 0), "{run:?} by blocking calls: {asked:?}");
+            }
         }
     }
 }
 
 #[test]
 fn an_open_loop_allocates_nothing() {
+    let open = Run { rate_per_s: Some(2_000.0), ..RUN };
     for driver in SocketDriver::usable() {
-        let (_, asked) = Run { rate_per_s: Some(2_000.0), ..RUN }.asked(driver);
+        let (_, asked) = open.asked(driver);
         assert_eq!((asked.times, asked.bytes), (0, 0), "by {driver}: {asked:?}");
     }
+    let (_, asked) = Run { clients: 1, ..open }.asked(LoneDriver);
+    assert_eq!((asked.times, asked.bytes), (0, 0), "a lone client: {asked:?}");
 }
 
 /// An answer that is cut within a message: the part that came first needs room, the same for all.

@@ -127,7 +127,7 @@ pub struct PlanRecord {
     pub blocks: u32,
     /// Rate asked for; absent is a closed loop.
     pub rate_per_s: Option<f64>,
-    /// How the driver waited for its connections: `io_uring` or `epoll`.
+    /// How workers with more than one client waited for them: `io_uring` or `epoll`.
     pub waiting: Option<String>,
     /// Processors of the driver; empty is any.
     pub driver_cpus: Vec<u32>,

@@ -222,7 +222,7 @@ pub struct MeasurePlan {
     pub rate: Option<f64>,
     /// Processors for the driver, for example `0`.
     pub driver_cpus: Option<String>,
-    /// How the driver waits for its connections.
+    /// How workers with more than one client wait for them.
     pub waiting: Waiting,
     /// Marks a plan as meant for publication: no screening doubt, stricter looks.
     pub thorough: bool,

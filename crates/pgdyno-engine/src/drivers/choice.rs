@@ -2,10 +2,11 @@
 
 use std::{fmt, io};
 
-use super::{Driver, EpollDriver, UringDriver};
+use super::{Driver, EpollDriver, LoneDriver, UringDriver};
 use crate::{Client, Target, WorkerReport, shift::Shift};
 
-/// A driver for sockets, chosen when the program runs.
+/// A driver for sockets, chosen when the program runs: how a worker waits for many of them. One with a single client
+/// has nothing to choose; it is driven by [`LoneDriver`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SocketDriver {
     /// [`EpollDriver`]: any kernel.
@@ -46,6 +47,7 @@ impl fmt::Display for SocketDriver {
 impl Driver for SocketDriver {
     fn drive<T: Target>(self, clients: Vec<Client<T>>, shift: Shift) -> io::Result<WorkerReport> {
         match self {
+            _ if clients.len() == 1 => LoneDriver.drive(clients, shift),
             Self::Epoll => EpollDriver.drive(clients, shift),
             Self::IoUring => UringDriver.drive(clients, shift),
         }
