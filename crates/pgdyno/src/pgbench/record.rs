@@ -33,6 +33,7 @@ use super::{
 };
 use crate::{
     context::COMMIT,
+    instrument,
     stages::{
         cell::{errors, timeline},
         slow::SlowLog,
@@ -410,13 +411,18 @@ fn short_name(name: &str) -> String {
 /// Doubts from what is there. Those that speak of plans and levels, which this command has not, are left out or said in
 /// other words.
 fn judge(record: &RunRecord, options: &Options, local: bool) -> Vec<Doubt> {
+    let instrument = instrument::kept(&record.host);
+    let ceiling = instrument.as_ref().and_then(|instrument| {
+        let PlanRecord { waiting, jobs, .. } = &record.plan;
+        Some(doubts::CeilingEvidence { instrument, waiting: waiting.as_deref()?, jobs: *jobs })
+    });
     let found = doubts::judge(&doubts::Evidence {
         thorough: false,
         thorough_hint: None,
         complete: record.status == Status::Complete,
         // Neither side is kept to processors of its own.
         cores_shared: local,
-        ceiling: None,
+        ceiling,
         server: record.server.as_ref(),
         bundle_pinned: None,
         runs: &record.runs,
