@@ -558,6 +558,87 @@ fn root_lends_a_user_to_the_build() {
     yard.refused(&["--run-as", "root"], 2, &["root"]);
 }
 
+/// `meson`, as far as a build by it is concerned; its programs are shell scripts again.
+const MESON: &str = r#"#!/bin/sh
+case $1 in
+  setup)
+    echo "$CC" > cc; echo "$*" > words
+    for word; do
+      case $word in
+        --prefix=*) echo "${word#--prefix=}" > prefix ;;
+        -Dc_args=*) echo "${word#-Dc_args=}" > cflags ;;
+      esac
+    done
+    echo "$3" > source
+    echo configured ;;
+  install)
+    prefix=$(cat prefix); mkdir -p "$prefix/bin"
+    for name in postgres initdb; do
+      printf '#!/bin/sh\necho "%s (PostgreSQL) %s"\n' $name "$(cat a.o)" > "$prefix/bin/$name"
+    done
+    printf '#!/bin/sh\ncase $1 in --bindir) echo %s ;; --cflags) echo -Wall %s ;; esac\n' \
+      "$prefix/bin" "$(cat cflags)" > "$prefix/bin/pg_config"
+    chmod 755 "$prefix"/bin/* ;;
+esac
+"#;
+
+/// `ninja`, which knows by its log what is complete: `a.o` is made once, `b.o` waits at the gate.
+const NINJA: &str = r#"#!/bin/sh
+source=$(cat source)
+if ! grep -q a.o .ninja_log 2>/dev/null; then
+  echo "[1/2] Compiling C object a.o"; cp "$source/src/a.c" a.o; echo a.o >> .ninja_log
+fi
+cp "$source/src/b.c" b.o.new
+while [ -e "$(cat b.o.new)" ]; do sleep 0.05; done
+echo "[2/2] Compiling C object b.o"; mv b.o.new b.o
+"#;
+
+/// A checkout that has meson alone is built by it, with the same flags in its own words, and goes on by ninja's log.
+#[test]
+fn a_source_with_meson_alone_is_built_by_it() {
+    let yard = Yard::new();
+    fs::remove_file(yard.source.join("configure")).expect("it is there");
+    yard.write("meson.build", "project('postgresql',\n  ['c'],\n  version: '18.6',\n)\n");
+    yard.write("meson_options.txt", "option('icu', type: 'feature')\n");
+    fs::create_dir(yard.place.path("tools")).expect("it can be made");
+    yard.file("tools/meson", MESON);
+    yard.file("tools/ninja", NINJA);
+    let path =
+        format!("{}:{}", yard.place.path("tools").display(), std::env::var("PATH").unwrap_or_default());
+    let start = |more: &[&str]| {
+        let mut command = yard.place.command(&yard.args("m", more));
+        command.env("PATH", &path).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.spawn().expect("pgdyno can be run")
+    };
+    let flags = ["--cflags", "-O3 -march=native", "--with-blocksize", "32", "--json"];
+    fs::write(yard.gate(), "").expect("it can be written");
+    let mut child = start(&flags);
+    wait_until("b.c is being compiled", || yard.work("b.o.new").is_some());
+    child.kill().and_then(|()| child.wait()).expect("it is ours");
+    wait_until("its programs have ended", || workers_in(&yard.place.path("cache")).is_empty());
+    fs::remove_file(yard.gate()).expect("it is there");
+    let output = start(&flags).wait_with_output().expect("it is ours");
+    let said = text(&output.stderr);
+    assert!(
+        output.status.success() && said.contains("going on with an interrupted build (compile)"),
+        "{said}"
+    );
+    let build: Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
+    assert_eq!((word(&build, "system"), word(&build, "version")), ("meson", "18.6"));
+    assert_eq!(yard.logged(&build, "\nconfigured\n"), 1);
+    assert_eq!(yard.logged(&build, "Compiling C object a.o"), 1, "what is complete is kept");
+    let log = fs::read_to_string(Path::new(word(&build, "dir")).join("build.log")).expect("it is there");
+    let setup = log.lines().next().expect("it was set up");
+    for words in [
+        "meson setup . ",
+        "--libdir=lib --buildtype=plain --auto-features=disabled",
+        "'-Dc_args=-O3 -march=native'",
+        "-Dblocksize=32 -Dwal_blocksize=8 -Dsegsize=1 -Dicu=disabled",
+    ] {
+        assert!(setup.contains(words), "{words}: {setup}");
+    }
+}
+
 /// Why a source of the distribution cannot be had here at all, by what was said; `None` where it could be.
 fn no_source(said: &str) -> Option<&str> {
     let why =
