@@ -4,6 +4,7 @@ use pgdyno_core::{
     advice::Choice,
     analysis::{
         Doubt,
+        compare::AccountsState,
         noise::{Noise, by_script},
     },
     facts::{ConnectionFacts, HostFacts, ServerFacts, StorageFacts, SyncCheck},
@@ -175,6 +176,9 @@ pub struct LoadRecord {
     pub freeze: bool,
     /// How the tables were read into shared buffers afterwards; `None` where they do not fit.
     pub prewarm: Option<PrewarmRecord>,
+    /// What the server made of `pgbench_accounts`; absent in records of older versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub accounts: Option<AccountsState>,
 }
 
 /// The tables, read into shared buffers.

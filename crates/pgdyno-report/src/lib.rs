@@ -35,4 +35,5 @@ pub use markdown::markdown;
 pub use paste::paste;
 pub use slowest::SlowCell;
 pub use text::{Paint, text};
+pub use words::doubt as doubt_heading;
 pub use wrap::prose;

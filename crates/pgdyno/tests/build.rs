@@ -36,12 +36,16 @@ for part in . contrib; do
 done
 echo "$words" > words
 echo configured
+echo configured > config.log
 "#;
 
 const MAKEFILE: &str = r#"
 SOURCE = @source@
 PREFIX = @prefix@
-all: a.o b.o
+.SECONDARY:
+all: objfiles.txt b.o
+objfiles.txt: a.o
+	echo $^ > $@
 %.o: $(SOURCE)/src/%.c
 	@echo "@cc@ @cflags@ -c -o $@ $<"
 	@sh $(SOURCE)/compile $< $@
@@ -152,7 +156,9 @@ impl Yard {
     fn begin(&self, name: &str) -> Child {
         let mut command = self.place.command(&self.args(name, &[]));
         let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("pgdyno can be run");
-        wait_until("b.c is being compiled", || self.work("b.o.new").is_some() && self.work("a.o").is_some());
+        wait_until("b.c is being compiled", || {
+            self.work("b.o.new").is_some() && self.work("objfiles.txt").is_some()
+        });
         child
     }
 
@@ -177,13 +183,22 @@ impl Yard {
     /// Opens the gate and lets the same command go on: nothing is configured again, and no object made twice that
     /// was old enough to be whole.
     fn goes_on(&self, name: &str) {
+        self.age(&["config.log", "Makefile", "contrib/Makefile", "words", "a.o", "objfiles.txt"]);
+        let build = self.resumed(name);
+        assert_eq!((self.logged(&build, "-c -o a.o"), self.logged(&build, "-c -o b.o")), (1, 2));
+    }
+
+    /// Lets files of the work tree be a minute old.
+    fn age(&self, names: &[&str]) {
         let old = FileTimes::new().set_modified(SystemTime::now() - Duration::from_secs(60));
-        let object = self.work("a.o").expect("it was compiled");
-        File::options()
-            .write(true)
-            .open(object)
-            .and_then(|file| file.set_times(old))
-            .expect("root or the builder");
+        for name in names {
+            let file = File::options().write(true).open(self.work(name).expect(name));
+            file.and_then(|file| file.set_times(old)).expect("root or the builder");
+        }
+    }
+
+    /// Opens the gate; the same command goes on, and configures nothing.
+    fn resumed(&self, name: &str) -> Value {
         fs::remove_file(self.gate()).expect("it is there");
         let output = self.place.run(&self.args(name, &["--json"]));
         let said = text(&output.stderr);
@@ -193,8 +208,8 @@ impl Yard {
         );
         let build: Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
         assert_eq!(self.logged(&build, "\nconfigured\n"), 1);
-        assert_eq!((self.logged(&build, "-c -o a.o"), self.logged(&build, "-c -o b.o")), (1, 2));
         assert!(fs::read_dir(self.place.path("cache/builds/work")).expect("it is there").next().is_none());
+        build
     }
 }
 
@@ -437,6 +452,19 @@ fn a_killed_build_is_shown_and_goes_on() {
     yard.goes_on("killed");
 }
 
+/// An object that may be half written is made anew, with all that was made from it: make itself would not miss it.
+#[test]
+fn what_was_made_last_is_made_anew() {
+    let yard = Yard::new();
+    fs::write(yard.gate(), "").expect("it can be written");
+    let mut child = yard.begin("late");
+    child.kill().and_then(|()| child.wait()).expect("it is ours");
+    wait_until("its programs have ended", || workers_in(&yard.place.path("cache")).is_empty());
+    yard.age(&["config.log", "Makefile", "contrib/Makefile", "words"]);
+    let build = yard.resumed("late");
+    assert_eq!((yard.logged(&build, "-c -o a.o"), yard.logged(&build, "-c -o b.o")), (2, 2));
+}
+
 #[test]
 fn what_cannot_go_on_begins_anew() {
     let yard = Yard::new();
@@ -445,6 +473,7 @@ fn what_cannot_go_on_begins_anew() {
     child.kill().and_then(|()| child.wait()).expect("it is ours");
     wait_until("its programs have ended", || workers_in(&yard.place.path("cache")).is_empty());
     fs::write(yard.work("Makefile").expect("it is there"), "all:\n\tfalse\n").expect("root or the builder");
+    yard.age(&["config.log", "Makefile", "contrib/Makefile", "words"]);
     fs::remove_file(yard.gate()).expect("it is there");
     let build = yard.build("torn", &[]);
     assert_eq!(yard.logged(&build, "\nconfigured\n"), 2);
@@ -529,6 +558,130 @@ fn root_lends_a_user_to_the_build() {
     yard.refused(&["--run-as", "root"], 2, &["root"]);
 }
 
+/// `meson`, as far as a build by it is concerned; its programs are shell scripts again.
+const MESON: &str = r#"#!/bin/sh
+case $1 in
+  setup)
+    echo "$CC" > cc; echo "$*" > words
+    for word; do
+      case $word in
+        --prefix=*) echo "${word#--prefix=}" > prefix ;;
+        -Dc_args=*) echo "${word#-Dc_args=}" > cflags ;;
+      esac
+    done
+    echo "$3" > source
+    echo configured ;;
+  install)
+    prefix=$(cat prefix); mkdir -p "$prefix/bin"
+    for name in postgres initdb; do
+      printf '#!/bin/sh\necho "%s (PostgreSQL) %s"\n' $name "$(cat a.o)" > "$prefix/bin/$name"
+    done
+    printf '#!/bin/sh\ncase $1 in --bindir) echo %s ;; --cflags) echo -Wall %s ;; esac\n' \
+      "$prefix/bin" "$(cat cflags)" > "$prefix/bin/pg_config"
+    chmod 755 "$prefix"/bin/* ;;
+esac
+"#;
+
+/// `ninja`, which knows by its log what is complete: `a.o` is made once, `b.o` waits at the gate.
+const NINJA: &str = r#"#!/bin/sh
+source=$(cat source)
+if ! grep -q a.o .ninja_log 2>/dev/null; then
+  echo "[1/2] Compiling C object a.o"; cp "$source/src/a.c" a.o; echo a.o >> .ninja_log
+fi
+cp "$source/src/b.c" b.o.new
+while [ -e "$(cat b.o.new)" ]; do sleep 0.05; done
+echo "[2/2] Compiling C object b.o"; mv b.o.new b.o
+"#;
+
+/// A checkout that has meson alone is built by it, with the same flags in its own words, and goes on by ninja's log.
+#[test]
+fn a_source_with_meson_alone_is_built_by_it() {
+    let yard = Yard::new();
+    fs::remove_file(yard.source.join("configure")).expect("it is there");
+    yard.write("meson.build", "project('postgresql',\n  ['c'],\n  version: '18.6',\n)\n");
+    yard.write("meson_options.txt", "option('icu', type: 'feature')\n");
+    fs::create_dir(yard.place.path("tools")).expect("it can be made");
+    yard.file("tools/meson", MESON);
+    yard.file("tools/ninja", NINJA);
+    let path =
+        format!("{}:{}", yard.place.path("tools").display(), std::env::var("PATH").unwrap_or_default());
+    let start = |more: &[&str]| {
+        let mut command = yard.place.command(&yard.args("m", more));
+        command.env("PATH", &path).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.spawn().expect("pgdyno can be run")
+    };
+    let flags = ["--cflags", "-O3 -march=native", "--with-blocksize", "32", "--json"];
+    fs::write(yard.gate(), "").expect("it can be written");
+    let mut child = start(&flags);
+    wait_until("b.c is being compiled", || yard.work("b.o.new").is_some());
+    child.kill().and_then(|()| child.wait()).expect("it is ours");
+    wait_until("its programs have ended", || workers_in(&yard.place.path("cache")).is_empty());
+    fs::remove_file(yard.gate()).expect("it is there");
+    let output = start(&flags).wait_with_output().expect("it is ours");
+    let said = text(&output.stderr);
+    assert!(
+        output.status.success() && said.contains("going on with an interrupted build (compile)"),
+        "{said}"
+    );
+    let build: Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
+    assert_eq!((word(&build, "system"), word(&build, "version")), ("meson", "18.6"));
+    assert_eq!(yard.logged(&build, "\nconfigured\n"), 1);
+    assert_eq!(yard.logged(&build, "Compiling C object a.o"), 1, "what is complete is kept");
+    let log = fs::read_to_string(Path::new(word(&build, "dir")).join("build.log")).expect("it is there");
+    let setup = log.lines().next().expect("it was set up");
+    for words in [
+        "meson setup . ",
+        "--libdir=lib --buildtype=plain --auto-features=disabled",
+        "'-Dc_args=-O3 -march=native'",
+        "-Dblocksize=32 -Dwal_blocksize=8 -Dsegsize=1 -Dicu=disabled",
+    ] {
+        assert!(setup.contains(words), "{words}: {setup}");
+    }
+}
+
+/// Why a source of the distribution cannot be had here at all, by what was said; `None` where it could be.
+fn no_source(said: &str) -> Option<&str> {
+    let why =
+        ["there is no apt here", "no source packages are configured here", "has no source of PostgreSQL"];
+    said.lines().find(|line| why.iter().any(|why| line.contains(why)))
+}
+
+#[test]
+fn a_distribution_without_sources_says_how_to_get_them() {
+    let place = Place::with_empty_cache();
+    let config = place.path("apt.conf");
+    let none = "Dir::Etc::sourcelist \"/dev/null\";\nDir::Etc::sourceparts \"/dev/null\";\n";
+    fs::write(&config, none).expect("it can be written");
+    let mut build = place.command(&["build", "x", "--source", "debian:18"]);
+    let output = build.env("APT_CONFIG", &config).output().expect("pgdyno can be run");
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(3), "{said}");
+    assert!(
+        said.contains("could not fetch debian:18: ") && said.contains("a tarball with --source"),
+        "{said}"
+    );
+    assert!(no_source(&said).is_some(), "{said}");
+}
+
+/// Builds a source with pages of 32 KiB, starts it, and asks it; leaves out what the distribution has not.
+fn built_and_started(source: &str, flags: &[&str]) -> Option<Value> {
+    let place = Place::with_empty_cache();
+    let args = ["build", "real", "--source", source, "--with-blocksize", "32", "--json"];
+    let output = place.run(&[&args[..], flags].concat());
+    let said = text(&output.stderr);
+    if let (true, Some(why)) = (source.starts_with("debian:"), no_source(&said)) {
+        println!("left out, PGDYNO_TEST_SOURCE names a directory or a tarball: {why}");
+        return None;
+    }
+    assert!(output.status.success(), "no build of {source}:\n{said}");
+    let build: Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
+    place.done(&["up", "--bindir", word(&build, "bindir")]);
+    let mut session = common::admin(&place.only());
+    assert_eq!(session.value("SHOW block_size").expect("it answers").as_deref(), Some("32768"));
+    session.value("CREATE EXTENSION pg_stat_statements").expect("contrib is there");
+    Some(build)
+}
+
 /// A real source, built, started and asked.
 #[test]
 fn a_real_source_is_built_and_started() {
@@ -536,16 +689,7 @@ fn a_real_source_is_built_and_started() {
         return;
     }
     let source = std::env::var("PGDYNO_TEST_SOURCE").unwrap_or_else(|_| "debian:18".to_owned());
-    let place = Place::with_empty_cache();
-    let output = place.run(&["build", "real", "--source", &source, "--with-blocksize", "32", "--json"]);
-    let said = text(&output.stderr);
-    assert!(
-        output.status.success(),
-        "no build of {source} (PGDYNO_TEST_SOURCE names another source than the distribution's):\n{said}"
-    );
-    let build: Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
-    place.done(&["up", "--bindir", word(&build, "bindir")]);
-    let mut session = common::admin(&place.only());
-    assert_eq!(session.value("SHOW block_size").expect("it answers").as_deref(), Some("32768"));
-    session.value("CREATE EXTENSION pg_stat_statements").expect("contrib is there");
+    if let Some(build) = built_and_started(&source, &[]) {
+        assert_eq!(word(&build, "cflags"), "-O2");
+    }
 }

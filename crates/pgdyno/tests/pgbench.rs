@@ -10,7 +10,7 @@ use std::{
 };
 
 use common::{Place, admin, text, word};
-use pgdyno_core::measure::Counts;
+use pgdyno_core::{analysis::DoubtKind, facts::Instrument, measure::Counts};
 use serde_json::Value;
 
 /// A server, and pgdyno under the name pgbench beside it.
@@ -40,6 +40,7 @@ impl Bench {
             .env("PGHOST", word(&self.server, "socket_dir"))
             .env("PGPORT", self.server["port"].to_string());
         command.env("PGUSER", "postgres").env("PGDATABASE", "postgres");
+        command.env("PGDYNO_STATE", self.place.path("state")).env("PGDYNO_RUNS", self.place.path("runs"));
         command.output().expect("it can be run")
     }
 
@@ -281,10 +282,42 @@ fn find_rate(bench: &Bench) {
         assert_eq!(probe["duration_ns"], 3_000_000_000_u64);
     }
     assert!(out.contains("p50<30ms: kept at "), "{out}");
+    // A statement is a round trip, and there is one thread.
+    for probe in probes {
+        let [round_trips, tps, share] =
+            ["round_trips_per_s", "tps", "share_of_ceiling"].map(|key| probe[key].as_f64());
+        let (round_trips, share) = (round_trips.expect("a number"), share.expect("it is known"));
+        assert!((round_trips / tps.expect("a number") - 1.0).abs() < 0.5, "{probe}");
+        assert!((share / round_trips * 10.0 - 1.0).abs() < 1e-6, "{probe}");
+    }
+    assert!(out.contains("\nNear the driver's ceiling ("), "{out}");
+    let doubts = json["doubts"].as_array().expect("a list");
+    assert_eq!((doubts.len(), word(&doubts[0], "kind")), (1, "near-ceiling"));
+    let kept = format!("{:.0} TPS", answer["kept_rate_per_s"].as_f64().expect("a number"));
+    assert!(doubts[0]["cells"].as_array().is_some_and(|cells| cells.contains(&kept.into())), "{doubts:?}");
+
+    // A run that is recorded is held against it, too.
+    bench.says("-S -c 2 -T 1 --record", 0);
+    let run = bench.place.runs().pop().expect("there is a run");
+    assert!(
+        run.record.doubts.iter().any(|doubt| doubt.kind == DoubtKind::NearCeiling),
+        "{:?}",
+        run.record.doubts
+    );
 
     fs::write(bench.place.path("wrong.sql"), "SELECT 1/0;\n").expect("it can be written");
     let (_, err) = bench.says("-n -f wrong.sql --find-rate p50<30ms -T 1", 1);
     assert!(err.contains("no transaction committed in a closed loop"), "{err}");
+}
+
+/// A ceiling that every run is near to: what `selftest` found, with a fault in it.
+fn lower_the_ceiling(bench: &Bench) {
+    bench.place.done(&["selftest"]);
+    let kept = bench.place.path("state/selftest.json");
+    let mut found: Instrument =
+        serde_json::from_slice(&fs::read(&kept).expect("it is kept")).expect("it is JSON");
+    found.ceilings.iter_mut().for_each(|ceiling| ceiling.round_trips_per_cpu_s = 10.0);
+    fs::write(&kept, serde_json::to_string(&found).expect("it is JSON")).expect("it can be written");
 }
 
 #[test]
@@ -292,6 +325,7 @@ fn load_over_time() {
     let bench = Bench::new("18");
     bench.says("-i -q", 0);
     steps(&bench);
+    lower_the_ceiling(&bench);
     find_rate(&bench);
 }
 

@@ -13,7 +13,7 @@ use std::{
 };
 
 use common::{Place, admin, am_root, is_complete, kill, text, tiny, wait_until, word};
-use pgdyno_core::facts::ConnectionFacts;
+use pgdyno_core::{analysis::compare::Fairness, facts::ConnectionFacts, measure::Arm};
 use pgdyno_postgres::wire::{Address, ConnectOptions, Session, connect};
 use pgdyno_record::Run;
 use serde_json::Value;
@@ -191,6 +191,35 @@ fn a_comparison_may_be_one_of_two_ways() {
             connect(&ConnectOptions { database: database.into(), ..options.clone() }).expect("it is there");
         assert_eq!(value(&mut session, "SELECT count(*) FROM pg_namespace WHERE nspname = 'pgdyno'"), "0");
     }
+}
+
+/// The same rows, which one of two databases stores otherwise by a rule of its own.
+#[test]
+fn data_that_lie_otherwise_are_named_beside_the_comparison() {
+    let there = There::new(&[]);
+    admin(&there.server).execute("CREATE DATABASE other").expect("it can be made");
+    let address = Address::Unix(there.socket().into(), there.port.parse().expect("a port"));
+    let options = ConnectOptions { database: "other".into(), ..ConnectOptions::local(address, "postgres") };
+    let rule = "CREATE FUNCTION loosely() RETURNS event_trigger LANGUAGE plpgsql AS $$ BEGIN
+                  IF to_regclass('pgdyno.pgbench_accounts') IS NOT NULL THEN
+                    ALTER TABLE pgdyno.pgbench_accounts SET (fillfactor = 50);
+                  END IF; END $$;
+                CREATE EVENT TRIGGER loosely ON ddl_command_end WHEN TAG IN ('CREATE TABLE')
+                  EXECUTE PROCEDURE loosely();";
+    let mut session = connect(&options).expect("it is there");
+    session.execute(rule).expect("it can be made");
+    let (one, other) = (there.dsn(), there.dsn().replace("dbname=postgres", "dbname=other"));
+    let size = ["--scale", "1", "--clients", "2", "--duration", "300ms", "--warmup", "50ms", "--blocks", "3"];
+    let said =
+        there.place.done(&[&["ab", "--aa-blocks", "0", "--dsn", &one, "--dsn", &other], &size[..]].concat());
+    let run = there.place.only_run();
+    let comparison = run.record.comparison.as_ref().expect("it is a comparison");
+    let comparable = comparison.comparable.as_ref().expect("it was judged");
+    assert_eq!(comparable.verdict, Fairness::DiffersBesides, "{comparable:?}");
+    assert_eq!(comparable.besides, ["storage options", "size of the data"]);
+    let row = comparison.differences.iter().find(|row| row.what == "storage options").expect("it is listed");
+    assert_eq!((row.a.as_deref(), row.b.as_deref()), (Some("none"), Some("fillfactor=50")));
+    assert!(said.contains("fillfactor=50") && said.contains("size of the data"), "{said}");
 }
 
 #[test]
@@ -379,6 +408,53 @@ fn a_standby_is_driven_with_reads_alone() {
         &format!("{hosts} target_session_attrs=primary"),
     ]);
     assert!(way(&there.place.runs().pop().expect("there is a run")).standby);
+}
+
+/// Is the standby as fast as its primary? Both are prepared at the primary, each in a database of its own, and read.
+#[test]
+fn a_comparison_may_have_a_standby_in_it() {
+    let there = There::new(&["wal_level=replica", "max_wal_senders=4"]);
+    let standby = Standby::of(&there);
+    admin(&there.server).execute("CREATE DATABASE direct").expect("it can be made");
+    let (prepared, direct) = (there.dsn(), there.dsn().replace("dbname=postgres", "dbname=direct"));
+    let ways = ["--dsn", &direct, "--admin-dsn", &direct, "--dsn", &standby.dsn, "--admin-dsn", &prepared];
+    let size =
+        ["--scale", "1", "--clients", "2", "--duration", "1500ms", "--warmup", "100ms", "--blocks", "3"];
+    let ab = [&["ab", "--aa-blocks", "0"], &ways[..], &size].concat();
+    let said = there.place.refused(&ab, 2);
+    assert!(
+        said.contains("could not drive tpcb-like at a standby") && said.contains("select-only"),
+        "{said}"
+    );
+    assert_eq!(there.place.runs().len(), 0, "nothing was begun");
+
+    there.place.done(&[&ab[..], &["--builtin", "select-only"]].concat());
+    let run = there.place.only_run();
+    is_complete(&run);
+    let arms = &run.record.comparison.as_ref().expect("it is a comparison").arms;
+    let is_standby = |arm: usize| arms[arm].connection.as_ref().expect("it was there").standby;
+    assert_eq!((is_standby(0), is_standby(1)), (false, true));
+    assert!(run.record.stages.iter().any(|stage| stage.name == "replication"));
+    // What is observed of an arm is its own server: the standby's buffers were hit by its own transactions.
+    let arm = |arm| run.record.runs.iter().filter(move |cell| cell.workload.arm == Some(arm));
+    for of_arm in [Arm::A, Arm::B] {
+        assert_eq!(arm(of_arm).count(), 3);
+        let seen = arm(of_arm).map(|cell| {
+            assert!(cell.counts.committed > 0 && cell.counts.failed == 0, "{cell:?}");
+            let io = cell.io.as_ref().expect("its counters can be read");
+            io.blocks_hit + io.blocks_read > cell.counts.committed
+        });
+        assert!(seen.collect::<Vec<_>>().contains(&true), "{:?}", run.record.runs);
+    }
+    for database in ["postgres", "direct"] {
+        let options = ConnectOptions::local(
+            Address::Unix(there.socket().into(), there.port.parse().expect("a port")),
+            "postgres",
+        );
+        let mut session =
+            connect(&ConnectOptions { database: database.into(), ..options }).expect("it is there");
+        assert_eq!(value(&mut session, "SELECT count(*) FROM pg_namespace WHERE nspname = 'pgdyno'"), "0");
+    }
 }
 
 /// Ctrl-C ends the wait for a server that takes connections and says nothing, however long it may take.

@@ -28,7 +28,10 @@ impl Program {
             (Some(reason), _) => {
                 format!("built {reason}, slower than usual: to try things, not to compare with other builds")
             }
-            (None, Some(_)) => "good for numbers".to_owned(),
+            (None, Some(_)) => {
+                let level = self.build.level().unwrap_or_default();
+                format!("built with {level}: good for numbers")
+            }
             (None, None) => "how it was compiled is not known: compare it with nothing else".to_owned(),
         };
         let unusual = |what: &str, bytes: Option<u32>| {
@@ -71,10 +74,11 @@ impl Program {
     }
 }
 
-/// `gcc (Debian 12.2.0-14) 12.2.0` without what the packager adds.
+/// `gcc (Debian 12.2.0-14) 12.2.0` and `gcc (GCC) 4.4.7 20120313 (Red Hat 4.4.7-23)` without what the packager adds.
 fn without_package(compiler: &str) -> String {
-    match (compiler.split_once(" ("), compiler.rsplit_once(") ")) {
-        (Some((name, _)), Some((_, version))) => format!("{name} {version}"),
+    let version = compiler.split_once(") ").and_then(|(_, after)| after.split_whitespace().next());
+    match (compiler.split_once(" ("), version) {
+        (Some((name, _)), Some(version)) => format!("{name} {version}"),
         _ => compiler.to_owned(),
     }
 }
@@ -112,7 +116,7 @@ mod tests {
     #[test]
     fn what_a_build_means_is_said_in_words() {
         let good = program(GCC, "-Wall -O2");
-        assert_eq!(good.means(), "good for numbers");
+        assert_eq!(good.means(), "built with -O2: good for numbers");
         assert_eq!(good.compiled().as_deref(), Some("gcc 12.2.0, -O2"));
         let small = Program { pinned: Some(false), ..program("clang version 14.0.6", "-Os") };
         assert!(small.means().contains("with -Os, slower than usual: to try things"), "{}", small.means());
@@ -122,9 +126,14 @@ mod tests {
         tests.build.features = Some(vec!["cassert".into()]);
         assert_eq!(tests.means(), "built with assertions: for tests, not for numbers");
         let wide = Program { block_bytes: Some(32_768), ..good };
-        assert_eq!(wide.means(), "good for numbers; blocks of 32 KiB, where others have 8 KiB");
+        assert_eq!(
+            wide.means(),
+            "built with -O2: good for numbers; blocks of 32 KiB, where others have 8 KiB"
+        );
         assert!(Program::default().means().contains("not known"));
         assert_eq!(Program::default().compiled(), None);
+        let old = program("gcc (GCC) 4.4.7 20120313 (Red Hat 4.4.7-23)", "-g -O2");
+        assert_eq!(old.compiled().as_deref(), Some("gcc 4.4.7, -O2"));
     }
 
     #[test]

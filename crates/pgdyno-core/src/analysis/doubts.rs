@@ -82,6 +82,29 @@ pub struct CeilingEvidence<'a> {
     pub jobs: u32,
 }
 
+impl CeilingEvidence<'_> {
+    /// The share of what a driver thread can do that each of them did, where all clients together made so many round
+    /// trips a second; `None` where no ceiling of this way of waiting is known.
+    pub fn share(&self, clients: u32, round_trips_per_s: f64) -> Option<f64> {
+        let threads = self.jobs.min(clients).max(1);
+        let most = self.instrument.ceiling(self.waiting, clients.div_ceil(threads))?.round_trips_per_cpu_s;
+        Some(round_trips_per_s / f64::from(threads) / most)
+    }
+
+    /// [`DoubtKind::NearCeiling`], where one of these shares, each of something with a name, is above what is let pass.
+    pub fn doubt(&self, shares: impl Iterator<Item = (String, f64)>) -> Option<Doubt> {
+        let (names, share) = worst(shares.filter(|(_, share)| *share > MAX_OF_CEILING))?;
+        let detail = format!(
+            "a driver thread did up to {} of the round trips that `pgdyno selftest` found it can do here by {}",
+            percent(share),
+            self.waiting
+        );
+        let advice =
+            "Give the driver more threads and processors (jobs, driver_cpus) or a machine of its own.";
+        doubt(DoubtKind::NearCeiling, detail, advice, names)
+    }
+}
+
 /// What the balance check found.
 #[derive(Debug, Clone, Copy)]
 pub struct BalanceEvidence<'a> {
@@ -260,22 +283,13 @@ fn driver_saturated(evidence: &Evidence<'_>) -> Option<Doubt> {
 
 /// The busy share of [`driver_saturated`] is seen from outside; this one is seen from what a thread got done.
 fn near_ceiling(evidence: &Evidence<'_>) -> Option<Doubt> {
-    let CeilingEvidence { instrument, waiting, jobs } = evidence.ceiling?;
-    let shares = cells(evidence.runs).into_iter().filter_map(|(workload, runs)| {
-        let threads = jobs.min(workload.clients).max(1);
-        let most = instrument.ceiling(waiting, workload.clients.div_ceil(threads))?.round_trips_per_cpu_s;
+    let ceiling = evidence.ceiling?;
+    ceiling.doubt(cells(evidence.runs).into_iter().filter_map(|(workload, runs)| {
         let tps = runs.iter().map(|run| run.tps).sum::<f64>() / runs.len() as f64;
         // Every statement is a round trip, also BEGIN and END.
         let round_trips = runs.first()?.statements.len().max(1) as f64;
-        Some((cell_name(workload), tps * round_trips / f64::from(threads) / most))
-    });
-    let (names, share) = worst(shares.filter(|(_, share)| *share > MAX_OF_CEILING))?;
-    let detail = format!(
-        "a driver thread did up to {} of the round trips that `pgdyno selftest` found it can do here by {waiting}",
-        percent(share)
-    );
-    let advice = "Give the driver more threads and processors (jobs, driver_cpus) or a machine of its own.";
-    doubt(DoubtKind::NearCeiling, detail, advice, names)
+        Some((cell_name(workload), ceiling.share(workload.clients, tps * round_trips)?))
+    }))
 }
 
 fn cores_shared(evidence: &Evidence<'_>) -> Option<Doubt> {
@@ -340,6 +354,7 @@ fn build_not_optimised(evidence: &Evidence<'_>) -> Option<Doubt> {
     let reason = server.build.slow_because()?;
     let seen = match server.build.has_assertions() {
         Some(true) => "such a build is for tests",
+        _ if server.build.level().as_deref() != Some("-Os") => "PostgreSQL's own level is -O2",
         _ => "9 to 21 % slower than -O2 was seen of builds for size",
     };
     let detail = format!("PostgreSQL {} was compiled {reason}: {seen}", server.version);

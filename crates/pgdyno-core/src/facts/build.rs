@@ -73,9 +73,18 @@ const HARMLESS: [&str; 6] =
 
 impl BuildFacts {
     /// Whether the flags ask for speed: `Some(true)` where the last `-O` option is `-O2`, `-O3` or `-Ofast`,
-    /// `None` where the flags are not known or hold no such option.
+    /// `None` where the flags are not known, or hold no such option and need not be all that the compiler was given.
     pub fn optimised_for_speed(&self) -> Option<bool> {
-        Some(matches!(self.level()?.as_str(), "-O2" | "-O3" | "-O4" | "-Ofast"))
+        match self.level() {
+            Some(level) => Some(matches!(level.as_str(), "-O2" | "-O3" | "-O4" | "-Ofast")),
+            None => self.tells_all_flags().then_some(false),
+        }
+    }
+
+    /// Whether the flags that are known are all there were: Meson tells `pg_config` of no level, `configure` of all.
+    fn tells_all_flags(&self) -> bool {
+        let by_configure = self.configure.as_ref().is_some_and(|words| !words.is_empty());
+        self.made.is_some() || by_configure && self.cflags.is_some()
     }
 
     /// The last `-O` option, which counts.
@@ -91,8 +100,10 @@ impl BuildFacts {
 
     /// What makes it slower than a build for use, in words; `None` where nothing is known to.
     pub fn slow_because(&self) -> Option<String> {
-        let level = self.level().filter(|_| self.optimised_for_speed() == Some(false));
-        let level = level.map(|level| format!("with {level}"));
+        let is_slow = self.optimised_for_speed() == Some(false);
+        let level =
+            || self.level().map_or("without optimisation".to_owned(), |level| format!("with {level}"));
+        let level = is_slow.then(level);
         let assertions = self.has_assertions().unwrap_or(false).then(|| "with assertions".to_owned());
         let reasons: Vec<_> = level.into_iter().chain(assertions).collect();
         (!reasons.is_empty()).then(|| reasons.join(" and "))
@@ -181,7 +192,12 @@ mod tests {
     fn a_build_for_size_or_for_tests_is_slow() {
         assert_eq!(build("-O2").slow_because(), None);
         assert_eq!(build("-Os").slow_because().as_deref(), Some("with -Os"));
-        assert_eq!(build("-Wall").slow_because(), None);
+        assert_eq!(build("-Wall").slow_because(), None, "Meson has a level of its own");
+        let by_configure = BuildFacts { configure: Some("'--with-lz4'".into()), ..build("-Wall") };
+        assert_eq!(by_configure.slow_because().as_deref(), Some("without optimisation"));
+        let own = MadeFacts { cflags: "-march=native".into(), ..MadeFacts::default() };
+        let own = BuildFacts { made: Some(own), ..build("-Wall") };
+        assert_eq!(own.optimised_for_speed(), Some(false));
         let assertions = with_features(&["cassert", "lz4"]);
         assert_eq!(assertions.slow_because().as_deref(), Some("with assertions"));
         let both = BuildFacts { cflags: Some("-O0".into()), ..assertions };

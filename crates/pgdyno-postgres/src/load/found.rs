@@ -1,5 +1,9 @@
 //! Which TPC-B tables a database has, as pgbench looks for them before a run.
 
+use std::collections::BTreeSet;
+
+use pgdyno_core::analysis::compare::AccountsState;
+
 use super::PartitionMethod;
 use crate::wire::{Session, WireError};
 
@@ -54,4 +58,29 @@ pub fn find_tables(session: &mut Session) -> Result<Found, NotFound> {
         Some(other) => return Err(NotFound::Method(other.to_owned())),
     };
     Ok(Found { scale, partitions: Some((method, row.parse(2).unwrap_or(0))) })
+}
+
+/// The table of accounts that the session sees, with its partitions of all levels: storage options and access method.
+/// Before 12 tables had none, as partitioned ones still have.
+const LAYOUT: &str = "WITH RECURSIVE tree(oid) AS \
+     (SELECT 'pgbench_accounts'::pg_catalog.regclass::pg_catalog.oid \
+      UNION ALL SELECT i.inhrelid FROM pg_catalog.pg_inherits AS i JOIN tree ON i.inhparent = tree.oid) \
+     SELECT pg_catalog.array_to_string(c.reloptions, ' '), a.amname FROM tree \
+     JOIN pg_catalog.pg_class AS c ON c.oid = tree.oid \
+     LEFT JOIN pg_catalog.pg_am AS a ON a.oid = c.relam";
+
+/// Looks at what the server has made of `pgbench_accounts`.
+///
+/// # Errors
+/// The server's, where there is no such table, too.
+pub fn accounts_state(session: &mut Session) -> Result<AccountsState, WireError> {
+    let rows = session.query(LAYOUT)?;
+    let words = |column| -> BTreeSet<String> {
+        let texts = rows.iter().filter_map(|row| row.get(column));
+        texts.flat_map(str::split_whitespace).map(str::to_owned).collect()
+    };
+    let options = words(0).into_iter().filter(|option| option != "fillfactor=100").collect();
+    let methods: Vec<_> = words(1).into_iter().collect();
+    let access_method = if methods.is_empty() { "heap".to_owned() } else { methods.join(" ") };
+    Ok(AccountsState { partitions: rows.len().saturating_sub(1) as u64, options, access_method })
 }

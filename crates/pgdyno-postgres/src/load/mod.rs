@@ -8,7 +8,7 @@ mod setup;
 mod tpcb;
 
 pub use format::CopyFormat;
-pub use found::{Found, NotFound, find_tables};
+pub use found::{Found, NotFound, accounts_state, find_tables};
 pub use init::{
     InitError, InitEvent, Initialization, PartitionMethod, Step as InitStep, check_steps, initialize, steps,
 };

@@ -18,9 +18,9 @@ use crate::{context::Context, interrupt::on_interrupt_saying, progress::Progress
 #[command(
     after_help = "Configures, compiles and installs a source with contrib in the cache; the source stays \
     untouched. The same source, patches, options, flags and compiler are built once, whatever the name; a \
-    build that was interrupted goes on when it is asked for again. Libraries (zlib, readline, lz4, zstd, \
-    liburing) are used where they are here; ICU, Perl, Python, Tcl, LLVM, documentation and translations are \
-    left out unless --configure asks for them.\n\n\
+    build that was interrupted goes on when it is asked for again, without what it compiled last. Libraries \
+    (zlib, readline, lz4, zstd, liburing) are used where they are here; ICU, Perl, Python, Tcl, LLVM, \
+    documentation and translations are left out unless --configure asks for them.\n\n\
     Examples:\n  \
     pgdyno build pg18 --source debian:18\n  \
     pgdyno build fast --source debian:18 --cflags '-O3 -march=native -flto'\n  \
@@ -84,7 +84,7 @@ impl Args {
             run_as: self.run_as.clone(),
             search_path: env::var_os("PATH"),
             stop: on_interrupt_saying(
-                "stopping: what was compiled is kept (once more to end at once)",
+                "stopping: what was compiled is kept but for the last seconds (once more to end at once)",
                 "ended at once; the same command goes on",
             ),
             ..Request::named(&self.name, &self.source)

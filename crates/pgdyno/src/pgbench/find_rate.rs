@@ -3,8 +3,14 @@
 use std::sync::Arc;
 
 use pgdyno_core::{
-    analysis::find_rate::{Answer, Bounds, Limit, Plan, Search, Seen, Verdict, Why},
-    script::{Scripts, Streams},
+    analysis::{
+        Doubt,
+        doubts::CeilingEvidence,
+        find_rate::{Answer, Bounds, Limit, Plan, Search, Seen, Verdict, Why},
+    },
+    facts::Instrument,
+    measure::CommandTally,
+    script::{Action, Script, Scripts, Streams},
 };
 use pgdyno_engine::{
     Listeners, Load, LoadStep, Report, Settings, SocketDriver, StepReport, Stop, run_keeping,
@@ -15,13 +21,14 @@ use serde_json::{Value, json};
 use super::{
     clients::Making,
     connect,
-    format::find_rate::{Probed, answer, head, line},
+    format::find_rate::{Probed, answer, doubted, head, line},
     options::{Chosen, Options},
     print,
     results::Histograms,
     run::{bookkeeping, set_up, settings},
     say::{Go, Say},
 };
+use crate::instrument;
 
 /// Length of a probe where `-T` does not say, in seconds.
 pub const DEFAULT_TIME_S: i32 = 10;
@@ -54,6 +61,7 @@ pub fn run(say: &Say, options: &Options, limit: &Limit, scripts: Scripts, stop: 
         scripts: Arc::new(scripts),
         connect: Arc::new(connect::target(say, options)?),
         scale: found.scale,
+        instrument: pgdyno_host::facts::host().ok().and_then(|host| instrument::kept(&host)),
         stop,
     };
     let most_tps = finding.calibrate()?;
@@ -64,6 +72,7 @@ pub fn run(say: &Say, options: &Options, limit: &Limit, scripts: Scripts, stop: 
     if let Ok(found) = &ended {
         let longest_s = finding.longest_ns() as f64 / 1e9;
         print(say, &answer(limit, found, &probes, options.clients, longest_s))?;
+        finding.doubt(found, &probes).map_or(Ok(()), |doubt| print(say, &doubted(&doubt)))?;
     }
     outputs.finish(say, || finding.json(most_tps, &server_version, &probes, ended.as_ref().ok()))?;
     match ended {
@@ -84,6 +93,8 @@ struct Finding<'a> {
     scripts: Arc<Scripts>,
     connect: Arc<ConnectOptions>,
     scale: i64,
+    /// What the driver can do at most; `None` where that was never measured here.
+    instrument: Option<Instrument>,
     stop: &'a Stop,
 }
 
@@ -115,7 +126,20 @@ impl Finding<'_> {
             "closed_loop_tps": most_tps,
             "probes": probes.iter().map(probe_json).collect::<Vec<_>>(),
             "answer": answer.map(answer_json),
+            "doubts": answer.and_then(|answer| self.doubt(answer, probes)).into_iter().collect::<Vec<_>>(),
         })
+    }
+
+    /// What the driver can do at most, where that is known.
+    fn ceiling(&self) -> Option<CeilingEvidence<'_>> {
+        let (instrument, waiting) = (self.instrument.as_ref()?, SocketDriver::best().name());
+        Some(CeilingEvidence { instrument, waiting, jobs: self.options.jobs })
+    }
+
+    /// Whether a rate of the answer was one that the driver itself is hardly capable of.
+    fn doubt(&self, answer: &Answer, probes: &[Probed]) -> Option<Doubt> {
+        let of_answer = probes.iter().filter(|probe| rests_on(answer, probe));
+        self.ceiling()?.doubt(of_answer.filter_map(|probe| Some((probe.name(), probe.of_ceiling?))))
     }
 
     fn heading(&self, most_tps: f64) -> String {
@@ -166,7 +190,7 @@ impl Finding<'_> {
                 return Ok((probes, Err(why)));
             }
             let Some(step) = step else { return self.say.fatal("the driver kept no account of a probe") };
-            let probe = judged(self.limit, self.options.clients, plan, &report, &step);
+            let probe = self.judged(plan, &report, &step);
             print(self.say, &line(number, self.limit, &probe))?;
             search.take(plan, probe.verdict);
             probes.push(probe);
@@ -176,6 +200,25 @@ impl Finding<'_> {
     fn length_ns(&self, plan: Plan) -> u64 {
         let once_ns = self.time_ns().max(self.limit.nanos_needed(plan.rate_per_s));
         (once_ns * if plan.confirming { CONFIRMING } else { 1 }) << plan.undecided
+    }
+
+    fn judged(&self, plan: Plan, report: &Report, step: &StepReport) -> Probed {
+        let (limit, clients, committed_within) = (self.limit, self.options.clients, step.counts.committed);
+        let seen = Seen { due: step.due, latency: &step.latency, committed_within, clients };
+        let round_trips = round_trips(&self.scripts, &report.commands);
+        let round_trips_per_s = round_trips as f64 * 1e9 / report.elapsed_ns.max(1) as f64;
+        Probed {
+            plan,
+            duration_ns: step.duration_ns,
+            due: step.due,
+            committed_within,
+            percentile_ns: limit.percentile_ns(&step.due, &step.latency),
+            wait_ns: report.lag.quantile_ns(limit.percentile / 100.0),
+            busiest_thread: report.busiest_worker,
+            round_trips_per_s,
+            of_ceiling: self.ceiling().and_then(|ceiling| ceiling.share(clients, round_trips_per_s)),
+            verdict: limit.judge(&seen),
+        }
     }
 
     /// One run with connections of its own: an open loop at a rate, or a closed loop.
@@ -209,19 +252,33 @@ impl Finding<'_> {
     }
 }
 
-fn judged(limit: &Limit, clients: u32, plan: Plan, report: &Report, step: &StepReport) -> Probed {
-    let committed_within = step.counts.committed;
-    let seen = Seen { due: step.due, latency: &step.latency, committed_within, clients };
-    Probed {
-        plan,
-        duration_ns: step.duration_ns,
-        due: step.due,
-        committed_within,
-        percentile_ns: limit.percentile_ns(&step.due, &step.latency),
-        wait_ns: report.lag.quantile_ns(limit.percentile / 100.0),
-        busiest_thread: report.busiest_worker,
-        verdict: limit.judge(&seen),
-    }
+/// Whether an answer rests on this probe.
+fn rests_on(answer: &Answer, probe: &Probed) -> bool {
+    let ends = match *answer {
+        Answer::Found { kept, broken } => [Some(kept), Some(broken)],
+        Answer::NoneKept { lowest } => [Some(lowest), None],
+        Answer::GaveUp { kept, broken } => [kept, broken],
+        Answer::Undecided { rate } => [Some(rate), None],
+    };
+    ends.contains(&Some(probe.plan.rate_per_s))
+}
+
+/// Round trips that were made: one for every statement, and one for a pipeline as a whole.
+fn round_trips(scripts: &Scripts, commands: &[CommandTally]) -> u64 {
+    let mut tallies = commands.iter();
+    let mut of_script = |script: &Script| {
+        let (mut in_pipeline, mut made) = (false, 0);
+        for (command, tally) in script.commands.iter().zip(tallies.by_ref()) {
+            match command.action {
+                Action::StartPipeline => in_pipeline = true,
+                Action::EndPipeline => (in_pipeline, made) = (false, made + tally.latency.count),
+                Action::Sql(_) if !in_pipeline => made += tally.latency.count,
+                _ => {}
+            }
+        }
+        made
+    };
+    scripts.iter().map(&mut of_script).sum()
 }
 
 fn probe_json(probe: &Probed) -> Value {
@@ -243,6 +300,8 @@ fn probe_json(probe: &Probed) -> Value {
         "waited_for_clients": probe.waited_for_clients(),
         "driver_busiest_thread": probe.busiest_thread,
         "driver_was_busy": probe.driver_was_busy(),
+        "round_trips_per_s": probe.round_trips_per_s,
+        "share_of_ceiling": probe.of_ceiling,
         "verdict": verdict,
     })
 }
@@ -259,5 +318,27 @@ fn answer_json(answer: &Answer) -> Value {
             json!({ "found": null, "kept_rate_per_s": kept, "broken_rate_per_s": broken })
         }
         Answer::Undecided { rate } => json!({ "found": null, "undecided_rate_per_s": rate }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pipeline_is_one_round_trip() {
+        let read = |text: &str| Scripts::one("mine", text).expect("a script");
+        let made = |scripts: &Scripts, counts: &[u64]| {
+            let tally = |count: &u64| {
+                let mut tally = CommandTally::default();
+                (0..*count).for_each(|_| tally.latency.add(1.0));
+                tally
+            };
+            round_trips(scripts, &counts.iter().map(tally).collect::<Vec<_>>())
+        };
+        assert_eq!(made(&read("\\set a 1\nBEGIN;\nSELECT 1;\nEND;\n"), &[5, 5, 5, 4]), 14);
+        let piped =
+            "\\startpipeline\nSELECT 1;\nSELECT 2;\n\\syncpipeline\nSELECT 3;\n\\endpipeline\nSELECT 4;\n";
+        assert_eq!(made(&read(piped), &[7, 7, 7, 7, 7, 6, 3]), 9);
     }
 }

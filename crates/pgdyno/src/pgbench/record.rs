@@ -1,5 +1,8 @@
 //! `--record`: the run as a run directory, which `list`, `show` and `report` read like any other.
 
+mod doubted;
+mod terms;
+
 use std::{
     path::{Path, PathBuf},
     time::Instant,
@@ -7,26 +10,22 @@ use std::{
 
 use jiff::Timestamp;
 use pgdyno_core::{
-    analysis::{Doubt, DoubtKind, cells, doubts, steady},
+    analysis::{cells, steady},
     facts::{ConnectionFacts, ServerFacts, ServerSource},
-    measure::{CellRun, Latency, StatementSummary, Workload},
-    plan::Builtin,
+    measure::{CellRun, StatementSummary, Workload},
     problem::Problem,
     script::{Action, Script, Scripts},
 };
-use pgdyno_engine::{Mark, MergedInterval, Phase, Report, SocketDriver};
+use pgdyno_engine::{Mark, MergedInterval, Phase, Report};
 use pgdyno_postgres::{
     observe::{postmaster_of, server_facts},
     wire::{Address, Session},
 };
-use pgdyno_record::{
-    FORMAT, PgbenchRecord, PgbenchScript, PlanRecord, RunDir, RunRecord, Status, ToolRecord, VERSION,
-    command_line, redact_sql,
-};
+use pgdyno_record::{FORMAT, RunDir, RunRecord, Status, ToolRecord, VERSION, command_line, redact_sql};
 use pgdyno_report::Document;
+use terms::{asked, came_to, plan, short_name, statement};
 
 use super::{
-    builtin,
     options::Options,
     results::Results,
     say::{Go, Say},
@@ -42,8 +41,6 @@ use crate::{
 
 /// Name of the experiment, and so part of the directory's.
 const NAME: &str = "pgbench";
-/// A second, in nanoseconds.
-const SECOND_NS: u64 = 1_000_000_000;
 
 /// What was found of a server, without a connection beyond pgbench's own.
 #[derive(Debug, Default)]
@@ -243,7 +240,7 @@ impl Recorder<'_> {
         if let Some(pgbench) = &mut record.pgbench {
             came_to(pgbench, results);
         }
-        record.doubts = judge(&record, options, local);
+        record.doubts = doubted::judge(&record, options, local);
         let path = wanted.dir.finish(&record)?;
         let timeline = pgdyno_record::open(&path)?.timeline()?.items;
         let html = pgdyno_report::html(&Document::new(&record, &timeline));
@@ -267,74 +264,6 @@ fn command(options: &Options) -> String {
     let seeded = words.iter().any(|word| word.starts_with("--random-seed"));
     let line = redact_sql(&command_line(&words));
     if seeded { line } else { format!("{line} --random-seed={}", options.seed) }
-}
-
-fn plan(options: &Options, scale: i64, transport: &str) -> PlanRecord {
-    PlanRecord {
-        name: NAME.to_owned(),
-        description: "A run of pgdyno pgbench: one script or mix, one number of clients, once".to_owned(),
-        seed: options.seed,
-        scale: Some(scale.max(0) as u64),
-        clients: vec![options.clients],
-        jobs: options.jobs,
-        waiting: Some(SocketDriver::best().name().to_owned()),
-        duration_ns: options.time_s as u64 * SECOND_NS,
-        warmup_ns: options.extras.warmup_ns,
-        blocks: 1,
-        rate_per_s: options.rate_per_s,
-        driver_cpus: Vec::new(),
-        server_cpus: Vec::new(),
-        thorough: false,
-        balance_check: "off".to_owned(),
-        server: "external".to_owned(),
-        transport: transport.to_owned(),
-    }
-}
-
-/// What was asked for that no other command can be asked.
-fn asked(options: &Options, scripts: &Scripts) -> PgbenchRecord {
-    let chosen = options.scripts.iter().zip(scripts.iter()).zip(&options.texts);
-    PgbenchRecord {
-        scripts: chosen
-            .map(|((chosen, script), text)| PgbenchScript {
-                name: short_name(&chosen.name),
-                weight: chosen.weight,
-                text: redact_sql(&String::from_utf8_lossy(text)),
-                committed: 0,
-                failed: 0,
-                statements: script.statements().map(|sql| statement(&sql.label, None)).collect(),
-            })
-            .collect(),
-        transactions_of_each_client: (options.time_s == 0).then_some(options.transactions as u64),
-        max_tries: options.max_tries,
-        latency_limit_us: (options.latency_limit_us > 0).then_some(options.latency_limit_us as u64),
-        think_time_ns: options.extras.think_ns,
-        reconnect_after: if options.connect_each { Some(1) } else { options.extras.reconnect_after },
-        tps: None,
-        retries: 0,
-        skipped: 0,
-        late: None,
-    }
-}
-
-/// What came of it, in pgbench's terms.
-fn came_to(pgbench: &mut PgbenchRecord, results: &Results<'_>) {
-    let report = results.report;
-    let mut latencies = report.statements.iter();
-    for (index, (of, script)) in pgbench.scripts.iter_mut().zip(results.scripts.iter()).enumerate() {
-        let tally = report.scripts.get(index).copied().unwrap_or(report.tally);
-        (of.committed, of.failed) = (tally.committed, tally.failed());
-        let own = script.statements().zip(latencies.by_ref());
-        of.statements = own.map(|(sql, latency)| statement(&sql.label, Some(latency))).collect();
-    }
-    pgbench.tps =
-        (report.elapsed_ns > 0).then(|| report.tally.committed as f64 * 1e9 / report.elapsed_ns as f64);
-    (pgbench.retries, pgbench.skipped) = (report.tally.retries, report.tally.skipped);
-    pgbench.late = pgbench.latency_limit_us.map(|_| report.tally.late);
-}
-
-fn statement(label: &str, latency: Option<&Latency>) -> StatementSummary {
-    StatementSummary { statement: redact_sql(label), latency: latency.and_then(Latency::summary) }
 }
 
 fn run(results: &Results<'_>, workload: Workload, start_s: f64) -> CellRun {
@@ -397,62 +326,9 @@ fn workload(options: &Options, scripts: &Scripts) -> Workload {
     }
 }
 
-/// A built-in script by the name that other commands know it by; a file that is called like one is told apart.
-fn short_name(name: &str) -> String {
-    let builtin = Builtin::ALL.into_iter().find(|builtin| builtin::description(*builtin) == name);
-    match builtin {
-        Some(builtin) => builtin.name().to_owned(),
-        None if Builtin::by_name(name).is_some() => format!("./{name}"),
-        None => name.to_owned(),
-    }
-}
-
-/// Doubts from what is there. Those that speak of plans and levels, which this command has not, are left out or said in
-/// other words.
-fn judge(record: &RunRecord, options: &Options, local: bool) -> Vec<Doubt> {
-    let found = doubts::judge(&doubts::Evidence {
-        thorough: false,
-        thorough_hint: None,
-        complete: record.status == Status::Complete,
-        // Neither side is kept to processors of its own.
-        cores_shared: local,
-        ceiling: None,
-        server: record.server.as_ref(),
-        bundle_pinned: None,
-        runs: &record.runs,
-        cells: &record.cells,
-        balance: None,
-    });
-    let builtin = options.scripts.iter().all(|chosen| Builtin::by_name(&short_name(&chosen.name)).is_some());
-    // Pauses between transactions are asked for; with retries latency has all tries in it, and with skipped ones none.
-    let paused =
-        options.extras.think_ns > 0 || options.connect_each || options.extras.reconnect_after.is_some();
-    let applies = |doubt: &Doubt| match doubt.kind {
-        DoubtKind::ScreeningRun => false,
-        DoubtKind::NotChecked => builtin,
-        DoubtKind::Implausible => !paused,
-        _ => true,
-    };
-    let reworded = |doubt: Doubt| match doubt.kind {
-        DoubtKind::TooFewBlocks => {
-            Doubt { advice: "Run it several times, or use `pgdyno bench`.".into(), ..doubt }
-        }
-        DoubtKind::NotChecked => Doubt { advice: "`pgdyno bench` checks what it wrote.".into(), ..doubt },
-        _ => doubt,
-    };
-    found.into_iter().filter(applies).map(reworded).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_file_is_never_taken_for_a_built_in_script() {
-        assert_eq!(short_name("<builtin: select only>"), "select-only");
-        assert_eq!(short_name("select-only"), "./select-only");
-        assert_eq!(short_name("dir/mine.sql"), "dir/mine.sql");
-    }
 
     #[test]
     fn statements_are_known_where_every_transaction_has_the_same() {

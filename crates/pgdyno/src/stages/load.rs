@@ -7,7 +7,7 @@ use pgdyno_core::{
 };
 use pgdyno_engine::Stop;
 use pgdyno_postgres::{
-    load::{CopyFormat, LoadProgress, LoadStep, TpcbLoad, load_tpcb, prewarm},
+    load::{CopyFormat, LoadProgress, LoadStep, TpcbLoad, accounts_state, load_tpcb, prewarm},
     verify::{BalanceMode, Expected, check_balance},
     wire::Session,
 };
@@ -38,7 +38,10 @@ pub fn load(
     let outcome = load_tpcb(&mut session, &load, stop, show)?;
     let buffers_bytes = subject.facts.shared_buffers_bytes;
     let prewarm = prewarm_if_it_fits(&mut session, outcome.size_bytes, buffers_bytes, progress)?;
+    let accounts = accounts_state(&mut session)
+        .map_err(|error| error.into_problem("could not look at the tables that were loaded"))?;
     Ok(LoadRecord {
+        accounts: Some(accounts),
         rows: outcome.rows,
         copy_bytes: outcome.copy_bytes,
         copy_s: outcome.copy_s,

@@ -109,7 +109,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::{
-        super::differences::{AskedProgram, LoadedData, same_build},
+        super::differences::{AccountsState, AskedProgram, LoadedData, same_build},
         *,
     };
     use crate::{
@@ -141,13 +141,23 @@ mod tests {
     }
 
     fn known() -> Known {
-        let data =
-            LoadedData { scale: 50, rows: 5_000_550, load: "COPY text, frozen".into(), in_buffers: true };
+        let data = LoadedData {
+            scale: 50,
+            rows: 5_000_550,
+            load: "COPY text, frozen".into(),
+            in_buffers: true,
+            size_bytes: 780 << 20,
+            accounts: Some(AccountsState { access_method: "heap".into(), ..AccountsState::default() }),
+        };
         Known { server: server(), data: Some(data), clients: Some(8), processors: Some(4), chosen: vec![] }
     }
 
     fn data(known: &mut Known) -> &mut LoadedData {
         known.data.as_mut().expect("it is known")
+    }
+
+    fn accounts(known: &mut Known) -> &mut AccountsState {
+        data(known).accounts.as_mut().expect("it is known")
     }
 
     fn set(known: &mut Known, name: &str, value: &str) {
@@ -170,7 +180,7 @@ mod tests {
     type Change = (&'static str, fn(&mut Known));
 
     /// Everything that is listed, each by a change of it alone.
-    const CHANGES: [Change; 25] = [
+    const CHANGES: [Change; 29] = [
         ("version", |known| (known.server.version_num, known.server.version) = (170_006, "17.6".into())),
         ("compiler", |known| known.server.build.compiler = Some("clang 19".into())),
         ("flags", |known| known.server.build.cflags = Some("-O3".into())),
@@ -198,6 +208,10 @@ mod tests {
         ("rows", |known| data(known).rows = 1),
         ("load", |known| data(known).load = "COPY binary, frozen".into()),
         ("data in buffers", |known| data(known).in_buffers = false),
+        ("partitions", |known| accounts(known).partitions = 4),
+        ("storage options", |known| accounts(known).options = vec!["fillfactor=50".into()]),
+        ("access method", |known| accounts(known).access_method = "columnar".into()),
+        ("size of the data", |known| data(known).size_bytes *= 2),
     ];
 
     #[test]
@@ -235,6 +249,20 @@ mod tests {
                 if never_asked { Fairness::DiffersBesides } else { Fairness::AlikeButForWhatWasAsked };
             assert_eq!(found.verdict, expected, "{name}");
             assert_eq!(found.asked.is_empty(), never_asked, "{name}");
+        }
+    }
+
+    /// Pages of one version, or of one size, hold more than those of another; free space maps are no difference.
+    #[test]
+    fn a_size_follows_from_what_was_asked_of_the_program() {
+        let (a, mut b) = (known(), known());
+        data(&mut b).size_bytes += 7 << 20;
+        assert_eq!(judged(&a, &b, &Asked::default()).verdict, Fairness::Alike);
+        data(&mut b).size_bytes += 7 << 20;
+        assert_eq!(judged(&a, &b, &Asked::default()).besides, ["size of the data"]);
+        for program in [AskedProgram::Version, AskedProgram::Build] {
+            let found = judged(&a, &b, &Asked { program, ..Asked::default() });
+            assert_eq!(found.verdict, Fairness::AlikeButForWhatWasAsked, "{program:?}");
         }
     }
 

@@ -89,7 +89,26 @@ pub struct LoadedData {
     pub load: String,
     /// Whether the tables were read into shared buffers.
     pub in_buffers: bool,
+    /// Size of tables and indexes in bytes.
+    pub size_bytes: u64,
+    /// What the server has made of `pgbench_accounts`; `None` where there is no such table.
+    pub accounts: Option<AccountsState>,
 }
+
+/// How the largest table of TPC-B lies in its server, which may be other than what was asked of it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct AccountsState {
+    /// Partitions, over all levels; 0 is one plain table.
+    pub partitions: u64,
+    /// Storage options such as `fillfactor=90` in the order of their names, of all partitions; not `fillfactor=100`,
+    /// which is the default.
+    pub options: Vec<String>,
+    /// Access method, `heap` before version 12; several are parted by spaces.
+    pub access_method: String,
+}
+
+/// By what share data that were loaded alike may differ in size: free space maps and the like.
+const SAME_SIZE: f64 = 0.01;
 
 /// Whether two programs come from the same compiler with the same flags; `None` where that is not known.
 pub fn same_build(a: &BuildFacts, b: &BuildFacts) -> Option<bool> {
@@ -122,6 +141,7 @@ pub fn differences(a: &Side<'_>, b: &Side<'_>, asked: &Asked) -> Vec<Difference>
         found.extend(of_clusters(of_a, of_b, asked));
     }
     found.extend(of_surroundings(a, b));
+    found.extend(of_data(a, b, asked));
     found.extend(settings::differences(a, b, asked));
     found
 }
@@ -229,20 +249,53 @@ fn of_clusters(a: &ServerFacts, b: &ServerFacts, asked: &Asked) -> Vec<Differenc
     .collect()
 }
 
-/// What is around the servers: their data, who drives them, what they run on.
+/// What is around the servers: who drives them, what they run on.
 fn of_surroundings(a: &Side<'_>, b: &Side<'_>) -> Vec<Difference> {
     let fact = |what: &str, of: &dyn Fn(&Side<'_>) -> Option<String>| row(what, of(a), of(b), Why::Besides);
     [
         fact("clients", &|side| Some(side.clients?.to_string())),
         fact("processors", &|side| Some(side.processors?.to_string())),
-        fact("scale", &|side| Some(side.data.as_ref()?.scale.to_string())),
-        fact("rows", &|side| Some(side.data.as_ref()?.rows.to_string())),
-        fact("load", &|side| Some(side.data.as_ref()?.load.clone())),
-        fact("data in buffers", &|side| Some(on_off(side.data.as_ref()?.in_buffers))),
     ]
     .into_iter()
     .flatten()
     .collect()
+}
+
+/// What the servers have of data: how much, and how it lies there.
+fn of_data(a: &Side<'_>, b: &Side<'_>, asked: &Asked) -> Vec<Difference> {
+    let Some((of_a, of_b)) = a.data.as_ref().zip(b.data.as_ref()) else { return Vec::new() };
+    let fact = |what: &str, of: &dyn Fn(&LoadedData) -> String| {
+        row(what, Some(of(of_a)), Some(of(of_b)), Why::Besides)
+    };
+    let accounts = |what: &str, of: &dyn Fn(&AccountsState) -> String| {
+        let of = |data: &LoadedData| data.accounts.as_ref().map(of);
+        row(what, of(of_a), of(of_b), Why::Besides)
+    };
+    [
+        fact("scale", &|data| data.scale.to_string()),
+        fact("rows", &|data| data.rows.to_string()),
+        fact("load", &|data| data.load.clone()),
+        accounts("partitions", &|accounts| accounts.partitions.to_string()),
+        accounts("storage options", &|accounts| words(accounts.options.iter().map(String::as_str))),
+        accounts("access method", &|accounts| accounts.access_method.clone()),
+        size(of_a, of_b, asked.program),
+        fact("data in buffers", &|data| on_off(data.in_buffers)),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+/// The size of the data: bloat shows in nothing else. Other versions and sizes of blocks lay out the same rows
+/// otherwise.
+fn size(a: &LoadedData, b: &LoadedData, asked: AskedProgram) -> Option<Difference> {
+    let [small, large] = [a.size_bytes.min(b.size_bytes), a.size_bytes.max(b.size_bytes)];
+    if (large - small) as f64 <= large as f64 * SAME_SIZE {
+        return None;
+    }
+    let why = if asked == AskedProgram::Nothing { Why::Besides } else { Why::Asked };
+    let mib = |data: &LoadedData| format!("{:.1} MiB", data.size_bytes as f64 / f64::from(1 << 20));
+    row("size of the data", Some(mib(a)), Some(mib(b)), why)
 }
 
 /// A word of the record.

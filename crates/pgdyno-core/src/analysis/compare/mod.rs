@@ -20,7 +20,9 @@ mod spread;
 mod verdict;
 
 pub use comparable::{Comparable, Fairness};
-pub use differences::{Asked, AskedProgram, Difference, LoadedData, Side, Why, differences, same_build};
+pub use differences::{
+    AccountsState, Asked, AskedProgram, Difference, LoadedData, Side, Why, differences, same_build,
+};
 pub use floor::Floor;
 pub use looks::{EARLY_LOOKS, FALSE_ALARMS, Look, MAX_BLOCKS, MIN_BLOCKS, looks};
 pub use order::first_of;

@@ -33,6 +33,8 @@ use crate::provision::{
 const OLDEST: u32 = 90_500;
 /// What was written within this time before the end of an interrupted build may be half written, in seconds.
 const HALF_WRITTEN_S: i64 = 10;
+/// The last file that `configure` writes.
+const CONFIGURED: &str = "config.log";
 
 /// A build under way. Whoever has it holds the lock of its digest.
 #[derive(Debug)]
@@ -163,14 +165,28 @@ impl<'a> Work<'a> {
             progress(Event::Absent { library, package });
         }
         let options = self.options(source.system, libraries.options);
-        if !matches!(self.resumed, Some(Phase::Compile | Phase::Install)) {
+        let kept = self.kept(source.system)?;
+        if kept.is_none() {
             progress(Event::Configuring { version: source.version.clone() });
             self.configure(&source, &options)?;
         }
-        self.compile(&source, progress)?;
+        self.compile(&source, kept.unwrap_or_default(), progress)?;
         progress(Event::Installing);
         self.install(&source)?;
         self.complete(&source, options)
+    }
+
+    /// Objects that an interrupted call has left and that can be relied on; `None` where it is to be configured anew.
+    fn kept(&self, system: BuildSystem) -> Result<Option<u64>, Problem> {
+        let dir = self.build_dir();
+        match (self.resumed, system) {
+            (Some(Phase::Compile | Phase::Install), BuildSystem::Autoconf) => {
+                sweep(&dir).map_err(|error| unwritable(&dir, &error))
+            }
+            // Ninja keeps a log of what is complete, and makes all else anew.
+            (Some(Phase::Compile | Phase::Install), BuildSystem::Meson) => Ok(Some(0)),
+            _ => Ok(None),
+        }
     }
 
     /// All options but those of place and compiler.
@@ -253,12 +269,13 @@ impl<'a> Work<'a> {
         format!("-j{}", self.recipe.request.jobs.unwrap_or_else(processors))
     }
 
-    fn compile(&mut self, source: &Source<'_>, progress: &mut dyn FnMut(Event)) -> Result<(), Problem> {
-        let dir = self.build_dir();
-        let mut done = match self.resumed {
-            Some(Phase::Compile | Phase::Install) => sweep(&dir).map_err(|error| unwritable(&dir, &error))?,
-            _ => 0,
-        };
+    fn compile(
+        &mut self,
+        source: &Source<'_>,
+        kept: u64,
+        progress: &mut dyn FnMut(Event),
+    ) -> Result<(), Problem> {
+        let (dir, mut done) = (self.build_dir(), kept);
         self.enter(Phase::Compile)?;
         let mut total = objects(&self.source_dir()).max(done);
         progress(Event::Compiling { done, total });
@@ -516,33 +533,25 @@ fn objects(source: &Path) -> u64 {
     all + all / 10
 }
 
-/// Removes objects that may be half written: those of no length, and those of the last seconds before the end.
-/// Gives the number of those that stay.
-fn sweep(build: &Path) -> io::Result<u64> {
+/// Brings a build by make back to what it was some seconds before its end: what was written since then may be half
+/// written. Gives the number of objects that stay; `None` where that instant lies before the end of `configure`.
+///
+/// Not the doubtful objects alone are removed, but all that was made after them. PostgreSQL's makefiles say
+/// `.SECONDARY:`, and so an object that is missing is not made again for what was made from it and is still there: the
+/// lists of objects (`objfiles.txt`) would name what the linker then cannot find.
+fn sweep(build: &Path) -> io::Result<Option<u64>> {
     let mut files = Vec::new();
     list(build, &mut files)?;
-    let newest = files.iter().map(|(_, modified, _)| *modified).max().unwrap_or_default();
-    let doubtful = |modified: i64, size: u64| size == 0 || modified >= newest - HALF_WRITTEN_S;
-    let objects = files.iter().filter(|(path, ..)| is_object(path));
-    let (doubtful, kept): (Vec<_>, Vec<_>) =
-        objects.partition(|(_, modified, size)| doubtful(*modified, *size));
-    doubtful.iter().try_for_each(|(path, ..)| fs::remove_file(path))?;
-    Ok(kept.iter().filter(|(path, ..)| path.extension().is_some_and(|extension| extension == "o")).count()
-        as u64)
-}
-
-/// Compiled files, by their names; a program has none, and is linked within less than those seconds.
-fn is_object(path: &Path) -> bool {
-    match path.extension().and_then(|extension| extension.to_str()) {
-        Some(extension) => ["o", "a", "so", "bc"].contains(&extension),
-        None => is_program(path),
+    let modified = |(_, modified, _): &(PathBuf, i64, u64)| *modified;
+    let good_until = files.iter().map(modified).max().unwrap_or_default() - HALF_WRITTEN_S;
+    let configured = files.iter().find(|(path, ..)| *path == build.join(CONFIGURED)).map(modified);
+    if configured.is_none_or(|at| at >= good_until) {
+        return Ok(None);
     }
-}
-
-fn is_program(path: &Path) -> bool {
-    use std::io::Read;
-    let mut magic = [0; 4];
-    File::open(path).and_then(|mut file| file.read_exact(&mut magic)).is_ok() && &magic == b"\x7fELF"
+    let (doubtful, kept): (Vec<_>, Vec<_>) = files.iter().partition(|file| modified(file) >= good_until);
+    doubtful.iter().try_for_each(|(path, ..)| fs::remove_file(path))?;
+    let is_object = |path: &Path| path.extension().is_some_and(|extension| extension == "o");
+    Ok(Some(kept.iter().filter(|(path, ..)| is_object(path)).count() as u64))
 }
 
 fn list(dir: &Path, files: &mut Vec<(PathBuf, i64, u64)>) -> io::Result<()> {
@@ -575,33 +584,46 @@ mod tests {
         }
     }
 
-    #[test]
-    fn objects_of_the_last_seconds_are_made_anew() {
+    /// What stays of a build that has these files, each as old as that many seconds.
+    fn swept(files: &[(&str, u64)]) -> (Option<u64>, Vec<String>) {
         let dir = tempfile::tempdir().expect("a temporary directory can be made");
         let now = SystemTime::now();
-        for (name, text, age_s) in [
-            ("old.o", "x", 60),
-            ("empty.o", "", 60),
-            ("new.o", "x", 1),
-            ("new.so", "x", 1),
-            ("program", "\x7fELF", 1),
-            ("stamp", "", 1),
-            ("Makefile", "x", 0),
-        ] {
+        for (name, age_s) in files {
             let path = dir.path().join(name);
-            fs::write(&path, text).expect("it can be written");
-            let time = FileTimes::new().set_modified(now - Duration::from_secs(age_s));
-            File::options()
-                .write(true)
-                .open(&path)
-                .and_then(|file| file.set_times(time))
-                .expect("it is ours");
+            fs::write(&path, "x").expect("it can be written");
+            let time = FileTimes::new().set_modified(now - Duration::from_secs(*age_s));
+            let file = File::options().write(true).open(&path);
+            file.and_then(|file| file.set_times(time)).expect("it is ours");
         }
-        assert_eq!(sweep(dir.path()).expect("it can be read"), 1);
-        let mut left: Vec<_> =
-            fs::read_dir(dir.path()).expect("it is there").flatten().map(|e| e.file_name()).collect();
+        let kept = sweep(dir.path()).expect("it can be read");
+        let left = fs::read_dir(dir.path()).expect("it is there").flatten();
+        let mut left: Vec<_> = left.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
         left.sort();
-        assert_eq!(left, ["Makefile", "old.o", "stamp"]);
+        (kept, left)
+    }
+
+    #[test]
+    fn all_of_the_last_seconds_is_made_anew() {
+        let files = [
+            ("config.log", 90),
+            ("Makefile", 91),
+            ("old.o", 60),
+            ("older.o", 70),
+            ("new.o", 9),
+            ("objfiles.txt", 8),
+            ("libx.so.5.1", 5),
+            ("program", 0),
+        ];
+        let left = ["Makefile", "config.log", "old.o", "older.o"].map(str::to_owned).to_vec();
+        assert_eq!(swept(&files), (Some(2), left));
+    }
+
+    /// What `configure` made cannot be made again by make.
+    #[test]
+    fn a_build_that_was_hardly_begun_is_configured_anew() {
+        let begun = |configured_s| swept(&[("config.log", configured_s), ("new.o", 1), ("last.o", 0)]).0;
+        assert_eq!((begun(5), begun(12)), (None, Some(0)));
+        assert_eq!(swept(&[("old.o", 60), ("new.o", 1)]).0, None, "nothing says when it was configured");
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use pgdyno_core::{
     analysis::{
+        Doubt,
         doubts::MAX_DRIVER_BUSY,
         find_rate::{Answer, Limit, Plan, Verdict, Why},
     },
@@ -33,6 +34,10 @@ pub struct Probed {
     pub wait_ns: Option<u64>,
     /// Share of the time that the busiest thread of the driver was on a processor.
     pub busiest_thread: f64,
+    /// Round trips a second, over all clients.
+    pub round_trips_per_s: f64,
+    /// Share of a driver thread's ceiling that each of them reached; `None` where no ceiling is known.
+    pub of_ceiling: Option<f64>,
     /// What it says.
     pub verdict: Verdict,
 }
@@ -56,6 +61,11 @@ impl Probed {
             (_, None) => self.due.never_started * 2 >= self.missed(),
             (None, Some(_)) => false,
         }
+    }
+
+    /// Its name in a doubt.
+    pub fn name(&self) -> String {
+        format!("{} TPS", rate(self.plan.rate_per_s))
     }
 
     /// Whether the driver itself may have been the limit.
@@ -143,6 +153,12 @@ pub fn answer(limit: &Limit, answer: &Answer, probes: &[Probed], clients: u32, l
     }
 }
 
+/// A reason to distrust the answer, as one line.
+pub fn doubted(doubt: &Doubt) -> String {
+    let Doubt { kind, detail, advice, cells } = doubt;
+    format!("{} ({}): {detail}. {advice}\n", pgdyno_report::doubt_heading(*kind), cells.join(", "))
+}
+
 /// What a probe had instead of the limit.
 fn got(limit: &Limit, probe: &Probed) -> String {
     match probe.percentile_ns {
@@ -177,6 +193,8 @@ fn bound(limit: &Limit, probe: &Probed, clients: u32) -> String {
 
 #[cfg(test)]
 mod tests {
+    use pgdyno_core::analysis::DoubtKind;
+
     use super::*;
 
     fn probe(rate_per_s: f64, confirming: bool, verdict: Verdict) -> Probed {
@@ -189,6 +207,8 @@ mod tests {
             percentile_ns: Some(4_200_000),
             wait_ns: Some(300_000),
             busiest_thread: 0.4,
+            round_trips_per_s: 1_988.0,
+            of_ceiling: None,
             verdict,
         }
     }
@@ -237,6 +257,18 @@ mod tests {
             "{}",
             say(&waited)
         );
+    }
+
+    #[test]
+    fn a_doubt_is_one_line() {
+        let text = |words: &str| words.to_owned();
+        let doubt = Doubt {
+            kind: DoubtKind::NearCeiling,
+            detail: text("so it was"),
+            advice: text("Do so."),
+            cells: vec![probe(2_000.0, true, Verdict::Kept).name()],
+        };
+        assert_eq!(doubted(&doubt), "Near the driver's ceiling (2000 TPS): so it was. Do so.\n");
     }
 
     #[test]

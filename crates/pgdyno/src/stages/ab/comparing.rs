@@ -87,6 +87,8 @@ fn side<'a>(record: &'a RunRecord, compare: &Compare, prepared: &Prepared, arm: 
         rows: load.rows,
         load: format!("COPY {}{}", load.copy_format, if load.freeze { ", frozen" } else { "" }),
         in_buffers: load.prewarm.is_some(),
+        size_bytes: load.size_bytes,
+        accounts: load.accounts.clone(),
     });
     Side {
         server: of_arm.server.as_ref(),
