@@ -11,7 +11,7 @@ const SHOWN: usize = 3;
 /// The slowest transactions of one cell over its blocks.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SlowCell {
-    /// Arm, script and clients.
+    /// Arm or subject, script and clients.
     pub cell: Phrase,
     /// The slowest first, at least one: how long, when, who, and in which statement.
     pub attempts: Vec<Phrase>,
@@ -34,6 +34,7 @@ fn of_cell(record: &RunRecord, source: &Source, index: usize, cell: &CellSummary
     let at = |field: &str, format| source.figure(format!("/cells/{index}/workload/{field}"), format);
     let cell = Phrase::default()
         .maybe("", at("arm", Format::Word), " ")
+        .maybe("", at("subject", Format::Text), " ")
         .figure(at("script", Format::Text))
         .text("/")
         .figure(at("clients", Format::Count));

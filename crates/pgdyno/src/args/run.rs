@@ -17,6 +17,10 @@ pub struct Args {
     /// One of the plan's sizes, its [size.NAME]
     #[arg(long, value_name = "NAME")]
     size: Option<String>,
+    /// One of several servers to measure in turn, such as pg=9.6 or build=NAME,set:jit=off, in the words of `pgdyno ab`;
+    /// once for each, the first is what the others are held against. Goes over the plan's [[subject]]
+    #[arg(long, value_name = "SUBJECT")]
+    subject: Vec<String>,
     /// Carry out SQL that reaches beyond tables: programs (`\shell`), files and settings of the server
     #[arg(long)]
     trust: bool,
@@ -39,6 +43,6 @@ pub fn run(args: &Args, context: &Context) -> Result<ExitCode, Problem> {
     };
     let material = file::material(&plan, &args.file, args.trust)?;
     let level = Level::of(&plan);
-    let job = args.measure.job(plan, material, level)?;
+    let job = args.measure.job_of(&args.subject, plan, material, level)?;
     stages::measure(&stages::Job { trust: args.trust, dry_run: args.dry_run, ..job }, context)
 }
