@@ -3,7 +3,10 @@
 use pgdyno_core::measure::CellSummary;
 use pgdyno_record::RunRecord;
 
-use crate::figure::{Format, Phrase, Source};
+use crate::{
+    figure::{Format, Phrase, Source},
+    subjects::cell_order,
+};
 
 /// How many of a cell are shown where there is room.
 const SHOWN: usize = 3;
@@ -19,8 +22,11 @@ pub struct SlowCell {
 
 /// A list for each cell of which single attempts were kept.
 pub fn slowest(record: &RunRecord, source: &Source) -> Vec<SlowCell> {
-    let cells = record.cells.iter().enumerate();
-    cells.filter_map(|(index, cell)| of_cell(record, source, index, cell)).collect()
+    let mut cells: Vec<_> = record.cells.iter().enumerate().collect();
+    if record.subjects.is_some() {
+        cells.sort_by_key(|(index, _)| cell_order(record, *index));
+    }
+    cells.into_iter().filter_map(|(index, cell)| of_cell(record, source, index, cell)).collect()
 }
 
 fn of_cell(record: &RunRecord, source: &Source, index: usize, cell: &CellSummary) -> Option<SlowCell> {

@@ -15,20 +15,17 @@ use pgdyno_record::{Run, Status, SubjectsRecord};
 const PAUSED: &str = r#"
 name = "paused"
 [data]
-setup_text = "CREATE TABLE seen (client int, number int)"
+setup_text = "CREATE TABLE seen (number int)"
 [[workload]]
 name = "pause"
-text = """
-\\set number random(1, 1000000)
-INSERT INTO seen SELECT :client_id, :number FROM pg_sleep(current_setting('own.pause')::float8);
-"""
-reset = "TRUNCATE seen"
+text = "SELECT pg_sleep(current_setting('own.pause')::float8)"
+reset = "TRUNCATE seen; INSERT INTO seen VALUES (:clients)"
 [measure]
 clients = [1, 3]
 jobs = 1
 duration = "300ms"
 warmup = "50ms"
-blocks = 3
+blocks = 4
 "#;
 
 const TPCB: &str = r#"
@@ -72,12 +69,12 @@ fn is_done(run: &Run) {
 fn a_planted_slowdown_is_found_at_every_level() {
     let place = Place::new();
     let path = written(&place, PAUSED);
-    let words = ["pg=9.6,set:own.pause=0.001", "pg=18,set:own.pause=0.01"];
+    let words = ["pg=9.6,set:own.pause=0.001", "pg=18,set:own.pause=0.02"];
     let args = ["run", &path, "--bundle", "--subject", words[0], "--subject", words[1], "--seed", "3"];
     let output = place.run(&args);
     let (out, err) = (text(&output.stdout), text(&output.stderr));
     assert!(output.status.success(), "{out}{err}");
-    assert!(err.contains("12 (6 of each subject)") && err.contains(words[1]), "{err}");
+    assert!(err.contains("16 (8 of each subject)") && err.contains(words[1]), "{err}");
     let run = place.only_run();
     is_done(&run);
     each_has_a_server_of_its_own(&run);
@@ -110,7 +107,7 @@ fn each_has_a_server_of_its_own(run: &Run) {
 /// Within a round all run the same cell, right after each other, and neither is always first.
 fn subjects_take_turns(run: &Run) {
     let runs = &run.record.runs;
-    assert_eq!(runs.len(), 12);
+    assert_eq!(runs.len(), 16);
     let mut first = BTreeSet::new();
     for round in runs.chunks(2) {
         let [one, other] = round else { panic!("rounds are of two") };
@@ -121,9 +118,9 @@ fn subjects_take_turns(run: &Run) {
     }
     assert_eq!(first.len(), 2, "each is first at times");
     assert!(runs.iter().all(|run| run.counts.committed > 0 && run.counts.failed == 0));
-    let empty =
-        |run: &pgdyno_core::measure::CellRun| run.data_state.is_some_and(|state| state.rows == Some(0));
-    assert!(runs.iter().all(empty), "every run begins with an empty table");
+    let reset =
+        |run: &pgdyno_core::measure::CellRun| run.data_state.is_some_and(|state| state.rows == Some(1));
+    assert!(runs.iter().all(reset), "every run begins with the table as its reset left it");
 }
 
 fn slower_at_every_level(run: &Run) {
@@ -133,7 +130,7 @@ fn slower_at_every_level(run: &Run) {
         .iter()
         .map(|level| (level.clients, level.blocks, level.result.as_ref().map(|result| result.verdict)))
         .collect();
-    assert_eq!(found, [(1, 3, Some(Verdict::Slower)), (3, 3, Some(Verdict::Slower))]);
+    assert_eq!(found, [(1, 4, Some(Verdict::Slower)), (3, 4, Some(Verdict::Slower))]);
     assert_eq!(subjects.judged, 2);
     assert!(subjects.levels.iter().all(|level| level.effect.is_some_and(|effect| effect < -0.5)));
 }

@@ -259,6 +259,9 @@ impl Waits {
     }
 
     fn count(&mut self, seen: WaitCount) {
+        if seen.count == 0 {
+            return;
+        }
         self.sessions += seen.count;
         match self.events.iter_mut().find(|known| known.event == seen.event) {
             Some(known) => known.count += seen.count,

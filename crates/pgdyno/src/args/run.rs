@@ -17,8 +17,7 @@ pub struct Args {
     /// One of the plan's sizes, its [size.NAME]
     #[arg(long, value_name = "NAME")]
     size: Option<String>,
-    /// One of several servers to measure in turn, such as pg=9.6 or build=NAME,set:jit=off, in the words of `pgdyno ab`;
-    /// once for each, the first is what the others are held against. Goes over the plan's [[subject]]
+    /// One of several servers to measure in turn, as `pgdyno ab` writes an arm: pg=9.6; the first is the reference
     #[arg(long, value_name = "SUBJECT")]
     subject: Vec<String>,
     /// Carry out SQL that reaches beyond tables: programs (`\shell`), files and settings of the server

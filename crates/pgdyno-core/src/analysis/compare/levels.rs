@@ -141,10 +141,12 @@ mod tests {
             ("a", 8, 1, 10.0),
         ]);
         let found = levels(&runs, &["a", "b", "c"], 0.02);
-        let rows: Vec<_> =
-            found.iter().map(|of| (of.clients, of.subject.as_str(), of.blocks, of.effect)).collect();
-        let half = Some(0.5f64.ln().exp_m1());
-        let double = Some(2f64.ln().exp_m1());
+        let percent = |effect: f64| (effect * 100.0).round();
+        let rows: Vec<_> = found
+            .iter()
+            .map(|of| (of.clients, of.subject.as_str(), of.blocks, of.effect.map(percent)))
+            .collect();
+        let (half, double) = (Some(-50.0), Some(100.0));
         assert_eq!(rows, [(1, "b", 1, Some(0.0)), (1, "c", 1, half), (8, "b", 1, double), (8, "c", 0, None)]);
         assert!(found.iter().all(|of| of.result.is_none() && !of.among_all), "one block has no interval");
         assert_eq!(levels(&runs, &[], 0.02), []);
