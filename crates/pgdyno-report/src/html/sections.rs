@@ -204,13 +204,16 @@ fn subjects(document: &Document, view: &SubjectsView) -> Markup {
     }
 }
 
+const LEVEL_COLUMNS: [&str; 7] =
+    ["Clients", "Subject", "TPS", "TPS of the first", "Beside it", "95 % interval", ""];
+
 fn levels(of: &ScriptLevels) -> Markup {
     html! {
         div.scroll tabindex="0" {
             table.plain.levels {
                 thead data-fixed {
                     tr {
-                        @for name in ["Clients", "Subject", "TPS", "TPS of the first", "Beside it", "95 % interval", ""] {
+                        @for name in LEVEL_COLUMNS {
                             th scope="col" { (name) }
                         }
                     }

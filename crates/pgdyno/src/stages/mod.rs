@@ -2,7 +2,8 @@
 //! facts → server → storage check → load → drive → check → conclude.
 //!
 //! `bench` and `run` drive all cells at one server (`bench.rs`), `run` with several subjects all cells at all of theirs
-//! (`subjects/`), `ab` one cell at two (`ab/`). Everything else is the same rooms for all: facts and choices (`prepare.rs`), a server (`subject.rs`), its tables (`load.rs`), one run
+//! (`subjects/`), `ab` one cell at two (`ab/`). Everything else is the same rooms for all: facts and choices
+//! (`prepare.rs`), a server (`subject.rs`), several at once (`side_by_side.rs`), its tables (`load.rs`), one run
 //! (`cell.rs`), the record (`recording.rs`), the end (`conclude.rs`).
 
 pub mod ab;

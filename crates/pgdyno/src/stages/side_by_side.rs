@@ -1,7 +1,7 @@
 //! Several servers that are up at once, of which one works at a time.
 //!
-//! Stopping the others between its runs would throw their caches away, and a start would be in every run; an idle server
-//! costs memory, and wakes up a few times a second.
+//! Stopping the others between its runs would throw their caches away, and a start would be in every run; an idle
+//! server costs memory, and wakes up a few times a second.
 
 use pgdyno_core::problem::Problem;
 use pgdyno_engine::Stop;

@@ -22,7 +22,8 @@ pub struct LevelResult {
     pub subject: String,
     /// Blocks in which both committed something.
     pub blocks: u32,
-    /// TPS over the reference's, less 1: exp of the mean of the logarithms of the blocks' ratios. Absent without a block.
+    /// TPS over the reference's, less 1: exp of the mean of the logarithms of the blocks' ratios. Absent without a
+    /// block.
     pub effect: Option<f64>,
     /// Interval and verdict of this level by itself, where B is the subject and A the reference; absent below two
     /// blocks.
@@ -32,8 +33,8 @@ pub struct LevelResult {
     pub among_all: bool,
 }
 
-/// Judges every subject but the first against the first, at every level of every workload that both ran, in the order of
-/// their first runs. The observation is ln of the ratio within a block. `margin` is a share above 0.
+/// Judges every subject but the first against the first, at every level of every workload that both ran, in the order
+/// of their first runs. The observation is ln of the ratio within a block. `margin` is a share above 0.
 pub fn levels(runs: &[CellRun], subjects: &[&str], margin: f64) -> Vec<LevelResult> {
     let Some((reference, others)) = subjects.split_first() else { return Vec::new() };
     let mut seen: Vec<&Workload> = Vec::new();
