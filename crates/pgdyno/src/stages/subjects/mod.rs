@@ -248,7 +248,8 @@ impl Round<'_> {
             self.one(at, level)?;
         }
         self.rounds += 1;
-        recorded::conclude(self.driving.recording)
+        recorded::conclude(self.driving.recording);
+        Ok(())
     }
 
     fn one(&mut self, at: usize, level: &Level<'_>) -> Result<(), Problem> {

@@ -120,16 +120,13 @@ fn side<'a>(of: &'a SubjectRecord, at: usize, own: &str, prepared: &Prepared) ->
     }
 }
 
-/// Says anew what all runs come to.
-///
-/// # Errors
-/// Where it cannot be written.
-pub fn conclude(recording: &mut Recording) -> Result<(), Problem> {
+/// Says anew what all runs come to. It is written with the next run, or at the end of the stage: every write is flushed,
+/// which takes time from a disk that has just been written to.
+pub fn conclude(recording: &mut Recording) {
     let record = &mut recording.record;
     if let Some(subjects) = &mut record.subjects {
         let found = levels(&record.runs, &subjects.names(), subjects.margin);
         subjects.judged = found.iter().filter(|level| level.result.is_some()).count() as u32;
         subjects.levels = found;
     }
-    recording.save()
 }
