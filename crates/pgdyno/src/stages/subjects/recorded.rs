@@ -120,8 +120,8 @@ fn side<'a>(of: &'a SubjectRecord, at: usize, own: &str, prepared: &Prepared) ->
     }
 }
 
-/// Says anew what all runs come to. It is written with the next run, or at the end of the stage: every write is flushed,
-/// which takes time from a disk that has just been written to.
+/// Says anew what all runs come to. It is written with the next run, or at the end of the stage: every write is
+/// flushed, which takes time from a disk that has just been written to.
 pub fn conclude(recording: &mut Recording) {
     let record = &mut recording.record;
     if let Some(subjects) = &mut record.subjects {
