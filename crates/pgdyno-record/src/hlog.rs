@@ -28,9 +28,10 @@ pub struct LoggedInterval {
 
 /// The tag of a run's intervals. Characters that the format forbids become `_`.
 pub(crate) fn tag(workload: &Workload, block: u32) -> String {
-    let script = workload.script.replace([',', ' ', '\r', '\n', '/'], "_");
-    let arm = workload.arm.map(|arm| format!("{}/", arm.letter())).unwrap_or_default();
-    format!("{arm}{script}/{}/{block}", workload.clients)
+    let plain = |text: &str| text.replace([',', ' ', '\r', '\n', '/'], "_");
+    let script = plain(&workload.script);
+    let whose = workload.whose().map(|whose| format!("{}/", plain(whose))).unwrap_or_default();
+    format!("{whose}{script}/{}/{block}", workload.clients)
 }
 
 /// The lines of an interval log before the first interval.

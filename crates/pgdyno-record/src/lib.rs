@@ -25,6 +25,8 @@ mod redact;
 mod run;
 mod schema;
 mod stream;
+mod subjects;
+mod time;
 
 pub use comparison::{ArmRecord, BlockKind, BlockRecord, ComparisonRecord};
 pub use dir::{LATENCY_LOG, OBSERVATIONS, RUN_JSON, RunDir, SLOWEST_ATTEMPTS, TIMELINE};
@@ -36,3 +38,5 @@ pub use redact::{REDACTED, command_line, redact, redact_command, redact_sql};
 pub use run::*;
 pub use schema::schemas;
 pub use stream::{COMPRESS_OVER_BYTES, Lines};
+pub use subjects::{SubjectRecord, SubjectsRecord};
+pub use time::TimeRecord;

@@ -13,7 +13,7 @@ use pgdyno_core::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{ComparisonRecord, MaterialRecord};
+use crate::{ComparisonRecord, MaterialRecord, SubjectsRecord, TimeRecord};
 
 /// Value of [`RunRecord::format`].
 pub const FORMAT: &str = "pgdyno-run";
@@ -67,6 +67,9 @@ pub struct RunRecord {
     pub choices: Vec<Choice>,
     /// Stages in order with their lengths.
     pub stages: Vec<StageRecord>,
+    /// What the time went for; absent before the first run, and in records of older versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub time: Option<TimeRecord>,
     /// The load.
     pub load: Option<LoadRecord>,
     /// What a plan brought of its own; absent where it brought nothing.
@@ -86,6 +89,9 @@ pub struct RunRecord {
     /// The comparison of two subjects; absent where there is only one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub comparison: Option<ComparisonRecord>,
+    /// Several subjects side by side; absent where there is only one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub subjects: Option<SubjectsRecord>,
     /// What a run of `pgdyno pgbench` was asked for and came to in pgbench's terms; absent of other commands.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pgbench: Option<PgbenchRecord>,
@@ -274,6 +280,9 @@ pub struct ScriptNoise {
     /// Whose runs they are, in a comparison; absent elsewhere.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arm: Option<Arm>,
+    /// Name of the subject whose runs they are, where there are several; absent elsewhere.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub subject: Option<String>,
     /// The figures.
     pub noise: NoiseRecord,
 }
@@ -283,7 +292,12 @@ impl ScriptNoise {
     pub fn of(runs: &[CellRun]) -> Vec<Self> {
         let found = by_script(runs).into_iter();
         found
-            .map(|(of, noise)| Self { script: of.script.clone(), arm: of.arm, noise: noise.into() })
+            .map(|(of, noise)| Self {
+                script: of.script.clone(),
+                arm: of.arm,
+                subject: of.subject.clone(),
+                noise: noise.into(),
+            })
             .collect()
     }
 }

@@ -3,11 +3,11 @@
 use pgdyno_core::measure::CellRun;
 use serde_json::Value;
 
-use crate::document::Document;
+use crate::{document::Document, subjects::place};
 
 /// The columns in order, each with the place in `run.json` it comes from: a pointer below `/runs/N`, or from
 /// the root where it starts with `^`. Units are at the end of the names; an absent value is an empty field.
-pub const COLUMNS: [(&str, &str); 40] = [
+pub const COLUMNS: [(&str, &str); 41] = [
     ("run_id", "^/id"),
     ("status", "^/status"),
     ("server_version", "^/server/version"),
@@ -48,6 +48,7 @@ pub const COLUMNS: [(&str, &str); 40] = [
     ("server_cflags", "^/server/build/cflags"),
     ("server_features", "^/server/build/features"),
     ("server_block_bytes", "^/server/block_bytes"),
+    ("subject", "/workload/subject"),
 ];
 
 /// The columns of a comparison in order, a line a block: a pointer below `/comparison/blocks/N`, or from the root.
@@ -78,7 +79,9 @@ pub fn csv(document: &Document) -> String {
         None => {
             let runs = document.record.runs.iter().enumerate();
             let lines = runs.map(|(index, run)| {
-                line(document, &COLUMNS, &format!("/runs/{index}"), doubts(document, run))
+                let columns = COLUMNS.map(|(name, pointer)| (name, of_subject(document, run, pointer)));
+                let columns = columns.each_ref().map(|(name, pointer)| (*name, pointer.as_str()));
+                line(document, &columns, &format!("/runs/{index}"), doubts(document, run))
             });
             whole(&COLUMNS, lines)
         }
@@ -91,6 +94,16 @@ pub fn csv(document: &Document) -> String {
             });
             whole(&BLOCK_COLUMNS, lines)
         }
+    }
+}
+
+/// Where there are several subjects, each has a server of its own.
+fn of_subject(document: &Document, run: &CellRun, pointer: &str) -> String {
+    match pointer.strip_prefix("^/server/") {
+        Some(rest) if run.workload.subject.is_some() => {
+            format!("^/subjects/list/{}/server/{rest}", place(&document.record, &run.workload))
+        }
+        _ => pointer.to_owned(),
     }
 }
 

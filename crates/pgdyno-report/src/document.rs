@@ -13,6 +13,7 @@ use crate::{
     facts,
     figure::{Figure, Format, Phrase, Source},
     slowest::{self, SlowCell},
+    subjects::{self, SubjectsView},
     verdict, words,
 };
 
@@ -35,6 +36,10 @@ pub struct Document {
     pub standing: Option<Phrase>,
     /// The comparison, where it is one.
     pub comparison: Option<ComparisonView>,
+    /// Several subjects, where there are.
+    pub subjects: Option<SubjectsView>,
+    /// What the time went for, in a sentence; `None` where that was not kept.
+    pub time: Option<Phrase>,
     /// What the run promises for a commit.
     pub durability: Phrase,
     /// The table, a group a workload.
@@ -62,7 +67,7 @@ pub const AGAIN: &str =
 /// The cells of one workload.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Group {
-    /// Whose cells they are, in a comparison.
+    /// Whose cells they are, in a comparison or where there are several subjects.
     pub arm: Option<Figure>,
     /// Name of the script.
     pub script: Option<Figure>,
@@ -145,7 +150,7 @@ pub struct Stage {
 #[derive(Debug, Clone, PartialEq)]
 pub struct FactGroup {
     /// Heading.
-    pub title: &'static str,
+    pub title: Phrase,
     /// Label and fact.
     pub items: Vec<(&'static str, Phrase)>,
 }
@@ -181,26 +186,41 @@ impl Document {
         let groups = groups(record, &source);
         let compared = record.comparison.as_ref();
         let comparison = compared.map(|compared| ComparisonView::new(compared, &source));
-        let verdict = match &comparison {
-            Some(view) => {
+        let several = record.subjects.as_ref();
+        let subjects = several.map(|several| SubjectsView::new(several, record, &source));
+        let verdict = match (&comparison, &subjects) {
+            (Some(view), _) => {
                 let sentences = [&view.answer].into_iter().chain(&view.arms).chain([&view.comparable]);
                 sentences.cloned().map(ended).collect()
             }
-            None => verdict::verdict(record, &source),
+            (None, Some(view)) => {
+                let found = view.answers.iter().chain(&view.subjects).cloned().map(ended);
+                several
+                    .and_then(|several| subjects::violated(several, &source))
+                    .into_iter()
+                    .chain(found)
+                    .collect()
+            }
+            (None, None) => verdict::verdict(record, &source),
         };
+        let checked = several.and_then(|several| subjects::balance(several, &source));
+        let tiers = several.map(subjects::durability).or_else(|| compared.map(comparison::durability));
         Self {
             heading: heading(&source),
             warning: warning(record, &source),
             verdict,
-            durability: compared.map_or_else(|| durability(record), comparison::durability),
+            durability: tiers.unwrap_or_else(|| durability(record)),
             standing: standing(record),
             slowest: slowest::slowest(record, &source),
             doubts: doubt_views(record, &source),
-            balance: compared
-                .map_or_else(|| balance(record, &source), |compared| comparison::balance(compared, &source)),
+            balance: checked
+                .or_else(|| compared.map(|compared| comparison::balance(compared, &source)))
+                .unwrap_or_else(|| balance(record, &source)),
             noise: comparison.as_ref().map_or_else(|| noise(record, &source), |view| view.floor.clone()),
             driver: driver(record, &source),
             comparison,
+            subjects,
+            time: time(record, &source),
             stages: stages(record, &source),
             facts: facts::facts(record, &source),
             groups,
@@ -213,7 +233,8 @@ impl Document {
     /// What the numbers mean, in the words of this kind of report.
     pub fn method(&self) -> impl Iterator<Item = &'static str> {
         let compared: &[&str] = if self.comparison.is_some() { &comparison::METHOD } else { &[] };
-        compared.iter().chain(&METHOD).copied()
+        let several: &[&str] = if self.subjects.is_some() { &subjects::METHOD } else { &[] };
+        compared.iter().chain(several).chain(&METHOD).copied()
     }
 
     /// The rows of all workloads.
@@ -227,9 +248,16 @@ fn ended(phrase: Phrase) -> Phrase {
     phrase.text(".")
 }
 
+/// Most subjects that a heading names.
+const HEADED: usize = 5;
+
 fn heading(source: &Source) -> Phrase {
-    Phrase::default()
-        .figure(source.figure("/plan/name", Format::Text))
+    let mut phrase = Phrase::default().figure(source.figure("/plan/name", Format::Text));
+    for index in 0..HEADED {
+        let name = source.figure(format!("/subjects/list/{index}/name"), Format::Text);
+        phrase = phrase.maybe(if index == 0 { " · " } else { ", " }, name, "");
+    }
+    phrase
         .maybe(" · PostgreSQL ", source.figure("/server/version", Format::Text), "")
         .maybe(" · A ", source.figure("/comparison/arms/0/server/version", Format::Text), "")
         .maybe(" · B ", source.figure("/comparison/arms/1/server/version", Format::Text), "")
@@ -264,14 +292,21 @@ fn groups(record: &RunRecord, source: &Source) -> Vec<Group> {
         let same = |&(first, _): &(usize, Group)| {
             let other = &record.cells[first].workload;
             let own = &cell.workload;
-            let kind = |of: &Workload| (of.arm, of.script.clone(), of.protocol.clone(), of.rate_per_s);
-            kind(other) == kind(own)
+            let kind = |of: &Workload| (of.script.clone(), of.protocol.clone(), of.rate_per_s);
+            own.whose() == other.whose() && kind(other) == kind(own)
         };
         let at = groups.iter().position(same).unwrap_or_else(|| {
             groups.push((index, group(index, source)));
             groups.len() - 1
         });
-        groups[at].1.rows.push(row(index, source));
+        groups[at].1.rows.push(row(index, record, source));
+    }
+    if record.subjects.is_some() {
+        // In which order they ran, is by chance.
+        groups.sort_by_key(|(first, _)| {
+            let (script, _, subject) = subjects::cell_order(record, *first);
+            (script, subject)
+        });
     }
     groups.into_iter().map(|(_, group)| group).collect()
 }
@@ -285,14 +320,14 @@ fn group(index: usize, source: &Source) -> Group {
         None => note.text("closed loop"),
     };
     Group {
-        arm: at("workload/arm", Format::Word),
+        arm: at("workload/arm", Format::Word).or_else(|| at("workload/subject", Format::Text)),
         script: at("workload/script", Format::Text),
         note: note.maybe(", QPS = TPS × ", at("statements_per_transaction", Format::Count), ""),
         rows: Vec::new(),
     }
 }
 
-fn row(index: usize, source: &Source) -> Row {
+fn row(index: usize, record: &RunRecord, source: &Source) -> Row {
     let path = |field: &str| format!("/cells/{index}/{field}");
     let at = |field: &str, format| source.figure(path(field), format);
     let ms = |field: &str| at(&format!("latency/{field}"), Format::Milliseconds);
@@ -313,18 +348,23 @@ fn row(index: usize, source: &Source) -> Row {
         server_cpus: at("server_cpus", Format::Number),
         server_us: at("server_cpu_us_per_transaction", Format::Number),
         served_from: at("served_from", Format::Word),
-        durability: source.figure(format!("{}/durability", server_of(index, source)), Format::Word),
+        durability: source.figure(format!("{}/durability", server_of(index, record, source)), Format::Word),
         blocks: at("tps/count", Format::Count),
     }
 }
 
 /// Where the server of a cell stands.
-fn server_of(cell: usize, source: &Source) -> &'static str {
-    match source.0.pointer(&format!("/cells/{cell}/workload/arm")).and_then(Value::as_str) {
+fn server_of(cell: usize, record: &RunRecord, source: &Source) -> String {
+    let workload = &record.cells[cell].workload;
+    if workload.subject.is_some() {
+        return format!("/subjects/list/{}/server", subjects::place(record, workload));
+    }
+    let pointer = match source.0.pointer(&format!("/cells/{cell}/workload/arm")).and_then(Value::as_str) {
         Some("a") => "/comparison/arms/0/server",
         Some("b") => "/comparison/arms/1/server",
         _ => "/server",
-    }
+    };
+    pointer.to_owned()
 }
 
 /// The worst doubts by their names, in the order of the list: for whoever reads the number and nothing else.
@@ -406,7 +446,8 @@ fn noise(record: &RunRecord, source: &Source) -> Phrase {
         let script = source.figure(format!("/noise_by_script/{index}/script"), Format::Text);
         let floor = floor(&format!("/noise_by_script/{index}/noise"), source);
         let before = if index > 0 { " " } else { "" };
-        Phrase::of(before).figure(script).text(": ").then(floor)
+        let subject = source.figure(format!("/noise_by_script/{index}/subject"), Format::Text);
+        Phrase::of(before).maybe("", subject, " ").figure(script).text(": ").then(floor)
     };
     all.into_iter().chain((0..scripts).map(of_script)).fold(Phrase::default(), Phrase::then)
 }
@@ -435,6 +476,33 @@ fn driver(record: &RunRecord, source: &Source) -> Phrase {
     Phrase::of("The driver's busiest thread was on a processor for at most ")
         .figure(source.figure(format!("/runs/{index}/cpu/busiest_worker"), Format::Percent))
         .text(verdict)
+}
+
+/// Shares of the whole time.
+fn time(record: &RunRecord, source: &Source) -> Option<Phrase> {
+    record.time.as_ref()?;
+    let share = |part: &str| source.share(format!("/time/{part}_s"), "/time/whole_s");
+    Some(
+        Phrase::of("Of ")
+            .figure(source.figure("/time/whole_s", Format::Seconds))
+            .text(": measured ")
+            .figure(share("measured"))
+            .text(", warm-up ")
+            .figure(share("warmup"))
+            .text(", load ")
+            .figure(share("load"))
+            .text(", resets ")
+            .figure(share("reset"))
+            .text(", servers made ")
+            .figure(share("server"))
+            .text(". ")
+            .figure(share("overhead"))
+            .text(" was none of these: CHECKPOINTs ")
+            .figure(share("checkpoint"))
+            .text(", the rest ")
+            .figure(share("rest"))
+            .text("."),
+    )
 }
 
 fn stages(record: &RunRecord, source: &Source) -> Vec<Stage> {

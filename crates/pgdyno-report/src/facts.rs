@@ -15,12 +15,19 @@ use crate::{
 pub fn facts(record: &RunRecord, source: &Source) -> Vec<FactGroup> {
     let mut groups = vec![host(source)];
     groups.extend(record.storage.as_ref().map(|_| storage(source)));
-    groups.extend(record.server.as_ref().map(|of| server(of, "/server", "Server", source)));
+    groups.extend(record.server.as_ref().map(|of| server(of, "/server", Phrase::of("Server"), source)));
     for (index, title) in [(0, "Server of A"), (1, "Server of B")] {
         let arm = record.comparison.as_ref().and_then(|comparison| comparison.arms.get(index));
         let of_arm = arm.and_then(|arm| arm.server.as_ref());
         let pointer = format!("/comparison/arms/{index}/server");
-        groups.extend(of_arm.map(|of| server(of, &pointer, title, source)));
+        groups.extend(of_arm.map(|of| server(of, &pointer, Phrase::of(title), source)));
+    }
+    let subjects = record.subjects.iter().flat_map(|subjects| subjects.list.iter().enumerate());
+    for (index, subject) in subjects {
+        let pointer = format!("/subjects/list/{index}/server");
+        let name = source.figure(format!("/subjects/list/{index}/name"), Text);
+        let title = Phrase::of("Server of ").figure(name);
+        groups.extend(subject.server.as_ref().map(|of| server(of, &pointer, title, source)));
     }
     groups.extend(record.connection.as_ref().map(|connection| way(connection, source)));
     groups.extend(record.load.as_ref().map(|_| load(source)));
@@ -70,7 +77,7 @@ fn host(source: &Source) -> FactGroup {
                 .then(at("memory/transparent_huge_pages", Text)),
         ),
     ];
-    FactGroup { title: "Host", items }
+    FactGroup { title: Phrase::of("Host"), items }
 }
 
 fn storage(source: &Source) -> FactGroup {
@@ -97,10 +104,10 @@ fn storage(source: &Source) -> FactGroup {
                 .text(" times)"),
         ),
     ];
-    FactGroup { title: "Storage", items }
+    FactGroup { title: Phrase::of("Storage"), items }
 }
 
-fn server(facts: &ServerFacts, below: &str, title: &'static str, source: &Source) -> FactGroup {
+fn server(facts: &ServerFacts, below: &str, title: Phrase, source: &Source) -> FactGroup {
     let at = |pointer: &str, format| one(source, &format!("{below}/{pointer}"), format);
     let mut items = vec![
         ("version", Phrase::of("PostgreSQL ").then(at("version", Text)).text(", ").then(at("source", Word))),
@@ -176,7 +183,7 @@ fn way(connection: &ConnectionFacts, source: &Source) -> FactGroup {
     if connection.separate_admin {
         items.push(("prepared by", Phrase::of("another connection (--admin-dsn)")));
     }
-    FactGroup { title: "Connection", items }
+    FactGroup { title: Phrase::of("Connection"), items }
 }
 
 fn load(source: &Source) -> FactGroup {
@@ -197,7 +204,7 @@ fn load(source: &Source) -> FactGroup {
         ("size", at("size_bytes", Bytes)),
         ("in buffers", at("prewarm/duration_s", Seconds).text(" by ").then(at("prewarm/method", Text))),
     ];
-    FactGroup { title: "Data", items }
+    FactGroup { title: Phrase::of("Data"), items }
 }
 
 /// What the plan brought: what its setup came to, and its texts with their hashes.
@@ -220,7 +227,7 @@ fn own(material: &MaterialRecord, source: &Source) -> FactGroup {
         let scripts = texts(&format!("workloads/{index}/scripts"), workload.scripts.len(), source);
         items.push(("workload", name.then(scripts)));
     }
-    FactGroup { title: "The plan's own SQL", items }
+    FactGroup { title: Phrase::of("The plan's own SQL"), items }
 }
 
 /// Texts by name and hash.
@@ -261,5 +268,5 @@ fn run(source: &Source) -> FactGroup {
             one(source, "/tool/version", Text).text(", commit ").then(one(source, "/tool/commit", Text)),
         ),
     ];
-    FactGroup { title: "Run", items }
+    FactGroup { title: Phrase::of("Run"), items }
 }

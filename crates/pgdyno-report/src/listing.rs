@@ -54,10 +54,12 @@ fn readable(id: &str, record: &RunRecord, width: usize) -> Vec<String> {
     lines
 }
 
-/// The server's version; of a comparison both, where they differ.
+/// The server's version; of several servers those that differ.
 fn versions(record: &RunRecord) -> String {
     let arms = record.comparison.iter().flat_map(|comparison| &comparison.arms);
-    let servers = record.server.iter().chain(arms.filter_map(|arm| arm.server.as_ref()));
+    let subjects = record.subjects.iter().flat_map(|subjects| &subjects.list);
+    let arms = arms.map(|arm| &arm.server).chain(subjects.map(|subject| &subject.server));
+    let servers = record.server.iter().chain(arms.filter_map(Option::as_ref));
     let mut versions: Vec<_> = servers.map(|server| server.version.as_str()).collect();
     versions.dedup();
     if versions.is_empty() { units::ABSENT.to_owned() } else { versions.join("/") }

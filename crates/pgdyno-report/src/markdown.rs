@@ -5,6 +5,7 @@ use crate::{
     document::{AGAIN, Document, Row},
     figure::Figure,
     slowest::SlowCell,
+    subjects::{CellWaits, LevelRow, SubjectDifferences, SubjectsView},
     table::{CLIENTS, COST, Column, SPEED},
     text,
 };
@@ -28,6 +29,11 @@ pub fn markdown(document: &Document) -> String {
         out.push(format!("## Blocks\n\n{}\n\n{}", blocks(view), escaped(&view.tests.plain())));
         out.push(format!("## What differs\n\n{}", differences(view)));
     }
+    if let Some(view) = &document.subjects {
+        out.push(format!("## Level by level\n\n{}\n\n{}", levels(view), escaped(&view.judged.plain())));
+        out.extend(waits(view));
+        out.extend(view.differences.iter().map(of_subject));
+    }
     if !document.groups.is_empty() {
         out.push(format!("## Results\n\n{}\n\n{}", table(document, &SPEED), table(document, &COST)));
     }
@@ -43,12 +49,17 @@ pub fn markdown(document: &Document) -> String {
     let driver = escaped(&document.driver.plain());
     out.push(format!("## Checks\n\n- Balance: {balance}\n- Noise floor: {noise}\n- Driver: {driver}"));
     if !document.stages.is_empty() {
-        out.push(format!("## Where the time went\n\n{}", stages(document)));
+        let time = document.time.iter().map(|time| format!("{}\n\n", escaped(&time.plain())));
+        out.push(format!("## Where the time went\n\n{}{}", time.collect::<String>(), stages(document)));
     }
     out.extend(document.facts.iter().map(|group| {
         let items =
             group.items.iter().map(|(label, fact)| format!("| {label} | {} |", escaped(&fact.plain())));
-        format!("## {}\n\n| | |\n|---|---|\n{}", group.title, items.collect::<Vec<_>>().join("\n"))
+        format!(
+            "## {}\n\n| | |\n|---|---|\n{}",
+            escaped(&group.title.plain()),
+            items.collect::<Vec<_>>().join("\n")
+        )
     }));
     out.push(format!("## Chosen from facts\n\n{}", choices(document)));
     let method: Vec<_> = document.method().map(|line| format!("- {line}")).collect();
@@ -116,6 +127,35 @@ fn differences(view: &ComparisonView) -> String {
         format!("| {what} | {a} | {b} | {why} |")
     });
     format!("| what | A | B | why |\n|---|---|---|---|\n{}", lines.collect::<Vec<_>>().join("\n"))
+}
+
+fn levels(view: &SubjectsView) -> String {
+    let row = |script: &Option<Figure>, row: &LevelRow| {
+        let figures =
+            [script, &row.clients, &row.subject, &row.tps, &row.reference, &row.effect].map(cell).join(" | ");
+        format!("| {figures} | {} | {} |", escaped(&row.interval()), escaped(&row.marked()))
+    };
+    let rows = view.scripts.iter().flat_map(|of| of.rows.iter().map(|one| row(&of.script, one)));
+    let head = "| script | clients | subject | TPS | TPS of the first | beside it | 95 % interval | |\n\
+                |---|---:|---|---:|---:|---:|---|---|";
+    format!("{head}\n{}", rows.collect::<Vec<_>>().join("\n"))
+}
+
+fn waits(view: &SubjectsView) -> Option<String> {
+    let line =
+        |waits: &CellWaits| format!("- {}: {}", escaped(&waits.cell.plain()), escaped(&waits.events.plain()));
+    let lines: Vec<_> = view.waits.iter().map(line).collect();
+    (!lines.is_empty()).then(|| format!("## What sessions waited for\n\n{}", lines.join("\n")))
+}
+
+fn of_subject(of: &SubjectDifferences) -> String {
+    let heading = format!("## What differs: {}", cell(&of.name));
+    if of.rows.is_empty() {
+        return format!("{heading}\n\nNo fact and no setting of the servers that pgdyno saw.");
+    }
+    let lines: Vec<_> =
+        of.rows.iter().map(|row| format!("| {} |", row.each_ref().map(cell).join(" | "))).collect();
+    format!("{heading}\n\n| what | the first | this one | why |\n|---|---|---|---|\n{}", lines.join("\n"))
 }
 
 fn cell(figure: &Option<Figure>) -> String {

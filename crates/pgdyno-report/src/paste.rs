@@ -12,6 +12,9 @@ use crate::{
 const WIDTH: usize = 80;
 const LINES: usize = 25;
 
+/// Most sentences about several subjects.
+const ANSWERS: usize = 6;
+
 /// The short report: table, durability tier, all doubts, noise floor and the exact command that runs it
 /// again.
 ///
@@ -22,7 +25,8 @@ pub fn paste(document: &Document) -> String {
     let mut head = vec![wrap::cut(&format!("pgdyno {}", document.heading.plain()), WIDTH)];
     let warning = document.warning.as_ref().map(|warning| wrap::cut(&warning.plain(), WIDTH));
     head.extend(warning);
-    let found = document.comparison.iter().flat_map(|_| &document.verdict);
+    let answers = document.subjects.iter().flat_map(|view| view.answers.iter().take(ANSWERS));
+    let found = document.comparison.iter().flat_map(|_| &document.verdict).chain(answers);
     head.extend(found.map(|sentence| wrap::cut(&sentence.plain(), WIDTH)));
     head.extend(machine(document));
     head.extend(wrap::prose(&format!("durability: {}", document.durability.plain()), WIDTH, "", "  "));
@@ -94,8 +98,7 @@ fn table_lines(document: &Document, rows: &[&Row]) -> Vec<String> {
 fn scripts(document: &Document, rows: &[&Row]) -> Vec<String> {
     let of_row = |row: &&Row| {
         let workload = &document.record.cells[row.index].workload;
-        let arm = workload.arm.map_or("", |arm| arm.letter());
-        format!("{arm} {}", workload.script).trim_start().to_owned()
+        format!("{} {}", workload.whose().unwrap_or_default(), workload.script).trim_start().to_owned()
     };
     [String::from("script")].into_iter().chain(rows.iter().map(of_row)).collect()
 }
@@ -129,6 +132,11 @@ fn noise(document: &Document) -> String {
     let of_script =
         |of: &ScriptNoise| format!("{} ({})", units::percent(of.noise.smallest_difference), of.script);
     match &document.record.noise {
+        // With several subjects there are too many for a line: the worst speaks for all.
+        Some(_) if document.subjects.is_some() => {
+            let worst = scripts.iter().map(|of| of.noise.smallest_difference).fold(0.0, f64::max);
+            format!("noise floor: differences under {} may mean nothing here", units::percent(worst))
+        }
         Some(_) if scripts.len() > 1 => {
             let each = scripts.iter().map(of_script).collect::<Vec<_>>().join(", ");
             wrap::cut(&format!("noise floor: differences under {each} mean nothing here"), WIDTH)
@@ -142,7 +150,7 @@ fn noise(document: &Document) -> String {
 }
 
 fn balance(document: &Document) -> String {
-    if document.comparison.is_some() {
+    if document.comparison.is_some() || document.subjects.is_some() {
         return wrap::cut(&format!("balance check: {}", document.balance.plain()), WIDTH);
     }
     match &document.record.balance {

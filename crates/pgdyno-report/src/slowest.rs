@@ -3,7 +3,10 @@
 use pgdyno_core::measure::CellSummary;
 use pgdyno_record::RunRecord;
 
-use crate::figure::{Format, Phrase, Source};
+use crate::{
+    figure::{Format, Phrase, Source},
+    subjects::cell_order,
+};
 
 /// How many of a cell are shown where there is room.
 const SHOWN: usize = 3;
@@ -11,7 +14,7 @@ const SHOWN: usize = 3;
 /// The slowest transactions of one cell over its blocks.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SlowCell {
-    /// Arm, script and clients.
+    /// Arm or subject, script and clients.
     pub cell: Phrase,
     /// The slowest first, at least one: how long, when, who, and in which statement.
     pub attempts: Vec<Phrase>,
@@ -19,8 +22,11 @@ pub struct SlowCell {
 
 /// A list for each cell of which single attempts were kept.
 pub fn slowest(record: &RunRecord, source: &Source) -> Vec<SlowCell> {
-    let cells = record.cells.iter().enumerate();
-    cells.filter_map(|(index, cell)| of_cell(record, source, index, cell)).collect()
+    let mut cells: Vec<_> = record.cells.iter().enumerate().collect();
+    if record.subjects.is_some() {
+        cells.sort_by_key(|(index, _)| cell_order(record, *index));
+    }
+    cells.into_iter().filter_map(|(index, cell)| of_cell(record, source, index, cell)).collect()
 }
 
 fn of_cell(record: &RunRecord, source: &Source, index: usize, cell: &CellSummary) -> Option<SlowCell> {
@@ -34,6 +40,7 @@ fn of_cell(record: &RunRecord, source: &Source, index: usize, cell: &CellSummary
     let at = |field: &str, format| source.figure(format!("/cells/{index}/workload/{field}"), format);
     let cell = Phrase::default()
         .maybe("", at("arm", Format::Word), " ")
+        .maybe("", at("subject", Format::Text), " ")
         .figure(at("script", Format::Text))
         .text("/")
         .figure(at("clients", Format::Count));

@@ -6,6 +6,7 @@ use crate::{
     comparison::ComparisonView,
     document::{AGAIN, Document, DoubtView, Group},
     figure::Figure,
+    subjects::SubjectsView,
     table::{self, CLIENTS, COST, SPEED},
     wrap,
 };
@@ -58,6 +59,7 @@ pub fn text(document: &Document, paint: Paint) -> String {
         document.standing.iter().flat_map(|standing| wrap::prose(&standing.plain(), WIDTH, "", ""));
     lines.extend(standing.map(|line| paint.warn(&line)));
     lines.extend(document.comparison.iter().flat_map(|view| comparison(view, paint)));
+    lines.extend(document.subjects.iter().flat_map(|view| subjects(view, paint)));
     lines.extend(tables(document, paint));
     lines.extend(slowest(document, paint));
     lines.extend(doubts(document, paint));
@@ -99,6 +101,56 @@ fn comparison(view: &ComparisonView, paint: Paint) -> Vec<String> {
         lines.push(format!("  {}{}", text(&row.what), paint.dim(&why)));
         lines.extend(wrap::prose(&text(&row.a), WIDTH, "    A  ", "       "));
         lines.extend(wrap::prose(&text(&row.b), WIDTH, "    B  ", "       "));
+    }
+    lines
+}
+
+/// Verdicts, waits and differences of several subjects.
+fn subjects(view: &SubjectsView, paint: Paint) -> Vec<String> {
+    const NAME: usize = 15;
+    let text =
+        |figure: &Option<Figure>| figure.as_ref().map_or(units::ABSENT, |figure| &figure.text).to_owned();
+    let mut lines = section(paint, "level by level");
+    for of in &view.scripts {
+        lines.push(paint.bold(&text(&of.script)));
+        lines.push(paint.dim(&format!(
+            "  {:>7}  {:<NAME$}  {:>8}  {:>8}  {:>15}",
+            "clients", "subject", "TPS", "beside", "95 % interval"
+        )));
+        lines.extend(of.rows.iter().map(|row| {
+            let subject = wrap::cut(&text(&row.subject), NAME);
+            let line = format!(
+                "  {:>7}  {subject:<NAME$}  {:>8}  {:>8}  {:>15}  {}",
+                text(&row.clients),
+                text(&row.tps),
+                text(&row.effect),
+                row.interval(),
+                row.marked()
+            );
+            wrap::cut(&line, WIDTH)
+        }));
+    }
+    lines.extend(wrap::prose(&view.judged.plain(), WIDTH, "  ", "  "));
+    if !view.waits.is_empty() {
+        lines.extend(section(paint, "what sessions waited for"));
+    }
+    for waits in &view.waits {
+        lines.extend(wrap::prose(
+            &format!("{}: {}", waits.cell.plain(), waits.events.plain()),
+            WIDTH,
+            "  ",
+            "      ",
+        ));
+    }
+    for of in &view.differences {
+        lines.extend(section(paint, &format!("what differs: {}", text(&of.name))));
+        if of.rows.is_empty() {
+            lines.push("  No fact and no setting of the servers that pgdyno saw.".into());
+        }
+        for [what, first, own, why] in &of.rows {
+            let line = format!("{} ({}): {} · {}", text(what), text(why), text(first), text(own));
+            lines.extend(wrap::prose(&line, WIDTH, "  ", "      "));
+        }
     }
     lines
 }
@@ -192,6 +244,7 @@ fn stages(document: &Document, paint: Paint) -> Vec<String> {
         return Vec::new();
     }
     let mut lines = section(paint, "where the time went");
+    lines.extend(document.time.iter().flat_map(|time| wrap::prose(&time.plain(), WIDTH, "  ", "  ")));
     for stage in &document.stages {
         let name = wrap::cut(&stage.name.plain(), 18);
         let duration = stage.duration.as_ref().map_or(units::ABSENT, |figure| &figure.text);
@@ -204,7 +257,7 @@ fn stages(document: &Document, paint: Paint) -> Vec<String> {
 fn facts(document: &Document, paint: Paint) -> Vec<String> {
     let mut lines = Vec::new();
     for group in &document.facts {
-        lines.extend(section(paint, group.title));
+        lines.extend(section(paint, &group.title.plain()));
         for (label, fact) in &group.items {
             lines.extend(wrap::prose(&fact.plain(), WIDTH, &format!("  {label:<16}"), &" ".repeat(18)));
         }

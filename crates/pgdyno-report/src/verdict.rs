@@ -75,7 +75,10 @@ fn verb(record: &RunRecord, cells: &[(usize, &CellSummary)], best: &CellSummary)
 
 /// Whether this run cannot tell a cell from the best one.
 fn is_as_good(record: &RunRecord, cell: &CellSummary, best: &CellSummary) -> bool {
-    let same = |of: &&ScriptNoise| (&of.script, of.arm) == (&best.workload.script, best.workload.arm);
+    let same = |of: &&ScriptNoise| {
+        (&of.script, of.arm, &of.subject)
+            == (&best.workload.script, best.workload.arm, &best.workload.subject)
+    };
     let own = record.noise_by_script.iter().find(same).map(|of| &of.noise);
     let noise = own.or(record.noise.as_ref().filter(|_| record.noise_by_script.is_empty()));
     noise.is_some_and(|noise| cell.tps.value >= best.tps.value / (1.0 + noise.smallest_difference))

@@ -6,7 +6,7 @@ use std::{fs, path::PathBuf};
 use pgdyno_record::fixtures::{self, Fixture};
 use pgdyno_report::{Document, Paint, csv, markdown, paste, text};
 
-fn variants() -> [(&'static str, Fixture); 10] {
+fn variants() -> [(&'static str, Fixture); 11] {
     [
         ("complete", fixtures::complete()),
         ("thorough", fixtures::thorough()),
@@ -17,6 +17,7 @@ fn variants() -> [(&'static str, Fixture); 10] {
         ("ab-faster", fixtures::faster()),
         ("ab-cannot-tell", fixtures::cannot_tell()),
         ("ab-commands", fixtures::commands()),
+        ("subjects", fixtures::several()),
         ("pgbench", fixtures::pgbench()),
     ]
 }

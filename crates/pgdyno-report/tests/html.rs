@@ -28,7 +28,7 @@ const FORMATS: [Format; 20] = [
     Format::Word,
 ];
 
-fn variants() -> [(&'static str, Fixture); 10] {
+fn variants() -> [(&'static str, Fixture); 11] {
     [
         ("complete", fixtures::complete()),
         ("thorough", fixtures::thorough()),
@@ -39,6 +39,7 @@ fn variants() -> [(&'static str, Fixture); 10] {
         ("ab-faster", fixtures::faster()),
         ("ab-cannot-tell", fixtures::cannot_tell()),
         ("ab-commands", fixtures::commands()),
+        ("subjects", fixtures::several()),
         ("pgbench", fixtures::pgbench()),
     ]
 }

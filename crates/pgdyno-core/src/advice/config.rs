@@ -138,10 +138,13 @@ fn max_connections(inputs: &Inputs<'_>) -> Option<Choice> {
 }
 
 /// Room for WAL: a twentieth of the free space of its storage, between 1 GB and 16 GB and never under 8
-/// segments.
+/// segments. A multiple of 64 MB, of which a quarter is one of 16 MB too: servers before 10 round to segments, and
+/// would have another value than those beside them.
 fn max_wal_bytes(inputs: &Inputs<'_>) -> u64 {
+    const STEP: u64 = 64 * MB;
     let storage = inputs.wal.unwrap_or(inputs.data);
-    whole_mb(storage.available_bytes / 20, GB).min(16 * GB).max(8 * inputs.wal_segment_bytes)
+    let room = whole_mb(storage.available_bytes / 20, GB) / STEP * STEP;
+    room.min(16 * GB).max(8 * inputs.wal_segment_bytes)
 }
 
 fn max_wal_size(inputs: &Inputs<'_>) -> Option<Choice> {

@@ -2,7 +2,7 @@
 
 use super::noise::cells;
 use crate::{
-    measure::{CellRun, CellSummary, Counts, CpuUse, Estimate, IoUse, Latency, ServedFrom, Workload},
+    measure::{CellRun, CellSummary, Counts, CpuUse, Estimate, IoUse, Latency, ServedFrom, Waits, Workload},
     plan::Builtin,
     script::Scripts,
 };
@@ -83,6 +83,7 @@ fn summary(workload: &Workload, runs: &[&CellRun], latency: Option<&Latency>) ->
         driver_cpus: if seconds > 0.0 { driver_s / seconds } else { 0.0 },
         server_cpus: server_s.filter(|_| seconds > 0.0).map(|cpu_s| cpu_s / seconds),
         served_from: slowest_source(runs),
+        waits: waits(runs),
     })
 }
 
@@ -100,6 +101,14 @@ fn miss_rate(runs: &[&CellRun]) -> f64 {
 /// Attempts that ended without a commit.
 pub(super) fn missed(counts: &Counts) -> u64 {
     counts.ended() - counts.committed
+}
+
+fn waits(runs: &[&CellRun]) -> Option<Waits> {
+    let mut looked = runs.iter().filter_map(|run| run.waits.as_ref()).peekable();
+    looked.peek()?;
+    let mut all = Waits::default();
+    looked.for_each(|waits| all.merge(waits));
+    Some(all)
 }
 
 fn slowest_source(runs: &[&CellRun]) -> Option<ServedFrom> {

@@ -202,7 +202,7 @@ fn above(evidence: &Evidence<'_>, limit: f64, figure: fn(&[&CellRun]) -> f64) ->
     worst(figures.filter(|(_, figure)| *figure > limit))
 }
 
-fn screening_run(evidence: &Evidence<'_>) -> Option<Doubt> {
+pub(super) fn screening_run(evidence: &Evidence<'_>) -> Option<Doubt> {
     if evidence.thorough {
         return None;
     }
@@ -219,7 +219,7 @@ fn partial(evidence: &Evidence<'_>) -> Option<Doubt> {
     doubt(DoubtKind::Partial, detail, "Run it again to its end.", Vec::new())
 }
 
-fn too_few_blocks(evidence: &Evidence<'_>) -> Option<Doubt> {
+pub(super) fn too_few_blocks(evidence: &Evidence<'_>) -> Option<Doubt> {
     let least = if evidence.thorough { MIN_BLOCKS_THOROUGH } else { MIN_BLOCKS };
     let counts = cells(evidence.runs).into_iter().map(|(workload, runs)| (workload, runs.len() as u32));
     let few: Vec<_> = counts.filter(|(_, runs)| *runs < least).collect();
@@ -541,6 +541,7 @@ pub(crate) mod samples {
                 clients,
                 rate_per_s: None,
                 arm: None,
+                subject: None,
             },
             start_s: 0.0,
             warmup_ns: 10_000_000_000,
@@ -565,6 +566,9 @@ pub(crate) mod samples {
             steady: SteadyVerdict::Steady,
             errors: Vec::new(),
             data_state: None,
+            reset_s: None,
+            checkpoint_s: None,
+            waits: None,
             outage: None,
         }
     }

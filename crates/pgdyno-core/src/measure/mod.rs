@@ -22,7 +22,7 @@ pub use outage::Outage;
 pub use outcome::Outcome;
 pub use run::{
     Arm, CellRun, CellSummary, CpuUse, DataState, ErrorCount, Interval, IoUse, ServedFrom, StatementSummary,
-    SteadyVerdict, Workload,
+    SteadyVerdict, WaitCount, Waits, Workload,
 };
 pub use slowest::{
     Part, SLOWEST, SLOWEST_OF_RUN, Slow, SlowAttempt, SlowInterval, Slowest, Work, slowest_of,

@@ -56,13 +56,21 @@ pub struct Workload {
     /// Whose run it is, in a comparison; absent elsewhere.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arm: Option<Arm>,
+    /// Name of the subject whose run it is, where a plan has several; absent elsewhere.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub subject: Option<String>,
 }
 
 impl Workload {
-    /// Its name: `script/clients`, in a comparison with the arm before it.
+    /// Whose run it is: the letter of an arm, or the name of a subject.
+    pub fn whose(&self) -> Option<&str> {
+        self.arm.map(Arm::letter).or(self.subject.as_deref())
+    }
+
+    /// Its name: `script/clients`, with the arm or the subject before it where there are several.
     pub fn cell(&self) -> String {
-        let arm = self.arm.map(|arm| format!("{} ", arm.letter())).unwrap_or_default();
-        format!("{arm}{}/{}", self.script, self.clients)
+        let whose = self.whose().map(|whose| format!("{whose} ")).unwrap_or_default();
+        format!("{whose}{}/{}", self.script, self.clients)
     }
 }
 
@@ -200,9 +208,71 @@ pub struct CellRun {
     /// The plan's own tables right before the run, after its reset; absent where the plan has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data_state: Option<DataState>,
+    /// Seconds of the reset before the run and of the look at the tables; absent where there was neither.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reset_s: Option<f64>,
+    /// Seconds of the CHECKPOINT before the run; absent in records of older versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub checkpoint_s: Option<f64>,
+    /// What its clients' sessions waited for; absent where nobody looked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waits: Option<Waits>,
     /// Connections that were lost and made again; absent where none was lost.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outage: Option<Outage>,
+}
+
+/// What clients' sessions were doing whenever `pg_stat_activity` was looked at within a measured interval.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Waits {
+    /// Looks, ten a second at the most.
+    pub looks: u64,
+    /// Sessions seen, over all looks.
+    pub sessions: u64,
+    /// What they were doing, the most frequent first.
+    pub events: Vec<WaitCount>,
+}
+
+/// How often sessions were seen doing one thing.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct WaitCount {
+    /// Type and name of the wait event as the server calls it, such as `LWLock:WALWrite`; `running` for a session that
+    /// waited for nothing, `client` for one whose client had not sent anything yet.
+    pub event: String,
+    /// Sessions seen so, over all looks.
+    pub count: u64,
+}
+
+impl Waits {
+    /// Adds a look: what was seen, with the number of sessions each.
+    pub fn add(&mut self, seen: impl IntoIterator<Item = WaitCount>) {
+        self.looks += 1;
+        seen.into_iter().for_each(|one| self.count(one));
+        self.sort();
+    }
+
+    /// Adds those of another run.
+    pub fn merge(&mut self, other: &Self) {
+        self.looks += other.looks;
+        other.events.iter().cloned().for_each(|one| self.count(one));
+        self.sort();
+    }
+
+    fn count(&mut self, seen: WaitCount) {
+        if seen.count == 0 {
+            return;
+        }
+        self.sessions += seen.count;
+        match self.events.iter_mut().find(|known| known.event == seen.event) {
+            Some(known) => known.count += seen.count,
+            None => self.events.push(seen),
+        }
+    }
+
+    /// The most frequent first; those that are equally so by name.
+    fn sort(&mut self) {
+        self.events.sort_by(|a, b| b.count.cmp(&a.count).then_with(|| a.event.cmp(&b.event)));
+    }
 }
 
 /// What a run found in the plan's own tables.
@@ -260,4 +330,7 @@ pub struct CellSummary {
     pub server_cpus: Option<f64>,
     /// Where the pages came from: the slowest source any block needed.
     pub served_from: Option<ServedFrom>,
+    /// What its clients' sessions waited for, over all blocks; absent where nobody looked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waits: Option<Waits>,
 }

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, time::Duration};
 
-use super::{CpuList, Plan, ServerPlan, Span, check_work::own_work};
+use super::{CpuList, Plan, ServerPlan, Span, check_work::own_work, subjects::subjects};
 use crate::problem::Problem;
 
 /// Largest scale factor: 10^13 accounts. Branches and tellers still fit their 32-bit keys.
@@ -58,6 +58,7 @@ impl Plan {
         let mut faults = Vec::new();
         name(self, &mut faults);
         server(self, &mut faults);
+        subjects(self, &mut faults);
         own_work(self, &mut faults);
         clients(self, &mut faults);
         numbers(self, &mut faults);
@@ -98,7 +99,18 @@ fn name(plan: &Plan, faults: &mut Vec<Fault>) {
 }
 
 fn server(plan: &Plan, faults: &mut Vec<Fault>) {
-    let server = &plan.server;
+    one_server(&plan.server, faults);
+    for (path, cpus) in
+        [("server.cpus", &plan.server.cpus), ("measure.driver_cpus", &plan.measure.driver_cpus)]
+    {
+        if let Some(Err(error)) = cpus.as_deref().map(str::parse::<CpuList>) {
+            faults.push(fault(path, error.to_string(), "write processors such as \"0-3,8\""));
+        }
+    }
+}
+
+/// Programs, directories and settings of a server.
+pub(super) fn one_server(server: &ServerPlan, faults: &mut Vec<Fault>) {
     if let Some(fault) = server.pg.as_deref().and_then(version) {
         faults.push(fault);
     }
@@ -119,12 +131,7 @@ fn server(plan: &Plan, faults: &mut Vec<Fault>) {
             "leave `waldir` out to keep WAL with the data",
         ));
     }
-    settings(plan, faults);
-    for (path, cpus) in [("server.cpus", &server.cpus), ("measure.driver_cpus", &plan.measure.driver_cpus)] {
-        if let Some(Err(error)) = cpus.as_deref().map(str::parse::<CpuList>) {
-            faults.push(fault(path, error.to_string(), "write processors such as \"0-3,8\""));
-        }
-    }
+    settings(server, faults);
 }
 
 /// What is wrong with the name of a build, or with what stands beside it.
@@ -165,9 +172,9 @@ fn version(text: &str) -> Option<Fault> {
     })
 }
 
-fn settings(plan: &Plan, faults: &mut Vec<Fault>) {
+fn settings(server: &ServerPlan, faults: &mut Vec<Fault>) {
     let mut seen = BTreeSet::new();
-    for (name, value) in &plan.server.settings {
+    for (name, value) in &server.settings {
         let path = format!("server.settings.{name}");
         let lower = name.to_ascii_lowercase();
         if !is_setting_name(name) {

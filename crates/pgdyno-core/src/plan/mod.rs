@@ -12,6 +12,7 @@ mod keys;
 mod material;
 mod parse;
 mod scale;
+mod subjects;
 mod work;
 
 use std::collections::BTreeMap;
@@ -30,6 +31,7 @@ pub use duration::{NotASpan, Span};
 pub use material::{Material, SqlText, Steps, Work};
 pub use parse::MAX_PLAN_BYTES;
 pub use scale::Scale;
+pub use subjects::{MAX_SUBJECTS, SubjectPlan};
 pub use work::{DataPlan, Given, ScriptPlan, SizePlan, Source, Variables, WorkloadPlan};
 
 /// The text of `plans/bench.toml`, the plan of `pgdyno bench`.
@@ -50,6 +52,7 @@ impl Plan {
             description: String::new(),
             seed: None,
             server: ServerPlan::default(),
+            subject: Vec::new(),
             data: DataPlan::default(),
             variables: Variables::new(),
             workload,
@@ -86,6 +89,11 @@ pub struct Plan {
     /// The server to measure.
     #[serde(default)]
     pub server: ServerPlan,
+    /// Several servers to measure in turn, the first being what the others are compared with. What one of them does not
+    /// say, `[server]` says for all.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 16))]
+    pub subject: Vec<SubjectPlan>,
     /// The data to load.
     #[serde(default)]
     pub data: DataPlan,

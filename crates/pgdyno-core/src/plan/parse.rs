@@ -232,7 +232,7 @@ fn strange_section(
     value: &DeValue<'_>,
     found: &mut Vec<(Range<usize>, String, String)>,
 ) {
-    let is_list = matches!(section, "workload" | "workload.scripts");
+    let is_list = matches!(section, "subject" | "workload" | "workload.scripts");
     match value {
         DeValue::Table(sizes) if section == "size" => {
             for (name, size) in sizes {
@@ -253,7 +253,11 @@ fn strange_section(
 }
 
 fn no_section(key: &keys::Key, section: &str, span: Range<usize>) -> (Range<usize>, String, String) {
-    let hint = if section == "workload" { "write [[workload]]" } else { "see plans/bench.toml" };
+    let hint = match section {
+        "workload" => "write [[workload]]",
+        "subject" => "write [[subject]]",
+        _ => "see plans/bench.toml",
+    };
     (span, format!("`{section}` must be {}", key.expects), hint.into())
 }
 

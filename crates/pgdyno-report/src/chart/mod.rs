@@ -8,6 +8,7 @@ mod axes;
 mod blocks;
 mod distribution;
 mod over_clients;
+mod over_subjects;
 mod over_time;
 
 use plotters::style::RGBColor;
@@ -95,6 +96,11 @@ impl Chart {
 /// The chart of a comparison.
 pub(crate) fn of_comparison(document: &Document) -> Option<Chart> {
     blocks::chart(document)
+}
+
+/// The charts of a script that several subjects ran.
+pub(crate) fn of_subjects(document: &Document, number: usize, script: &str) -> Vec<Chart> {
+    over_subjects::charts(document, number, script)
 }
 
 /// The charts of a workload.

@@ -39,7 +39,7 @@ fn x_range(cells: &Cells<'_>) -> (f64, f64) {
     (first - margin, last + margin)
 }
 
-fn clients_label(cell: &CellSummary) -> String {
+pub(super) fn clients_label(cell: &CellSummary) -> String {
     units::plural(u64::from(cell.workload.clients), "client")
 }
 

@@ -4,10 +4,11 @@ use maud::{Markup, PreEscaped, html};
 
 use super::{figure, phrase};
 use crate::{
-    chart::{Chart, charts, of_comparison},
+    chart::{Chart, charts, of_comparison, of_subjects},
     comparison::ComparisonView,
     document::{AGAIN, Document, DoubtView, Group, Row},
     figure::{Figure, Format},
+    subjects::{ScriptLevels, SubjectsView},
     table::{CLIENTS, COST, Column, SPEED},
 };
 
@@ -16,12 +17,15 @@ pub(super) fn all(document: &Document) -> Markup {
         (top(document))
         (keys(document))
         @if let Some(view) = &document.comparison { (comparison(document, view)) }
+        @if let Some(view) = &document.subjects { (subjects(document, view)) }
         @if !document.groups.is_empty() { (results(document)) }
         (doubts(document))
         (checks(document))
         (slowest(document))
         @if let Some(chart) = of_comparison(document) { div.charts { (one_chart(&chart)) } }
-        @for index in 0..document.groups.len() { (group_charts(document, index)) }
+        @if document.subjects.is_none() {
+            @for index in 0..document.groups.len() { (group_charts(document, index)) }
+        }
         @if !document.stages.is_empty() { (stages(document)) }
         (facts(document))
         (choices(document))
@@ -55,7 +59,9 @@ fn top(document: &Document) -> Markup {
 fn keys(document: &Document) -> Markup {
     html! {
         dl.keys {
-            @for group in &document.groups { @if let Some(row) = best(group) { (peak(group, row)) } }
+            @if document.subjects.is_none() {
+                @for group in &document.groups { @if let Some(row) = best(group) { (peak(group, row)) } }
+            }
             @if document.comparison.is_some() { (floor(document)) }
             @else if let Some(server) = document.rows().next().map(|(_, row)| row) {
                 div.key {
@@ -85,6 +91,7 @@ fn noise(document: &Document) -> Markup {
             dd.big { (at(document, &worst_floor(document), Format::Percent)) }
             dd.more {
                 @if document.record.noise.is_none() { "not known: takes two blocks of a cell" }
+                @else if document.subjects.is_some() { "smaller differences between two cells may mean nothing" }
                 @else if document.record.noise_by_script.len() < 2 { "smaller differences mean nothing here" }
                 @else {
                     @for index in 0..document.record.noise_by_script.len() {
@@ -165,6 +172,68 @@ fn comparison(document: &Document, view: &ComparisonView) -> Markup {
         } @else {
             (plain_table(document, "/comparison/differences", view.differences.len(),
                 &[("what", "What"), ("a", "A"), ("b", "B"), ("why", "Why")]))
+        }
+    }
+}
+
+/// Several subjects: charts, verdicts and differences.
+fn subjects(document: &Document, view: &SubjectsView) -> Markup {
+    html! {
+        @for (number, of) in view.scripts.iter().enumerate() {
+            h2 { (figure(of.script.as_ref())) }
+            @let script = of.script.as_ref().map_or("", |figure| &figure.text);
+            div.charts { @for chart in &of_subjects(document, number, script) { (one_chart(chart)) } }
+            (levels(of))
+        }
+        p { (phrase(&view.judged)) }
+        @for of in &view.differences {
+            h2 { "What differs: " (figure(of.name.as_ref())) }
+            @if of.rows.is_empty() {
+                p.fine { "No fact and no setting of the servers that pgdyno saw." }
+            } @else {
+                (plain_table(document, &format!("/subjects/list/{}/differences", of.at), of.rows.len(),
+                    &[("what", "What"), ("a", "The first"), ("b", "This one"), ("why", "Why")]))
+            }
+        }
+        @if !view.waits.is_empty() {
+            h2 { "What sessions waited for" }
+            dl.checks.slowest {
+                @for waits in &view.waits { div { dt { (phrase(&waits.cell)) } dd { (phrase(&waits.events)) } } }
+            }
+        }
+    }
+}
+
+const LEVEL_COLUMNS: [&str; 7] =
+    ["Clients", "Subject", "TPS", "TPS of the first", "Beside it", "95 % interval", ""];
+
+fn levels(of: &ScriptLevels) -> Markup {
+    html! {
+        div.scroll tabindex="0" {
+            table.plain.levels {
+                thead data-fixed {
+                    tr {
+                        @for name in LEVEL_COLUMNS {
+                            th scope="col" { (name) }
+                        }
+                    }
+                }
+                tbody {
+                    @for row in &of.rows {
+                        tr {
+                            @for value in [&row.clients, &row.subject, &row.tps, &row.reference, &row.effect] {
+                                td { (figure(value.as_ref())) }
+                            }
+                            td {
+                                @if row.low.is_some() {
+                                    "[" (figure(row.low.as_ref())) ", " (figure(row.high.as_ref())) "]"
+                                } @else { (figure(None)) }
+                            }
+                            td { (row.marked()) }
+                        }
+                    }
+                }
+            }
         }
     }
 }
@@ -341,6 +410,7 @@ fn one_chart(chart: &Chart) -> Markup {
 fn stages(document: &Document) -> Markup {
     html! {
         h2 { "Where the time went" }
+        @if let Some(time) = &document.time { p { (phrase(time)) } }
         div.stages {
             @for stage in &document.stages {
                 span { (phrase(&stage.name)) }
@@ -357,7 +427,7 @@ fn facts(document: &Document) -> Markup {
         div.facts {
             @for group in &document.facts {
                 section {
-                    h3 { (group.title) }
+                    h3 { (phrase(&group.title)) }
                     dl { @for (label, fact) in &group.items { dt { (label) } dd { (phrase(fact)) } } }
                 }
             }

@@ -224,6 +224,7 @@ impl Args {
             level: Level::Screening,
             servers,
             compare: Some(compare),
+            subjects: None,
             command: command_line(),
             seed_given: self.seed.is_some(),
             keep: self.keep,

@@ -1,4 +1,4 @@
-//! What A or B is, in one word of the command line: `pg=18,set:shared_buffers=1GB`.
+//! What A or B is, or one of several subjects, in one word of the command line: `pg=18,set:shared_buffers=1GB`.
 
 use std::{collections::BTreeMap, path::PathBuf};
 
@@ -175,6 +175,11 @@ impl Arm {
         in_one_word(self.terms().into_iter().filter(|term| !shared.contains(term)).collect())
     }
 
+    /// The arm as one would write it.
+    pub fn said(&self) -> String {
+        in_one_word(self.terms())
+    }
+
     /// Its terms, those that take all that follows at the end. Secrets are cut where they are recorded.
     fn terms(&self) -> Vec<String> {
         let path =
@@ -239,12 +244,6 @@ pub fn protocol(name: &str) -> Result<Protocol, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    impl Arm {
-        fn said(&self) -> String {
-            in_one_word(self.terms())
-        }
-    }
 
     #[test]
     fn what_both_share_is_not_said() {

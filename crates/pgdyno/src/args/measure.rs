@@ -13,6 +13,7 @@ use pgdyno_postgres::{
     wire::{ConnectOptions, Sources},
 };
 
+use super::{arm::Arm, subjects::subjects};
 use crate::{
     servers,
     stages::{External, Job, Output, Wanted},
@@ -126,7 +127,7 @@ pub struct Args {
     pub(super) out: Option<PathBuf>,
     /// Print help
     #[arg(long, action = ArgAction::Help, help_heading = "Options")]
-    help: Option<bool>,
+    pub(super) help: Option<bool>,
 }
 
 /// `name=value`.
@@ -144,22 +145,33 @@ impl Args {
     ///
     /// # Errors
     /// What the flags or the plan ask for that cannot be.
-    pub(super) fn job(&self, mut plan: Plan, material: Material, level: Level) -> Result<Job, Problem> {
+    pub(super) fn job(&self, plan: Plan, material: Material, level: Level) -> Result<Job, Problem> {
+        self.job_of(&[], plan, material, level)
+    }
+
+    /// The same with the words that name several subjects.
+    ///
+    /// # Errors
+    /// As [`Args::job`].
+    pub(super) fn job_of(
+        &self,
+        words: &[String],
+        mut plan: Plan,
+        material: Material,
+        level: Level,
+    ) -> Result<Job, Problem> {
         if self.seed.is_some() {
             plan.seed = self.seed;
         }
         plan.validate()?;
-        let server = match self.connection.resolve()? {
-            Some(options) => {
-                self.refuse_for_external(&plan)?;
-                Wanted::External(Box::new(options))
-            }
-            None => Wanted::Own(Box::new(self.request(&plan)?)),
+        let (subjects, servers) = match subjects(words, &plan, self)? {
+            // One alone is a server like any other.
+            Some((subjects, servers)) => (Some(subjects).filter(|_| servers.len() > 1), servers),
+            None => (None, vec![self.server(&plan)?]),
         };
         let command = command_line();
         let output = Output { json: self.json, out: self.out.clone() };
         let seed_given = self.seed.is_some();
-        let servers = vec![server];
         Ok(Job {
             plan,
             material,
@@ -168,11 +180,58 @@ impl Args {
             level,
             servers,
             compare: None,
+            subjects,
             command,
             seed_given,
             keep: self.keep,
             output,
         })
+    }
+
+    fn server(&self, plan: &Plan) -> Result<Wanted, Problem> {
+        Ok(match self.connection.resolve()? {
+            Some(options) => {
+                self.refuse_for_external(plan)?;
+                Wanted::External(Box::new(options))
+            }
+            None => Wanted::Own(Box::new(self.request(plan)?)),
+        })
+    }
+
+    /// What the flags say of every subject.
+    pub(super) fn for_all_subjects(&self) -> Arm {
+        Arm {
+            pg: self.pg.clone(),
+            bindir: self.bindir.clone(),
+            build: self.build.clone(),
+            bundle: self.bundle,
+            data: self.data.clone(),
+            waldir: self.waldir.clone(),
+            settings: self.set.iter().cloned().collect(),
+            ..Arm::default()
+        }
+    }
+
+    /// Flags that name a server, or a place for one, contradict several.
+    pub(super) fn refuse_beside_subjects(&self, subjects: usize) -> Result<(), Problem> {
+        let Connection { host, port, username, dbname, dsn, admin_dsn } = &self.connection;
+        let given = [
+            ("-h", host.is_some()),
+            ("-p", port.is_some()),
+            ("-U", username.is_some()),
+            ("-d", dbname.is_some()),
+            ("--dsn", dsn.is_some()),
+            ("--admin-dsn", admin_dsn.is_some()),
+            ("--data", self.data.is_some() && subjects > 1),
+            ("--waldir", self.waldir.is_some() && subjects > 1),
+        ];
+        match given.into_iter().find(|(_, given)| *given) {
+            None => Ok(()),
+            Some((flag, _)) => {
+                Err(Problem::wrong_request(format!("could not use {flag} beside subjects of a plan"))
+                    .hint("say it of one of them: --subject data=DIR,pg=18, --subject dsn=CONNINFO"))
+            }
+        }
     }
 
     /// Flags about a server to be made contradict one that is there.

@@ -17,6 +17,7 @@ pub mod report;
 pub mod run;
 pub mod selftest;
 pub mod show;
+mod subjects;
 pub mod up;
 pub mod versions;
 mod wrong;

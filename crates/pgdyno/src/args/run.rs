@@ -17,6 +17,9 @@ pub struct Args {
     /// One of the plan's sizes, its [size.NAME]
     #[arg(long, value_name = "NAME")]
     size: Option<String>,
+    /// One of several servers to measure in turn, as `pgdyno ab` writes an arm: pg=9.6; the first is the reference
+    #[arg(long, value_name = "SUBJECT")]
+    subject: Vec<String>,
     /// Carry out SQL that reaches beyond tables: programs (`\shell`), files and settings of the server
     #[arg(long)]
     trust: bool,
@@ -39,6 +42,6 @@ pub fn run(args: &Args, context: &Context) -> Result<ExitCode, Problem> {
     };
     let material = file::material(&plan, &args.file, args.trust)?;
     let level = Level::of(&plan);
-    let job = args.measure.job(plan, material, level)?;
+    let job = args.measure.job_of(&args.subject, plan, material, level)?;
     stages::measure(&stages::Job { trust: args.trust, dry_run: args.dry_run, ..job }, context)
 }

@@ -139,6 +139,8 @@ impl Wanted {
             noise: None,
             noise_by_script: Vec::new(),
             comparison: None,
+            subjects: None,
+            time: None,
             material: None,
             pgbench: Some(asked(options, scripts)),
             doubts: Vec::new(),
@@ -288,6 +290,9 @@ fn run(results: &Results<'_>, workload: Workload, start_s: f64) -> CellRun {
         steady: steady::judge(&report.rates_per_s),
         errors: errors(report),
         data_state: None,
+        reset_s: None,
+        checkpoint_s: None,
+        waits: None,
         outage: Some(report.outage).filter(|outage| outage.lost > 0),
         workload,
     }
@@ -323,6 +328,7 @@ fn workload(options: &Options, scripts: &Scripts) -> Workload {
         clients: options.clients,
         rate_per_s: options.rate_per_s,
         arm: None,
+        subject: None,
     }
 }
 

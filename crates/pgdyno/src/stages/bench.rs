@@ -70,7 +70,7 @@ fn measured_stages(
         recording.stage("measure", stop, |recording| drive(prepared, subject, recording, stop, progress));
     driven?;
     let balance = recording.stage("check", stop, |recording| {
-        load::check(prepared, subject, &recording.record, stop, progress)
+        load::check(prepared, subject, &recording.record, None, stop, progress)
     })?;
     recording.record.balance = balance;
     Ok(())
@@ -105,9 +105,16 @@ fn drive(
                     clients,
                     rate_per_s: prepared.plan.measure.rate,
                     arm: None,
+                    subject: None,
                 };
-                let cell =
-                    Cell { workload, protocol: plan.protocol, script: &script, own: Some(work), block };
+                let cell = Cell {
+                    workload,
+                    protocol: plan.protocol,
+                    script: &script,
+                    own: Some(work),
+                    block,
+                    draws: None,
+                };
                 driving.run(Bench { subject, watch: &mut watch }, cell)?;
             }
         }

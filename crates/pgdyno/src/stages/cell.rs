@@ -1,10 +1,10 @@
 //! One run of one cell, whichever command asks for it.
 
-use std::{cell::RefCell, sync::Arc};
+use std::{cell::RefCell, sync::Arc, time::Instant};
 
 use pgdyno_core::{
     analysis::{cells::served_from, steady},
-    measure::{CellRun, DataState, ErrorCount, Interval, SlowAttempt, StatementSummary, Workload},
+    measure::{CellRun, DataState, ErrorCount, Interval, SlowAttempt, StatementSummary, Waits, Workload},
     plan::{Protocol, Work},
     problem::Problem,
     script::{Random, Script, Scripts},
@@ -61,6 +61,9 @@ pub struct Cell<'a> {
     pub own: Option<&'a Work>,
     /// Number of its block.
     pub block: u32,
+    /// Number of the streams that its clients draw from; without it that of the run. Runs with the same number have the
+    /// same rows and the same schedule.
+    pub draws: Option<u32>,
 }
 
 impl<'a> Driving<'a> {
@@ -102,33 +105,38 @@ impl<'a> Driving<'a> {
         let Cell { script, own, block, .. } = cell;
         let workload = cell.workload.clone();
         let index = self.recording.record.runs.len() as u32;
-        let arm = workload.arm.map(|arm| format!("{}: ", arm.letter())).unwrap_or_default();
+        let draws = cell.draws.unwrap_or(index);
+        let whose = whose(&workload);
         let clients = workload.clients;
-        self.progress.say(format!("{arm}{} {clients} clients, block {}", workload.script, block + 1));
+        self.progress.say(format!("{whose}{} {clients} clients, block {}", workload.script, block + 1));
         subject.revive(self.stop)?;
         watch.follow(subject.postmaster);
-        let data_state = match own {
-            Some(work) => {
-                material::before_run(self.prepared, subject, work, clients, self.stop, self.progress)?
-            }
-            None => None,
-        };
+        let mut before = Before::default();
+        if let Some(work) = own {
+            let begin = Instant::now();
+            before.data_state =
+                material::before_run(self.prepared, subject, work, clients, self.stop, self.progress)?;
+            let did_anything = work.reset.is_some() || before.data_state.is_some();
+            before.reset_s = did_anything.then(|| begin.elapsed().as_secs_f64());
+        }
+        let begin = Instant::now();
         checkpoint(subject)?;
-        let sql = self.clients(&cell, index);
+        before.checkpoint_s = begin.elapsed().as_secs_f64();
+        let sql = self.clients(&cell, draws);
         let (workers, connect) =
             sql.connect(&subject.options, clients, self.prepared.bench.jobs, self.stop)?;
-        let settings = self.settings(script, index);
+        let settings = self.settings(script, draws);
         let start_s = self.recording.seconds();
         self.recording.dir.begin_run(index, &workload, block, start_s)?;
         let driven = self.drive(Bench { subject, watch }, workers, &settings, &cell)?;
         self.recording.dir.end_run()?;
         let connect_ns = connect.as_nanos() as u64;
-        let run = Finished { workload, block, start_s, connect_ns, settings, data_state, driven };
+        let run = Finished { workload, block, start_s, connect_ns, settings, before, driven };
         self.keep(run, script).map(|()| index)
     }
 
     /// What the clients of a run are made of.
-    fn clients(&self, cell: &Cell<'_>, index: u32) -> SqlClients {
+    fn clients(&self, cell: &Cell<'_>, draws: u32) -> SqlClients {
         let definitions = cell.own.map(|own| {
             let numbers = material::numbers_of_clients(self.prepared, cell.workload.clients);
             own.definitions.iter().cloned().chain(numbers).collect()
@@ -138,21 +146,21 @@ impl<'a> Driving<'a> {
             protocol: cell.protocol,
             scale: self.prepared.bench.scale.unwrap_or(1),
             seed: self.prepared.seed,
-            run: index,
+            run: draws,
             definitions: definitions.unwrap_or_default(),
             trust: self.prepared.trust,
         }
     }
 
     /// How several scripts share the attempts; each worker draws from a stream that no client has.
-    fn mix(&self, cell: &Cell<'_>, index: u32) -> Mix {
+    fn mix(&self, cell: &Cell<'_>, draws: u32) -> Mix {
         let Some(own) = cell.own.filter(|own| own.weights.len() > 1) else { return Mix::default() };
         let stream =
-            |worker: u32| Random::seeded(Random::stream_seed(self.prepared.seed, index, u32::MAX - worker));
+            |worker: u32| Random::seeded(Random::stream_seed(self.prepared.seed, draws, u32::MAX - worker));
         Mix { weights: own.weights.clone(), streams: (0..self.prepared.bench.jobs).map(stream).collect() }
     }
 
-    fn settings(&self, script: &Scripts, index: u32) -> Settings {
+    fn settings(&self, script: &Scripts, draws: u32) -> Settings {
         let measure = &self.prepared.plan.measure;
         Settings {
             warmup_ns: measure.warmup.as_nanos(),
@@ -160,7 +168,7 @@ impl<'a> Driving<'a> {
             interval_ns: INTERVAL_NS,
             drain_ns: DRAIN_NS,
             rate_per_s: measure.rate,
-            seed: self.prepared.seed.wrapping_add(u64::from(index) << 32),
+            seed: self.prepared.seed.wrapping_add(u64::from(draws) << 32),
             statements: script.statements().count(),
             cpus: self.prepared.bench.cpus.driver.clone(),
         }
@@ -176,7 +184,8 @@ impl<'a> Driving<'a> {
     ) -> Result<Driven, Problem> {
         let Bench { subject, watch } = bench;
         let index = self.recording.record.runs.len() as u32;
-        let bookkeeping = Bookkeeping { mix: self.mix(cell, index), ..Bookkeeping::default() };
+        let bookkeeping =
+            Bookkeeping { mix: self.mix(cell, cell.draws.unwrap_or(index)), ..Bookkeeping::default() };
         let version_num = subject.facts.version_num;
         let (mut begin, mut end) = (None, None);
         let first_s = f64::from(index) * self.run_s();
@@ -202,11 +211,18 @@ impl<'a> Driving<'a> {
                     .and_then(|()| recording.dir.observation(&observation));
             }
         };
+        let looking = subject.borrow_mut().looking(stop);
         let mut on_mark = |mark| {
+            if let Some(looking) = looking.as_ref().filter(|_| mark == Mark::MeasureEnd) {
+                looking.only_while(false);
+            }
             let reading = watch.borrow().read_all(subject.borrow_mut().observed(), version_num);
             match mark {
                 Mark::MeasureStart => begin = Some(reading),
                 Mark::MeasureEnd => end = Some(reading),
+            }
+            if let Some(looking) = looking.as_ref().filter(|_| mark == Mark::MeasureStart) {
+                looking.only_while(true);
             }
         };
         let listeners =
@@ -214,7 +230,8 @@ impl<'a> Driving<'a> {
         let report = run_keeping(prepared.waiting, workers, settings, &bookkeeping, stop, listeners)
             .map_err(|error| Problem::could_not(format!("the driver failed: {error}")))?;
         written?;
-        Ok(Driven { report, edges: begin.zip(end), slowest: slowest.worst() })
+        let waits = looking.map(|looking| subject.borrow_mut().looked(looking));
+        Ok(Driven { report, edges: begin.zip(end), slowest: slowest.worst(), waits })
     }
 
     /// Adds a run to the record. A run that stopped within its measured interval is kept with what it had.
@@ -245,6 +262,20 @@ struct Driven {
     /// Readings at the edges of the measured interval.
     edges: Option<(Reading, Reading)>,
     slowest: Vec<SlowAttempt>,
+    waits: Option<Waits>,
+}
+
+/// What came before a run.
+#[derive(Debug, Default)]
+struct Before {
+    data_state: Option<DataState>,
+    reset_s: Option<f64>,
+    checkpoint_s: f64,
+}
+
+/// Whose run it is, for a line of text.
+fn whose(workload: &Workload) -> String {
+    workload.whose().map(|whose| format!("{whose}: ")).unwrap_or_default()
 }
 
 /// A run that is over.
@@ -254,7 +285,7 @@ struct Finished {
     start_s: f64,
     connect_ns: u64,
     settings: Settings,
-    data_state: Option<DataState>,
+    before: Before,
     driven: Driven,
 }
 
@@ -262,8 +293,12 @@ impl Finished {
     /// Why nothing can come after this run.
     fn ended_early(&self, stop: &Stop) -> Option<Problem> {
         let report = &self.driven.report;
-        let arm = self.workload.arm.map(|arm| format!("{}: ", arm.letter())).unwrap_or_default();
-        let cell = format!("{arm}{} with {} clients", self.workload.script, self.workload.clients);
+        let cell = format!(
+            "{}{} with {} clients",
+            whose(&self.workload),
+            self.workload.script,
+            self.workload.clients
+        );
         if stop.requested() {
             let why = report.stopped.clone().or_else(|| stop.reason()).unwrap_or_default();
             return Some(
@@ -280,8 +315,8 @@ impl Finished {
     }
 
     fn into_run(self, script: &Scripts) -> CellRun {
-        let Self { workload, block, start_s, connect_ns, settings, data_state, driven } = self;
-        let Driven { report, edges, slowest } = driven;
+        let Self { workload, block, start_s, connect_ns, settings, before, driven } = self;
+        let Driven { report, edges, slowest, waits } = driven;
         let cpu = edges.as_ref().map(|(begin, end)| end.cpu_since(begin, &report)).unwrap_or_default();
         let io = edges.as_ref().and_then(|(begin, end)| end.io_since(begin));
         // A list of statements says how many a transaction has: only where each has all of them.
@@ -308,7 +343,10 @@ impl Finished {
             io,
             steady: steady::judge(&report.rates_per_s),
             errors: errors(&report),
-            data_state,
+            data_state: before.data_state,
+            reset_s: before.reset_s,
+            checkpoint_s: Some(before.checkpoint_s),
+            waits,
             outage: Some(report.outage).filter(|outage| outage.lost > 0),
             workload,
         }

@@ -78,7 +78,10 @@ pub fn conclude(
 /// Exit status of a run that came to its end; says on stderr what failed, since stdout may be read by a program.
 fn verdict(job: &Job, record: &RunRecord) -> ExitCode {
     let arms = record.comparison.iter().flat_map(|comparison| &comparison.arms);
-    let balances = record.balance.iter().chain(arms.filter_map(|arm| arm.balance.as_ref()));
+    let subjects = record.subjects.iter().flat_map(|subjects| &subjects.list);
+    let of_several = arms.filter_map(|arm| arm.balance.as_ref());
+    let of_several = of_several.chain(subjects.filter_map(|subject| subject.balance.as_ref()));
+    let balances = record.balance.iter().chain(of_several);
     if let Some(balance) = balances.into_iter().find(|balance| balance.violations > 0) {
         return violated(balance);
     }

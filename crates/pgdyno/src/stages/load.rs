@@ -1,6 +1,7 @@
 //! The load before the measurement, and the balance check after it.
 
 use pgdyno_core::{
+    measure::CellRun,
     plan::{BalanceCheckMode, Builtin},
     problem::Problem,
     rows::tpcb::rows_total,
@@ -79,7 +80,7 @@ fn prewarm_if_it_fits(
     Ok(Some(PrewarmRecord { method: outcome.method.name().to_owned(), duration_s: outcome.duration_s }))
 }
 
-/// Checks the balances, where the plan wants it.
+/// Checks the balances, where the plan wants it; `whose` names the subject of several.
 ///
 /// # Errors
 /// Where the check could not be carried out.
@@ -87,6 +88,7 @@ pub fn check(
     prepared: &Prepared,
     subject: &mut Subject,
     record: &RunRecord,
+    whose: Option<&str>,
     stop: &Stop,
     progress: &Progress,
 ) -> Result<Option<BalanceRecord>, Problem> {
@@ -97,7 +99,7 @@ pub fn check(
     };
     let Some(scale) = prepared.bench.scale else { return Ok(None) };
     progress.stage("checking balances");
-    let expected = expected(scale, prepared, record);
+    let expected = expected(scale, prepared, record, whose);
     subject.revive(stop)?;
     let outcome = check_balance(&mut subject.admin, mode, &expected)?;
     Ok(Some(BalanceRecord {
@@ -113,9 +115,10 @@ pub fn check(
 }
 
 /// What history must hold by the driver's counts.
-fn expected(scale: u64, prepared: &Prepared, record: &RunRecord) -> Expected {
+fn expected(scale: u64, prepared: &Prepared, record: &RunRecord, whose: Option<&str>) -> Expected {
     let writes = |script: &str| Builtin::by_name(script).is_some_and(Builtin::writes);
-    let writing = record.runs.iter().filter(|run| writes(&run.workload.script));
+    let own = |run: &&CellRun| run.workload.subject.as_deref() == whose;
+    let writing = record.runs.iter().filter(own).filter(|run| writes(&run.workload.script));
     let (mut committed, mut in_doubt) = (0, 0);
     for run in writing {
         committed += run.counts_whole.committed;

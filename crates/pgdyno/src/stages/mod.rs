@@ -1,8 +1,9 @@
 //! A measuring command from its plan to its report, one stage after the other:
 //! facts → server → storage check → load → drive → check → conclude.
 //!
-//! `bench` and `run` drive all cells at one server (`bench.rs`), `ab` one cell at two (`ab/`). Everything else is the
-//! same rooms for both: facts and choices (`prepare.rs`), a server (`subject.rs`), its tables (`load.rs`), one run
+//! `bench` and `run` drive all cells at one server (`bench.rs`), `run` with several subjects all cells at all of theirs
+//! (`subjects/`), `ab` one cell at two (`ab/`). Everything else is the same rooms for all: facts and choices
+//! (`prepare.rs`), a server (`subject.rs`), several at once (`side_by_side.rs`), its tables (`load.rs`), one run
 //! (`cell.rs`), the record (`recording.rs`), the end (`conclude.rs`).
 
 pub mod ab;
@@ -11,12 +12,15 @@ pub mod cell;
 mod conclude;
 mod full_disk;
 mod load;
+mod looking;
 mod material;
 mod prepare;
 mod reach;
 mod recording;
+mod side_by_side;
 pub mod slow;
 mod subject;
+pub mod subjects;
 pub mod watch;
 
 use std::process::ExitCode;
@@ -51,6 +55,8 @@ pub struct Job {
     pub servers: Vec<Wanted>,
     /// What is compared, where that is the question.
     pub compare: Option<ab::Compare>,
+    /// What is measured side by side, where there are several servers and no comparison of two.
+    pub subjects: Option<subjects::Subjects>,
     /// The exact command line, without secrets.
     pub command: String,
     /// Whether that line names the seed.
@@ -125,6 +131,9 @@ fn all_stages(
     stop: &Stop,
     progress: &Progress,
 ) -> Result<(), Problem> {
+    if let Some(subjects) = &job.subjects {
+        return subjects::all_stages(job, subjects, prepared, recording, stop, progress);
+    }
     match (&job.compare, job.servers.first()) {
         (Some(compare), _) => ab::all_stages(job, compare, prepared, recording, stop, progress),
         (None, Some(wanted)) => bench::all_stages(job, wanted, prepared, recording, stop, progress),

@@ -85,6 +85,7 @@ pub fn prepare(job: &Job, stop: &Stop) -> Result<Prepared, Problem> {
     let known = there.last().map(|reached| &reached.facts);
     let place = own_data_place(job)?.or_else(|| known?.data_directory.clone().map(PathBuf::from));
     let storage = place.and_then(|dir| pgdyno_host::facts::storage(&dir).ok());
+    let tightest = tightest(job, &reached);
     // Servers side by side share the disk and the memory.
     let own = job.servers.iter().filter(|wanted| matches!(wanted, Wanted::Own(_))).count() as u64;
     let each = own.max(1);
@@ -93,8 +94,7 @@ pub fn prepare(job: &Job, stop: &Stop) -> Result<Prepared, Problem> {
         disk_available_bytes: storage.as_ref().map(|storage| storage.available_bytes / each),
         own_server: own > 0,
         server_local: there.is_empty() || there.iter().any(|reached| reached.local),
-        // A pooler has a limit of its own, which shows when the clients connect. Of two servers the lesser counts.
-        max_connections: there.iter().filter(|r| !r.pooled()).map(|r| r.facts.max_connections).min(),
+        max_connections: tightest.as_ref().map(|(connections, _)| *connections),
         reserved_connections: there.iter().map(|reached| reached.reserved_connections).max().unwrap_or(0),
         shared_buffers_bytes: there
             .iter()
@@ -106,7 +106,10 @@ pub fn prepare(job: &Job, stop: &Stop) -> Result<Prepared, Problem> {
             None => largest_page_bytes(job)?,
         },
     };
-    let mut bench = resolve(&plan, job.level, &facts)?;
+    let mut bench = resolve(&plan, job.level, &facts).map_err(|problem| named(problem, job, tightest))?;
+    if job.subjects.is_some() {
+        bench.cost = bench.cost.times(job.servers.len() as u64);
+    }
     bench.choices.extend(there.iter().flat_map(|reached| reached.choices.clone()));
     let shared_buffers_bytes = (own > 1).then(|| shared_buffers_each(&host, own));
     bench.choices.extend(shared_buffers_bytes.map(|bytes| Choice {
@@ -132,6 +135,32 @@ pub fn prepare(job: &Job, stop: &Stop) -> Result<Prepared, Problem> {
         thorough_hint,
         reached,
     })
+}
+
+/// The least `max_connections` of the job's servers, as far as they are known, and whose they are. A pooler has a limit
+/// of its own, which shows when the clients connect; a server to be made is given what it needs where nobody says
+/// otherwise.
+fn tightest(job: &Job, reached: &[Option<Reached>]) -> Option<(u32, usize)> {
+    let limit = |(at, wanted): (usize, &Wanted)| {
+        let connections = match wanted {
+            Wanted::Own(request) => request.settings.get("max_connections")?.trim().parse().ok()?,
+            Wanted::External(_) => {
+                let reached = reached.get(at)?.as_ref().filter(|reached| !reached.pooled())?;
+                reached.facts.max_connections
+            }
+        };
+        Some((connections, at))
+    };
+    job.servers.iter().enumerate().filter_map(limit).min()
+}
+
+/// A problem of connections with the name of the subject that has too few.
+fn named(problem: Problem, job: &Job, tightest: Option<(u32, usize)>) -> Problem {
+    let subject = job.subjects.as_ref().zip(tightest).and_then(|(all, (_, at))| all.list.get(at));
+    match subject.filter(|_| problem.what.contains("max_connections")) {
+        Some(subject) => Problem { what: format!("{}: {}", subject.name, problem.what), ..problem },
+        None => problem,
+    }
 }
 
 /// Looks at the servers that are there.
@@ -239,8 +268,12 @@ pub fn announce(job: &Job, prepared: &Prepared, context: &Context) {
         None => "on tables of the plan's own".to_owned(),
     };
     eprintln!("pgdyno {}: {} {data}", prepared.plan.name, workloads.join(", "));
+    let each = match &job.subjects {
+        Some(subjects) => format!(" ({} of each subject)", bench.cost.runs / subjects.list.len() as u64),
+        None => String::new(),
+    };
     eprintln!(
-        "  runs    {} of {} after {} of warm-up: clients {}, blocks {}",
+        "  runs    {}{each} of {} after {} of warm-up: clients {}, blocks {}",
         bench.cost.runs,
         measure.duration,
         measure.warmup,
@@ -248,7 +281,9 @@ pub fn announce(job: &Job, prepared: &Prepared, context: &Context) {
         measure.blocks
     );
     for (at, wanted) in job.servers.iter().enumerate() {
-        eprintln!("  server  {}{}", server_words(wanted), behind(prepared.reached(at)));
+        let name = job.subjects.as_ref().and_then(|subjects| subjects.list.get(at)).map(|one| &one.name);
+        let name = name.map(|name| format!("{name}: ")).unwrap_or_default();
+        eprintln!("  server  {name}{}{}", server_words(wanted), behind(prepared.reached(at)));
     }
     let own = prepared.material.is_own();
     let beside =

@@ -14,10 +14,10 @@ use pgdyno_engine::Stop;
 use pgdyno_postgres::{observe::is_private_setting, wire::Address};
 use pgdyno_record::{
     BalanceRecord, ComparisonRecord, FORMAT, PlanRecord, RunDir, RunRecord, ScriptNoise, StageRecord, Status,
-    ToolRecord, VERSION,
+    SubjectsRecord, TimeRecord, ToolRecord, VERSION,
 };
 
-use super::{Job, Wanted, ab, material, prepare::Prepared, subject::Subject};
+use super::{Job, Wanted, ab, material, prepare::Prepared, subject::Subject, subjects};
 use crate::context::{COMMIT, Context};
 
 /// The run directory and what will stand in its `run.json`.
@@ -35,6 +35,8 @@ pub struct Recording {
     bundle_pinned: Option<bool>,
     /// The same of the arms of a comparison.
     pub(super) arms_pinned: [Option<bool>; 2],
+    /// The same of several subjects.
+    pub(super) subjects_pinned: Vec<Option<bool>>,
     /// Whether the run directory can be seen: a request that turns out to be wrong leaves none.
     shown: bool,
 }
@@ -59,6 +61,7 @@ impl Recording {
             instrument: prepared.instrument.clone(),
             bundle_pinned: None,
             arms_pinned: [None; 2],
+            subjects_pinned: Vec::new(),
             shown: false,
         })
     }
@@ -92,9 +95,11 @@ impl Recording {
             return Ok(());
         }
         self.summarise();
-        self.record.doubts = match &self.record.comparison {
-            None => self.judge(),
-            Some(comparison) => self.judge_comparison(comparison),
+        self.record.time = TimeRecord::of(&self.record);
+        self.record.doubts = match (&self.record.comparison, &self.record.subjects) {
+            (Some(comparison), _) => self.judge_comparison(comparison),
+            (None, Some(subjects)) => self.judge_subjects(subjects),
+            (None, None) => doubts::judge(&self.evidence()),
         };
         self.dir.save(&self.record)
     }
@@ -170,11 +175,10 @@ impl Recording {
         self.record.noise_by_script = ScriptNoise::of(&self.record.runs);
     }
 
-    /// Judges the run: every reason to distrust it.
-    fn judge(&self) -> Vec<Doubt> {
+    /// What is known of the run when it is judged.
+    fn evidence(&self) -> doubts::Evidence<'_> {
         let record = &self.record;
-        let balance = record.balance.as_ref().map(balance_evidence);
-        let evidence = doubts::Evidence {
+        doubts::Evidence {
             thorough: record.plan.thorough,
             thorough_hint: Some(&self.thorough_hint),
             complete: record.status == Status::Complete,
@@ -184,9 +188,23 @@ impl Recording {
             bundle_pinned: self.bundle_pinned,
             runs: &record.runs,
             cells: &record.cells,
-            balance,
-        };
-        doubts::judge(&evidence)
+            balance: record.balance.as_ref().map(balance_evidence),
+        }
+    }
+
+    /// The same with several subjects.
+    fn judge_subjects(&self, subjects: &SubjectsRecord) -> Vec<Doubt> {
+        let pinned = self.subjects_pinned.iter().copied().chain(std::iter::repeat(None));
+        let list = subjects.list.iter().zip(pinned);
+        let subjects: Vec<_> = list
+            .map(|(of, bundle_pinned)| compare::subjects::SubjectEvidence {
+                name: &of.name,
+                server: of.server.as_ref(),
+                bundle_pinned,
+                balance: of.balance.as_ref().map(balance_evidence),
+            })
+            .collect();
+        compare::subjects::judge(&self.evidence(), &subjects)
     }
 
     fn ceiling(&self) -> Option<doubts::CeilingEvidence<'_>> {
@@ -241,9 +259,13 @@ fn first_record(job: &Job, prepared: &Prepared, id: &str, now: &Timestamp) -> Ru
         storage: prepared.storage.clone(),
         sync_check: None,
         server: None,
-        connection: prepared.reached(0).map(|reached| reached.connection.clone()),
+        connection: match job.subjects {
+            None => prepared.reached(0).map(|reached| reached.connection.clone()),
+            Some(_) => None,
+        },
         choices: prepared.bench.choices.clone(),
         stages: Vec::new(),
+        time: None,
         load: None,
         material: material::first_record(&prepared.material, &prepared.plan.workload),
         runs: Vec::new(),
@@ -253,6 +275,7 @@ fn first_record(job: &Job, prepared: &Prepared, id: &str, now: &Timestamp) -> Ru
         noise_by_script: Vec::new(),
         pgbench: None,
         comparison: job.compare.as_ref().map(ab::first_record),
+        subjects: job.subjects.as_ref().map(subjects::first_record),
         doubts: Vec::new(),
         error: None,
     }

@@ -8,6 +8,7 @@ use std::{
 use pgdyno_core::{
     advice::Choice,
     facts::{ServerFacts, ServerSource},
+    measure::Waits,
     plan::Builtin,
     problem::Problem,
     script::Scripts,
@@ -21,7 +22,7 @@ use pgdyno_postgres::{
     wire::{Address, ConnectOptions, Session, WireError, connect, connect_unless},
 };
 
-use super::{External, Wanted, prepare::Prepared, reach::Reached};
+use super::{External, Wanted, looking::Looking, prepare::Prepared, reach::Reached};
 use crate::{progress::Progress, servers};
 
 /// Time to connect for cleaning up after a request to stop.
@@ -32,6 +33,10 @@ const LONGEST_RESTART: Duration = Duration::from_secs(30);
 const RESTART_LOOKS: Duration = Duration::from_millis(100);
 /// Schema of pgdyno's own objects on a server that is not its own.
 const SCHEMA: &str = "pgdyno";
+
+/// Ends what autovacuum is at: its workers finish a table even where it has been turned off.
+const IN_VAIN: &str = "SELECT pg_catalog.pg_cancel_backend(pid) FROM pg_catalog.pg_stat_activity \
+                       WHERE query LIKE 'autovacuum: %' AND pid <> pg_catalog.pg_backend_pid()";
 
 /// How a problem ends where a server found its data corrupt (SQLSTATE `data_corrupted`, `index_corrupted`).
 const CORRUPT: [&str; 2] = ["(SQLSTATE XX001)", "(SQLSTATE XX002)"];
@@ -72,6 +77,10 @@ pub struct Subject {
     backends: Vec<i32>,
     /// Whether somebody waits for the end.
     stop: Stop,
+    /// Whether what sessions wait for is looked at during runs.
+    pub looks_at_waits: bool,
+    /// The session that looks, between two runs.
+    lookout: Option<Session>,
 }
 
 #[derive(Debug)]
@@ -150,6 +159,8 @@ impl Subject {
             bundle_pinned: (server.source == ServerSource::Bundle).then_some(server.pinned),
             home: Home::Own(Box::new(server)),
             stop: stop.clone(),
+            looks_at_waits: false,
+            lookout: None,
         })
     }
 
@@ -188,6 +199,8 @@ impl Subject {
             process: None,
             home: Home::Foreign,
             stop: stop.clone(),
+            looks_at_waits: false,
+            lookout: None,
         };
         // From here on the schema is dropped whatever happens.
         if reached.elsewhere {
@@ -237,6 +250,57 @@ impl Subject {
                 (reached, _) => return reached,
             }
         }
+    }
+
+    /// Begins to look at what sessions wait for, where that is wanted and can be had.
+    pub fn looking(&mut self, stop: &Stop) -> Option<Looking> {
+        if !self.looks_at_waits {
+            return None;
+        }
+        let session = match self.lookout.take() {
+            Some(session) => session,
+            None => open_session(self.driven_options(), stop).ok()?,
+        };
+        let except = self.backends.iter().copied().chain(self.elsewhere.as_ref().map(Session::backend_pid));
+        Some(Looking::begin(session, self.facts.version_num, except.collect()))
+    }
+
+    /// Ends it, and gives what was seen.
+    pub fn looked(&mut self, looking: Looking) -> Waits {
+        let (session, waits) = looking.end();
+        self.lookout = session;
+        waits
+    }
+
+    /// How a session with the server that is driven is made, past a pooler where one is named for that.
+    fn driven_options(&self) -> &ConnectOptions {
+        if self.elsewhere.is_some() { &self.options } else { &self.admin_options }
+    }
+
+    /// Lets a server that was made for the run do nothing while another one is measured: dead rows that its last run
+    /// left would bring autovacuum into somebody else's interval.
+    ///
+    /// # Errors
+    /// Where the server does not let itself be told.
+    pub fn rest(&mut self) -> Result<(), Problem> {
+        self.tell_autovacuum("ALTER SYSTEM SET autovacuum = off", IN_VAIN)
+    }
+
+    /// Lets it go on as it was.
+    ///
+    /// # Errors
+    /// As [`Subject::rest`].
+    pub fn wake(&mut self) -> Result<(), Problem> {
+        self.tell_autovacuum("ALTER SYSTEM RESET autovacuum", "SELECT 1")
+    }
+
+    fn tell_autovacuum(&mut self, what: &str, then: &str) -> Result<(), Problem> {
+        let Home::Own(_) = self.home else { return Ok(()) };
+        for sql in [what, "SELECT pg_catalog.pg_reload_conf()", then] {
+            let told = self.admin.execute(sql);
+            told.map_err(|error| error.into_problem("could not tell an idle server what to do"))?;
+        }
+        Ok(())
     }
 
     /// What to say where an own server has ended: nobody starts it again.

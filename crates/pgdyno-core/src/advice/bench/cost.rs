@@ -82,6 +82,17 @@ impl Cost {
         }
     }
 
+    /// That of several servers, one after the other on one disk.
+    #[must_use]
+    pub fn times(self, servers: u64) -> Self {
+        Self {
+            runs: self.runs * servers,
+            seconds: self.seconds * servers as f64,
+            written_bytes: self.written_bytes.saturating_mul(servers),
+            disk_bytes: self.disk_bytes.saturating_mul(servers),
+        }
+    }
+
     /// The cost with the balance check.
     pub(super) fn with_check(self, mode: BalanceCheckMode, scale: Option<u64>) -> Self {
         let rows = match mode {

@@ -81,11 +81,11 @@ pub struct Side<'a> {
 /// The TPC-B tables as they were loaded, before the first run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LoadedData {
-    /// TPC-B scale factor.
+    /// TPC-B scale factor; 0 where there are no such tables.
     pub scale: u64,
-    /// Rows over all tables.
+    /// Rows over all of them.
     pub rows: u64,
-    /// How they were loaded, for example `COPY text, frozen`.
+    /// How they were loaded, for example `COPY text, frozen`; of tables of a plan's own, by what SQL.
     pub load: String,
     /// Whether the tables were read into shared buffers.
     pub in_buffers: bool,

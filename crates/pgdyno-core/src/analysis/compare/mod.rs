@@ -10,6 +10,7 @@ mod comparable;
 mod differences;
 pub mod doubts;
 mod floor;
+mod levels;
 mod looks;
 mod order;
 mod power;
@@ -17,6 +18,7 @@ mod settings;
 mod sign_flip;
 pub mod slots;
 mod spread;
+pub mod subjects;
 mod verdict;
 
 pub use comparable::{Comparable, Fairness};
@@ -24,8 +26,9 @@ pub use differences::{
     AccountsState, Asked, AskedProgram, Difference, LoadedData, Side, Why, differences, same_build,
 };
 pub use floor::Floor;
+pub use levels::{LevelResult, levels};
 pub use looks::{EARLY_LOOKS, FALSE_ALARMS, Look, MAX_BLOCKS, MIN_BLOCKS, looks};
-pub use order::first_of;
+pub use order::{first_of, turns};
 pub use power::{POWER, more_blocks, power, smallest_effect};
 pub use sign_flip::{EXACT_UP_TO, sign_flip};
 pub use spread::{hodges_lehmann, outliers};

@@ -5,6 +5,8 @@
 
 use std::ops::Range;
 
+use super::order::in_round;
+
 /// How far behind its instant something that counts once a second may be and still belong to its second.
 const LATE_NS: u64 = 150_000_000;
 /// How far behind the first of its instants, by which all others are known, may have been.
@@ -48,12 +50,7 @@ impl Slots {
     /// round begins one arm further on: ABC CBA BCA ACB CAB BAC; of two arms AB BA BA AB. Over twice as many rounds as
     /// there are arms each arm is in every place equally often, and over every two a drift along a line favours none.
     pub fn order(self) -> impl Iterator<Item = usize> {
-        (0..self.rounds as usize).flat_map(move |round| {
-            (0..self.arms).map(move |at| {
-                let at = if round % 2 == 0 { at } else { self.arms - 1 - at };
-                (at + round / 2) % self.arms
-            })
-        })
+        (0..self.rounds as usize).flat_map(move |round| in_round(self.arms, round))
     }
 
     /// What counts of a slot whose arm is woken at this instant. What is counted once a second counts from the first

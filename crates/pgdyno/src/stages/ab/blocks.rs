@@ -122,12 +122,13 @@ impl Blocks<'_, '_> {
             clients: prepared.bench.clients.first().copied().unwrap_or(1),
             rate_per_s: prepared.plan.measure.rate,
             arm: Some(arm),
+            subject: None,
         };
         let (Some(at), Some(script)) = (self.compare.arm(arm).server, &self.scripts[arm.index()]) else {
             return Err(Problem::wrong_request(format!("{} has a script and no server", arm.letter())));
         };
         let bench = Bench { subject: &mut self.servers[at].subject, watch: &mut self.watches[at] };
-        let cell = Cell { workload, protocol, script, own: None, block: self.made };
+        let cell = Cell { workload, protocol, script, own: None, block: self.made, draws: None };
         let index = self.driving.run(bench, cell)?;
         Ok(self.driving.recording.record.runs.get(index as usize).map_or(0.0, |run| run.tps))
     }

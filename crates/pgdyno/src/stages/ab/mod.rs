@@ -1,8 +1,4 @@
-//! `ab`: is B faster than A?
-//!
-//! Both servers are up during the whole measurement, and only the one under test has work. Stopping the other between
-//! its runs would throw its cache away, and a start would be in every run; an idle server costs memory, and wakes up a
-//! few times a second.
+//! `ab`: is B faster than A? Both servers are up during the whole measurement, and only the one under test has work.
 
 mod announce;
 mod blocks;
@@ -19,19 +15,16 @@ use pgdyno_core::{
     script::Scripts,
 };
 use pgdyno_engine::Stop;
-use pgdyno_postgres::{
-    provision::Request,
-    verify::{Expected, Ledger},
-};
+use pgdyno_postgres::verify::{Expected, Ledger};
 use pgdyno_record::{BalanceRecord, RunRecord};
 
 use super::{
-    Job, Wanted,
+    Job,
     cell::Driving,
     full_disk, load,
     prepare::Prepared,
     recording::Recording,
-    storage_stage,
+    side_by_side, storage_stage,
     subject::{Subject, keep_evidence},
 };
 use crate::progress::Progress;
@@ -160,56 +153,21 @@ pub fn all_stages(
     let measured = checked
         .and_then(|()| measured_stages(compare, prepared, &mut servers, recording, stop, progress))
         .map_err(explain);
-    let logged = keep_logs(&servers, recording);
+    let letters = ["a", "b"].map(str::to_owned);
+    let logged =
+        side_by_side::keep_logs(servers.iter().map(|server| &server.subject).zip(letters), recording);
     let (evidence, measured) = keep_evidence(measured);
     let closed = recording.stage_always("clean up", || {
         progress.stage("cleaning up");
-        // Each of them, whatever became of the one before.
-        servers.iter_mut().map(|server| server.subject.close(job.keep || evidence)).fold(Ok(()), Result::and)
+        side_by_side::close(servers.iter_mut().map(|server| &mut server.subject), job.keep || evidence)
     });
     measured.and(logged).and(closed)
 }
 
-/// Settings that pgdyno chooses by the free space of the disk, which the first server has made less for the second.
-const BY_FREE_SPACE: [&str; 2] = ["max_wal_size", "min_wal_size"];
-
-/// Makes or reaches the servers, one after the other.
+/// Makes or reaches the servers.
 fn open(job: &Job, prepared: &Prepared, stop: &Stop, progress: &Progress) -> Result<Vec<Server>, Problem> {
-    let mut servers: Vec<Server> = Vec::new();
-    for wanted in &job.servers {
-        let wanted = match (wanted, servers.first()) {
-            (Wanted::Own(request), Some(first)) => &Wanted::Own(Box::new(like(request, &first.subject, job))),
-            (wanted, _) => wanted,
-        };
-        let subject = Subject::open(wanted, prepared.reached(servers.len()), prepared, stop, progress)?;
-        servers.push(Server { subject, ledger: Ledger::default() });
-    }
-    Ok(servers)
-}
-
-/// The request with those choices of the first server that would come out otherwise for the second by chance.
-fn like(request: &Request, first: &Subject, job: &Job) -> Request {
-    let mut request = request.clone();
-    let asked_for = |name: &str| {
-        job.servers.iter().any(|wanted| match wanted {
-            Wanted::Own(request) => request.settings.contains_key(name),
-            Wanted::External(_) => false,
-        })
-    };
-    for choice in &first.choices {
-        if BY_FREE_SPACE.contains(&choice.name.as_str()) && !asked_for(&choice.name) {
-            request.settings.insert(choice.name.clone(), choice.value.clone());
-        }
-    }
-    request
-}
-
-fn keep_logs(servers: &[Server], recording: &Recording) -> Result<(), Problem> {
-    let logs = servers.iter().zip(["server-a.log", "server-b.log"]);
-    let keep = |(server, name): (&Server, &str)| {
-        server.subject.log_path().map_or(Ok(()), |log| recording.dir.keep_log(log, name))
-    };
-    logs.map(keep).fold(Ok(()), Result::and)
+    let opened = side_by_side::open(job, prepared, stop, progress)?;
+    Ok(opened.into_iter().map(|subject| Server { subject, ledger: Ledger::default() }).collect())
 }
 
 fn measured_stages(

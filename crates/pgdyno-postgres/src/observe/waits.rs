@@ -1,0 +1,50 @@
+//! What sessions are doing at an instant.
+
+use pgdyno_core::measure::WaitCount;
+
+use crate::wire::{Session, WireError};
+
+/// Counts the client sessions of this session's database by what they wait for (`pg_stat_activity`), leaving out itself
+/// and `except`, by their process ids. Of a session that waits for its client nothing else is told, since versions
+/// differ in what they call that.
+///
+/// # Errors
+/// Where the view cannot be read.
+pub fn waits(session: &mut Session, version_num: u32, except: &[i32]) -> Result<Vec<WaitCount>, WireError> {
+    let rows = session.query(&look(version_num, except))?;
+    let count =
+        |row: &crate::wire::Row| Some(WaitCount { event: row.get(0)?.to_owned(), count: row.parse(1)? });
+    Ok(rows.iter().filter_map(count).collect())
+}
+
+fn look(version_num: u32, except: &[i32]) -> String {
+    // Servers before 10 do not tell what kind of process it is.
+    let of_clients = match version_num {
+        0..100_000 => "query NOT LIKE 'autovacuum: %'",
+        _ => "backend_type = 'client backend'",
+    };
+    let except: String = except.iter().map(|pid| format!(", {pid}")).collect();
+    format!(
+        "SELECT CASE WHEN state <> 'active' THEN 'client' \
+         ELSE coalesce(wait_event_type || ':' || wait_event, 'running') END, count(*) \
+         FROM pg_catalog.pg_stat_activity WHERE datname = pg_catalog.current_database() AND {of_clients} \
+         AND pid NOT IN (pg_catalog.pg_backend_pid(){except}) GROUP BY 1"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pgdynos_own_sessions_are_left_out() {
+        assert!(
+            look(90_624, &[])
+                .contains("NOT LIKE 'autovacuum: %' AND pid NOT IN (pg_catalog.pg_backend_pid())")
+        );
+        assert!(
+            look(180_004, &[7, 9])
+                .contains("= 'client backend' AND pid NOT IN (pg_catalog.pg_backend_pid(), 7, 9)")
+        );
+    }
+}

@@ -1,0 +1,56 @@
+//! What a plan with several subjects adds to `run.json`.
+
+use pgdyno_core::{
+    advice::Choice,
+    analysis::compare::{Comparable, Difference, LevelResult},
+    facts::{ConnectionFacts, ServerFacts},
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{BalanceRecord, LoadRecord, SetupDone};
+
+/// Several servers side by side, and what each came to beside the first.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SubjectsRecord {
+    /// A difference within ± this share does not matter.
+    pub margin: f64,
+    /// The subjects; the first is the reference that the others are held against.
+    pub list: Vec<SubjectRecord>,
+    /// Levels of which there is a verdict: so many chances of a false alarm at 5 % each.
+    pub judged: u32,
+    /// Every subject but the first beside the first, level by level.
+    pub levels: Vec<LevelResult>,
+}
+
+/// One of several subjects.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SubjectRecord {
+    /// Its name: what `subject` is in runs and cells.
+    pub name: String,
+    /// What was asked for, in the grammar of the command line, without secrets.
+    pub said: String,
+    /// Its server.
+    pub server: Option<ServerFacts>,
+    /// The way to its server; absent where that was made for the run.
+    pub connection: Option<ConnectionFacts>,
+    /// Settings that were chosen for its server.
+    pub choices: Vec<Choice>,
+    /// The load of its TPC-B tables.
+    pub load: Option<LoadRecord>,
+    /// The setup of the plan's own tables.
+    pub setup: Option<SetupDone>,
+    /// The check of its data.
+    pub balance: Option<BalanceRecord>,
+    /// Whether it can be compared with the first; absent of the first itself.
+    pub comparable: Option<Comparable>,
+    /// Facts and settings that it does not share with the first, which is `a`.
+    pub differences: Vec<Difference>,
+}
+
+impl SubjectsRecord {
+    /// The names in order.
+    pub fn names(&self) -> Vec<&str> {
+        self.list.iter().map(|subject| subject.name.as_str()).collect()
+    }
+}

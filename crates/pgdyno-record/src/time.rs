@@ -1,0 +1,103 @@
+//! What a run's time went for, over all stages.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::RunRecord;
+
+/// What the time went for, in seconds. The parts add up to the whole.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct TimeRecord {
+    /// From the start of the first stage to the end of the last.
+    pub whole_s: f64,
+    /// Servers being made and started, or reached.
+    pub server_s: f64,
+    /// Tables being loaded, set up and replicated.
+    pub load_s: f64,
+    /// Data being put back into its first state before runs, and looked at.
+    pub reset_s: f64,
+    /// Warm-ups.
+    pub warmup_s: f64,
+    /// Measured intervals.
+    pub measured_s: f64,
+    /// CHECKPOINTs before runs.
+    pub checkpoint_s: f64,
+    /// All else: connections, drains, the storage check, the check of the data, clean-up, the record.
+    pub rest_s: f64,
+    /// CHECKPOINTs and all else: what pgdyno's way of measuring takes beside measuring itself.
+    pub overhead_s: f64,
+}
+
+/// Stages that load.
+const LOADING: [&str; 3] = ["load", "setup", "replication"];
+
+impl TimeRecord {
+    /// From stages and runs; `None` before the first run. What runs of older records do not tell is in the rest.
+    pub fn of(record: &RunRecord) -> Option<Self> {
+        let begin_s = record.stages.iter().map(|stage| stage.start_s).reduce(f64::min)?;
+        let end_s = record.stages.iter().map(|stage| stage.start_s + stage.duration_s).reduce(f64::max)?;
+        if record.runs.is_empty() {
+            return None;
+        }
+        let stages = |names: &[&str]| -> f64 {
+            let own = record.stages.iter().filter(|stage| names.contains(&stage.name.as_str()));
+            own.map(|stage| stage.duration_s).sum()
+        };
+        let runs = |seconds: fn(&pgdyno_core::measure::CellRun) -> f64| -> f64 {
+            record.runs.iter().map(seconds).sum()
+        };
+        let parts = Self {
+            whole_s: end_s - begin_s,
+            server_s: stages(&["server"]),
+            load_s: stages(&LOADING),
+            reset_s: runs(|run| run.reset_s.unwrap_or(0.0)),
+            warmup_s: runs(|run| run.warmup_ns as f64 / 1e9),
+            measured_s: runs(|run| run.duration_ns as f64 / 1e9),
+            checkpoint_s: runs(|run| run.checkpoint_s.unwrap_or(0.0)),
+            ..Self::default()
+        };
+        let Self { whole_s, server_s, load_s, reset_s, warmup_s, measured_s, checkpoint_s, .. } = parts;
+        let named_s = server_s + load_s + reset_s + warmup_s + measured_s + checkpoint_s;
+        let rest_s = (whole_s - named_s).max(0.0);
+        Some(Self { rest_s, overhead_s: rest_s + checkpoint_s, ..parts })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{StageRecord, fixtures};
+
+    #[test]
+    fn the_parts_add_up_to_the_whole() {
+        let mut record = fixtures::complete().record;
+        record.runs.truncate(2);
+        for run in &mut record.runs {
+            (run.warmup_ns, run.duration_ns) = (1_000_000_000, 4_000_000_000);
+            (run.reset_s, run.checkpoint_s) = (Some(0.5), Some(0.25));
+        }
+        let stage = |name: &str, start_s, duration_s| StageRecord { name: name.into(), start_s, duration_s };
+        record.stages = vec![
+            stage("server", 0.5, 2.0),
+            stage("load", 2.5, 3.0),
+            stage("setup", 5.5, 1.0),
+            stage("measure", 6.5, 12.5),
+            stage("check", 19.0, 1.5),
+        ];
+        let time = TimeRecord::of(&record).expect("there are runs");
+        let expected = TimeRecord {
+            whole_s: 20.0,
+            server_s: 2.0,
+            load_s: 4.0,
+            reset_s: 1.0,
+            warmup_s: 2.0,
+            measured_s: 8.0,
+            checkpoint_s: 0.5,
+            rest_s: 2.5,
+            overhead_s: 3.0,
+        };
+        assert_eq!(time, expected);
+        record.runs.clear();
+        assert_eq!(TimeRecord::of(&record), None);
+    }
+}

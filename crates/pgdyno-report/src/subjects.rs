@@ -1,0 +1,429 @@
+//! What a report of several subjects says: each beside the first, script by script and level by level.
+
+use pgdyno_core::{
+    analysis::compare::{Comparable, Fairness, LevelResult, Verdict},
+    measure::Workload,
+    units,
+};
+use pgdyno_record::{RunRecord, SubjectsRecord};
+
+use crate::figure::{Figure, Format, Phrase, Source};
+
+/// Several subjects in sentences and rows.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SubjectsView {
+    /// The subjects with their versions, and whether each can be compared with the first; without full stops.
+    pub subjects: Vec<Phrase>,
+    /// What each came to beside the first, a sentence for a script and a subject.
+    pub answers: Vec<Phrase>,
+    /// How many levels were judged, and what that means.
+    pub judged: Phrase,
+    /// The levels by their scripts.
+    pub scripts: Vec<ScriptLevels>,
+    /// In what each differs from the first.
+    pub differences: Vec<SubjectDifferences>,
+    /// What sessions waited for, a line for a cell.
+    pub waits: Vec<CellWaits>,
+}
+
+/// The levels of one script.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ScriptLevels {
+    /// Its name.
+    pub script: Option<Figure>,
+    /// A row for a level and a subject.
+    pub rows: Vec<LevelRow>,
+}
+
+/// A subject beside the first at one level.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LevelRow {
+    /// Number of clients.
+    pub clients: Option<Figure>,
+    /// Name of the subject.
+    pub subject: Option<Figure>,
+    /// Its TPS.
+    pub tps: Option<Figure>,
+    /// The TPS of the first.
+    pub reference: Option<Figure>,
+    /// By how much it is faster.
+    pub effect: Option<Figure>,
+    /// Lower end of the interval.
+    pub low: Option<Figure>,
+    /// Upper end.
+    pub high: Option<Figure>,
+    /// The verdict.
+    pub verdict: &'static str,
+    /// Whether it holds among all levels together.
+    pub among_all: bool,
+}
+
+impl LevelRow {
+    /// The interval in brackets; a dash where there is none.
+    pub fn interval(&self) -> String {
+        let text = |figure: &Option<Figure>| figure.as_ref().map(|figure| figure.text.clone());
+        match text(&self.low).zip(text(&self.high)) {
+            Some((low, high)) => format!("[{low}, {high}]"),
+            None => units::ABSENT.to_owned(),
+        }
+    }
+
+    /// The verdict, marked where it holds among all levels together.
+    pub fn marked(&self) -> String {
+        format!("{}{}", self.verdict, if self.among_all { " *" } else { "" })
+    }
+}
+
+/// In what a subject differs from the first.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SubjectDifferences {
+    /// Number of the subject, from 0.
+    pub at: usize,
+    /// Its name.
+    pub name: Option<Figure>,
+    /// What differs, what the first has, what it has, and why.
+    pub rows: Vec<[Option<Figure>; 4]>,
+}
+
+/// What the sessions of a cell waited for.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CellWaits {
+    /// The cell.
+    pub cell: Phrase,
+    /// The most frequent with their shares.
+    pub events: Phrase,
+}
+
+/// What a number of several subjects means.
+pub const METHOD: [&str; 4] = [
+    "At every level the subjects ran one after the other within each block, in an order that changes from block to \
+     block and begins where the seed says, all with the same rows. Each has a server and data of its own; the others \
+     are idle meanwhile.",
+    "A level is judged by the logarithms of the ratios within its blocks: their mean turned back into a share, and the \
+     interval of Student's t at 95 %. An interval above nothing is faster, below nothing slower, within the margin no \
+     difference that matters, else it cannot tell.",
+    "Every level is judged by itself: of twenty levels without any difference about one is called faster or slower all \
+     the same. A star marks those that stay so where all levels together may be wrong one time in twenty (Bonferroni).",
+    "What sessions waited for was looked at ten times a second, in pg_stat_activity, by a session of pgdyno's own: \
+     `running` waited for nothing that its version tells of (9.6 tells of no I/O), `client` for its client. Versions \
+     name wait events differently.",
+];
+
+/// Most wait events that a line names.
+const EVENTS: usize = 4;
+/// Most names that a sentence lists.
+const NAMES: usize = 6;
+
+impl SubjectsView {
+    /// The view of a record's subjects.
+    pub fn new(subjects: &SubjectsRecord, record: &RunRecord, source: &Source) -> Self {
+        let of_list = |view: fn(usize, &SubjectsRecord, &Source) -> Phrase| {
+            (0..subjects.list.len()).map(|at| view(at, subjects, source)).collect()
+        };
+        Self {
+            subjects: of_list(subject),
+            answers: answers(subjects, source),
+            judged: judged(subjects, source),
+            scripts: scripts(subjects, record, source),
+            differences: (1..subjects.list.len()).map(|at| differences(at, subjects, source)).collect(),
+            waits: waits(record, source),
+        }
+    }
+}
+
+fn at(source: &Source, pointer: &str, format: Format) -> Option<Figure> {
+    source.figure(format!("/subjects/{pointer}"), format)
+}
+
+fn name(index: usize, source: &Source) -> Option<Figure> {
+    at(source, &format!("list/{index}/name"), Format::Text)
+}
+
+fn subject(index: usize, subjects: &SubjectsRecord, source: &Source) -> Phrase {
+    let of = |field: &str, format| at(source, &format!("list/{index}/{field}"), format);
+    let phrase = Phrase::default().figure(name(index, source)).maybe(
+        ": PostgreSQL ",
+        of("server/version", Format::Text),
+        "",
+    );
+    let phrase = phrase.maybe(", build ", of("server/build/made/name", Format::Text), "");
+    match &subjects.list[index].comparable {
+        None if index == 0 => phrase.text(", what the others are held against"),
+        None => phrase,
+        Some(comparable) => phrase.text("; ").then(fairness(index, comparable, source)),
+    }
+}
+
+/// Whether it can be compared with the first.
+fn fairness(index: usize, comparable: &Comparable, source: &Source) -> Phrase {
+    let list = |before: &str, field: &str, names: &[String]| {
+        let pointer = format!("/subjects/list/{index}/comparable/{field}");
+        Phrase::of(before).list(source, &pointer, names.len(), NAMES)
+    };
+    let Comparable { asked, besides, unknown, defaults_of_version, .. } = comparable;
+    match comparable.verdict {
+        Fairness::Alike => Phrase::of("like it in all that was seen"),
+        Fairness::AlikeButForWhatWasAsked => {
+            let phrase = list("alike but for what was asked: ", "asked", asked);
+            match defaults_of_version.is_empty() {
+                true => phrase,
+                false => phrase.then(list(
+                    "; defaults of the version: ",
+                    "defaults_of_version",
+                    defaults_of_version,
+                )),
+            }
+        }
+        Fairness::DiffersBesides => list("differs in more than what was asked: ", "besides", besides),
+        Fairness::NotKnown => list("whether it is alike is not known. Not seen: ", "unknown", unknown),
+    }
+}
+
+/// The names of what stands in an order, each once.
+fn each_once<'a>(all: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
+    all.fold(Vec::new(), |mut once, one| {
+        if !once.contains(&one) {
+            once.push(one);
+        }
+        once
+    })
+}
+
+fn answers(subjects: &SubjectsRecord, source: &Source) -> Vec<Phrase> {
+    let scripts = each_once(subjects.levels.iter().map(|level| level.script.as_str()));
+    let answer = |script: &str, other: usize| {
+        let subject = subjects.list.get(other)?;
+        let levels = subjects.levels.iter().enumerate();
+        let own = levels.filter(|(_, level)| level.script == script && level.subject == subject.name);
+        answer(&own.collect::<Vec<_>>(), other, source)
+    };
+    let others = 1..subjects.list.len();
+    let all = scripts.iter().flat_map(|script| others.clone().map(move |other| (*script, other)));
+    all.filter_map(|(script, other)| answer(script, other)).collect()
+}
+
+/// One subject in one script: at which levels it is what.
+fn answer(levels: &[(usize, &LevelResult)], other: usize, source: &Source) -> Option<Phrase> {
+    let (first, _) = levels.first()?;
+    let mut phrase = Phrase::default()
+        .figure(at(source, &format!("levels/{first}/script"), Format::Text))
+        .text(": ")
+        .figure(name(other, source))
+        .text(" beside ")
+        .figure(name(0, source));
+    let mut mark = " is ";
+    for kind in ["faster", "slower", "no different", "cannot tell", "not judged"] {
+        let own: Vec<_> = levels.iter().filter(|(_, level)| kind_of(level) == kind).collect();
+        let (Some(low), Some(high)) = (
+            own.iter().min_by(|a, b| order(a.1).total_cmp(&order(b.1))),
+            own.iter().max_by(|a, b| order(a.1).total_cmp(&order(b.1))),
+        ) else {
+            continue;
+        };
+        phrase = phrase.text(mark).text(words_of(kind, mark)).text(" at ");
+        for (nth, (index, _)) in own.iter().enumerate() {
+            let comma = if nth > 0 { ", " } else { "" };
+            phrase = phrase.text(comma).figure(at(source, &format!("levels/{index}/clients"), Format::Count));
+        }
+        mark = "; ";
+        if !matches!(kind, "faster" | "slower") {
+            continue;
+        }
+        let effect = |index: usize| at(source, &format!("levels/{index}/effect"), Format::Change);
+        phrase = phrase.text(" (").figure(effect(low.0));
+        if low.0 != high.0 {
+            phrase = phrase.text(" to ").figure(effect(high.0));
+        }
+        phrase = phrase.text(")");
+    }
+    Some(phrase.text(" clients"))
+}
+
+/// The words of a kind in a sentence, behind its subject or behind another kind.
+fn words_of(kind: &'static str, mark: &str) -> &'static str {
+    match (kind, mark) {
+        ("no different", _) => "not different by anything that matters",
+        ("cannot tell", " is ") => "not to be told apart",
+        ("cannot tell", _) => "cannot tell",
+        ("not judged", " is ") => "not judged for want of blocks",
+        ("not judged", _) => "not judged",
+        (kind, _) => kind,
+    }
+}
+
+fn order(level: &LevelResult) -> f64 {
+    level.effect.unwrap_or(0.0)
+}
+
+fn kind_of(level: &LevelResult) -> &'static str {
+    match level.result.as_ref().map(|result| result.verdict) {
+        Some(Verdict::Faster) => "faster",
+        Some(Verdict::Slower) => "slower",
+        Some(Verdict::NoDifference) => "no different",
+        Some(Verdict::CannotTell { .. }) => "cannot tell",
+        None => "not judged",
+    }
+}
+
+fn judged(subjects: &SubjectsRecord, source: &Source) -> Phrase {
+    if subjects.judged == 0 {
+        return Phrase::of("No level was judged: an interval takes two blocks.");
+    }
+    Phrase::of("Levels judged, each by itself: ")
+        .figure(at(source, "judged", Format::Count))
+        .text("; the margin of what matters is ± ")
+        .figure(at(source, "margin", Format::Percent))
+        .text(". A star: so among all of them together, too.")
+}
+
+fn scripts(subjects: &SubjectsRecord, record: &RunRecord, source: &Source) -> Vec<ScriptLevels> {
+    let names = each_once(subjects.levels.iter().map(|level| level.script.as_str()));
+    let of_script = |script: &&str| {
+        let mut own: Vec<_> =
+            subjects.levels.iter().enumerate().filter(|(_, level)| level.script == *script).collect();
+        own.sort_by_key(|(_, level)| level.clients);
+        let first = own.first().map(|(index, _)| *index);
+        ScriptLevels {
+            script: first.and_then(|index| at(source, &format!("levels/{index}/script"), Format::Text)),
+            rows: own.into_iter().map(|(index, level)| row(index, level, subjects, record, source)).collect(),
+        }
+    };
+    names.iter().map(of_script).collect()
+}
+
+fn row(
+    index: usize,
+    level: &LevelResult,
+    subjects: &SubjectsRecord,
+    record: &RunRecord,
+    source: &Source,
+) -> LevelRow {
+    let of = |field: &str, format| at(source, &format!("levels/{index}/{field}"), format);
+    let tps = |subject: &str| {
+        let own = |workload: &Workload| {
+            (&*workload.script, &*workload.protocol, workload.clients, workload.subject.as_deref())
+                == (&*level.script, &*level.protocol, level.clients, Some(subject))
+        };
+        let cell = record.cells.iter().position(|cell| own(&cell.workload))?;
+        source.figure(format!("/cells/{cell}/tps/value"), Format::Rate)
+    };
+    LevelRow {
+        clients: of("clients", Format::Count),
+        subject: of("subject", Format::Text),
+        tps: tps(&level.subject),
+        reference: subjects.list.first().and_then(|first| tps(&first.name)),
+        effect: of("effect", Format::Change),
+        low: of("result/low", Format::Points),
+        high: of("result/high", Format::Points),
+        verdict: match kind_of(level) {
+            "no different" => "no difference",
+            kind => kind,
+        },
+        among_all: level.among_all,
+    }
+}
+
+fn differences(index: usize, subjects: &SubjectsRecord, source: &Source) -> SubjectDifferences {
+    let row = |row: usize| {
+        let of = |field: &str, format| at(source, &format!("list/{index}/differences/{row}/{field}"), format);
+        [of("what", Format::Text), of("a", Format::Text), of("b", Format::Text), of("why", Format::Word)]
+    };
+    let count = subjects.list[index].differences.len();
+    SubjectDifferences { at: index, name: name(index, source), rows: (0..count).map(row).collect() }
+}
+
+fn waits(record: &RunRecord, source: &Source) -> Vec<CellWaits> {
+    let of_cell = |(index, cell): (usize, &pgdyno_core::measure::CellSummary)| {
+        let seen = cell.waits.as_ref().filter(|waits| waits.sessions > 0)?;
+        let at = |field: &str, format| source.figure(format!("/cells/{index}/{field}"), format);
+        let mut events = Phrase::default();
+        for event in 0..seen.events.len().min(EVENTS) {
+            let share = source.share(
+                format!("/cells/{index}/waits/events/{event}/count"),
+                format!("/cells/{index}/waits/sessions"),
+            );
+            let comma = if event > 0 { ", " } else { "" };
+            let name = at(&format!("waits/events/{event}/event"), Format::Text);
+            events = events.text(comma).figure(name).text(" ").figure(share);
+        }
+        let cell = Phrase::default()
+            .figure(at("workload/script", Format::Text))
+            .text("/")
+            .figure(at("workload/clients", Format::Count))
+            .text(" ")
+            .figure(at("workload/subject", Format::Text));
+        Some(((cell_order(record, index)), CellWaits { cell, events }))
+    };
+    let mut found: Vec<_> = record.cells.iter().enumerate().filter_map(of_cell).collect();
+    found.sort_by_key(|(order, _)| *order);
+    found.into_iter().map(|(_, waits)| waits).collect()
+}
+
+/// Where a cell belongs in a list: by script in the order they ran, clients, subject.
+pub fn cell_order(record: &RunRecord, cell: usize) -> (usize, u32, usize) {
+    let own = &record.cells[cell].workload;
+    let script = record.cells.iter().position(|other| other.workload.script == own.script).unwrap_or(cell);
+    (script, own.clients, place(record, own))
+}
+
+/// The number of a workload's subject; 0 where there is none.
+pub fn place(record: &RunRecord, workload: &Workload) -> usize {
+    let names = record.subjects.as_ref().map(SubjectsRecord::names).unwrap_or_default();
+    names.iter().position(|name| Some(*name) == workload.subject.as_deref()).unwrap_or(0)
+}
+
+/// The durability tiers of all subjects.
+pub fn durability(subjects: &SubjectsRecord) -> Phrase {
+    let tier = |subject: &pgdyno_record::SubjectRecord| subject.server.as_ref().map(|of| of.durability);
+    let tiers: Vec<_> = subjects.list.iter().map(tier).collect();
+    match tiers.split_first() {
+        Some((Some(first), others)) if others.iter().all(|tier| tier.as_ref() == Some(first)) => {
+            Phrase::of(first.label())
+        }
+        _ => {
+            let words = subjects.list.iter().zip(tiers).map(|(subject, tier)| {
+                format!("{} {}", subject.name, tier.map_or("not known", |tier| tier.label()))
+            });
+            Phrase::of(format!("differs. {}", words.collect::<Vec<_>>().join("; ")))
+        }
+    }
+}
+
+/// The checks of all subjects' data in a sentence each.
+pub fn balance(subjects: &SubjectsRecord, source: &Source) -> Option<Phrase> {
+    let mut phrase = Phrase::default();
+    for (index, subject) in subjects.list.iter().enumerate() {
+        let Some(balance) = &subject.balance else { continue };
+        let of = |field: &str| at(source, &format!("list/{index}/balance/{field}"), Format::Count);
+        let blank = if phrase.0.is_empty() { "" } else { " " };
+        phrase = phrase
+            .text(blank)
+            .figure(name(index, source))
+            .text(if balance.violations == 0 { " passed: " } else { " VIOLATED: " })
+            .figure(of("rows_examined"))
+            .text(" rows examined, history holds ")
+            .figure(of("history_rows"))
+            .text(" rows for ")
+            .figure(of("committed"))
+            .text(" commits, ")
+            .figure(of("in_doubt"))
+            .text(" in doubt.");
+        for example in 0..balance.examples.len() {
+            let pointer = format!("list/{index}/balance/examples/{example}");
+            phrase = phrase.maybe(" Seen: ", at(source, &pointer, Format::Text), ".");
+        }
+    }
+    (!phrase.0.is_empty()).then_some(phrase)
+}
+
+/// Numbers of a server that loses data come after that news.
+pub fn violated(subjects: &SubjectsRecord, source: &Source) -> Option<Phrase> {
+    let failed =
+        |at: &usize| subjects.list[*at].balance.as_ref().is_some_and(|balance| balance.violations > 0);
+    let mut failed = (0..subjects.list.len()).filter(failed).peekable();
+    failed.peek()?;
+    let phrase = failed.fold(Phrase::of("The balance check failed:"), |phrase, at| {
+        phrase.text(" ").figure(name(at, source))
+    });
+    Some(phrase.text(". Do not use these numbers."))
+}

@@ -1,0 +1,262 @@
+//! Several subjects of a plan: `--subject pg=9.6 --subject pg=18`, or the plan's `[[subject]]`.
+
+use std::path::PathBuf;
+
+use pgdyno_core::{
+    plan::{MAX_SUBJECTS, Plan, SubjectPlan},
+    problem::Problem,
+};
+
+use super::{
+    arm::Arm,
+    measure::{Args, Connection, OwnServer},
+};
+use crate::stages::{
+    Wanted,
+    subjects::{SubjectJob, Subjects},
+};
+
+/// Longest name that is made of what a subject was asked to be, in characters.
+const MAX_NAME: usize = 40;
+
+/// A subject with its name.
+#[derive(Debug, Clone)]
+struct Named {
+    name: String,
+    arm: Arm,
+}
+
+/// The subjects of a plan with their servers, in one order; `None` where nothing names any. `words` are those of the
+/// command line, which go over the plan's list; `args` hold for all subjects.
+///
+/// # Errors
+/// A wrong request.
+pub(super) fn subjects(
+    words: &[String],
+    plan: &Plan,
+    args: &Args,
+) -> Result<Option<(Subjects, Vec<Wanted>)>, Problem> {
+    let said = match words.is_empty() {
+        true => plan.subject.iter().map(of_plan).collect::<Vec<_>>(),
+        false => words.iter().map(|word| of_word(word)).collect::<Result<_, _>>()?,
+    };
+    if said.is_empty() {
+        return Ok(None);
+    }
+    args.refuse_beside_subjects(said.len())?;
+    if said.len() > MAX_SUBJECTS {
+        let what = format!("{} subjects are more than {MAX_SUBJECTS}", said.len());
+        return Err(Problem::wrong_request(what).hint("all of their servers are up at once: compare fewer"));
+    }
+    let named = with_names_of_their_own(said);
+    let base = args.for_all_subjects();
+    let full: Vec<Named> =
+        named.iter().map(|one| Named { name: one.name.clone(), arm: one.arm.clone().over(&base) }).collect();
+    full.iter().try_for_each(makes_sense)?;
+    apart(&full)?;
+    let servers =
+        full.iter().enumerate().map(|(at, one)| server(at + 1, one, plan, args)).collect::<Result<_, _>>()?;
+    let job = |one: &Named| SubjectJob {
+        name: one.name.clone(),
+        said: pgdyno_record::redact(&one.arm.said()),
+        asked: full[0].arm.asked(&one.arm),
+    };
+    Ok(Some((Subjects { list: full.iter().map(job).collect() }, servers)))
+}
+
+fn of_plan(subject: &SubjectPlan) -> Named {
+    let SubjectPlan { name, pg, build, bindir, bundle, data, waldir, settings } = subject.clone();
+    let arm = Arm {
+        pg,
+        build,
+        bindir: bindir.map(PathBuf::from),
+        bundle,
+        data: data.map(PathBuf::from),
+        waldir: waldir.map(PathBuf::from),
+        settings,
+        ..Arm::default()
+    };
+    Named { name: name.unwrap_or_else(|| name_of(&arm)), arm }
+}
+
+fn of_word(word: &str) -> Result<Named, Problem> {
+    let arm = Arm::parse(word)?;
+    Ok(Named { name: name_of(&arm), arm })
+}
+
+/// What it was asked to be, in one line that is not too long.
+fn name_of(arm: &Arm) -> String {
+    let said = pgdyno_record::redact(&arm.said());
+    match said.char_indices().nth(MAX_NAME) {
+        Some((cut, _)) => format!("{}…", &said[..cut]),
+        None => said,
+    }
+}
+
+/// A second one of the same name gets a number: the same twice shows what the machine does by itself.
+fn with_names_of_their_own(mut said: Vec<Named>) -> Vec<Named> {
+    for at in 1..said.len() {
+        let is_taken = |name: &str| said[..at].iter().any(|other| other.name == name);
+        let first = said[at].name.clone();
+        let numbered = (2..).map(|number: u32| format!("{first} ({number})"));
+        let free = std::iter::once(first.clone()).chain(numbered).find(|name| !is_taken(name));
+        said[at].name = free.unwrap_or(first);
+    }
+    said
+}
+
+/// Refuses what no subject of a plan can be.
+fn makes_sense(one: &Named) -> Result<(), Problem> {
+    let Named { name, arm } = one;
+    let work = arm.script.is_some() || arm.builtin.is_some() || arm.protocol.is_some();
+    let rules = [
+        (
+            work || arm.command.is_some(),
+            "what runs is said by the plan",
+            "leave out script, builtin, protocol and command",
+        ),
+        (
+            arm.dsn.is_some() && arm.names_own_server(),
+            "a server that is there cannot be made as well",
+            "leave out dsn, or leave out version, programs, directories and settings",
+        ),
+        (
+            [arm.bindir.is_some(), arm.build.is_some(), arm.bundle].into_iter().filter(|is| *is).count() > 1,
+            "its programs are named twice",
+            "keep one of bindir, build and bundle",
+        ),
+    ];
+    match rules.into_iter().find(|(is_broken, ..)| *is_broken) {
+        None => Ok(()),
+        Some((_, what, hint)) => {
+            Err(Problem::wrong_request(format!("could not use the subject {name}: {what}")).hint(hint))
+        }
+    }
+}
+
+/// Refuses two subjects in one place.
+fn apart(all: &[Named]) -> Result<(), Problem> {
+    for (at, one) in all.iter().enumerate() {
+        let before = &all[..at];
+        let place = |of: &Arm| of.data.clone().into_iter().chain(of.waldir.clone()).collect::<Vec<_>>();
+        let shared = |other: &&Named| place(&other.arm).iter().any(|dir| place(&one.arm).contains(dir));
+        if before.iter().any(|other| shared(&other)) {
+            let what = format!("the subject {} has the directory of another one", one.name);
+            return Err(Problem::wrong_request(what).hint("give each its own: data=/srv/a and data=/srv/b"));
+        }
+        if one.arm.dsn.is_some() && before.iter().any(|other| other.arm.dsn == one.arm.dsn) {
+            let what = format!("the subject {} is the server of another one", one.name);
+            return Err(Problem::wrong_request(what)
+                .hint("everything goes into its schema `pgdyno`, which there is once in a database"));
+        }
+    }
+    Ok(())
+}
+
+fn server(number: usize, one: &Named, plan: &Plan, args: &Args) -> Result<Wanted, Problem> {
+    let arm = &one.arm;
+    if let Some(dsn) = &arm.dsn {
+        let connection = Connection { dbname: Some(dsn.clone()), ..Connection::default() };
+        let external = connection.resolve()?;
+        let none = || Problem::wrong_request(format!("the subject {} names no server", one.name));
+        return external.map(|external| Wanted::External(Box::new(external))).ok_or_else(none);
+    }
+    let mut settings = plan.server.settings.clone();
+    settings.extend(arm.settings.clone());
+    let server = OwnServer {
+        pg: arm.pg.clone(),
+        bindir: arm.bindir.clone(),
+        build: arm.build.clone(),
+        bundle: arm.bundle,
+        data: arm.data.clone(),
+        waldir: arm.waldir.clone(),
+        settings,
+        run_as: args.run_as.clone(),
+    };
+    let request = server.request(plan, format!("{}-{}-{number}", plan.name, std::process::id()))?;
+    Ok(Wanted::Own(Box::new(request)))
+}
+
+#[cfg(test)]
+mod tests {
+    use pgdyno_core::{
+        analysis::compare::AskedProgram,
+        plan::{Builtin, Protocol, WorkloadPlan},
+    };
+
+    use super::*;
+
+    fn plan() -> Plan {
+        Plan::new("x", vec![WorkloadPlan::builtin(Builtin::SelectOnly, Protocol::Prepared)])
+    }
+
+    fn of(words: &[&str], plan: &Plan) -> Result<Option<(Subjects, Vec<Wanted>)>, Problem> {
+        let words: Vec<_> = words.iter().map(|word| (*word).to_owned()).collect();
+        subjects(&words, plan, &Args::default())
+    }
+
+    #[test]
+    fn words_go_over_the_list_of_the_plan() {
+        let mut plan = plan();
+        assert!(of(&[], &plan).expect("nothing is wrong").is_none());
+        plan.subject = vec![
+            SubjectPlan { name: Some("old".into()), pg: Some("15".into()), ..SubjectPlan::default() },
+            SubjectPlan { pg: Some("18".into()), ..SubjectPlan::default() },
+        ];
+        let names = |found: Option<(Subjects, Vec<Wanted>)>| {
+            let (subjects, servers) = found.expect("there are some");
+            assert_eq!(subjects.list.len(), servers.len());
+            subjects.list.into_iter().map(|one| one.name).collect::<Vec<_>>()
+        };
+        assert_eq!(names(of(&[], &plan).expect("it is right")), ["old", "pg=18"]);
+        let found = of(&["pg=18", "pg=18", "pg=18,set:jit=off"], &plan).expect("it is right");
+        assert_eq!(names(found), ["pg=18", "pg=18 (2)", "pg=18,set:jit=off"]);
+    }
+
+    #[test]
+    fn what_was_asked_to_differ_is_told_against_the_first() {
+        let (subjects, _) =
+            of(&["pg=9.6", "pg=18", "pg=9.6,set:jit=off"], &plan()).expect("right").expect("some");
+        let asked: Vec<_> =
+            subjects.list.iter().map(|one| (one.asked.program, one.asked.settings.len())).collect();
+        let expected = [(AskedProgram::Nothing, 0), (AskedProgram::Version, 0), (AskedProgram::Nothing, 1)];
+        assert_eq!(asked, expected);
+    }
+
+    #[test]
+    fn what_no_subject_can_be_is_refused() {
+        for (words, said) in [
+            (&["pg=18", "builtin=select-only"][..], "what runs is said by the plan"),
+            (&["pg=18", "command=true"], "what runs is said by the plan"),
+            (&["pg=18,dsn=host=/x", "pg=18"], "cannot be made as well"),
+            (&["bundle,bindir=/x", "pg=18"], "named twice"),
+            (&["pg=18,data=/x", "pg=15,waldir=/x"], "has the directory of another"),
+            (&["dsn=host=/x", "dsn=host=/x"], "is the server of another"),
+            (&["pg=18", "pgs=15"], "`pgs=15` says nothing of an arm"),
+        ] {
+            let problem = of(words, &plan()).expect_err(said);
+            assert!(problem.what.contains(said), "{words:?}: {}", problem.what);
+        }
+        let many = vec!["pg=18"; MAX_SUBJECTS + 1];
+        assert!(of(&many, &plan()).is_err_and(|problem| problem.what.contains("more than 16")));
+    }
+
+    #[test]
+    fn flags_that_name_one_server_are_refused_beside_several() {
+        let words = ["pg=15".to_owned(), "pg=18".to_owned()];
+        let data = Args { data: Some("/x".into()), ..Args::default() };
+        let host = Args {
+            connection: Connection { host: Some("h".into()), ..Connection::default() },
+            ..Args::default()
+        };
+        for (args, flag) in [(data, "--data"), (host, "-h")] {
+            let problem = subjects(&words, &plan(), &args).expect_err(flag);
+            assert!(problem.what.contains(flag), "{}", problem.what);
+        }
+        let jit = Args { set: vec![("jit".into(), "off".into())], ..Args::default() };
+        let (_, servers) = subjects(&words, &plan(), &jit).expect("right").expect("some");
+        let has_it =
+            |wanted: &Wanted| matches!(wanted, Wanted::Own(request) if request.settings["jit"] == "off");
+        assert!(servers.iter().all(has_it), "what is set, is set for all");
+    }
+}

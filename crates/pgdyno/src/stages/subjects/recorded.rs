@@ -1,0 +1,132 @@
+//! The subjects' part of the record while it comes about.
+
+use pgdyno_core::{
+    advice::Choice,
+    analysis::compare::{Comparable, LoadedData, Side, levels},
+    problem::Problem,
+};
+use pgdyno_postgres::observe::is_private_setting;
+use pgdyno_record::{RunRecord, SubjectRecord, SubjectsRecord};
+
+use super::{MARGIN, Subjects};
+use crate::stages::{prepare::Prepared, recording::Recording, subject::Subject};
+
+/// What is known before anything is measured.
+pub fn first_record(subjects: &Subjects) -> SubjectsRecord {
+    let one = |subject: &super::SubjectJob| SubjectRecord {
+        name: subject.name.clone(),
+        said: subject.said.clone(),
+        ..SubjectRecord::default()
+    };
+    let list = subjects.list.iter().map(one).collect();
+    SubjectsRecord { margin: MARGIN, list, judged: 0, levels: Vec::new() }
+}
+
+/// Changes the record of one subject.
+pub fn set(recording: &mut Recording, at: usize, set: impl FnOnce(&mut SubjectRecord)) {
+    if let Some(record) = recording.record.subjects.as_mut().and_then(|subjects| subjects.list.get_mut(at)) {
+        set(record);
+    }
+}
+
+/// Records the servers, and in what they differ from the first.
+///
+/// # Errors
+/// Where it cannot be written.
+pub fn set_servers(
+    recording: &mut Recording,
+    subjects: &Subjects,
+    prepared: &Prepared,
+    servers: &[Subject],
+) -> Result<(), Problem> {
+    recording.subjects_pinned = servers.iter().map(|server| server.bundle_pinned).collect();
+    for (at, server) in servers.iter().enumerate() {
+        let public = server.choices.iter().filter(|choice| !is_private_setting(&choice.name));
+        let choices: Vec<_> = public.cloned().collect();
+        let connection = prepared.reached(at).map(|reached| reached.connection.clone());
+        set(recording, at, |record| {
+            record.server = Some(server.facts.clone());
+            record.choices = choices;
+            record.connection = connection;
+        });
+    }
+    tell_once(&mut recording.record);
+    judge(recording, subjects, prepared);
+    recording.show()
+}
+
+/// What was chosen for all subjects alike stands once among the choices of the run.
+fn tell_once(record: &mut RunRecord) {
+    let Some(subjects) = &mut record.subjects else { return };
+    let same = |one: &Choice, other: &Choice| (&one.name, &one.value) == (&other.name, &other.value);
+    for subject in &mut subjects.list {
+        subject.choices.retain(|choice| !record.choices.iter().any(|known| same(known, choice)));
+    }
+    let Some((first, others)) = subjects.list.split_first() else { return };
+    let everywhere = |choice: &&Choice| {
+        others.iter().all(|subject| subject.choices.iter().any(|other| same(other, choice)))
+    };
+    let shared: Vec<_> = first.choices.iter().filter(everywhere).cloned().collect();
+    for subject in &mut subjects.list {
+        subject.choices.retain(|choice| !shared.iter().any(|known| same(known, choice)));
+    }
+    record.choices.extend(shared);
+}
+
+/// Says anew whether each can be compared with the first, by what is in the record until now.
+pub fn judge(recording: &mut Recording, subjects: &Subjects, prepared: &Prepared) {
+    let Some(record) = &recording.record.subjects else { return };
+    let Some(first) = record.list.first() else { return };
+    let setup = recording.record.material.as_ref().and_then(|material| material.setup.as_ref());
+    let texts: Vec<_> = setup.iter().flat_map(|setup| &setup.texts).map(|text| text.name.as_str()).collect();
+    let own = texts.join(", ");
+    let reference = side(first, 0, &own, prepared);
+    let judged: Vec<_> = record
+        .list
+        .iter()
+        .zip(&subjects.list)
+        .enumerate()
+        .skip(1)
+        .map(|(at, (of, job))| Comparable::judge(&reference, &side(of, at, &own, prepared), &job.asked))
+        .collect();
+    for (at, (comparable, differences)) in judged.into_iter().enumerate() {
+        set(recording, at + 1, |record| {
+            (record.comparable, record.differences) = (Some(comparable), differences);
+        });
+    }
+}
+
+/// What is known of a subject; `own` names the SQL that set its tables up.
+fn side<'a>(of: &'a SubjectRecord, at: usize, own: &str, prepared: &Prepared) -> Side<'a> {
+    let tpcb = of.load.as_ref().zip(prepared.bench.scale);
+    let setup = of.setup.as_ref();
+    let is_loaded = tpcb.is_some() || setup.is_some();
+    let copy = tpcb
+        .map(|(load, _)| format!("COPY {}{}", load.copy_format, if load.freeze { ", frozen" } else { "" }));
+    let sql = setup.map(|done| format!("{} statements of {own}, {} tables", done.statements, done.tables));
+    let prewarmed = [tpcb.map(|(load, _)| load.prewarm.is_some()), setup.map(|done| done.prewarm.is_some())];
+    let data = is_loaded.then(|| LoadedData {
+        scale: tpcb.map_or(0, |(_, scale)| scale),
+        rows: tpcb.map_or(0, |(load, _)| load.rows),
+        load: [copy, sql].into_iter().flatten().collect::<Vec<_>>().join("; "),
+        in_buffers: prewarmed.into_iter().flatten().all(|is| is),
+    });
+    Side {
+        server: of.server.as_ref(),
+        data,
+        clients: Some(prepared.bench.max_clients()),
+        processors: prepared.processors_of(at),
+        chosen: &of.choices,
+    }
+}
+
+/// Says anew what all runs come to. It is written with the next run, or at the end of the stage: every write is
+/// flushed, which takes time from a disk that has just been written to.
+pub fn conclude(recording: &mut Recording) {
+    let record = &mut recording.record;
+    if let Some(subjects) = &mut record.subjects {
+        let found = levels(&record.runs, &subjects.names(), subjects.margin);
+        subjects.judged = found.iter().filter(|level| level.result.is_some()).count() as u32;
+        subjects.levels = found;
+    }
+}

@@ -1,0 +1,193 @@
+//! `pgdyno run` with several subjects from end to end: the oldest bundle and the newest, side by side.
+
+mod common;
+
+use std::{collections::BTreeSet, fs};
+
+use common::{Place, holds_together, text};
+use pgdyno_core::analysis::{
+    DoubtKind,
+    compare::{Fairness, Verdict},
+};
+use pgdyno_record::{Run, Status, SubjectsRecord};
+
+/// How long a transaction takes is a setting of the server's.
+const PAUSED: &str = r#"
+name = "paused"
+[data]
+setup_text = "CREATE TABLE seen (number int)"
+[[workload]]
+name = "pause"
+text = "SELECT pg_sleep(current_setting('own.pause')::float8)"
+reset = "TRUNCATE seen; INSERT INTO seen VALUES (:clients)"
+[measure]
+clients = [1, 3]
+jobs = 1
+duration = "300ms"
+warmup = "50ms"
+blocks = 4
+"#;
+
+const TPCB: &str = r#"
+name = "tpcb"
+[[subject]]
+name = "one"
+pg = "18"
+bundle = true
+[[subject]]
+name = "other"
+pg = "18"
+bundle = true
+[data]
+scale = 1
+[[workload]]
+script = "tpcb-like"
+[measure]
+clients = [2]
+jobs = 1
+duration = "300ms"
+warmup = "50ms"
+blocks = 2
+"#;
+
+fn written(place: &Place, plan: &str) -> String {
+    let path = place.path("plan.toml");
+    fs::write(&path, plan).expect("it can be written");
+    path.display().to_string()
+}
+
+fn subjects(run: &Run) -> &SubjectsRecord {
+    run.record.subjects.as_ref().expect("there are several")
+}
+
+fn is_done(run: &Run) {
+    assert_eq!((run.record.status, &run.record.error), (Status::Complete, &None));
+    holds_together(run);
+}
+
+#[test]
+fn a_planted_slowdown_is_found_at_every_level() {
+    let place = Place::new();
+    let path = written(&place, PAUSED);
+    let words = ["pg=9.6,set:own.pause=0.001", "pg=18,set:own.pause=0.02"];
+    let args = ["run", &path, "--bundle", "--subject", words[0], "--subject", words[1], "--seed", "3"];
+    let output = place.run(&args);
+    let (out, err) = (text(&output.stdout), text(&output.stderr));
+    assert!(output.status.success(), "{out}{err}");
+    assert!(err.contains("16 (8 of each subject)") && err.contains(words[1]), "{err}");
+    let run = place.only_run();
+    is_done(&run);
+    each_has_a_server_of_its_own(&run);
+    subjects_take_turns(&run);
+    slower_at_every_level(&run);
+    time_and_waits_are_kept(&run);
+    assert!(out.contains("slower") && out.contains("LEVEL BY LEVEL"), "{out}");
+    let csv = place.done(&["report", &run.record.id, "--format", "csv"]);
+    assert!(csv.contains(",9.6.24,") && csv.contains(&format!(",\"{}\"", words[0])), "{csv}");
+    place.nothing_is_left();
+}
+
+fn each_has_a_server_of_its_own(run: &Run) {
+    let list = &subjects(run).list;
+    let servers: Vec<_> = list.iter().map(|subject| subject.server.as_ref().expect("it was there")).collect();
+    let majors: Vec<_> = servers.iter().map(|server| server.version_num / 10_000).collect();
+    assert_eq!(majors, [9, 18]);
+    let dirs: BTreeSet<_> = servers.iter().map(|server| server.data_directory.clone()).collect();
+    assert_eq!((dirs.len(), run.record.server.is_none()), (2, true));
+    assert!(list.iter().all(|subject| subject.setup.as_ref().is_some_and(|setup| setup.tables == 1)));
+    assert_eq!(servers[0].shared_buffers_bytes, servers[1].shared_buffers_bytes, "sized alike");
+    let comparable = list[1].comparable.as_ref().expect("it was judged");
+    assert_eq!((comparable.verdict, list[0].comparable.is_none()), (Fairness::DiffersBesides, true));
+    assert!(comparable.besides.contains(&"compiler".to_owned()), "{comparable:?}");
+    assert!(!comparable.besides.iter().any(|name| name.contains("wal_size")), "{comparable:?}");
+    assert!(run.record.doubts.iter().any(|doubt| doubt.kind == DoubtKind::BuildDiffers));
+    assert!(run.path.join("server-1.log").is_file() && run.path.join("server-2.log").is_file());
+}
+
+/// Within a round all run the same cell, right after each other, and neither is always first.
+fn subjects_take_turns(run: &Run) {
+    let runs = &run.record.runs;
+    assert_eq!(runs.len(), 16);
+    let mut first = BTreeSet::new();
+    for round in runs.chunks(2) {
+        let [one, other] = round else { panic!("rounds are of two") };
+        let level = |run: &pgdyno_core::measure::CellRun| (run.block, run.workload.clients);
+        assert_eq!(level(one), level(other));
+        assert_ne!(one.workload.subject, other.workload.subject);
+        first.insert(one.workload.subject.clone());
+    }
+    assert_eq!(first.len(), 2, "each is first at times");
+    assert!(runs.iter().all(|run| run.counts.committed > 0 && run.counts.failed == 0));
+    let reset =
+        |run: &pgdyno_core::measure::CellRun| run.data_state.is_some_and(|state| state.rows == Some(1));
+    assert!(runs.iter().all(reset), "every run begins with the table as its reset left it");
+}
+
+fn slower_at_every_level(run: &Run) {
+    let subjects = subjects(run);
+    let found: Vec<_> = subjects
+        .levels
+        .iter()
+        .map(|level| (level.clients, level.blocks, level.result.as_ref().map(|result| result.verdict)))
+        .collect();
+    assert_eq!(found, [(1, 4, Some(Verdict::Slower)), (3, 4, Some(Verdict::Slower))]);
+    assert_eq!(subjects.judged, 2);
+    assert!(subjects.levels.iter().all(|level| level.effect.is_some_and(|effect| effect < -0.5)));
+}
+
+fn time_and_waits_are_kept(run: &Run) {
+    let time = run.record.time.expect("there are runs");
+    let parts = [time.server_s, time.load_s, time.reset_s, time.warmup_s, time.measured_s];
+    assert!(parts.iter().all(|part| *part > 0.0), "{time:?}");
+    let sum: f64 = parts.iter().sum::<f64>() + time.checkpoint_s + time.rest_s;
+    assert!((sum - time.whole_s).abs() < 1e-6, "{time:?}");
+    for cell in &run.record.cells {
+        let waits = cell.waits.as_ref().expect("somebody looked");
+        // Nearly all of their time they sleep, whatever the version calls that.
+        assert!(waits.looks > 0 && waits.sessions > 0, "{waits:?}");
+        assert!(waits.sessions <= waits.looks * u64::from(cell.workload.clients), "{waits:?}");
+    }
+    let of_18 = run.record.cells.iter().filter(|cell| cell.workload.clients == 3);
+    let of_18 = of_18.filter_map(|cell| cell.waits.as_ref()).flat_map(|waits| &waits.events);
+    assert!(of_18.into_iter().any(|event| event.event == "Timeout:PgSleep"), "18 tells that they sleep");
+}
+
+#[test]
+fn the_data_of_each_subject_of_a_plan_is_checked() {
+    let place = Place::new();
+    let path = written(&place, TPCB);
+    place.done(&["run", &path, "--seed", "4"]);
+    let run = place.only_run();
+    is_done(&run);
+    let subjects = subjects(&run);
+    assert_eq!(subjects.names(), ["one", "other"]);
+    for subject in &subjects.list {
+        let balance = subject.balance.as_ref().expect("it was checked");
+        let own = run.record.runs.iter().filter(|run| run.workload.subject.as_ref() == Some(&subject.name));
+        let committed: u64 = own.map(|run| run.counts_whole.committed).sum();
+        assert_eq!((balance.violations, balance.committed), (0, committed));
+        assert!(balance.history_rows >= committed && committed > 0);
+    }
+    let other = subjects.list[1].comparable.as_ref().expect("it was judged");
+    assert_eq!((other.verdict, &subjects.list[1].differences), (Fairness::Alike, &vec![]));
+    assert!(run.record.balance.is_none() && run.record.load.is_none(), "nothing of one stands for all");
+    place.nothing_is_left();
+}
+
+#[test]
+fn what_cannot_be_is_said_before_anything_begins() {
+    let place = Place::new();
+    let path = written(&place, PAUSED);
+    let small = "pg=18,set:max_connections=12";
+    let err = place.refused(&["run", &path, "--subject", "pg=18", "--subject", small], 3);
+    assert!(err.contains(small) && err.contains("max_connections (12"), "{err}");
+    let err = place.refused(&["run", &path, "--subject", "pg=18", "--subject", "builtin=select-only"], 2);
+    assert!(err.contains("what runs is said by the plan"), "{err}");
+    let dry = place.run(&["run", &path, "--subject", "pg=15", "--subject", "pg=18", "--dry-run"]);
+    let err = text(&dry.stderr);
+    assert!(
+        dry.status.success() && err.contains("server  pg=15: ") && err.contains("takes   about"),
+        "{err}"
+    );
+    place.nothing_is_left();
+}
