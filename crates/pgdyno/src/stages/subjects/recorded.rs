@@ -105,11 +105,14 @@ fn side<'a>(of: &'a SubjectRecord, at: usize, own: &str, prepared: &Prepared) ->
         .map(|(load, _)| format!("COPY {}{}", load.copy_format, if load.freeze { ", frozen" } else { "" }));
     let sql = setup.map(|done| format!("{} statements of {own}, {} tables", done.statements, done.tables));
     let prewarmed = [tpcb.map(|(load, _)| load.prewarm.is_some()), setup.map(|done| done.prewarm.is_some())];
+    let sizes = [tpcb.map(|(load, _)| load.size_bytes), setup.map(|done| done.size_bytes)];
     let data = is_loaded.then(|| LoadedData {
         scale: tpcb.map_or(0, |(_, scale)| scale),
         rows: tpcb.map_or(0, |(load, _)| load.rows),
         load: [copy, sql].into_iter().flatten().collect::<Vec<_>>().join("; "),
         in_buffers: prewarmed.into_iter().flatten().all(|is| is),
+        size_bytes: sizes.into_iter().flatten().sum(),
+        accounts: tpcb.and_then(|(load, _)| load.accounts.clone()),
     });
     Side {
         server: of.server.as_ref(),
