@@ -1,5 +1,6 @@
 //! Rows into tables.
 
+mod bulk;
 mod format;
 mod found;
 mod init;
@@ -7,6 +8,7 @@ mod prewarm;
 mod setup;
 mod tpcb;
 
+pub use bulk::{BulkLoad, BulkOutcome, BulkProgress, Entry, Job, Proof, Room, Survey, TableProof};
 pub use format::CopyFormat;
 pub use found::{Found, NotFound, accounts_state, find_tables};
 pub use init::{InitError, InitEvent, Initialization, Step as InitStep, check_steps, initialize, steps};
