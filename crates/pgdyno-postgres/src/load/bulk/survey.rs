@@ -18,6 +18,9 @@ use crate::wire::{Address, Row, Session, WireError};
 /// Oldest server with partitions that a key can span.
 const PARTITIONS_SINCE: u32 = 110_000;
 
+/// Locks of a transaction beside those of partitions and their keys: catalogues, other tables, other sessions.
+const OTHER_LOCKS: u64 = 200;
+
 /// Room on one file system.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Room {
@@ -86,6 +89,7 @@ pub(super) fn survey(session: &mut Session, plan: &TpcbPlan, streams: u64) -> Re
             Problem::wrong_request("could not make partitions: the server is older than PostgreSQL 11");
         return Err(problem.hint("leave --partitions out"));
     }
+    check_locks(session, plan)?;
     for space in plan.tablespace.iter().chain(&plan.index_tablespace) {
         find_tablespace(session, space)?;
     }
@@ -144,6 +148,34 @@ fn need(session: &mut Session, streams: u64) -> Result<Need, WireError> {
         maintenance_bytes: number(session, &size_of("maintenance_work_mem"))?,
         streams,
     })
+}
+
+/// Whether the server can lock all partitions with their keys at a time, as the key of the whole needs at the end.
+fn check_locks(session: &mut Session, plan: &TpcbPlan) -> Result<(), Problem> {
+    let Some(partitions) = plan.partitions else { return Ok(()) };
+    let setting = |name: &str| format!("pg_catalog.current_setting('{name}')::bigint");
+    let (each, sessions) = (
+        setting("max_locks_per_transaction"),
+        format!("{} + {}", setting("max_connections"), setting("max_prepared_transactions")),
+    );
+    let what = "could not ask the server for its locks";
+    let sql = format!("SELECT {each} * ({sessions}), {sessions}");
+    let row = only(session, &sql).map_err(|error| error.into_problem(what))?;
+    let (Some(most), Some(sessions)) = (row.parse::<u64>(0), row.parse::<u64>(1)) else { return Ok(()) };
+    let needed = 2 * partitions.count + OTHER_LOCKS;
+    if needed <= most {
+        return Ok(());
+    }
+    let what = format!(
+        "could not make {}: the server has {} locks, and the key of the whole takes {}",
+        units::plural(partitions.count, "partition"),
+        units::count(most),
+        units::count(needed)
+    );
+    let enough = needed.div_ceil(sessions.max(1));
+    Err(Problem::wrong_request(what).hint(format!(
+        "set max_locks_per_transaction to {enough} and restart the server, or use fewer --partitions"
+    )))
 }
 
 fn size_of(setting: &str) -> String {
