@@ -9,6 +9,7 @@ pub mod analysis;
 pub mod facts;
 #[doc(hidden)]
 pub mod fuzz;
+pub mod load;
 pub mod measure;
 pub mod plan;
 pub mod problem;

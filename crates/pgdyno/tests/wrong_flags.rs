@@ -208,6 +208,35 @@ fn wrong_comparisons() {
     nothing_was_begun(&place);
 }
 
+/// Flags of `load`, parted by bars, and what the answer must hold.
+const LOAD: &[(&str, &[&str])] = &[
+    ("tpcb", &["--scale"]),
+    ("tpcb|--scale|1", &["no server is named", "--server", "--dsn"]),
+    ("tpcb|--scale|0|--server|x", &["0 is not between 1 and 100000000"]),
+    ("tpcb|--scale|1|--server|x", &["there is no server `x`"]),
+    ("tpcb|--scale|1|--server|x|-h|y", &["--server", "--host"]),
+    ("tpcb|--resume|--join|--dsn|x", &["--resume", "--join"]),
+    ("tpcb|--resume|--dry-run|--dsn|x", &["--dry-run"]),
+    ("tpcb|--scale|1|--fillfactor|9|--dsn|x", &["9 is not between 10 and 100"]),
+    ("tpcb|--scale|1|--jobs|0|--dsn|x", &["--jobs", "0 is not between 1 and 1000"]),
+    ("tpcb|--scale|1|--partition-method|list|--dsn|x", &["one of range, hash"]),
+    ("tpcb|--scale|1|--partition-method|hash|--dsn|x", &["--partition-method without --partitions"]),
+    ("tpcb|--scale|1|--partitions|100001|--dsn|x", &["100001 partitions: the most are 100000"]),
+    ("verify", &["no server is named"]),
+    ("tpcc", &["'tpcc'"]),
+];
+
+#[test]
+fn wrong_loads() {
+    let place = Place::new();
+    let lacking = LOAD.iter().filter_map(|(line, words)| {
+        let args: Vec<_> = ["load"].into_iter().chain(line.split('|')).collect();
+        lacks(&place, &args, words)
+    });
+    assert_eq!(lacking.collect::<Vec<_>>(), Vec::<String>::new());
+    nothing_was_begun(&place);
+}
+
 #[test]
 fn a_secret_of_an_arm_is_not_repeated() {
     let place = Place::new();

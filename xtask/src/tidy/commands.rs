@@ -16,7 +16,9 @@ pub fn check(files: &[Tracked], program: &Path) -> Result<Vec<Fault>, Failure> {
     if help.is_empty() {
         return Err("`pgdyno --help` lists no sub-command".into());
     }
-    let mut faults = same("the man pages", &help, &in_man_pages(program)?);
+    let mut pages = in_man_pages(program)?;
+    pages.retain(|name| !beneath(name, &help));
+    let mut faults = same("the man pages", &help, &pages);
     match files.iter().find(|file| file.path == README) {
         Some(readme) => faults.extend(in_readme(readme.text(), &help)),
         None => faults.push(Fault::new(README, 0, "is not there")),
@@ -42,6 +44,11 @@ fn in_man_pages(program: &Path) -> Result<BTreeSet<String>, Failure> {
             .extend(file.strip_prefix("pgdyno-").and_then(|rest| rest.strip_suffix(".1")).map(str::to_owned));
     }
     Ok(names)
+}
+
+/// Whether a page is that of a command's own sub-command, such as `load-verify`: the help of `load` lists those.
+fn beneath(name: &str, help: &BTreeSet<String>) -> bool {
+    help.iter().any(|command| name.strip_prefix(command.as_str()).is_some_and(|rest| rest.starts_with('-')))
 }
 
 fn same(place: &str, help: &BTreeSet<String>, other: &BTreeSet<String>) -> Vec<Fault> {
@@ -100,6 +107,13 @@ mod tests {
                 Fault::new(README, 0, "does not name `pgdyno down`"),
             ]
         );
+    }
+
+    #[test]
+    fn pages_of_a_commands_own_sub_commands_are_its_own() {
+        let help = names(&["load"]);
+        let pages = ["load-verify", "load", "loader-x", "up-load"].map(|name| beneath(name, &help));
+        assert_eq!(pages, [true, false, false, false]);
     }
 
     #[test]

@@ -2,12 +2,17 @@
 //!
 //! A table is an iterator over (scale, seed, part k of n). Rows are small `Copy` structs made from their
 //! number alone, so a trillion rows need no memory, parts can be made on many hosts at once, and a lost
-//! part can be made again. Turning rows into COPY data is not done here.
+//! part can be made again. [`Maker`] writes a part as text for COPY and sums it; what is sent where is not
+//! decided here.
 
+mod maker;
 mod size;
+mod sums;
 pub mod tpcb;
 
+pub use maker::Maker;
 pub use size::{PAGE_BYTES, RelationSize, TableSize};
+pub use sums::{Column, Kind, Sums, mix};
 
 /// A table whose rows follow from their number.
 pub trait TableRows {

@@ -46,17 +46,45 @@ pub(super) struct Tuple {
 impl Tuple {
     /// Pages that `rows` rows fill.
     pub fn heap_pages(self, rows: u64, page_bytes: u64) -> u64 {
+        self.heap_pages_filled(rows, page_bytes, 100)
+    }
+
+    /// Pages that `rows` rows fill to this share, in per cent (`RelationGetTargetPageFreeSpace`).
+    fn heap_pages_filled(self, rows: u64, page_bytes: u64, fillfactor: u32) -> u64 {
         let tuple = (TUPLE_HEADER + self.data_bytes).next_multiple_of(8) + LINE_POINTER;
-        rows.div_ceil((page_bytes - HEADER) / tuple)
+        let kept_free = page_bytes * u64::from(100 - fillfactor.min(100)) / 100;
+        rows.div_ceil(((page_bytes - HEADER).saturating_sub(kept_free) / tuple).max(1))
+    }
+}
+
+impl RelationSize {
+    fn times(self, number: u64) -> Self {
+        Self { pages: self.pages * number, bytes: self.bytes * number }
+    }
+
+    fn and(self, other: Self) -> Self {
+        Self { pages: self.pages + other.pages, bytes: self.bytes + other.bytes }
     }
 }
 
 impl TableSize {
+    /// So many tables of this size together.
+    #[must_use]
+    pub fn times(self, number: u64) -> Self {
+        Self { heap: self.heap.times(number), index: self.index.times(number) }
+    }
+
+    /// Both together.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        Self { heap: self.heap.and(other.heap), index: self.index.and(other.index) }
+    }
+
     /// The size of a table with a primary key on one integer of `key_bytes`.
-    pub(super) fn of(tuple: Tuple, key_bytes: u64, rows: u64, page_bytes: u64) -> Self {
+    pub(super) fn of(tuple: Tuple, key_bytes: u64, rows: u64, page_bytes: u64, fillfactor: u32) -> Self {
         let size = |pages: u64| RelationSize { pages, bytes: pages * page_bytes };
         Self {
-            heap: size(tuple.heap_pages(rows, page_bytes)),
+            heap: size(tuple.heap_pages_filled(rows, page_bytes, fillfactor)),
             index: size(btree_pages(key_bytes, rows, page_bytes)),
         }
     }

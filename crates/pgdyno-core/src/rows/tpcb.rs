@@ -6,7 +6,9 @@
 //! nothing.
 
 use super::{
-    TableRows,
+    Column, Kind, Maker, Part, Sums, TableRows,
+    maker::write_runs,
+    mix,
     size::{TableSize, Tuple},
 };
 
@@ -122,6 +124,140 @@ impl TableRows for Histories {
     }
 }
 
+const fn integer(name: &'static str) -> Column {
+    Column { name, kind: Kind::Integer }
+}
+
+const FILLER: Column = Column { name: "filler", kind: Kind::Blanks };
+/// What a filler that is NULL counts as, and that of accounts.
+const NULL: i64 = -1;
+const BLANKS: i64 = 84;
+
+impl Maker for Branches {
+    fn table(&self) -> &'static str {
+        <Self as TableRows>::NAME
+    }
+
+    fn columns(&self) -> &'static [Column] {
+        const { &[integer("bid"), integer("bbalance"), FILLER] }
+    }
+
+    fn sent(&self) -> &'static str {
+        "bid, bbalance"
+    }
+
+    fn rows_at(&self, scale: u64) -> u64 {
+        <Self as TableRows>::total(scale)
+    }
+
+    fn write(&self, part: Part, out: &mut Vec<u8>) {
+        write_runs(part, u64::MAX, |_| "\t0\n".to_owned(), out);
+    }
+
+    fn sums(&self, part: Part) -> Sums {
+        sums(part, |number| {
+            let row = Self::row(0, 0, number);
+            [row.bid.into(), row.bbalance.into(), NULL]
+        })
+    }
+}
+
+impl Maker for Tellers {
+    fn table(&self) -> &'static str {
+        <Self as TableRows>::NAME
+    }
+
+    fn columns(&self) -> &'static [Column] {
+        const { &[integer("tid"), integer("bid"), integer("tbalance"), FILLER] }
+    }
+
+    fn sent(&self) -> &'static str {
+        "tid, bid, tbalance"
+    }
+
+    fn rows_at(&self, scale: u64) -> u64 {
+        <Self as TableRows>::total(scale)
+    }
+
+    fn write(&self, part: Part, out: &mut Vec<u8>) {
+        write_runs(part, TELLERS_PER_SCALE, |branch| format!("\t{}\t0\n", branch + 1), out);
+    }
+
+    fn sums(&self, part: Part) -> Sums {
+        sums(part, |number| {
+            let row = Self::row(0, 0, number);
+            [row.tid.into(), row.bid.into(), row.tbalance.into(), NULL]
+        })
+    }
+}
+
+impl Maker for Accounts {
+    fn table(&self) -> &'static str {
+        <Self as TableRows>::NAME
+    }
+
+    fn columns(&self) -> &'static [Column] {
+        const { &[integer("aid"), integer("bid"), integer("abalance"), FILLER] }
+    }
+
+    fn sent(&self) -> &'static str {
+        "aid, bid, abalance, filler"
+    }
+
+    fn rows_at(&self, scale: u64) -> u64 {
+        <Self as TableRows>::total(scale)
+    }
+
+    /// The filler is sent empty: the server pads it itself.
+    fn write(&self, part: Part, out: &mut Vec<u8>) {
+        write_runs(part, ACCOUNTS_PER_SCALE, |branch| format!("\t{}\t0\t\n", branch + 1), out);
+    }
+
+    fn sums(&self, part: Part) -> Sums {
+        sums(part, |number| {
+            let row = Self::row(0, 0, number);
+            [row.aid, row.bid.into(), row.abalance.into(), BLANKS]
+        })
+    }
+}
+
+impl Maker for Histories {
+    fn table(&self) -> &'static str {
+        <Self as TableRows>::NAME
+    }
+
+    /// A table without rows has no checksum; it has its count.
+    fn columns(&self) -> &'static [Column] {
+        &[]
+    }
+
+    fn sent(&self) -> &'static str {
+        "tid"
+    }
+
+    fn rows_at(&self, _: u64) -> u64 {
+        0
+    }
+
+    fn write(&self, _: Part, _: &mut Vec<u8>) {}
+
+    fn sums(&self, _: Part) -> Sums {
+        Sums::none(0)
+    }
+}
+
+/// Sums of rows by their numbers; the first value is the key.
+fn sums<const N: usize>(part: Part, values: impl Fn(u64) -> [i64; N]) -> Sums {
+    let mut columns = [0i128; N];
+    for number in part.first..part.end {
+        let values = values(number);
+        for (column, value) in columns.iter_mut().zip(values) {
+            *column += i128::from(mix(values[0], value));
+        }
+    }
+    Sums { rows: part.rows(), columns: columns.to_vec() }
+}
+
 /// Rows over all four tables after the load.
 pub fn rows_total(scale: u64) -> u64 {
     Branches::total(scale) + Tellers::total(scale) + Accounts::total(scale)
@@ -143,16 +279,27 @@ impl SizeEstimate {
     /// The size at a scale with pages of `page_bytes` (see [`super::PAGE_BYTES`]), by the arithmetic of
     /// pages.
     pub fn of(scale: u64, page_bytes: u64) -> Self {
-        let table = |tuple: Tuple, key_bytes, rows| TableSize::of(tuple, key_bytes, rows, page_bytes);
-        let aid_bytes = aid_bytes(scale);
+        Self::filled(scale, page_bytes, 100)
+    }
+
+    /// The same with pages that are filled to this share, in per cent.
+    pub fn filled(scale: u64, page_bytes: u64, fillfactor: u32) -> Self {
+        let table =
+            |tuple: Tuple, key_bytes, rows| TableSize::of(tuple, key_bytes, rows, page_bytes, fillfactor);
         Self {
             // int, int and a NULL
             branches: table(Tuple { data_bytes: 8 }, 4, Branches::total(scale)),
             // int, int, int and a NULL
             tellers: table(Tuple { data_bytes: 12 }, 4, Tellers::total(scale)),
-            // int or bigint, int, int, and 84 blanks behind a one-byte length
-            accounts: table(Tuple { data_bytes: aid_bytes + 8 + 85 }, aid_bytes, Accounts::total(scale)),
+            accounts: Self::accounts_of(scale, Accounts::total(scale), page_bytes, fillfactor),
         }
+    }
+
+    /// The size of so many accounts of a scale: of all, or of a partition.
+    pub fn accounts_of(scale: u64, rows: u64, page_bytes: u64, fillfactor: u32) -> TableSize {
+        let aid_bytes = aid_bytes(scale);
+        // int or bigint, int, int, and 84 blanks behind a one-byte length
+        TableSize::of(Tuple { data_bytes: aid_bytes + 8 + 85 }, aid_bytes, rows, page_bytes, fillfactor)
     }
 
     /// Bytes of tables.
@@ -239,6 +386,33 @@ mod tests {
         let expected = Account { aid: 1_000_000_000_000, bid: 10_000_000, abalance: 0 };
         assert_eq!(last.collect::<Vec<_>>(), [expected]);
         assert_eq!(Tellers::row(scale, 0, 99_999_999).tid, 100_000_000);
+    }
+
+    /// Text and sums of all parts are those of the rows one by one, in every table.
+    #[test]
+    fn makers_make_the_rows() {
+        let whole = |scale: u64| {
+            let tellers = rows::<Tellers>(scale, 0, Part { first: 0, end: u64::MAX });
+            let tellers: String =
+                tellers.map(|row| format!("{}\t{}\t{}\n", row.tid, row.bid, row.tbalance)).collect();
+            let accounts = rows::<Accounts>(scale, 0, Part { first: 0, end: u64::MAX });
+            let accounts: String =
+                accounts.map(|row| format!("{}\t{}\t{}\t\n", row.aid, row.bid, row.abalance)).collect();
+            [(1..=scale).map(|bid| format!("{bid}\t0\n")).collect(), tellers, accounts]
+        };
+        let makers: [&dyn Maker; 3] = [&Branches, &Tellers, &Accounts];
+        for (maker, expected) in makers.into_iter().zip(whole(2)) {
+            let total = maker.rows_at(2);
+            let all = maker.sums(Part { first: 0, end: total });
+            assert_eq!((all.rows, all.columns.len()), (total, maker.columns().len()));
+            let (mut text, mut sums) = (Vec::new(), Sums::none(maker.columns().len()));
+            for part in (0..7).map(|k| Part::of(total, k, 7)) {
+                maker.write(part, &mut text);
+                sums += &maker.sums(part);
+            }
+            assert!(text == expected.as_bytes(), "{}", maker.table());
+            assert_eq!(sums, all, "{}", maker.table());
+        }
     }
 
     #[test]

@@ -2,9 +2,12 @@
 
 use std::time::Instant;
 
-use pgdyno_core::rows::{
-    Part, TableRows, rows,
-    tpcb::{ACCOUNTS_PER_SCALE, Accounts, BIGINT_SCALE, Branches, TELLERS_PER_SCALE, Tellers},
+use pgdyno_core::{
+    load::PartitionMethod,
+    rows::{
+        Part, TableRows, rows,
+        tpcb::{ACCOUNTS_PER_SCALE, Accounts, BIGINT_SCALE, Branches, TELLERS_PER_SCALE, Tellers},
+    },
 };
 use pgdyno_engine::Stop;
 
@@ -87,25 +90,6 @@ pub fn steps(text: &str) -> Vec<Step> {
     text.chars()
         .filter_map(|c| STEPS.iter().find(|(letter, _)| *letter == c).map(|(_, step)| *step))
         .collect()
-}
-
-/// How accounts are partitioned.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum PartitionMethod {
-    /// By ranges of the key.
-    Range,
-    /// By a hash of the key.
-    Hash,
-}
-
-impl PartitionMethod {
-    /// SQL's word for it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Range => "range",
-            Self::Hash => "hash",
-        }
-    }
 }
 
 /// What is to be made.
@@ -313,12 +297,12 @@ fn failed(sql: &str, error: WireError) -> InitError {
 }
 
 /// A name between quotes, as SQL takes any.
-fn quoted(name: &str) -> String {
+pub(super) fn quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
 
 /// The four tables, in the order in which pgbench creates them.
-fn tables(wanted: &Initialization) -> [String; 4] {
+pub(super) fn tables(wanted: &Initialization) -> [String; 4] {
     let aid = if wanted.scale >= BIGINT_SCALE { "bigint" } else { "int" };
     let fill = format!(" WITH (fillfactor={})", wanted.fillfactor);
     let accounts = match wanted.partitions {
@@ -338,7 +322,12 @@ fn tables(wanted: &Initialization) -> [String; 4] {
 }
 
 /// One partition of accounts. Ranges are open at both ends, so that every key has a place.
-fn partition(wanted: &Initialization, method: PartitionMethod, partitions: u64, number: u64) -> String {
+pub(super) fn partition(
+    wanted: &Initialization,
+    method: PartitionMethod,
+    partitions: u64,
+    number: u64,
+) -> String {
     let unlogged = if wanted.unlogged { " UNLOGGED" } else { "" };
     let values = match method {
         PartitionMethod::Range => {
@@ -358,7 +347,7 @@ fn partition(wanted: &Initialization, method: PartitionMethod, partitions: u64, 
     )
 }
 
-fn primary_keys(wanted: &Initialization) -> [String; 3] {
+pub(super) fn primary_keys(wanted: &Initialization) -> [String; 3] {
     let space =
         wanted.index_tablespace.as_ref().map(|name| format!(" USING INDEX TABLESPACE {}", quoted(name)));
     let space = space.unwrap_or_default();
@@ -366,7 +355,7 @@ fn primary_keys(wanted: &Initialization) -> [String; 3] {
         .map(|(table, key)| format!("ALTER TABLE pgbench_{table} ADD PRIMARY KEY ({key}){space}"))
 }
 
-fn foreign_keys() -> [String; 5] {
+pub(super) fn foreign_keys() -> [String; 5] {
     [
         ("tellers", "bid", "branches"),
         ("accounts", "bid", "branches"),

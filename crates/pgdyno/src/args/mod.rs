@@ -10,6 +10,7 @@ pub mod down;
 mod file;
 pub mod generate;
 pub mod list;
+pub mod load;
 mod measure;
 pub mod pgbench;
 pub mod ps;
@@ -52,6 +53,8 @@ pub enum Command {
     Run(Box<run::Args>),
     /// Benchmark as pgbench does: its options, scripts and output
     Pgbench(pgbench::Args),
+    /// Load tables by many streams, resumable and proved
+    Load(load::Args),
     /// Start a PostgreSQL server
     Up(Box<up::Args>),
     /// Stop servers started by `up`
@@ -104,6 +107,7 @@ impl Command {
             Self::Ab(args) => ab::run(args, context),
             Self::Run(args) => run::run(args, context),
             Self::Pgbench(args) => pgbench::run(args, context),
+            Self::Load(args) => load::run(args, context),
             Self::Up(args) => up::run(args, context),
             Self::Down(args) => down::run(args, context),
             Self::Ps(args) => ps::run(args, context),

@@ -1,0 +1,186 @@
+//! What a load takes: pages, bytes, WAL and temporary files, and the limits that it may not reach.
+
+use super::{PartitionMethod, Partitions, TpcbPlan, keys::SORT_MEMORY_BYTES};
+use crate::{
+    problem::Problem,
+    rows::{
+        TableRows, TableSize,
+        tpcb::{Accounts, SizeEstimate},
+    },
+    units,
+};
+
+/// Most pages of a relation (`MaxBlockNumber` + 1): a page number has 32 bits, and the highest one means "none".
+pub const MAX_PAGES: u64 = (1 << 32) - 1 - 1;
+
+/// Bytes of a key in a sort that does not fit into memory: its index tuple of 16 and the length before it
+/// (`tuplesortvariants.c`). 10^12 keys of article 004 filled 19 TB by that.
+const SORT_FILE_BYTES: u64 = 20;
+
+/// The server as far as sizes go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Need {
+    /// Bytes of a page (`block_size`).
+    pub page_bytes: u64,
+    /// Whether `wal_level` is minimal: what a transaction made itself is not logged then.
+    pub wal_minimal: bool,
+    /// Memory of one sort.
+    pub maintenance_bytes: u64,
+    /// Streams, and keys that are built at a time.
+    pub streams: u64,
+}
+
+/// What a load takes, by the arithmetic of pages; the maps of vacuum (less than 1/4000) are left out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Estimate {
+    /// All accounts.
+    pub accounts: TableSize,
+    /// Branches, tellers, and their keys.
+    pub small_bytes: u64,
+    /// Pages of the largest table or partition.
+    pub largest_pages: u64,
+    /// Bytes of WAL that are written at most, over the whole load; the server keeps fewer of them at a time.
+    pub wal_bytes: u64,
+    /// Bytes of temporary files while keys are built, at most at a time.
+    pub temp_bytes: u64,
+}
+
+impl Estimate {
+    /// The estimate of a plan on a server.
+    pub fn of(plan: &TpcbPlan, need: &Need) -> Self {
+        let rows = Accounts::total(plan.scale);
+        let of_rows = |rows| SizeEstimate::accounts_of(plan.scale, rows, need.page_bytes, plan.fillfactor);
+        let small = SizeEstimate::filled(plan.scale, need.page_bytes, plan.fillfactor);
+        let small_bytes = [small.branches, small.tellers].map(|table| table.heap.bytes + table.index.bytes);
+        let parts = plan.partitions.map_or(1, |partitions| partitions.count);
+        let part_rows = rows.div_ceil(parts);
+        let (part, full) = (of_rows(part_rows), rows / part_rows);
+        let rest = of_rows(rows % part_rows);
+        let accounts = part.times(full).and(rest.times(u64::from(rows % part_rows > 0)));
+        let heap = accounts.heap.bytes + small_bytes.iter().sum::<u64>();
+        Self {
+            accounts,
+            small_bytes: small_bytes.iter().sum(),
+            largest_pages: part.heap.pages.max(part.index.pages),
+            wal_bytes: wal_bytes(plan, need, heap, accounts.index.bytes),
+            temp_bytes: sort_bytes(part_rows, need) * parts.min(need.streams.max(1)),
+        }
+    }
+
+    /// Bytes of tables and keys afterwards.
+    pub fn total_bytes(&self) -> u64 {
+        self.accounts.heap.bytes + self.accounts.index.bytes + self.small_bytes
+    }
+
+    /// Whether every relation can be as large as it must.
+    ///
+    /// # Errors
+    /// The table that cannot, and what to do.
+    pub fn check_limits(&self, plan: &TpcbPlan, page_bytes: u64) -> Result<(), Problem> {
+        if self.largest_pages <= MAX_PAGES {
+            return Ok(());
+        }
+        let most = units::bytes(MAX_PAGES * page_bytes);
+        let what = format!(
+            "could not load scale {}: a table would have {} pages",
+            plan.scale,
+            units::count(self.largest_pages)
+        );
+        let parts = self.accounts.heap.pages.div_ceil(MAX_PAGES);
+        Err(Problem::wrong_request(what)
+            .detail(format!(
+                "PostgreSQL has at most {} of them in a table, here {most}",
+                units::count(MAX_PAGES)
+            ))
+            .hint(format!(
+                "use --partitions {parts} or more, or a server with larger pages (`pgdyno build`)"
+            )))
+    }
+}
+
+/// Rows once, full pages once more where VACUUM freezes what other transactions wrote, and the keys.
+fn wal_bytes(plan: &TpcbPlan, need: &Need, heap: u64, index: u64) -> u64 {
+    let range = |partitions: Partitions| partitions.method == PartitionMethod::Range;
+    let alone = plan.partitions.is_none() && plan.chunk_rows >= Accounts::total(plan.scale);
+    let frozen_at_once = plan.partitions.is_some_and(range) || alone;
+    match (plan.unlogged, need.wal_minimal, frozen_at_once) {
+        (true, ..) | (_, true, true) => 0,
+        (_, true, false) => 2 * heap,
+        (_, false, true) => heap + index,
+        (_, false, false) => 2 * heap + index,
+    }
+}
+
+fn sort_bytes(rows: u64, need: &Need) -> u64 {
+    if rows * SORT_MEMORY_BYTES > need.maintenance_bytes { rows * SORT_FILE_BYTES } else { 0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::load::Wish;
+
+    fn estimate(scale: u64, partitions: u64, page_bytes: u64) -> (TpcbPlan, Estimate) {
+        let wish = Wish { scale: Some(scale), partitions: Some(partitions), ..Wish::default() };
+        let plan = wish.plan(64).expect("it can be");
+        let need = Need { page_bytes, wal_minimal: false, maintenance_bytes: 2 << 30, streams: 1 };
+        let estimate = Estimate::of(&plan, &need);
+        (plan, estimate)
+    }
+
+    fn near(bytes: u64, published: f64, unit: u32) {
+        let ratio = bytes as f64 / f64::from(2u32).powi(unit as i32) / published;
+        assert!((ratio - 1.0).abs() < 0.02, "{bytes} bytes are {ratio} of what was published");
+    }
+
+    /// Sizes that the articles show: 10^10 rows in pages of 8 KiB (article 003), 10^12 in 32 KiB (article 004), in the
+    /// binary units of `\dt+`. 10^9 rows are a tenth of 10^10.
+    #[test]
+    fn sizes_are_those_of_the_articles() {
+        let (_, at) = estimate(100_000, 0, 8_192);
+        near(at.accounts.heap.bytes, 1_251.0, 30);
+        near(at.accounts.index.bytes, 209.0, 30);
+        let (_, at) = estimate(10_000_000, 0, 32_768);
+        near(at.accounts.heap.bytes, 120.0, 40);
+        near(at.accounts.index.bytes, 20.0, 40);
+        assert_eq!(at.temp_bytes.div_ceil(1 << 40), 19, "as `du -h` shows it, which rounds up");
+        let (_, at) = estimate(10_000, 0, 8_192);
+        near(at.accounts.heap.bytes, 125.1, 30);
+        near(at.accounts.index.bytes, 20.9, 30);
+    }
+
+    /// 10^12 rows in pages of 8 KiB need 122 TiB, and a table holds 32.
+    #[test]
+    fn a_table_beyond_its_pages_is_refused() {
+        let (plan, at) = estimate(10_000_000, 0, 8_192);
+        let problem = at.check_limits(&plan, 8_192).expect_err("it is too large");
+        assert!(problem.hint.is_some_and(|hint| hint.starts_with("use --partitions 4 or more")));
+        for (scale, partitions, page_bytes) in
+            [(10_000_000, 4, 8_192), (10_000_000, 0, 32_768), (2_000_000, 0, 8_192)]
+        {
+            let (plan, at) = estimate(scale, partitions, page_bytes);
+            assert_eq!(at.check_limits(&plan, page_bytes), Ok(()), "{scale}");
+        }
+    }
+
+    #[test]
+    fn parts_together_are_little_more_than_the_whole() {
+        let (_, whole) = estimate(100, 0, 8_192);
+        let (_, parts) = estimate(100, 7, 8_192);
+        let (whole, parts) = (whole.accounts.heap.pages, parts.accounts.heap.pages);
+        assert!(parts >= whole && parts <= whole + 7, "{whole} {parts}");
+    }
+
+    #[test]
+    fn what_is_frozen_at_once_needs_less_wal() {
+        let wal = |partitions, unlogged, wal_minimal| {
+            let wish = Wish { scale: Some(100), partitions: Some(partitions), unlogged, ..Wish::default() };
+            let need = Need { page_bytes: 8_192, wal_minimal, maintenance_bytes: 1 << 40, streams: 2 };
+            let estimate = Estimate::of(&wish.plan(2).expect("it can be"), &need);
+            assert_eq!(estimate.temp_bytes, 0, "it fits into memory");
+            estimate.wal_bytes
+        };
+        assert!(wal(8, false, false) < wal(0, false, false));
+        assert_eq!((wal(8, false, true), wal(0, true, false)), (0, 0));
+    }
+}

@@ -1,0 +1,32 @@
+//! Rows a second of a row maker alone, on one core: `rows [SCALE]` prints those of accounts as COPY text, and of sums.
+
+use std::time::Instant;
+
+use pgdyno_core::rows::{Maker, Part, Sums, tpcb::Accounts};
+
+/// Rows of a piece, as a loader makes them: its text stays in the caches.
+const PIECE: u64 = 5_000;
+
+fn main() {
+    let scale = std::env::args().nth(1).map_or(200, |text| text.parse().expect("a scale"));
+    let total = Accounts.rows_at(scale);
+    let pieces =
+        || (0..total.div_ceil(PIECE)).map(|k| Part { first: k * PIECE, end: total.min((k + 1) * PIECE) });
+    let (mut text, mut bytes) = (Vec::new(), 0);
+    let start = Instant::now();
+    for part in pieces() {
+        text.clear();
+        Accounts.write(part, &mut text);
+        bytes += text.len() as u64;
+    }
+    println!(
+        "{:.1} million rows/s as text, {bytes} bytes",
+        total as f64 / start.elapsed().as_secs_f64() / 1e6
+    );
+    let mut sums = Sums::none(Accounts.columns().len());
+    let start = Instant::now();
+    for part in pieces() {
+        sums += &Accounts.sums(part);
+    }
+    println!("{:.1} million rows/s summed, {sums:?}", total as f64 / start.elapsed().as_secs_f64() / 1e6);
+}

@@ -1,0 +1,293 @@
+//! What a load keeps in the database that it fills: its plan, and which tasks are done.
+//!
+//! It is in a schema of its own, `pgdyno_load`. A task's mark is set in the transaction of its rows, so that
+//! there is no instant at which one is there without the other.
+
+use pgdyno_core::{
+    load::{LAYOUT, PartitionMethod, Stage, Task, TpcbPlan, Wish, tasks},
+    problem::Problem,
+};
+
+use super::super::init::{Initialization, partition, quoted, tables};
+use crate::wire::{Row, Session, WireError};
+
+/// First number of all advisory locks that loads take: "pgdy".
+pub(super) const LOCKS: u32 = 0x7067_6479;
+/// Second number of the lock that every session of a load shares, plus the load's number.
+const PRESENT: i64 = 1 << 30;
+/// The same of the lock of the one that proves. Tasks have their own numbers, which are below.
+const PROOF: i64 = 1 << 29;
+
+/// A load as the database knows it.
+#[derive(Debug, Clone)]
+pub struct Job {
+    pub(super) id: i64,
+    /// The schema that the tables are in.
+    pub target: String,
+    /// What is loaded.
+    pub plan: TpcbPlan,
+    /// Whether all is loaded and proved.
+    pub finished: bool,
+    relations: String,
+}
+
+impl Job {
+    /// The table of its tasks. It is unlogged where the tables are, so that a crash of the server empties both.
+    pub(super) fn tasks_table(&self) -> String {
+        format!("pgdyno_load.task_{}", self.id)
+    }
+
+    /// The arguments of the lock that every session of the load shares.
+    pub(super) fn present(&self) -> String {
+        format!("{LOCKS}, {}", PRESENT + self.id)
+    }
+
+    /// The arguments of the lock of the one that proves.
+    pub(super) fn proof(&self) -> String {
+        format!("{LOCKS}, {}", PROOF + self.id)
+    }
+}
+
+/// Text as SQL takes it.
+pub(super) fn literal(text: &str) -> String {
+    format!("'{}'", text.replace('\'', "''"))
+}
+
+/// Makes a session fit for loading: nothing that a role or a database sets may end or change a load.
+pub(super) fn settle(session: &mut Session) -> Result<(), WireError> {
+    session.execute(
+        "SET standard_conforming_strings = on; SET client_min_messages = warning; SET row_security = off; \
+         SET default_transaction_isolation = 'read committed'; SET default_transaction_read_only = off; \
+         SELECT pg_catalog.set_config(name, '0', false) FROM pg_catalog.pg_settings WHERE name IN \
+         ('statement_timeout', 'lock_timeout', 'idle_in_transaction_session_timeout', 'idle_session_timeout', \
+         'transaction_timeout')",
+
+    )
+}
+
+/// Lets names without a schema mean those of a schema.
+pub(super) fn aim(session: &mut Session, target: &str) -> Result<(), WireError> {
+    session.execute(&format!("SET search_path = {}", quoted(target)))
+}
+
+/// The load of a schema, if one is known.
+pub(super) fn find(session: &mut Session, target: &str) -> Result<Option<Job>, Problem> {
+    let row = read(session, target).map_err(|error| error.into_problem("could not look for a load"))?;
+    let Some(row) = row else { return Ok(None) };
+    let unread = || {
+        Problem::could_not(format!("could not understand the load of schema {}", quoted(target)))
+            .detail("pgdyno_load.job was written by another version of pgdyno, or by hand")
+            .hint("finish it with the version that began it, or drop its tables and the schema pgdyno_load")
+    };
+    let plan = row.get(1).and_then(|text| serde_json::from_str(text).ok()).ok_or_else(unread)?;
+    let layout: Option<u32> = row.parse(3);
+    let (Some(id), Some(LAYOUT)) = (row.parse(0), layout) else { return Err(unread()) };
+    let relations = row.get(2).unwrap_or_default().to_owned();
+    Ok(Some(Job { id, target: target.to_owned(), plan, finished: row.get(4) == Some("t"), relations }))
+}
+
+fn read(session: &mut Session, target: &str) -> Result<Option<Row>, WireError> {
+    if session.value("SELECT pg_catalog.to_regclass('pgdyno_load.job')")?.is_none() {
+        return Ok(None);
+    }
+    let sql = format!(
+        "SELECT id, plan, relations, layout, finished IS NOT NULL FROM pgdyno_load.job WHERE target = {}",
+        literal(target)
+    );
+    Ok(session.query(&sql)?.into_iter().next())
+}
+
+/// Tables of a schema whose names a load needs, with their numbers: `name=oid`, by name.
+pub(super) fn relations(session: &mut Session, target: &str) -> Result<Vec<String>, WireError> {
+    let sql = format!(
+        "SELECT c.relname || '=' || c.oid FROM pg_catalog.pg_class c \
+         JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = {} \
+         AND c.relkind IN ('r', 'p', 'v', 'm', 'f', 'S', 'c') \
+         AND c.relname ~ '^pgbench_(branches|tellers|history|accounts(_[0-9]+)?)$' ORDER BY 1",
+        literal(target)
+    );
+    Ok(session.query(&sql)?.iter().filter_map(|row| row.get(0).map(str::to_owned)).collect())
+}
+
+/// Begins a load: tables, plan and tasks in one transaction.
+pub(super) fn begin(session: &mut Session, target: &str, plan: &TpcbPlan) -> Result<Job, Problem> {
+    let what = format!("could not begin to load scale {}", plan.scale);
+    let begun = session
+        .execute(&format!("BEGIN; SELECT pg_catalog.pg_advisory_xact_lock({LOCKS}, 0)"))
+        .map_err(|error| error.into_problem(&what))
+        .and_then(|()| make(session, target, plan, &what));
+    if begun.is_err() {
+        let _ = session.execute("ROLLBACK"); // the session stays usable, if it is alive
+    }
+    begun
+}
+
+fn make(session: &mut Session, target: &str, plan: &TpcbPlan, what: &str) -> Result<Job, Problem> {
+    refuse_existing(session, target)?;
+    let make = |session: &mut Session| -> Result<(), WireError> {
+        session.execute(
+            "CREATE SCHEMA IF NOT EXISTS pgdyno_load; \
+             CREATE TABLE IF NOT EXISTS pgdyno_load.job (id serial PRIMARY KEY, target text NOT NULL UNIQUE, \
+             plan text NOT NULL, relations text NOT NULL, layout int NOT NULL, \
+             begun timestamptz NOT NULL DEFAULT pg_catalog.now(), finished timestamptz)",
+        )?;
+        forget(session, target)?;
+        for sql in table_statements(plan) {
+            session.execute(&sql)?;
+        }
+        let relations = relations(session, target)?.join(",");
+        let text = serde_json::to_string(plan).map_err(std::io::Error::other)?;
+        session.execute(&format!(
+            "INSERT INTO pgdyno_load.job (target, plan, relations, layout) VALUES ({}, {}, {}, {LAYOUT})",
+            literal(target),
+            literal(&text),
+            literal(&relations)
+        ))
+    };
+    make(session).map_err(|error| error.into_problem(what))?;
+    let job = find(session, target)?.ok_or_else(|| Problem::could_not(format!("{what}: it is not there")))?;
+    let unlogged = if plan.unlogged { "UNLOGGED " } else { "" };
+    let table = job.tasks_table();
+    let tasks_of = format!(
+        "CREATE {unlogged}TABLE {table} (number int PRIMARY KEY, stage smallint NOT NULL, \
+         done boolean NOT NULL DEFAULT false, loader text); \
+         CREATE INDEX ON {table} (stage, number) WHERE NOT done"
+    );
+    session
+        .execute(&tasks_of)
+        .and_then(|()| fill(session, &job))
+        .and_then(|()| session.execute("COMMIT"))
+        .map_err(|error| error.into_problem(what))?;
+    Ok(job)
+}
+
+/// Writes all tasks down, none of them done.
+fn fill(session: &mut Session, job: &Job) -> Result<(), WireError> {
+    let tasks = tasks(&job.plan);
+    for stage in Stage::ALL {
+        let numbers = numbers(&tasks, stage);
+        session.execute(&format!(
+            "INSERT INTO {} (number, stage) SELECT n, {} FROM pg_catalog.generate_series({}, {}) n",
+            job.tasks_table(),
+            stage as u8,
+            numbers.start,
+            numbers.end as i64 - 1
+        ))?;
+    }
+    Ok(())
+}
+
+/// The numbers of a stage's tasks.
+fn numbers(tasks: &[Task], stage: Stage) -> std::ops::Range<usize> {
+    tasks.partition_point(|task| task.stage < stage)..tasks.partition_point(|task| task.stage <= stage)
+}
+
+/// Takes away what is kept of a load whose tables are gone.
+fn forget(session: &mut Session, target: &str) -> Result<(), WireError> {
+    let id = session.value(&format!("SELECT id FROM pgdyno_load.job WHERE target = {}", literal(target)))?;
+    let Some(id) = id else { return Ok(()) };
+    session.execute(&format!(
+        "DROP TABLE IF EXISTS pgdyno_load.task_{id}; DELETE FROM pgdyno_load.job WHERE id = {id}"
+    ))
+}
+
+/// Tables that are there already are nobody's to fill or to drop but those of who made them.
+pub(super) fn refuse_existing(session: &mut Session, target: &str) -> Result<(), Problem> {
+    let there =
+        relations(session, target).map_err(|error| error.into_problem("could not look for tables"))?;
+    let names: Vec<_> = there.iter().filter_map(|table| table.split('=').next()).collect();
+    let Some(first) = names.first() else { return Ok(()) };
+    let what = format!("could not load into schema {}: {first} is there already", quoted(target));
+    let problem = Problem::wrong_request(what).detail(format!("there are: {}", names.join(", ")));
+    Err(match find(session, target)? {
+        Some(job) if job.relations == there.join(",") && !job.finished => problem.hint(format!(
+            "a load of scale {} is half done there: go on with --resume, or share it with --join",
+            job.plan.scale
+        )),
+        Some(job) if job.relations == there.join(",") => problem.hint(format!(
+            "pgdyno loaded scale {} there: `pgdyno load verify` proves it; DROP TABLE to load anew",
+            job.plan.scale
+        )),
+        _ => problem
+            .hint("drop them yourself, or load into another database or schema (options=-csearch_path=NAME)"),
+    })
+}
+
+/// The load to go on with.
+pub(super) fn go_on(session: &mut Session, target: &str, wish: &Wish, flag: &str) -> Result<Job, Problem> {
+    let what = format!("could not go on with {flag}");
+    let Some(job) = find(session, target)? else {
+        let what = format!("{what}: no load was begun in schema {}", quoted(target));
+        return Err(Problem::wrong_request(what).hint(format!("leave {flag} out to begin one")));
+    };
+    let there = relations(session, target).map_err(|error| error.into_problem(&what))?;
+    if job.relations != there.join(",") {
+        let detail = "tables were dropped, made or renamed since it was begun";
+        return Err(Problem::wrong_request(format!("{what}: the tables are not those of the load"))
+            .detail(detail)
+            .hint("drop the tables that are left and load anew"));
+    }
+    let differences = wish.differences(&job.plan);
+    if !differences.is_empty() {
+        return Err(Problem::wrong_request(format!("{what}: the load was begun otherwise"))
+            .detail(differences.join("\n"))
+            .hint("leave these flags out to go on with it"));
+    }
+    if job.finished {
+        return Err(Problem::wrong_request(format!(
+            "{what}: the load of scale {} is finished",
+            job.plan.scale
+        ))
+        .hint("`pgdyno load verify` proves it again"));
+    }
+    refill(session, &job).map_err(|error| error.into_problem(&what))?;
+    Ok(job)
+}
+
+/// Writes the tasks down again that a crash of the server emptied together with unlogged tables.
+fn refill(session: &mut Session, job: &Job) -> Result<(), WireError> {
+    if !job.plan.unlogged {
+        return Ok(());
+    }
+    session.execute(&format!("BEGIN; SELECT pg_catalog.pg_advisory_xact_lock({LOCKS}, 0)"))?;
+    let kept = session.value(&format!("SELECT 1 FROM {} LIMIT 1", job.tasks_table()))?;
+    if kept.is_none() {
+        fill(session, job)?;
+    }
+    session.execute("COMMIT")
+}
+
+/// Number of sessions that are at work on a load.
+pub(super) fn at_work(session: &mut Session, job: &Job) -> Result<u64, WireError> {
+    let sql = format!(
+        "SELECT pg_catalog.count(*) FROM pg_catalog.pg_locks WHERE locktype = 'advisory' AND granted \
+         AND classid = {LOCKS} AND objid = {} AND objsubid = 2 AND database = \
+         (SELECT oid FROM pg_catalog.pg_database WHERE datname = pg_catalog.current_database())",
+        PRESENT + job.id
+    );
+    Ok(session.value(&sql)?.and_then(|count| count.parse().ok()).unwrap_or(0))
+}
+
+/// Statements that make the empty tables, as pgbench makes them.
+fn table_statements(plan: &TpcbPlan) -> Vec<String> {
+    let partitions = plan.partitions.map(|partitions| (partitions.method, partitions.count));
+    let wanted = Initialization {
+        steps: Vec::new(),
+        scale: plan.scale,
+        fillfactor: plan.fillfactor,
+        unlogged: plan.unlogged,
+        tablespace: plan.tablespace.clone(),
+        index_tablespace: None,
+        partitions,
+    };
+    let mut statements = tables(&wanted).to_vec();
+    if let Some((method, count)) = partitions {
+        statements.extend((1..=count).map(|number| partition(&wanted, method, count, number)));
+    }
+    statements
+}
+
+/// Whether accounts find their partitions in the server: then partitions are not filled one by one.
+pub(super) fn routed(plan: &TpcbPlan) -> bool {
+    plan.partitions.is_some_and(|partitions| partitions.method == PartitionMethod::Hash)
+}

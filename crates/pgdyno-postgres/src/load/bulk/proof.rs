@@ -1,0 +1,155 @@
+//! Whether the tables hold what the row makers make: counts and checksums, the server's against our own.
+
+use std::{thread, time::Instant};
+
+use pgdyno_core::{
+    load::Table,
+    problem::Problem,
+    rows::{Maker, Part, Sums},
+    units,
+};
+use pgdyno_engine::Stop;
+
+use crate::wire::{Row, Session, WireError};
+
+/// Rows that are summed between two looks at a request to stop.
+const PIECE_ROWS: u64 = 100_000;
+
+/// One table.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TableProof {
+    /// The table.
+    pub table: Table,
+    /// What the row maker makes.
+    pub expected: Sums,
+    /// What the server has.
+    pub found: Sums,
+}
+
+impl TableProof {
+    /// What is wrong with the table: a sentence for each difference.
+    pub fn faults(&self) -> Vec<String> {
+        let (maker, expected, found) = (self.table.maker(), &self.expected, &self.found);
+        let mut faults = Vec::new();
+        if expected.rows != found.rows {
+            let (found, expected) = (units::plural(found.rows, "row"), units::count(expected.rows));
+            faults.push(format!("{} has {found}, {expected} were expected", maker.table()));
+        }
+        for ((column, expected), found) in maker.columns().iter().zip(&expected.columns).zip(&found.columns) {
+            if expected != found {
+                let (table, column) = (maker.table(), column.name);
+                faults.push(format!("{table}.{column} has the checksum {found}, {expected} was expected"));
+            }
+        }
+        faults
+    }
+}
+
+/// All tables.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Proof {
+    /// One by one.
+    pub tables: Vec<TableProof>,
+    /// Seconds that it took.
+    pub duration_s: f64,
+}
+
+impl Proof {
+    /// What is wrong; nothing where the tables hold what they must.
+    pub fn faults(&self) -> Vec<String> {
+        self.tables.iter().flat_map(TableProof::faults).collect()
+    }
+}
+
+/// Compares the tables that a session's names mean with those of a scale. Our own sums are made by `threads` threads
+/// while the server makes its own.
+pub(super) fn prove(session: &mut Session, scale: u64, threads: u64, stop: &Stop) -> Result<Proof, Problem> {
+    let start = Instant::now();
+    let tables = Table::ALL.map(|table| {
+        let maker = table.maker();
+        let (expected, found) = thread::scope(|scope| {
+            let expected = scope.spawn(|| sums(maker, scale, threads, stop));
+            let found = of_server(session, maker);
+            (expected.join(), found)
+        });
+        let what = format!("could not check {}", maker.table());
+        let expected =
+            expected.ok().flatten().ok_or_else(|| Problem::could_not(format!("{what}: stopped")))?;
+        let found = found.map_err(|error| error.into_problem(&what))?;
+        Ok(TableProof { table, expected, found })
+    });
+    let tables = tables.into_iter().collect::<Result<_, Problem>>()?;
+    Ok(Proof { tables, duration_s: start.elapsed().as_secs_f64() })
+}
+
+/// `None` where it was stopped.
+fn sums(maker: &dyn Maker, scale: u64, threads: u64, stop: &Stop) -> Option<Sums> {
+    let total = maker.rows_at(scale);
+    let of_part = |part: Part| {
+        let mut sums = Sums::none(maker.columns().len());
+        for first in (part.first..part.end).step_by(PIECE_ROWS as usize) {
+            if stop.requested() {
+                return None;
+            }
+            sums += &maker.sums(Part { first, end: part.end.min(first + PIECE_ROWS) });
+        }
+        Some(sums)
+    };
+    let threads = threads.max(1);
+    thread::scope(|scope| {
+        let parts = (0..threads).map(|k| scope.spawn(move || of_part(Part::of(total, k, threads))));
+        let parts: Vec<_> = parts.collect();
+        let mut all = Sums::none(maker.columns().len());
+        for part in parts {
+            all += &part.join().ok().flatten()?;
+        }
+        Some(all)
+    })
+}
+
+fn of_server(session: &mut Session, maker: &dyn Maker) -> Result<Sums, WireError> {
+    let columns = maker.columns();
+    let key = columns.first().map_or("", |column| column.name);
+    let sums: String = columns.iter().map(|column| format!(", {}", column.sum_sql(key))).collect();
+    let rows = session.query(&format!("SELECT count(*){sums} FROM {}", maker.table()))?;
+    let row = rows.first().ok_or_else(|| WireError::Protocol("no row of sums".to_owned()))?;
+    read(row, columns.len()).ok_or_else(|| WireError::Protocol("sums that are no numbers".to_owned()))
+}
+
+fn read(row: &Row, columns: usize) -> Option<Sums> {
+    // The sum of no rows is NULL.
+    let sum = |column| row.get(column).map_or(Some(0), |text| text.parse().ok());
+    Some(Sums { rows: row.parse(0)?, columns: (1..=columns).map(sum).collect::<Option<_>>()? })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_difference_is_a_fault() {
+        let expected = Sums { rows: 1, columns: vec![1, 2, 3] };
+        let mut found = expected.clone();
+        let proof = |found| TableProof { table: Table::Branches, expected: expected.clone(), found }.faults();
+        assert_eq!(proof(found.clone()), Vec::<String>::new());
+        found.rows = 1_000;
+        found.columns[2] = 4;
+        assert_eq!(
+            proof(found),
+            [
+                "pgbench_branches has 1,000 rows, 1 were expected",
+                "pgbench_branches.filler has the checksum 4, 3 was expected"
+            ]
+        );
+    }
+
+    #[test]
+    fn threads_change_nothing() {
+        let stop = Stop::default();
+        let maker = Table::Accounts.maker();
+        let one = sums(maker, 1, 1, &stop);
+        assert_eq!((one.is_some(), &one), (true, &sums(maker, 1, 3, &stop)));
+        stop.request("enough");
+        assert_eq!(sums(maker, 1, 1, &stop), None);
+    }
+}

@@ -1,0 +1,265 @@
+//! What is known of a server before it is loaded: its facts, and the room that it has.
+
+use std::path::PathBuf;
+
+use pgdyno_core::{
+    load::{Estimate, KeyFacts, KeySettings, Need, TpcbPlan},
+    problem::Problem,
+    rows::{TableRows, tpcb::Accounts},
+    units,
+};
+
+use super::{
+    super::init::quoted,
+    ledger::{self, literal},
+};
+use crate::wire::{Address, Row, Session, WireError};
+
+/// Oldest server with partitions that a key can span.
+const PARTITIONS_SINCE: u32 = 110_000;
+
+/// Locks of a transaction beside those of partitions and their keys: catalogues, other tables, other sessions.
+const OTHER_LOCKS: u64 = 200;
+
+/// Room on one file system.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Room {
+    /// A directory on it.
+    pub dir: PathBuf,
+    /// Bytes that the load takes there at most.
+    pub need_bytes: u64,
+    /// Bytes that are free.
+    pub free_bytes: u64,
+}
+
+/// What a load of a plan will be on a server.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Survey {
+    /// The schema that tables go into.
+    pub target: String,
+    /// `server_version`.
+    pub version: String,
+    /// Bytes of a page.
+    pub page_bytes: u64,
+    /// Sizes.
+    pub estimate: Estimate,
+    /// Settings of the sessions that build keys.
+    pub keys: KeySettings,
+    /// Room on the server's file systems; none where the server may be on another machine or does not tell.
+    pub room: Vec<Room>,
+    /// Whether rows find their partitions in the server.
+    pub routed: bool,
+}
+
+/// The schema that a session's tables go into; the server must be one that can be loaded.
+///
+/// # Errors
+/// Why it cannot.
+pub(super) fn target(session: &mut Session) -> Result<String, Problem> {
+    let what = "could not load";
+    let pid = session.backend_pid().to_string();
+    let sql =
+        "SELECT pg_catalog.pg_backend_pid(), pg_catalog.pg_is_in_recovery(), pg_catalog.current_schema()";
+    let row = only(session, sql).map_err(|error| error.into_problem(what))?;
+    if row.get(0) != Some(pid.as_str()) {
+        return Err(Problem::wrong_request(format!("{what} through a pooler: tasks are held by sessions"))
+            .hint("name the server itself"));
+    }
+    if row.get(1) == Some("t") {
+        return Err(Problem::wrong_request(format!("{what}: the server is in recovery, and takes no rows"))
+            .hint("load its primary"));
+    }
+    row.get(2).map(str::to_owned).ok_or_else(|| {
+        Problem::wrong_request(format!("{what}: no schema of the search path is there"))
+            .hint("create one, or name another by options=-csearch_path=NAME")
+    })
+}
+
+/// Looks at a server with a plan in mind; nothing is changed.
+///
+/// # Errors
+/// What keeps the plan from being carried out.
+pub(super) fn survey(session: &mut Session, plan: &TpcbPlan, streams: u64) -> Result<Survey, Problem> {
+    let target = target(session)?;
+    let what = "could not ask the server for its settings";
+    let version_num = number(session, "SELECT pg_catalog.current_setting('server_version_num')")
+        .map_err(|error| error.into_problem(what))? as u32;
+    if plan.partitions.is_some() && version_num < PARTITIONS_SINCE {
+        let problem =
+            Problem::wrong_request("could not make partitions: the server is older than PostgreSQL 11");
+        return Err(problem.hint("leave --partitions out"));
+    }
+    check_locks(session, plan)?;
+    for space in plan.tablespace.iter().chain(&plan.index_tablespace) {
+        find_tablespace(session, space)?;
+    }
+    let own = need(session, streams).map_err(|error| error.into_problem(what))?;
+    let workers = "SELECT setting FROM pg_catalog.pg_settings WHERE name IN ('max_parallel_workers', \
+                   'max_worker_processes') ORDER BY name LIMIT 1";
+    let local = matches!(session.address(), Address::Unix(..));
+    let host = local.then(|| pgdyno_host::facts::host().ok()).flatten();
+    let parts = plan.partitions.map_or(1, |partitions| partitions.count);
+    let facts = KeyFacts {
+        version_num,
+        maintenance_bytes: own.maintenance_bytes,
+        max_parallel_workers: number(session, workers).map_err(|error| error.into_problem(what))?,
+        memory_available_bytes: host.as_ref().map(|host| host.memory.available_bytes),
+        cpus: host.as_ref().map(|host| host.cpu.allowed.len() as u64),
+        rows: Accounts::total(plan.scale).div_ceil(parts),
+        builds: parts.min(streams),
+    };
+    let keys = KeySettings::choose(&facts);
+    let need = Need { maintenance_bytes: keys.maintenance_bytes, ..own };
+    let estimate = Estimate::of(plan, &need);
+    estimate.check_limits(plan, need.page_bytes)?;
+    let room = if local { room(session, plan, &estimate) } else { Ok(Vec::new()) };
+    Ok(Survey {
+        target,
+        version: session.parameter("server_version").unwrap_or_default().to_owned(),
+        page_bytes: need.page_bytes,
+        estimate,
+        keys,
+        room: room.map_err(|error| error.into_problem("could not ask the server for its directories"))?,
+        routed: ledger::routed(plan),
+    })
+}
+
+impl Survey {
+    /// Whether there is room for it.
+    ///
+    /// # Errors
+    /// The file system that has not enough.
+    pub fn check_room(&self) -> Result<(), Problem> {
+        let Some(room) = self.room.iter().find(|room| room.need_bytes > room.free_bytes) else {
+            return Ok(());
+        };
+        let (need, free) = (units::bytes(room.need_bytes), units::bytes(room.free_bytes));
+        Err(Problem::could_not(format!("could not load: {need} are needed under {}", room.dir.display()))
+            .detail(format!("{free} are free there"))
+            .hint("free space, use a smaller --scale, or other --tablespace and --index-tablespace"))
+    }
+}
+
+fn need(session: &mut Session, streams: u64) -> Result<Need, WireError> {
+    let setting = |name: &str| format!("SELECT pg_catalog.current_setting('{name}')");
+    Ok(Need {
+        page_bytes: number(session, &setting("block_size"))?,
+        wal_minimal: session.value(&setting("wal_level"))?.as_deref() == Some("minimal"),
+        maintenance_bytes: number(session, &size_of("maintenance_work_mem"))?,
+        streams,
+    })
+}
+
+/// Whether the server can lock all partitions with their keys at a time, as the key of the whole needs at the end.
+fn check_locks(session: &mut Session, plan: &TpcbPlan) -> Result<(), Problem> {
+    let Some(partitions) = plan.partitions else { return Ok(()) };
+    let setting = |name: &str| format!("pg_catalog.current_setting('{name}')::bigint");
+    let (each, sessions) = (
+        setting("max_locks_per_transaction"),
+        format!("{} + {}", setting("max_connections"), setting("max_prepared_transactions")),
+    );
+    let what = "could not ask the server for its locks";
+    let sql = format!("SELECT {each} * ({sessions}), {sessions}");
+    let row = only(session, &sql).map_err(|error| error.into_problem(what))?;
+    let (Some(most), Some(sessions)) = (row.parse::<u64>(0), row.parse::<u64>(1)) else { return Ok(()) };
+    let needed = 2 * partitions.count + OTHER_LOCKS;
+    if needed <= most {
+        return Ok(());
+    }
+    let what = format!(
+        "could not make {}: the server has {} locks, and the key of the whole takes {}",
+        units::plural(partitions.count, "partition"),
+        units::count(most),
+        units::count(needed)
+    );
+    let enough = needed.div_ceil(sessions.max(1));
+    Err(Problem::wrong_request(what).hint(format!(
+        "set max_locks_per_transaction to {enough} and restart the server, or use fewer --partitions"
+    )))
+}
+
+fn size_of(setting: &str) -> String {
+    format!("SELECT pg_catalog.pg_size_bytes(pg_catalog.current_setting('{setting}'))")
+}
+
+fn find_tablespace(session: &mut Session, name: &str) -> Result<(), Problem> {
+    let sql = format!("SELECT 1 FROM pg_catalog.pg_tablespace WHERE spcname = {}", literal(name));
+    let found = session.value(&sql).map_err(|error| error.into_problem("could not look for tablespaces"))?;
+    let missing = || {
+        Problem::wrong_request(format!("could not load: there is no tablespace {}", quoted(name)))
+            .hint("make it by CREATE TABLESPACE, or with `pgdyno up --tablespace NAME=DIR`")
+    };
+    found.map(drop).ok_or_else(missing)
+}
+
+/// Room where tables, keys, WAL and temporary files go. A server that does not tell its directories has none to check.
+fn room(session: &mut Session, plan: &TpcbPlan, estimate: &Estimate) -> Result<Vec<Room>, WireError> {
+    let data = session.value("SELECT setting FROM pg_catalog.pg_settings WHERE name = 'data_directory'")?;
+    let Some(data) = data.map(PathBuf::from) else { return Ok(Vec::new()) };
+    let default = session.value(
+        "SELECT spcname FROM pg_catalog.pg_tablespace t JOIN pg_catalog.pg_database d ON d.dattablespace = t.oid \
+         WHERE datname = pg_catalog.current_database()",
+    )?;
+    let default = default.unwrap_or_default();
+    let mut place = |space: Option<&String>| -> Result<PathBuf, WireError> {
+        let name = space.unwrap_or(&default);
+        let sql = format!(
+            "SELECT pg_catalog.pg_tablespace_location(oid) FROM pg_catalog.pg_tablespace WHERE spcname = {}",
+            literal(name)
+        );
+        let dir = session.value(&sql)?.filter(|dir| !dir.is_empty());
+        Ok(dir.map_or_else(|| data.clone(), PathBuf::from))
+    };
+    let (tables, keys, temp) =
+        (place(plan.tablespace.as_ref())?, place(plan.index_tablespace.as_ref())?, place(None)?);
+    let most_wal = number(session, &size_of("max_wal_size")).unwrap_or(u64::MAX).saturating_mul(2);
+    let wal_dir = ["pg_wal", "pg_xlog"].map(|name| data.join(name)).into_iter().find(|dir| dir.is_dir());
+    let wanted = [
+        (tables, estimate.accounts.heap.bytes + estimate.small_bytes),
+        (keys, estimate.accounts.index.bytes),
+        (temp, estimate.temp_bytes),
+        (wal_dir.unwrap_or_else(|| data.clone()), estimate.wal_bytes.min(most_wal)),
+    ];
+    Ok(by_file_system(&wanted))
+}
+
+/// What is wanted in directories, added up where they share a file system.
+fn by_file_system(wanted: &[(PathBuf, u64)]) -> Vec<Room> {
+    let mut rooms: Vec<(Option<String>, Room)> = Vec::new();
+    for (dir, need_bytes) in wanted {
+        let Ok(storage) = pgdyno_host::facts::storage(dir) else { continue };
+        match rooms.iter_mut().find(|(mount, _)| *mount == storage.mount_point) {
+            Some((_, room)) => room.need_bytes += need_bytes,
+            None => {
+                let (free_bytes, need_bytes) = (storage.available_bytes, *need_bytes);
+                rooms.push((storage.mount_point, Room { dir: dir.clone(), need_bytes, free_bytes }));
+            }
+        }
+    }
+    rooms.into_iter().map(|(_, room)| room).collect()
+}
+
+fn only(session: &mut Session, sql: &str) -> Result<Row, WireError> {
+    let rows = session.query(sql)?;
+    rows.into_iter().next().ok_or_else(|| WireError::Protocol("an answer without a row".to_owned()))
+}
+
+fn number(session: &mut Session, sql: &str) -> Result<u64, WireError> {
+    let value = session.value(sql)?.and_then(|text| text.parse().ok());
+    value.ok_or_else(|| WireError::Protocol("a setting that is no number".to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    #[test]
+    fn what_shares_a_file_system_is_added_up() {
+        let wanted = [("/".into(), 3), ("/no/such/directory".into(), 4), ("/proc".into(), 5)];
+        let rooms = by_file_system(&wanted);
+        let needs: Vec<_> = rooms.iter().map(|room| (room.dir.as_path(), room.need_bytes)).collect();
+        assert_eq!(needs, [(Path::new("/"), 7), (Path::new("/proc"), 5)]);
+    }
+}
