@@ -170,7 +170,7 @@ impl Sockets for LoneSockets {
 
     #[inline]
     fn wait(&mut self, patience: Patience) -> io::Result<()> {
-        if self.is_quiet() && patience.outlasts_a_tick() {
+        if self.is_quiet() && outlasts_receiving(patience) {
             // One call waits and receives. It ends by itself after a tick, as the socket was told.
             self.received = self.receive(0, RecvFlags::empty());
             return Ok(());
@@ -187,6 +187,12 @@ impl Sockets for LoneSockets {
             Taken::End(error) => (seat, Arrival::Gone(error.map(io::Error::from))),
         }))
     }
+}
+
+/// Whether a wait may be left to a socket's own time-out. The kernel counts that from the call on, in its ticks of up to
+/// 10 ms, rounded up (`socket(7)`, `SO_RCVTIMEO`): a client that is due must not be woken by it.
+fn outlasts_receiving(patience: Patience) -> bool {
+    patience.left_ns >= if patience.exact { 2 * TICK_NS } else { TICK_NS }
 }
 
 /// Waits until one of the lines is ready, at most for a time.
@@ -218,5 +224,18 @@ fn waited(result: rustix::io::Result<usize>) -> io::Result<()> {
     match result {
         Err(Errno::INTR) => Ok(()),
         other => Ok(other.map(drop)?),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The kernel may end a receive of 50 ms after 60: what is due by then is waited for to the nanosecond.
+    #[test]
+    fn a_client_that_is_due_is_not_left_to_the_sockets_time_out() {
+        let left = |left_ns, exact| outlasts_receiving(Patience { left_ns, exact });
+        assert!(!left(TICK_NS - 1, false) && left(TICK_NS, false));
+        assert!(!left(TICK_NS, true) && !left(TICK_NS + 10_000_000, true) && left(2 * TICK_NS, true));
     }
 }
