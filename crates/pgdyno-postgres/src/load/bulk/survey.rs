@@ -17,6 +17,8 @@ use crate::wire::{Address, Row, Session, WireError};
 
 /// Oldest server with partitions that a key can span.
 const PARTITIONS_SINCE: u32 = 110_000;
+/// Oldest server in which a foreign key can refer to a partitioned table.
+const REFERRED_PARTITIONS_SINCE: u32 = 120_000;
 
 /// Locks of a transaction beside those of partitions and their keys: catalogues, other tables, other sessions.
 const OTHER_LOCKS: u64 = 200;
@@ -84,11 +86,7 @@ pub(super) fn survey(session: &mut Session, plan: &TpcbPlan, streams: u64) -> Re
     let what = "could not ask the server for its settings";
     let version_num = number(session, "SELECT pg_catalog.current_setting('server_version_num')")
         .map_err(|error| error.into_problem(what))? as u32;
-    if plan.partitions.is_some() && version_num < PARTITIONS_SINCE {
-        let problem =
-            Problem::wrong_request("could not make partitions: the server is older than PostgreSQL 11");
-        return Err(problem.hint("leave --partitions out"));
-    }
+    check_version(plan, version_num)?;
     check_locks(session, plan)?;
     for space in plan.tablespace.iter().chain(&plan.index_tablespace) {
         find_tablespace(session, space)?;
@@ -138,6 +136,23 @@ impl Survey {
             .detail(format!("{free} are free there"))
             .hint("free space, use a smaller --scale, or other --tablespace and --index-tablespace"))
     }
+}
+
+/// Whether a server of a version can have what is planned: the last stage is too late to learn it.
+fn check_version(plan: &TpcbPlan, version_num: u32) -> Result<(), Problem> {
+    let (what, hint) = if plan.partitions.is_none() {
+        return Ok(());
+    } else if version_num < PARTITIONS_SINCE {
+        ("could not make partitions: the server is older than PostgreSQL 11", "leave --partitions out")
+    } else if plan.foreign_keys && version_num < REFERRED_PARTITIONS_SINCE {
+        (
+            "could not make foreign keys: before PostgreSQL 12 they cannot refer to a table with partitions",
+            "leave --foreign-keys or --partitions out",
+        )
+    } else {
+        return Ok(());
+    };
+    Err(Problem::wrong_request(what).hint(hint))
 }
 
 fn need(session: &mut Session, streams: u64) -> Result<Need, WireError> {
@@ -253,7 +268,24 @@ fn number(session: &mut Session, sql: &str) -> Result<u64, WireError> {
 mod tests {
     use std::path::Path;
 
+    use pgdyno_core::load::Wish;
+
     use super::*;
+
+    #[test]
+    fn what_a_version_cannot_have_is_refused() {
+        let refused = |partitions, foreign_keys, version_num| {
+            let wish =
+                Wish { scale: Some(1), partitions: Some(partitions), foreign_keys, ..Wish::default() };
+            let plan = wish.plan(1).expect("it can be");
+            check_version(&plan, version_num).err().and_then(|problem| problem.hint)
+        };
+        assert_eq!(refused(0, true, 90_600), None);
+        assert_eq!(refused(2, false, 100_023).as_deref(), Some("leave --partitions out"));
+        assert_eq!(refused(2, false, 110_022), None);
+        assert_eq!(refused(2, true, 110_022).as_deref(), Some("leave --foreign-keys or --partitions out"));
+        assert_eq!(refused(2, true, 120_000), None);
+    }
 
     #[test]
     fn what_shares_a_file_system_is_added_up() {
