@@ -257,11 +257,45 @@ fn kills_lose_and_double_nothing() {
     panic!("kills came in these stages alone: {hit:?}");
 }
 
-/// A crash of the server in the middle: what was committed is there, and unlogged tables are filled anew.
+/// Loads unlogged tables by one stream until its next task waits for a table, which the session that is given locks.
+fn held_at(
+    loaded: &Loaded,
+    database: &str,
+    more: &[&str],
+    (table, mode): (&str, &str),
+    at: Stage,
+) -> (Child, Session) {
+    loaded.make_database(database);
+    let flags = ["--scale", "2", "--jobs", "1", "--unlogged"];
+    let child = loaded.start(&Loaded::load(database, &[&flags, more].concat()));
+    let mut admin = loaded.database(database);
+    wait_until("branches are there", || stage(&mut admin).is_some() && tasks_done(&mut admin) > 0);
+    admin.execute(&format!("BEGIN; LOCK TABLE {table} IN {mode} MODE")).expect("nobody else wants it");
+    let waits = format!("SELECT 1 FROM pg_locks WHERE NOT granted AND relation = '{table}'::regclass");
+    wait_until("the load waits", || admin.value(&waits).expect("it can be asked").is_some());
+    assert_eq!(stage(&mut admin), Some(at as u8), "{database}");
+    (child, admin)
+}
+
+/// The last of the small tables that gets a primary key, in a mode that disturbs nothing else.
+const BEFORE_LAST_KEY: (&str, &str) = ("pgbench_branches", "ACCESS SHARE");
+/// The table whose foreign keys come last, in a mode that disturbs nothing else.
+const BEFORE_LAST_FOREIGN_KEYS: (&str, &str) = ("pgbench_history", "ROW EXCLUSIVE");
+
+/// A crash of the server in the middle: what was committed is there, and unlogged tables are filled anew, whatever keys
+/// they had.
 #[test]
 fn a_crash_of_the_server_is_gone_on_from() {
     let loaded = Loaded::new("18");
     let databases = [("logged", &[][..]), ("unlogged", &["--unlogged"][..])];
+    let foreign = ["--foreign-keys"];
+    let parted = ["--foreign-keys", "--partitions", "3"];
+    let held = [
+        ("keyed", &[][..], BEFORE_LAST_KEY, Stage::Keys),
+        ("referring", &foreign[..], BEFORE_LAST_FOREIGN_KEYS, Stage::ForeignKeys),
+        ("parted", &parted[..], BEFORE_LAST_FOREIGN_KEYS, Stage::ForeignKeys),
+    ];
+    let held = held.map(|(name, more, lock, at)| (name, held_at(&loaded, name, more, lock, at)));
     let children = databases.map(|(database, more)| {
         loaded.make_database(database);
         let child = loaded.start(&Loaded::load(database, &[&["--scale", "6", "--jobs", "1"], more].concat()));
@@ -270,7 +304,9 @@ fn a_crash_of_the_server_is_gone_on_from() {
         child
     });
     common::kill(loaded.server["pid"].as_u64().expect("it has one"), "-QUIT"); // an immediate shutdown: it recovers
-    for child in children {
+    let (held, held_children): (Vec<_>, Vec<_>) =
+        held.into_iter().map(|(name, (child, _))| (name, child)).unzip();
+    for child in children.into_iter().chain(held_children) {
         let output = child.wait_with_output().expect("it has ended");
         let said = text(&output.stderr);
         assert_eq!(output.status.code(), Some(3), "{said}");
@@ -283,6 +319,19 @@ fn a_crash_of_the_server_is_gone_on_from() {
     for (database, _) in databases {
         loaded.place.done(&Loaded::load(database, &["--resume", "--jobs", "2"]));
         assert!(loaded.verify(database).contains("proved: 600,066 rows"));
+    }
+    let keys = "SELECT count(*) FROM pg_constraint WHERE contype IN ('f', 'p')";
+    for (database, keys_after) in held.into_iter().zip(["3", "8", "8"]) {
+        let mut admin = loaded.database(database);
+        assert_eq!(tasks_done(&mut admin), 0, "{database}");
+        loaded.place.done(&Loaded::load(database, &["--resume", "--jobs", "2"]));
+        assert!(loaded.verify(database).contains("proved: 200,022 rows"));
+        let of_load = format!("{keys} AND conparentid = 0 AND connamespace = 'public'::regnamespace");
+        assert_eq!(
+            admin.value(&of_load).expect("it can be asked").as_deref(),
+            Some(keys_after),
+            "{database}"
+        );
     }
 }
 

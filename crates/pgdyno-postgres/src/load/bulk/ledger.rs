@@ -37,6 +37,12 @@ impl Job {
         format!("pgdyno_load.task_{}", self.id)
     }
 
+    /// The OIDs of its tables and their partitions, between commas.
+    fn oids(&self) -> String {
+        let oids: Vec<_> = self.relations.split(',').filter_map(|table| table.split('=').nth(1)).collect();
+        oids.join(",")
+    }
+
     /// The arguments of the lock that every session of the load shares.
     pub(super) fn present(&self) -> String {
         format!("{LOCKS}, {}", PRESENT + self.id)
@@ -244,7 +250,8 @@ pub(super) fn go_on(session: &mut Session, target: &str, wish: &Wish, flag: &str
     Ok(job)
 }
 
-/// Writes the tasks down again that a crash of the server emptied together with unlogged tables.
+/// Writes the tasks down again that a crash of the server emptied together with unlogged tables. The keys of these
+/// tables are in the catalogue still, and are made anew with their rows.
 fn refill(session: &mut Session, job: &Job) -> Result<(), WireError> {
     if !job.plan.unlogged {
         return Ok(());
@@ -252,9 +259,26 @@ fn refill(session: &mut Session, job: &Job) -> Result<(), WireError> {
     session.execute(&format!("BEGIN; SELECT pg_catalog.pg_advisory_xact_lock({LOCKS}, 0)"))?;
     let kept = session.value(&format!("SELECT 1 FROM {} LIMIT 1", job.tasks_table()))?;
     if kept.is_none() {
+        drop_keys(session, job)?;
         fill(session, job)?;
     }
     session.execute("COMMIT")
+}
+
+/// Drops foreign keys, then the primary keys that they refer to. A key of a partition that belongs to that of the whole
+/// goes with it.
+fn drop_keys(session: &mut Session, job: &Job) -> Result<(), WireError> {
+    // Before 11 no key spans partitions.
+    let since_11 = "SELECT pg_catalog.current_setting('server_version_num')::int >= 110000";
+    let whole =
+        if session.value(since_11)?.as_deref() == Some("t") { "conparentid = 0" } else { "coninhcount = 0" };
+    let keys = session.query(&format!(
+        "SELECT pg_catalog.format('ALTER TABLE %s DROP CONSTRAINT %I', conrelid::pg_catalog.regclass, conname) \
+         FROM pg_catalog.pg_constraint WHERE contype IN ('f', 'p') AND {whole} \
+         AND conrelid = ANY ('{{{}}}'::pg_catalog.oid[]) ORDER BY contype",
+        job.oids()
+    ))?;
+    keys.iter().filter_map(|row| row.get(0)).try_for_each(|sql| session.execute(sql))
 }
 
 /// Number of sessions that are at work on a load.
