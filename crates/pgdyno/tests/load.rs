@@ -335,6 +335,19 @@ fn a_crash_of_the_server_is_gone_on_from() {
     }
 }
 
+/// A key whose loader is gone is not built to its end: the server looks after its client every ten seconds.
+#[test]
+fn the_key_of_a_killed_loader_is_given_up() {
+    if test_all() {
+        let loaded = Loaded::new("18");
+        let (mut child, mut admin) = held_at(&loaded, "given_up", &[], BEFORE_LAST_KEY, Stage::Keys);
+        child.kill().expect("it runs");
+        child.wait().expect("it has ended");
+        let waits = "SELECT 1 FROM pg_locks WHERE NOT granted";
+        wait_until("nobody waits", || admin.value(waits).expect("it can be asked").is_none());
+    }
+}
+
 /// A second process takes part, and each task is done by one of them.
 #[test]
 fn two_processes_share_a_load() {

@@ -59,16 +59,26 @@ pub(super) fn literal(text: &str) -> String {
     format!("'{}'", text.replace('\'', "''"))
 }
 
-/// Makes a session fit for loading: nothing that a role or a database sets may end or change a load.
+/// Makes a session fit for loading: nothing that a role or a database sets may end or change a load. A session holds
+/// tasks: the server must soon see that its loader is gone, or that its host is.
 pub(super) fn settle(session: &mut Session) -> Result<(), WireError> {
     session.execute(
-        "SET standard_conforming_strings = on; SET client_min_messages = warning; SET row_security = off; \
+        "SET tcp_keepalives_idle = 60; SET tcp_keepalives_interval = 10; SET tcp_keepalives_count = 6; \
+         SET standard_conforming_strings = on; SET client_min_messages = warning; SET row_security = off; \
          SET default_transaction_isolation = 'read committed'; SET default_transaction_read_only = off; \
          SELECT pg_catalog.set_config(name, '0', false) FROM pg_catalog.pg_settings WHERE name IN \
          ('statement_timeout', 'lock_timeout', 'idle_in_transaction_session_timeout', 'idle_session_timeout', \
          'transaction_timeout')",
-
-    )
+    )?;
+    let watched = session.execute(
+        "SELECT pg_catalog.set_config(name, '10s', false) FROM pg_catalog.pg_settings \
+         WHERE name = 'client_connection_check_interval'",
+    );
+    match watched {
+        // Servers on some systems have it and cannot do it: a key is built to its end there.
+        Err(WireError::Server(_)) => Ok(()),
+        watched => watched,
+    }
 }
 
 /// Lets names without a schema mean those of a schema.
