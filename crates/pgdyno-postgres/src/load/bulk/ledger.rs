@@ -11,11 +11,11 @@ use pgdyno_core::{
 use super::super::init::{Initialization, partition, quoted, tables};
 use crate::wire::{Row, Session, WireError};
 
-/// First number of all advisory locks that loads take: "pgdy".
+/// First number of the advisory locks of loads: "pgdy". Those of tasks have one number, which begins with "pg".
 pub(super) const LOCKS: u32 = 0x7067_6479;
 /// Second number of the lock that every session of a load shares, plus the load's number.
 const PRESENT: i64 = 1 << 30;
-/// The same of the lock of the one that proves. Tasks have their own numbers, which are below.
+/// The same of the lock of the one that proves.
 const PROOF: i64 = 1 << 29;
 
 /// A load as the database knows it.
@@ -46,6 +46,11 @@ impl Job {
     /// The arguments of the lock that every session of the load shares.
     pub(super) fn present(&self) -> String {
         format!("{LOCKS}, {}", PRESENT + self.id)
+    }
+
+    /// The argument of the lock of a task that cannot be in a transaction: 16 bits of ours, 24 of the load, 24 of the task.
+    pub(super) fn task_lock(&self, number: usize) -> i64 {
+        i64::from(LOCKS >> 16) << 48 | self.id << 24 | number as i64
     }
 
     /// The arguments of the lock of the one that proves.
@@ -289,6 +294,21 @@ fn drop_keys(session: &mut Session, job: &Job) -> Result<(), WireError> {
         job.oids()
     ))?;
     keys.iter().filter_map(|row| row.get(0)).try_for_each(|sql| session.execute(sql))
+}
+
+/// Server processes that hold tasks of a stage: by the row of a task, or by its lock.
+pub(super) fn holders(session: &mut Session, job: &Job, stage: Stage) -> Result<Vec<u32>, WireError> {
+    let table = job.tasks_table();
+    let (stage, first) = (stage as u8, job.task_lock(0));
+    let rows = session.query(&format!(
+        "SELECT l.pid FROM pg_catalog.pg_locks l JOIN {table} t ON l.transactionid = t.xmax \
+         WHERE l.locktype = 'transactionid' AND l.granted AND t.stage = {stage} AND NOT t.done \
+         UNION SELECT l.pid FROM pg_catalog.pg_locks l JOIN {table} t \
+         ON (l.classid::bigint << 32) + l.objid::bigint = {first} + t.number \
+         WHERE l.locktype = 'advisory' AND l.objsubid = 1 AND l.granted AND t.stage = {stage} AND NOT t.done \
+         ORDER BY 1"
+    ))?;
+    Ok(rows.iter().filter_map(|row| row.parse(0)).collect())
 }
 
 /// Number of sessions that are at work on a load.

@@ -18,7 +18,7 @@ use pgdyno_engine::Stop;
 
 use super::{
     super::init::{foreign_keys, quoted},
-    ledger::{Job, LOCKS, aim, literal, settle},
+    ledger::{Job, aim, holders, literal, settle},
 };
 use crate::wire::{ConnectOptions, Session, WireError, connect_unless};
 
@@ -138,8 +138,9 @@ impl<'a> Worker<'a> {
             format!("SELECT number FROM {table} WHERE stage = {} AND NOT done ORDER BY number", stage as u8);
         for row in self.session.query(&left)? {
             let Some(number) = row.parse::<usize>(0) else { continue };
-            let lock = format!("SELECT pg_catalog.pg_try_advisory_lock({LOCKS}, {number})");
-            if self.session.value(&lock)?.as_deref() != Some("t") {
+            let lock = self.shared.job.task_lock(number);
+            let take = format!("SELECT pg_catalog.pg_try_advisory_lock({lock})");
+            if self.session.value(&take)?.as_deref() != Some("t") {
                 continue;
             }
             let done = self.session.value(&format!("SELECT done FROM {table} WHERE number = {number}"))?;
@@ -149,7 +150,7 @@ impl<'a> Worker<'a> {
                 self.carry_out(work)?;
                 self.mark(number)?;
             }
-            self.session.execute(&format!("SELECT pg_catalog.pg_advisory_unlock({LOCKS}, {number})"))?;
+            self.session.execute(&format!("SELECT pg_catalog.pg_advisory_unlock({lock})"))?;
             return Ok(true);
         }
         Ok(false)
