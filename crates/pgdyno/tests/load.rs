@@ -4,6 +4,7 @@ mod common;
 
 use std::{
     collections::BTreeSet,
+    io::{BufRead, BufReader},
     process::{Child, Stdio},
     thread,
     time::Duration,
@@ -346,6 +347,25 @@ fn the_key_of_a_killed_loader_is_given_up() {
         let waits = "SELECT 1 FROM pg_locks WHERE NOT granted";
         wait_until("nobody waits", || admin.value(waits).expect("it can be asked").is_none());
     }
+}
+
+/// Who finds all tasks taken says for which server process it waits, once.
+#[test]
+fn who_waits_says_for_whom() {
+    let loaded = Loaded::new("18");
+    let (first, mut admin) = held_at(&loaded, "waits", &[], BEFORE_LAST_KEY, Stage::Keys);
+    let pid = admin.value("SELECT pid FROM pg_locks WHERE NOT granted").expect("it can be asked");
+    let pid = pid.expect("the key waits for us");
+    let mut second = loaded.start(&Loaded::load("waits", &["--join", "--jobs", "2"]));
+    let mut said = BufReader::new(second.stderr.take().expect("it is piped")).lines();
+    let line = said.find_map(|line| line.ok().filter(|line| line.contains("waits for")));
+    assert!(line.as_ref().is_some_and(|line| line.contains(&format!("process {pid}"))), "{line:?}");
+    admin.execute("COMMIT").expect("it is begun");
+    for child in [first, second] {
+        let output = child.wait_with_output().expect("it has ended");
+        assert!(output.status.success(), "{}{}", text(&output.stdout), text(&output.stderr));
+    }
+    assert_eq!(said.filter(|line| line.as_ref().is_ok_and(|line| line.contains("waits for"))).count(), 0);
 }
 
 /// A second process takes part, and each task is done by one of them.

@@ -243,8 +243,20 @@ fn show(progress: &Progress, scale: u64, at: BulkProgress) {
         BulkProgress::Stage(Stage::Copy) => progress.counted("rows", rows_total(scale), "rows"),
         BulkProgress::Stage(stage) => progress.stage(stage.name()),
         BulkProgress::Rows(rows) => progress.at(rows),
+        BulkProgress::Waits { stage, pids } => progress.aside(|| eprintln!("{}", waits(stage, &pids))),
         BulkProgress::Proving => progress.stage("comparing counts and checksums"),
     }
+}
+
+fn waits(stage: Stage, pids: &[u32]) -> String {
+    let many = if pids.len() == 1 { "" } else { "es" };
+    let pids: Vec<_> = pids.iter().map(u32::to_string).collect();
+    format!(
+        "{}: waits for server process{many} {}, at work on all tasks that are left; \
+         where a loader is gone for good, free them by SELECT pg_terminate_backend(PID)",
+        stage.name(),
+        pids.join(", ")
+    )
 }
 
 /// What a load will be, in words.
