@@ -143,6 +143,7 @@ fn equals_pgbench_in_the_newest_server() {
 #[test]
 fn equals_pgbench_in_servers_between() {
     if test_all() {
+        equals_pgbench("11", &[PLAIN, KEYED, HASH]);
         for pg in ["12", "15", "17"] {
             equals_pgbench(pg, &[PLAIN, KEYED, RANGE, HASH]);
         }
