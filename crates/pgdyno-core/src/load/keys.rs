@@ -2,7 +2,8 @@
 
 use crate::{advice::Choice, units};
 
-/// Memory of a key in a sort that never goes to a file: its tuple in an allocated chunk, and 24 bytes that point to it.
+/// Memory of a key in a sort of one process that never goes to a file: its tuple in an allocated chunk, and 24 bytes
+/// that point to it.
 pub(super) const SORT_MEMORY_BYTES: u64 = 48;
 /// Share of the memory that is free now which all sorts together may take.
 const MEMORY_SHARE: u64 = 4;
@@ -84,7 +85,7 @@ fn memory(facts: &KeyFacts, builds: u64) -> (u64, String) {
         };
         (own, format!("the server's own: {why}"))
     } else if whole <= share {
-        (wanted, format!("sorts {} keys without a file", units::count(facts.rows)))
+        (wanted, format!("has room for {} keys", units::count(facts.rows)))
     } else {
         (wanted, quarter())
     }
@@ -104,10 +105,9 @@ fn workers(facts: &KeyFacts, builds: u64, maintenance_bytes: u64) -> (u64, Strin
             )
         },
     );
-    (
-        workers,
-        format!("{cpus}, {} at a time, each with a process that leads", units::plural(builds, "large key")),
-    )
+    let files = if workers > 0 { "; they hand their keys over in files" } else { "" };
+    let keys = units::plural(builds, "large key");
+    (workers, format!("{cpus}, {keys} at a time, each with a process that leads{files}"))
 }
 
 #[cfg(test)]
@@ -138,7 +138,7 @@ mod tests {
         assert_eq!(bytes(KeyFacts { memory_available_bytes: Some(1 << 20), ..large }), 64 << 20);
         assert_eq!(bytes(KeyFacts { memory_available_bytes: None, ..large }), 8 << 30);
         let reason = &KeySettings::choose(&large).choices[0].reason;
-        assert_eq!(reason, "a quarter of 16.0 GiB free, for 1 key; the server's own 8.00 GiB are over it");
+        assert_eq!(reason, "a quarter of 16 GiB free, for 1 key; the server's own 8 GiB are over it");
     }
 
     #[test]

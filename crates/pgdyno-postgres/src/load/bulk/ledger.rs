@@ -48,7 +48,7 @@ impl Job {
         format!("{LOCKS}, {}", PRESENT + self.id)
     }
 
-    /// The argument of the lock of a task that cannot be in a transaction: 16 bits of ours, 24 of the load, 24 of the task.
+    /// The argument of the lock of a task that cannot be in a transaction: 16 bits of ours, 24 each of load and task.
     pub(super) fn task_lock(&self, number: usize) -> i64 {
         (i64::from(LOCKS >> 16) << 48) | (self.id << 24) | number as i64
     }

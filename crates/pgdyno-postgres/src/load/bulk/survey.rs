@@ -107,7 +107,8 @@ pub(super) fn survey(session: &mut Session, plan: &TpcbPlan, streams: u64) -> Re
         builds: parts.min(streams),
     };
     let keys = KeySettings::choose(&facts);
-    let need = Need { maintenance_bytes: keys.maintenance_bytes, ..own };
+    let workers = keys.workers.unwrap_or(0);
+    let need = Need { maintenance_bytes: keys.maintenance_bytes, workers, ..own };
     let estimate = Estimate::of(plan, &need);
     estimate.check_limits(plan, need.page_bytes)?;
     let room = if local { room(session, plan, &estimate) } else { Ok(Vec::new()) };
@@ -161,6 +162,7 @@ fn need(session: &mut Session, streams: u64) -> Result<Need, WireError> {
         page_bytes: number(session, &setting("block_size"))?,
         wal_minimal: session.value(&setting("wal_level"))?.as_deref() == Some("minimal"),
         maintenance_bytes: number(session, &size_of("maintenance_work_mem"))?,
+        workers: 0, // they are chosen later
         streams,
     })
 }
