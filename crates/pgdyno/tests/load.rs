@@ -475,6 +475,10 @@ fn what_is_not_ours_is_refused_by_name() {
         &["--scale", "1", "--partitions", "99999"],
         &["could not make 99,999 partitions", "max_locks_per_transaction"],
     );
+    refused(
+        &["--scale", "1", "--jobs", "1000"],
+        &["could not load by 1,000 streams", "fewer --jobs, or raise max_connections"],
+    );
     assert_eq!(before(&mut admin), untouched, "nothing was made");
 
     admin.execute("CREATE TABLE pgbench_tellers (mine int)").expect("a new table");

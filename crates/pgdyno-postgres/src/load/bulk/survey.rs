@@ -22,6 +22,8 @@ const REFERRED_PARTITIONS_SINCE: u32 = 120_000;
 
 /// Locks of a transaction beside those of partitions and their keys: catalogues, other tables, other sessions.
 const OTHER_LOCKS: u64 = 200;
+/// The same of a stream that fills a table: itself, its schema's, tasks and their indexes, transaction numbers.
+const OTHER_LOCKS_OF_A_STREAM: u64 = 20;
 
 /// Room on one file system.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -87,7 +89,8 @@ pub(super) fn survey(session: &mut Session, plan: &TpcbPlan, streams: u64) -> Re
     let version_num = number(session, "SELECT pg_catalog.current_setting('server_version_num')")
         .map_err(|error| error.into_problem(what))? as u32;
     check_version(plan, version_num)?;
-    check_locks(session, plan)?;
+    check_connections(session, streams)?;
+    check_locks(session, plan, streams)?;
     for space in plan.tablespace.iter().chain(&plan.index_tablespace) {
         find_tablespace(session, space)?;
     }
@@ -167,8 +170,29 @@ fn need(session: &mut Session, streams: u64) -> Result<Need, WireError> {
     })
 }
 
-/// Whether the server can lock all partitions with their keys at a time, as the key of the whole needs at the end.
-fn check_locks(session: &mut Session, plan: &TpcbPlan) -> Result<(), Problem> {
+/// Whether the server has a connection for each stream, and one for what is done once.
+fn check_connections(session: &mut Session, streams: u64) -> Result<(), Problem> {
+    let what = "could not ask the server for its connections";
+    let sql = "SELECT sum(CASE WHEN name = 'max_connections' THEN setting::bigint ELSE -setting::bigint END) \
+               FROM pg_catalog.pg_settings WHERE name = 'max_connections' \
+               OR name IN ('superuser_reserved_connections', 'reserved_connections') \
+               AND pg_catalog.current_setting('is_superuser') = 'off'";
+    let most = number(session, sql).map_err(|error| error.into_problem(what))?;
+    if streams < most {
+        return Ok(());
+    }
+    let what = format!(
+        "could not load by {}: the server has {}, and the load needs one more",
+        units::plural(streams, "stream"),
+        units::plural(most, "connection")
+    );
+    Err(Problem::wrong_request(what)
+        .hint("use fewer --jobs, or raise max_connections and restart the server"))
+}
+
+/// Whether the server can lock all partitions with their keys at a time, as the key of the whole needs at the end, and
+/// each stream those that it sorts rows into.
+fn check_locks(session: &mut Session, plan: &TpcbPlan, streams: u64) -> Result<(), Problem> {
     let Some(partitions) = plan.partitions else { return Ok(()) };
     let setting = |name: &str| format!("pg_catalog.current_setting('{name}')::bigint");
     let (each, sessions) = (
@@ -179,20 +203,35 @@ fn check_locks(session: &mut Session, plan: &TpcbPlan) -> Result<(), Problem> {
     let sql = format!("SELECT {each} * ({sessions}), {sessions}");
     let row = only(session, &sql).map_err(|error| error.into_problem(what))?;
     let (Some(most), Some(sessions)) = (row.parse::<u64>(0), row.parse::<u64>(1)) else { return Ok(()) };
-    let needed = 2 * partitions.count + OTHER_LOCKS;
-    if needed <= most {
-        return Ok(());
-    }
+    let routed = ledger::routed(plan).then_some(streams);
+    let Some((takes, needed, less)) = lacking_locks(partitions.count, routed, most) else { return Ok(()) };
     let what = format!(
-        "could not make {}: the server has {} locks, and the key of the whole takes {}",
+        "could not make {}: the server has {} locks, and {takes} {}",
         units::plural(partitions.count, "partition"),
         units::count(most),
         units::count(needed)
     );
     let enough = needed.div_ceil(sessions.max(1));
     Err(Problem::wrong_request(what).hint(format!(
-        "set max_locks_per_transaction to {enough} and restart the server, or use fewer --partitions"
+        "set max_locks_per_transaction to {enough} and restart the server, or use fewer {less}"
     )))
+}
+
+/// Who needs more locks than there are, how many, and the flags to lower. The server can have twice as many holders of
+/// locks as it has locks (`InitLocks` of `lock.c`); streams that fill the same partitions hold the same locks.
+fn lacking_locks(
+    partitions: u64,
+    routed: Option<u64>,
+    most: u64,
+) -> Option<(&'static str, u64, &'static str)> {
+    let of_key = 2 * partitions + OTHER_LOCKS;
+    let of_streams =
+        routed.map_or(0, |streams| (streams * (partitions + OTHER_LOCKS_OF_A_STREAM)).div_ceil(2));
+    if of_streams > most.max(of_key) {
+        Some(("streams that sort rows into all of them take", of_streams, "--partitions or --jobs"))
+    } else {
+        (of_key > most).then_some(("the key of the whole takes", of_key, "--partitions"))
+    }
 }
 
 fn size_of(setting: &str) -> String {
@@ -277,8 +316,7 @@ mod tests {
     #[test]
     fn what_a_version_cannot_have_is_refused() {
         let refused = |partitions, foreign_keys, version_num| {
-            let wish =
-                Wish { scale: Some(1), partitions: Some(partitions), foreign_keys, ..Wish::default() };
+            let wish = Wish { scale: Some(1), partitions: Some(partitions), foreign_keys, ..Wish::default() };
             let plan = wish.plan(1).expect("it can be");
             check_version(&plan, version_num).err().and_then(|problem| problem.hint)
         };
@@ -287,6 +325,16 @@ mod tests {
         assert_eq!(refused(2, false, 110_022), None);
         assert_eq!(refused(2, true, 110_022).as_deref(), Some("leave --foreign-keys or --partitions out"));
         assert_eq!(refused(2, true, 120_000), None);
+    }
+
+    #[test]
+    fn streams_that_sort_rows_hold_locks_side_by_side() {
+        let lacking = |partitions, routed, most| lacking_locks(partitions, routed, most);
+        assert_eq!(lacking(1_000, None, 2_200), None);
+        assert_eq!(lacking(1_000, None, 2_199), Some(("the key of the whole takes", 2_200, "--partitions")));
+        assert_eq!(lacking(1_000, Some(4), 2_200), None, "2,040 for holders, half of what there can be");
+        let streams = Some(("streams that sort rows into all of them take", 5_100, "--partitions or --jobs"));
+        assert_eq!((lacking(1_000, Some(10), 5_099), lacking(1_000, Some(10), 5_100)), (streams, None));
     }
 
     #[test]
