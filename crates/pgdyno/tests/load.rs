@@ -504,6 +504,15 @@ fn what_is_not_ours_is_refused_by_name() {
     admin.execute("ALTER TABLE pgbench_history RENAME TO pgbench_accounts_7").expect("it is there");
     refused(&["--resume"], &["the tables are not those of the load"]);
     admin.execute("ALTER TABLE pgbench_accounts_7 RENAME TO pgbench_history").expect("it is there");
+    // A row of somebody else is no part of the load, which is not finished with it.
+    admin.execute("INSERT INTO pgbench_history (tid) VALUES (1)").expect("it is there");
+    let output = loaded.place.run(&Loaded::load("theirs", &["--resume"]));
+    let said = text(&output.stdout);
+    assert_eq!(output.status.code(), Some(1), "{said}{}", text(&output.stderr));
+    for words in ["pgbench_history has 1 row, 0 were expected", "hint: drop the tables and load anew"] {
+        assert!(said.contains(words), "{said}");
+    }
+    admin.execute("TRUNCATE pgbench_history").expect("it is there");
     loaded.place.done(&Loaded::load("theirs", &["--resume", "--fillfactor", "90"]));
     refused(&["--scale", "5"], &["pgdyno loaded scale 5 there", "load verify"]);
     // Tables that were dropped leave nothing in the way.
