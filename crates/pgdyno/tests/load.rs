@@ -470,7 +470,7 @@ fn what_is_not_ours_is_refused_by_name() {
     refused(&["--scale", "1", "--partition-method", "hash"], &["--partition-method without --partitions"]);
     let said = loaded.place.done(&Loaded::load("theirs", &["--scale", "1", "--dry-run"]));
     assert!(said.contains("accounts   12.8 MiB, key 2.16 MiB") && said.contains("room "), "{said}");
-    refused(&["--scale", "10000000", "--dry-run"], &["at most 4,294,967,294", "use --partitions 4 or more"]);
+    refused(&["--scale", "10000000", "--dry-run"], &["at most 4,294,967,295", "use --partitions 4 or more"]);
     refused(
         &["--scale", "1", "--partitions", "99999"],
         &["could not make 99,999 partitions", "max_locks_per_transaction"],

@@ -10,8 +10,8 @@ use crate::{
     units,
 };
 
-/// Most pages of a relation (`MaxBlockNumber` + 1): a page number has 32 bits, and the highest one means "none".
-pub const MAX_PAGES: u64 = (1 << 32) - 1 - 1;
+/// Most pages of a relation: numbers go from 0 to `MaxBlockNumber`, 2^32 - 2, as the highest of 32 bits means "none".
+pub const MAX_PAGES: u64 = (1 << 32) - 1;
 
 /// Bytes of a key in a sort that does not fit into memory: its index tuple of 16 and the length before it
 /// (`tuplesortvariants.c`). 10^12 keys of article 004 filled 19 TB by that.
