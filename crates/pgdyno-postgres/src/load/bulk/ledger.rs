@@ -6,6 +6,7 @@
 use pgdyno_core::{
     load::{LAYOUT, PartitionMethod, Stage, Task, TpcbPlan, Wish, tasks},
     problem::Problem,
+    units,
 };
 
 use super::super::init::{Initialization, partition, quoted, tables};
@@ -219,7 +220,7 @@ pub(super) fn refuse_existing(session: &mut Session, target: &str) -> Result<(),
     let names: Vec<_> = there.iter().filter_map(|table| table.split('=').next()).collect();
     let Some(first) = names.first() else { return Ok(()) };
     let what = format!("could not load into schema {}: {first} is there already", quoted(target));
-    let problem = Problem::wrong_request(what).detail(format!("there are: {}", names.join(", ")));
+    let problem = Problem::wrong_request(what).detail(format!("there are: {}", some(&names)));
     Err(match find(session, target)? {
         Some(job) if job.relations == there.join(",") && !job.finished => problem.hint(format!(
             "a load of scale {} is half done there: go on with --resume, or share it with --join",
@@ -232,6 +233,17 @@ pub(super) fn refuse_existing(session: &mut Session, target: &str) -> Result<(),
         _ => problem
             .hint("drop them yourself, or load into another database or schema (options=-csearch_path=NAME)"),
     })
+}
+
+/// Names, at most ten of them one by one.
+fn some(names: &[&str]) -> String {
+    let (first, rest) = names.split_at(names.len().min(10));
+    let more = if rest.is_empty() {
+        String::new()
+    } else {
+        format!(" and {} more", units::count(rest.len() as u64))
+    };
+    first.join(", ") + &more
 }
 
 /// The load to go on with.
@@ -344,4 +356,17 @@ fn table_statements(plan: &TpcbPlan) -> Vec<String> {
 /// Whether accounts find their partitions in the server: then partitions are not filled one by one.
 pub(super) fn routed(plan: &TpcbPlan) -> bool {
     plan.partitions.is_some_and(|partitions| partitions.method == PartitionMethod::Hash)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_many_names_ten_are_told() {
+        let names = vec!["t"; 1_012];
+        assert_eq!(some(&names[..1]), "t");
+        assert_eq!(some(&names[..10]), "t, t, t, t, t, t, t, t, t, t");
+        assert_eq!(some(&names), "t, t, t, t, t, t, t, t, t, t and 1,002 more");
+    }
 }
