@@ -362,6 +362,26 @@ pub(super) fn routed(plan: &TpcbPlan) -> bool {
 mod tests {
     use super::*;
 
+    fn job(id: i64) -> Job {
+        let plan = Wish { scale: Some(1), ..Wish::default() }.plan(1).expect("it can be");
+        let relations = "pgbench_accounts=16384,pgbench_accounts_1=4294967295".to_owned();
+        Job { id, target: "public".to_owned(), plan, finished: false, relations }
+    }
+
+    #[test]
+    fn no_two_tasks_of_any_loads_have_one_lock() {
+        let last = (1 << 24) - 1;
+        let locks = [(1, 0), (1, 1), (1, last), (2, 0), (2, last), (last as i64, last)];
+        let locks = locks.map(|(id, number)| job(id).task_lock(number));
+        assert!(locks.windows(2).all(|pair| pair[0] < pair[1]), "{locks:x?}");
+        assert_eq!(locks.map(|lock| lock >> 48), [0x7067; 6], "\"pg\"");
+    }
+
+    #[test]
+    fn tables_are_known_by_their_oids() {
+        assert_eq!(job(1).oids(), "16384,4294967295");
+    }
+
     #[test]
     fn of_many_names_ten_are_told() {
         let names = vec!["t"; 1_012];
