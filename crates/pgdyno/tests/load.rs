@@ -4,6 +4,7 @@ mod common;
 
 use std::{
     collections::BTreeSet,
+    io::{BufRead, BufReader},
     process::{Child, Stdio},
     thread,
     time::Duration,
@@ -142,6 +143,7 @@ fn equals_pgbench_in_the_newest_server() {
 #[test]
 fn equals_pgbench_in_servers_between() {
     if test_all() {
+        equals_pgbench("11", &[PLAIN, KEYED, HASH]);
         for pg in ["12", "15", "17"] {
             equals_pgbench(pg, &[PLAIN, KEYED, RANGE, HASH]);
         }
@@ -257,11 +259,45 @@ fn kills_lose_and_double_nothing() {
     panic!("kills came in these stages alone: {hit:?}");
 }
 
-/// A crash of the server in the middle: what was committed is there, and unlogged tables are filled anew.
+/// Loads unlogged tables by one stream until its next task waits for a table, which the session that is given locks.
+fn held_at(
+    loaded: &Loaded,
+    database: &str,
+    more: &[&str],
+    (table, mode): (&str, &str),
+    at: Stage,
+) -> (Child, Session) {
+    loaded.make_database(database);
+    let flags = ["--scale", "2", "--jobs", "1", "--unlogged"];
+    let child = loaded.start(&Loaded::load(database, &[&flags, more].concat()));
+    let mut admin = loaded.database(database);
+    wait_until("branches are there", || stage(&mut admin).is_some() && tasks_done(&mut admin) > 0);
+    admin.execute(&format!("BEGIN; LOCK TABLE {table} IN {mode} MODE")).expect("nobody else wants it");
+    let waits = format!("SELECT 1 FROM pg_locks WHERE NOT granted AND relation = '{table}'::regclass");
+    wait_until("the load waits", || admin.value(&waits).expect("it can be asked").is_some());
+    assert_eq!(stage(&mut admin), Some(at as u8), "{database}");
+    (child, admin)
+}
+
+/// The last of the small tables that gets a primary key, in a mode that disturbs nothing else.
+const BEFORE_LAST_KEY: (&str, &str) = ("pgbench_branches", "ACCESS SHARE");
+/// The table whose foreign keys come last, in a mode that disturbs nothing else.
+const BEFORE_LAST_FOREIGN_KEYS: (&str, &str) = ("pgbench_history", "ROW EXCLUSIVE");
+
+/// A crash of the server in the middle: what was committed is there, and unlogged tables are filled anew, whatever keys
+/// they had.
 #[test]
 fn a_crash_of_the_server_is_gone_on_from() {
     let loaded = Loaded::new("18");
     let databases = [("logged", &[][..]), ("unlogged", &["--unlogged"][..])];
+    let foreign = ["--foreign-keys"];
+    let parted = ["--foreign-keys", "--partitions", "3"];
+    let held = [
+        ("keyed", &[][..], BEFORE_LAST_KEY, Stage::Keys),
+        ("referring", &foreign[..], BEFORE_LAST_FOREIGN_KEYS, Stage::ForeignKeys),
+        ("parted", &parted[..], BEFORE_LAST_FOREIGN_KEYS, Stage::ForeignKeys),
+    ];
+    let held = held.map(|(name, more, lock, at)| (name, held_at(&loaded, name, more, lock, at)));
     let children = databases.map(|(database, more)| {
         loaded.make_database(database);
         let child = loaded.start(&Loaded::load(database, &[&["--scale", "6", "--jobs", "1"], more].concat()));
@@ -270,7 +306,9 @@ fn a_crash_of_the_server_is_gone_on_from() {
         child
     });
     common::kill(loaded.server["pid"].as_u64().expect("it has one"), "-QUIT"); // an immediate shutdown: it recovers
-    for child in children {
+    let (held, held_children): (Vec<_>, Vec<_>) =
+        held.into_iter().map(|(name, (child, _))| (name, child)).unzip();
+    for child in children.into_iter().chain(held_children) {
         let output = child.wait_with_output().expect("it has ended");
         let said = text(&output.stderr);
         assert_eq!(output.status.code(), Some(3), "{said}");
@@ -284,6 +322,51 @@ fn a_crash_of_the_server_is_gone_on_from() {
         loaded.place.done(&Loaded::load(database, &["--resume", "--jobs", "2"]));
         assert!(loaded.verify(database).contains("proved: 600,066 rows"));
     }
+    let keys = "SELECT count(*) FROM pg_constraint WHERE contype IN ('f', 'p')";
+    for (database, keys_after) in held.into_iter().zip(["3", "8", "8"]) {
+        let mut admin = loaded.database(database);
+        assert_eq!(tasks_done(&mut admin), 0, "{database}");
+        loaded.place.done(&Loaded::load(database, &["--resume", "--jobs", "2"]));
+        assert!(loaded.verify(database).contains("proved: 200,022 rows"));
+        let of_load = format!("{keys} AND conparentid = 0 AND connamespace = 'public'::regnamespace");
+        assert_eq!(
+            admin.value(&of_load).expect("it can be asked").as_deref(),
+            Some(keys_after),
+            "{database}"
+        );
+    }
+}
+
+/// A key whose loader is gone is not built to its end: the server looks after its client every ten seconds.
+#[test]
+fn the_key_of_a_killed_loader_is_given_up() {
+    if test_all() {
+        let loaded = Loaded::new("18");
+        let (mut child, mut admin) = held_at(&loaded, "given_up", &[], BEFORE_LAST_KEY, Stage::Keys);
+        child.kill().expect("it runs");
+        child.wait().expect("it has ended");
+        let waits = "SELECT 1 FROM pg_locks WHERE NOT granted";
+        wait_until("nobody waits", || admin.value(waits).expect("it can be asked").is_none());
+    }
+}
+
+/// Who finds all tasks taken says for which server process it waits, once.
+#[test]
+fn who_waits_says_for_whom() {
+    let loaded = Loaded::new("18");
+    let (first, mut admin) = held_at(&loaded, "waits", &[], BEFORE_LAST_KEY, Stage::Keys);
+    let pid = admin.value("SELECT pid FROM pg_locks WHERE NOT granted").expect("it can be asked");
+    let pid = pid.expect("the key waits for us");
+    let mut second = loaded.start(&Loaded::load("waits", &["--join", "--jobs", "2"]));
+    let mut said = BufReader::new(second.stderr.take().expect("it is piped")).lines();
+    let line = said.find_map(|line| line.ok().filter(|line| line.contains("waits for")));
+    assert!(line.as_ref().is_some_and(|line| line.contains(&format!("process {pid}"))), "{line:?}");
+    admin.execute("COMMIT").expect("it is begun");
+    for child in [first, second] {
+        let output = child.wait_with_output().expect("it has ended");
+        assert!(output.status.success(), "{}{}", text(&output.stdout), text(&output.stderr));
+    }
+    assert_eq!(said.filter(|line| line.as_ref().is_ok_and(|line| line.contains("waits for"))).count(), 0);
 }
 
 /// A second process takes part, and each task is done by one of them.
@@ -361,6 +444,11 @@ fn wrong_rows_are_named() {
             .expect("what was is there again");
         assert!(loaded.verify("wrong").contains("proved: 100,011 rows"));
     }
+    // What cannot be read ends it: 10^9 rows of our own are not summed first.
+    admin.execute("DROP TABLE pgbench_accounts").expect("it is ours");
+    let verify = ["load", "verify", "--server", "main", "-d", "wrong", "--scale", "10000"];
+    let said = loaded.place.refused(&verify, 3);
+    assert!(said.contains("could not check pgbench_accounts"), "{said}");
 }
 
 /// What must not be touched is not, and what to do is said.
@@ -382,10 +470,14 @@ fn what_is_not_ours_is_refused_by_name() {
     refused(&["--scale", "1", "--partition-method", "hash"], &["--partition-method without --partitions"]);
     let said = loaded.place.done(&Loaded::load("theirs", &["--scale", "1", "--dry-run"]));
     assert!(said.contains("accounts   12.8 MiB, key 2.16 MiB") && said.contains("room "), "{said}");
-    refused(&["--scale", "10000000", "--dry-run"], &["at most 4,294,967,294", "use --partitions 4 or more"]);
+    refused(&["--scale", "10000000", "--dry-run"], &["at most 4,294,967,295", "use --partitions 4 or more"]);
     refused(
         &["--scale", "1", "--partitions", "99999"],
         &["could not make 99,999 partitions", "max_locks_per_transaction"],
+    );
+    refused(
+        &["--scale", "1", "--jobs", "1000"],
+        &["could not load by 1,000 streams", "fewer --jobs, or raise max_connections"],
     );
     assert_eq!(before(&mut admin), untouched, "nothing was made");
 
@@ -412,6 +504,15 @@ fn what_is_not_ours_is_refused_by_name() {
     admin.execute("ALTER TABLE pgbench_history RENAME TO pgbench_accounts_7").expect("it is there");
     refused(&["--resume"], &["the tables are not those of the load"]);
     admin.execute("ALTER TABLE pgbench_accounts_7 RENAME TO pgbench_history").expect("it is there");
+    // A row of somebody else is no part of the load, which is not finished with it.
+    admin.execute("INSERT INTO pgbench_history (tid) VALUES (1)").expect("it is there");
+    let output = loaded.place.run(&Loaded::load("theirs", &["--resume"]));
+    let said = text(&output.stdout);
+    assert_eq!(output.status.code(), Some(1), "{said}{}", text(&output.stderr));
+    for words in ["pgbench_history has 1 row, 0 were expected", "hint: drop the tables and load anew"] {
+        assert!(said.contains(words), "{said}");
+    }
+    admin.execute("TRUNCATE pgbench_history").expect("it is there");
     loaded.place.done(&Loaded::load("theirs", &["--resume", "--fillfactor", "90"]));
     refused(&["--scale", "5"], &["pgdyno loaded scale 5 there", "load verify"]);
     // Tables that were dropped leave nothing in the way.

@@ -2,10 +2,13 @@
 
 use crate::{advice::Choice, units};
 
-/// Memory of a key in a sort that never goes to a file: its tuple in an allocated chunk, and 24 bytes that point to it.
+/// Memory of a key in a sort of one process that never goes to a file: its tuple in an allocated chunk, and 24 bytes
+/// that point to it.
 pub(super) const SORT_MEMORY_BYTES: u64 = 48;
 /// Share of the memory that is free now which all sorts together may take.
 const MEMORY_SHARE: u64 = 4;
+/// What one sort may have however little is free: what servers are set to by default.
+const LEAST_MEMORY_BYTES: u64 = 64 << 20;
 /// A worker gets no less of the sort's memory than this (PostgreSQL manual, `max_parallel_maintenance_workers`).
 const WORKER_BYTES: u64 = 32 << 20;
 /// Parallel builds of keys are there from this version on.
@@ -69,7 +72,12 @@ fn memory(facts: &KeyFacts, builds: u64) -> (u64, String) {
     let (share, whole) = (free / MEMORY_SHARE / builds, facts.rows.saturating_mul(SORT_MEMORY_BYTES));
     // In whole MiB: a setting is read by people too.
     let wanted = share.min(whole).next_multiple_of(1 << 20);
-    if wanted <= own {
+    let most = share.max(LEAST_MEMORY_BYTES).next_multiple_of(1 << 20);
+    let quarter =
+        || format!("a quarter of {} free, for {}", units::bytes(free), units::plural(builds, "key"));
+    if own > most {
+        (most, format!("{}; the server's own {} are over it", quarter(), units::bytes(own)))
+    } else if wanted <= own {
         let why = if whole <= own {
             "the sort fits into it"
         } else {
@@ -77,9 +85,9 @@ fn memory(facts: &KeyFacts, builds: u64) -> (u64, String) {
         };
         (own, format!("the server's own: {why}"))
     } else if whole <= share {
-        (wanted, format!("sorts {} keys without a file", units::count(facts.rows)))
+        (wanted, format!("has room for {} keys", units::count(facts.rows)))
     } else {
-        (wanted, format!("a quarter of {} free, for {}", units::bytes(free), units::plural(builds, "key")))
+        (wanted, quarter())
     }
 }
 
@@ -97,10 +105,9 @@ fn workers(facts: &KeyFacts, builds: u64, maintenance_bytes: u64) -> (u64, Strin
             )
         },
     );
-    (
-        workers,
-        format!("{cpus}, {} at a time, each with a process that leads", units::plural(builds, "large key")),
-    )
+    let files = if workers > 0 { "; they hand their keys over in files" } else { "" };
+    let keys = units::plural(builds, "large key");
+    (workers, format!("{cpus}, {keys} at a time, each with a process that leads{files}"))
 }
 
 #[cfg(test)]
@@ -126,6 +133,12 @@ mod tests {
         assert_eq!(bytes(KeyFacts { rows: 1_000, ..FACTS }), 64 << 20);
         assert_eq!(bytes(KeyFacts { memory_available_bytes: None, ..FACTS }), 64 << 20);
         assert_eq!(bytes(KeyFacts { memory_available_bytes: Some(1 << 20), ..FACTS }), 64 << 20);
+        let large = KeyFacts { maintenance_bytes: 8 << 30, ..FACTS };
+        assert_eq!(bytes(KeyFacts { rows: 10_000_000_000, builds: 4, ..large }), 1 << 30, "not 32 GiB of 16");
+        assert_eq!(bytes(KeyFacts { memory_available_bytes: Some(1 << 20), ..large }), 64 << 20);
+        assert_eq!(bytes(KeyFacts { memory_available_bytes: None, ..large }), 8 << 30);
+        let reason = &KeySettings::choose(&large).choices[0].reason;
+        assert_eq!(reason, "a quarter of 16 GiB free, for 1 key; the server's own 8 GiB are over it");
     }
 
     #[test]

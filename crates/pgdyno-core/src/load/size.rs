@@ -10,8 +10,8 @@ use crate::{
     units,
 };
 
-/// Most pages of a relation (`MaxBlockNumber` + 1): a page number has 32 bits, and the highest one means "none".
-pub const MAX_PAGES: u64 = (1 << 32) - 1 - 1;
+/// Most pages of a relation: numbers go from 0 to `MaxBlockNumber`, 2^32 - 2, as the highest of 32 bits means "none".
+pub const MAX_PAGES: u64 = (1 << 32) - 1;
 
 /// Bytes of a key in a sort that does not fit into memory: its index tuple of 16 and the length before it
 /// (`tuplesortvariants.c`). 10^12 keys of article 004 filled 19 TB by that.
@@ -26,6 +26,8 @@ pub struct Need {
     pub wal_minimal: bool,
     /// Memory of one sort.
     pub maintenance_bytes: u64,
+    /// Parallel workers of one sort (`max_parallel_maintenance_workers`); 0 where the server has none.
+    pub workers: u64,
     /// Streams, and keys that are built at a time.
     pub streams: u64,
 }
@@ -111,8 +113,11 @@ fn wal_bytes(plan: &TpcbPlan, need: &Need, heap: u64, index: u64) -> u64 {
     }
 }
 
+/// Parallel workers hand their keys over in files, whatever memory there is (`worker_freeze_result_tape` of
+/// `tuplesort.c`).
 fn sort_bytes(rows: u64, need: &Need) -> u64 {
-    if rows * SORT_MEMORY_BYTES > need.maintenance_bytes { rows * SORT_FILE_BYTES } else { 0 }
+    let files = need.workers > 0 || rows * SORT_MEMORY_BYTES > need.maintenance_bytes;
+    if files { rows * SORT_FILE_BYTES } else { 0 }
 }
 
 #[cfg(test)]
@@ -123,7 +128,8 @@ mod tests {
     fn estimate(scale: u64, partitions: u64, page_bytes: u64) -> (TpcbPlan, Estimate) {
         let wish = Wish { scale: Some(scale), partitions: Some(partitions), ..Wish::default() };
         let plan = wish.plan(64).expect("it can be");
-        let need = Need { page_bytes, wal_minimal: false, maintenance_bytes: 2 << 30, streams: 1 };
+        let need =
+            Need { page_bytes, wal_minimal: false, maintenance_bytes: 2 << 30, workers: 0, streams: 1 };
         let estimate = Estimate::of(&plan, &need);
         (plan, estimate)
     }
@@ -171,14 +177,22 @@ mod tests {
         assert!(parts >= whole && parts <= whole + 7, "{whole} {parts}");
     }
 
+    fn in_memory(wal_minimal: bool) -> Need {
+        Need { page_bytes: 8_192, wal_minimal, maintenance_bytes: 1 << 40, workers: 0, streams: 2 }
+    }
+
+    #[test]
+    fn parallel_workers_need_files_even_where_memory_is_enough() {
+        let plan = Wish { scale: Some(100), ..Wish::default() }.plan(2).expect("it can be");
+        let temp = |workers| Estimate::of(&plan, &Need { workers, ..in_memory(false) }).temp_bytes;
+        assert_eq!((temp(0), temp(1), temp(7)), (0, 200_000_000, 200_000_000));
+    }
+
     #[test]
     fn what_is_frozen_at_once_needs_less_wal() {
         let wal = |partitions, unlogged, wal_minimal| {
             let wish = Wish { scale: Some(100), partitions: Some(partitions), unlogged, ..Wish::default() };
-            let need = Need { page_bytes: 8_192, wal_minimal, maintenance_bytes: 1 << 40, streams: 2 };
-            let estimate = Estimate::of(&wish.plan(2).expect("it can be"), &need);
-            assert_eq!(estimate.temp_bytes, 0, "it fits into memory");
-            estimate.wal_bytes
+            Estimate::of(&wish.plan(2).expect("it can be"), &in_memory(wal_minimal)).wal_bytes
         };
         assert!(wal(8, false, false) < wal(0, false, false));
         assert_eq!((wal(8, false, true), wal(0, true, false)), (0, 0));

@@ -310,8 +310,7 @@ pub(super) fn tables(wanted: &Initialization) -> [String; 4] {
         None => fill.clone(),
     };
     let unlogged = if wanted.unlogged && wanted.partitions.is_none() { " UNLOGGED" } else { "" };
-    let space = wanted.tablespace.as_ref().map(|name| format!(" TABLESPACE {}", quoted(name)));
-    let space = space.unwrap_or_default();
+    let space = tablespace(wanted);
     [
         ("history", format!("tid int, bid int, aid {aid}, delta int, mtime timestamp, filler char(22)"), ""),
         ("tellers", "tid int NOT NULL, bid int, tbalance int, filler char(84)".to_owned(), &*fill),
@@ -340,11 +339,17 @@ pub(super) fn partition(
         }
         PartitionMethod::Hash => format!("WITH (MODULUS {partitions}, REMAINDER {})", number - 1),
     };
+    // Before 12 a partition is not made where its table is said to be.
     format!(
         "CREATE{unlogged} TABLE pgbench_accounts_{number} PARTITION OF pgbench_accounts \
-         FOR VALUES {values} WITH (fillfactor={})",
-        wanted.fillfactor
+         FOR VALUES {values} WITH (fillfactor={}){}",
+        wanted.fillfactor,
+        tablespace(wanted)
     )
+}
+
+fn tablespace(wanted: &Initialization) -> String {
+    wanted.tablespace.as_ref().map_or_else(String::new, |name| format!(" TABLESPACE {}", quoted(name)))
 }
 
 pub(super) fn primary_keys(wanted: &Initialization) -> [String; 3] {
@@ -424,6 +429,7 @@ mod tests {
             assert!(values.contains(bounds) && values.contains("UNLOGGED"), "{values}");
         }
         let hash = partition(&wanted, PartitionMethod::Hash, 4, 4);
-        assert!(hash.contains("WITH (MODULUS 4, REMAINDER 3) WITH (fillfactor=90)"), "{hash}");
+        let end = "WITH (MODULUS 4, REMAINDER 3) WITH (fillfactor=90) TABLESPACE \"my \"\"space\"";
+        assert!(hash.ends_with(end), "{hash}");
     }
 }

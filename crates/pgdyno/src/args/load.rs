@@ -243,8 +243,20 @@ fn show(progress: &Progress, scale: u64, at: BulkProgress) {
         BulkProgress::Stage(Stage::Copy) => progress.counted("rows", rows_total(scale), "rows"),
         BulkProgress::Stage(stage) => progress.stage(stage.name()),
         BulkProgress::Rows(rows) => progress.at(rows),
+        BulkProgress::Waits { stage, pids } => progress.aside(|| eprintln!("{}", waits(stage, &pids))),
         BulkProgress::Proving => progress.stage("comparing counts and checksums"),
     }
+}
+
+fn waits(stage: Stage, pids: &[u32]) -> String {
+    let many = if pids.len() == 1 { "" } else { "es" };
+    let pids: Vec<_> = pids.iter().map(u32::to_string).collect();
+    format!(
+        "{}: waits for server process{many} {}, at work on all tasks that are left; \
+         where a loader is gone for good, free them by SELECT pg_terminate_backend(PID)",
+        stage.name(),
+        pids.join(", ")
+    )
 }
 
 /// What a load will be, in words.
@@ -318,7 +330,7 @@ fn conclude(job: &Job, outcome: &BulkOutcome) -> Result<ExitCode, Problem> {
     }
     text.push_str(&format!("  {:<17} {}\n", "all", units::duration(outcome.duration_s)));
     match &outcome.proof {
-        Some(proof) => judged(text, proof),
+        Some(proof) => judged(text, proof, NOT_PROVED),
         None => output::print(&(text + "proved by another process\n")).map(|()| ExitCode::SUCCESS),
     }
 }
@@ -332,11 +344,15 @@ fn verify(args: &Verify) -> Result<ExitCode, Problem> {
     let compared = bulk.verify(args.scale);
     progress.finish();
     let (scale, proof) = compared?;
-    judged(format!("tpcb at scale {}\n", units::count(scale)), &proof)
+    judged(format!("tpcb at scale {}\n", units::count(scale)), &proof, "")
 }
 
-/// Prints a proof behind a text; exit status 1 where it failed.
-fn judged(mut text: String, proof: &Proof) -> Result<ExitCode, Problem> {
+/// What to do where tables that were just loaded are not as they must be.
+const NOT_PROVED: &str = "hint: drop the tables and load anew; if nobody else wrote to them, report it: \
+                          a load must not end like this\n";
+
+/// Prints a proof behind a text; exit status 1 and a hint where it failed.
+fn judged(mut text: String, proof: &Proof, hint: &str) -> Result<ExitCode, Problem> {
     let faults = proof.faults();
     for fault in &faults {
         text.push_str(&format!("  ! {fault}\n"));
@@ -347,7 +363,7 @@ fn judged(mut text: String, proof: &Proof) -> Result<ExitCode, Problem> {
         0 => format!(
             "proved: {rows} rows, counts and checksums of all columns are as they must be ({seconds})\n"
         ),
-        n => format!("not proved: {} ({seconds})\n", units::plural(n as u64, "difference")),
+        n => format!("not proved: {} ({seconds})\n{hint}", units::plural(n as u64, "difference")),
     });
     output::print(&text)?;
     Ok(if faults.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(1) })

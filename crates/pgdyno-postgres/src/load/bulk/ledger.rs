@@ -6,16 +6,17 @@
 use pgdyno_core::{
     load::{LAYOUT, PartitionMethod, Stage, Task, TpcbPlan, Wish, tasks},
     problem::Problem,
+    units,
 };
 
 use super::super::init::{Initialization, partition, quoted, tables};
 use crate::wire::{Row, Session, WireError};
 
-/// First number of all advisory locks that loads take: "pgdy".
+/// First number of the advisory locks of loads: "pgdy". Those of tasks have one number, which begins with "pg".
 pub(super) const LOCKS: u32 = 0x7067_6479;
 /// Second number of the lock that every session of a load shares, plus the load's number.
 const PRESENT: i64 = 1 << 30;
-/// The same of the lock of the one that proves. Tasks have their own numbers, which are below.
+/// The same of the lock of the one that proves.
 const PROOF: i64 = 1 << 29;
 
 /// A load as the database knows it.
@@ -37,9 +38,20 @@ impl Job {
         format!("pgdyno_load.task_{}", self.id)
     }
 
+    /// The OIDs of its tables and their partitions, between commas.
+    fn oids(&self) -> String {
+        let oids: Vec<_> = self.relations.split(',').filter_map(|table| table.split('=').nth(1)).collect();
+        oids.join(",")
+    }
+
     /// The arguments of the lock that every session of the load shares.
     pub(super) fn present(&self) -> String {
         format!("{LOCKS}, {}", PRESENT + self.id)
+    }
+
+    /// The argument of the lock of a task that cannot be in a transaction: 16 bits of ours, 24 each of load and task.
+    pub(super) fn task_lock(&self, number: usize) -> i64 {
+        (i64::from(LOCKS >> 16) << 48) | (self.id << 24) | number as i64
     }
 
     /// The arguments of the lock of the one that proves.
@@ -53,16 +65,26 @@ pub(super) fn literal(text: &str) -> String {
     format!("'{}'", text.replace('\'', "''"))
 }
 
-/// Makes a session fit for loading: nothing that a role or a database sets may end or change a load.
+/// Makes a session fit for loading: nothing that a role or a database sets may end or change a load. A session holds
+/// tasks: the server must soon see that its loader is gone, or that its host is.
 pub(super) fn settle(session: &mut Session) -> Result<(), WireError> {
     session.execute(
-        "SET standard_conforming_strings = on; SET client_min_messages = warning; SET row_security = off; \
+        "SET tcp_keepalives_idle = 60; SET tcp_keepalives_interval = 10; SET tcp_keepalives_count = 6; \
+         SET standard_conforming_strings = on; SET client_min_messages = warning; SET row_security = off; \
          SET default_transaction_isolation = 'read committed'; SET default_transaction_read_only = off; \
          SELECT pg_catalog.set_config(name, '0', false) FROM pg_catalog.pg_settings WHERE name IN \
          ('statement_timeout', 'lock_timeout', 'idle_in_transaction_session_timeout', 'idle_session_timeout', \
          'transaction_timeout')",
-
-    )
+    )?;
+    let watched = session.execute(
+        "SELECT pg_catalog.set_config(name, '10s', false) FROM pg_catalog.pg_settings \
+         WHERE name = 'client_connection_check_interval'",
+    );
+    match watched {
+        // Servers on some systems have it and cannot do it: a key is built to its end there.
+        Err(WireError::Server(_)) => Ok(()),
+        watched => watched,
+    }
 }
 
 /// Lets names without a schema mean those of a schema.
@@ -198,7 +220,7 @@ pub(super) fn refuse_existing(session: &mut Session, target: &str) -> Result<(),
     let names: Vec<_> = there.iter().filter_map(|table| table.split('=').next()).collect();
     let Some(first) = names.first() else { return Ok(()) };
     let what = format!("could not load into schema {}: {first} is there already", quoted(target));
-    let problem = Problem::wrong_request(what).detail(format!("there are: {}", names.join(", ")));
+    let problem = Problem::wrong_request(what).detail(format!("there are: {}", some(&names)));
     Err(match find(session, target)? {
         Some(job) if job.relations == there.join(",") && !job.finished => problem.hint(format!(
             "a load of scale {} is half done there: go on with --resume, or share it with --join",
@@ -211,6 +233,17 @@ pub(super) fn refuse_existing(session: &mut Session, target: &str) -> Result<(),
         _ => problem
             .hint("drop them yourself, or load into another database or schema (options=-csearch_path=NAME)"),
     })
+}
+
+/// Names, at most ten of them one by one.
+fn some(names: &[&str]) -> String {
+    let (first, rest) = names.split_at(names.len().min(10));
+    let more = if rest.is_empty() {
+        String::new()
+    } else {
+        format!(" and {} more", units::count(rest.len() as u64))
+    };
+    first.join(", ") + &more
 }
 
 /// The load to go on with.
@@ -244,7 +277,8 @@ pub(super) fn go_on(session: &mut Session, target: &str, wish: &Wish, flag: &str
     Ok(job)
 }
 
-/// Writes the tasks down again that a crash of the server emptied together with unlogged tables.
+/// Writes the tasks down again that a crash of the server emptied together with unlogged tables. The keys of these
+/// tables are in the catalogue still, and are made anew with their rows.
 fn refill(session: &mut Session, job: &Job) -> Result<(), WireError> {
     if !job.plan.unlogged {
         return Ok(());
@@ -252,9 +286,41 @@ fn refill(session: &mut Session, job: &Job) -> Result<(), WireError> {
     session.execute(&format!("BEGIN; SELECT pg_catalog.pg_advisory_xact_lock({LOCKS}, 0)"))?;
     let kept = session.value(&format!("SELECT 1 FROM {} LIMIT 1", job.tasks_table()))?;
     if kept.is_none() {
+        drop_keys(session, job)?;
         fill(session, job)?;
     }
     session.execute("COMMIT")
+}
+
+/// Drops foreign keys, then the primary keys that they refer to. A key of a partition that belongs to that of the whole
+/// goes with it.
+fn drop_keys(session: &mut Session, job: &Job) -> Result<(), WireError> {
+    // Before 11 no key spans partitions.
+    let since_11 = "SELECT pg_catalog.current_setting('server_version_num')::int >= 110000";
+    let whole =
+        if session.value(since_11)?.as_deref() == Some("t") { "conparentid = 0" } else { "coninhcount = 0" };
+    let keys = session.query(&format!(
+        "SELECT pg_catalog.format('ALTER TABLE %s DROP CONSTRAINT %I', conrelid::pg_catalog.regclass, conname) \
+         FROM pg_catalog.pg_constraint WHERE contype IN ('f', 'p') AND {whole} \
+         AND conrelid = ANY ('{{{}}}'::pg_catalog.oid[]) ORDER BY contype",
+        job.oids()
+    ))?;
+    keys.iter().filter_map(|row| row.get(0)).try_for_each(|sql| session.execute(sql))
+}
+
+/// Server processes that hold tasks of a stage: by the row of a task, or by its lock.
+pub(super) fn holders(session: &mut Session, job: &Job, stage: Stage) -> Result<Vec<u32>, WireError> {
+    let table = job.tasks_table();
+    let (stage, first) = (stage as u8, job.task_lock(0));
+    let rows = session.query(&format!(
+        "SELECT l.pid FROM pg_catalog.pg_locks l JOIN {table} t ON l.transactionid = t.xmax \
+         WHERE l.locktype = 'transactionid' AND l.granted AND t.stage = {stage} AND NOT t.done \
+         UNION SELECT l.pid FROM pg_catalog.pg_locks l JOIN {table} t \
+         ON (l.classid::bigint << 32) + l.objid::bigint = {first} + t.number \
+         WHERE l.locktype = 'advisory' AND l.objsubid = 1 AND l.granted AND t.stage = {stage} AND NOT t.done \
+         ORDER BY 1"
+    ))?;
+    Ok(rows.iter().filter_map(|row| row.parse(0)).collect())
 }
 
 /// Number of sessions that are at work on a load.
@@ -290,4 +356,37 @@ fn table_statements(plan: &TpcbPlan) -> Vec<String> {
 /// Whether accounts find their partitions in the server: then partitions are not filled one by one.
 pub(super) fn routed(plan: &TpcbPlan) -> bool {
     plan.partitions.is_some_and(|partitions| partitions.method == PartitionMethod::Hash)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn job(id: i64) -> Job {
+        let plan = Wish { scale: Some(1), ..Wish::default() }.plan(1).expect("it can be");
+        let relations = "pgbench_accounts=16384,pgbench_accounts_1=4294967295".to_owned();
+        Job { id, target: "public".to_owned(), plan, finished: false, relations }
+    }
+
+    #[test]
+    fn no_two_tasks_of_any_loads_have_one_lock() {
+        let last = (1 << 24) - 1;
+        let locks = [(1, 0), (1, 1), (1, last), (2, 0), (2, last), (last as i64, last)];
+        let locks = locks.map(|(id, number)| job(id).task_lock(number));
+        assert!(locks.windows(2).all(|pair| pair[0] < pair[1]), "{locks:x?}");
+        assert_eq!(locks.map(|lock| lock >> 48), [0x7067; 6], "\"pg\"");
+    }
+
+    #[test]
+    fn tables_are_known_by_their_oids() {
+        assert_eq!(job(1).oids(), "16384,4294967295");
+    }
+
+    #[test]
+    fn of_many_names_ten_are_told() {
+        let names = vec!["t"; 1_012];
+        assert_eq!(some(&names[..1]), "t");
+        assert_eq!(some(&names[..10]), "t, t, t, t, t, t, t, t, t, t");
+        assert_eq!(some(&names), "t, t, t, t, t, t, t, t, t, t and 1,002 more");
+    }
 }

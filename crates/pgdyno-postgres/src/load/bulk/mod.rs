@@ -7,7 +7,7 @@ mod worker;
 
 use std::{
     sync::{
-        atomic::{AtomicU64, Ordering},
+        atomic::{AtomicU8, AtomicU64, Ordering},
         mpsc::{self, RecvTimeoutError},
     },
     thread::{self, ScopedJoinHandle},
@@ -51,12 +51,19 @@ pub enum Entry {
 }
 
 /// How far it is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BulkProgress {
     /// A stage begins.
     Stage(Stage),
     /// So many rows have been sent by this process or were there before it.
     Rows(u64),
+    /// All tasks of a stage that are left are held by other processes' sessions.
+    Waits {
+        /// The stage.
+        stage: Stage,
+        /// The server's processes that hold them.
+        pids: Vec<u32>,
+    },
     /// Rows are compared with what they must be.
     Proving,
 }
@@ -154,6 +161,8 @@ impl<'a> BulkLoad<'a> {
             rows: AtomicU64::new(0),
             bytes: AtomicU64::new(0),
             done: AtomicU64::new(0),
+            held: AtomicU64::new(0),
+            waited: AtomicU8::new(0),
         };
         let stages = self.work(&shared, before, tell).map_err(|problem| can_go_on(problem, self.stop))?;
         let duration_s = start.elapsed().as_secs_f64();
@@ -234,7 +243,7 @@ impl<'a> BulkLoad<'a> {
         before: u64,
         tell: &mut dyn FnMut(BulkProgress),
     ) -> Result<Vec<(Stage, f64)>, Problem> {
-        let (sender, stages) = mpsc::channel();
+        let (sender, news) = mpsc::channel();
         let mut seen: Vec<(Stage, Instant)> = Vec::new();
         let first_problem = thread::scope(|scope| {
             let streams = (0..self.streams).map(|_| {
@@ -250,13 +259,16 @@ impl<'a> BulkLoad<'a> {
             let streams: Vec<ScopedJoinHandle<'_, _>> = streams.collect();
             drop(sender);
             loop {
-                match stages.recv_timeout(TICK) {
-                    Ok(stage) if seen.iter().all(|(known, _)| *known < stage) => {
-                        seen.push((stage, Instant::now()));
-                        tell(BulkProgress::Stage(stage));
+                match news.recv_timeout(TICK) {
+                    Ok(BulkProgress::Stage(stage)) if seen.iter().any(|(known, _)| *known >= stage) => {}
+                    Ok(at) => {
+                        if let BulkProgress::Stage(stage) = at {
+                            seen.push((stage, Instant::now()));
+                        }
+                        tell(at);
                     }
                     Err(RecvTimeoutError::Disconnected) => break,
-                    Ok(_) | Err(RecvTimeoutError::Timeout) => {}
+                    Err(RecvTimeoutError::Timeout) => {}
                 }
                 tell(BulkProgress::Rows(before + shared.rows.load(Ordering::Relaxed)));
                 if self.stop.requested() {

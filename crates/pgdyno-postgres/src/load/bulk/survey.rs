@@ -17,9 +17,13 @@ use crate::wire::{Address, Row, Session, WireError};
 
 /// Oldest server with partitions that a key can span.
 const PARTITIONS_SINCE: u32 = 110_000;
+/// Oldest server in which a foreign key can refer to a partitioned table.
+const REFERRED_PARTITIONS_SINCE: u32 = 120_000;
 
 /// Locks of a transaction beside those of partitions and their keys: catalogues, other tables, other sessions.
 const OTHER_LOCKS: u64 = 200;
+/// The same of a stream that fills a table: itself, its schema's, tasks and their indexes, transaction numbers.
+const OTHER_LOCKS_OF_A_STREAM: u64 = 20;
 
 /// Room on one file system.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -84,12 +88,9 @@ pub(super) fn survey(session: &mut Session, plan: &TpcbPlan, streams: u64) -> Re
     let what = "could not ask the server for its settings";
     let version_num = number(session, "SELECT pg_catalog.current_setting('server_version_num')")
         .map_err(|error| error.into_problem(what))? as u32;
-    if plan.partitions.is_some() && version_num < PARTITIONS_SINCE {
-        let problem =
-            Problem::wrong_request("could not make partitions: the server is older than PostgreSQL 11");
-        return Err(problem.hint("leave --partitions out"));
-    }
-    check_locks(session, plan)?;
+    check_version(plan, version_num)?;
+    check_connections(session, streams)?;
+    check_locks(session, plan, streams)?;
     for space in plan.tablespace.iter().chain(&plan.index_tablespace) {
         find_tablespace(session, space)?;
     }
@@ -109,7 +110,8 @@ pub(super) fn survey(session: &mut Session, plan: &TpcbPlan, streams: u64) -> Re
         builds: parts.min(streams),
     };
     let keys = KeySettings::choose(&facts);
-    let need = Need { maintenance_bytes: keys.maintenance_bytes, ..own };
+    let workers = keys.workers.unwrap_or(0);
+    let need = Need { maintenance_bytes: keys.maintenance_bytes, workers, ..own };
     let estimate = Estimate::of(plan, &need);
     estimate.check_limits(plan, need.page_bytes)?;
     let room = if local { room(session, plan, &estimate) } else { Ok(Vec::new()) };
@@ -140,18 +142,57 @@ impl Survey {
     }
 }
 
+/// Whether a server of a version can have what is planned: the last stage is too late to learn it.
+fn check_version(plan: &TpcbPlan, version_num: u32) -> Result<(), Problem> {
+    let (what, hint) = if plan.partitions.is_none() {
+        return Ok(());
+    } else if version_num < PARTITIONS_SINCE {
+        ("could not make partitions: the server is older than PostgreSQL 11", "leave --partitions out")
+    } else if plan.foreign_keys && version_num < REFERRED_PARTITIONS_SINCE {
+        (
+            "could not make foreign keys: before PostgreSQL 12 they cannot refer to a table with partitions",
+            "leave --foreign-keys or --partitions out",
+        )
+    } else {
+        return Ok(());
+    };
+    Err(Problem::wrong_request(what).hint(hint))
+}
+
 fn need(session: &mut Session, streams: u64) -> Result<Need, WireError> {
     let setting = |name: &str| format!("SELECT pg_catalog.current_setting('{name}')");
     Ok(Need {
         page_bytes: number(session, &setting("block_size"))?,
         wal_minimal: session.value(&setting("wal_level"))?.as_deref() == Some("minimal"),
         maintenance_bytes: number(session, &size_of("maintenance_work_mem"))?,
+        workers: 0, // they are chosen later
         streams,
     })
 }
 
-/// Whether the server can lock all partitions with their keys at a time, as the key of the whole needs at the end.
-fn check_locks(session: &mut Session, plan: &TpcbPlan) -> Result<(), Problem> {
+/// Whether the server has a connection for each stream, and one for what is done once.
+fn check_connections(session: &mut Session, streams: u64) -> Result<(), Problem> {
+    let what = "could not ask the server for its connections";
+    let sql = "SELECT sum(CASE WHEN name = 'max_connections' THEN setting::bigint ELSE -setting::bigint END) \
+               FROM pg_catalog.pg_settings WHERE name = 'max_connections' \
+               OR name IN ('superuser_reserved_connections', 'reserved_connections') \
+               AND pg_catalog.current_setting('is_superuser') = 'off'";
+    let most = number(session, sql).map_err(|error| error.into_problem(what))?;
+    if streams < most {
+        return Ok(());
+    }
+    let what = format!(
+        "could not load by {}: the server has {}, and the load needs one more",
+        units::plural(streams, "stream"),
+        units::plural(most, "connection")
+    );
+    Err(Problem::wrong_request(what)
+        .hint("use fewer --jobs, or raise max_connections and restart the server"))
+}
+
+/// Whether the server can lock all partitions with their keys at a time, as the key of the whole needs at the end, and
+/// each stream those that it sorts rows into.
+fn check_locks(session: &mut Session, plan: &TpcbPlan, streams: u64) -> Result<(), Problem> {
     let Some(partitions) = plan.partitions else { return Ok(()) };
     let setting = |name: &str| format!("pg_catalog.current_setting('{name}')::bigint");
     let (each, sessions) = (
@@ -162,20 +203,35 @@ fn check_locks(session: &mut Session, plan: &TpcbPlan) -> Result<(), Problem> {
     let sql = format!("SELECT {each} * ({sessions}), {sessions}");
     let row = only(session, &sql).map_err(|error| error.into_problem(what))?;
     let (Some(most), Some(sessions)) = (row.parse::<u64>(0), row.parse::<u64>(1)) else { return Ok(()) };
-    let needed = 2 * partitions.count + OTHER_LOCKS;
-    if needed <= most {
-        return Ok(());
-    }
+    let routed = ledger::routed(plan).then_some(streams);
+    let Some((takes, needed, less)) = lacking_locks(partitions.count, routed, most) else { return Ok(()) };
     let what = format!(
-        "could not make {}: the server has {} locks, and the key of the whole takes {}",
+        "could not make {}: the server has {} locks, and {takes} {}",
         units::plural(partitions.count, "partition"),
         units::count(most),
         units::count(needed)
     );
     let enough = needed.div_ceil(sessions.max(1));
     Err(Problem::wrong_request(what).hint(format!(
-        "set max_locks_per_transaction to {enough} and restart the server, or use fewer --partitions"
+        "set max_locks_per_transaction to {enough} and restart the server, or use fewer {less}"
     )))
+}
+
+/// Who needs more locks than there are, how many, and the flags to lower. The server can have twice as many holders of
+/// locks as it has locks (`InitLocks` of `lock.c`); streams that fill the same partitions hold the same locks.
+fn lacking_locks(
+    partitions: u64,
+    routed: Option<u64>,
+    most: u64,
+) -> Option<(&'static str, u64, &'static str)> {
+    let of_key = 2 * partitions + OTHER_LOCKS;
+    let of_streams =
+        routed.map_or(0, |streams| (streams * (partitions + OTHER_LOCKS_OF_A_STREAM)).div_ceil(2));
+    if of_streams > most.max(of_key) {
+        Some(("streams that sort rows into all of them take", of_streams, "--partitions or --jobs"))
+    } else {
+        (of_key > most).then_some(("the key of the whole takes", of_key, "--partitions"))
+    }
 }
 
 fn size_of(setting: &str) -> String {
@@ -253,7 +309,33 @@ fn number(session: &mut Session, sql: &str) -> Result<u64, WireError> {
 mod tests {
     use std::path::Path;
 
+    use pgdyno_core::load::Wish;
+
     use super::*;
+
+    #[test]
+    fn what_a_version_cannot_have_is_refused() {
+        let refused = |partitions, foreign_keys, version_num| {
+            let wish = Wish { scale: Some(1), partitions: Some(partitions), foreign_keys, ..Wish::default() };
+            let plan = wish.plan(1).expect("it can be");
+            check_version(&plan, version_num).err().and_then(|problem| problem.hint)
+        };
+        assert_eq!(refused(0, true, 90_600), None);
+        assert_eq!(refused(2, false, 100_023).as_deref(), Some("leave --partitions out"));
+        assert_eq!(refused(2, false, 110_022), None);
+        assert_eq!(refused(2, true, 110_022).as_deref(), Some("leave --foreign-keys or --partitions out"));
+        assert_eq!(refused(2, true, 120_000), None);
+    }
+
+    #[test]
+    fn streams_that_sort_rows_hold_locks_side_by_side() {
+        let lacking = |partitions, routed, most| lacking_locks(partitions, routed, most);
+        assert_eq!(lacking(1_000, None, 2_200), None);
+        assert_eq!(lacking(1_000, None, 2_199), Some(("the key of the whole takes", 2_200, "--partitions")));
+        assert_eq!(lacking(1_000, Some(4), 2_200), None, "2,040 for holders, half of what there can be");
+        let streams = Some(("streams that sort rows into all of them take", 5_100, "--partitions or --jobs"));
+        assert_eq!((lacking(1_000, Some(10), 5_099), lacking(1_000, Some(10), 5_100)), (streams, None));
+    }
 
     #[test]
     fn what_shares_a_file_system_is_added_up() {

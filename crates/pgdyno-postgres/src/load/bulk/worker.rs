@@ -2,7 +2,7 @@
 
 use std::{
     sync::{
-        atomic::{AtomicU64, Ordering},
+        atomic::{AtomicU8, AtomicU64, Ordering},
         mpsc::Sender,
     },
     thread,
@@ -18,7 +18,8 @@ use pgdyno_engine::Stop;
 
 use super::{
     super::init::{foreign_keys, quoted},
-    ledger::{Job, LOCKS, aim, literal, settle},
+    BulkProgress,
+    ledger::{Job, aim, holders, literal, settle},
 };
 use crate::wire::{ConnectOptions, Session, WireError, connect_unless};
 
@@ -45,18 +46,22 @@ pub(super) struct Shared<'a> {
     pub bytes: AtomicU64,
     /// Tasks done here.
     pub done: AtomicU64,
+    /// Tasks that are held here now.
+    pub held: AtomicU64,
+    /// The last stage in which it was said for whom this process waits; 0: none yet.
+    pub waited: AtomicU8,
 }
 
 /// A stream.
 pub(super) struct Worker<'a> {
     session: Session,
     shared: &'a Shared<'a>,
-    tell: Sender<Stage>,
+    tell: Sender<BulkProgress>,
 }
 
 impl<'a> Worker<'a> {
     /// Connects.
-    pub fn new(shared: &'a Shared<'a>, tell: Sender<Stage>) -> Result<Self, Problem> {
+    pub fn new(shared: &'a Shared<'a>, tell: Sender<BulkProgress>) -> Result<Self, Problem> {
         let mut session = connect_unless(shared.halt, shared.options)?;
         session.heed(shared.halt);
         let present = format!("SELECT pg_catalog.pg_advisory_lock_shared({})", shared.job.present());
@@ -74,10 +79,14 @@ impl<'a> Worker<'a> {
         loop {
             let stage = self.stage().map_err(|error| error.into_problem("could not look for tasks"))?;
             let Some(stage) = stage else { return Ok(()) };
-            let _ = self.tell.send(stage); // whoever listens may have gone
+            let _ = self.tell.send(BulkProgress::Stage(stage)); // whoever listens may have gone
             if self.step(stage)? {
                 pause = PAUSE;
             } else {
+                if pause == LONGEST_PAUSE {
+                    self.say_who_is_waited_for(stage)
+                        .map_err(|error| error.into_problem("could not look for tasks"))?;
+                }
                 thread::sleep(pause);
                 pause = (pause * 2).min(LONGEST_PAUSE);
             }
@@ -85,6 +94,19 @@ impl<'a> Worker<'a> {
                 return Err(Problem::could_not("could not finish: stopped"));
             }
         }
+    }
+
+    /// Says once for each stage that nothing is left to do here but to wait for others.
+    fn say_who_is_waited_for(&mut self, stage: Stage) -> Result<(), WireError> {
+        let (held, waited) = (&self.shared.held, &self.shared.waited);
+        if held.load(Ordering::Relaxed) > 0 || waited.load(Ordering::Relaxed) == stage as u8 {
+            return Ok(());
+        }
+        let pids = holders(&mut self.session, self.shared.job, stage)?;
+        if !pids.is_empty() && waited.swap(stage as u8, Ordering::Relaxed) != stage as u8 {
+            let _ = self.tell.send(BulkProgress::Waits { stage, pids });
+        }
+        Ok(())
     }
 
     /// The first stage that has a task left, taken or not.
@@ -138,8 +160,9 @@ impl<'a> Worker<'a> {
             format!("SELECT number FROM {table} WHERE stage = {} AND NOT done ORDER BY number", stage as u8);
         for row in self.session.query(&left)? {
             let Some(number) = row.parse::<usize>(0) else { continue };
-            let lock = format!("SELECT pg_catalog.pg_try_advisory_lock({LOCKS}, {number})");
-            if self.session.value(&lock)?.as_deref() != Some("t") {
+            let lock = self.shared.job.task_lock(number);
+            let take = format!("SELECT pg_catalog.pg_try_advisory_lock({lock})");
+            if self.session.value(&take)?.as_deref() != Some("t") {
                 continue;
             }
             let done = self.session.value(&format!("SELECT done FROM {table} WHERE number = {number}"))?;
@@ -149,7 +172,7 @@ impl<'a> Worker<'a> {
                 self.carry_out(work)?;
                 self.mark(number)?;
             }
-            self.session.execute(&format!("SELECT pg_catalog.pg_advisory_unlock({LOCKS}, {number})"))?;
+            self.session.execute(&format!("SELECT pg_catalog.pg_advisory_unlock({lock})"))?;
             return Ok(true);
         }
         Ok(false)
@@ -171,6 +194,13 @@ impl<'a> Worker<'a> {
     }
 
     fn carry_out(&mut self, work: Work) -> Result<(), WireError> {
+        self.shared.held.fetch_add(1, Ordering::Relaxed);
+        let done = self.execute(work);
+        self.shared.held.fetch_sub(1, Ordering::Relaxed);
+        done
+    }
+
+    fn execute(&mut self, work: Work) -> Result<(), WireError> {
         match work {
             Work::Copy { table, partition, part, whole } => self.copy(table, partition, part, whole),
             Work::Vacuum { table, partition } => {
