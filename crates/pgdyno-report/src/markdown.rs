@@ -132,12 +132,14 @@ fn differences(view: &ComparisonView) -> String {
 fn levels(view: &SubjectsView) -> String {
     let row = |script: &Option<Figure>, row: &LevelRow| {
         let figures =
-            [script, &row.clients, &row.subject, &row.tps, &row.reference, &row.effect].map(cell).join(" | ");
+            [script, &row.clients, &row.subject, &row.tps, &row.reference, &row.blocks, &row.effect]
+                .map(cell)
+                .join(" | ");
         format!("| {figures} | {} | {} |", escaped(&row.interval()), escaped(&row.marked()))
     };
     let rows = view.scripts.iter().flat_map(|of| of.rows.iter().map(|one| row(&of.script, one)));
-    let head = "| script | clients | subject | TPS | TPS of the first | beside it | 95 % interval | |\n\
-                |---|---:|---|---:|---:|---:|---|---|";
+    let head = "| script | clients | subject | TPS | TPS of the first | blocks | beside it | 95 % interval | |\n\
+                |---|---:|---|---:|---:|---:|---:|---|---|";
     format!("{head}\n{}", rows.collect::<Vec<_>>().join("\n"))
 }
 

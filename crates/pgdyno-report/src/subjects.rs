@@ -1,7 +1,7 @@
 //! What a report of several subjects says: each beside the first, script by script and level by level.
 
 use pgdyno_core::{
-    analysis::compare::{Comparable, Fairness, LevelResult, Verdict},
+    analysis::compare::{Comparable, Fairness, LevelResult, Unjudged, Verdict},
     measure::Workload,
     units,
 };
@@ -46,6 +46,8 @@ pub struct LevelRow {
     pub tps: Option<Figure>,
     /// The TPS of the first.
     pub reference: Option<Figure>,
+    /// Blocks in which both committed something.
+    pub blocks: Option<Figure>,
     /// By how much it is faster.
     pub effect: Option<Figure>,
     /// Lower end of the interval.
@@ -101,7 +103,8 @@ pub const METHOD: [&str; 4] = [
      are idle meanwhile.",
     "A level is judged by the logarithms of the ratios within its blocks: their mean turned back into a share, and the \
      interval of Student's t at 95 %. An interval above nothing is faster, below nothing slower, within the margin no \
-     difference that matters, else it cannot tell.",
+     difference that matters, else it cannot tell. There is no verdict in an open loop, where TPS is the schedule's, and \
+     none where a run committed fewer than 100.",
     "Every level is judged by itself: of twenty levels without any difference about one is called faster or slower all \
      the same. A star marks those that stay so where all levels together may be wrong one time in twenty (Bonferroni).",
     "What sessions waited for was looked at ten times a second, in pg_stat_activity, by a session of pgdyno's own: \
@@ -212,7 +215,7 @@ fn answer(levels: &[(usize, &LevelResult)], other: usize, source: &Source) -> Op
         .text(" beside ")
         .figure(name(0, source));
     let mut mark = " is ";
-    for kind in ["faster", "slower", "no different", "cannot tell", "not judged"] {
+    for kind in KINDS {
         let own: Vec<_> = levels.iter().filter(|(_, level)| kind_of(level) == kind).collect();
         let (Some(low), Some(high)) = (
             own.iter().min_by(|a, b| order(a.1).total_cmp(&order(b.1))),
@@ -239,9 +242,27 @@ fn answer(levels: &[(usize, &LevelResult)], other: usize, source: &Source) -> Op
     Some(phrase.text(" clients"))
 }
 
+/// What a level can be, in the order of a sentence.
+const KINDS: [&str; 8] = [
+    "faster",
+    "slower",
+    "no different",
+    "cannot tell",
+    OPEN_LOOP,
+    NOTHING_COMMITTED,
+    FEW_COMMITS,
+    "not judged",
+];
+const OPEN_LOOP: &str = "open loop";
+const NOTHING_COMMITTED: &str = "no commit";
+const FEW_COMMITS: &str = "few commits";
+
 /// The words of a kind in a sentence, behind its subject or behind another kind.
 fn words_of(kind: &'static str, mark: &str) -> &'static str {
     match (kind, mark) {
+        (OPEN_LOOP, _) => "not judged (an open loop: TPS is the schedule's; compare latencies)",
+        (NOTHING_COMMITTED, _) => "not judged (in a block one of the two committed nothing)",
+        (FEW_COMMITS, _) => "not judged (a run committed too few for that: lengthen the runs)",
         ("no different", _) => "not different by anything that matters",
         ("cannot tell", " is ") => "not to be told apart",
         ("cannot tell", _) => "cannot tell",
@@ -261,13 +282,25 @@ fn kind_of(level: &LevelResult) -> &'static str {
         Some(Verdict::Slower) => "slower",
         Some(Verdict::NoDifference) => "no different",
         Some(Verdict::CannotTell { .. }) => "cannot tell",
-        None => "not judged",
+        None => match level.unjudged {
+            Some(Unjudged::OpenLoop) => OPEN_LOOP,
+            Some(Unjudged::NothingCommitted) => NOTHING_COMMITTED,
+            Some(Unjudged::FewCommits) => FEW_COMMITS,
+            Some(Unjudged::TooFewBlocks) | None => "not judged",
+        },
     }
 }
 
 fn judged(subjects: &SubjectsRecord, source: &Source) -> Phrase {
     if subjects.judged == 0 {
-        return Phrase::of("No level was judged: an interval takes two blocks.");
+        let all = |kind| subjects.levels.iter().all(|level| kind_of(level) == kind);
+        return Phrase::of(match () {
+            () if all("not judged") => "No level was judged: an interval takes two blocks.",
+            () if all(OPEN_LOOP) => {
+                "No level was judged: in an open loop TPS is the schedule's. Compare latencies."
+            }
+            () => "No level was judged; why, stands beside each.",
+        });
     }
     Phrase::of("Levels judged, each by itself: ")
         .figure(at(source, "judged", Format::Count))
@@ -312,6 +345,7 @@ fn row(
         subject: of("subject", Format::Text),
         tps: tps(&level.subject),
         reference: subjects.list.first().and_then(|first| tps(&first.name)),
+        blocks: of("blocks", Format::Count),
         effect: of("effect", Format::Change),
         low: of("result/low", Format::Points),
         high: of("result/high", Format::Points),
@@ -426,4 +460,35 @@ pub fn violated(subjects: &SubjectsRecord, source: &Source) -> Option<Phrase> {
         phrase.text(" ").figure(name(at, source))
     });
     Some(phrase.text(". Do not use these numbers."))
+}
+
+#[cfg(test)]
+mod tests {
+    use pgdyno_record::fixtures::several;
+
+    use super::*;
+
+    #[test]
+    fn why_a_level_was_not_judged_is_said() {
+        for (why, sentence, row) in [
+            (Unjudged::OpenLoop, "(an open loop: TPS is the schedule's; compare latencies)", "open loop"),
+            (Unjudged::NothingCommitted, "(in a block one of the two committed nothing)", "no commit"),
+            (Unjudged::FewCommits, "lengthen the runs)", "few commits"),
+            (Unjudged::TooFewBlocks, "; not judged at 4", "not judged"),
+        ] {
+            let mut record = several().record;
+            let subjects = record.subjects.as_mut().expect("there are some");
+            let level = subjects.levels.iter_mut().find(|level| level.clients == 4 && level.subject == "pg=18");
+            let level = level.expect("it ran");
+            (level.result, level.unjudged) = (None, Some(why));
+            let source = Source(serde_json::to_value(&record).expect("plain data"));
+            let view = SubjectsView::new(record.subjects.as_ref().expect("there are some"), &record, &source);
+            let answer = view.answers[0].plain();
+            assert!(answer.contains("not judged") && answer.contains(sentence), "{answer}");
+            assert!(answer.ends_with(" at 4 clients"), "{answer}");
+            let rows = view.scripts[0].rows.iter();
+            let verdicts: Vec<_> = rows.map(|row| row.verdict).collect();
+            assert!(verdicts.contains(&row), "{verdicts:?}");
+        }
+    }
 }

@@ -23,7 +23,7 @@ reset = "TRUNCATE seen; INSERT INTO seen VALUES (:clients)"
 [measure]
 clients = [1, 3]
 jobs = 1
-duration = "300ms"
+duration = "800ms"
 warmup = "50ms"
 blocks = 4
 "#;
@@ -69,7 +69,7 @@ fn is_done(run: &Run) {
 fn a_planted_slowdown_is_found_at_every_level() {
     let place = Place::new();
     let path = written(&place, PAUSED);
-    let words = ["pg=9.6,set:own.pause=0.001", "pg=18,set:own.pause=0.02"];
+    let words = ["pg=9.6,set:own.pause=0.001", "pg=18,set:own.pause=0.005"];
     let args = ["run", &path, "--bundle", "--subject", words[0], "--subject", words[1], "--seed", "3"];
     let output = place.run(&args);
     let (out, err) = (text(&output.stdout), text(&output.stderr));

@@ -204,8 +204,8 @@ fn subjects(document: &Document, view: &SubjectsView) -> Markup {
     }
 }
 
-const LEVEL_COLUMNS: [&str; 7] =
-    ["Clients", "Subject", "TPS", "TPS of the first", "Beside it", "95 % interval", ""];
+const LEVEL_COLUMNS: [&str; 8] =
+    ["Clients", "Subject", "TPS", "TPS of the first", "Blocks", "Beside it", "95 % interval", ""];
 
 fn levels(of: &ScriptLevels) -> Markup {
     html! {
@@ -221,7 +221,7 @@ fn levels(of: &ScriptLevels) -> Markup {
                 tbody {
                     @for row in &of.rows {
                         tr {
-                            @for value in [&row.clients, &row.subject, &row.tps, &row.reference, &row.effect] {
+                            @for value in [&row.clients, &row.subject, &row.tps, &row.reference, &row.blocks, &row.effect] {
                                 td { (figure(value.as_ref())) }
                             }
                             td {

@@ -130,10 +130,11 @@ pub fn set_of_server(
 /// # Errors
 /// Where it cannot be written.
 pub fn add_block(recording: &mut Recording, block: BlockRecord, block_s: f64) -> Result<(), Problem> {
-    if let Some(comparison) = &mut recording.record.comparison {
+    let record = &mut recording.record;
+    if let Some(comparison) = &mut record.comparison {
         comparison.blocks.push(block);
         comparison.block_s = Some(block_s);
-        conclude(comparison);
+        conclude(comparison, record.runs.iter().map(|run| run.counts.committed).min());
     }
     recording.save()
 }
@@ -144,13 +145,15 @@ pub fn is_settled(recording: &Recording) -> bool {
     comparison.and_then(|comparison| comparison.result.as_ref()).is_some_and(compare::Comparison::is_settled)
 }
 
-fn conclude(comparison: &mut ComparisonRecord) {
+/// `fewest` are the fewest commits of a run that pgdyno itself drove.
+fn conclude(comparison: &mut ComparisonRecord, fewest: Option<u64>) {
     for kind in [BlockKind::Ab, BlockKind::Aa] {
         let wild = outliers(&comparison.ln_ratios(kind));
         let blocks = comparison.blocks.iter_mut().filter(|block| block.kind == kind);
         blocks.zip(wild).for_each(|(block, wild)| block.outlier = wild);
     }
     let result = judge(&comparison.ln_ratios(BlockKind::Ab), &comparison.looks, comparison.margin);
+    let result = result.map(|result| result.resting_on(fewest));
     let more = match result.as_ref().map(|result| result.verdict) {
         Some(Verdict::CannotTell { more_blocks }) => more_blocks,
         _ => None,
