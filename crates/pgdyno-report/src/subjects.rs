@@ -14,11 +14,11 @@ use crate::figure::{Figure, Format, Phrase, Source};
 pub struct SubjectsView {
     /// The subjects with their versions, and whether each can be compared with the first; without full stops.
     pub subjects: Vec<Phrase>,
-    /// What each came to beside the first, a sentence for a script and a subject.
+    /// What each came to beside the first, a sentence for a script, a protocol and a subject.
     pub answers: Vec<Phrase>,
     /// How many levels were judged, and what that means.
     pub judged: Phrase,
-    /// The levels by their scripts.
+    /// The levels by their scripts and protocols.
     pub scripts: Vec<ScriptLevels>,
     /// In what each differs from the first.
     pub differences: Vec<SubjectDifferences>,
@@ -26,11 +26,13 @@ pub struct SubjectsView {
     pub waits: Vec<CellWaits>,
 }
 
-/// The levels of one script.
+/// The levels of one script over one protocol.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ScriptLevels {
-    /// Its name.
-    pub script: Option<Figure>,
+    /// Its name, with the protocol behind it where it ran over several.
+    pub name: Phrase,
+    /// Its name and its protocol as the record has them.
+    pub work: (String, String),
     /// A row for a level and a subject.
     pub rows: Vec<LevelRow>,
 }
@@ -125,7 +127,7 @@ impl SubjectsView {
         };
         Self {
             subjects: of_list(subject),
-            answers: answers(subjects, source),
+            answers: answers(subjects, record, source),
             judged: judged(subjects, source),
             scripts: scripts(subjects, record, source),
             differences: (1..subjects.list.len()).map(|at| differences(at, subjects, source)).collect(),
@@ -182,8 +184,25 @@ fn fairness(index: usize, comparable: &Comparable, source: &Source) -> Phrase {
     }
 }
 
-/// The names of what stands in an order, each once.
-fn each_once<'a>(all: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
+/// A script and how its statements were sent.
+type Work<'a> = (&'a str, &'a str);
+
+fn work(level: &LevelResult) -> Work<'_> {
+    (&level.script, &level.protocol)
+}
+
+/// The name of the script that a pointer's `script` tells, with its `protocol` behind it where it ran over several.
+fn name_of_work(record: &RunRecord, source: &Source, pointer: &str, script: &str) -> Phrase {
+    let at = |field: &str| source.figure(format!("{pointer}/{field}"), Format::Text);
+    let workloads = record.cells.iter().map(|cell| &cell.workload);
+    let mut protocols = workloads.filter(|own| own.script == script).map(|own| &own.protocol);
+    let first = protocols.next();
+    let several = protocols.any(|other| Some(other) != first);
+    Phrase::default().figure(at("script")).maybe(" (", at("protocol").filter(|_| several), ")")
+}
+
+/// What stands in an order, each once.
+fn each_once<'a>(all: impl Iterator<Item = Work<'a>>) -> Vec<Work<'a>> {
     all.fold(Vec::new(), |mut once, one| {
         if !once.contains(&one) {
             once.push(one);
@@ -192,24 +211,28 @@ fn each_once<'a>(all: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
     })
 }
 
-fn answers(subjects: &SubjectsRecord, source: &Source) -> Vec<Phrase> {
-    let scripts = each_once(subjects.levels.iter().map(|level| level.script.as_str()));
-    let answer = |script: &str, other: usize| {
+fn answers(subjects: &SubjectsRecord, record: &RunRecord, source: &Source) -> Vec<Phrase> {
+    let works = each_once(subjects.levels.iter().map(work));
+    let answer = |of: Work<'_>, other: usize| {
         let subject = subjects.list.get(other)?;
         let levels = subjects.levels.iter().enumerate();
-        let own = levels.filter(|(_, level)| level.script == script && level.subject == subject.name);
-        answer(&own.collect::<Vec<_>>(), other, source)
+        let own = levels.filter(|(_, level)| work(level) == of && level.subject == subject.name);
+        answer(&own.collect::<Vec<_>>(), other, record, source)
     };
     let others = 1..subjects.list.len();
-    let all = scripts.iter().flat_map(|script| others.clone().map(move |other| (*script, other)));
-    all.filter_map(|(script, other)| answer(script, other)).collect()
+    let all = works.iter().flat_map(|of| others.clone().map(move |other| (*of, other)));
+    all.filter_map(|(of, other)| answer(of, other)).collect()
 }
 
-/// One subject in one script: at which levels it is what.
-fn answer(levels: &[(usize, &LevelResult)], other: usize, source: &Source) -> Option<Phrase> {
-    let (first, _) = levels.first()?;
-    let mut phrase = Phrase::default()
-        .figure(at(source, &format!("levels/{first}/script"), Format::Text))
+/// One subject in one script over one protocol: at which levels it is what.
+fn answer(
+    levels: &[(usize, &LevelResult)],
+    other: usize,
+    record: &RunRecord,
+    source: &Source,
+) -> Option<Phrase> {
+    let (first, level) = levels.first()?;
+    let mut phrase = name_of_work(record, source, &format!("/subjects/levels/{first}"), &level.script)
         .text(": ")
         .figure(name(other, source))
         .text(" beside ")
@@ -310,18 +333,18 @@ fn judged(subjects: &SubjectsRecord, source: &Source) -> Phrase {
 }
 
 fn scripts(subjects: &SubjectsRecord, record: &RunRecord, source: &Source) -> Vec<ScriptLevels> {
-    let names = each_once(subjects.levels.iter().map(|level| level.script.as_str()));
-    let of_script = |script: &&str| {
-        let mut own: Vec<_> =
-            subjects.levels.iter().enumerate().filter(|(_, level)| level.script == *script).collect();
+    let of_work = |of: Work<'_>| {
+        let levels = subjects.levels.iter().enumerate();
+        let mut own: Vec<_> = levels.filter(|(_, level)| work(level) == of).collect();
         own.sort_by_key(|(_, level)| level.clients);
-        let first = own.first().map(|(index, _)| *index);
+        let first = own.first().map_or(0, |(index, _)| *index);
         ScriptLevels {
-            script: first.and_then(|index| at(source, &format!("levels/{index}/script"), Format::Text)),
+            name: name_of_work(record, source, &format!("/subjects/levels/{first}"), of.0),
+            work: (of.0.to_owned(), of.1.to_owned()),
             rows: own.into_iter().map(|(index, level)| row(index, level, subjects, record, source)).collect(),
         }
     };
-    names.iter().map(of_script).collect()
+    each_once(subjects.levels.iter().map(work)).into_iter().map(of_work).collect()
 }
 
 fn row(
@@ -380,8 +403,8 @@ fn waits(record: &RunRecord, source: &Source) -> Vec<CellWaits> {
             let name = at(&format!("waits/events/{event}/event"), Format::Text);
             events = events.text(comma).figure(name).text(" ").figure(share);
         }
-        let cell = Phrase::default()
-            .figure(at("workload/script", Format::Text))
+        let workload = format!("/cells/{index}/workload");
+        let cell = name_of_work(record, source, &workload, &cell.workload.script)
             .text("/")
             .figure(at("workload/clients", Format::Count))
             .text(" ")
@@ -393,10 +416,11 @@ fn waits(record: &RunRecord, source: &Source) -> Vec<CellWaits> {
     found.into_iter().map(|(_, waits)| waits).collect()
 }
 
-/// Where a cell belongs in a list: by script in the order they ran, clients, subject.
+/// Where a cell belongs in a list: by script and protocol in the order they ran, clients, subject.
 pub fn cell_order(record: &RunRecord, cell: usize) -> (usize, u32, usize) {
     let own = &record.cells[cell].workload;
-    let script = record.cells.iter().position(|other| other.workload.script == own.script).unwrap_or(cell);
+    let work = |of: &Workload| (of.script.clone(), of.protocol.clone());
+    let script = record.cells.iter().position(|other| work(&other.workload) == work(own)).unwrap_or(cell);
     (script, own.clients, place(record, own))
 }
 
@@ -467,6 +491,43 @@ mod tests {
     use pgdyno_record::fixtures::several;
 
     use super::*;
+    use crate::{
+        chart::{Chart, of_subjects},
+        document::Document,
+    };
+
+    /// The same script a second time over another protocol.
+    fn over_two_protocols(record: &mut RunRecord) {
+        let mut cells = record.cells.clone();
+        cells.iter_mut().for_each(|cell| cell.workload.protocol = "simple".into());
+        record.cells.extend(cells);
+        let subjects = record.subjects.as_mut().expect("there are some");
+        let mut levels = subjects.levels.clone();
+        levels.iter_mut().for_each(|level| level.protocol = "simple".into());
+        subjects.levels.extend(levels);
+    }
+
+    #[test]
+    fn one_script_over_two_protocols_is_two_works() {
+        let mut record = several().record;
+        over_two_protocols(&mut record);
+        let document = Document::new(&record, &[]);
+        let view = document.subjects.as_ref().expect("there are some");
+        let names: Vec<_> = view.scripts.iter().map(|of| of.name.plain()).collect();
+        assert_eq!(names, ["select-only (prepared)", "select-only (simple)"]);
+        assert!(view.scripts.iter().all(|of| of.rows.len() == 6), "three levels of two subjects");
+        let of: Vec<_> = view.answers.iter().map(|answer| answer.plain()).collect();
+        assert_eq!(of.len(), 4, "{of:?}");
+        assert!(of[2].starts_with("select-only (simple): pg=18 beside pg=9.6 is"), "{of:?}");
+        assert_eq!(of[2].replace("simple", "prepared"), of[0]);
+        assert!(view.waits[9].cell.plain().starts_with("select-only (simple)/1 "), "{:?}", view.waits);
+        let html = crate::html(&document);
+        assert_eq!(html.matches("id=\"subjects-tps-1\"").count(), 1, "a chart for each");
+        let stops = |chart: &Chart| chart.stops.iter().map(|stop| stop.values.len()).collect::<Vec<_>>();
+        let chart = &of_subjects(&document, 1, ("select-only", "simple"))[0];
+        assert_eq!(stops(chart), [3, 3, 3], "a value for each subject");
+        assert!(chart.svg.contains("select-only (simple)"));
+    }
 
     #[test]
     fn why_a_level_was_not_judged_is_said() {

@@ -180,9 +180,9 @@ fn comparison(document: &Document, view: &ComparisonView) -> Markup {
 fn subjects(document: &Document, view: &SubjectsView) -> Markup {
     html! {
         @for (number, of) in view.scripts.iter().enumerate() {
-            h2 { (figure(of.script.as_ref())) }
-            @let script = of.script.as_ref().map_or("", |figure| &figure.text);
-            div.charts { @for chart in &of_subjects(document, number, script) { (one_chart(chart)) } }
+            h2 { (phrase(&of.name)) }
+            @let work = (of.work.0.as_str(), of.work.1.as_str());
+            div.charts { @for chart in &of_subjects(document, number, work) { (one_chart(chart)) } }
             (levels(of))
         }
         p { (phrase(&view.judged)) }
