@@ -55,6 +55,8 @@ pub fn set_servers(
         let Some(comparison) = &mut recording.record.comparison else { continue };
         comparison.arms[arm.index()].server = Some(subject.facts.clone());
         comparison.arms[arm.index()].choices = choices;
+        let reached = compare.arm(arm).server.and_then(|at| prepared.reached(at));
+        comparison.arms[arm.index()].connection = reached.map(|reached| reached.connection.clone());
     }
     if let Some(comparison) = &mut recording.record.comparison
         && let [a, b] = &mut comparison.arms[..]
@@ -92,6 +94,7 @@ fn side<'a>(record: &'a RunRecord, compare: &Compare, prepared: &Prepared, arm: 
     });
     Side {
         server: of_arm.server.as_ref(),
+        connection: of_arm.way(),
         data,
         clients: record.plan.clients.first().copied(),
         processors: compare.arm(arm).server.and_then(|server| prepared.processors_of(server)),
