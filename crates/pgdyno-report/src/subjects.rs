@@ -110,8 +110,8 @@ pub const METHOD: [&str; 4] = [
     "Every level is judged by itself: of twenty levels without any difference about one is called faster or slower all \
      the same. A star marks those that stay so where all levels together may be wrong one time in twenty (Bonferroni).",
     "What sessions waited for was looked at ten times a second, in pg_stat_activity, by a session of pgdyno's own: \
-     `running` waited for nothing that its version tells of (9.6 tells of no I/O), `client` for its client. Versions \
-     name wait events differently.",
+     `running` waited for nothing that its version tells of (9.6 tells of no I/O), `client` for its client; \
+     of what is `not seen` the server tells nothing. Versions name wait events differently.",
 ];
 
 /// Most wait events that a line names.
