@@ -117,7 +117,8 @@ mod tests {
         advice::Choice,
         analysis::doubts::samples::server,
         facts::{
-            ConnectionFacts, DurabilityTier, MadeFacts, PatchFacts, PoolerFacts, ServerSource, Setting, Transport,
+            ConnectionFacts, DurabilityTier, MadeFacts, PatchFacts, PoolerFacts, ServerSource, Setting,
+            Transport,
         },
     };
 
