@@ -539,7 +539,8 @@ mod tests {
         ] {
             let mut record = several().record;
             let subjects = record.subjects.as_mut().expect("there are some");
-            let level = subjects.levels.iter_mut().find(|level| level.clients == 4 && level.subject == "pg=18");
+            let level =
+                subjects.levels.iter_mut().find(|level| level.clients == 4 && level.subject == "pg=18");
             let level = level.expect("it ran");
             (level.result, level.unjudged) = (None, Some(why));
             let source = Source(serde_json::to_value(&record).expect("plain data"));
