@@ -105,8 +105,8 @@ pub const METHOD: [&str; 4] = [
      are idle meanwhile.",
     "A level is judged by the logarithms of the ratios within its blocks: their mean turned back into a share, and the \
      interval of Student's t at 95 %. An interval above nothing is faster, below nothing slower, within the margin no \
-     difference that matters, else it cannot tell. There is no verdict in an open loop, where TPS is the schedule's, and \
-     none where a run committed fewer than 100.",
+     difference that matters, else it cannot tell. There is no verdict in an open loop, where TPS is the schedule's, \
+     and none where a run committed fewer than 100.",
     "Every level is judged by itself: of twenty levels without any difference about one is called faster or slower all \
      the same. A star marks those that stay so where all levels together may be wrong one time in twenty (Bonferroni).",
     "What sessions waited for was looked at ten times a second, in pg_stat_activity, by a session of pgdyno's own: \

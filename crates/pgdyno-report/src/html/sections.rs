@@ -221,7 +221,10 @@ fn levels(of: &ScriptLevels) -> Markup {
                 tbody {
                     @for row in &of.rows {
                         tr {
-                            @for value in [&row.clients, &row.subject, &row.tps, &row.reference, &row.blocks, &row.effect] {
+                            @for value in [&row.clients, &row.subject, &row.tps, &row.reference] {
+                                td { (figure(value.as_ref())) }
+                            }
+                            @for value in [&row.blocks, &row.effect] {
                                 td { (figure(value.as_ref())) }
                             }
                             td {

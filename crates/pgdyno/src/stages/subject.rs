@@ -39,11 +39,11 @@ const LONGEST_VACUUM: Duration = Duration::from_secs(30);
 /// Time between two looks whether it has.
 const VACUUM_LOOKS: Duration = Duration::from_millis(20);
 
-/// Ends the workers of autovacuum, which go on with their tables where it has been turned off; a row for each process of
-/// it that is still there. To cancel one is not enough: it takes the next table. The launcher goes by itself, and
+/// Ends the workers of autovacuum, which go on with their tables where it has been turned off; a row for each process
+/// of it that is still there. To cancel one is not enough: it takes the next table. The launcher goes by itself, and
 /// may start another worker before it does.
-const END_VACUUM: &str = "SELECT CASE backend_type WHEN 'autovacuum worker' THEN pg_catalog.pg_terminate_backend(pid) \
-                          END FROM pg_catalog.pg_stat_activity \
+const END_VACUUM: &str = "SELECT CASE WHEN backend_type = 'autovacuum worker' \
+                          THEN pg_catalog.pg_terminate_backend(pid) END FROM pg_catalog.pg_stat_activity \
                           WHERE backend_type IN ('autovacuum worker', 'autovacuum launcher')";
 /// The same before 10, which does not tell what kind of process it is.
 const END_VACUUM_BEFORE_10: &str = "SELECT pg_catalog.pg_terminate_backend(pid) FROM pg_catalog.pg_stat_activity \
