@@ -113,3 +113,11 @@ impl ComparisonRecord {
         self.arms.get(arm.index())
     }
 }
+
+impl ArmRecord {
+    /// The way to its server, also where that was made for the run; `None` where no server is known.
+    pub fn way(&self) -> Option<ConnectionFacts> {
+        self.server.as_ref()?;
+        Some(self.connection.clone().unwrap_or_else(ConnectionFacts::of_own_server))
+    }
+}

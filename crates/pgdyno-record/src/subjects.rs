@@ -54,3 +54,11 @@ impl SubjectsRecord {
         self.list.iter().map(|subject| subject.name.as_str()).collect()
     }
 }
+
+impl SubjectRecord {
+    /// The way to its server, also where that was made for the run; `None` where no server is known.
+    pub fn way(&self) -> Option<ConnectionFacts> {
+        self.server.as_ref()?;
+        Some(self.connection.clone().unwrap_or_else(ConnectionFacts::of_own_server))
+    }
+}

@@ -5,7 +5,7 @@ use crate::{
     document::{AGAIN, Document, Row},
     figure::Figure,
     slowest::SlowCell,
-    subjects::{CellWaits, LevelRow, SubjectDifferences, SubjectsView},
+    subjects::{CellWaits, LevelRow, ScriptLevels, SubjectDifferences, SubjectsView},
     table::{CLIENTS, COST, Column, SPEED},
     text,
 };
@@ -130,14 +130,15 @@ fn differences(view: &ComparisonView) -> String {
 }
 
 fn levels(view: &SubjectsView) -> String {
-    let row = |script: &Option<Figure>, row: &LevelRow| {
-        let figures =
-            [script, &row.clients, &row.subject, &row.tps, &row.reference, &row.effect].map(cell).join(" | ");
-        format!("| {figures} | {} | {} |", escaped(&row.interval()), escaped(&row.marked()))
+    let row = |of: &ScriptLevels, row: &LevelRow| {
+        let script = escaped(&of.name.plain());
+        let figures = [&row.clients, &row.subject, &row.tps, &row.reference, &row.blocks, &row.effect];
+        let figures = figures.map(cell).join(" | ");
+        format!("| {script} | {figures} | {} | {} |", escaped(&row.interval()), escaped(&row.marked()))
     };
-    let rows = view.scripts.iter().flat_map(|of| of.rows.iter().map(|one| row(&of.script, one)));
-    let head = "| script | clients | subject | TPS | TPS of the first | beside it | 95 % interval | |\n\
-                |---|---:|---|---:|---:|---:|---|---|";
+    let rows = view.scripts.iter().flat_map(|of| of.rows.iter().map(|one| row(of, one)));
+    let head = "| script | clients | subject | TPS | TPS of the first | blocks | beside it | 95 % interval | |\n\
+                |---|---:|---|---:|---:|---:|---:|---|---|";
     format!("{head}\n{}", rows.collect::<Vec<_>>().join("\n"))
 }
 

@@ -1,7 +1,7 @@
 //! What a report of several subjects says: each beside the first, script by script and level by level.
 
 use pgdyno_core::{
-    analysis::compare::{Comparable, Fairness, LevelResult, Verdict},
+    analysis::compare::{Comparable, Fairness, LevelResult, Unjudged, Verdict},
     measure::Workload,
     units,
 };
@@ -14,11 +14,11 @@ use crate::figure::{Figure, Format, Phrase, Source};
 pub struct SubjectsView {
     /// The subjects with their versions, and whether each can be compared with the first; without full stops.
     pub subjects: Vec<Phrase>,
-    /// What each came to beside the first, a sentence for a script and a subject.
+    /// What each came to beside the first, a sentence for a script, a protocol and a subject.
     pub answers: Vec<Phrase>,
     /// How many levels were judged, and what that means.
     pub judged: Phrase,
-    /// The levels by their scripts.
+    /// The levels by their scripts and protocols.
     pub scripts: Vec<ScriptLevels>,
     /// In what each differs from the first.
     pub differences: Vec<SubjectDifferences>,
@@ -26,11 +26,13 @@ pub struct SubjectsView {
     pub waits: Vec<CellWaits>,
 }
 
-/// The levels of one script.
+/// The levels of one script over one protocol.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ScriptLevels {
-    /// Its name.
-    pub script: Option<Figure>,
+    /// Its name, with the protocol behind it where it ran over several.
+    pub name: Phrase,
+    /// Its name and its protocol as the record has them.
+    pub work: (String, String),
     /// A row for a level and a subject.
     pub rows: Vec<LevelRow>,
 }
@@ -46,6 +48,8 @@ pub struct LevelRow {
     pub tps: Option<Figure>,
     /// The TPS of the first.
     pub reference: Option<Figure>,
+    /// Blocks in which both committed something.
+    pub blocks: Option<Figure>,
     /// By how much it is faster.
     pub effect: Option<Figure>,
     /// Lower end of the interval.
@@ -101,12 +105,13 @@ pub const METHOD: [&str; 4] = [
      are idle meanwhile.",
     "A level is judged by the logarithms of the ratios within its blocks: their mean turned back into a share, and the \
      interval of Student's t at 95 %. An interval above nothing is faster, below nothing slower, within the margin no \
-     difference that matters, else it cannot tell.",
+     difference that matters, else it cannot tell. There is no verdict in an open loop, where TPS is the schedule's, \
+     and none where a run committed fewer than 100.",
     "Every level is judged by itself: of twenty levels without any difference about one is called faster or slower all \
      the same. A star marks those that stay so where all levels together may be wrong one time in twenty (Bonferroni).",
     "What sessions waited for was looked at ten times a second, in pg_stat_activity, by a session of pgdyno's own: \
-     `running` waited for nothing that its version tells of (9.6 tells of no I/O), `client` for its client. Versions \
-     name wait events differently.",
+     `running` waited for nothing that its version tells of (9.6 tells of no I/O), `client` for its client; \
+     of what is `not seen` the server tells nothing. Versions name wait events differently.",
 ];
 
 /// Most wait events that a line names.
@@ -122,7 +127,7 @@ impl SubjectsView {
         };
         Self {
             subjects: of_list(subject),
-            answers: answers(subjects, source),
+            answers: answers(subjects, record, source),
             judged: judged(subjects, source),
             scripts: scripts(subjects, record, source),
             differences: (1..subjects.list.len()).map(|at| differences(at, subjects, source)).collect(),
@@ -179,8 +184,25 @@ fn fairness(index: usize, comparable: &Comparable, source: &Source) -> Phrase {
     }
 }
 
-/// The names of what stands in an order, each once.
-fn each_once<'a>(all: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
+/// A script and how its statements were sent.
+type Work<'a> = (&'a str, &'a str);
+
+fn work(level: &LevelResult) -> Work<'_> {
+    (&level.script, &level.protocol)
+}
+
+/// The name of the script that a pointer's `script` tells, with its `protocol` behind it where it ran over several.
+fn name_of_work(record: &RunRecord, source: &Source, pointer: &str, script: &str) -> Phrase {
+    let at = |field: &str| source.figure(format!("{pointer}/{field}"), Format::Text);
+    let workloads = record.cells.iter().map(|cell| &cell.workload);
+    let mut protocols = workloads.filter(|own| own.script == script).map(|own| &own.protocol);
+    let first = protocols.next();
+    let several = protocols.any(|other| Some(other) != first);
+    Phrase::default().figure(at("script")).maybe(" (", at("protocol").filter(|_| several), ")")
+}
+
+/// What stands in an order, each once.
+fn each_once<'a>(all: impl Iterator<Item = Work<'a>>) -> Vec<Work<'a>> {
     all.fold(Vec::new(), |mut once, one| {
         if !once.contains(&one) {
             once.push(one);
@@ -189,30 +211,34 @@ fn each_once<'a>(all: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
     })
 }
 
-fn answers(subjects: &SubjectsRecord, source: &Source) -> Vec<Phrase> {
-    let scripts = each_once(subjects.levels.iter().map(|level| level.script.as_str()));
-    let answer = |script: &str, other: usize| {
+fn answers(subjects: &SubjectsRecord, record: &RunRecord, source: &Source) -> Vec<Phrase> {
+    let works = each_once(subjects.levels.iter().map(work));
+    let answer = |of: Work<'_>, other: usize| {
         let subject = subjects.list.get(other)?;
         let levels = subjects.levels.iter().enumerate();
-        let own = levels.filter(|(_, level)| level.script == script && level.subject == subject.name);
-        answer(&own.collect::<Vec<_>>(), other, source)
+        let own = levels.filter(|(_, level)| work(level) == of && level.subject == subject.name);
+        answer(&own.collect::<Vec<_>>(), other, record, source)
     };
     let others = 1..subjects.list.len();
-    let all = scripts.iter().flat_map(|script| others.clone().map(move |other| (*script, other)));
-    all.filter_map(|(script, other)| answer(script, other)).collect()
+    let all = works.iter().flat_map(|of| others.clone().map(move |other| (*of, other)));
+    all.filter_map(|(of, other)| answer(of, other)).collect()
 }
 
-/// One subject in one script: at which levels it is what.
-fn answer(levels: &[(usize, &LevelResult)], other: usize, source: &Source) -> Option<Phrase> {
-    let (first, _) = levels.first()?;
-    let mut phrase = Phrase::default()
-        .figure(at(source, &format!("levels/{first}/script"), Format::Text))
+/// One subject in one script over one protocol: at which levels it is what.
+fn answer(
+    levels: &[(usize, &LevelResult)],
+    other: usize,
+    record: &RunRecord,
+    source: &Source,
+) -> Option<Phrase> {
+    let (first, level) = levels.first()?;
+    let mut phrase = name_of_work(record, source, &format!("/subjects/levels/{first}"), &level.script)
         .text(": ")
         .figure(name(other, source))
         .text(" beside ")
         .figure(name(0, source));
     let mut mark = " is ";
-    for kind in ["faster", "slower", "no different", "cannot tell", "not judged"] {
+    for kind in KINDS {
         let own: Vec<_> = levels.iter().filter(|(_, level)| kind_of(level) == kind).collect();
         let (Some(low), Some(high)) = (
             own.iter().min_by(|a, b| order(a.1).total_cmp(&order(b.1))),
@@ -239,9 +265,27 @@ fn answer(levels: &[(usize, &LevelResult)], other: usize, source: &Source) -> Op
     Some(phrase.text(" clients"))
 }
 
+/// What a level can be, in the order of a sentence.
+const KINDS: [&str; 8] = [
+    "faster",
+    "slower",
+    "no different",
+    "cannot tell",
+    OPEN_LOOP,
+    NOTHING_COMMITTED,
+    FEW_COMMITS,
+    "not judged",
+];
+const OPEN_LOOP: &str = "open loop";
+const NOTHING_COMMITTED: &str = "no commit";
+const FEW_COMMITS: &str = "few commits";
+
 /// The words of a kind in a sentence, behind its subject or behind another kind.
 fn words_of(kind: &'static str, mark: &str) -> &'static str {
     match (kind, mark) {
+        (OPEN_LOOP, _) => "not judged (an open loop: TPS is the schedule's; compare latencies)",
+        (NOTHING_COMMITTED, _) => "not judged (in a block one of the two committed nothing)",
+        (FEW_COMMITS, _) => "not judged (a run committed too few for that: lengthen the runs)",
         ("no different", _) => "not different by anything that matters",
         ("cannot tell", " is ") => "not to be told apart",
         ("cannot tell", _) => "cannot tell",
@@ -261,13 +305,25 @@ fn kind_of(level: &LevelResult) -> &'static str {
         Some(Verdict::Slower) => "slower",
         Some(Verdict::NoDifference) => "no different",
         Some(Verdict::CannotTell { .. }) => "cannot tell",
-        None => "not judged",
+        None => match level.unjudged {
+            Some(Unjudged::OpenLoop) => OPEN_LOOP,
+            Some(Unjudged::NothingCommitted) => NOTHING_COMMITTED,
+            Some(Unjudged::FewCommits) => FEW_COMMITS,
+            Some(Unjudged::TooFewBlocks) | None => "not judged",
+        },
     }
 }
 
 fn judged(subjects: &SubjectsRecord, source: &Source) -> Phrase {
     if subjects.judged == 0 {
-        return Phrase::of("No level was judged: an interval takes two blocks.");
+        let all = |kind| subjects.levels.iter().all(|level| kind_of(level) == kind);
+        return Phrase::of(match () {
+            () if all("not judged") => "No level was judged: an interval takes two blocks.",
+            () if all(OPEN_LOOP) => {
+                "No level was judged: in an open loop TPS is the schedule's. Compare latencies."
+            }
+            () => "No level was judged; why, stands beside each.",
+        });
     }
     Phrase::of("Levels judged, each by itself: ")
         .figure(at(source, "judged", Format::Count))
@@ -277,18 +333,18 @@ fn judged(subjects: &SubjectsRecord, source: &Source) -> Phrase {
 }
 
 fn scripts(subjects: &SubjectsRecord, record: &RunRecord, source: &Source) -> Vec<ScriptLevels> {
-    let names = each_once(subjects.levels.iter().map(|level| level.script.as_str()));
-    let of_script = |script: &&str| {
-        let mut own: Vec<_> =
-            subjects.levels.iter().enumerate().filter(|(_, level)| level.script == *script).collect();
+    let of_work = |of: Work<'_>| {
+        let levels = subjects.levels.iter().enumerate();
+        let mut own: Vec<_> = levels.filter(|(_, level)| work(level) == of).collect();
         own.sort_by_key(|(_, level)| level.clients);
-        let first = own.first().map(|(index, _)| *index);
+        let first = own.first().map_or(0, |(index, _)| *index);
         ScriptLevels {
-            script: first.and_then(|index| at(source, &format!("levels/{index}/script"), Format::Text)),
+            name: name_of_work(record, source, &format!("/subjects/levels/{first}"), of.0),
+            work: (of.0.to_owned(), of.1.to_owned()),
             rows: own.into_iter().map(|(index, level)| row(index, level, subjects, record, source)).collect(),
         }
     };
-    names.iter().map(of_script).collect()
+    each_once(subjects.levels.iter().map(work)).into_iter().map(of_work).collect()
 }
 
 fn row(
@@ -312,6 +368,7 @@ fn row(
         subject: of("subject", Format::Text),
         tps: tps(&level.subject),
         reference: subjects.list.first().and_then(|first| tps(&first.name)),
+        blocks: of("blocks", Format::Count),
         effect: of("effect", Format::Change),
         low: of("result/low", Format::Points),
         high: of("result/high", Format::Points),
@@ -346,8 +403,8 @@ fn waits(record: &RunRecord, source: &Source) -> Vec<CellWaits> {
             let name = at(&format!("waits/events/{event}/event"), Format::Text);
             events = events.text(comma).figure(name).text(" ").figure(share);
         }
-        let cell = Phrase::default()
-            .figure(at("workload/script", Format::Text))
+        let workload = format!("/cells/{index}/workload");
+        let cell = name_of_work(record, source, &workload, &cell.workload.script)
             .text("/")
             .figure(at("workload/clients", Format::Count))
             .text(" ")
@@ -359,10 +416,11 @@ fn waits(record: &RunRecord, source: &Source) -> Vec<CellWaits> {
     found.into_iter().map(|(_, waits)| waits).collect()
 }
 
-/// Where a cell belongs in a list: by script in the order they ran, clients, subject.
+/// Where a cell belongs in a list: by script and protocol in the order they ran, clients, subject.
 pub fn cell_order(record: &RunRecord, cell: usize) -> (usize, u32, usize) {
     let own = &record.cells[cell].workload;
-    let script = record.cells.iter().position(|other| other.workload.script == own.script).unwrap_or(cell);
+    let work = |of: &Workload| (of.script.clone(), of.protocol.clone());
+    let script = record.cells.iter().position(|other| work(&other.workload) == work(own)).unwrap_or(cell);
     (script, own.clients, place(record, own))
 }
 
@@ -426,4 +484,73 @@ pub fn violated(subjects: &SubjectsRecord, source: &Source) -> Option<Phrase> {
         phrase.text(" ").figure(name(at, source))
     });
     Some(phrase.text(". Do not use these numbers."))
+}
+
+#[cfg(test)]
+mod tests {
+    use pgdyno_record::fixtures::several;
+
+    use super::*;
+    use crate::{
+        chart::{Chart, of_subjects},
+        document::Document,
+    };
+
+    /// The same script a second time over another protocol.
+    fn over_two_protocols(record: &mut RunRecord) {
+        let mut cells = record.cells.clone();
+        cells.iter_mut().for_each(|cell| cell.workload.protocol = "simple".into());
+        record.cells.extend(cells);
+        let subjects = record.subjects.as_mut().expect("there are some");
+        let mut levels = subjects.levels.clone();
+        levels.iter_mut().for_each(|level| level.protocol = "simple".into());
+        subjects.levels.extend(levels);
+    }
+
+    #[test]
+    fn one_script_over_two_protocols_is_two_works() {
+        let mut record = several().record;
+        over_two_protocols(&mut record);
+        let document = Document::new(&record, &[]);
+        let view = document.subjects.as_ref().expect("there are some");
+        let names: Vec<_> = view.scripts.iter().map(|of| of.name.plain()).collect();
+        assert_eq!(names, ["select-only (prepared)", "select-only (simple)"]);
+        assert!(view.scripts.iter().all(|of| of.rows.len() == 6), "three levels of two subjects");
+        let of: Vec<_> = view.answers.iter().map(|answer| answer.plain()).collect();
+        assert_eq!(of.len(), 4, "{of:?}");
+        assert!(of[2].starts_with("select-only (simple): pg=18 beside pg=9.6 is"), "{of:?}");
+        assert_eq!(of[2].replace("simple", "prepared"), of[0]);
+        assert!(view.waits[9].cell.plain().starts_with("select-only (simple)/1 "), "{:?}", view.waits);
+        let html = crate::html(&document);
+        assert_eq!(html.matches("id=\"subjects-tps-1\"").count(), 1, "a chart for each");
+        let stops = |chart: &Chart| chart.stops.iter().map(|stop| stop.values.len()).collect::<Vec<_>>();
+        let chart = &of_subjects(&document, 1, ("select-only", "simple"))[0];
+        assert_eq!(stops(chart), [3, 3, 3], "a value for each subject");
+        assert!(chart.svg.contains("select-only (simple)"));
+    }
+
+    #[test]
+    fn why_a_level_was_not_judged_is_said() {
+        for (why, sentence, row) in [
+            (Unjudged::OpenLoop, "(an open loop: TPS is the schedule's; compare latencies)", "open loop"),
+            (Unjudged::NothingCommitted, "(in a block one of the two committed nothing)", "no commit"),
+            (Unjudged::FewCommits, "lengthen the runs)", "few commits"),
+            (Unjudged::TooFewBlocks, "; not judged at 4", "not judged"),
+        ] {
+            let mut record = several().record;
+            let subjects = record.subjects.as_mut().expect("there are some");
+            let level =
+                subjects.levels.iter_mut().find(|level| level.clients == 4 && level.subject == "pg=18");
+            let level = level.expect("it ran");
+            (level.result, level.unjudged) = (None, Some(why));
+            let source = Source(serde_json::to_value(&record).expect("plain data"));
+            let view = SubjectsView::new(record.subjects.as_ref().expect("there are some"), &record, &source);
+            let answer = view.answers[0].plain();
+            assert!(answer.contains("not judged") && answer.contains(sentence), "{answer}");
+            assert!(answer.ends_with(" at 4 clients"), "{answer}");
+            let rows = view.scripts[0].rows.iter();
+            let verdicts: Vec<_> = rows.map(|row| row.verdict).collect();
+            assert!(verdicts.contains(&row), "{verdicts:?}");
+        }
+    }
 }

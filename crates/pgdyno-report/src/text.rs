@@ -112,7 +112,7 @@ fn subjects(view: &SubjectsView, paint: Paint) -> Vec<String> {
         |figure: &Option<Figure>| figure.as_ref().map_or(units::ABSENT, |figure| &figure.text).to_owned();
     let mut lines = section(paint, "level by level");
     for of in &view.scripts {
-        lines.push(paint.bold(&text(&of.script)));
+        lines.push(paint.bold(&of.name.plain()));
         lines.push(paint.dim(&format!(
             "  {:>7}  {:<NAME$}  {:>8}  {:>8}  {:>15}",
             "clients", "subject", "TPS", "beside", "95 % interval"

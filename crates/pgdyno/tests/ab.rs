@@ -27,9 +27,9 @@ fn verdict(run: &Run) -> Verdict {
     compared(run).result.as_ref().expect("there were blocks").verdict
 }
 
-/// Two scripts, of which the second waits 2 ms where the first waits for nothing.
+/// Two scripts, of which the second waits 1 ms where the first waits for nothing.
 fn scripts(place: &Place) -> [String; 2] {
-    [("fast.sql", "SELECT 1;\n"), ("slow.sql", "SELECT pg_sleep(0.002);\n")].map(|(name, sql)| {
+    [("fast.sql", "SELECT 1;\n"), ("slow.sql", "SELECT pg_sleep(0.001);\n")].map(|(name, sql)| {
         fs::write(place.path(name), sql).expect("it can be written");
         place.path(name).display().to_string()
     })

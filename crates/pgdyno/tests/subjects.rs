@@ -2,7 +2,7 @@
 
 mod common;
 
-use std::{collections::BTreeSet, fs};
+use std::{collections::BTreeSet, fs, path::Path};
 
 use common::{Place, holds_together, text};
 use pgdyno_core::analysis::{
@@ -23,7 +23,7 @@ reset = "TRUNCATE seen; INSERT INTO seen VALUES (:clients)"
 [measure]
 clients = [1, 3]
 jobs = 1
-duration = "300ms"
+duration = "800ms"
 warmup = "50ms"
 blocks = 4
 "#;
@@ -69,7 +69,7 @@ fn is_done(run: &Run) {
 fn a_planted_slowdown_is_found_at_every_level() {
     let place = Place::new();
     let path = written(&place, PAUSED);
-    let words = ["pg=9.6,set:own.pause=0.001", "pg=18,set:own.pause=0.02"];
+    let words = ["pg=9.6,set:own.pause=0.001", "pg=18,set:own.pause=0.005"];
     let args = ["run", &path, "--bundle", "--subject", words[0], "--subject", words[1], "--seed", "3"];
     let output = place.run(&args);
     let (out, err) = (text(&output.stdout), text(&output.stderr));
@@ -172,6 +172,47 @@ fn the_data_of_each_subject_of_a_plan_is_checked() {
     assert_eq!((other.verdict, &subjects.list[1].differences), (Fairness::Alike, &vec![]));
     assert!(run.record.balance.is_none() && run.record.load.is_none(), "nothing of one stands for all");
     place.nothing_is_left();
+}
+
+/// Whether the servers were told anything while they ran: turning autovacuum off and on is all that pgdyno tells them.
+fn were_told(run: &Run) -> [bool; 2] {
+    ["server-1.log", "server-2.log"].map(|name| {
+        let log = fs::read_to_string(run.path.join(name)).expect("it was kept");
+        log.contains("received SIGHUP")
+    })
+}
+
+fn of_autovacuum(run: &Run) -> &str {
+    let choice = run.record.choices.iter().find(|choice| choice.name == "autovacuum");
+    &choice.expect("it is among the choices").value
+}
+
+#[test]
+fn autovacuum_that_was_asked_for_is_left_alone() {
+    let place = Place::new();
+    let path = written(&place, TPCB);
+    let words = ["bundle,pg=18", "bundle,pg=18,set:Autovacuum_naptime=50"];
+    place.done(&["run", &path, "--subject", words[0], "--subject", words[1], "--seed", "5"]);
+    let run = place.only_run();
+    is_done(&run);
+    assert_eq!((of_autovacuum(&run), were_told(&run)), ("as asked", [false, false]));
+    place.nothing_is_left();
+}
+
+#[test]
+fn kept_data_have_their_autovacuum_back() {
+    let place = Place::new();
+    let path = written(&place, TPCB);
+    place.done(&["run", &path, "--keep", "--seed", "6"]);
+    let run = place.only_run();
+    is_done(&run);
+    assert_eq!((of_autovacuum(&run), were_told(&run)), ("off after the load", [true, true]));
+    for subject in &subjects(&run).list {
+        let data = subject.server.as_ref().and_then(|server| server.data_directory.clone());
+        let conf = Path::new(&data.expect("it is ours")).join("postgresql.auto.conf");
+        let conf = fs::read_to_string(conf).expect("it was kept");
+        assert!(!conf.contains("autovacuum"), "{conf}");
+    }
 }
 
 #[test]

@@ -173,6 +173,7 @@ const AB: &[(&str, &[&str])] = &[
     ("default|default|--margin|2", &["--margin", "a margin is written 2%"]),
     ("default|default|--margin|0%", &["--margin", "above 0%"]),
     ("default|default|--margin|-2%", &["--margin", "above 0%"]),
+    ("pg=15|pg=18|-R|100", &["could not compare at a rate", "TPS is the schedule's", "compare", "latencies"]),
     ("default|default|--margin|51%", &["--margin", "at most 50%"]),
     ("default|default|--margin|nan%", &["--margin", "a margin is written"]),
     ("default|default|--result|tps", &["--result", "it needs a group in parentheses"]),

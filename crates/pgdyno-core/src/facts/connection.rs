@@ -14,9 +14,22 @@ pub struct PoolerFacts {
     pub keeps_prepared: bool,
 }
 
+/// What carries a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Transport {
+    /// A Unix-domain socket, on one machine.
+    UnixSocket,
+    /// TCP, to the same machine or to another one.
+    Tcp,
+}
+
 /// How the driver's connections reached a server that was already there.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ConnectionFacts {
+    /// What carried them; absent in records of older versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub transport: Option<Transport>,
     /// Version and cipher of TLS; absent where nothing was encrypted.
     pub encryption: Option<String>,
     /// The pooler in front of the server, where there is one.
@@ -25,4 +38,17 @@ pub struct ConnectionFacts {
     pub standby: bool,
     /// Whether another address prepared and checked than the one that was driven.
     pub separate_admin: bool,
+}
+
+impl ConnectionFacts {
+    /// The way to a server that pgdyno made for itself.
+    pub fn of_own_server() -> Self {
+        Self {
+            transport: Some(Transport::UnixSocket),
+            encryption: None,
+            pooler: None,
+            standby: false,
+            separate_admin: false,
+        }
+    }
 }

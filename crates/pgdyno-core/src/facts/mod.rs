@@ -13,7 +13,7 @@ pub use build::{
     BuildFacts, FEATURES, MadeFacts, PatchFacts, block_bytes_of_configure, features_of_configure,
     wal_segment_mb_of_configure,
 };
-pub use connection::{ConnectionFacts, PoolerFacts};
+pub use connection::{ConnectionFacts, PoolerFacts, Transport};
 pub use durability::DurabilityTier;
 pub use host::{CgroupLimits, CpuFacts, HostFacts, HugePages, MemoryFacts, StorageFacts, SyncCheck};
 pub use instrument::{Ceiling, ClockFacts, Instrument, Machine, TimerLag};

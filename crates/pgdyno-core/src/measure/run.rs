@@ -237,7 +237,8 @@ pub struct Waits {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct WaitCount {
     /// Type and name of the wait event as the server calls it, such as `LWLock:WALWrite`; `running` for a session that
-    /// waited for nothing, `client` for one whose client had not sent anything yet.
+    /// waited for nothing, `client` for one whose client had not sent anything yet, `not seen` for one whose state the
+    /// server does not tell.
     pub event: String,
     /// Sessions seen so, over all looks.
     pub count: u64,

@@ -6,7 +6,8 @@ use crate::wire::{Session, WireError};
 
 /// Counts the client sessions of this session's database by what they wait for (`pg_stat_activity`), leaving out itself
 /// and `except`, by their process ids. Of a session that waits for its client nothing else is told, since versions
-/// differ in what they call that.
+/// differ in what they call that. A session whose state is not told, because it is somebody else's or because the
+/// server does not keep track (`track_activities`), is `not seen`.
 ///
 /// # Errors
 /// Where the view cannot be read.
@@ -25,7 +26,8 @@ fn look(version_num: u32, except: &[i32]) -> String {
     };
     let except: String = except.iter().map(|pid| format!(", {pid}")).collect();
     format!(
-        "SELECT CASE WHEN state <> 'active' THEN 'client' \
+        "SELECT CASE WHEN coalesce(state, 'disabled') = 'disabled' THEN 'not seen' \
+         WHEN state <> 'active' THEN 'client' \
          ELSE coalesce(wait_event_type || ':' || wait_event, 'running') END, count(*) \
          FROM pg_catalog.pg_stat_activity WHERE datname = pg_catalog.current_database() AND {of_clients} \
          AND pid NOT IN (pg_catalog.pg_backend_pid(){except}) GROUP BY 1"
@@ -35,6 +37,14 @@ fn look(version_num: u32, except: &[i32]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_session_of_no_known_state_does_not_count_as_running() {
+        let look = look(180_004, &[]);
+        let unseen = look.find("THEN 'not seen'").expect("it has words of its own");
+        assert!(look.contains("coalesce(state, 'disabled') = 'disabled' THEN 'not seen'"), "{look}");
+        assert!(unseen < look.find("'running'").expect("others run"), "{look}");
+    }
 
     #[test]
     fn pgdynos_own_sessions_are_left_out() {

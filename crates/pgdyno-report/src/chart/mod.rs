@@ -98,9 +98,9 @@ pub(crate) fn of_comparison(document: &Document) -> Option<Chart> {
     blocks::chart(document)
 }
 
-/// The charts of a script that several subjects ran.
-pub(crate) fn of_subjects(document: &Document, number: usize, script: &str) -> Vec<Chart> {
-    over_subjects::charts(document, number, script)
+/// The charts of a script over a protocol that several subjects ran.
+pub(crate) fn of_subjects(document: &Document, number: usize, work: (&str, &str)) -> Vec<Chart> {
+    over_subjects::charts(document, number, work)
 }
 
 /// The charts of a workload.

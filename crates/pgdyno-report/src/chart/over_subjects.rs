@@ -57,12 +57,16 @@ const LATENCY: What = What {
     text: |ns| format!("p95 {}", units::latency(ns)),
 };
 
-/// The charts of a script, numbered from 0; none where there is no cell.
-pub(crate) fn charts(document: &Document, number: usize, script: &str) -> Vec<Chart> {
+/// The charts of a script over a protocol, numbered from 0; none where there is no cell.
+pub(crate) fn charts(document: &Document, number: usize, work: (&str, &str)) -> Vec<Chart> {
+    let (script, protocol) = work;
     let cells = document.record.cells.iter().enumerate();
-    let mut cells: Vec<_> = cells.filter(|(_, cell)| cell.workload.script == script).collect();
+    let of_script: Vec<_> = cells.filter(|(_, cell)| cell.workload.script == script).collect();
+    let (mut cells, others): (Vec<_>, Vec<_>) =
+        of_script.into_iter().partition(|(_, cell)| cell.workload.protocol == protocol);
+    let name = if others.is_empty() { script.to_owned() } else { format!("{script} ({protocol})") };
     cells.sort_by_key(|(_, cell)| (cell.workload.clients, place(&document.record, &cell.workload)));
-    let drawn = [THROUGHPUT, LATENCY].into_iter().map(|what| draw(document, &cells, number, script, what));
+    let drawn = [THROUGHPUT, LATENCY].into_iter().map(|what| draw(document, &cells, number, &name, what));
     drawn.filter_map(Drawn::ok).flatten().collect()
 }
 

@@ -180,9 +180,9 @@ fn comparison(document: &Document, view: &ComparisonView) -> Markup {
 fn subjects(document: &Document, view: &SubjectsView) -> Markup {
     html! {
         @for (number, of) in view.scripts.iter().enumerate() {
-            h2 { (figure(of.script.as_ref())) }
-            @let script = of.script.as_ref().map_or("", |figure| &figure.text);
-            div.charts { @for chart in &of_subjects(document, number, script) { (one_chart(chart)) } }
+            h2 { (phrase(&of.name)) }
+            @let work = (of.work.0.as_str(), of.work.1.as_str());
+            div.charts { @for chart in &of_subjects(document, number, work) { (one_chart(chart)) } }
             (levels(of))
         }
         p { (phrase(&view.judged)) }
@@ -204,8 +204,8 @@ fn subjects(document: &Document, view: &SubjectsView) -> Markup {
     }
 }
 
-const LEVEL_COLUMNS: [&str; 7] =
-    ["Clients", "Subject", "TPS", "TPS of the first", "Beside it", "95 % interval", ""];
+const LEVEL_COLUMNS: [&str; 8] =
+    ["Clients", "Subject", "TPS", "TPS of the first", "Blocks", "Beside it", "95 % interval", ""];
 
 fn levels(of: &ScriptLevels) -> Markup {
     html! {
@@ -221,7 +221,10 @@ fn levels(of: &ScriptLevels) -> Markup {
                 tbody {
                     @for row in &of.rows {
                         tr {
-                            @for value in [&row.clients, &row.subject, &row.tps, &row.reference, &row.effect] {
+                            @for value in [&row.clients, &row.subject, &row.tps, &row.reference] {
+                                td { (figure(value.as_ref())) }
+                            }
+                            @for value in [&row.blocks, &row.effect] {
                                 td { (figure(value.as_ref())) }
                             }
                             td {

@@ -113,9 +113,8 @@ pub struct Args {
     /// Warm-up before it [default: 1500ms]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Workload")]
     warmup: Option<Span>,
-    /// Transactions per second, as an open loop [default: closed loop]
-    #[arg(long, short = 'R', value_name = "TPS", value_parser = rate, allow_hyphen_values = true,
-          help_heading = "Workload")]
+    /// Known only to be refused with its reason
+    #[arg(long, short = 'R', value_name = "TPS", value_parser = rate, allow_hyphen_values = true, hide = true)]
     rate: Option<f64>,
     /// Processors of the driver, such as 0 or 0-3,8 [default: the last quarter]
     #[arg(long, value_name = "LIST", value_parser = processors, help_heading = "Workload")]
@@ -194,6 +193,7 @@ pub fn run(args: &Args, context: &Context) -> Result<ExitCode, Problem> {
 impl Args {
     fn job(&self) -> Result<Job, Problem> {
         let mut plan = self.base_plan()?;
+        self.refuse_rate(&plan)?;
         let arms = self.both_arms(&plan)?;
         let works = [self.work(&arms[0], &plan)?, self.work(&arms[1], &plan)?];
         self.apply(&mut plan, &works);
@@ -230,6 +230,18 @@ impl Args {
             keep: self.keep,
             output: Output { json: self.json, out: self.out.clone() },
         })
+    }
+
+    /// An open loop gets through what its schedule asks for on either server: there is nothing to compare TPS by.
+    fn refuse_rate(&self, plan: &Plan) -> Result<(), Problem> {
+        if self.rate.is_none() && plan.measure.rate.is_none() {
+            return Ok(());
+        }
+        let what = "could not compare at a rate: in an open loop TPS is the schedule's, and that is what `ab` judges";
+        Err(Problem::wrong_request(what).hint(
+            "leave out --rate (or the plan's `rate`); `pgdyno run PLAN --subject A --subject B` shows the latencies of \
+             an open loop beside each other",
+        ))
     }
 
     /// The plan file, or a plan of nothing but defaults.
@@ -367,7 +379,6 @@ impl Args {
         }
         measure.duration = self.duration.unwrap_or(measure.duration);
         measure.warmup = self.warmup.unwrap_or(measure.warmup);
-        measure.rate = self.rate.or(measure.rate);
         measure.blocks = 2 * (self.blocks + self.aa_blocks);
         measure.driver_cpus = self.driver_cpus.clone().or(measure.driver_cpus.take());
         plan.server.cpus = self.server_cpus.clone().or(plan.server.cpus.take());

@@ -121,11 +121,13 @@ impl Arm {
         settings.extend(self.settings);
         // A program named here is another one than that named there, whatever it is named by.
         let program = self.pg.is_some() || self.bindir.is_some() || self.build.is_some() || self.bundle;
+        // Taking bundles names no program, and a version goes with it.
+        let bundle = self.bundle || (base.bundle && self.bindir.is_none() && self.build.is_none());
         Self {
             pg: if program { self.pg } else { base.pg },
             bindir: if program { self.bindir } else { base.bindir },
             build: if program { self.build } else { base.build },
-            bundle: if program { self.bundle } else { base.bundle },
+            bundle,
             data: self.data.or(base.data),
             waldir: self.waldir.or(base.waldir),
             settings,
@@ -328,5 +330,10 @@ mod tests {
         assert_eq!(over("build=x"), "build=x,set:jit=on,set:work_mem=4MB,builtin=select-only");
         assert_eq!(over("bindir=/x"), "bindir=/x,set:jit=on,set:work_mem=4MB,builtin=select-only");
         assert_eq!(over("script=a.sql"), "pg=15,set:jit=on,set:work_mem=4MB,script=a.sql");
+        let bundles = Arm::parse("bundle").expect("it is one");
+        let over = |text: &str| Arm::parse(text).expect("it is one").over(&bundles).said();
+        assert_eq!(over("pg=9.6"), "pg=9.6,bundle", "a version does not choose where it comes from");
+        assert_eq!((over("default"), over("build=x")), ("bundle".into(), "build=x".into()));
+        assert_eq!(over("bindir=/x"), "bindir=/x");
     }
 }

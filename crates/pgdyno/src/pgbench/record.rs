@@ -11,7 +11,7 @@ use std::{
 use jiff::Timestamp;
 use pgdyno_core::{
     analysis::{cells, steady},
-    facts::{ConnectionFacts, ServerFacts, ServerSource},
+    facts::{ConnectionFacts, ServerFacts, ServerSource, Transport},
     measure::{CellRun, StatementSummary, Workload},
     problem::Problem,
     script::{Action, Script, Scripts},
@@ -90,13 +90,15 @@ impl Wanted {
         });
         let standby = session.value("SELECT pg_catalog.pg_is_in_recovery()").ok().flatten();
         // Of a pooler nothing more is known than that there is one.
+        let is_unix = matches!(session.address(), Address::Unix(..));
         let connection = standby.filter(|_| !pooled).map(|standby| ConnectionFacts {
+            transport: Some(if is_unix { Transport::UnixSocket } else { Transport::Tcp }),
             encryption: session.encryption(),
             pooler: None,
             standby: standby == "t",
             separate_admin: false,
         });
-        let transport = if matches!(session.address(), Address::Unix(..)) { "unix" } else { "tcp" };
+        let transport = if is_unix { "unix" } else { "tcp" };
         self.seen = Seen { server, connection, postmaster, pooled, transport };
     }
 

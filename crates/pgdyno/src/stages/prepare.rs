@@ -88,10 +88,12 @@ pub fn prepare(job: &Job, stop: &Stop) -> Result<Prepared, Problem> {
     let tightest = tightest(job, &reached);
     // Servers side by side share the disk and the memory.
     let own = job.servers.iter().filter(|wanted| matches!(wanted, Wanted::Own(_))).count() as u64;
-    let each = own.max(1);
+    let here = there.iter().filter(|reached| reached.local).count() as u64;
+    let side_by_side = (own + here).max(1);
     let facts = BenchFacts {
         host: &host,
-        disk_available_bytes: storage.as_ref().map(|storage| storage.available_bytes / each),
+        disk_available_bytes: storage.as_ref().map(|storage| storage.available_bytes / side_by_side),
+        side_by_side,
         own_server: own > 0,
         server_local: there.is_empty() || there.iter().any(|reached| reached.local),
         max_connections: tightest.as_ref().map(|(connections, _)| *connections),

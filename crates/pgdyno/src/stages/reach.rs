@@ -2,7 +2,7 @@
 
 use pgdyno_core::{
     advice::Choice,
-    facts::{ConnectionFacts, PoolerFacts, ServerFacts, ServerSource},
+    facts::{ConnectionFacts, PoolerFacts, ServerFacts, ServerSource, Transport},
     plan::{Plan, Protocol},
     problem::Problem,
 };
@@ -66,7 +66,12 @@ pub fn reach(
     let seen = if elsewhere { &session } else { &admin };
     let local = postmaster_of(seen).is_some();
     let facts = if local { facts } else { ServerFacts { data_directory: None, ..facts } };
+    let transport = match session.address() {
+        Address::Unix(..) => Transport::UnixSocket,
+        Address::Tcp(..) => Transport::Tcp,
+    };
     let connection = ConnectionFacts {
+        transport: Some(transport),
         encryption: session.encryption(),
         pooler: pooler.map(|pooler| PoolerFacts {
             name: pooler.name,

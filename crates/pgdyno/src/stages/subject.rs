@@ -34,9 +34,25 @@ const RESTART_LOOKS: Duration = Duration::from_millis(100);
 /// Schema of pgdyno's own objects on a server that is not its own.
 const SCHEMA: &str = "pgdyno";
 
-/// Ends what autovacuum is at: its workers finish a table even where it has been turned off.
-const IN_VAIN: &str = "SELECT pg_catalog.pg_cancel_backend(pid) FROM pg_catalog.pg_stat_activity \
-                       WHERE query LIKE 'autovacuum: %' AND pid <> pg_catalog.pg_backend_pid()";
+/// Longest wait for autovacuum to end what it is at, once it has been told to.
+const LONGEST_VACUUM: Duration = Duration::from_secs(30);
+/// Time between two looks whether it has.
+const VACUUM_LOOKS: Duration = Duration::from_millis(20);
+
+/// Ends the workers of autovacuum, which go on with their tables where it has been turned off; a row for each process
+/// of it that is still there. To cancel one is not enough: it takes the next table. The launcher goes by itself, and
+/// may start another worker before it does.
+const END_VACUUM: &str = "SELECT CASE WHEN backend_type = 'autovacuum worker' \
+                          THEN pg_catalog.pg_terminate_backend(pid) END FROM pg_catalog.pg_stat_activity \
+                          WHERE backend_type IN ('autovacuum worker', 'autovacuum launcher')";
+/// The same before 10, which does not tell what kind of process it is.
+const END_VACUUM_BEFORE_10: &str = "SELECT pg_catalog.pg_terminate_backend(pid) FROM pg_catalog.pg_stat_activity \
+                                    WHERE query LIKE 'autovacuum: %' AND pid <> pg_catalog.pg_backend_pid()";
+
+/// Takes back that autovacuum is off.
+const WAKE: &str = "ALTER SYSTEM RESET autovacuum";
+/// Has the server read its settings anew.
+const RELOAD: &str = "SELECT pg_catalog.pg_reload_conf()";
 
 /// How a problem ends where a server found its data corrupt (SQLSTATE `data_corrupted`, `index_corrupted`).
 const CORRUPT: [&str; 2] = ["(SQLSTATE XX001)", "(SQLSTATE XX002)"];
@@ -81,6 +97,8 @@ pub struct Subject {
     pub looks_at_waits: bool,
     /// The session that looks, between two runs.
     lookout: Option<Session>,
+    /// Whether its autovacuum was turned off for a time.
+    resting: bool,
 }
 
 #[derive(Debug)]
@@ -161,6 +179,7 @@ impl Subject {
             stop: stop.clone(),
             looks_at_waits: false,
             lookout: None,
+            resting: false,
         })
     }
 
@@ -201,6 +220,7 @@ impl Subject {
             stop: stop.clone(),
             looks_at_waits: false,
             lookout: None,
+            resting: false,
         };
         // From here on the schema is dropped whatever happens.
         if reached.elsewhere {
@@ -283,7 +303,23 @@ impl Subject {
     /// # Errors
     /// Where the server does not let itself be told.
     pub fn rest(&mut self) -> Result<(), Problem> {
-        self.tell_autovacuum("ALTER SYSTEM SET autovacuum = off", IN_VAIN)
+        let Home::Own(_) = self.home else { return Ok(()) };
+        self.resting = true;
+        self.tell("ALTER SYSTEM SET autovacuum = off")?;
+        self.tell(RELOAD)?;
+        let end = if self.facts.version_num < 100_000 { END_VACUUM_BEFORE_10 } else { END_VACUUM };
+        let begin = Instant::now();
+        while !self.admin.query(end).map_err(untold)?.is_empty() {
+            if begin.elapsed() > LONGEST_VACUUM {
+                let s = LONGEST_VACUUM.as_secs();
+                return Err(Problem::could_not(format!(
+                    "could not let a server rest: its autovacuum has not ended within {s} s"
+                ))
+                .hint("look into server.log of the record for what it is at"));
+            }
+            thread::sleep(VACUUM_LOOKS);
+        }
+        Ok(())
     }
 
     /// Lets it go on as it was.
@@ -291,16 +327,15 @@ impl Subject {
     /// # Errors
     /// As [`Subject::rest`].
     pub fn wake(&mut self) -> Result<(), Problem> {
-        self.tell_autovacuum("ALTER SYSTEM RESET autovacuum", "SELECT 1")
+        let Home::Own(_) = self.home else { return Ok(()) };
+        self.tell(WAKE)?;
+        self.tell(RELOAD)?;
+        self.resting = false;
+        Ok(())
     }
 
-    fn tell_autovacuum(&mut self, what: &str, then: &str) -> Result<(), Problem> {
-        let Home::Own(_) = self.home else { return Ok(()) };
-        for sql in [what, "SELECT pg_catalog.pg_reload_conf()", then] {
-            let told = self.admin.execute(sql);
-            told.map_err(|error| error.into_problem("could not tell an idle server what to do"))?;
-        }
-        Ok(())
+    fn tell(&mut self, sql: &str) -> Result<(), Problem> {
+        self.admin.execute(sql).map_err(untold)
     }
 
     /// What to say where an own server has ended: nobody starts it again.
@@ -379,12 +414,34 @@ impl Subject {
     /// # Errors
     /// What could not be removed.
     pub fn close(&mut self, keep: bool) -> Result<(), Problem> {
-        match std::mem::replace(&mut self.home, Home::Gone) {
+        let resting = std::mem::take(&mut self.resting);
+        let woken = if keep && resting { self.wake_for_good() } else { Ok(()) };
+        let closed = match std::mem::replace(&mut self.home, Home::Gone) {
             Home::Own(server) if keep => server.stop().map(drop),
             Home::Own(server) => server.remove(),
             Home::Foreign if !keep => self.drop_schema(),
             Home::Foreign | Home::Gone => Ok(()),
+        };
+        closed.and(woken)
+    }
+
+    /// Data that are kept come up as they were made. Through a new session, since the old ones heed a request to stop.
+    fn wake_for_good(&self) -> Result<(), Problem> {
+        let hint = "before the data are used: ALTER SYSTEM RESET autovacuum";
+        let told = connect(&self.last_options())?.execute(WAKE);
+        told.map_err(|error| {
+            error.into_problem("could not turn autovacuum on again in data that are kept").hint(hint)
+        })
+    }
+
+    /// How to connect at the end: while somebody waits for it, a server that is frozen is not waited for as long as one
+    /// that is slow.
+    fn last_options(&self) -> ConnectOptions {
+        let mut options = self.admin_options.clone();
+        if self.stop.requested() {
+            options.connect_timeout = options.connect_timeout.min(LAST_TRY);
         }
+        options
     }
 
     /// Drops the schema through a new session: the old ones may be in the middle of something, and are ended.
@@ -394,12 +451,7 @@ impl Subject {
                 .into_problem(&format!("could not remove schema {SCHEMA}"))
                 .hint(format!("remove it by hand: DROP SCHEMA {SCHEMA} CASCADE"))
         };
-        let mut options = self.admin_options.clone();
-        if self.stop.requested() {
-            // Somebody waits: a server that is frozen is not waited for as long as one that is slow.
-            options.connect_timeout = options.connect_timeout.min(LAST_TRY);
-        }
-        let mut session = connect(&options)?;
+        let mut session = connect(&self.last_options())?;
         let name = self.admin_options.application_name().replace('\'', "''");
         for backend in &self.backends {
             // By number and name: the number may belong to somebody else by now.
@@ -420,6 +472,10 @@ impl Drop for Subject {
             eprintln!("warning: {}", problem.what);
         }
     }
+}
+
+fn untold(error: WireError) -> Problem {
+    error.into_problem("could not tell an idle server what to do")
 }
 
 /// Lets a session look into our schema. A parameter at its start would do too, and a pooler refuses that.

@@ -111,18 +111,21 @@ fn chosen(facts: &BenchFacts<'_>, limits: &Limits, choices: &mut Vec<Choice>) ->
 }
 
 /// What to say where the memory of a server on this machine may be too small for so many backends. It is an estimate
-/// of what they take beside shared buffers, and no reason to refuse: how much they touch is not known before.
+/// of what they take beside shared buffers, and no reason to refuse: how much they touch is not known before. Of
+/// several servers side by side one has backends at a time, and all have their shared buffers.
 pub(super) fn short_of_memory(clients: u32, facts: &BenchFacts<'_>) -> Option<String> {
     let buffers = facts.buffers_bytes();
     let tables = buffers / SMALL_PAGE * PAGE_TABLE_ENTRY;
     let tables = if facts.host.memory.huge_pages.total > 0 { 0 } else { tables };
     let wanted = u64::from(clients).saturating_mul(BACKEND_BYTES + tables);
-    let left = facts.memory_bytes().saturating_sub(buffers);
+    let servers = facts.side_by_side.max(1);
+    let left = facts.memory_bytes().saturating_sub(buffers.saturating_mul(servers));
     (facts.server_local && wanted > left).then(|| {
         format!(
-            "{clients} clients may need {} of memory beside shared buffers ({} for each backend, {} for its page \
+            "{clients} clients may need {} of memory beside shared buffers{} ({} for each backend, {} for its page \
              tables), and {} are left: the server may swap or be killed",
             size(wanted),
+            if servers > 1 { format!(" of {servers} servers") } else { String::new() },
             size(BACKEND_BYTES),
             size(tables),
             size(left)

@@ -70,8 +70,11 @@ const CHECK_SHARE: f64 = 0.5;
 pub struct BenchFacts<'a> {
     /// The machine that pgdyno runs on.
     pub host: &'a HostFacts,
-    /// Bytes that may still be written under the data directory; `None` where that is not on this machine.
+    /// Bytes that each of the servers side by side may still write under its data directory; `None` where that is not
+    /// on this machine.
     pub disk_available_bytes: Option<u64>,
+    /// Servers side by side on this machine, at least 1: they share its disk and its memory.
+    pub side_by_side: u64,
     /// Whether pgdyno makes the server itself.
     pub own_server: bool,
     /// Whether the server is on this machine.
@@ -80,7 +83,7 @@ pub struct BenchFacts<'a> {
     pub max_connections: Option<u32>,
     /// Those of them that the driver's role may not use (`superuser_reserved_connections`, `reserved_connections`).
     pub reserved_connections: u32,
-    /// `shared_buffers` in bytes, where they are known; else a quarter of memory is taken.
+    /// `shared_buffers` of each server in bytes, where they are known; else a quarter of memory is taken.
     pub shared_buffers_bytes: Option<u64>,
     /// Page size of the server in bytes, usually 8,192.
     pub page_bytes: u64,
@@ -199,7 +202,7 @@ fn scale(
     let available = facts.disk_available_bytes.unwrap_or(u64::MAX);
     let fits = |scale: u64, bytes: u64| cost(scale).disk_bytes <= bytes;
     if let Scale::Given(scale) = plan.data.scale {
-        return if fits(scale, available) { Ok(scale) } else { Err(no_room(scale, &cost(scale), available)) };
+        return if fits(scale, available) { Ok(scale) } else { Err(no_room(scale, &cost(scale), facts)) };
     }
     let (base, ceiling) = level.scales();
     let crowd = clients.iter().copied().max().map_or(1, u64::from);
@@ -208,9 +211,7 @@ fn scale(
     let in_memory = largest(wanted, |scale| SizeEstimate::of(scale, facts.page_bytes).total_bytes() <= room);
     let scale = largest(in_memory.max(1), |scale| fits(scale, available / 3));
     if scale == 0 {
-        return Err(
-            no_room(1, &cost(1), available).hint("a run may fill a third of the free space: free some")
-        );
+        return Err(no_room(1, &cost(1), facts).hint("a run may fill a third of the free space: free some"));
     }
     let why = match () {
         () if scale < in_memory => {
@@ -242,11 +243,13 @@ fn largest(most: u64, good: impl Fn(u64) -> bool) -> u64 {
     low
 }
 
-fn no_room(scale: u64, cost: &Cost, available: u64) -> Problem {
+fn no_room(scale: u64, cost: &Cost, facts: &BenchFacts<'_>) -> Problem {
+    let servers = facts.side_by_side.max(1);
+    let each = if servers > 1 { format!(" for each of {servers} servers") } else { String::new() };
     let what = format!(
-        "scale {scale} needs about {} of disk space, and {} are free",
+        "scale {scale} needs about {} of disk space{each}, and {} are free{each}",
         size(cost.disk_bytes),
-        size(available)
+        size(facts.disk_available_bytes.unwrap_or(u64::MAX))
     );
     Problem::could_not(what)
         .hint("use a smaller scale, or a data directory on a larger disk. Nothing was written.")

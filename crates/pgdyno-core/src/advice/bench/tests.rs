@@ -36,6 +36,7 @@ fn facts(host: &HostFacts, disk: u64) -> BenchFacts<'_> {
     BenchFacts {
         host,
         disk_available_bytes: Some(disk),
+        side_by_side: 1,
         own_server: true,
         server_local: true,
         max_connections: None,
@@ -139,7 +140,36 @@ fn many_backends_on_little_memory_are_told_and_not_refused() {
     // 5 MiB and a 512th of 512 MiB for each, 1.5 GiB beside shared buffers: 256 of them.
     assert_eq!(warned(256), Vec::<String>::new());
     let told = warned(257);
-    assert!(told[0].starts_with("257 clients may need 1.5 GiB of memory beside shared buffers"), "{told:?}");
+    assert!(
+        told[0].starts_with("257 clients may need 1.5 GiB of memory beside shared buffers ("),
+        "{told:?}"
+    );
+}
+
+#[test]
+fn servers_side_by_side_share_memory_and_disk() {
+    let host = HostFacts { open_files_limit: 65_536, ..host(2, 2 * GIB) };
+    let alone = BenchFacts { shared_buffers_bytes: Some(GIB / 2), ..facts(&host, 10 * GIB) };
+    let beside = BenchFacts { side_by_side: 3, ..alone };
+    let warned = |facts: &BenchFacts<'_>, clients: u32| {
+        let mut plan = plan(Level::Screening);
+        (plan.measure.clients, plan.data.scale) = (Auto::Given(vec![clients]), Scale::Given(1));
+        resolve(&plan, Level::Screening, facts).expect("it is no reason to refuse").warnings
+    };
+    // Three times 512 MiB leave 512 MiB: 85 backends of 6 MiB.
+    assert_eq!((warned(&alone, 86), warned(&beside, 85)), (vec![], vec![]));
+    let told = warned(&beside, 86);
+    assert!(
+        told[0].contains("beside shared buffers of 3 servers") && told[0].contains("512 MiB are left"),
+        "{told:?}"
+    );
+    let mut large = plan(Level::Screening);
+    large.data.scale = Scale::Given(1_000);
+    let refused = resolve(&large, Level::Screening, &beside).expect_err("there is no room").what;
+    assert!(
+        refused.contains("of disk space for each of 3 servers, and 10.0 GiB are free for each of 3"),
+        "{refused}"
+    );
 }
 
 /// A plan of workloads that it brings itself.

@@ -91,6 +91,7 @@ fn unknown(a: &Side<'_>, b: &Side<'_>) -> Vec<&'static str> {
         ("table segment size", built && server(|server| server.segment_bytes.is_some())),
         ("encoding and locale", server(|server| server.database.is_some())),
         ("defaults of settings", server(|server| server.defaults.is_some())),
+        ("way of connecting", either(|side| side.connection.is_some())),
         ("data", either(|side| side.data.is_some())),
         ("clients", either(|side| side.clients.is_some())),
         ("processors", either(|side| side.processors.is_some())),
@@ -115,13 +116,17 @@ mod tests {
     use crate::{
         advice::Choice,
         analysis::doubts::samples::server,
-        facts::{DurabilityTier, MadeFacts, PatchFacts, ServerSource, Setting},
+        facts::{
+            ConnectionFacts, DurabilityTier, MadeFacts, PatchFacts, PoolerFacts, ServerSource, Setting,
+            Transport,
+        },
     };
 
     /// All that is known of a subject, for tests to change.
     #[derive(Debug, Clone)]
     struct Known {
         server: ServerFacts,
+        connection: Option<ConnectionFacts>,
         data: Option<LoadedData>,
         clients: Option<u32>,
         processors: Option<u32>,
@@ -132,6 +137,7 @@ mod tests {
         fn side(&self) -> Side<'_> {
             Side {
                 server: Some(&self.server),
+                connection: self.connection.clone(),
                 data: self.data.clone(),
                 clients: self.clients,
                 processors: self.processors,
@@ -149,7 +155,18 @@ mod tests {
             size_bytes: 780 << 20,
             accounts: Some(AccountsState { access_method: "heap".into(), ..AccountsState::default() }),
         };
-        Known { server: server(), data: Some(data), clients: Some(8), processors: Some(4), chosen: vec![] }
+        Known {
+            server: server(),
+            connection: Some(ConnectionFacts::of_own_server()),
+            data: Some(data),
+            clients: Some(8),
+            processors: Some(4),
+            chosen: vec![],
+        }
+    }
+
+    fn way(known: &mut Known) -> &mut ConnectionFacts {
+        known.connection.as_mut().expect("it is known")
     }
 
     fn data(known: &mut Known) -> &mut LoadedData {
@@ -180,7 +197,7 @@ mod tests {
     type Change = (&'static str, fn(&mut Known));
 
     /// Everything that is listed, each by a change of it alone.
-    const CHANGES: [Change; 29] = [
+    const CHANGES: [Change; 33] = [
         ("version", |known| (known.server.version_num, known.server.version) = (170_006, "17.6".into())),
         ("compiler", |known| known.server.build.compiler = Some("clang 19".into())),
         ("flags", |known| known.server.build.cflags = Some("-O3".into())),
@@ -202,6 +219,13 @@ mod tests {
         ("work_mem", |known| set(known, "work_mem", "64MB")),
         ("jit", |known| set(known, "jit", "off")),
         ("io_method", |known| default(known, "io_method", "sync")),
+        ("transport", |known| way(known).transport = Some(Transport::Tcp)),
+        ("encryption", |known| way(known).encryption = Some("TLSv1.3".into())),
+        ("pooler", |known| {
+            way(known).pooler =
+                Some(PoolerFacts { name: None, mode: "session".into(), keeps_prepared: false });
+        }),
+        ("standby", |known| way(known).standby = true),
         ("clients", |known| known.clients = Some(16)),
         ("processors", |known| known.processors = Some(2)),
         ("scale", |known| data(known).scale = 100),
@@ -315,7 +339,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_seen_is_named() {
-        let hide: [Change; 9] = [
+        let hide: [Change; 10] = [
             ("compiler", |known| known.server.build.compiler = None),
             ("flags", |known| known.server.build.cflags = None),
             ("features", |known| known.server.build.features = None),
@@ -323,6 +347,7 @@ mod tests {
             ("table segment size", |known| known.server.segment_bytes = None),
             ("encoding and locale", |known| known.server.database = None),
             ("defaults of settings", |known| known.server.defaults = None),
+            ("way of connecting", |known| known.connection = None),
             ("data", |known| known.data = None),
             ("processors", |known| known.processors = None),
         ];

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::settings;
 use crate::{
     advice::Choice,
-    facts::{BuildFacts, ServerFacts, major_of},
+    facts::{BuildFacts, ConnectionFacts, PoolerFacts, ServerFacts, major_of},
     units,
 };
 
@@ -68,6 +68,8 @@ pub enum AskedProgram {
 pub struct Side<'a> {
     /// Its server.
     pub server: Option<&'a ServerFacts>,
+    /// The way from the driver to it.
+    pub connection: Option<ConnectionFacts>,
     /// The state of its data.
     pub data: Option<LoadedData>,
     /// Clients that drive it.
@@ -249,16 +251,29 @@ fn of_clusters(a: &ServerFacts, b: &ServerFacts, asked: &Asked) -> Vec<Differenc
     .collect()
 }
 
-/// What is around the servers: who drives them, what they run on.
+/// What is around the servers: who drives them and by which way, what they run on.
 fn of_surroundings(a: &Side<'_>, b: &Side<'_>) -> Vec<Difference> {
     let fact = |what: &str, of: &dyn Fn(&Side<'_>) -> Option<String>| row(what, of(a), of(b), Why::Besides);
+    let way = |what: &str, of: &dyn Fn(&ConnectionFacts) -> Option<String>| {
+        fact(what, &|side| side.connection.as_ref().and_then(of))
+    };
+    let or_none = |word: Option<String>| word.or_else(|| Some("none".to_owned()));
     [
+        way("transport", &|way| word(&way.transport?)),
+        way("encryption", &|way| or_none(way.encryption.clone())),
+        way("pooler", &|way| or_none(way.pooler.as_ref().map(pooler))),
+        way("standby", &|way| Some(if way.standby { "yes" } else { "no" }.to_owned())),
         fact("clients", &|side| Some(side.clients?.to_string())),
         fact("processors", &|side| Some(side.processors?.to_string())),
     ]
     .into_iter()
     .flatten()
     .collect()
+}
+
+fn pooler(of: &PoolerFacts) -> String {
+    let prepared = if of.keeps_prepared { ", keeps prepared statements" } else { "" };
+    format!("{} in {} mode{prepared}", of.name.as_deref().unwrap_or("a pooler"), of.mode)
 }
 
 /// What the servers have of data: how much, and how it lies there.

@@ -26,10 +26,10 @@ pub use differences::{
     AccountsState, Asked, AskedProgram, Difference, LoadedData, Side, Why, differences, same_build,
 };
 pub use floor::Floor;
-pub use levels::{LevelResult, levels};
+pub use levels::{LevelResult, Unjudged, levels};
 pub use looks::{EARLY_LOOKS, FALSE_ALARMS, Look, MAX_BLOCKS, MIN_BLOCKS, looks};
 pub use order::{first_of, turns};
 pub use power::{POWER, more_blocks, power, smallest_effect};
 pub use sign_flip::{EXACT_UP_TO, sign_flip};
 pub use spread::{hodges_lehmann, outliers};
-pub use verdict::{Comparison, Verdict, judge};
+pub use verdict::{Comparison, FEWEST_COMMITS, Verdict, judge};

@@ -55,6 +55,10 @@ pub struct Comparison {
     pub verdict: Verdict,
 }
 
+/// Fewest commits of a run for a verdict. Of fewer, one more or less is a per cent and more, and TPS comes in steps:
+/// blocks of equal steps have no scatter, and an interval that is too sure.
+pub const FEWEST_COMMITS: u64 = 100;
+
 /// Fewest blocks for which the sign-flip test can be as sure as the last look asks for: 2/2^7 is 0.016.
 const SIGN_FLIP_FROM: u32 = EARLY_LOOKS[0].blocks - 1;
 
@@ -136,6 +140,16 @@ impl Interval {
 }
 
 impl Comparison {
+    /// The same without an answer where a run that it rests on committed fewer than [`FEWEST_COMMITS`]: no number of
+    /// blocks mends that, longer runs do. `fewest` is `None` where commits were not counted.
+    #[must_use]
+    pub fn resting_on(self, fewest: Option<u64>) -> Self {
+        match fewest.is_some_and(|fewest| fewest < FEWEST_COMMITS) {
+            true => Self { verdict: Verdict::CannotTell { more_blocks: None }, ..self },
+            false => self,
+        }
+    }
+
     /// Whether there is an answer: no further block is needed.
     pub fn is_settled(&self) -> bool {
         !matches!(self.verdict, Verdict::CannotTell { .. })
@@ -217,6 +231,18 @@ mod tests {
         assert!(ten.effect < 0.04 && !ten.is_settled());
         let nearly = judge(&eight(0.03, 0.0275), &looks, MARGIN).expect("eight blocks");
         assert_eq!(nearly.verdict, Verdict::CannotTell { more_blocks: Some(4) }, "the next look is after 12");
+    }
+
+    #[test]
+    fn few_commits_give_no_answer() {
+        let found = judge(&[0.05; 8], &looks(8), MARGIN).expect("eight blocks");
+        assert_eq!(found.verdict, Verdict::Faster);
+        let resting = |fewest| found.clone().resting_on(fewest);
+        assert_eq!(resting(None), found);
+        assert_eq!(resting(Some(FEWEST_COMMITS)), found);
+        let few = resting(Some(FEWEST_COMMITS - 1));
+        assert_eq!(few.verdict, Verdict::CannotTell { more_blocks: None });
+        assert_eq!((few.low, few.high), (found.low, found.high));
     }
 
     #[test]

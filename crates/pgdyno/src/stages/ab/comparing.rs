@@ -55,6 +55,8 @@ pub fn set_servers(
         let Some(comparison) = &mut recording.record.comparison else { continue };
         comparison.arms[arm.index()].server = Some(subject.facts.clone());
         comparison.arms[arm.index()].choices = choices;
+        let reached = compare.arm(arm).server.and_then(|at| prepared.reached(at));
+        comparison.arms[arm.index()].connection = reached.map(|reached| reached.connection.clone());
     }
     if let Some(comparison) = &mut recording.record.comparison
         && let [a, b] = &mut comparison.arms[..]
@@ -92,6 +94,7 @@ fn side<'a>(record: &'a RunRecord, compare: &Compare, prepared: &Prepared, arm: 
     });
     Side {
         server: of_arm.server.as_ref(),
+        connection: of_arm.way(),
         data,
         clients: record.plan.clients.first().copied(),
         processors: compare.arm(arm).server.and_then(|server| prepared.processors_of(server)),
@@ -130,10 +133,11 @@ pub fn set_of_server(
 /// # Errors
 /// Where it cannot be written.
 pub fn add_block(recording: &mut Recording, block: BlockRecord, block_s: f64) -> Result<(), Problem> {
-    if let Some(comparison) = &mut recording.record.comparison {
+    let record = &mut recording.record;
+    if let Some(comparison) = &mut record.comparison {
         comparison.blocks.push(block);
         comparison.block_s = Some(block_s);
-        conclude(comparison);
+        conclude(comparison, record.runs.iter().map(|run| run.counts.committed).min());
     }
     recording.save()
 }
@@ -144,13 +148,15 @@ pub fn is_settled(recording: &Recording) -> bool {
     comparison.and_then(|comparison| comparison.result.as_ref()).is_some_and(compare::Comparison::is_settled)
 }
 
-fn conclude(comparison: &mut ComparisonRecord) {
+/// `fewest` are the fewest commits of a run that pgdyno itself drove.
+fn conclude(comparison: &mut ComparisonRecord, fewest: Option<u64>) {
     for kind in [BlockKind::Ab, BlockKind::Aa] {
         let wild = outliers(&comparison.ln_ratios(kind));
         let blocks = comparison.blocks.iter_mut().filter(|block| block.kind == kind);
         blocks.zip(wild).for_each(|(block, wild)| block.outlier = wild);
     }
     let result = judge(&comparison.ln_ratios(BlockKind::Ab), &comparison.looks, comparison.margin);
+    let result = result.map(|result| result.resting_on(fewest));
     let more = match result.as_ref().map(|result| result.verdict) {
         Some(Verdict::CannotTell { more_blocks }) => more_blocks,
         _ => None,

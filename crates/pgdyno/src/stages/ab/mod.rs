@@ -142,10 +142,6 @@ pub fn all_stages(
     let opened = recording.stage("server", stop, |_| open(job, prepared, stop, progress));
     let mut servers = opened.map_err(explain)?;
     comparing::set_servers(recording, compare, prepared, servers.iter().map(|s| &s.subject).collect())?;
-    for at in 0..servers.len() {
-        let connection = prepared.reached(at).map(|reached| reached.connection.clone());
-        comparing::set_of_server(recording, compare, at, |arm| arm.connection.clone_from(&connection));
-    }
     let checked = match servers.first() {
         Some(first) => storage_stage(job, &first.subject, recording, stop, progress),
         None => Ok(()),

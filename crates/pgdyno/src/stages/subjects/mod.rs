@@ -14,7 +14,7 @@ use pgdyno_core::{
 use pgdyno_engine::Stop;
 
 use super::{
-    Job,
+    Job, Wanted,
     cell::{Bench, Cell, Driving},
     full_disk, load, material,
     prepare::Prepared,
@@ -29,6 +29,9 @@ pub use recorded::first_record;
 
 /// A difference within ± this share does not matter.
 const MARGIN: f64 = 0.02;
+
+/// Settings that begin so are about autovacuum.
+const AUTOVACUUM: &str = "autovacuum";
 
 /// A server's autovacuum comes by once a minute (`autovacuum_naptime`), which no setting of pgdyno's changes.
 const AUTOVACUUM_EVERY: Duration = Duration::from_secs(60);
@@ -71,8 +74,9 @@ pub fn all_stages(
         Some(first) => storage_stage(job, first, recording, stop, progress),
         None => Ok(()),
     };
+    let rest = Rest::of(&job.servers, prepared);
     let measured = checked
-        .and_then(|()| measured_stages(subjects, prepared, &mut servers, recording, stop, progress))
+        .and_then(|()| measured_stages(subjects, prepared, &mut servers, rest, recording, stop, progress))
         .map_err(explain);
     let numbers = (1..).map(|number: u32| number.to_string());
     let logged = side_by_side::keep_logs(servers.iter().zip(numbers), recording);
@@ -88,18 +92,22 @@ fn measured_stages(
     subjects: &Subjects,
     prepared: &Prepared,
     servers: &mut [Subject],
+    rest: Rest,
     recording: &mut Recording,
     stop: &Stop,
     progress: &Progress,
 ) -> Result<(), Problem> {
     for (at, subject) in servers.iter_mut().enumerate() {
         fill(at, prepared, subject, recording, stop, progress)?;
-        subject.rest()?;
+        if rest != Rest::AsAsked {
+            subject.rest()?;
+        }
         recorded::judge(recording, subjects, prepared);
         recording.save()?;
     }
-    recording
-        .stage("measure", stop, |recording| drive(subjects, prepared, servers, recording, stop, progress))?;
+    recording.stage("measure", stop, |recording| {
+        drive(subjects, prepared, servers, rest, recording, stop, progress)
+    })?;
     recording.stage("check", stop, |recording| {
         for (at, (subject, job)) in servers.iter_mut().zip(&subjects.list).enumerate() {
             let balance = load::check(prepared, subject, &recording.record, Some(&job.name), stop, progress)?;
@@ -139,6 +147,7 @@ fn drive(
     subjects: &Subjects,
     prepared: &Prepared,
     servers: &mut [Subject],
+    rest: Rest,
     recording: &mut Recording,
     stop: &Stop,
     progress: &Progress,
@@ -146,7 +155,6 @@ fn drive(
     let driving = Driving::begin(prepared, recording, stop, progress)?;
     let watches = servers.iter().map(|subject| driving.watch(subject)).collect();
     servers.iter_mut().for_each(|subject| subject.looks_at_waits = true);
-    let rest = Rest::between(driving.run_s());
     if servers.iter().any(|subject| subject.own_data_dir().is_some()) {
         driving.recording.record.choices.push(rest.choice());
     }
@@ -204,9 +212,24 @@ enum Rest {
     AllTheTime,
     /// Between the server's own runs.
     WhileOthersRun,
+    /// Never by pgdyno: what it does was asked for, of one of the servers or of all.
+    AsAsked,
 }
 
 impl Rest {
+    /// By what was asked of the servers, and by the length of a run.
+    fn of(servers: &[Wanted], prepared: &Prepared) -> Self {
+        let is_asked = servers.iter().any(|wanted| match wanted {
+            Wanted::Own(request) => request.settings.keys().any(|name| is_about_autovacuum(name)),
+            Wanted::External(_) => false,
+        });
+        let measure = &prepared.plan.measure;
+        match is_asked {
+            true => Self::AsAsked,
+            false => Self::between(measure.warmup.as_secs_f64() + measure.duration.as_secs_f64()),
+        }
+    }
+
     /// For runs of so many seconds.
     fn between(run_s: f64) -> Self {
         match run_s < AUTOVACUUM_EVERY.as_secs_f64() {
@@ -226,9 +249,17 @@ impl Rest {
                 "off while another subject runs",
                 "it would work on dead rows in the interval of another one",
             ),
+            Self::AsAsked => (
+                "as asked",
+                "settings of it were asked for: pgdyno leaves it alone, and it may work in the interval of another",
+            ),
         };
-        Choice { name: "autovacuum".into(), value: value.into(), reason: reason.into() }
+        Choice { name: AUTOVACUUM.into(), value: value.into(), reason: reason.into() }
     }
+}
+
+fn is_about_autovacuum(name: &str) -> bool {
+    name.to_ascii_lowercase().starts_with(AUTOVACUUM)
 }
 
 impl Round<'_> {
@@ -279,7 +310,7 @@ impl Round<'_> {
         };
         self.driving.run(Bench { subject, watch: &mut self.watches[at] }, cell)?;
         match self.rest {
-            Rest::AllTheTime => Ok(()),
+            Rest::AllTheTime | Rest::AsAsked => Ok(()),
             Rest::WhileOthersRun => self.servers[at].rest(),
         }
     }
@@ -293,5 +324,14 @@ mod tests {
     fn autovacuum_works_in_runs_that_it_would_come_into() {
         assert_eq!(Rest::between(59.0), Rest::AllTheTime);
         assert_eq!(Rest::between(60.0), Rest::WhileOthersRun);
+    }
+
+    #[test]
+    fn settings_of_autovacuum_are_known_by_their_names() {
+        for name in ["autovacuum", "AutoVacuum_naptime", "autovacuum_vacuum_scale_factor"] {
+            assert!(is_about_autovacuum(name), "{name}");
+        }
+        assert!(!is_about_autovacuum("vacuum_cost_delay"));
+        assert!(Rest::AsAsked.choice().reason.contains("leaves it alone"));
     }
 }

@@ -116,6 +116,7 @@ fn side<'a>(of: &'a SubjectRecord, at: usize, own: &str, prepared: &Prepared) ->
     });
     Side {
         server: of.server.as_ref(),
+        connection: of.way(),
         data,
         clients: Some(prepared.bench.max_clients()),
         processors: prepared.processors_of(at),
