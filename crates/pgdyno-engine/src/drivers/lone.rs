@@ -189,8 +189,8 @@ impl Sockets for LoneSockets {
     }
 }
 
-/// Whether a wait may be left to a socket's own time-out. The kernel counts that from the call on, in its ticks of up to
-/// 10 ms, rounded up (`socket(7)`, `SO_RCVTIMEO`): a client that is due must not be woken by it.
+/// Whether a wait may be left to a socket's own time-out. The kernel counts that from the call on, in its ticks of up
+/// to 10 ms, rounded up (`socket(7)`, `SO_RCVTIMEO`): a client that is due must not be woken by it.
 fn outlasts_receiving(patience: Patience) -> bool {
     patience.left_ns >= if patience.exact { 2 * TICK_NS } else { TICK_NS }
 }
