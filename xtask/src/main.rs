@@ -41,6 +41,8 @@ enum Chore {
     BenchDriver(bench::driver::Args),
     /// Compare `pgdyno pgbench` with and without all that it can keep, beside pgbench with and without its log
     BenchKeeping(bench::keeping::Args),
+    /// Compare `pgdyno load tpcb` with `pgbench -i`, in turns, all data durable at the end of both; then the row maker
+    BenchLoad(bench::load::Args),
     /// Run PostgreSQL's own tests of pgbench against a pgbench and against pgdyno under that name
     PgbenchTests(pgbench_tests::Args),
     /// Run every test: all majors, kills and long truth tests too
@@ -56,6 +58,7 @@ fn main() -> ExitCode {
         Chore::Dist => dist::run(),
         Chore::BenchDriver(args) => bench::driver::run(&args),
         Chore::BenchKeeping(args) => bench::keeping::run(&args),
+        Chore::BenchLoad(args) => bench::load::run(&args),
         Chore::PgbenchTests(args) => pgbench_tests::run(&args),
         Chore::TestAll(args) => test_all::run(&args),
     };

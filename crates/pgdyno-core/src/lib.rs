@@ -12,6 +12,7 @@ pub mod fuzz;
 pub mod load;
 pub mod measure;
 pub mod plan;
+pub mod probe;
 pub mod problem;
 pub mod rows;
 pub mod script;

@@ -1,16 +1,20 @@
-//! Loads TPC-B into an empty database in one format of COPY, to choose between them: `load CONNINFO SCALE text|binary`
-//! prints the seconds of COPY, VACUUM and primary keys, and the bytes sent. The tables are dropped again.
+//! Loads TPC-B into an empty database by one way of writing rows, to choose between them:
+//! `load CONNINFO SCALE stream|chunks|server` prints the seconds of rows, VACUUM and primary keys, and the bytes sent.
+//! The tables are dropped again.
 
+use pgdyno_core::load::{Stage, Way, Wish};
 use pgdyno_engine::Stop;
 use pgdyno_postgres::{
-    load::{CopyFormat, TpcbLoad, load_tpcb},
+    load::load_tpcb,
     wire::{ConnectOptions, Sources, connect},
 };
 
 fn main() {
     let args: Vec<String> = std::env::args().skip(1).collect();
-    let [conninfo, scale, format] = args.as_slice() else { panic!("usage: load CONNINFO SCALE text|binary") };
-    let format = [CopyFormat::Text, CopyFormat::Binary].into_iter().find(|known| known.name() == format);
+    let [conninfo, scale, way] = args.as_slice() else {
+        panic!("usage: load CONNINFO SCALE stream|chunks|server")
+    };
+    let way = Way::ALL.into_iter().find(|known| known.name() == way);
     let env = |name: &str| std::env::var(name).ok();
     let sources = Sources {
         host: None,
@@ -22,10 +26,14 @@ fn main() {
     };
     let options = ConnectOptions::resolve(&sources).expect("a connection string");
     let mut session = connect(&options).expect("a server");
-    let load =
-        TpcbLoad { scale: scale.parse().expect("a scale"), seed: 1, format: format.expect("text or binary") };
-    let outcome = load_tpcb(&mut session, &load, &Stop::default(), &mut |_| ()).expect("the load works");
-    println!("{:.3} {:.3} {:.3} {}", outcome.copy_s, outcome.vacuum_s, outcome.index_s, outcome.copy_bytes);
+    let scale = Some(scale.parse().expect("a scale"));
+    let wish = Wish { scale, way: Some(way.expect("stream, chunks or server")), ..Wish::default() };
+    let plan = wish.plan(1).expect("a plan");
+    let sessions = std::slice::from_mut(&mut session);
+    let outcome = load_tpcb(sessions, None, &plan, &Stop::default(), &mut |_| ()).expect("the load works");
+    let [rows, vacuum, keys] =
+        [Stage::Copy, Stage::Vacuum, Stage::Keys].map(|one| outcome.seconds(|stage| stage == one));
+    println!("{rows:.3} {vacuum:.3} {keys:.3} {}", outcome.copy_bytes);
     let drop = "DROP TABLE pgbench_accounts, pgbench_branches, pgbench_tellers, pgbench_history";
     session.execute(drop).expect("the tables are ours");
 }

@@ -16,7 +16,7 @@ fn main() {
     let start = Instant::now();
     for part in pieces() {
         text.clear();
-        Accounts.write(part, &mut text);
+        Accounts.write(0, part, &mut text);
         bytes += text.len() as u64;
     }
     println!(
@@ -26,7 +26,7 @@ fn main() {
     let mut sums = Sums::none(Accounts.columns().len());
     let start = Instant::now();
     for part in pieces() {
-        sums += &Accounts.sums(part);
+        sums += &Accounts.sums(0, part);
     }
     println!("{:.1} million rows/s summed, {sums:?}", total as f64 / start.elapsed().as_secs_f64() / 1e6);
 }

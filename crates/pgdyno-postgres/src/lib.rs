@@ -5,6 +5,7 @@ pub mod gauge;
 pub mod libpq;
 pub mod load;
 pub mod observe;
+pub mod probe;
 pub mod provision;
 pub mod targets;
 pub mod verify;

@@ -3,13 +3,13 @@
 use pgdyno_core::{
     advice::Choice,
     analysis::compare::{Comparable, Comparison, Difference, Floor, Look},
-    facts::{ConnectionFacts, ServerFacts},
+    facts::{ConnectionFacts, ServerFacts, StorageFacts},
     measure::Arm,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{BalanceRecord, LoadRecord};
+use crate::{BalanceRecord, HeldRecord, LoadRecord};
 
 /// Is B faster than A?
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -52,10 +52,16 @@ pub struct ArmRecord {
     pub server: Option<ServerFacts>,
     /// The way to its server; absent where that was made for the comparison.
     pub connection: Option<ConnectionFacts>,
+    /// Storage under its data, where that is another file system than the run's `storage`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub storage: Option<StorageFacts>,
     /// Settings that were chosen for its server and not for the other.
     pub choices: Vec<Choice>,
     /// The load of its tables.
     pub load: Option<LoadRecord>,
+    /// Sizes, and what of them lay in shared buffers, before and after the runs; absent in records of older versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held: Option<HeldRecord>,
     /// The check of its data.
     pub balance: Option<BalanceRecord>,
 }

@@ -1,8 +1,9 @@
 //! `latency.hlog`: the HdrHistogram interval log, one line an interval.
 //!
 //! Times are seconds since the start of pgdyno's run (the log's `BaseTime`), values are nanoseconds, and the
-//! tag says `script/clients/block`, with `/warm-up` behind it where the interval belongs to the warm-up. The
-//! format is that of Java's `HistogramLogWriter`, so its tools read it.
+//! tag says `script/clients/block`, with `/warm-up` behind it where the interval belongs to the warm-up; behind the
+//! script stands `_(protocol)` where that is not `prepared`. The format is that of Java's `HistogramLogWriter`, so its
+//! tools read it.
 
 use std::time::{Duration, SystemTime};
 
@@ -29,7 +30,7 @@ pub struct LoggedInterval {
 /// The tag of a run's intervals. Characters that the format forbids become `_`.
 pub(crate) fn tag(workload: &Workload, block: u32) -> String {
     let plain = |text: &str| text.replace([',', ' ', '\r', '\n', '/'], "_");
-    let script = plain(&workload.script);
+    let script = plain(&workload.title());
     let whose = workload.whose().map(|whose| format!("{}/", plain(whose))).unwrap_or_default();
     format!("{whose}{script}/{}/{block}", workload.clients)
 }
@@ -76,4 +77,24 @@ pub(crate) fn parse(line: &str) -> Result<Option<LoggedInterval>, String> {
         latency: Latency::from_histogram(&histogram)
             .ok_or("the histogram has another range than pgdyno's")?,
     }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tags_tell_protocols_and_subjects_apart() {
+        let of = |protocol: &str, subject: Option<&str>| Workload {
+            script: "select-only".into(),
+            protocol: protocol.into(),
+            clients: 4,
+            rate_per_s: None,
+            arm: None,
+            subject: subject.map(str::to_owned),
+        };
+        assert_eq!(tag(&of("prepared", None), 2), "select-only/4/2");
+        assert_eq!(tag(&of("simple", None), 2), "select-only_(simple)/4/2");
+        assert_eq!(tag(&of("simple", Some("pg 18,a/b")), 0), "pg_18_a_b/select-only_(simple)/4/0");
+    }
 }

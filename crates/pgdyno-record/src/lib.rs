@@ -18,7 +18,9 @@ mod dir;
 mod files;
 #[cfg(any(test, feature = "fixtures"))]
 pub mod fixtures;
+mod held;
 mod hlog;
+mod load;
 mod material;
 mod read;
 mod redact;
@@ -31,7 +33,11 @@ mod time;
 pub use comparison::{ArmRecord, BlockKind, BlockRecord, ComparisonRecord};
 pub use dir::{LATENCY_LOG, OBSERVATIONS, RUN_JSON, RunDir, SLOWEST_ATTEMPTS, TIMELINE};
 pub use files::write_atomically;
+pub use held::HeldRecord;
 pub use hlog::{LoggedInterval, header as histogram_log_header, line as histogram_log_line};
+pub use load::{
+    KeyWorkersRecord, LoadPhaseRecord, LoadRecord, LoadStageRecord, LoadTerms, PrewarmRecord, RangeRecord,
+};
 pub use material::{MaterialRecord, SetupDone, SetupRecord, TextRecord, WeightedText, WorkloadRecord};
 pub use read::{Listed, Run, find, list, open};
 pub use redact::{REDACTED, command_line, redact, redact_command, redact_sql};

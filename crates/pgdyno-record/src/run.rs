@@ -4,7 +4,6 @@ use pgdyno_core::{
     advice::Choice,
     analysis::{
         Doubt,
-        compare::AccountsState,
         noise::{Noise, by_script},
     },
     facts::{ConnectionFacts, HostFacts, ServerFacts, StorageFacts, SyncCheck},
@@ -13,7 +12,7 @@ use pgdyno_core::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{ComparisonRecord, MaterialRecord, SubjectsRecord, TimeRecord};
+use crate::{ComparisonRecord, HeldRecord, LoadRecord, MaterialRecord, SubjectsRecord, TimeRecord};
 
 /// Value of [`RunRecord::format`].
 pub const FORMAT: &str = "pgdyno-run";
@@ -72,6 +71,9 @@ pub struct RunRecord {
     pub time: Option<TimeRecord>,
     /// The load.
     pub load: Option<LoadRecord>,
+    /// Sizes, and what of them lay in shared buffers, before and after the runs; absent in records of older versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held: Option<HeldRecord>,
     /// What a plan brought of its own; absent where it brought nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub material: Option<MaterialRecord>,
@@ -161,41 +163,6 @@ pub struct StageRecord {
     pub duration_s: f64,
 }
 
-/// What was loaded and how long it took.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct LoadRecord {
-    /// Rows over all tables.
-    pub rows: u64,
-    /// Bytes sent in COPY data.
-    pub copy_bytes: u64,
-    /// Seconds of COPY.
-    pub copy_s: f64,
-    /// Seconds of VACUUM and ANALYZE.
-    pub vacuum_s: f64,
-    /// Seconds of primary keys.
-    pub index_s: f64,
-    /// Size of tables and indexes afterwards in bytes.
-    pub size_bytes: u64,
-    /// `text` or `binary`.
-    pub copy_format: String,
-    /// Whether rows were loaded frozen.
-    pub freeze: bool,
-    /// How the tables were read into shared buffers afterwards; `None` where they do not fit.
-    pub prewarm: Option<PrewarmRecord>,
-    /// What the server made of `pgbench_accounts`; absent in records of older versions.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub accounts: Option<AccountsState>,
-}
-
-/// The tables, read into shared buffers.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct PrewarmRecord {
-    /// `pg_prewarm` or `scans`.
-    pub method: String,
-    /// Seconds it took.
-    pub duration_s: f64,
-}
-
 /// The balance check after runs that write (TPC-B: what was added to accounts, tellers and branches is what
 /// history holds, key by key).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -275,7 +242,7 @@ pub struct PgbenchScript {
 /// What this machine could tell apart among the cells of one script.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ScriptNoise {
-    /// Name of the script.
+    /// Name of the script, with the protocol behind it in brackets where that is not `prepared`.
     pub script: String,
     /// Whose runs they are, in a comparison; absent elsewhere.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -293,7 +260,7 @@ impl ScriptNoise {
         let found = by_script(runs).into_iter();
         found
             .map(|(of, noise)| Self {
-                script: of.script.clone(),
+                script: of.title(),
                 arm: of.arm,
                 subject: of.subject.clone(),
                 noise: noise.into(),

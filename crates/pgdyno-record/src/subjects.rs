@@ -3,12 +3,12 @@
 use pgdyno_core::{
     advice::Choice,
     analysis::compare::{Comparable, Difference, LevelResult},
-    facts::{ConnectionFacts, ServerFacts},
+    facts::{ConnectionFacts, ServerFacts, StorageFacts, SyncCheck},
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{BalanceRecord, LoadRecord, SetupDone};
+use crate::{BalanceRecord, HeldRecord, LoadRecord, SetupDone};
 
 /// Several servers side by side, and what each came to beside the first.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -34,12 +34,21 @@ pub struct SubjectRecord {
     pub server: Option<ServerFacts>,
     /// The way to its server; absent where that was made for the run.
     pub connection: Option<ConnectionFacts>,
+    /// Storage under its data, where that is another file system than the run's `storage`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub storage: Option<StorageFacts>,
+    /// What a synchronous write costs there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sync_check: Option<SyncCheck>,
     /// Settings that were chosen for its server.
     pub choices: Vec<Choice>,
     /// The load of its TPC-B tables.
     pub load: Option<LoadRecord>,
     /// The setup of the plan's own tables.
     pub setup: Option<SetupDone>,
+    /// Sizes, and what of them lay in shared buffers, before and after the runs; absent in records of older versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held: Option<HeldRecord>,
     /// The check of its data.
     pub balance: Option<BalanceRecord>,
     /// Whether it can be compared with the first; absent of the first itself.

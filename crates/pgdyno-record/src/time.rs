@@ -12,7 +12,7 @@ pub struct TimeRecord {
     pub whole_s: f64,
     /// Servers being made and started, or reached.
     pub server_s: f64,
-    /// Tables being loaded, set up and replicated.
+    /// Tables being loaded, set up and replicated, and servers being put to rest after it.
     pub load_s: f64,
     /// Data being put back into its first state before runs, and looked at.
     pub reset_s: f64,
@@ -20,16 +20,19 @@ pub struct TimeRecord {
     pub warmup_s: f64,
     /// Measured intervals.
     pub measured_s: f64,
-    /// CHECKPOINTs before runs.
+    /// CHECKPOINTs before and after runs: like resets they give all runs one state to begin from.
     pub checkpoint_s: f64,
-    /// All else: connections, drains, the storage check, the check of the data, clean-up, the record.
+    /// Clients connecting before runs; 0 in records of older versions, which have it in the rest.
+    #[serde(default)]
+    pub connect_s: f64,
+    /// All else: drains, the storage check, the check of the data, clean-up, the record.
     pub rest_s: f64,
-    /// CHECKPOINTs and all else: what pgdyno's way of measuring takes beside measuring itself.
+    /// Connections and all else: what pgdyno's way of measuring takes beside measuring itself.
     pub overhead_s: f64,
 }
 
 /// Stages that load.
-const LOADING: [&str; 3] = ["load", "setup", "replication"];
+const LOADING: [&str; 4] = ["load", "setup", "replication", "put to rest"];
 
 impl TimeRecord {
     /// From stages and runs; `None` before the first run. What runs of older records do not tell is in the rest.
@@ -54,12 +57,15 @@ impl TimeRecord {
             warmup_s: runs(|run| run.warmup_ns as f64 / 1e9),
             measured_s: runs(|run| run.duration_ns as f64 / 1e9),
             checkpoint_s: runs(|run| run.checkpoint_s.unwrap_or(0.0)),
+            connect_s: runs(|run| run.connect_ns as f64 / 1e9),
             ..Self::default()
         };
-        let Self { whole_s, server_s, load_s, reset_s, warmup_s, measured_s, checkpoint_s, .. } = parts;
+        let Self {
+            whole_s, server_s, load_s, reset_s, warmup_s, measured_s, checkpoint_s, connect_s, ..
+        } = parts;
         let named_s = server_s + load_s + reset_s + warmup_s + measured_s + checkpoint_s;
-        let rest_s = (whole_s - named_s).max(0.0);
-        Some(Self { rest_s, overhead_s: rest_s + checkpoint_s, ..parts })
+        let overhead_s = (whole_s - named_s).max(0.0);
+        Some(Self { rest_s: (overhead_s - connect_s).max(0.0), overhead_s, ..parts })
     }
 }
 
@@ -74,7 +80,7 @@ mod tests {
         record.runs.truncate(2);
         for run in &mut record.runs {
             (run.warmup_ns, run.duration_ns) = (1_000_000_000, 4_000_000_000);
-            (run.reset_s, run.checkpoint_s) = (Some(0.5), Some(0.25));
+            (run.reset_s, run.checkpoint_s, run.connect_ns) = (Some(0.5), Some(0.25), 250_000_000);
         }
         let stage = |name: &str, start_s, duration_s| StageRecord { name: name.into(), start_s, duration_s };
         record.stages = vec![
@@ -93,8 +99,9 @@ mod tests {
             warmup_s: 2.0,
             measured_s: 8.0,
             checkpoint_s: 0.5,
-            rest_s: 2.5,
-            overhead_s: 3.0,
+            connect_s: 0.5,
+            rest_s: 2.0,
+            overhead_s: 2.5,
         };
         assert_eq!(time, expected);
         record.runs.clear();

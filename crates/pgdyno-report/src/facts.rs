@@ -9,28 +9,35 @@ use crate::{
         Format::{self, Bytes, Count, Instant, Latency, Nanoseconds, Number, Rate, Seconds, Text, Word},
         Phrase, Source,
     },
+    held, load,
 };
 
 /// All facts that a report shows, in groups. A group that the record knows nothing of is left out.
 pub fn facts(record: &RunRecord, source: &Source) -> Vec<FactGroup> {
     let mut groups = vec![host(source)];
-    groups.extend(record.storage.as_ref().map(|_| storage(source)));
+    groups.extend(record.storage.as_ref().map(|_| storage("", Phrase::of("Storage"), source)));
     groups.extend(record.server.as_ref().map(|of| server(of, "/server", Phrase::of("Server"), source)));
     for (index, title) in [(0, "Server of A"), (1, "Server of B")] {
         let arm = record.comparison.as_ref().and_then(|comparison| comparison.arms.get(index));
         let of_arm = arm.and_then(|arm| arm.server.as_ref());
-        let pointer = format!("/comparison/arms/{index}/server");
-        groups.extend(of_arm.map(|of| server(of, &pointer, Phrase::of(title), source)));
+        let pointer = format!("/comparison/arms/{index}");
+        groups.extend(of_arm.map(|of| server(of, &format!("{pointer}/server"), Phrase::of(title), source)));
+        let own_storage = arm.filter(|arm| arm.storage.is_some());
+        let title = format!("Storage of {}", ["A", "B"][index]);
+        groups.extend(own_storage.map(|_| storage(&pointer, Phrase::of(title), source)));
     }
     let subjects = record.subjects.iter().flat_map(|subjects| subjects.list.iter().enumerate());
     for (index, subject) in subjects {
-        let pointer = format!("/subjects/list/{index}/server");
-        let name = source.figure(format!("/subjects/list/{index}/name"), Text);
-        let title = Phrase::of("Server of ").figure(name);
-        groups.extend(subject.server.as_ref().map(|of| server(of, &pointer, title, source)));
+        let pointer = format!("/subjects/list/{index}");
+        let titled =
+            |what: &str| Phrase::of(what).figure(source.figure(format!("/subjects/list/{index}/name"), Text));
+        let of = subject.server.as_ref();
+        groups.extend(of.map(|of| server(of, &format!("{pointer}/server"), titled("Server of "), source)));
+        groups.extend(subject.storage.as_ref().map(|_| storage(&pointer, titled("Storage of "), source)));
     }
     groups.extend(record.connection.as_ref().map(|connection| way(connection, source)));
-    groups.extend(record.load.as_ref().map(|_| load(source)));
+    groups.extend(load::groups(record, source));
+    groups.extend(held::groups(record, source));
     groups.extend(record.material.as_ref().map(|material| own(material, source)));
     groups.push(run(source));
     groups
@@ -80,9 +87,10 @@ fn host(source: &Source) -> FactGroup {
     FactGroup { title: Phrase::of("Host"), items }
 }
 
-fn storage(source: &Source) -> FactGroup {
-    let at = |pointer: &str, format| one(source, &format!("/storage/{pointer}"), format);
-    let sync = |pointer: &str, format| one(source, &format!("/sync_check/{pointer}"), format);
+/// Storage and what a synchronous write costs there, where that was looked at; `below` is where the record has them.
+fn storage(below: &str, title: Phrase, source: &Source) -> FactGroup {
+    let at = |pointer: &str, format| one(source, &format!("{below}/storage/{pointer}"), format);
+    let sync = |pointer: &str, format| one(source, &format!("{below}/sync_check/{pointer}"), format);
     let items = vec![
         ("path", at("path", Text)),
         ("file system", at("filesystem", Text).text(" on ").then(at("device", Text))),
@@ -104,7 +112,7 @@ fn storage(source: &Source) -> FactGroup {
                 .text(" times)"),
         ),
     ];
-    FactGroup { title: Phrase::of("Storage"), items }
+    FactGroup { title, items }
 }
 
 fn server(facts: &ServerFacts, below: &str, title: Phrase, source: &Source) -> FactGroup {
@@ -184,27 +192,6 @@ fn way(connection: &ConnectionFacts, source: &Source) -> FactGroup {
         items.push(("prepared by", Phrase::of("another connection (--admin-dsn)")));
     }
     FactGroup { title: Phrase::of("Connection"), items }
-}
-
-fn load(source: &Source) -> FactGroup {
-    let at = |pointer: &str, format| one(source, &format!("/load/{pointer}"), format);
-    let items = vec![
-        ("scale", one(source, "/plan/scale", Count)),
-        ("rows", at("rows", Count)),
-        (
-            "copy",
-            at("copy_s", Seconds)
-                .text(", ")
-                .then(at("copy_bytes", Bytes))
-                .text(" of ")
-                .then(at("copy_format", Text)),
-        ),
-        ("vacuum", at("vacuum_s", Seconds)),
-        ("keys", at("index_s", Seconds)),
-        ("size", at("size_bytes", Bytes)),
-        ("in buffers", at("prewarm/duration_s", Seconds).text(" by ").then(at("prewarm/method", Text))),
-    ];
-    FactGroup { title: Phrase::of("Data"), items }
 }
 
 /// What the plan brought: what its setup came to, and its texts with their hashes.

@@ -5,7 +5,7 @@ use pgdyno_record::RunRecord;
 
 use crate::{
     figure::{Format, Phrase, Source},
-    subjects::cell_order,
+    subjects::{cell_order, name_of_work},
 };
 
 /// How many of a cell are shown where there is room.
@@ -38,13 +38,13 @@ fn of_cell(record: &RunRecord, source: &Source, index: usize, cell: &CellSummary
     let attempts: Vec<_> =
         found.into_iter().take(SHOWN).map(|(_, run, at)| attempt(source, run, at)).collect();
     let at = |field: &str, format| source.figure(format!("/cells/{index}/workload/{field}"), format);
-    let cell = Phrase::default()
+    let name = Phrase::default()
         .maybe("", at("arm", Format::Word), " ")
         .maybe("", at("subject", Format::Text), " ")
-        .figure(at("script", Format::Text))
+        .then(name_of_work(record, source, &format!("/cells/{index}/workload"), &cell.workload.script))
         .text("/")
         .figure(at("clients", Format::Count));
-    (!attempts.is_empty()).then_some(SlowCell { cell, attempts })
+    (!attempts.is_empty()).then_some(SlowCell { cell: name, attempts })
 }
 
 fn attempt(source: &Source, run: usize, slow: usize) -> Phrase {

@@ -110,8 +110,9 @@ pub const METHOD: [&str; 4] = [
     "Every level is judged by itself: of twenty levels without any difference about one is called faster or slower all \
      the same. A star marks those that stay so where all levels together may be wrong one time in twenty (Bonferroni).",
     "What sessions waited for was looked at ten times a second, in pg_stat_activity, by a session of pgdyno's own: \
-     `running` waited for nothing that its version tells of (9.6 tells of no I/O), `client` for its client; \
-     of what is `not seen` the server tells nothing. Versions name wait events differently.",
+     `running` waited for nothing that its version tells of (9.6 tells of no I/O), `client` for its client, or, \
+     once that had spoken, for a processor: a session tells nothing else before it runs. \
+     Of what is `not seen` the server tells nothing. Versions name wait events differently.",
 ];
 
 /// Most wait events that a line names.
@@ -192,7 +193,7 @@ fn work(level: &LevelResult) -> Work<'_> {
 }
 
 /// The name of the script that a pointer's `script` tells, with its `protocol` behind it where it ran over several.
-fn name_of_work(record: &RunRecord, source: &Source, pointer: &str, script: &str) -> Phrase {
+pub fn name_of_work(record: &RunRecord, source: &Source, pointer: &str, script: &str) -> Phrase {
     let at = |field: &str| source.figure(format!("{pointer}/{field}"), Format::Text);
     let workloads = record.cells.iter().map(|cell| &cell.workload);
     let mut protocols = workloads.filter(|own| own.script == script).map(|own| &own.protocol);
@@ -211,17 +212,46 @@ fn each_once<'a>(all: impl Iterator<Item = Work<'a>>) -> Vec<Work<'a>> {
     })
 }
 
+/// The levels of one subject, that of a number in the list, in one script over one protocol.
+type Levels<'a> = (usize, Vec<(usize, &'a LevelResult)>);
+
+/// A sentence for each subject in each script, and one for all that cannot be told apart at any level.
 fn answers(subjects: &SubjectsRecord, record: &RunRecord, source: &Source) -> Vec<Phrase> {
     let works = each_once(subjects.levels.iter().map(work));
-    let answer = |of: Work<'_>, other: usize| {
-        let subject = subjects.list.get(other)?;
+    let levels_of = |of: Work<'_>, other: usize| -> Levels<'_> {
+        let name = &subjects.list[other].name;
         let levels = subjects.levels.iter().enumerate();
-        let own = levels.filter(|(_, level)| work(level) == of && level.subject == subject.name);
-        answer(&own.collect::<Vec<_>>(), other, record, source)
+        (other, levels.filter(|(_, level)| work(level) == of && level.subject == *name).collect())
     };
     let others = 1..subjects.list.len();
-    let all = works.iter().flat_map(|of| others.clone().map(move |other| (*of, other)));
-    all.filter_map(|(of, other)| answer(of, other)).collect()
+    let all = works.iter().flat_map(|of| others.clone().map(move |other| levels_of(*of, other)));
+    let is_open = |(_, levels): &Levels<'_>| levels.iter().all(|(_, level)| kind_of(level) == "cannot tell");
+    let (open, mut told): (Vec<_>, Vec<_>) = all.filter(|(_, levels)| !levels.is_empty()).partition(is_open);
+    let several_open = open.len() > 1;
+    if !several_open {
+        told.extend(open.iter().cloned());
+    }
+    let answers = told.iter().filter_map(|(other, levels)| answer(levels, *other, record, source));
+    answers.chain(several_open.then(|| untold(&open, record, source))).collect()
+}
+
+/// Subjects that cannot be told apart from the first at any level, script by script.
+fn untold(open: &[Levels<'_>], record: &RunRecord, source: &Source) -> Phrase {
+    let mut phrase = Phrase::of("Not to be told apart from ").figure(name(0, source)).text(" at any level: ");
+    let mut before = None;
+    for (other, levels) in open {
+        let (first, level) = levels[0];
+        if before == Some(work(level)) {
+            phrase = phrase.text(", ");
+        } else {
+            let pointer = format!("/subjects/levels/{first}");
+            let script = name_of_work(record, source, &pointer, &level.script);
+            phrase = phrase.text(if before.is_some() { "; " } else { "" }).then(script).text(" ");
+        }
+        phrase = phrase.figure(name(*other, source));
+        before = Some(work(level));
+    }
+    phrase.text(".")
 }
 
 /// One subject in one script over one protocol: at which levels it is what.
@@ -527,6 +557,29 @@ mod tests {
         let chart = &of_subjects(&document, 1, ("select-only", "simple"))[0];
         assert_eq!(stops(chart), [3, 3, 3], "a value for each subject");
         assert!(chart.svg.contains("select-only (simple)"));
+    }
+
+    #[test]
+    fn what_cannot_be_told_at_any_level_is_one_sentence() {
+        let answers = |open: &[&str]| -> Vec<String> {
+            let mut record = several().record;
+            over_two_protocols(&mut record);
+            let subjects = record.subjects.as_mut().expect("there are some");
+            let own = subjects.levels.iter_mut().filter(|level| open.contains(&&*level.subject));
+            for result in own.filter_map(|level| level.result.as_mut()) {
+                result.verdict = Verdict::CannotTell { more_blocks: None };
+            }
+            let source = Source(serde_json::to_value(&record).expect("plain data"));
+            let view = SubjectsView::new(record.subjects.as_ref().expect("there are some"), &record, &source);
+            view.answers.iter().map(Phrase::plain).collect()
+        };
+        let all = answers(&["pg=18", "build=lto"]);
+        let open = "Not to be told apart from pg=9.6 at any level: select-only (prepared) pg=18, build=lto; \
+                    select-only (simple) pg=18, build=lto.";
+        assert_eq!(all, [open]);
+        let one = answers(&["pg=18"]);
+        assert_eq!(one.len(), 3, "two of lto, one of all that is open: {one:?}");
+        assert!(one[2].ends_with(": select-only (prepared) pg=18; select-only (simple) pg=18."), "{one:?}");
     }
 
     #[test]

@@ -107,22 +107,23 @@ fn comparison(view: &ComparisonView, paint: Paint) -> Vec<String> {
 
 /// Verdicts, waits and differences of several subjects.
 fn subjects(view: &SubjectsView, paint: Paint) -> Vec<String> {
-    const NAME: usize = 15;
+    const NAME: usize = 12;
     let text =
         |figure: &Option<Figure>| figure.as_ref().map_or(units::ABSENT, |figure| &figure.text).to_owned();
     let mut lines = section(paint, "level by level");
     for of in &view.scripts {
         lines.push(paint.bold(&of.name.plain()));
         lines.push(paint.dim(&format!(
-            "  {:>7}  {:<NAME$}  {:>8}  {:>8}  {:>15}",
-            "clients", "subject", "TPS", "beside", "95 % interval"
+            "  {:>7}  {:<NAME$} {:>8}  {:>6} {:>7} {:>14}",
+            "clients", "subject", "TPS", "blocks", "beside", "95 % interval"
         )));
         lines.extend(of.rows.iter().map(|row| {
             let subject = wrap::cut(&text(&row.subject), NAME);
             let line = format!(
-                "  {:>7}  {subject:<NAME$}  {:>8}  {:>8}  {:>15}  {}",
+                "  {:>7}  {subject:<NAME$} {:>8}  {:>6} {:>7} {:>14}  {}",
                 text(&row.clients),
                 text(&row.tps),
+                text(&row.blocks),
                 text(&row.effect),
                 row.interval(),
                 row.marked()

@@ -1,22 +1,26 @@
 //! The opening sentences: what was found, in plain English, with its spread.
 
-use pgdyno_core::measure::CellSummary;
+use pgdyno_core::measure::{CellSummary, Workload};
 use pgdyno_record::{RunRecord, ScriptNoise};
 
-use crate::figure::{Format, Phrase, Source};
+use crate::{
+    figure::{Format, Phrase, Source},
+    subjects::name_of_work,
+};
 
 /// A sentence for each workload; one that says why there is none where nothing was measured.
 pub fn verdict(record: &RunRecord, source: &Source) -> Vec<Phrase> {
-    let mut scripts: Vec<&str> = Vec::new();
+    let mut works: Vec<Work<'_>> = Vec::new();
     for cell in &record.cells {
-        if !scripts.contains(&cell.workload.script.as_str()) {
-            scripts.push(&cell.workload.script);
+        let work = work(&cell.workload);
+        if !works.contains(&work) {
+            works.push(work);
         }
     }
-    if scripts.is_empty() {
+    if works.is_empty() {
         return vec![Phrase::of("Nothing was measured.")];
     }
-    let sentences = scripts.into_iter().filter_map(|script| sentence(record, source, script));
+    let sentences = works.into_iter().filter_map(|work| sentence(record, source, work));
     violated(record, source).into_iter().chain(sentences).collect()
 }
 
@@ -31,15 +35,21 @@ fn violated(record: &RunRecord, source: &Source) -> Option<Phrase> {
     )
 }
 
-fn sentence(record: &RunRecord, source: &Source, script: &str) -> Option<Phrase> {
-    let of_script = |(_, cell): &(usize, &CellSummary)| cell.workload.script == script;
-    let cells: Vec<_> = record.cells.iter().enumerate().filter(of_script).collect();
+/// A script and how its statements were sent.
+type Work<'a> = (&'a str, &'a str);
+
+fn work(of: &Workload) -> Work<'_> {
+    (&of.script, &of.protocol)
+}
+
+fn sentence(record: &RunRecord, source: &Source, of: Work<'_>) -> Option<Phrase> {
+    let own = |(_, cell): &(usize, &CellSummary)| work(&cell.workload) == of;
+    let cells: Vec<_> = record.cells.iter().enumerate().filter(own).collect();
     let best = *cells.iter().max_by(|a, b| a.1.tps.value.total_cmp(&b.1.tps.value))?;
     let at = |field: &str, format| source.figure(format!("/cells/{}/{field}", best.0), format);
     let spread =
         source.share(format!("/cells/{}/tps/half_width", best.0), format!("/cells/{}/tps/value", best.0));
-    let phrase = Phrase::default()
-        .figure(at("workload/script", Format::Text))
+    let phrase = name_of_work(record, source, &format!("/cells/{}/workload", best.0), of.0)
         .text(verb(record, &cells, best.1))
         .figure(at("tps/value", Format::Rate))
         .text(" TPS");
@@ -75,11 +85,14 @@ fn verb(record: &RunRecord, cells: &[(usize, &CellSummary)], best: &CellSummary)
 
 /// Whether this run cannot tell a cell from the best one.
 fn is_as_good(record: &RunRecord, cell: &CellSummary, best: &CellSummary) -> bool {
-    let same = |of: &&ScriptNoise| {
-        (&of.script, of.arm, &of.subject)
-            == (&best.workload.script, best.workload.arm, &best.workload.subject)
+    let of = |name: &str| {
+        let same = |of: &&ScriptNoise| {
+            (of.script.as_str(), of.arm, &of.subject) == (name, best.workload.arm, &best.workload.subject)
+        };
+        record.noise_by_script.iter().find(same).map(|of| &of.noise)
     };
-    let own = record.noise_by_script.iter().find(same).map(|of| &of.noise);
+    // Older records do not tell protocols apart.
+    let own = of(&best.workload.title()).or_else(|| of(&best.workload.script));
     let noise = own.or(record.noise.as_ref().filter(|_| record.noise_by_script.is_empty()));
     noise.is_some_and(|noise| cell.tps.value >= best.tps.value / (1.0 + noise.smallest_difference))
 }
@@ -105,5 +118,26 @@ fn as_good(
             Phrase::of("; it may rise further, more clients were not tried")
         }
         None => Phrase::default(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pgdyno_record::fixtures::complete;
+
+    use super::*;
+
+    #[test]
+    fn one_script_over_two_protocols_has_a_sentence_for_each() {
+        let mut record = complete().record;
+        let mut simple: Vec<_> =
+            record.cells.iter().filter(|cell| cell.workload.script == "select-only").cloned().collect();
+        simple.iter_mut().for_each(|cell| cell.workload.protocol = "simple".into());
+        record.cells.extend(simple);
+        let source = Source(serde_json::to_value(&record).expect("plain data"));
+        let found: Vec<_> = verdict(&record, &source).iter().map(|sentence| sentence.plain()).collect();
+        let begins = |words: &str| found.iter().filter(|sentence| sentence.starts_with(words)).count();
+        assert_eq!((begins("select-only (prepared) "), begins("select-only (simple) ")), (1, 1), "{found:?}");
+        assert_eq!(begins("tpcb-like "), 1, "only one protocol: {found:?}");
     }
 }

@@ -15,6 +15,7 @@ pub fn doubt(kind: DoubtKind) -> &'static str {
         DoubtKind::CoresShared => "Cores shared",
         DoubtKind::CpuSteal => "Processor time stolen",
         DoubtKind::OtherLoad => "Other load on the machine",
+        DoubtKind::IdleServersBusy => "Idle servers at work",
         DoubtKind::UnevenCheckpoints => "Uneven checkpoints",
         DoubtKind::BuildNotOptimised => "Server build not optimised",
         DoubtKind::MixedCache => "Mixed cache state",
@@ -42,6 +43,9 @@ pub fn plain(word: &str) -> String {
         "below-buffers-unknown" => "not seen",
         "async-commit" => "async",
         "no-sync" => "none",
+        "stream" => "one COPY for each",
+        "chunks" => "COPY in chunks",
+        "server" => "INSERT by the server",
         "unix" => "unix socket",
         "tcp" => "TCP",
         "own" => "started by pgdyno",
@@ -52,6 +56,7 @@ pub fn plain(word: &str) -> String {
         "besides" => "besides what was asked",
         "default-of-version" => "default of the version",
         "chosen-for-version" => "chosen by pgdyno for the version",
+        "follows-from-sizes" => "follows from sizes of blocks or segments",
         other => other,
     }
     .to_owned()

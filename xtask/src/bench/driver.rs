@@ -78,8 +78,8 @@ pub fn run(args: &Args) -> Result<bool, Failure> {
     for (script, clients) in args.cells() {
         server.checkpoint()?;
         let dir = tempfile::tempdir()?;
-        let arms = args.start_arms(&drive, &server, dir.path(), script, clients);
-        let race = turns::run(arms, args.slots.slots(args.arms()), dir.path())?;
+        let arms = || args.start_arms(&drive, &server, dir.path(), script, clients);
+        let race = turns::run(arms, args.slots.slots(args.arms()), args.slots.starts, dir.path())?;
         csv.push_str(&race.csv(&format!("{script},{clients}")));
         println!("\n{}", args.work.title(script, clients));
         for (ratio, means) in args.judge(&race, clients, &mut tally)?.into_iter().zip(&mut means) {
@@ -124,14 +124,13 @@ impl Args {
         let load_s =
             if self.server.dsn.is_some() { 0.0 } else { LOAD_S * f64::from(self.server.scale) * arms };
         let cells = self.cells().count();
-        let total_s =
-            load_s + connect_s + cells as f64 * (self.cell_s() + CELL_S) + 4.0 * f64::from(self.null_runs);
+        let cells_s = (connect_s + cells as f64 * self.cell_s()) * f64::from(self.slots.starts);
+        let total_s = load_s + cells_s + cells as f64 * CELL_S + 4.0 * f64::from(self.null_runs);
         format!(
-            "{} of {} slots of {} arms each; {} counted in a slot, the first {} ms and more dropped\n\
+            "{} of {}; {} counted in a slot, the first {} ms and more dropped\n\
              {}, {} a program, scale {}; takes about {:.0} min",
             units::plural(cells as u64, "cell"),
-            self.slots.rounds as usize * self.arms(),
-            self.arms(),
+            self.slots.words(self.arms()),
             units::plural(self.slots.slot_seconds.into(), "second"),
             super::DROPPED.as_millis(),
             self.work.protocol,
@@ -188,8 +187,7 @@ impl Args {
                 tally.judge("TPS / pgbench -l", &race.ratio(arm, log, |slot| slot.tps)?, None);
                 tally.judge("processor time / pgbench -l", &race.ratio(arm, log, |slot| slot.cpu_ns)?, None);
             }
-            let memory = race.memory.get(arm).copied().flatten();
-            judge_memory(&memory.ok_or("the driver's memory could not be read")?, tally);
+            judge_memory(&race.memory(arm).ok_or("the driver's memory could not be read")?, tally);
         }
         Ok(ratios)
     }

@@ -25,11 +25,14 @@ pub struct Args {
     #[arg(long, value_delimiter = ',', default_value = "8,32", value_name = "N,…",
           value_parser = clap::value_parser!(u32).range(1..))]
     clients: Vec<u32>,
+    /// Leave pgbench out, which has no bar here: half the time for the same interval
+    #[arg(long)]
+    without_pgbench: bool,
 }
 
 /// Keeping costs at most 2 %.
 const TPS_BAR: Bar = Bar::AtLeast(0.98);
-/// Places of the arms, in which they are in balance over eight rounds.
+/// Places of the arms, in which they are in balance over eight rounds, and without pgbench over four.
 const NAMES: [&str; 4] = ["pgdyno pgbench", "pgdyno pgbench, keeping", "pgbench", "pgbench -l"];
 const PLAIN: usize = 0;
 const KEEPING: usize = 1;
@@ -43,17 +46,17 @@ const LOGGING: usize = 3;
 pub fn run(args: &Args) -> Result<bool, Failure> {
     let pgdyno = build_pgdyno()?;
     let cells = args.work.cells(&args.clients).count();
-    let cell_s = args.slots.seconds(&[Counts::Progress.grid(); NAMES.len()]);
+    let names = args.names();
+    let cell_s = args.slots.seconds(&vec![Counts::Progress.grid(); names.len()]);
     println!(
-        "{} of {} slots of {} arms each, {}; takes about {:.0} min",
+        "{} of {}, {}; takes about {:.0} min",
         units::plural(cells as u64, "cell"),
-        args.slots.rounds as usize * NAMES.len(),
-        NAMES.len(),
+        args.slots.words(names.len()),
         args.work.protocol,
-        (cells as f64 * (cell_s + 8.0) / 60.0).ceil()
+        (cells as f64 * (cell_s + 8.0) * f64::from(args.slots.starts) / 60.0).ceil()
     );
     let most_clients = args.clients.iter().max().copied().unwrap_or(1);
-    let server = Server::of(&args.server, NAMES.len(), most_clients, &args.work.script)?;
+    let server = Server::of(&args.server, names.len(), most_clients, &args.work.script)?;
     println!("server: {}; pgbench: {}", server.description, server.pgbench.display());
     let mut tally = Tally::default();
     let mut csv = CSV_HEADER.to_owned();
@@ -61,8 +64,8 @@ pub fn run(args: &Args) -> Result<bool, Failure> {
         server.checkpoint()?;
         let dir = tempfile::tempdir()?;
         let seconds = 2 * cell_s as u32 + 300;
-        let arms = args.arms(&pgdyno, &server, dir.path(), (script, clients, seconds));
-        let race = turns::run(arms, args.slots.slots(NAMES.len()), dir.path())?;
+        let arms = || args.arms(&pgdyno, &server, dir.path(), (script, clients, seconds));
+        let race = turns::run(arms, args.slots.slots(names.len()), args.slots.starts, dir.path())?;
         csv.push_str(&race.csv(&format!("{script},{clients}")));
         println!("\n{}", args.work.title(script, clients));
         judge(&race, &mut tally)?;
@@ -73,6 +76,11 @@ pub fn run(args: &Args) -> Result<bool, Failure> {
 }
 
 impl Args {
+    /// Names of the arms that are there.
+    fn names(&self) -> &'static [&'static str] {
+        if self.without_pgbench { &NAMES[..PGBENCH] } else { &NAMES }
+    }
+
     fn arms(
         &self,
         pgdyno: &Path,
@@ -90,7 +98,7 @@ impl Args {
             let command = work.command(program, more, dir);
             Arm { name: NAMES[at].to_owned(), command, counts: Counts::Progress }
         };
-        programs.into_iter().enumerate().map(arm).collect()
+        programs.into_iter().enumerate().take(self.names().len()).map(arm).collect()
     }
 }
 
@@ -102,8 +110,12 @@ fn judge(race: &Race, tally: &mut Tally) -> Result<(), Failure> {
         (PLAIN, Some(PGBENCH), None),
         (KEEPING, Some(PLAIN), Some(TPS_BAR)),
     ] {
+        let is_there = |at: usize| at < race.names.len();
+        if !is_there(arm) {
+            continue;
+        }
         print_level(race, arm);
-        let Some(against) = against else { continue };
+        let Some(against) = against.filter(|at| is_there(*at)) else { continue };
         let label = |what| format!("{what} / {}", NAMES[against]);
         tally.judge(&label("TPS"), &race.ratio(arm, against, |slot| slot.tps)?, bar);
         tally.judge(&label("processor time"), &race.ratio(arm, against, |slot| slot.cpu_ns)?, None);

@@ -1,4 +1,4 @@
-//! `bench-driver` and `bench-keeping`: programs that take turns at one server.
+//! `bench-driver` and `bench-keeping`: programs that take turns at one server; `bench-load`: loads in turns.
 //!
 //! Single runs on a shared machine scatter by 20 %, more than what is asked. So all programs hold their connections
 //! for the whole run, and only one of them is awake at a time. Order, windows, pairs and intervals are those of
@@ -7,6 +7,7 @@
 mod cpu;
 pub mod driver;
 pub mod keeping;
+pub mod load;
 mod null;
 mod pgbench;
 mod process;
@@ -37,6 +38,10 @@ struct SlotArgs {
     /// Rounds of one slot of every program; twice as many as there are programs, or a multiple of it, are in balance
     #[arg(long, default_value_t = 18, value_parser = clap::value_parser!(u32).range(3..))]
     rounds: u32,
+    /// Starts of all programs, each of as many rounds. An interval over three and more is that of their means, and so
+    /// holds what differs from start to start
+    #[arg(long, default_value_t = 1, value_parser = starts)]
+    starts: u32,
     /// Seconds of a slot that count; half a second and more is dropped before
     #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..))]
     slot_seconds: u32,
@@ -98,6 +103,21 @@ impl SlotArgs {
         let slots = self.slots(grids.len());
         let round_ns: u64 = grids.iter().map(|grid| slots.mean_slot_ns(*grid)).sum();
         f64::from(self.rounds) * round_ns as f64 / 1e9
+    }
+
+    /// How a cell is cut, in words.
+    fn words(&self, arms: usize) -> String {
+        let starts = if self.starts == 1 { String::new() } else { format!("{} starts of ", self.starts) };
+        format!("{starts}{} slots of {arms} arms each", self.rounds as usize * arms)
+    }
+}
+
+/// Reads a number of starts.
+fn starts(text: &str) -> Result<u32, String> {
+    match text.parse() {
+        Ok(2) => Err("two have no interval: use 1, or 3 and more".to_owned()),
+        Ok(number @ 1..) => Ok(number),
+        _ => Err("a number from 1 on is wanted".to_owned()),
     }
 }
 

@@ -19,7 +19,7 @@ use crate::Failure;
 
 /// Longest wait for a program to begin, and for one to tell what it did.
 const LIMIT: Duration = Duration::from_secs(60);
-const LOOK_EVERY: Duration = Duration::from_millis(20);
+const LOOK_EVERY: Duration = Duration::from_millis(10);
 
 /// A program that runs. Dropping it kills it: a program that sleeps would otherwise sleep on for ever.
 pub struct Program {
@@ -72,6 +72,20 @@ impl Program {
             nap(LOOK_EVERY)?;
         }
         Ok(())
+    }
+
+    /// Waits for its end, and looks at it meanwhile; its end must be a good one.
+    pub fn finish(&mut self, mut look: impl FnMut(&Self)) -> Result<(), Failure> {
+        loop {
+            look(self);
+            match self.child.try_wait()? {
+                None => nap(LOOK_EVERY)?,
+                Some(status) if status.success() => return Ok(()),
+                Some(status) => {
+                    return Err(format!("{} failed ({status}): {}", self.name, self.words()).into());
+                }
+            }
+        }
     }
 
     /// That it still runs.

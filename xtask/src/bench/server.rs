@@ -3,13 +3,18 @@
 use std::{
     env,
     path::{Path, PathBuf},
+    slice,
     sync::Mutex,
 };
 
-use pgdyno_core::{plan::Builtin, problem::Problem};
+use pgdyno_core::{
+    load::{Way, Wish},
+    plan::Builtin,
+    problem::Problem,
+};
 use pgdyno_engine::Stop;
 use pgdyno_postgres::{
-    load::{CopyFormat, TpcbLoad, load_tpcb, prewarm},
+    load::{load_tpcb, prewarm},
     provision::{Dirs, Environment, Lifetime, Request, RunningServer, up},
     wire::{Address, ConnectOptions, Session, WireError, connect},
 };
@@ -39,6 +44,84 @@ pub struct ServerArgs {
     pub scale: u32,
 }
 
+/// An empty server of our own. Dropping it removes it.
+pub struct Own {
+    /// pgbench.
+    pub pgbench: PathBuf,
+    running: Box<RunningServer>,
+}
+
+impl Own {
+    /// Makes one for so many sessions: of the programs in `bindir`, else of those that are found.
+    ///
+    /// # Errors
+    /// Why there is none.
+    pub fn start(
+        bindir: Option<PathBuf>,
+        data: Option<PathBuf>,
+        pgbench: Option<PathBuf>,
+        sessions: u32,
+    ) -> Result<Self, Failure> {
+        let request = Request {
+            bindir,
+            search_path: env::var_os("PATH"),
+            data,
+            clients: sessions,
+            lifetime: Lifetime::DiesWithUs,
+            ..Request::named(format!("bench-{}", std::process::id()))
+        };
+        let running = up(&request, &dirs().map_err(words)?, &mut |_| {}).map_err(words)?;
+        let pgbench = pgbench.unwrap_or_else(|| pgbench_beside(&running.bindir));
+        Ok(Self { pgbench, running: Box::new(running) })
+    }
+
+    /// How a database of it is reached by the superuser.
+    pub fn options(&self, database: &str) -> ConnectOptions {
+        let address = Address::Unix(self.running.socket_dir.clone(), self.running.port);
+        ConnectOptions {
+            database: database.to_owned(),
+            ..ConnectOptions::local(address, self.running.superuser)
+        }
+    }
+
+    /// The same as a connection string.
+    pub fn conninfo(&self, database: &str) -> String {
+        let (host, port) = (self.running.socket_dir.display(), self.running.port);
+        format!("host='{host}' port={port} user={} dbname={database}", self.running.superuser)
+    }
+
+    /// A session of the superuser outside of all databases that are measured.
+    ///
+    /// # Errors
+    /// Why there is none.
+    pub fn admin(&self) -> Result<Session, Failure> {
+        connect(&self.options("postgres")).map_err(words)
+    }
+
+    /// Number of the postmaster.
+    pub fn pid(&self) -> u32 {
+        self.running.pid
+    }
+
+    /// The version as the program prints it.
+    pub fn version(&self) -> &str {
+        &self.running.version
+    }
+
+    /// Settings in its configuration.
+    pub fn settings(&self) -> impl Iterator<Item = String> {
+        self.running.choices.iter().map(|choice| format!("{} = {}", choice.name, choice.value))
+    }
+}
+
+impl Drop for Own {
+    fn drop(&mut self) {
+        if let Err(problem) = self.running.remove() {
+            eprintln!("the server is still there: {}", problem.what);
+        }
+    }
+}
+
 /// A loaded server. Dropping it removes it where it is our own.
 pub struct Server {
     /// pgbench.
@@ -49,7 +132,8 @@ pub struct Server {
 }
 
 enum Home {
-    Own { running: Box<RunningServer>, admin: Mutex<Session> },
+    // The session ends before the server does.
+    Own { admin: Mutex<Session>, own: Own },
     Foreign(String),
 }
 
@@ -71,40 +155,18 @@ impl Server {
     }
 
     fn own(args: &ServerArgs, programs: usize, clients: u32) -> Result<Self, Failure> {
-        let request = Request {
-            bindir: args.pg_bindir.clone(),
-            search_path: env::var_os("PATH"),
-            data: args.data.clone(),
-            clients: programs as u32 * clients + SPARE_SESSIONS,
-            lifetime: Lifetime::DiesWithUs,
-            ..Request::named(format!("bench-{}", std::process::id()))
-        };
-        let running = up(&request, &dirs().map_err(words)?, &mut |_| {}).map_err(words)?;
-        let address = Address::Unix(running.socket_dir.clone(), running.port);
-        let options = ConnectOptions::local(address, running.superuser);
-        let loaded = load(&options, programs, args.scale);
-        let admin = match loaded {
-            Ok(admin) => Mutex::new(admin),
-            Err(problem) => {
-                running.remove().map_err(words)?;
-                return Err(words(problem));
-            }
-        };
-        Ok(Self {
-            pgbench: args.pgbench.clone().unwrap_or_else(|| pgbench_beside(&running.bindir)),
-            description: running.version.clone(),
-            home: Home::Own { running: Box::new(running), admin },
-        })
+        let sessions = programs as u32 * clients + SPARE_SESSIONS;
+        let own = Own::start(args.pg_bindir.clone(), args.data.clone(), args.pgbench.clone(), sessions)?;
+        let admin = Mutex::new(load(&own.options("postgres"), programs, args.scale).map_err(words)?);
+        let (pgbench, description) = (own.pgbench.clone(), own.version().to_owned());
+        Ok(Self { pgbench, description, home: Home::Own { admin, own } })
     }
 
     /// Connection string of a program, by its place.
     pub fn conninfo(&self, program: usize) -> String {
         match &self.home {
             Home::Foreign(dsn) => dsn.clone(),
-            Home::Own { running, .. } => {
-                let (host, port, user) = (running.socket_dir.display(), running.port, running.superuser);
-                format!("host='{host}' port={port} user={user} dbname={}", database(program))
-            }
+            Home::Own { own, .. } => own.conninfo(&database(program)),
         }
     }
 
@@ -116,15 +178,6 @@ impl Server {
         let Home::Own { admin, .. } = &self.home else { return Ok(()) };
         let mut admin = admin.lock().map_err(|_| "a load failed before")?;
         admin.execute("CHECKPOINT").map(|_| ()).map_err(|error| error.to_string().into())
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        let Home::Own { running, .. } = &self.home else { return };
-        if let Err(problem) = running.remove() {
-            eprintln!("the server is still there: {}", problem.what);
-        }
     }
 }
 
@@ -146,8 +199,8 @@ fn load(options: &ConnectOptions, programs: usize, scale: u32) -> Result<Session
         let options = ConnectOptions { database: name, ..options.clone() };
         let mut session = connect(&options)?;
         if program == 0 {
-            let load = TpcbLoad { scale: scale.into(), seed: 1, format: CopyFormat::FASTEST };
-            load_tpcb(&mut session, &load, &Stop::default(), &mut |_| ())?;
+            let wish = Wish { scale: Some(scale.into()), way: Some(Way::Stream), ..Wish::default() };
+            load_tpcb(slice::from_mut(&mut session), None, &wish.plan(1)?, &Stop::default(), &mut |_| ())?;
         }
         prewarm(&mut session).map_err(failed)?;
     }

@@ -51,6 +51,12 @@ pub struct Slot {
 pub struct Race {
     /// Names of the arms.
     pub names: Vec<String>,
+    /// What came of every start of all arms.
+    pub starts: Vec<Start>,
+}
+
+/// What one start of all arms came to.
+pub struct Start {
     /// All slots in order, with the places of their arms; a slot in which nothing was counted has no value.
     pub slots: Vec<(usize, Option<Slot>)>,
     /// Memory of every arm.
@@ -141,12 +147,17 @@ struct Watched {
     busy: f64,
 }
 
-/// Runs all arms in turns.
+/// Runs all arms in turns, as often as is said from a new start.
 ///
 /// # Errors
 /// Where one does not start, or ends before its time.
-pub fn run(arms: Vec<Arm>, plan: Slots, dir: &Path) -> Result<Race, Failure> {
-    let names = arms.iter().map(|arm| arm.name.clone()).collect();
+pub fn run(arms: impl Fn() -> Vec<Arm>, plan: Slots, starts: u32, dir: &Path) -> Result<Race, Failure> {
+    let names = arms().into_iter().map(|arm| arm.name).collect();
+    let starts = (0..starts).map(|_| start(arms(), plan, dir)).collect::<Result<_, _>>()?;
+    Ok(Race { names, starts })
+}
+
+fn start(arms: Vec<Arm>, plan: Slots, dir: &Path) -> Result<Start, Failure> {
     let mut runners = arms.into_iter().map(|arm| Runner::start(arm, dir)).collect::<Result<Vec<_>, _>>()?;
     let order = plan.order();
     let watched = order.map(|arm| watch(arm, plan, &mut runners)).collect::<Result<Vec<_>, _>>()?;
@@ -154,7 +165,7 @@ pub fn run(arms: Vec<Arm>, plan: Slots, dir: &Path) -> Result<Race, Failure> {
     let counts = runners.iter_mut().map(|runner| runner.end(last_ns)).collect::<Result<Vec<_>, _>>()?;
     let slots = watched.iter().map(|watched| (watched.arm, watched.slot(&counts[watched.arm]))).collect();
     let memory = runners.iter().map(|runner| Memory::of(&runner.memory, runner.program.pid())).collect();
-    Ok(Race { names, slots, memory })
+    Ok(Start { slots, memory })
 }
 
 /// One slot: wakes the one, puts the others to sleep, and looks at the beginning and the end of what counts.
@@ -215,19 +226,38 @@ impl Memory {
 }
 
 impl Race {
-    /// The ratio of one arm to another, of what is asked for of their slots.
+    /// The ratio of one arm to another, of what is asked for of their slots: over the rounds of one start, or over the
+    /// means of several.
     ///
     /// # Errors
-    /// Where fewer than three rounds have a slot of both.
+    /// Where fewer than three rounds have a slot of both, or fewer than three of several starts.
     pub fn ratio(&self, one: usize, other: usize, what: impl Fn(&Slot) -> f64) -> Result<Ratio, NoRatio> {
-        let pairs = slots::pairs(&self.slots, self.names.len(), one, other);
-        Ratio::of(pairs.iter().map(|(one, other)| (what(one), what(other))))
+        let pairs = |start: &Start| {
+            let pairs = slots::pairs(&start.slots, self.names.len(), one, other);
+            pairs.iter().map(|(one, other)| (what(one), what(other))).collect::<Vec<_>>()
+        };
+        match self.starts.as_slice() {
+            [start] => Ratio::of(pairs(start).into_iter()),
+            starts => Ratio::of_starts(starts.iter().map(pairs)),
+        }
+    }
+
+    /// The memory of an arm in the start in which it grew most; `None` where it could not be read.
+    pub fn memory(&self, arm: usize) -> Option<Memory> {
+        let memory = |start: &Start| start.memory.get(arm).copied().flatten();
+        self.starts
+            .iter()
+            .filter_map(memory)
+            .max_by_key(|memory| memory.end_bytes.saturating_sub(memory.half_bytes))
+    }
+
+    fn slots(&self) -> impl Iterator<Item = &(usize, Option<Slot>)> {
+        self.starts.iter().flat_map(|start| &start.slots)
     }
 
     /// Means over the slots of an arm that have a value; `None` where none has.
     pub fn level(&self, arm: usize) -> Option<Level> {
-        let slots: Vec<Slot> =
-            self.slots.iter().filter(|slot| slot.0 == arm).filter_map(|slot| slot.1).collect();
+        let slots: Vec<Slot> = self.slots().filter(|slot| slot.0 == arm).filter_map(|slot| slot.1).collect();
         let count = slots.len();
         let mean = |what: fn(&Slot) -> f64| slots.iter().map(what).sum::<f64>() / count as f64;
         (count > 0).then(|| Level {
@@ -243,7 +273,7 @@ impl Race {
             let values = slot.map_or(",".to_owned(), |slot| format!("{:.1},{:.1}", slot.tps, slot.cpu_ns));
             format!("{of_run},{at},{},{values}\n", self.names[*arm])
         };
-        self.slots.iter().enumerate().map(line).collect()
+        self.slots().enumerate().map(line).collect()
     }
 }
 
@@ -256,7 +286,7 @@ mod tests {
         let slots = [(0, slot(20.0, 1.0)), (1, slot(10.0, 4.0)), (1, slot(30.0, 2.0)), (0, None)];
         let more = [(0, slot(20.0, 1.0)), (1, slot(10.0, 4.0))].repeat(2);
         let slots = slots.into_iter().chain(more).collect();
-        Race { names: vec!["x".into(), "y".into()], slots, memory: Vec::new() }
+        Race { names: vec!["x".into(), "y".into()], starts: vec![Start { slots, memory: Vec::new() }] }
     }
 
     #[test]
@@ -265,6 +295,19 @@ mod tests {
         assert_eq!(ratio.to_string(), "2.000 [2.000, 2.000]");
         let level = race().level(1).expect("slots");
         assert_eq!((level.tps, level.slots), (15.0, 4));
+    }
+
+    #[test]
+    fn of_several_starts_each_counts_once() {
+        let mut race = race();
+        let (again, more) = (self::race(), self::race());
+        race.starts.extend(again.starts.into_iter().chain(more.starts));
+        assert_eq!(race.level(1).map(|level| level.slots), Some(12));
+        race.starts[2].slots.truncate(2);
+        let ratio = race.ratio(0, 1, |slot| slot.tps).expect("three starts");
+        assert_eq!(ratio.to_string(), "2.000 [2.000, 2.000]");
+        race.starts.pop();
+        assert!(race.ratio(0, 1, |slot| slot.tps).is_err());
     }
 
     #[test]

@@ -168,7 +168,7 @@ fn kernel_version(release: &str) -> Option<(u32, u32)> {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+pub(crate) mod tests {
     use super::*;
     use crate::{
         advice::size::{BLOCK, GB},

@@ -136,6 +136,18 @@ pub(super) fn steal(runs: &[&CellRun]) -> f64 {
     mean_of(runs, |cpu| cpu.steal.unwrap_or(0.0))
 }
 
+/// Mean number of processors that the servers of other subjects used meanwhile, where it is known of any run.
+pub(super) fn idle_cpus(runs: &[&CellRun]) -> f64 {
+    let idle = runs.iter().filter_map(|run| run.idle);
+    idle.map(|idle| idle.cpus).sum::<f64>() / runs.len().max(1) as f64
+}
+
+/// Mean of the bytes that they wrote in the time of a run, where it is known of any.
+pub(super) fn idle_written_bytes(runs: &[&CellRun]) -> f64 {
+    let written = runs.iter().filter_map(|run| run.idle?.written_bytes);
+    written.map(|bytes| bytes as f64).sum::<f64>() / runs.len().max(1) as f64
+}
+
 fn mean_of(runs: &[&CellRun], figure: impl Fn(&CpuUse) -> f64) -> f64 {
     runs.iter().map(|run| figure(&run.cpu)).sum::<f64>() / runs.len().max(1) as f64
 }

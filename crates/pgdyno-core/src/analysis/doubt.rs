@@ -27,6 +27,8 @@ pub enum DoubtKind {
     CpuSteal,
     /// Other programs on the machine used its processors.
     OtherLoad,
+    /// Servers of other subjects worked while one was measured.
+    IdleServersBusy,
     /// A checkpoint fell into some blocks of a cell and not into others.
     UnevenCheckpoints,
     /// The server was compiled without optimisation for speed, or with assertions.
@@ -66,6 +68,7 @@ pub struct Doubt {
     pub detail: String,
     /// What to do about it, in one sentence.
     pub advice: String,
-    /// The cells concerned, as `script/clients`; empty means the whole run.
+    /// The cells concerned, as `script/clients`, or `script (protocol)/clients` where that is not `prepared`; empty
+    /// means the whole run.
     pub cells: Vec<String>,
 }

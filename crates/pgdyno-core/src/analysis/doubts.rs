@@ -5,13 +5,14 @@
 
 use super::{
     Doubt, DoubtKind,
-    cells::{busiest_worker, missed, others_cpus, steal},
+    cells::{busiest_worker, idle_cpus, idle_written_bytes, missed, others_cpus, steal},
     noise::cells,
 };
 use crate::{
     facts::{DurabilityTier, Instrument, ServerFacts},
     measure::{CellRun, CellSummary, Counts, Outage, SteadyVerdict, Workload},
     plan::Builtin,
+    units,
 };
 
 /// Fewest blocks of a run: with fewer there is no interval at all.
@@ -34,6 +35,13 @@ pub const MAX_STEAL: f64 = 0.02;
 
 /// Processors that other programs may use. The kernel and pgdyno's own observation take some hundredths.
 pub const MAX_OTHERS_CPUS: f64 = 0.15;
+
+/// Processors that the servers of other subjects may use while one is measured, all together: of one processor as much
+/// as the margin of a comparison (2 %). An idle server takes less than a thousandth.
+pub const MAX_IDLE_CPUS: f64 = 0.02;
+/// Bytes that they may write in the time of a run: statistics and the like take some pages, a checkpoint or autovacuum
+/// takes more.
+pub const MAX_IDLE_WRITTEN_BYTES: f64 = (4 << 20) as f64;
 
 /// Share of the attempts that may never be started: an open loop ends with some that fell due a moment before.
 pub const MAX_NEVER_STARTED: f64 = 0.001;
@@ -118,7 +126,7 @@ pub struct BalanceEvidence<'a> {
 
 /// Every reason to distrust the run, worst things first.
 pub fn judge(evidence: &Evidence<'_>) -> Vec<Doubt> {
-    let rules: [fn(&Evidence<'_>) -> Option<Doubt>; 21] = [
+    let rules: [fn(&Evidence<'_>) -> Option<Doubt>; 22] = [
         balance_violated,
         partial,
         connections_lost,
@@ -129,6 +137,7 @@ pub fn judge(evidence: &Evidence<'_>) -> Vec<Doubt> {
         driver_saturated,
         near_ceiling,
         other_load,
+        idle_servers_busy,
         cpu_steal,
         screening_run,
         too_few_blocks,
@@ -146,7 +155,7 @@ pub fn judge(evidence: &Evidence<'_>) -> Vec<Doubt> {
 
 /// Those of the reasons that runs give by themselves, whatever was made of them.
 pub(super) fn of_runs(evidence: &Evidence<'_>) -> Vec<Doubt> {
-    let rules: [fn(&Evidence<'_>) -> Option<Doubt>; 13] = [
+    let rules: [fn(&Evidence<'_>) -> Option<Doubt>; 14] = [
         partial,
         connections_lost,
         implausible,
@@ -157,6 +166,7 @@ pub(super) fn of_runs(evidence: &Evidence<'_>) -> Vec<Doubt> {
         cores_shared,
         cpu_steal,
         other_load,
+        idle_servers_busy,
         uneven_checkpoints,
         mixed_cache,
         server_not_observed,
@@ -316,6 +326,26 @@ fn other_load(evidence: &Evidence<'_>) -> Option<Doubt> {
     doubt(DoubtKind::OtherLoad, detail, "Stop them, or measure on a machine of its own.", names)
 }
 
+/// Servers of other subjects that work while one is measured take its processors and its disk.
+fn idle_servers_busy(evidence: &Evidence<'_>) -> Option<Doubt> {
+    let mut names = Vec::new();
+    let mut most = |limit, figure: fn(&[&CellRun]) -> f64| {
+        let (found, worst) = above(evidence, limit, figure)?;
+        names.extend(found);
+        Some(worst)
+    };
+    let cpus = most(MAX_IDLE_CPUS, idle_cpus).map(|cpus| format!("used up to {cpus:.2} processors"));
+    let written = most(MAX_IDLE_WRITTEN_BYTES, idle_written_bytes)
+        .map(|bytes| format!("wrote up to {} in the time of a run", units::bytes(bytes as u64)));
+    let did: Vec<_> = cpus.into_iter().chain(written).collect();
+    names.sort();
+    names.dedup();
+    let detail = format!("while a subject was measured, the servers of the others {}", did.join(" and "));
+    let advice = "Look into their logs (server-N.log) for what they were at, such as autovacuum, a checkpoint or a job \
+                  of an extension, and turn it off.";
+    (!did.is_empty()).then(|| doubt(DoubtKind::IdleServersBusy, detail, advice, names))?
+}
+
 fn uneven_checkpoints(evidence: &Evidence<'_>) -> Option<Doubt> {
     let uneven = cells(evidence.runs).into_iter().filter_map(|(workload, runs)| {
         let known = runs.iter().filter_map(|run| run.io.as_ref()?.checkpoints);
@@ -370,8 +400,10 @@ fn weak_durability(evidence: &Evidence<'_>) -> Option<Doubt> {
         return None;
     }
     let detail = format!("durability is {}", tier.label());
-    let advice =
-        "Turn fsync, synchronous_commit and full_page_writes on, or name the tier beside every number.";
+    let advice = match tier {
+        DurabilityTier::Unlogged => "Load logged tables, or name the tier beside every number.",
+        _ => "Turn fsync, synchronous_commit and full_page_writes on, or name the tier beside every number.",
+    };
     doubt(DoubtKind::WeakDurability, detail, advice, names)
 }
 
@@ -570,6 +602,7 @@ pub(crate) mod samples {
             checkpoint_s: None,
             waits: None,
             outage: None,
+            idle: None,
         }
     }
 
@@ -615,7 +648,7 @@ mod tests {
     use crate::{
         analysis::{cells::summarise, steady, steady::tests::Normal},
         facts::{BuildFacts, instrument::samples::instrument},
-        measure::{ErrorCount, LatencySummary, ServedFrom, StatementSummary},
+        measure::{ErrorCount, IdleServers, LatencySummary, ServedFrom, StatementSummary},
     };
 
     /// A thorough run of six blocks with the noise of a quiet machine (1 % between blocks, 3 % between
@@ -740,7 +773,7 @@ mod tests {
 
     type Fault = (DoubtKind, fn(&mut Case));
 
-    const FAULTS: [Fault; 21] = [
+    const FAULTS: [Fault; 22] = [
         (DoubtKind::Implausible, |case| break_last(case, |run, _| run.latency = Some(latency(run, 0.8)))),
         (DoubtKind::ScreeningRun, |case| case.thorough = false),
         (DoubtKind::Partial, |case| case.complete = false),
@@ -758,6 +791,9 @@ mod tests {
         (DoubtKind::CoresShared, |case| case.cores_shared = true),
         (DoubtKind::CpuSteal, |case| break_last(case, |run, _| run.cpu.steal = Some(0.05))),
         (DoubtKind::OtherLoad, |case| break_last(case, |run, _| run.cpu.others_cpus = Some(0.4))),
+        (DoubtKind::IdleServersBusy, |case| {
+            break_last(case, |run, _| run.idle = Some(IdleServers { cpus: 0.05, written_bytes: Some(0) }));
+        }),
         (DoubtKind::UnevenCheckpoints, |case| {
             break_last(case, |run, block| {
                 run.io.as_mut().expect("a sample has it").checkpoints = Some(u64::from(block == 3))
@@ -802,6 +838,22 @@ mod tests {
             assert_eq!(found.iter().map(|doubt| doubt.kind).collect::<Vec<_>>(), [kind], "{found:#?}");
             assert!(found[0].detail.len() > 20 && found[0].advice.ends_with('.'), "{found:?}");
         }
+    }
+
+    #[test]
+    fn servers_that_write_while_another_is_measured_are_doubted() {
+        let doubted = |cpus: f64, written_bytes: Option<u64>| {
+            let mut case = clean();
+            break_last(&mut case, |run, _| run.idle = Some(IdleServers { cpus, written_bytes }));
+            doubts(&case).pop()
+        };
+        assert_eq!((doubted(0.019, Some(4 << 20)), doubted(0.0, None)), (None, None));
+        let found = doubted(0.0, Some(12 << 20)).expect("12 MiB are a checkpoint");
+        assert_eq!((found.kind, found.cells), (DoubtKind::IdleServersBusy, vec!["tpcb-like/16".to_owned()]));
+        assert!(found.detail.ends_with("others wrote up to 12 MiB in the time of a run"), "{}", found.detail);
+        let both = doubted(0.5, Some(12 << 20)).expect("both are above");
+        assert_eq!(both.cells.len(), 1);
+        assert!(both.detail.contains("used up to 0.50 processors and wrote"), "{}", both.detail);
     }
 
     #[test]

@@ -40,9 +40,11 @@ impl Noise {
 }
 
 /// The noise floor of each script's cells by themselves, in the order of their first runs: reads and writes scatter
-/// differently. Scripts without a repetition have none. Arms and subjects are told apart.
+/// differently. Scripts without a repetition have none. Arms, subjects and protocols are told apart.
 pub fn by_script(runs: &[CellRun]) -> Vec<(&Workload, Noise)> {
-    let same = |a: &Workload, b: &Workload| (a.whose(), &a.script) == (b.whose(), &b.script);
+    let same = |a: &Workload, b: &Workload| {
+        (a.whose(), &a.script, &a.protocol) == (b.whose(), &b.script, &b.protocol)
+    };
     let mut first: Vec<&Workload> = Vec::new();
     for run in runs {
         if !first.iter().any(|of| same(of, &run.workload)) {

@@ -116,6 +116,19 @@ impl BuildFacts {
         Some(self.all_flags()?.split_whitespace().filter(harmless).map(str::to_owned).collect())
     }
 
+    /// Whether two programs come from the same compiler; `None` where that is not known of both. Meson tells
+    /// `version()` of a name and a version alone (`gcc-12.2.0`), `configure` of what the compiler says of itself (`gcc
+    /// (Debian 12.2.0-14) 12.2.0`): beside the former no more than both tell is compared.
+    pub fn has_compiler_of(&self, other: &Self) -> Option<bool> {
+        let (one, other) = (self.compiler.as_deref()?, other.compiler.as_deref()?);
+        let is_short = |text: &str| !text.contains(char::is_whitespace);
+        if one == other || !(is_short(one) || is_short(other)) {
+            return Some(one == other);
+        }
+        let named = |text| name_and_version(text).ok_or(text);
+        Some(named(one) == named(other))
+    }
+
     /// The features that may change what the program does.
     pub fn telling_features(&self) -> Option<BTreeSet<&str>> {
         let features = self.features.as_ref()?.iter().map(String::as_str);
@@ -131,6 +144,20 @@ impl BuildFacts {
             }
         }
     }
+}
+
+/// The name and the version in what is said of a compiler: `clang` and `14.0.6` of `Debian clang version 14.0.6`. What
+/// stands in brackets is the packager's.
+fn name_and_version(text: &str) -> Option<(&'static str, &str)> {
+    let name = ["clang", "gcc", "icc"].into_iter().find(|name| text.contains(name))?;
+    // The packager's brackets may hold a version of their own, and stand before that of the compiler.
+    let outside = text.split_once('(').map_or(text, |(before, rest)| match rest.split_once(')') {
+        Some((_, after)) if !before.contains('.') => after,
+        _ => before,
+    });
+    let is_of_version = |c: char| c.is_ascii_digit() || c == '.';
+    let version = outside.split(|c| !is_of_version(c)).find(|part| part.trim_matches('.').contains('.'))?;
+    Some((name, version))
 }
 
 /// The features that a `configure` line asks for, in the order of [`FEATURES`].
@@ -203,6 +230,30 @@ mod tests {
         let both = BuildFacts { cflags: Some("-O0".into()), ..assertions };
         assert_eq!(both.slow_because().as_deref(), Some("with -O0 and with assertions"));
         assert_eq!(with_features(&["lz4"]).slow_because(), None);
+    }
+
+    #[test]
+    fn meson_and_configure_name_one_compiler_otherwise() {
+        let of = |compiler: &str| BuildFacts { compiler: Some(compiler.into()), ..BuildFacts::default() };
+        let same = |one: &str, other: &str| {
+            let found = of(one).has_compiler_of(&of(other));
+            assert_eq!(of(other).has_compiler_of(&of(one)), found, "{one} {other}");
+            found.expect("both are known")
+        };
+        for (configure, meson) in [
+            ("gcc (Debian 12.2.0-14+deb12u1) 12.2.0", "gcc-12.2.0"),
+            ("gcc-12 (Debian 12.2.0-14+deb12u1) 12.2.0", "gcc-12.2.0"),
+            ("x86_64-linux-gnu-gcc (Debian 14.2.0-19) 14.2.0", "gcc-14.2.0"),
+            ("gcc (GCC) 8.5.0 20210514 (Red Hat 8.5.0-4)", "gcc-8.5.0"),
+            ("Debian clang version 14.0.6", "clang-14.0.6"),
+            ("Ubuntu clang version 14.0.0-1ubuntu1.1", "clang-14.0.0"),
+        ] {
+            assert!(same(configure, meson) && same(meson, meson), "{configure}");
+            assert!(!same(configure, "gcc-13.2.0") && !same(configure, "clang-12.2.0"), "{configure}");
+        }
+        assert!(!same("gcc (Debian 12.2.0-14) 12.2.0", "gcc (Ubuntu 12.2.0-3) 12.2.0"), "both say more");
+        assert!(!same("tcc-0.9.27", "gcc-12.2.0") && same("tcc-0.9.27", "tcc-0.9.27"));
+        assert_eq!(of("gcc-12.2.0").has_compiler_of(&BuildFacts::default()), None);
     }
 
     #[test]

@@ -16,6 +16,8 @@ pub enum DurabilityTier {
     TornPages,
     /// `fsync` off: a power loss may lose or corrupt anything.
     NoSync,
+    /// Tables that are measured are unlogged: any crash of the server empties them, whatever its settings are.
+    Unlogged,
 }
 
 impl DurabilityTier {
@@ -32,6 +34,12 @@ impl DurabilityTier {
         }
     }
 
+    /// The tier of what is committed to tables, some of which are unlogged.
+    #[must_use]
+    pub fn with_unlogged(self, unlogged: bool) -> Self {
+        if unlogged { Self::Unlogged } else { self }
+    }
+
     /// The tier in the words of a report.
     pub fn label(self) -> &'static str {
         match self {
@@ -40,6 +48,7 @@ impl DurabilityTier {
             }
             Self::AsyncCommit => "asynchronous commit: a crash may lose the last commits",
             Self::TornPages => "torn pages possible: a power loss may corrupt data (full_page_writes off)",
+            Self::Unlogged => "none: tables are unlogged, and any crash of the server empties them",
             Self::NoSync => "none: a power loss may lose or corrupt anything (fsync off)",
         }
     }
@@ -51,13 +60,14 @@ impl DurabilityTier {
             Self::AsyncCommit => "async",
             Self::TornPages => "torn-pages",
             Self::NoSync => "none",
+            Self::Unlogged => "unlogged",
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::DurabilityTier::{self, AsyncCommit, Full, NoSync, TornPages};
+    use super::DurabilityTier::{self, AsyncCommit, Full, NoSync, TornPages, Unlogged};
 
     #[test]
     fn the_weakest_setting_names_the_tier() {
@@ -66,5 +76,8 @@ mod tests {
         assert_eq!(DurabilityTier::of(true, "off", true), AsyncCommit);
         assert_eq!(DurabilityTier::of(true, "off", false), TornPages);
         assert_eq!(DurabilityTier::of(false, "on", true), NoSync);
+        assert_eq!(Full.with_unlogged(true), Unlogged);
+        assert_eq!(TornPages.with_unlogged(false), TornPages);
+        assert!(Unlogged > NoSync, "it takes no power loss to lose all");
     }
 }

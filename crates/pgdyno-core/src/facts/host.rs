@@ -105,6 +105,14 @@ pub struct StorageFacts {
     pub available_bytes: u64,
 }
 
+impl StorageFacts {
+    /// Whether two directories are on one file system.
+    pub fn is_of_file_system(&self, other: &Self) -> bool {
+        let of = |facts: &Self| (facts.mount_point.clone(), facts.filesystem.clone(), facts.device.clone());
+        of(self) == of(other)
+    }
+}
+
 /// A short check of what one synchronous write costs: 8 KiB overwritten in place, then `fdatasync`, one at a time.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SyncCheck {

@@ -72,7 +72,7 @@ pub struct ServerFacts {
     pub wal_segment_bytes: u64,
     /// Whether data checksums are on.
     pub data_checksums: bool,
-    /// Durability tier of an ordinary session.
+    /// Durability tier of an ordinary session, or `unlogged` where tables that are measured are.
     pub durability: DurabilityTier,
     /// `max_connections`.
     pub max_connections: u32,

@@ -3,10 +3,15 @@
 
 mod keys;
 mod plan;
+mod set;
 mod size;
 mod tasks;
+mod way;
 
 pub use keys::{KeyFacts, KeySettings};
-pub use plan::{PartitionMethod, Partitions, TpcbPlan, Wish};
+pub use plan::{LoadPlan, Misfit, PartitionMethod, Partitions, Wish};
+pub(crate) use plan::{MAX_PARTITIONS, why_not};
+pub use set::{Set, Table};
 pub use size::{Estimate, MAX_PAGES, Need};
-pub use tasks::{LAYOUT, Stage, Table, Task, Work, tasks};
+pub use tasks::{LAYOUT, Stage, Task, Work, tasks};
+pub use way::{Cost, Way};

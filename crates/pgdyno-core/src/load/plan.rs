@@ -1,14 +1,13 @@
 //! What is to be loaded.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{
-    problem::Problem,
-    rows::{TableRows, tpcb::Accounts},
-};
+use super::{Cost, Set, Way};
+use crate::problem::Problem;
 
-/// How accounts are partitioned.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+/// How the main table is partitioned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum PartitionMethod {
     /// By ranges of the key.
@@ -27,7 +26,7 @@ impl PartitionMethod {
     }
 }
 
-/// The parts of accounts.
+/// The parts of the main table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Partitions {
@@ -37,13 +36,22 @@ pub struct Partitions {
     pub count: u64,
 }
 
-/// A load of TPC-B's tables, complete: it is kept in the database beside its tasks.
+/// A load, complete: it is kept in the database beside its tasks.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct TpcbPlan {
-    /// Scale factor.
+pub struct LoadPlan {
+    /// The tables.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub set: Set,
+    /// Scale factor; of [`Set::Scaleup`] the rows of `test`.
     pub scale: u64,
-    /// How accounts are partitioned; `None`: not at all.
+    /// Rows of `log`.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub log_rows: u64,
+    /// What random columns come from.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub seed: u64,
+    /// How the main table is partitioned; `None`: not at all.
     pub partitions: Option<Partitions>,
     /// Fill factor in per cent.
     pub fillfactor: u32,
@@ -55,15 +63,47 @@ pub struct TpcbPlan {
     pub tablespace: Option<String>,
     /// Tablespace of the primary keys.
     pub index_tablespace: Option<String>,
-    /// Rows of one task, where accounts are not loaded by partitions.
+    /// How rows are written.
+    pub way: Way,
+    /// Rows of one task, where a table is neither one stream nor partitions by range.
     pub chunk_rows: u64,
+    /// The schema of the same database that the server copies rows from; `None`: they are made.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
+}
+
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
+impl LoadPlan {
+    /// Rows of all tables.
+    pub fn rows_total(&self) -> u64 {
+        self.set.tables().iter().map(|table| table.rows(self)).sum()
+    }
+
+    /// Whether rows find their partitions in the server: then partitions are not filled one by one.
+    pub fn routed(&self) -> bool {
+        self.partitions.is_some_and(|partitions| partitions.method == PartitionMethod::Hash)
+    }
+
+    /// Whether the main table, or each partition of it, is written by one task alone.
+    pub fn whole(&self) -> bool {
+        self.partitions.map_or(self.way == Way::Stream, |_| !self.routed())
+    }
 }
 
 /// What is asked for; what is left open is chosen, or taken from the load that is continued.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Wish {
-    /// Scale factor.
+    /// The tables.
+    pub set: Set,
+    /// Scale factor; of [`Set::Scaleup`] the rows of `test`.
     pub scale: Option<u64>,
+    /// Rows of `log`.
+    pub log_rows: Option<u64>,
+    /// What random columns come from.
+    pub seed: Option<u64>,
     /// Number of partitions; 0: none.
     pub partitions: Option<u64>,
     /// How they are made.
@@ -78,6 +118,10 @@ pub struct Wish {
     pub tablespace: Option<String>,
     /// Tablespace of the primary keys.
     pub index_tablespace: Option<String>,
+    /// How rows are written.
+    pub way: Option<Way>,
+    /// The schema that the server copies rows from, which says [`Way::Server`].
+    pub source: Option<String>,
 }
 
 /// Fewest and most rows of a task: beginning and ending one does not count, and what is lost with one is seconds.
@@ -85,50 +129,150 @@ const CHUNK_ROWS: std::ops::RangeInclusive<u64> = 50_000..=10_000_000;
 /// Tasks for each stream, so that all end at about the same time.
 const TASKS_A_STREAM: u64 = 16;
 /// Most partitions: more are a mistake, and a server would need days to make them.
-const MAX_PARTITIONS: u64 = 100_000;
+pub(crate) const MAX_PARTITIONS: u64 = 100_000;
+
+/// What of a wish does not fit the rest of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Misfit {
+    /// How to make partitions is said, and there are none.
+    MethodWithoutPartitions,
+    /// More partitions than there may be.
+    TooManyPartitions(u64),
+    /// A way of writing rows that these partitions do not take.
+    Way(Way, PartitionMethod),
+}
+
+impl Misfit {
+    /// In the words of the flags of `load tpcb`.
+    fn problem(self) -> Problem {
+        let (what, hint) = match self {
+            Self::MethodWithoutPartitions => {
+                ("could not use --partition-method without --partitions".to_owned(), "say --partitions P too")
+            }
+            Self::TooManyPartitions(count) => (
+                format!("could not make {count} partitions: the most are {MAX_PARTITIONS}"),
+                "use fewer --partitions",
+            ),
+            Self::Way(way, method) => {
+                let (way, why) = (way.name(), why_not(method));
+                let method = method.name();
+                let what = format!("could not use --method {way} for partitions by {method}: {why}");
+                (what, "leave --method out")
+            }
+        };
+        Problem::wrong_request(what).hint(hint)
+    }
+}
+
+/// Why partitions do not take every way of writing rows.
+pub(crate) fn why_not(method: PartitionMethod) -> &'static str {
+    match method {
+        PartitionMethod::Range => "each is filled as a whole",
+        PartitionMethod::Hash => "the server sorts rows into them",
+    }
+}
 
 impl Wish {
     /// The plan of a new load by this many streams.
     ///
     /// # Errors
     /// What cannot be.
-    pub fn plan(&self, streams: u64) -> Result<TpcbPlan, Problem> {
+    pub fn plan(&self, streams: u64) -> Result<LoadPlan, Problem> {
         let Some(scale) = self.scale else {
             return Err(Problem::wrong_request("could not load without a scale")
                 .hint("say --scale N: a scale of 1 is 100,000 accounts, about 15 MiB"));
         };
-        let count = self.partitions.unwrap_or(0);
-        if self.method.is_some() && count == 0 {
-            return Err(Problem::wrong_request("could not use --partition-method without --partitions")
-                .hint("say --partitions P too"));
+        if let Some(misfit) = self.misfit() {
+            return Err(misfit.problem());
         }
-        let rows = Accounts::total(scale);
-        if count > MAX_PARTITIONS.min(rows) {
-            let what = format!("could not make {count} partitions: the most are {MAX_PARTITIONS}");
-            return Err(Problem::wrong_request(what).hint("use fewer --partitions"));
+        let (rows, log_rows) = (self.set.main().maker().rows_at(scale), self.log_rows.unwrap_or(0));
+        let partitions = self.parts();
+        if let Some(Partitions { count, .. }) = partitions.filter(|partitions| partitions.count > rows) {
+            return Err(Misfit::TooManyPartitions(count).problem());
         }
-        let method = self.method.unwrap_or(PartitionMethod::Range);
-        let chunk = rows.div_ceil(streams.max(1).saturating_mul(TASKS_A_STREAM));
-        Ok(TpcbPlan {
+        let chunk = rows.max(log_rows).div_ceil(streams.max(1).saturating_mul(TASKS_A_STREAM));
+        Ok(LoadPlan {
+            set: self.set,
             scale,
-            partitions: (count > 0).then_some(Partitions { method, count }),
+            log_rows,
+            seed: self.seed.unwrap_or(0),
+            way: self.way(partitions, rows.saturating_add(log_rows), streams),
+            partitions,
             fillfactor: self.fillfactor.unwrap_or(100),
             unlogged: self.unlogged,
             foreign_keys: self.foreign_keys,
             tablespace: self.tablespace.clone(),
             index_tablespace: self.index_tablespace.clone(),
             chunk_rows: chunk.clamp(*CHUNK_ROWS.start(), *CHUNK_ROWS.end()),
+            source: self.source.clone(),
         })
     }
 
+    /// What copies the tables of a plan from the schema that they are in.
+    pub fn copying(plan: &LoadPlan, schema: &str) -> Self {
+        Self {
+            set: plan.set,
+            scale: Some(plan.scale),
+            log_rows: Some(plan.log_rows),
+            seed: Some(plan.seed),
+            partitions: plan.partitions.map(|partitions| partitions.count),
+            method: plan.partitions.map(|partitions| partitions.method),
+            fillfactor: Some(plan.fillfactor),
+            unlogged: plan.unlogged,
+            foreign_keys: plan.foreign_keys,
+            tablespace: plan.tablespace.clone(),
+            index_tablespace: plan.index_tablespace.clone(),
+            way: Some(Way::Server),
+            source: Some(schema.to_owned()),
+        }
+    }
+
+    /// What does not fit together, whatever the scale is.
+    pub fn misfit(&self) -> Option<Misfit> {
+        let count = self.partitions.unwrap_or(0);
+        if self.method.is_some() && count == 0 {
+            return Some(Misfit::MethodWithoutPartitions);
+        }
+        if count > MAX_PARTITIONS {
+            return Some(Misfit::TooManyPartitions(count));
+        }
+        let method = self.parts()?.method;
+        let cannot = match method {
+            PartitionMethod::Range => Way::Chunks,
+            PartitionMethod::Hash => Way::Stream,
+        };
+        (self.way == Some(cannot)).then_some(Misfit::Way(cannot, method))
+    }
+
+    fn parts(&self) -> Option<Partitions> {
+        let method = self.method.unwrap_or(PartitionMethod::Range);
+        self.partitions.filter(|count| *count > 0).map(|count| Partitions { method, count })
+    }
+
+    /// How rows are written: as asked for, else in the way that takes less.
+    fn way(&self, partitions: Option<Partitions>, rows: u64, streams: u64) -> Way {
+        let best = || match partitions.map(|partitions| partitions.method) {
+            None => Cost::of(rows, streams).way(),
+            Some(PartitionMethod::Range) => Way::Stream,
+            Some(PartitionMethod::Hash) => Way::Chunks,
+        };
+        self.way.unwrap_or_else(best)
+    }
+
     /// In what a load that was begun differs from what is asked for now: the flags, with both values.
-    pub fn differences(&self, begun: &TpcbPlan) -> Vec<String> {
+    pub fn differences(&self, begun: &LoadPlan) -> Vec<String> {
         let none = || "none".to_owned();
         let partitions = begun.partitions.map_or(0, |partitions| partitions.count);
         let method = begun.partitions.map(|partitions| partitions.method);
         let space = |space: &Option<String>| space.clone().unwrap_or_else(none);
+        if self.set != begun.set {
+            let (asked, begun) = (self.set.name(), begun.set.name());
+            return vec![format!("`load {asked}` is asked for, it was begun by `load {begun}`")];
+        }
         [
-            differs("--scale", self.scale, begun.scale),
+            differs(&format!("--{}", self.set.scale_word()), self.scale, begun.scale),
+            differs("--log-rows", self.log_rows, begun.log_rows),
+            differs("--seed", self.seed, begun.seed),
             differs("--partitions", self.partitions, partitions),
             differs(
                 "--partition-method",
@@ -140,6 +284,7 @@ impl Wish {
             differs("--foreign-keys", self.foreign_keys.then_some(true), begun.foreign_keys),
             differs("--tablespace", self.tablespace.clone(), space(&begun.tablespace)),
             differs("--index-tablespace", self.index_tablespace.clone(), space(&begun.index_tablespace)),
+            differs("--method", self.way.map(Way::name), begun.way.name()),
         ]
         .into_iter()
         .flatten()
@@ -172,7 +317,49 @@ mod tests {
         assert!(refused(Wish::default()).contains("without a scale"));
         let method = Some(PartitionMethod::Hash);
         assert!(refused(Wish { method, ..at.clone() }).contains("--partition-method without --partitions"));
-        assert!(refused(Wish { partitions: Some(100_001), ..at }).contains("100001 partitions"));
+        assert!(refused(Wish { partitions: Some(100_001), ..at.clone() }).contains("100001 partitions"));
+        let ranges = Wish { partitions: Some(2), way: Some(Way::Chunks), ..at.clone() };
+        assert!(refused(ranges).contains("--method chunks for partitions by range"));
+        let hashes = Wish { partitions: Some(2), method, way: Some(Way::Stream), ..at };
+        assert!(refused(hashes).contains("--method stream for partitions by hash"));
+    }
+
+    #[test]
+    fn ways_follow_from_partitions_and_cost() {
+        let way = |partitions, method, way, streams| {
+            let wish = Wish { scale: Some(1), partitions: Some(partitions), method, way, ..Wish::default() };
+            wish.plan(streams).map(|plan| (plan.way, plan.whole())).expect("it can be")
+        };
+        let hash = Some(PartitionMethod::Hash);
+        assert_eq!(way(0, None, None, 1), (Way::Stream, true));
+        assert_eq!(way(0, None, None, 8), (Way::Chunks, false));
+        assert_eq!(way(3, None, None, 8), (Way::Stream, true));
+        assert_eq!(way(3, hash, None, 1), (Way::Chunks, false));
+        let server = Some(Way::Server);
+        assert_eq!(way(0, None, server, 1), (Way::Server, false));
+        assert_eq!(way(3, None, server, 1), (Way::Server, true));
+        assert_eq!(way(3, hash, server, 1), (Way::Server, false));
+    }
+
+    #[test]
+    fn a_copy_is_planned_as_its_source_but_for_where_rows_come_from() {
+        let all = Wish {
+            scale: Some(3),
+            partitions: Some(4),
+            method: Some(PartitionMethod::Hash),
+            fillfactor: Some(90),
+            unlogged: true,
+            foreign_keys: true,
+            tablespace: Some("t".to_owned()),
+            index_tablespace: Some("i".to_owned()),
+            ..Wish::default()
+        };
+        for source in [all.plan(2), Wish { scale: Some(3), ..Wish::default() }.plan(2)] {
+            let source = source.expect("it can be");
+            let copy = Wish::copying(&source, "public").plan(2).expect("it can be");
+            assert_eq!((copy.way, copy.source.as_deref()), (Way::Server, Some("public")));
+            assert_eq!(LoadPlan { way: source.way, source: None, ..copy }, source);
+        }
     }
 
     #[test]
@@ -190,11 +377,36 @@ mod tests {
             foreign_keys: true,
             tablespace: Some("t".to_owned()),
             index_tablespace: Some("i".to_owned()),
+            way: Some(Way::Server),
+            ..Wish::default()
         };
         let differences = other.differences(&plan);
-        assert_eq!(differences.len(), 8, "{differences:?}");
+        assert_eq!(differences.len(), 9, "{differences:?}");
+        assert_eq!(differences[8], "--method: server is asked for, it was begun with stream");
         assert_eq!(differences[0], "--scale: 3 is asked for, it was begun with 2");
         assert_eq!(differences[2], "--partition-method: hash is asked for, it was begun with range");
         assert_eq!(differences[6], "--tablespace: t is asked for, it was begun with none");
+        let rows =
+            Wish { set: Set::Scaleup, scale: Some(9), log_rows: Some(8), seed: Some(7), ..Wish::default() };
+        let tables = "`load scaleup` is asked for, it was begun by `load tpcb`";
+        assert_eq!(rows.differences(&plan), [tables]);
+        let none = Wish { scale: Some(1), log_rows: None, seed: None, ..rows.clone() };
+        let said = rows.differences(&none.plan(1).expect("it can be")).join("; ");
+        for flag in ["--rows: 9 is", "--log-rows: 8 is", "--seed: 7 is asked for, it was begun with 0"] {
+            assert!(said.contains(flag), "{said}");
+        }
+    }
+
+    /// What older versions of pgdyno wrote down of a load is read, and new loads of theirs read by them.
+    #[test]
+    fn a_plan_of_tpcb_is_written_as_it_was() {
+        let plan = Wish { scale: Some(1), ..Wish::default() }.plan(1).expect("it can be");
+        let text = serde_json::to_string(&plan).expect("it can be written");
+        assert!(text.starts_with("{\"scale\":1,\"partitions\":null,\"fillfactor\":100,"), "{text}");
+        let rows = Wish { set: Set::Scaleup, log_rows: Some(5), seed: Some(3), ..Wish::copying(&plan, "s") };
+        for plan in [plan, rows.plan(1).expect("it can be")] {
+            let text = serde_json::to_string(&plan).expect("it can be written");
+            assert_eq!(serde_json::from_str::<LoadPlan>(&text).expect("it can be read"), plan);
+        }
     }
 }

@@ -1,11 +1,12 @@
 //! What a load takes: pages, bytes, WAL and temporary files, and the limits that it may not reach.
 
-use super::{PartitionMethod, Partitions, TpcbPlan, keys::SORT_MEMORY_BYTES};
+use super::{LoadPlan, Set, Table, Way, keys::SORT_MEMORY_BYTES};
 use crate::{
     problem::Problem,
     rows::{
-        TableRows, TableSize,
-        tpcb::{Accounts, SizeEstimate},
+        TableSize,
+        scaleup::{log_size, test_size},
+        tpcb::SizeEstimate,
     },
     units,
 };
@@ -35,9 +36,9 @@ pub struct Need {
 /// What a load takes, by the arithmetic of pages; the maps of vacuum (less than 1/4000) are left out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Estimate {
-    /// All accounts.
-    pub accounts: TableSize,
-    /// Branches, tellers, and their keys.
+    /// The main table with all partitions.
+    pub main: TableSize,
+    /// The other tables with their keys.
     pub small_bytes: u64,
     /// Pages of the largest table or partition.
     pub largest_pages: u64,
@@ -49,46 +50,51 @@ pub struct Estimate {
 
 impl Estimate {
     /// The estimate of a plan on a server.
-    pub fn of(plan: &TpcbPlan, need: &Need) -> Self {
-        let rows = Accounts::total(plan.scale);
-        let of_rows = |rows| SizeEstimate::accounts_of(plan.scale, rows, need.page_bytes, plan.fillfactor);
-        let small = SizeEstimate::filled(plan.scale, need.page_bytes, plan.fillfactor);
-        let small_bytes = [small.branches, small.tellers].map(|table| table.heap.bytes + table.index.bytes);
+    pub fn of(plan: &LoadPlan, need: &Need) -> Self {
+        let rows = plan.set.main().rows(plan);
+        let (page_bytes, fillfactor) = (need.page_bytes, plan.fillfactor);
+        let of_rows = |part_rows| match plan.set {
+            Set::Tpcb => SizeEstimate::accounts_of(plan.scale, part_rows, page_bytes, fillfactor),
+            Set::Scaleup => test_size(rows, part_rows, page_bytes, fillfactor),
+        };
+        let others = others(plan, page_bytes);
         let parts = plan.partitions.map_or(1, |partitions| partitions.count);
-        let part_rows = rows.div_ceil(parts);
+        let part_rows = rows.div_ceil(parts).max(1);
         let (part, full) = (of_rows(part_rows), rows / part_rows);
-        let rest = of_rows(rows % part_rows);
-        let accounts = part.times(full).and(rest.times(u64::from(rows % part_rows > 0)));
-        let heap = accounts.heap.bytes + small_bytes.iter().sum::<u64>();
+        let left = rows % part_rows;
+        let main = part.times(full).and(of_rows(left).times(u64::from(left > 0)));
+        let heap = main.heap.bytes + others.iter().map(|table| table.heap.bytes).sum::<u64>();
+        let largest = others.iter().chain([&part]).map(|table| table.heap.pages.max(table.index.pages));
         Self {
-            accounts,
-            small_bytes: small_bytes.iter().sum(),
-            largest_pages: part.heap.pages.max(part.index.pages),
-            wal_bytes: wal_bytes(plan, need, heap, accounts.index.bytes),
+            main,
+            small_bytes: others.iter().map(|table| table.heap.bytes + table.index.bytes).sum(),
+            largest_pages: largest.max().unwrap_or(0),
+            wal_bytes: wal_bytes(plan, need, heap, main.index.bytes),
             temp_bytes: sort_bytes(part_rows, need) * parts.min(need.streams.max(1)),
         }
     }
 
     /// Bytes of tables and keys afterwards.
     pub fn total_bytes(&self) -> u64 {
-        self.accounts.heap.bytes + self.accounts.index.bytes + self.small_bytes
+        self.main.heap.bytes + self.main.index.bytes + self.small_bytes
     }
 
     /// Whether every relation can be as large as it must.
     ///
     /// # Errors
     /// The table that cannot, and what to do.
-    pub fn check_limits(&self, plan: &TpcbPlan, page_bytes: u64) -> Result<(), Problem> {
+    pub fn check_limits(&self, plan: &LoadPlan, page_bytes: u64) -> Result<(), Problem> {
         if self.largest_pages <= MAX_PAGES {
             return Ok(());
         }
         let most = units::bytes(MAX_PAGES * page_bytes);
         let what = format!(
-            "could not load scale {}: a table would have {} pages",
+            "could not load {} {}: a table would have {} pages",
+            plan.set.scale_word(),
             plan.scale,
             units::count(self.largest_pages)
         );
-        let parts = self.accounts.heap.pages.div_ceil(MAX_PAGES);
+        let parts = self.main.heap.pages.div_ceil(MAX_PAGES);
         Err(Problem::wrong_request(what)
             .detail(format!(
                 "PostgreSQL has at most {} of them in a table, here {most}",
@@ -100,12 +106,21 @@ impl Estimate {
     }
 }
 
+/// All tables but the main one.
+fn others(plan: &LoadPlan, page_bytes: u64) -> Vec<TableSize> {
+    match plan.set {
+        Set::Tpcb => {
+            let SizeEstimate { branches, tellers, .. } =
+                SizeEstimate::filled(plan.scale, page_bytes, plan.fillfactor);
+            vec![branches, tellers]
+        }
+        Set::Scaleup => vec![log_size(Table::Log.rows(plan), page_bytes, plan.fillfactor)],
+    }
+}
+
 /// Rows once, full pages once more where VACUUM freezes what other transactions wrote, and the keys.
-fn wal_bytes(plan: &TpcbPlan, need: &Need, heap: u64, index: u64) -> u64 {
-    let range = |partitions: Partitions| partitions.method == PartitionMethod::Range;
-    let alone = plan.partitions.is_none() && plan.chunk_rows >= Accounts::total(plan.scale);
-    let frozen_at_once = plan.partitions.is_some_and(range) || alone;
-    match (plan.unlogged, need.wal_minimal, frozen_at_once) {
+fn wal_bytes(plan: &LoadPlan, need: &Need, heap: u64, index: u64) -> u64 {
+    match (plan.unlogged, need.wal_minimal, plan.way == Way::Stream) {
         (true, ..) | (_, true, true) => 0,
         (_, true, false) => 2 * heap,
         (_, false, true) => heap + index,
@@ -125,7 +140,7 @@ mod tests {
     use super::*;
     use crate::load::Wish;
 
-    fn estimate(scale: u64, partitions: u64, page_bytes: u64) -> (TpcbPlan, Estimate) {
+    fn estimate(scale: u64, partitions: u64, page_bytes: u64) -> (LoadPlan, Estimate) {
         let wish = Wish { scale: Some(scale), partitions: Some(partitions), ..Wish::default() };
         let plan = wish.plan(64).expect("it can be");
         let need =
@@ -144,15 +159,15 @@ mod tests {
     #[test]
     fn sizes_are_those_of_the_articles() {
         let (_, at) = estimate(100_000, 0, 8_192);
-        near(at.accounts.heap.bytes, 1_251.0, 30);
-        near(at.accounts.index.bytes, 209.0, 30);
+        near(at.main.heap.bytes, 1_251.0, 30);
+        near(at.main.index.bytes, 209.0, 30);
         let (_, at) = estimate(10_000_000, 0, 32_768);
-        near(at.accounts.heap.bytes, 120.0, 40);
-        near(at.accounts.index.bytes, 20.0, 40);
+        near(at.main.heap.bytes, 120.0, 40);
+        near(at.main.index.bytes, 20.0, 40);
         assert_eq!(at.temp_bytes.div_ceil(1 << 40), 19, "as `du -h` shows it, which rounds up");
         let (_, at) = estimate(10_000, 0, 8_192);
-        near(at.accounts.heap.bytes, 125.1, 30);
-        near(at.accounts.index.bytes, 20.9, 30);
+        near(at.main.heap.bytes, 125.1, 30);
+        near(at.main.index.bytes, 20.9, 30);
     }
 
     /// 10^12 rows in pages of 8 KiB need 122 TiB, and a table holds 32.
@@ -173,8 +188,25 @@ mod tests {
     fn parts_together_are_little_more_than_the_whole() {
         let (_, whole) = estimate(100, 0, 8_192);
         let (_, parts) = estimate(100, 7, 8_192);
-        let (whole, parts) = (whole.accounts.heap.pages, parts.accounts.heap.pages);
+        let (whole, parts) = (whole.main.heap.pages, parts.main.heap.pages);
         assert!(parts >= whole && parts <= whole + 7, "{whole} {parts}");
+    }
+
+    #[test]
+    fn the_other_set_is_measured_too() {
+        let wish = Wish {
+            set: Set::Scaleup,
+            scale: Some(1_000_000),
+            log_rows: Some(400_000),
+            partitions: Some(4),
+            ..Wish::default()
+        };
+        let at = Estimate::of(&wish.plan(2).expect("it can be"), &in_memory(false));
+        assert_eq!(at.main.heap.pages, 4 * 250_000u64.div_ceil(107));
+        assert!(at.small_bytes > 10_000 * 8_192 && at.largest_pages == 10_000, "{at:?}");
+        let empty = Wish { scale: Some(0), partitions: None, log_rows: None, ..wish };
+        let at = Estimate::of(&empty.plan(2).expect("it can be"), &in_memory(false));
+        assert_eq!(at.main.heap.pages, 0);
     }
 
     fn in_memory(wal_minimal: bool) -> Need {
@@ -190,11 +222,11 @@ mod tests {
 
     #[test]
     fn what_is_frozen_at_once_needs_less_wal() {
-        let wal = |partitions, unlogged, wal_minimal| {
-            let wish = Wish { scale: Some(100), partitions: Some(partitions), unlogged, ..Wish::default() };
+        let wal = |way, unlogged, wal_minimal| {
+            let wish = Wish { scale: Some(100), way: Some(way), unlogged, ..Wish::default() };
             Estimate::of(&wish.plan(2).expect("it can be"), &in_memory(wal_minimal)).wal_bytes
         };
-        assert!(wal(8, false, false) < wal(0, false, false));
-        assert_eq!((wal(8, false, true), wal(0, true, false)), (0, 0));
+        assert!(wal(Way::Stream, false, false) < wal(Way::Chunks, false, false));
+        assert_eq!((wal(Way::Stream, false, true), wal(Way::Chunks, true, false)), (0, 0));
     }
 }

@@ -1,13 +1,10 @@
 //! What a load falls into: tasks that any worker of any process can take, in stages that follow each other.
 
-use super::{PartitionMethod, TpcbPlan};
-use crate::rows::{
-    Maker, Part, TableRows,
-    tpcb::{Accounts, Branches, Histories, Tellers},
-};
+use super::{LoadPlan, PartitionMethod, Set, Table, Way};
+use crate::rows::Part;
 
 /// Changes when other tasks follow from a plan: a load is finished by a program that sees the same ones.
-pub const LAYOUT: u32 = 1;
+pub const LAYOUT: u32 = 2;
 
 /// Stages in order; one begins when all tasks of the one before are done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -17,11 +14,11 @@ pub enum Stage {
     Copy = 1,
     /// VACUUM.
     Vacuum = 2,
-    /// ANALYZE of partitioned accounts.
+    /// ANALYZE of a partitioned table.
     Analyze = 3,
     /// Primary keys of tables and partitions.
     Keys = 4,
-    /// The primary key of partitioned accounts, made of those of the partitions.
+    /// The primary key of a partitioned table, made of those of the partitions.
     ParentKey = 5,
     /// Foreign keys.
     ForeignKeys = 6,
@@ -45,39 +42,11 @@ impl Stage {
     }
 }
 
-/// A table of TPC-B.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Table {
-    /// `pgbench_branches`.
-    Branches,
-    /// `pgbench_tellers`.
-    Tellers,
-    /// `pgbench_accounts`.
-    Accounts,
-    /// `pgbench_history`.
-    History,
-}
-
-impl Table {
-    /// All.
-    pub const ALL: [Self; 4] = [Self::Branches, Self::Tellers, Self::Accounts, Self::History];
-
-    /// What makes its rows.
-    pub fn maker(self) -> &'static dyn Maker {
-        match self {
-            Self::Branches => &Branches,
-            Self::Tellers => &Tellers,
-            Self::Accounts => &Accounts,
-            Self::History => &Histories,
-        }
-    }
-}
-
 /// What one task does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Work {
     /// Rows of a part into a table or a partition, in one transaction.
-    Copy {
+    Fill {
         /// The table.
         table: Table,
         /// The partition (from 1) that they go to, where that is known.
@@ -85,7 +54,7 @@ pub enum Work {
         /// Which rows.
         part: Part,
         /// Whether these are all rows of that table or partition: then it is emptied first, in the same
-        /// transaction, and the rows are frozen as they are written.
+        /// transaction, and COPY freezes the rows as it writes them.
         whole: bool,
     },
     /// VACUUM of a table or a partition.
@@ -95,9 +64,9 @@ pub enum Work {
         /// The partition, from 1.
         partition: Option<u64>,
     },
-    /// ANALYZE of partitioned accounts with all partitions.
+    /// ANALYZE of the partitioned table with all partitions.
     Analyze,
-    /// The primary key of a table or a partition.
+    /// The primary key of a table or a partition, or the indexes that a table has in its place.
     Key {
         /// The table.
         table: Table,
@@ -121,26 +90,33 @@ pub struct Task {
 const FOREIGN_KEYS: usize = 5;
 
 /// The tasks of a plan, in order of their stages; a task's number is its place. They follow from the plan alone.
-pub fn tasks(plan: &TpcbPlan) -> Vec<Task> {
+pub fn tasks(plan: &LoadPlan) -> Vec<Task> {
     let parts = plan.partitions.map_or(0, |partitions| partitions.count);
+    let main = plan.set.main();
     let mut all = Vec::new();
     let mut add =
         |stage: Stage, work: Vec<Work>| all.extend(work.into_iter().map(|work| Task { stage, work }));
-    add(Stage::Copy, copies(plan));
+    add(Stage::Copy, fills(plan));
     let whole = |table: Table| (table, None);
-    let partitions = || (1..=parts).map(|number| (Table::Accounts, Some(number)));
     // The largest first, so that nobody waits long for the last one.
-    let accounts = || (parts == 0).then_some(whole(Table::Accounts)).into_iter().chain(partitions());
-    let small = [Table::Tellers, Table::Branches].map(whole);
-    let vacuumed = accounts().chain(small).chain([whole(Table::History)]);
+    let of_main = || {
+        let partitions = (1..=parts).map(move |number| (main, Some(number)));
+        (parts == 0).then_some(whole(main)).into_iter().chain(partitions)
+    };
+    let (small, keyless): (&'static [Table], &'static [Table]) = match plan.set {
+        Set::Tpcb => (&[Table::Tellers, Table::Branches], &[Table::History]),
+        Set::Scaleup => (&[Table::Log], &[]),
+    };
+    let others = |tables: &'static [Table]| tables.iter().map(move |table| whole(*table));
+    let vacuumed = of_main().chain(others(small)).chain(others(keyless));
     add(Stage::Vacuum, vacuumed.map(|(table, partition)| Work::Vacuum { table, partition }).collect());
     if parts > 0 {
         add(Stage::Analyze, vec![Work::Analyze]);
     }
-    let keyed = accounts().chain(small);
+    let keyed = of_main().chain(others(small));
     add(Stage::Keys, keyed.map(|(table, partition)| Work::Key { table, partition }).collect());
     if parts > 0 {
-        add(Stage::ParentKey, vec![Work::Key { table: Table::Accounts, partition: None }]);
+        add(Stage::ParentKey, vec![Work::Key { table: main, partition: None }]);
     }
     if plan.foreign_keys {
         add(Stage::ForeignKeys, (0..FOREIGN_KEYS).map(Work::ForeignKey).collect());
@@ -148,31 +124,40 @@ pub fn tasks(plan: &TpcbPlan) -> Vec<Task> {
     all
 }
 
-fn copies(plan: &TpcbPlan) -> Vec<Work> {
-    let all = |table: Table| Part { first: 0, end: table.maker().rows_at(plan.scale) };
-    let whole = |table| Work::Copy { table, partition: None, part: all(table), whole: true };
-    let mut works = vec![whole(Table::Branches), whole(Table::Tellers)];
-    let total = Accounts::total(plan.scale);
-    let accounts = |partition, part, whole| Work::Copy { table: Table::Accounts, partition, part, whole };
+fn fills(plan: &LoadPlan) -> Vec<Work> {
+    let whole = |table: Table| {
+        let part = Part { first: 0, end: table.rows(plan) };
+        Work::Fill { table, partition: None, part, whole: true }
+    };
+    let mut works = match plan.set {
+        Set::Tpcb => vec![whole(Table::Branches), whole(Table::Tellers)],
+        Set::Scaleup if plan.way == Way::Stream => vec![whole(Table::Log)],
+        Set::Scaleup => chunks(plan, Table::Log),
+    };
+    let (main, total) = (plan.set.main(), plan.set.main().rows(plan));
     match plan.partitions {
         Some(partitions) if partitions.method == PartitionMethod::Range => {
             // As pgbench cuts ranges: the last parts may be short, or empty.
             let size = total.div_ceil(partitions.count);
-            let cut = |number: u64| total.min(number * size);
             works.extend((1..=partitions.count).map(|number| {
-                accounts(Some(number), Part { first: cut(number - 1), end: cut(number) }, true)
+                let part = Part { first: ((number - 1) * size).min(total), end: (number * size).min(total) };
+                Work::Fill { table: main, partition: Some(number), part, whole: true }
             }));
         }
-        partitions => {
-            let chunk = plan.chunk_rows;
-            let alone = partitions.is_none() && chunk >= total;
-            works.extend((0..total.div_ceil(chunk)).map(|number| {
-                let first = number * chunk;
-                accounts(None, Part { first, end: total.min(first + chunk) }, alone)
-            }));
-        }
+        _ if plan.whole() => works.push(whole(main)),
+        _ => works.extend(chunks(plan, main)),
     }
     works
+}
+
+/// All rows of a table that many tasks fill.
+fn chunks(plan: &LoadPlan, table: Table) -> Vec<Work> {
+    let (total, chunk) = (table.rows(plan), plan.chunk_rows);
+    let parts = (0..total.div_ceil(chunk)).map(|number| {
+        let first = number * chunk;
+        Part { first, end: (first + chunk).min(total) }
+    });
+    parts.map(|part| Work::Fill { table, partition: None, part, whole: false }).collect()
 }
 
 #[cfg(test)]
@@ -182,10 +167,14 @@ mod tests {
     use super::*;
     use crate::load::Wish;
 
-    fn plan(scale: u64, partitions: u64, method: PartitionMethod, streams: u64) -> TpcbPlan {
+    fn plan(scale: u64, partitions: u64, method: PartitionMethod, streams: u64) -> LoadPlan {
         let method = (partitions > 0).then_some(method);
         let wish = Wish { scale: Some(scale), partitions: Some(partitions), method, ..Wish::default() };
         wish.plan(streams).expect("it can be")
+    }
+
+    fn chunks(plan: LoadPlan) -> LoadPlan {
+        LoadPlan { way: Way::Chunks, ..plan }
     }
 
     proptest! {
@@ -197,7 +186,7 @@ mod tests {
             prop_assert!(tasks.windows(2).all(|pair| pair[0].stage <= pair[1].stage));
             let mut next = 0;
             for task in &tasks {
-                if let Work::Copy { table: Table::Accounts, part, .. } = task.work {
+                if let Work::Fill { table: Table::Accounts, part, .. } = task.work {
                     prop_assert_eq!(part.first, next);
                     next = part.end;
                 }
@@ -207,31 +196,59 @@ mod tests {
     }
 
     #[test]
+    fn every_row_of_the_other_set_is_in_one_task() {
+        for (way, tasks_of_log) in [(Way::Stream, 1), (Way::Chunks, 3), (Way::Server, 3)] {
+            let wish = Wish {
+                set: Set::Scaleup,
+                scale: Some(110_000),
+                log_rows: Some(130_000),
+                way: Some(way),
+                ..Wish::default()
+            };
+            let tasks = tasks(&wish.plan(1).expect("it can be"));
+            let parts = |of: Table| {
+                let fills = tasks.iter().filter_map(|task| match task.work {
+                    Work::Fill { table, part, .. } if table == of => Some(part),
+                    _ => None,
+                });
+                fills.collect::<Vec<_>>()
+            };
+            for (table, rows) in [(Table::Test, 110_000), (Table::Log, 130_000)] {
+                let parts = parts(table);
+                assert!(parts.windows(2).all(|pair| pair[0].end == pair[1].first), "{parts:?}");
+                assert_eq!((parts[0].first, parts[parts.len() - 1].end), (0, rows));
+            }
+            assert_eq!(parts(Table::Log).len(), tasks_of_log);
+            let of = |stage| tasks.iter().filter(|task| task.stage == stage).count();
+            assert_eq!((of(Stage::Vacuum), of(Stage::Keys), of(Stage::ForeignKeys)), (2, 2, 0));
+        }
+    }
+
+    #[test]
     fn frozen_is_what_one_task_fills() {
-        let frozen = |plan: &TpcbPlan| {
+        let frozen = |plan: &LoadPlan| {
             let of_accounts = tasks(plan).into_iter().filter_map(|task| match task.work {
-                Work::Copy { table: Table::Accounts, whole, partition, .. } => Some((partition, whole)),
+                Work::Fill { table: Table::Accounts, whole, partition, .. } => Some((partition, whole)),
                 _ => None,
             });
             of_accounts.collect::<Vec<_>>()
         };
         let range = PartitionMethod::Range;
-        assert_eq!(frozen(&plan(1, 0, range, 1)), [(None, false), (None, false)]);
-        let one = TpcbPlan { chunk_rows: 100_000, ..plan(1, 0, range, 1) };
-        assert_eq!(frozen(&one), [(None, true)]);
+        assert_eq!(frozen(&chunks(plan(1, 0, range, 1))), [(None, false), (None, false)]);
+        assert_eq!(frozen(&plan(1, 0, range, 1)), [(None, true)]);
         assert_eq!(frozen(&plan(1, 2, range, 1)), [(Some(1), true), (Some(2), true)]);
         assert_eq!(frozen(&plan(1, 2, PartitionMethod::Hash, 1)), [(None, false), (None, false)]);
     }
 
     #[test]
     fn the_key_of_the_whole_comes_after_those_of_the_parts() {
-        let of = |plan: &TpcbPlan, stage| tasks(plan).iter().filter(|task| task.stage == stage).count();
+        let of = |plan: &LoadPlan, stage| tasks(plan).iter().filter(|task| task.stage == stage).count();
         let parted = plan(1, 3, PartitionMethod::Range, 1);
         assert_eq!(
             (of(&parted, Stage::Keys), of(&parted, Stage::ParentKey), of(&parted, Stage::Vacuum)),
             (5, 1, 6)
         );
-        let plain = TpcbPlan { foreign_keys: true, ..plan(1, 0, PartitionMethod::Range, 1) };
+        let plain = LoadPlan { foreign_keys: true, ..plan(1, 0, PartitionMethod::Range, 1) };
         assert_eq!((of(&plain, Stage::Keys), of(&plain, Stage::ParentKey)), (3, 0));
         assert_eq!((of(&plain, Stage::Analyze), of(&plain, Stage::ForeignKeys)), (0, 5));
     }

@@ -42,6 +42,9 @@ impl Arm {
     }
 }
 
+/// The protocol that a plan has where it names none.
+const USUAL_PROTOCOL: &str = "prepared";
+
 /// What a run drove: a script at a number of clients.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Workload {
@@ -67,10 +70,20 @@ impl Workload {
         self.arm.map(Arm::letter).or(self.subject.as_deref())
     }
 
-    /// Its name: `script/clients`, with the arm or the subject before it where there are several.
+    /// The name of its script, with the protocol behind it where it is not the usual one, `prepared`: one script may
+    /// run over several.
+    pub fn title(&self) -> String {
+        match self.protocol.as_str() {
+            USUAL_PROTOCOL => self.script.clone(),
+            other => format!("{} ({other})", self.script),
+        }
+    }
+
+    /// Its name: `script/clients` or `script (simple)/clients`, with the arm or the subject before it where there are
+    /// several. No two cells of a run share one.
     pub fn cell(&self) -> String {
         let whose = self.whose().map(|whose| format!("{whose} ")).unwrap_or_default();
-        format!("{whose}{}/{}", self.script, self.clients)
+        format!("{whose}{}/{}", self.title(), self.clients)
     }
 }
 
@@ -208,10 +221,12 @@ pub struct CellRun {
     /// The plan's own tables right before the run, after its reset; absent where the plan has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data_state: Option<DataState>,
-    /// Seconds of the reset before the run and of the look at the tables; absent where there was neither.
+    /// Seconds in which the data was put back into its first state, before the run or after it, and looked at; absent
+    /// where neither was done.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reset_s: Option<f64>,
-    /// Seconds of the CHECKPOINT before the run; absent in records of older versions.
+    /// Seconds of the CHECKPOINT before the run and, with several subjects, of the one after it; absent in records of
+    /// older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub checkpoint_s: Option<f64>,
     /// What its clients' sessions waited for; absent where nobody looked.
@@ -220,6 +235,19 @@ pub struct CellRun {
     /// Connections that were lost and made again; absent where none was lost.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outage: Option<Outage>,
+    /// What the servers of the other subjects did meanwhile; absent where there are none on this machine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub idle: Option<IdleServers>,
+}
+
+/// What servers did that had nothing to do, from the end of the run before to the end of this one.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct IdleServers {
+    /// Processors that they used on average, all together.
+    pub cpus: f64,
+    /// Bytes that their processes handed to the kernel for a device (`write_bytes` of `/proc/PID/io`); absent where
+    /// none lets itself be seen.
+    pub written_bytes: Option<u64>,
 }
 
 /// What clients' sessions were doing whenever `pg_stat_activity` was looked at within a measured interval.
@@ -334,4 +362,25 @@ pub struct CellSummary {
     /// What its clients' sessions waited for, over all blocks; absent where nobody looked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waits: Option<Waits>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cells_of_one_script_over_several_protocols_have_names_of_their_own() {
+        let of = |protocol: &str| Workload {
+            script: "select-only".into(),
+            protocol: protocol.into(),
+            clients: 4,
+            rate_per_s: None,
+            arm: None,
+            subject: Some("pg=18".into()),
+        };
+        let names = ["prepared", "simple", "extended"].map(|protocol| of(protocol).cell());
+        let expected =
+            ["pg=18 select-only/4", "pg=18 select-only (simple)/4", "pg=18 select-only (extended)/4"];
+        assert_eq!(names, expected);
+    }
 }

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, time::Duration};
 
-use super::{CpuList, Plan, ServerPlan, Span, check_work::own_work, subjects::subjects};
+use super::{CpuList, Plan, ServerPlan, Span, check_work::own_work, load, subjects::subjects};
 use crate::problem::Problem;
 
 /// Largest scale factor: 10^13 accounts. Branches and tellers still fit their 32-bit keys.
@@ -59,6 +59,7 @@ impl Plan {
         name(self, &mut faults);
         server(self, &mut faults);
         subjects(self, &mut faults);
+        load::faults(self, &mut faults);
         own_work(self, &mut faults);
         clients(self, &mut faults);
         numbers(self, &mut faults);

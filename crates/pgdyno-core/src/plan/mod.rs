@@ -9,6 +9,7 @@ mod check_work;
 mod cpus;
 mod duration;
 mod keys;
+mod load;
 mod material;
 mod parse;
 mod scale;
@@ -28,6 +29,7 @@ pub use check::{
 pub use check_work::{MAX_WORKLOADS, RESERVED};
 pub use cpus::{CpuList, MAX_CPU, NotACpuList};
 pub use duration::{NotASpan, Span};
+pub use load::LoadingPlan;
 pub use material::{Material, SqlText, Steps, Work};
 pub use parse::MAX_PLAN_BYTES;
 pub use scale::Scale;
@@ -54,6 +56,7 @@ impl Plan {
             server: ServerPlan::default(),
             subject: Vec::new(),
             data: DataPlan::default(),
+            load: LoadingPlan::default(),
             variables: Variables::new(),
             workload,
             measure: MeasurePlan::default(),
@@ -97,6 +100,9 @@ pub struct Plan {
     /// The data to load.
     #[serde(default)]
     pub data: DataPlan,
+    /// How TPC-B's tables are loaded.
+    #[serde(default, skip_serializing_if = "LoadingPlan::is_default")]
+    pub load: LoadingPlan,
     /// Variables that the plan's own SQL sees as `:name`, in the setup, in resets and in scripts.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub variables: Variables,

@@ -2,8 +2,8 @@
 
 use super::{Column, Part, Sums};
 
-/// A table that can be made. Any part gives the same bytes and sums everywhere, and all parts together those of the
-/// whole.
+/// A table that can be made. With the same seed any part gives the same bytes and sums everywhere, and all parts
+/// together those of the whole. A table without random columns ignores the seed.
 pub trait Maker: Sync {
     /// Name of the table.
     fn table(&self) -> &'static str;
@@ -11,17 +11,26 @@ pub trait Maker: Sync {
     /// All columns, the key first.
     fn columns(&self) -> &'static [Column];
 
-    /// The columns that are sent, as COPY lists them; the others become NULL.
+    /// The columns that are sent, as COPY lists them; the others become what [`Maker::constants`] says, else NULL.
     fn sent(&self) -> &'static str;
+
+    /// Columns that have one value in all rows, and that value as SQL: the server has it from a default that stands
+    /// while rows are loaded, so that it is neither sent nor read.
+    fn constants(&self) -> &'static [(&'static str, &'static str)] {
+        &[]
+    }
+
+    /// The rows of a part as the server itself makes them: a query that gives [`Maker::sent`].
+    fn query(&self, seed: u64, part: Part) -> String;
 
     /// Number of rows at a scale.
     fn rows_at(&self, scale: u64) -> u64;
 
     /// Appends a part in COPY's text format.
-    fn write(&self, part: Part, out: &mut Vec<u8>);
+    fn write(&self, seed: u64, part: Part, out: &mut Vec<u8>);
 
     /// Count and checksums of a part.
-    fn sums(&self, part: Part) -> Sums;
+    fn sums(&self, seed: u64, part: Part) -> Sums;
 }
 
 /// Appends rows whose key counts from 1, a line each: the key, then an ending that lasts for `run` rows. The

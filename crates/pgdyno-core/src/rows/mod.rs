@@ -6,12 +6,13 @@
 //! decided here.
 
 mod maker;
+pub mod scaleup;
 mod size;
 mod sums;
 pub mod tpcb;
 
 pub use maker::Maker;
-pub use size::{PAGE_BYTES, RelationSize, TableSize};
+pub use size::{BtreeSize, PAGE_BYTES, RelationSize, TableSize};
 pub use sums::{Column, Kind, Sums, mix};
 
 /// A table whose rows follow from their number.

@@ -18,6 +18,14 @@ const LEAF_FILL: u64 = 90;
 /// The same for the pages above (`BTREE_NONLEAF_FILLFACTOR`).
 const INNER_FILL: u64 = 70;
 
+/// Most rows that keys of four bytes count.
+pub(super) const INT_ROWS: u64 = i32::MAX as u64;
+/// Pages of a table that an entry of a BRIN index sums up by default (`pages_per_range`).
+const BRIN_RANGE_PAGES: u64 = 128;
+/// Bytes of such an entry for a key of eight bytes: header, least and greatest, line pointer; and of what points to it.
+const BRIN_ENTRY: u64 = 28;
+const BRIN_POINTER: u64 = 6;
+
 /// A relation's size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RelationSize {
@@ -50,14 +58,24 @@ impl Tuple {
     }
 
     /// Pages that `rows` rows fill to this share, in per cent (`RelationGetTargetPageFreeSpace`).
-    fn heap_pages_filled(self, rows: u64, page_bytes: u64, fillfactor: u32) -> u64 {
+    pub fn heap_pages_filled(self, rows: u64, page_bytes: u64, fillfactor: u32) -> u64 {
         let tuple = (TUPLE_HEADER + self.data_bytes).next_multiple_of(8) + LINE_POINTER;
         let kept_free = page_bytes * u64::from(100 - fillfactor.min(100)) / 100;
         rows.div_ceil(((page_bytes - HEADER).saturating_sub(kept_free) / tuple).max(1))
     }
 }
 
+/// Pages of a BRIN index on a key of eight bytes of a table with so many pages: one for itself, its map, its entries.
+pub(super) fn brin_pages(heap_pages: u64, page_bytes: u64) -> u64 {
+    let (ranges, room) = (heap_pages.div_ceil(BRIN_RANGE_PAGES).max(1), page_bytes - HEADER - 8);
+    1 + ranges.div_ceil(room / BRIN_POINTER) + ranges.div_ceil(room / BRIN_ENTRY)
+}
+
 impl RelationSize {
+    pub(super) fn new(pages: u64, page_bytes: u64) -> Self {
+        Self { pages, bytes: pages * page_bytes }
+    }
+
     fn times(self, number: u64) -> Self {
         Self { pages: self.pages * number, bytes: self.bytes * number }
     }
@@ -82,25 +100,55 @@ impl TableSize {
 
     /// The size of a table with a primary key on one integer of `key_bytes`.
     pub(super) fn of(tuple: Tuple, key_bytes: u64, rows: u64, page_bytes: u64, fillfactor: u32) -> Self {
-        let size = |pages: u64| RelationSize { pages, bytes: pages * page_bytes };
+        let size = |pages: u64| RelationSize::new(pages, page_bytes);
         Self {
             heap: size(tuple.heap_pages_filled(rows, page_bytes, fillfactor)),
-            index: size(btree_pages(key_bytes, rows, page_bytes)),
+            index: size(BtreeSize::of(key_bytes, rows, page_bytes).pages),
         }
     }
 }
 
-/// Pages of a B-tree as CREATE INDEX builds it: the meta page, leaves, and the levels above up to one root.
-fn btree_pages(key_bytes: u64, rows: u64, page_bytes: u64) -> u64 {
-    let entry = (INDEX_TUPLE_HEADER + key_bytes).next_multiple_of(8) + LINE_POINTER;
-    let room = page_bytes - HEADER - BTREE_SPECIAL;
-    // What the fill factor leaves free is a share of the page, not of the room in it.
-    let per_page = |fill: u64| (room - page_bytes * (100 - fill) / 100) / entry;
-    let mut level = rows.div_ceil(per_page(LEAF_FILL));
-    let mut pages = 1 + level;
-    while level > 1 {
-        level = level.div_ceil(per_page(INNER_FILL));
-        pages += level;
+/// A B-tree as CREATE INDEX builds it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BtreeSize {
+    /// Pages, with the meta page.
+    pub pages: u64,
+    /// Pages from the root to a leaf, both counted; 0 without a row.
+    pub levels: u64,
+}
+
+impl BtreeSize {
+    /// That of so many different keys of `key_bytes` (1 to 1,000) in pages of `page_bytes`.
+    pub fn of(key_bytes: u64, rows: u64, page_bytes: u64) -> Self {
+        let entry = (INDEX_TUPLE_HEADER + key_bytes).next_multiple_of(8) + LINE_POINTER;
+        let room = page_bytes - HEADER - BTREE_SPECIAL;
+        // What the fill factor leaves free is a share of the page, not of the room in it.
+        let per_page = |fill: u64| ((room - page_bytes * (100 - fill) / 100) / entry).max(2);
+        let mut level = rows.div_ceil(per_page(LEAF_FILL));
+        let (mut pages, mut levels) = (1 + level, u64::from(rows > 0));
+        while level > 1 {
+            level = level.div_ceil(per_page(INNER_FILL));
+            pages += level;
+            levels += 1;
+        }
+        Self { pages, levels }
     }
-    pages
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Article 004: four levels for 10^12 keys in pages of 32 KiB, fewer than for 10^11 in pages of 8 KiB.
+    #[test]
+    fn depths_are_those_of_the_articles() {
+        assert_eq!(BtreeSize::of(8, 1_000_000_000_000, 32_768).levels, 4);
+        assert_eq!(BtreeSize::of(8, 100_000_000_000, 8_192).levels, 5);
+    }
+
+    #[test]
+    fn small_trees_have_few_levels() {
+        let levels = |rows| BtreeSize::of(4, rows, 8_192).levels;
+        assert_eq!([0, 1, 366, 367, 100_000].map(levels), [0, 1, 1, 2, 2]);
+    }
 }

@@ -27,6 +27,10 @@ pub enum Kind {
     Integer,
     /// `char(n)` that holds blanks alone or NULL: its bytes, 0 where it holds anything else, -1 where it is NULL.
     Blanks,
+    /// `text`: the first 64 bits of the MD5 of its bytes. Of NULL nothing is summed.
+    Text,
+    /// `timestamp` or `timestamptz`: microseconds since 1970. Of NULL nothing is summed.
+    Time,
 }
 
 /// A column of a table.
@@ -48,6 +52,11 @@ impl Column {
                 let name = self.name;
                 format!("coalesce(({name} = '')::int * octet_length({name}), -1)::bigint")
             }
+            Kind::Text => {
+                format!("('x' || substr(pg_catalog.md5({}), 1, 16))::bit(64)::bigint", self.name)
+            }
+            // Before 14 the epoch is a double, which holds microseconds until the year 2242.
+            Kind::Time => format!("(extract(epoch FROM {}) * 1000000)::bigint", self.name),
         };
         let x = format!(
             "({key} % {FOLD} * {KEY} + {key} / {FOLD} * {KEY_HIGH} \

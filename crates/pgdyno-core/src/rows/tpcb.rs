@@ -146,15 +146,19 @@ impl Maker for Branches {
         "bid, bbalance"
     }
 
+    fn query(&self, _: u64, part: Part) -> String {
+        series(part, "n, 0")
+    }
+
     fn rows_at(&self, scale: u64) -> u64 {
         <Self as TableRows>::total(scale)
     }
 
-    fn write(&self, part: Part, out: &mut Vec<u8>) {
+    fn write(&self, _: u64, part: Part, out: &mut Vec<u8>) {
         write_runs(part, u64::MAX, |_| "\t0\n".to_owned(), out);
     }
 
-    fn sums(&self, part: Part) -> Sums {
+    fn sums(&self, _: u64, part: Part) -> Sums {
         sums(part, |number| {
             let row = Self::row(0, 0, number);
             [row.bid.into(), row.bbalance.into(), NULL]
@@ -175,15 +179,19 @@ impl Maker for Tellers {
         "tid, bid, tbalance"
     }
 
+    fn query(&self, _: u64, part: Part) -> String {
+        series(part, &format!("n, (n - 1) / {TELLERS_PER_SCALE} + 1, 0"))
+    }
+
     fn rows_at(&self, scale: u64) -> u64 {
         <Self as TableRows>::total(scale)
     }
 
-    fn write(&self, part: Part, out: &mut Vec<u8>) {
+    fn write(&self, _: u64, part: Part, out: &mut Vec<u8>) {
         write_runs(part, TELLERS_PER_SCALE, |branch| format!("\t{}\t0\n", branch + 1), out);
     }
 
-    fn sums(&self, part: Part) -> Sums {
+    fn sums(&self, _: u64, part: Part) -> Sums {
         sums(part, |number| {
             let row = Self::row(0, 0, number);
             [row.tid.into(), row.bid.into(), row.tbalance.into(), NULL]
@@ -201,19 +209,27 @@ impl Maker for Accounts {
     }
 
     fn sent(&self) -> &'static str {
-        "aid, bid, abalance, filler"
+        "aid, bid"
+    }
+
+    /// The filler is sent empty by pgbench, and padded by the server for every row.
+    fn constants(&self) -> &'static [(&'static str, &'static str)] {
+        &[("abalance", "0"), ("filler", "''")]
+    }
+
+    fn query(&self, _: u64, part: Part) -> String {
+        series(part, &format!("n, (n - 1) / {ACCOUNTS_PER_SCALE} + 1"))
     }
 
     fn rows_at(&self, scale: u64) -> u64 {
         <Self as TableRows>::total(scale)
     }
 
-    /// The filler is sent empty: the server pads it itself.
-    fn write(&self, part: Part, out: &mut Vec<u8>) {
-        write_runs(part, ACCOUNTS_PER_SCALE, |branch| format!("\t{}\t0\t\n", branch + 1), out);
+    fn write(&self, _: u64, part: Part, out: &mut Vec<u8>) {
+        write_runs(part, ACCOUNTS_PER_SCALE, |branch| format!("\t{}\n", branch + 1), out);
     }
 
-    fn sums(&self, part: Part) -> Sums {
+    fn sums(&self, _: u64, part: Part) -> Sums {
         sums(part, |number| {
             let row = Self::row(0, 0, number);
             [row.aid, row.bid.into(), row.abalance.into(), BLANKS]
@@ -235,15 +251,24 @@ impl Maker for Histories {
         "tid"
     }
 
+    fn query(&self, _: u64, part: Part) -> String {
+        series(part, "n")
+    }
+
     fn rows_at(&self, _: u64) -> u64 {
         0
     }
 
-    fn write(&self, _: Part, _: &mut Vec<u8>) {}
+    fn write(&self, _: u64, _: Part, _: &mut Vec<u8>) {}
 
-    fn sums(&self, _: Part) -> Sums {
+    fn sums(&self, _: u64, _: Part) -> Sums {
         Sums::none(0)
     }
+}
+
+/// A query for the rows of a part, whose key is `n`.
+fn series(part: Part, columns: &str) -> String {
+    format!("SELECT {columns} FROM pg_catalog.generate_series({}, {}) AS n", part.first + 1, part.end)
 }
 
 /// Sums of rows by their numbers; the first value is the key.
@@ -396,19 +421,18 @@ mod tests {
             let tellers: String =
                 tellers.map(|row| format!("{}\t{}\t{}\n", row.tid, row.bid, row.tbalance)).collect();
             let accounts = rows::<Accounts>(scale, 0, Part { first: 0, end: u64::MAX });
-            let accounts: String =
-                accounts.map(|row| format!("{}\t{}\t{}\t\n", row.aid, row.bid, row.abalance)).collect();
+            let accounts: String = accounts.map(|row| format!("{}\t{}\n", row.aid, row.bid)).collect();
             [(1..=scale).map(|bid| format!("{bid}\t0\n")).collect(), tellers, accounts]
         };
         let makers: [&dyn Maker; 3] = [&Branches, &Tellers, &Accounts];
         for (maker, expected) in makers.into_iter().zip(whole(2)) {
             let total = maker.rows_at(2);
-            let all = maker.sums(Part { first: 0, end: total });
+            let all = maker.sums(0, Part { first: 0, end: total });
             assert_eq!((all.rows, all.columns.len()), (total, maker.columns().len()));
             let (mut text, mut sums) = (Vec::new(), Sums::none(maker.columns().len()));
             for part in (0..7).map(|k| Part::of(total, k, 7)) {
-                maker.write(part, &mut text);
-                sums += &maker.sums(part);
+                maker.write(0, part, &mut text);
+                sums += &maker.sums(0, part);
             }
             assert!(text == expected.as_bytes(), "{}", maker.table());
             assert_eq!(sums, all, "{}", maker.table());

@@ -16,6 +16,7 @@ const READINGS: u32 = 20;
 struct Used {
     cpu_ns: u64,
     device_read_bytes: Option<u64>,
+    device_written_bytes: Option<u64>,
 }
 
 /// A reading of a process and all its children.
@@ -33,6 +34,9 @@ pub struct TreeUse {
     pub cpu_s: f64,
     /// Bytes fetched from a device; `None` where no process lets itself be seen (another user's).
     pub device_read_bytes: Option<u64>,
+    /// Bytes handed to the kernel that are to be written to a device; `None` likewise. What children that have ended
+    /// wrote since `earlier` is not in it.
+    pub device_written_bytes: Option<u64>,
 }
 
 impl TreeUsage {
@@ -68,19 +72,25 @@ impl TreeUsage {
     /// What was used since `earlier`. Children that ended meanwhile count with what the root collected of them.
     pub fn since(&self, earlier: &Self) -> TreeUse {
         let mut cpu_ns = 0;
-        let mut read: Option<u64> = None;
+        let (mut read, mut written) = (None, None);
         for (pid, now) in &self.processes {
             let then = earlier.processes.get(pid).copied().unwrap_or_default();
             cpu_ns += now.cpu_ns.saturating_sub(then.cpu_ns);
-            if let Some(bytes) = now.device_read_bytes {
-                *read.get_or_insert(0) += bytes.saturating_sub(then.device_read_bytes.unwrap_or(0));
-            }
+            add_bytes(&mut read, now.device_read_bytes, then.device_read_bytes);
+            add_bytes(&mut written, now.device_written_bytes, then.device_written_bytes);
         }
         let ended = earlier.processes.iter().filter(|(pid, _)| !self.processes.contains_key(pid));
         let counted_before: u64 = ended.map(|(_, used)| used.cpu_ns).sum();
         let collected = self.collected_ns.saturating_sub(earlier.collected_ns);
         cpu_ns += collected.saturating_sub(counted_before);
-        TreeUse { cpu_s: cpu_ns as f64 / 1e9, device_read_bytes: read }
+        TreeUse { cpu_s: cpu_ns as f64 / 1e9, device_read_bytes: read, device_written_bytes: written }
+    }
+}
+
+/// Adds what a process moved since it was last read, where it lets itself be seen.
+fn add_bytes(sum: &mut Option<u64>, now: Option<u64>, then: Option<u64>) {
+    if let Some(bytes) = now {
+        *sum.get_or_insert(0) += bytes.saturating_sub(then.unwrap_or(0));
     }
 }
 
@@ -90,9 +100,10 @@ fn read_process(pid: u32) -> Option<Used> {
     let exact =
         file("schedstat").and_then(|text| text.split_whitespace().next()?.parse().ok()).filter(|&ns| ns > 0);
     let cpu_ns = exact.or_else(|| own_ns(&file("stat")?))?;
-    let device_read_bytes = file("io")
-        .and_then(|text| text.lines().find_map(|line| line.strip_prefix("read_bytes: ")?.parse().ok()));
-    Some(Used { cpu_ns, device_read_bytes })
+    let io = file("io");
+    let bytes = |name: &str| io.as_ref()?.lines().find_map(|line| line.strip_prefix(name)?.parse().ok());
+    let (device_read_bytes, device_written_bytes) = (bytes("read_bytes: "), bytes("write_bytes: "));
+    Some(Used { cpu_ns, device_read_bytes, device_written_bytes })
 }
 
 /// utime and stime (fields 14 and 15 of proc_pid_stat(5)).
@@ -119,7 +130,10 @@ mod tests {
     use super::*;
 
     fn usage(processes: &[(u32, u64)], collected_ns: u64) -> TreeUsage {
-        let used = |&(pid, cpu_ns): &(u32, u64)| (pid, Used { cpu_ns, device_read_bytes: Some(cpu_ns) });
+        let used = |&(pid, cpu_ns): &(u32, u64)| {
+            let device_written_bytes = (pid != 1).then_some(2 * cpu_ns);
+            (pid, Used { cpu_ns, device_read_bytes: Some(cpu_ns), device_written_bytes })
+        };
         TreeUsage { processes: processes.iter().map(used).collect(), collected_ns }
     }
 
@@ -130,7 +144,10 @@ mod tests {
         let later = usage(&[(1, 1_500_000_000), (3, 500_000_000)], 3_000_000_000);
         let used = later.since(&earlier);
         assert_eq!(used.cpu_s, 0.5 + 0.5 + 1.0);
-        assert_eq!(used.device_read_bytes, Some(1_000_000_000));
+        assert_eq!(
+            (used.device_read_bytes, used.device_written_bytes),
+            (Some(1_000_000_000), Some(1_000_000_000))
+        );
     }
 
     #[test]

@@ -36,6 +36,8 @@ pub enum Greeting {
 
 /// An SSLRequest, instead of a StartupMessage.
 const SSL_REQUEST: [u8; 4] = 80_877_103i32.to_be_bytes();
+/// A CancelRequest, which is passed over.
+const CANCEL_REQUEST: [u8; 4] = 80_877_102i32.to_be_bytes();
 
 /// How SCRAM is done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,6 +68,9 @@ pub(super) fn greet(greeting: &Greeting, input: &mut impl Read, output: &mut imp
         }
         output.write_all(b"N")?;
         startup = message::read(input, true)?;
+    }
+    if startup.body.starts_with(&CANCEL_REQUEST) {
+        return Ok(false);
     }
     let greeting = match greeting {
         Greeting::AfterTls(with, _) if asked => with,

@@ -60,14 +60,33 @@ pub fn find_tables(session: &mut Session) -> Result<Found, NotFound> {
     Ok(Found { scale, partitions: Some((method, row.parse(2).unwrap_or(0))) })
 }
 
+/// pgbench's tables that the session sees without naming their schema, and are unlogged.
+const UNLOGGED: &str = "SELECT pg_catalog.count(*) FROM pg_catalog.pg_class c WHERE c.relkind = 'r' \
+     AND c.relpersistence = 'u' AND pg_catalog.pg_table_is_visible(c.oid) \
+     AND c.relname ~ '^pgbench_(branches|tellers|history|accounts(_[0-9]+)?)$'";
+
+/// Whether any of the tables that a session finds is unlogged.
+///
+/// # Errors
+/// The server's.
+pub fn finds_unlogged(session: &mut Session) -> Result<bool, WireError> {
+    Ok(session.value(UNLOGGED)?.is_some_and(|count| count != "0"))
+}
+
 /// The table of accounts that the session sees, with its partitions of all levels: storage options and access method.
 /// Before 12 tables had none, as partitioned ones still have.
 const LAYOUT: &str = "WITH RECURSIVE tree(oid) AS \
      (SELECT 'pgbench_accounts'::pg_catalog.regclass::pg_catalog.oid \
       UNION ALL SELECT i.inhrelid FROM pg_catalog.pg_inherits AS i JOIN tree ON i.inhparent = tree.oid) \
-     SELECT pg_catalog.array_to_string(c.reloptions, ' '), a.amname FROM tree \
+     SELECT pg_catalog.array_to_string(c.reloptions, ' '), a.amname, c.relpersistence = 'u' FROM tree \
      JOIN pg_catalog.pg_class AS c ON c.oid = tree.oid \
      LEFT JOIN pg_catalog.pg_am AS a ON a.oid = c.relam";
+
+/// Foreign keys between the tables: those that hang on them, partitions left aside.
+const FOREIGN_KEYS: &str = "WITH t(oids) AS (SELECT '{pgbench_branches, pgbench_tellers, pgbench_accounts, \
+     pgbench_history}'::pg_catalog.regclass[]::pg_catalog.oid[]) \
+     SELECT pg_catalog.count(*) FROM pg_catalog.pg_constraint, t \
+     WHERE contype = 'f' AND conrelid = ANY (oids) AND confrelid = ANY (oids)";
 
 /// Looks at what the server has made of `pgbench_accounts`.
 ///
@@ -82,5 +101,12 @@ pub fn accounts_state(session: &mut Session) -> Result<AccountsState, WireError>
     let options = words(0).into_iter().filter(|option| option != "fillfactor=100").collect();
     let methods: Vec<_> = words(1).into_iter().collect();
     let access_method = if methods.is_empty() { "heap".to_owned() } else { methods.join(" ") };
-    Ok(AccountsState { partitions: rows.len().saturating_sub(1) as u64, options, access_method })
+    let foreign_keys = session.value(FOREIGN_KEYS)?.and_then(|count| count.parse().ok()).unwrap_or(0);
+    Ok(AccountsState {
+        partitions: rows.len().saturating_sub(1) as u64,
+        options,
+        access_method,
+        unlogged: rows.iter().any(|row| row.get(2) == Some("t")),
+        foreign_keys,
+    })
 }

@@ -11,7 +11,7 @@ use pgdyno_core::{
 };
 use pgdyno_engine::Stop;
 
-use super::{CopyFormat, format::CopyRow};
+use super::format::CopyRow;
 use crate::wire::{Session, WireError};
 
 /// All steps by their letters.
@@ -233,11 +233,11 @@ impl Work<'_> {
         let freeze = if self.may_freeze(T::NAME)? { " WITH (FREEZE ON)" } else { "" };
         let columns = <T::Row as CopyRow>::COLUMNS;
         let sql = format!("COPY {} ({columns}) FROM STDIN{freeze}", T::NAME);
-        let (scale, total, format) = (self.wanted.scale, T::total(self.wanted.scale), CopyFormat::Text);
+        let (scale, total) = (self.wanted.scale, T::total(self.wanted.scale));
         let start = Instant::now();
         let mut copy = self.session.copy_in(&sql).map_err(|error| failed(&sql, error))?;
         for (index, row) in rows::<T>(scale, 0, Part { first: 0, end: total }).enumerate() {
-            copy.row(|out| row.write(format, scale >= BIGINT_SCALE, out)).map_err(InitError::Copy)?;
+            copy.row(|out| row.write(out)).map_err(InitError::Copy)?;
             let rows = index as u64 + 1;
             if rows.is_multiple_of(100) {
                 if self.stop.requested() {
@@ -253,12 +253,7 @@ impl Work<'_> {
 
     /// As pgbench: rows are frozen from PostgreSQL 14 on, in what is an ordinary table.
     fn may_freeze(&mut self, table: &str) -> Result<bool, InitError> {
-        let major: u32 = self
-            .session
-            .parameter("server_version")
-            .and_then(|version| version.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok())
-            .unwrap_or(0);
-        if major < 14 {
+        if self.session.major().unwrap_or(0) < 14 {
             return Ok(false);
         }
         let sql =
@@ -320,7 +315,8 @@ pub(super) fn tables(wanted: &Initialization) -> [String; 4] {
     .map(|(name, columns, with)| format!("CREATE{unlogged} TABLE pgbench_{name} ({columns}){with}{space}"))
 }
 
-/// One partition of accounts. Ranges are open at both ends, so that every key has a place.
+/// One partition of accounts, as pgbench makes it: before 12 it is not where its table is said to be. Ranges are open
+/// at both ends, so that every key has a place.
 pub(super) fn partition(
     wanted: &Initialization,
     method: PartitionMethod,
@@ -339,16 +335,15 @@ pub(super) fn partition(
         }
         PartitionMethod::Hash => format!("WITH (MODULUS {partitions}, REMAINDER {})", number - 1),
     };
-    // Before 12 a partition is not made where its table is said to be.
     format!(
         "CREATE{unlogged} TABLE pgbench_accounts_{number} PARTITION OF pgbench_accounts \
-         FOR VALUES {values} WITH (fillfactor={}){}",
-        wanted.fillfactor,
-        tablespace(wanted)
+         FOR VALUES {values} WITH (fillfactor={})",
+        wanted.fillfactor
     )
 }
 
-fn tablespace(wanted: &Initialization) -> String {
+/// What names the tablespace behind a statement that makes a table.
+pub(super) fn tablespace(wanted: &Initialization) -> String {
     wanted.tablespace.as_ref().map_or_else(String::new, |name| format!(" TABLESPACE {}", quoted(name)))
 }
 
@@ -360,20 +355,32 @@ pub(super) fn primary_keys(wanted: &Initialization) -> [String; 3] {
         .map(|(table, key)| format!("ALTER TABLE pgbench_{table} ADD PRIMARY KEY ({key}){space}"))
 }
 
+/// Table, column, and the table that is referred to.
+const FOREIGN_KEYS: [(&str, &str, &str); 5] = [
+    ("pgbench_tellers", "bid", "pgbench_branches"),
+    ("pgbench_accounts", "bid", "pgbench_branches"),
+    ("pgbench_history", "bid", "pgbench_branches"),
+    ("pgbench_history", "tid", "pgbench_tellers"),
+    ("pgbench_history", "aid", "pgbench_accounts"),
+];
+
 pub(super) fn foreign_keys() -> [String; 5] {
-    [
-        ("tellers", "bid", "branches"),
-        ("accounts", "bid", "branches"),
-        ("history", "bid", "branches"),
-        ("history", "tid", "tellers"),
-        ("history", "aid", "accounts"),
-    ]
-    .map(|(table, key, to)| {
+    FOREIGN_KEYS.map(|(table, key, to)| {
         format!(
-            "ALTER TABLE pgbench_{table} ADD CONSTRAINT pgbench_{table}_{key}_fkey \
-             FOREIGN KEY ({key}) REFERENCES pgbench_{to}"
+            "ALTER TABLE {table} ADD CONSTRAINT {} FOREIGN KEY ({key}) REFERENCES {to}",
+            foreign_key_name(table, key)
         )
     })
+}
+
+fn foreign_key_name(table: &str, key: &str) -> String {
+    format!("{table}_{key}_fkey")
+}
+
+/// Names of the foreign keys of a table.
+pub(super) fn foreign_key_names(table: &str) -> Vec<String> {
+    let of_table = FOREIGN_KEYS.iter().filter(|(referring, ..)| *referring == table);
+    of_table.map(|(table, key, _)| foreign_key_name(table, key)).collect()
 }
 
 #[cfg(test)]
@@ -429,7 +436,7 @@ mod tests {
             assert!(values.contains(bounds) && values.contains("UNLOGGED"), "{values}");
         }
         let hash = partition(&wanted, PartitionMethod::Hash, 4, 4);
-        let end = "WITH (MODULUS 4, REMAINDER 3) WITH (fillfactor=90) TABLESPACE \"my \"\"space\"";
+        let end = "WITH (MODULUS 4, REMAINDER 3) WITH (fillfactor=90)";
         assert!(hash.ends_with(end), "{hash}");
     }
 }

@@ -1,6 +1,7 @@
 //! Rows into tables.
 
 mod bulk;
+mod copies;
 mod format;
 mod found;
 mod init;
@@ -8,11 +9,14 @@ mod prewarm;
 mod setup;
 mod tpcb;
 
-pub use bulk::{BulkLoad, BulkOutcome, BulkProgress, Entry, Job, Proof, Room, Survey, TableProof};
-pub use format::CopyFormat;
-pub use found::{Found, NotFound, accounts_state, find_tables};
+pub use bulk::{
+    BulkLoad, BulkOutcome, BulkProgress, Entry, Job, KeyWorkers, Phases, Proof, Proved, Room, Span,
+    StageTime, Survey, TableProof, check_connections, check_version,
+};
+pub use copies::{Copied, CopyStrategy, copy_database, copy_schema};
+pub use found::{Found, NotFound, accounts_state, find_tables, finds_unlogged};
 pub use init::{InitError, InitEvent, Initialization, Step as InitStep, check_steps, initialize, steps};
 pub use pgdyno_core::load::PartitionMethod;
 pub use prewarm::{PrewarmMethod, PrewarmOutcome, prewarm};
-pub use setup::{Known, SetupOutcome, Whereabouts, carry_out, data_state, prewarm_own, settle};
-pub use tpcb::{LoadOutcome, LoadProgress, LoadStep, TpcbLoad, load_tpcb, tpcb_tables};
+pub use setup::{Known, SetupOutcome, Whereabouts, carry_out, data_state, has_unlogged, prewarm_own, settle};
+pub use tpcb::{LoadOutcome, LoadProgress, Lookout, load_tpcb, ready, tpcb_tables};

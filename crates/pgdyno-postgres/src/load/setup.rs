@@ -10,7 +10,7 @@ use pgdyno_core::{
 };
 use pgdyno_engine::Stop;
 
-use super::{PrewarmMethod, PrewarmOutcome};
+use super::{PrewarmOutcome, prewarm};
 use crate::{
     libpq,
     wire::{Row, Session, WireError},
@@ -135,8 +135,24 @@ pub fn data_state(session: &mut Session, whereabouts: Whereabouts) -> Result<Dat
     Ok(DataState { tables: all.len() as u64, rows, size_bytes })
 }
 
-/// Reads the plan's own tables and their indexes into shared buffers by `pg_prewarm`; `None` where the server has not
-/// got it, or the role may not make it.
+/// Whether any table that is measured is unlogged: one of the plan's own, or of TPC-B.
+///
+/// # Errors
+/// The server's.
+pub fn has_unlogged(session: &mut Session, whereabouts: Whereabouts) -> Result<bool, WireError> {
+    let place = match whereabouts {
+        Whereabouts::Database => "n.nspname !~ '^(pg_|information_schema$)'".to_owned(),
+        Whereabouts::Schema(name) => format!("n.nspname = '{name}'"),
+    };
+    let sql = format!(
+        "SELECT count(*) FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
+         WHERE c.relkind IN ('r', 'm') AND c.relpersistence = 'u' AND {place}"
+    );
+    Ok(session.value(&sql)?.is_some_and(|count| count != "0"))
+}
+
+/// Reads the plan's own tables and their indexes into shared buffers; `None` where the server has not got
+/// `pg_prewarm`, the role may not make it, or the tables cannot be read.
 ///
 /// # Errors
 /// Where the connection fails.
@@ -144,19 +160,15 @@ pub fn prewarm_own(
     session: &mut Session,
     whereabouts: Whereabouts,
 ) -> Result<Option<PrewarmOutcome>, WireError> {
-    let (start, within) = (Instant::now(), within(whereabouts));
-    let read = session.execute("CREATE EXTENSION IF NOT EXISTS pg_prewarm").and_then(|()| {
-        session.execute(&format!(
-            "SELECT pg_prewarm(c.oid) FROM pg_catalog.pg_class c \
-             JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
-             WHERE c.relkind IN ('r', 'm', 'i') AND {within}"
-        ))
-    });
-    match read {
-        Ok(()) => {
-            let duration_s = start.elapsed().as_secs_f64();
-            Ok(Some(PrewarmOutcome { method: PrewarmMethod::Extension, duration_s }))
-        }
+    let start = Instant::now();
+    let Some(schema) = prewarm::made(session)? else { return Ok(None) };
+    let tables = session.query(&format!(
+        "SELECT c.oid FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
+         WHERE c.relkind IN ('r', 'm') AND {}",
+        within(whereabouts)
+    ))?;
+    match prewarm::read(session, &tables, Some(schema)) {
+        Ok(method) => Ok(Some(PrewarmOutcome { method, duration_s: start.elapsed().as_secs_f64() })),
         Err(WireError::Server(_)) => Ok(None),
         Err(error) => Err(error),
     }

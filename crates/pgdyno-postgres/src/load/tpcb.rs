@@ -1,52 +1,39 @@
-//! pgbench's four tables: made, filled, vacuumed and indexed as `pgbench -i` leaves them (steps `tgvp`).
+//! TPC-B's tables without a ledger, for who throws away what a load that broke off leaves: the tasks of the bulk
+//! loader, on sessions that are there.
 
-use std::time::Instant;
+use std::{
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
+    },
+    thread,
+    time::Duration,
+};
 
 use pgdyno_core::{
+    load::{LoadPlan, Stage, Wish, Work, tasks},
     problem::Problem,
-    rows::{
-        Part, TableRows, rows,
-        tpcb::{Accounts, BIGINT_SCALE, Branches, Tellers, rows_total},
-    },
+    rows::tpcb::rows_total,
 };
 use pgdyno_engine::Stop;
 
-use super::{CopyFormat, format::CopyRow};
+use super::bulk::{
+    Begun, Done, Hands, Phases, SETTINGS, Span, StageTime, Survey, Watch, failed, key_settings,
+    shared_constants, survey, table_statements,
+};
 use crate::wire::{Session, WireError};
 
-/// Rows between two reports of progress, and two looks at a request to stop.
-const ROWS_PER_REPORT: u64 = 100_000;
-
-/// What to load.
-#[derive(Debug, Clone, Copy)]
-pub struct TpcbLoad {
-    /// Scale factor.
-    pub scale: u64,
-    /// Seed of the plan. TPC-B's rows do not depend on it.
-    pub seed: u64,
-    /// Format of COPY.
-    pub format: CopyFormat,
-}
-
-/// A step of the load.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LoadStep {
-    /// COPY.
-    Copy,
-    /// VACUUM and ANALYZE.
-    Vacuum,
-    /// Primary keys.
-    Index,
-}
+/// Pause between two reports while other streams end their tasks.
+const PAUSE: Duration = Duration::from_millis(20);
 
 /// How far the load is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LoadProgress {
-    /// The step under way.
-    pub step: LoadStep,
-    /// Rows copied so far, over all tables.
+    /// The stage under way.
+    pub stage: Stage,
+    /// Rows sent so far, over all tables.
     pub rows: u64,
-    /// Rows to copy.
+    /// Rows to send.
     pub rows_total: u64,
 }
 
@@ -57,171 +44,318 @@ pub struct LoadOutcome {
     pub rows: u64,
     /// Bytes of COPY data.
     pub copy_bytes: u64,
-    /// Seconds of COPY, with the creation of the tables.
-    pub copy_s: f64,
-    /// Seconds of VACUUM and ANALYZE.
-    pub vacuum_s: f64,
-    /// Seconds of primary keys.
-    pub index_s: f64,
+    /// Every stage that had something to do; the first one with the creation of the tables.
+    pub stages: Vec<StageTime>,
+    /// Parallel workers that the server planned for a key of accounts; `None` where it did not say so.
+    pub planned: Option<Span>,
+    /// What was seen of them at work.
+    pub launched: Option<Span>,
     /// Bytes of tables and indexes afterwards.
     pub size_bytes: u64,
-    /// Format of COPY.
-    pub format: CopyFormat,
 }
 
-/// Loads the four tables into the session's current schema, in which they must not exist yet.
+impl LoadOutcome {
+    /// Seconds of some stages together.
+    pub fn seconds(&self, which: impl Fn(Stage) -> bool) -> f64 {
+        self.stages.iter().filter(|time| which(time.stage)).map(|time| time.seconds).sum()
+    }
+}
+
+/// A session that has nothing to do but to look at what those that load are at.
+pub struct Lookout {
+    session: Session,
+    watch: Watch,
+}
+
+impl Lookout {
+    /// At a server that was looked at, where this is loaded.
+    pub fn new(session: Session, survey: &Survey, plan: &LoadPlan) -> Self {
+        Self { session, watch: Watch::of(survey, plan) }
+    }
+
+    /// Looks at these server processes until a stage is over.
+    fn look(&mut self, stage: Stage, pids: &[i32], over: &AtomicBool) {
+        while !over.load(Ordering::Relaxed) {
+            let _ = self.watch.tend(&mut self.session, stage, pids); // its words are for who shows them
+            thread::sleep(PAUSE);
+        }
+    }
+}
+
+/// Looks whether a server can be loaded as planned and has room for it, and gives the sessions that are to load what
+/// they take to build keys. Nothing is changed in the database.
 ///
-/// The tables are created and filled in one transaction, so that rows can be frozen as they are written (every server
-/// since 9.3), and a load that fails leaves nothing.
+/// # Errors
+/// What keeps the plan from being carried out.
+pub fn ready(sessions: &mut [Session], plan: &LoadPlan) -> Result<Survey, Problem> {
+    let streams = sessions.len() as u64;
+    let Some(first) = sessions.first_mut() else {
+        return Err(Problem::wrong_request("could not load without a session"));
+    };
+    let survey = survey(first, plan, streams)?;
+    survey.check_room()?;
+    let settings = key_settings(&survey.keys);
+    let set = sessions.iter_mut().try_for_each(|session| session.execute(&settings));
+    set.map_err(|error| error.into_problem("could not prepare a session for loading"))?;
+    Ok(survey)
+}
+
+/// Loads the four tables into the sessions' current schema, in which they must not exist yet.
+///
+/// By one session the tables are created and filled in one transaction: a load that fails leaves nothing. By several
+/// they are created first, and stay.
 ///
 /// # Errors
 /// What could not be done; a request to stop is one of them.
+///
+/// # Panics
+/// Without a session.
 pub fn load_tpcb(
-    session: &mut Session,
-    load: &TpcbLoad,
+    sessions: &mut [Session],
+    lookout: Option<Lookout>,
+    plan: &LoadPlan,
     stop: &Stop,
     progress: &mut dyn FnMut(LoadProgress),
 ) -> Result<LoadOutcome, Problem> {
-    let mut loading = Loading { session, load, stop, progress, rows: 0, copy_bytes: 0 };
-    let what = format!("could not load TPC-B at scale {}", load.scale);
-    loading.run().map_err(|error| match error {
-        LoadError::Stopped { kept: false } => stopped(&what).hint("nothing of it was kept"),
-        LoadError::Stopped { kept: true } => stopped(&what).hint(
-            "the rows are in, without all primary keys: drop the four tables before they are loaded again",
-        ),
-        LoadError::Wire(error) => error.into_problem(&what),
-    })
-}
-
-fn stopped(what: &str) -> Problem {
-    Problem::could_not(format!("{what}: stopped"))
-}
-
-enum LoadError {
-    /// Asked to stop; whether the rows had been committed.
-    Stopped {
-        kept: bool,
-    },
-    Wire(WireError),
-}
-
-impl From<WireError> for LoadError {
-    fn from(error: WireError) -> Self {
-        Self::Wire(error)
-    }
+    let loading = Loading {
+        plan,
+        stop,
+        alone: sessions.len() == 1,
+        halt: Stop::default(),
+        rows: AtomicU64::new(0),
+        bytes: AtomicU64::new(0),
+        planned: Mutex::default(),
+        pids: sessions.iter().map(Session::backend_pid).collect(),
+        lookout: lookout.map(Mutex::new),
+    };
+    loading.run(sessions, progress)
 }
 
 struct Loading<'a> {
-    session: &'a mut Session,
-    load: &'a TpcbLoad,
+    plan: &'a LoadPlan,
     stop: &'a Stop,
-    progress: &'a mut dyn FnMut(LoadProgress),
-    rows: u64,
-    copy_bytes: u64,
+    /// Whether there is one session.
+    alone: bool,
+    /// Ends all sessions' tasks.
+    halt: Stop,
+    rows: AtomicU64,
+    bytes: AtomicU64,
+    /// Parallel workers planned for keys.
+    planned: Mutex<Option<Span>>,
+    /// Server processes of the sessions.
+    pids: Vec<i32>,
+    /// Who looks at phases, where that is wanted.
+    lookout: Option<Mutex<Lookout>>,
+}
+
+/// Why a session ended its tasks early, and at which.
+struct Failure {
+    work: Option<Work>,
+    error: WireError,
+}
+
+impl From<WireError> for Failure {
+    fn from(error: WireError) -> Self {
+        Self { work: None, error }
+    }
 }
 
 impl Loading<'_> {
-    fn run(&mut self) -> Result<LoadOutcome, LoadError> {
-        let copied = timed(|| self.copy_all());
-        if copied.is_err() {
-            let _ = self.session.execute("ROLLBACK"); // the session stays usable, if it is alive
+    fn run(
+        &self,
+        sessions: &mut [Session],
+        progress: &mut dyn FnMut(LoadProgress),
+    ) -> Result<LoadOutcome, Problem> {
+        let mut stages = Vec::new();
+        for stage in self.stages() {
+            let begun = Begun::now(stage, &mut sessions[0]);
+            let done = match stage {
+                Stage::Copy => self.fill(sessions, progress),
+                _ => self.stage(sessions, stage, progress),
+            };
+            if let Err(failure) = done {
+                let _ = sessions[0].execute("ROLLBACK"); // the session stays usable, if it is alive
+                return Err(self.problem(failure, !(self.alone && stage == Stage::Copy)));
+            }
+            let end = Begun::now(stage, &mut sessions[0]);
+            stages.push(StageTime { phases: self.phases(stage), ..begun.until(&end) });
         }
-        let copy_s = copied?.1;
-        self.report(LoadStep::Vacuum);
-        let vacuum_s = timed(|| self.each("VACUUM ANALYZE {}", &TABLES))?.1;
-        self.report(LoadStep::Index);
-        let index_s = timed(|| self.add_keys())?.1;
+        let size_bytes = self.size(&mut sessions[0]).map_err(|error| self.problem(error.into(), true))?;
+        let (rows, copy_bytes) = (self.rows.load(Ordering::Relaxed), self.bytes.load(Ordering::Relaxed));
+        let planned = *self.planned.lock().unwrap_or_else(PoisonError::into_inner);
+        let launched = self.watched(Watch::launched).flatten();
+        Ok(LoadOutcome { rows, copy_bytes, stages, planned, launched, size_bytes })
+    }
+
+    /// The stages that have something to do.
+    fn stages(&self) -> impl Iterator<Item = Stage> {
+        let tasks = tasks(self.plan);
+        Stage::ALL.into_iter().filter(move |stage| tasks.iter().any(|task| task.stage == *stage))
+    }
+
+    fn phases(&self, stage: Stage) -> Phases {
+        self.watched(|watch| watch.phases(stage)).unwrap_or_default()
+    }
+
+    fn watched<R>(&self, read: impl FnOnce(&mut Watch) -> R) -> Option<R> {
+        let lookout = self.lookout.as_ref()?;
+        Some(read(&mut lookout.lock().unwrap_or_else(PoisonError::into_inner).watch))
+    }
+
+    /// Tables with their rows: by one session in one transaction.
+    fn fill(&self, sessions: &mut [Session], progress: &mut dyn FnMut(LoadProgress)) -> Result<(), Failure> {
+        if self.alone {
+            sessions[0].execute("BEGIN")?;
+        } else {
+            sessions.iter_mut().try_for_each(|session| session.execute(SETTINGS))?;
+        }
+        let statements = table_statements(self.plan).into_iter().chain(shared_constants(self.plan));
+        for sql in statements {
+            self.unless_stopped()?;
+            sessions[0].execute(&sql)?;
+        }
+        self.stage(sessions, Stage::Copy, progress)?;
+        if self.alone {
+            sessions[0].execute("COMMIT")?;
+        }
+        Ok(())
+    }
+
+    fn unless_stopped(&self) -> Result<(), Failure> {
+        if self.stop.requested() { Err(WireError::Stopped.into()) } else { Ok(()) }
+    }
+
+    /// All tasks of a stage, each by whichever session is free. The first session is that of the calling thread.
+    fn stage(
+        &self,
+        sessions: &mut [Session],
+        stage: Stage,
+        progress: &mut dyn FnMut(LoadProgress),
+    ) -> Result<(), Failure> {
+        let tasks = tasks(self.plan).into_iter().filter(|task| task.stage == stage);
+        let works: Vec<Work> = tasks.map(|task| task.work).collect();
+        if works.is_empty() {
+            return Ok(());
+        }
+        let next = AtomicUsize::new(0);
+        let mut tell = || {
+            let rows = self.rows.load(Ordering::Relaxed);
+            progress(LoadProgress { stage, rows, rows_total: rows_total(self.plan.scale) });
+        };
+        tell();
+        let Some((first, others)) = sessions.split_first_mut() else { return Ok(()) };
+        let over = AtomicBool::new(false);
+        thread::scope(|scope| {
+            let (works, next, over) = (&works, &next, &over);
+            // Of rows no server tells how far they are.
+            if let Some(lookout) = self.lookout.as_ref().filter(|_| stage != Stage::Copy) {
+                let look = move || {
+                    let mut lookout = lookout.lock().unwrap_or_else(PoisonError::into_inner);
+                    lookout.look(stage, &self.pids, over);
+                };
+                scope.spawn(look);
+            }
+            let others = others
+                .iter_mut()
+                .map(|session| scope.spawn(move || self.take(session, works, next, &mut || ())));
+            let others: Vec<_> = others.collect();
+            let own = self.take(first, works, next, &mut tell);
+            while others.iter().any(|other| !other.is_finished()) {
+                thread::sleep(PAUSE);
+                tell();
+            }
+            over.store(true, Ordering::Relaxed);
+            let gone = || Err(WireError::Closed.into());
+            let others = others.into_iter().map(|other| other.join().unwrap_or_else(|_| gone()));
+            worst([own].into_iter().chain(others).filter_map(Result::err).collect())
+        })
+    }
+
+    /// Takes tasks until none is left, or another session has failed.
+    fn take(
+        &self,
+        session: &mut Session,
+        works: &[Work],
+        next: &AtomicUsize,
+        tell: &mut dyn FnMut(),
+    ) -> Result<(), Failure> {
+        let over = || self.stop.requested() || self.halt.requested();
+        let hands = Hands { plan: self.plan, over: &over };
+        while let Some(&work) = works.get(next.fetch_add(1, Ordering::Relaxed)) {
+            let done =
+                if over() { Err(WireError::Stopped) } else { self.carry_out(&hands, session, work, tell) };
+            let done = done.map_err(|error| {
+                self.halt.request("another stream failed");
+                Failure { work: Some(work), error }
+            })?;
+            self.bytes.fetch_add(done.bytes, Ordering::Relaxed);
+            if let Some(workers) = done.planned_workers {
+                let mut planned = self.planned.lock().unwrap_or_else(PoisonError::into_inner);
+                *planned = Some(Span::and(*planned, workers));
+            }
+        }
+        Ok(())
+    }
+
+    /// One task. What fills a table as a whole empties it first, and both are one transaction; alone, all are.
+    fn carry_out(
+        &self,
+        hands: &Hands<'_>,
+        session: &mut Session,
+        work: Work,
+        tell: &mut dyn FnMut(),
+    ) -> Result<Done, WireError> {
+        let own_transaction = !self.alone && matches!(work, Work::Fill { .. });
+        if own_transaction {
+            session.execute("BEGIN")?;
+        }
+        let done = hands.carry_out(session, work, &mut |rows| {
+            self.rows.fetch_add(rows, Ordering::Relaxed);
+            tell();
+        })?;
+        if own_transaction {
+            session.execute("COMMIT")?;
+        }
+        Ok(done)
+    }
+
+    /// Bytes of tables and indexes.
+    fn size(&self, session: &mut Session) -> Result<u64, WireError> {
         let size = "SELECT sum(pg_catalog.pg_total_relation_size(c.oid)) FROM pg_catalog.pg_class c \
-                    WHERE c.oid IN ('pgbench_branches'::regclass, 'pgbench_tellers'::regclass, \
-                    'pgbench_accounts'::regclass, 'pgbench_history'::regclass)";
-        let size_bytes = self.session.value(size)?.and_then(|text| text.parse().ok()).unwrap_or(0);
-        let (rows, copy_bytes, format) = (self.rows, self.copy_bytes, self.load.format);
-        Ok(LoadOutcome { rows, copy_bytes, copy_s, vacuum_s, index_s, size_bytes, format })
+                    WHERE c.relkind = 'r' AND c.relname ~ '^pgbench_(branches|tellers|history|accounts(_[0-9]+)?)$' \
+                    AND c.relnamespace = (SELECT b.relnamespace FROM pg_catalog.pg_class b \
+                    WHERE b.oid = 'pgbench_branches'::pg_catalog.regclass)";
+        Ok(session.value(size)?.and_then(|text| text.parse().ok()).unwrap_or(0))
     }
 
-    fn copy_all(&mut self) -> Result<(), LoadError> {
-        self.session.execute("BEGIN")?;
-        self.session.execute(&tpcb_tables(self.load.scale))?;
-        self.copy::<Branches>()?;
-        self.copy::<Tellers>()?;
-        self.copy::<Accounts>()?;
-        Ok(self.session.execute("COMMIT")?)
-    }
-
-    fn copy<T: TableRows<Row: CopyRow>>(&mut self) -> Result<(), LoadError> {
-        let TpcbLoad { scale, seed, format } = *self.load;
-        let sql = format!(
-            "COPY {} ({}) FROM STDIN WITH (FORMAT {}, FREEZE)",
-            T::NAME,
-            <T::Row as CopyRow>::COLUMNS,
-            format.name()
-        );
-        let wide_key = scale >= BIGINT_SCALE;
-        let total = T::total(scale);
-        let mut copy = self.session.copy_in(&sql)?;
-        copy.row(|out| format.header(out))?;
-        for first in (0..total).step_by(ROWS_PER_REPORT as usize) {
-            if self.stop.requested() {
-                return Err(LoadError::Stopped { kept: false });
+    fn problem(&self, failure: Failure, kept: bool) -> Problem {
+        let what = format!("could not load TPC-B at scale {}", self.plan.scale);
+        match failure {
+            Failure { error: WireError::Stopped, .. } => {
+                let problem = Problem::could_not(format!("{what}: stopped"));
+                problem.hint(if kept {
+                    "the tables are there, not complete: drop the four tables before they are loaded again"
+                } else {
+                    "nothing of it was kept"
+                })
             }
-            let part = Part { first, end: total.min(first + ROWS_PER_REPORT) };
-            for row in rows::<T>(scale, seed, part) {
-                copy.row(|out| row.write(format, wide_key, out))?;
-            }
-            self.rows += part.rows();
-            (self.progress)(LoadProgress {
-                step: LoadStep::Copy,
-                rows: self.rows,
-                rows_total: rows_total(scale),
-            });
+            Failure { work, error } => error.into_problem(&work.map_or(what, failed)),
         }
-        copy.row(|out| format.trailer(out))?;
-        self.copy_bytes += copy.finish()?;
-        Ok(())
-    }
-
-    fn add_keys(&mut self) -> Result<(), LoadError> {
-        for (table, key) in KEYS {
-            self.stop_here()?;
-            self.session.execute(&format!("ALTER TABLE {table} ADD PRIMARY KEY ({key})"))?;
-        }
-        Ok(())
-    }
-
-    fn each(&mut self, template: &str, tables: &[&str]) -> Result<(), LoadError> {
-        for table in tables {
-            self.stop_here()?;
-            self.session.execute(&template.replace("{}", table))?;
-        }
-        Ok(())
-    }
-
-    fn stop_here(&self) -> Result<(), LoadError> {
-        if self.stop.requested() { Err(LoadError::Stopped { kept: true }) } else { Ok(()) }
-    }
-
-    fn report(&mut self, step: LoadStep) {
-        (self.progress)(LoadProgress { step, rows: self.rows, rows_total: rows_total(self.load.scale) });
     }
 }
 
-const TABLES: [&str; 4] = ["pgbench_branches", "pgbench_tellers", "pgbench_accounts", "pgbench_history"];
-const KEYS: [(&str, &str); 3] =
-    [("pgbench_branches", "bid"), ("pgbench_tellers", "tid"), ("pgbench_accounts", "aid")];
-
-/// The tables at a scale factor as pgbench 18 makes them, with its fill factor: SQL without keys.
-pub fn tpcb_tables(scale: u64) -> String {
-    let aid = if scale >= BIGINT_SCALE { "bigint" } else { "int" };
-    format!(
-        "CREATE TABLE pgbench_history(tid int, bid int, aid {aid}, delta int, mtime timestamp, filler char(22));
-         CREATE TABLE pgbench_tellers(tid int NOT NULL, bid int, tbalance int, filler char(84)) WITH (fillfactor=100);
-         CREATE TABLE pgbench_accounts(aid {aid} NOT NULL, bid int, abalance int, filler char(84))
-             WITH (fillfactor=100);
-         CREATE TABLE pgbench_branches(bid int NOT NULL, bbalance int, filler char(88)) WITH (fillfactor=100);"
-    )
+/// The failure to tell of several: not that of a session which was only told to stop.
+fn worst(mut failures: Vec<Failure>) -> Result<(), Failure> {
+    let told = |failure: &Failure| matches!(failure.error, WireError::Stopped);
+    let first = failures.iter().position(|failure| !told(failure)).unwrap_or(0);
+    if failures.is_empty() { Ok(()) } else { Err(failures.swap_remove(first)) }
 }
 
-fn timed<R>(work: impl FnOnce() -> Result<R, LoadError>) -> Result<(R, f64), LoadError> {
-    let start = Instant::now();
-    work().map(|result| (result, start.elapsed().as_secs_f64()))
+/// SQL that makes the empty tables of a scale, without keys.
+///
+/// # Errors
+/// Where the scale cannot be.
+pub fn tpcb_tables(scale: u64) -> Result<String, Problem> {
+    let plan = Wish { scale: Some(scale), ..Wish::default() }.plan(1)?;
+    Ok(table_statements(&plan).join("; "))
 }

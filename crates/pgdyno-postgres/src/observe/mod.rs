@@ -5,9 +5,11 @@ mod facts;
 mod identity;
 mod replica;
 mod waits;
+mod wal;
 
 pub use counters::Counters;
 pub use facts::{is_private_setting, server_facts};
 pub use identity::{check_version, postmaster_of};
 pub use replica::{Instance, wait_for_replay};
 pub use waits::waits;
+pub use wal::wal_written;

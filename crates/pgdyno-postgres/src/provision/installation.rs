@@ -191,8 +191,14 @@ mod tests {
         fs::create_dir_all(&dir).expect("a directory can be made");
         for program in ["postgres", "initdb"] {
             let file = dir.join(program);
-            fs::write(&file, format!("#!/bin/sh\n{answer}\n")).expect("a script can be written");
-            fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).expect("it can be made executable");
+            let script = dir.join(format!("{program}.sh"));
+            fs::write(&script, format!("#!/bin/sh\n{answer}\n")).expect("a script can be written");
+            fs::set_permissions(&script, fs::Permissions::from_mode(0o755))
+                .expect("it can be made executable");
+            // Written by another process: a file that this one has open for writing may be so in a child of another
+            // test, too, and then cannot be run ("text file busy").
+            let copied = Command::new("cp").arg("-p").arg(&script).arg(&file).status();
+            assert!(copied.is_ok_and(|status| status.success()), "it can be copied");
         }
         dir
     }

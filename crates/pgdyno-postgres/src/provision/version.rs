@@ -47,6 +47,13 @@ pub enum Wanted {
 }
 
 impl Wanted {
+    /// The least `server_version_num` that it may turn out to be.
+    pub fn least(self) -> u32 {
+        match self {
+            Self::Major(number) | Self::Exact(number) => number,
+        }
+    }
+
     /// Whether a server of this version is what was asked for.
     pub fn matches(self, version_num: u32) -> bool {
         match self {

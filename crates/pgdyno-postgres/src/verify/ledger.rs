@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use pgdyno_core::problem::Problem;
 
-use super::Expected;
+use super::{BalanceOutcome, Expected};
 use crate::wire::{Session, WireError};
 
 /// What history has held until it was last emptied.
@@ -16,21 +16,6 @@ use crate::wire::{Session, WireError};
 pub struct Ledger {
     rows: u64,
     delta: i128,
-}
-
-/// What the check of the sums found.
-#[derive(Debug, Clone, PartialEq)]
-pub struct LedgerOutcome {
-    /// Rows examined: of history over all runs, accounts, tellers and branches. Zero is a failure.
-    pub rows_examined: u64,
-    /// Rows that history has had.
-    pub history_rows: u64,
-    /// Violations; 0 is good.
-    pub violations: u64,
-    /// The violations in words.
-    pub examples: Vec<String>,
-    /// Seconds it took.
-    pub duration_s: f64,
 }
 
 impl Ledger {
@@ -57,7 +42,7 @@ impl Ledger {
     ///
     /// # Errors
     /// Where the check itself could not be carried out. Violations are a result, not an error.
-    pub fn check(mut self, session: &mut Session, expected: &Expected) -> Result<LedgerOutcome, Problem> {
+    pub fn check(mut self, session: &mut Session, expected: &Expected) -> Result<BalanceOutcome, Problem> {
         let start = Instant::now();
         let failed = |error: WireError| error.into_problem("could not check the balances");
         self.add(session).map_err(failed)?;
@@ -69,7 +54,7 @@ impl Ledger {
             rows_examined += rows;
             examples.extend(self.sum(table, rows, sum));
         }
-        Ok(LedgerOutcome {
+        Ok(BalanceOutcome {
             rows_examined,
             history_rows: self.rows,
             violations: examples.len() as u64,

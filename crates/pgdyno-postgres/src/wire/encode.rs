@@ -96,6 +96,15 @@ pub fn ssl_request(out: &mut Vec<u8>) {
     out.extend_from_slice(&80_877_103i32.to_be_bytes());
 }
 
+/// CancelRequest: the number of a server process and its secret, as BackendKeyData told them.
+pub fn cancel_request(out: &mut Vec<u8>, key: &[u8]) {
+    let start = out.len();
+    out.extend_from_slice(&[0; 4]);
+    out.extend_from_slice(&80_877_102i32.to_be_bytes());
+    out.extend_from_slice(key);
+    set_length(out, start);
+}
+
 /// CopyData with the bytes that `write` appends.
 pub fn copy_data(out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
     message(out, b'd', write);
@@ -187,6 +196,8 @@ mod tests {
         frontend::startup_message([("user", "me"), ("database", "db")], &mut theirs).expect("no NUL");
         ssl_request(&mut ours);
         frontend::ssl_request(&mut theirs);
+        cancel_request(&mut ours, &[0, 0, 0, 42, 255, 255, 255, 255]);
+        frontend::cancel_request(42, -1, &mut theirs);
         copy_done(&mut ours);
         frontend::copy_done(&mut theirs);
         copy_fail(&mut ours, "why");

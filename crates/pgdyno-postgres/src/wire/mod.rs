@@ -19,7 +19,7 @@ pub use address::{
     RequireAuth, Roots, SessionAttrs, Sources, SslMode, TcpSettings, TlsSettings, TlsVersion,
 };
 pub(crate) use connect::{NO_PORT_LEFT, try_connect, try_connect_unless};
-pub use connect::{connect, connect_unless};
+pub use connect::{NOBODY_THERE, connect, connect_unless};
 pub use copy::CopyIn;
 pub use error::{ServerError, Tried, WireError};
 pub use pooler::{PoolMode, Pooler, find_pooler};

@@ -11,7 +11,7 @@ use pgdyno_engine::Stop;
 
 use super::{
     Address, CopyIn, Records, ServerError, WireError,
-    connect::{Patience, Socket},
+    connect::{Canceller, Patience, Socket},
     encode,
 };
 
@@ -21,6 +21,8 @@ const MAX_MESSAGE_BYTES: usize = 64 << 20;
 const MAX_GREETING_BYTES: usize = 64 << 10;
 /// Time to say goodbye to a server that takes nothing any more.
 const GOODBYE: Duration = Duration::from_secs(1);
+/// Time for a server to end what it is asked to give up, with what that leaves to be cleaned up.
+const GIVEN_UP: Duration = Duration::from_secs(5);
 /// Most rows taken from one statement, and most bytes in them.
 const MAX_ROWS: usize = 10_000_000;
 const MAX_ANSWER_BYTES: usize = 256 << 20;
@@ -114,9 +116,8 @@ impl Row {
 pub struct Session {
     incoming: Incoming,
     parameters: BTreeMap<String, String>,
-    backend_pid: i32,
-    /// Where the server listens.
-    address: Address,
+    /// How its server is asked to end what it does.
+    canceller: Box<Canceller>,
     /// Whether the session ends with this value: not after the hot path took its socket.
     says_goodbye: bool,
     /// Whether an answer broke off: what comes next belongs to nothing that is asked.
@@ -127,10 +128,9 @@ impl Session {
     pub(super) fn new(
         incoming: Incoming,
         parameters: BTreeMap<String, String>,
-        backend_pid: i32,
-        address: Address,
+        canceller: Canceller,
     ) -> Self {
-        Self { incoming, parameters, backend_pid, address, says_goodbye: true, broken: false }
+        Self { incoming, parameters, canceller: Box::new(canceller), says_goodbye: true, broken: false }
     }
 
     /// The greeting is over, with all that was asked in it: from now on the server may take its time.
@@ -138,8 +138,8 @@ impl Session {
         self.incoming.greeted();
     }
 
-    /// Lets a request to stop end every wait for this session's server with [`WireError::Stopped`]. The session is
-    /// of no use after that: what it asked for is still under way.
+    /// Lets a request to stop end every wait for this session's server with [`WireError::Stopped`]. What was asked for
+    /// is cancelled then, and the session ended: it is waited for a moment until the server is done with both.
     pub fn heed(&mut self, stop: &Stop) {
         self.incoming.socket.patience.stop = Some(stop.clone());
     }
@@ -160,7 +160,7 @@ impl Session {
 
     /// Where the server of this session listens: one of the hosts that were tried.
     pub fn address(&self) -> &Address {
-        &self.address
+        self.canceller.address()
     }
 
     /// The version and the cipher of TLS, where the session is encrypted.
@@ -176,9 +176,15 @@ impl Session {
         self.parameters.get(name).map(String::as_str)
     }
 
+    /// The first number of the server's version: 9 of 9.6, 18 of 18.6.
+    pub fn major(&self) -> Option<u32> {
+        let version = self.parameter("server_version")?;
+        version.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
+    }
+
     /// Process id of the backend, on the server's machine.
     pub fn backend_pid(&self) -> i32 {
-        self.backend_pid
+        self.canceller.backend_pid()
     }
 
     /// Runs SQL by the simple protocol and gives the rows of all its statements.
@@ -233,6 +239,21 @@ impl Session {
         self.query(sql).map(drop)
     }
 
+    /// Runs SQL whose rows nobody wants, and hears what the server says meanwhile: the text of every notice.
+    ///
+    /// # Errors
+    /// As [`Session::query`].
+    pub fn execute_hearing(&mut self, sql: &str, hear: &mut dyn FnMut(&str)) -> Result<(), WireError> {
+        self.send_query(sql)?;
+        self.read_answer(|tag, body| {
+            if tag == b'N' {
+                hear(&ServerError::parse(body).message);
+            }
+            Ok(())
+        })
+        .map_err(|error| error.in_statement(sql))
+    }
+
     /// Starts a `COPY … FROM STDIN`.
     ///
     /// # Errors
@@ -285,7 +306,11 @@ impl Session {
         if self.broken {
             return Err(WireError::Closed);
         }
-        self.incoming.socket().write_all(bytes)
+        let sent = self.incoming.socket().write_all(bytes);
+        if let Err(WireError::Stopped) = sent {
+            self.give_up(false);
+        }
+        sent
     }
 
     /// The outcome of a statement that is under way.
@@ -314,6 +339,9 @@ impl Session {
         &mut self,
         mut on_message: impl FnMut(u8, &[u8]) -> Result<(), WireError>,
     ) -> Result<(), WireError> {
+        if self.broken {
+            return Err(WireError::Closed);
+        }
         loop {
             let taken = self.incoming.next().and_then(|(tag, body)| match tag {
                 b'1' | b'T' | b'D' | b'C' | b'I' | b'N' | b'S' | b'A' | b'H' | b'd' | b'c' => {
@@ -349,8 +377,32 @@ impl Session {
 
     /// Marks the session as unusable.
     fn broke(&mut self, error: WireError) -> WireError {
+        if let WireError::Stopped = error {
+            self.give_up(true);
+        }
         self.broken = true;
         error
+    }
+
+    /// Has the server end what is under way, then the session, and waits until it has closed the connection: its
+    /// process is gone then, with all that it held. `whole`: whether all messages were sent to their ends.
+    fn give_up(&mut self, whole: bool) {
+        self.broken = true;
+        self.says_goodbye = false;
+        let deadline = Instant::now() + GIVEN_UP;
+        let cancelled = self.canceller.cancel(deadline);
+        let socket = self.incoming.socket();
+        socket.patience = Patience { deadline: Some(deadline), stop: None };
+        if whole {
+            let mut out = Vec::new();
+            encode::copy_fail(&mut out, "stopped"); // a COPY reads on; who is at no COPY passes over it
+            encode::terminate(&mut out);
+            let _ = socket.write_all(&out); // the end of what is sent says as much
+        }
+        socket.end_sending();
+        if cancelled.is_ok() {
+            while self.incoming.next().is_ok() {}
+        }
     }
 
     fn send_query(&mut self, sql: &str) -> Result<(), WireError> {

@@ -3,16 +3,20 @@
 
 mod again;
 mod between;
+mod cancel;
 mod rsa;
 mod server;
 
 use std::sync::Arc;
 
 use between::Between;
-use pgdyno_core::plan::{Builtin, Protocol};
+use pgdyno_core::{
+    load::Wish,
+    plan::{Builtin, Protocol},
+};
 use pgdyno_engine::{Settings, SocketDriver, Stop, run};
 use pgdyno_postgres::{
-    load::{CopyFormat, TpcbLoad, load_tpcb},
+    load::load_tpcb,
     targets::SqlClients,
     verify::{BalanceMode, Expected, check_balance},
     wire::{Address, connect},
@@ -54,6 +58,7 @@ fn everything_holds(major: &str) -> Server {
     the_measured_path_is_encrypted(&server);
     certificates_of_rsa(&server);
     again::connections_are_made_again(&server);
+    cancel::what_is_stopped_is_cancelled_in_private(&server);
     server
 }
 
@@ -174,8 +179,9 @@ fn what_the_session_starts_with_arrives(server: &Server) {
 fn the_measured_path_is_encrypted(server: &Server) {
     let stop = Stop::default();
     let mut session = server.connects("user=plain sslmode=require");
-    let load = TpcbLoad { scale: 1, seed: 1, format: CopyFormat::FASTEST };
-    let loaded = load_tpcb(&mut session, &load, &stop, &mut |_| ()).expect("it loads");
+    let plan = Wish { scale: Some(1), ..Wish::default() }.plan(1).expect("it can be");
+    let sessions = std::slice::from_mut(&mut session);
+    let loaded = load_tpcb(sessions, None, &plan, &stop, &mut |_| ()).expect("it loads");
     assert_eq!(loaded.rows, 100_011);
     let mut committed = 0;
     for (version, protocol) in

@@ -15,7 +15,8 @@ use super::{
     arm::{Arm, builtin, protocol},
     bench::{processors, rate},
     file,
-    measure::{Connection, OwnServer, command_line, setting},
+    measure::{command_line, setting},
+    shape::Loading,
 };
 use crate::{
     context::Context,
@@ -40,7 +41,8 @@ Examples:
 An arm written out is one or more of these, separated by commas:
   pg=VERSION  build=NAME  bindir=DIR  bundle  data=DIR  waldir=DIR
   set:NAME=VALUE  script=FILE  builtin=NAME  protocol=NAME
-  dsn=CONNINFO or command=LINE, which take all that follows
+  dsn=CONNINFO or command=LINE, which take all that follows; behind a pooler
+  dsn=CONNINFO,admin-dsn=CONNINFO
 `default` is none of them. A command finds a server that its arm makes, as in
 `pg=18,command=pgbench -n -S -T {seconds}`, in PGHOST, PGPORT, PGUSER and
 PGDATABASE, with pgbench's tables in it.";
@@ -140,6 +142,8 @@ pub struct Args {
     /// End with status 1 where B is slower
     #[arg(long, help_heading = "Method")]
     fail_if_slower: bool,
+    #[command(flatten)]
+    loading: Loading,
     /// User that servers run as, where root asks
     #[arg(long, value_name = "USER", help_heading = "Options")]
     run_as: Option<String>,
@@ -364,6 +368,7 @@ impl Args {
         plan.workload = vec![workload(costly, Protocol::Prepared)];
         plan.check.balance = BalanceCheckMode::Off;
         plan.seed = self.seed.or(plan.seed);
+        plan.load = self.loading.over(&plan.load);
         if let Some(scale) = self.scale {
             plan.data.scale = Scale::Given(scale);
         }
@@ -403,28 +408,10 @@ impl Args {
     }
 
     fn server(&self, arm: &Arm, name: &str, plan: &Plan) -> Result<Option<Wanted>, Problem> {
-        if let Some(dsn) = &arm.dsn {
-            let (dbname, admin_dsn) = (Some(dsn.clone()), arm.admin_dsn.clone());
-            let connection = Connection { dbname, admin_dsn, ..Connection::default() };
-            return Ok(connection.resolve()?.map(|external| Wanted::External(Box::new(external))));
-        }
-        if arm.command.is_some() && !arm.names_own_server() {
+        if arm.dsn.is_none() && arm.command.is_some() && !arm.names_own_server() {
             return Ok(None);
         }
-        let mut settings = plan.server.settings.clone();
-        settings.extend(arm.settings.clone());
-        let server = OwnServer {
-            pg: arm.pg.clone(),
-            bindir: arm.bindir.clone(),
-            build: arm.build.clone(),
-            bundle: arm.bundle,
-            data: arm.data.clone(),
-            waldir: arm.waldir.clone(),
-            settings,
-            run_as: self.run_as.clone(),
-        };
-        let request = server.request(plan, format!("ab-{}-{name}", std::process::id()))?;
-        Ok(Some(Wanted::Own(Box::new(request))))
+        arm.server(plan, self.run_as.clone(), format!("ab-{}-{name}", std::process::id()))
     }
 }
 

@@ -4,11 +4,12 @@ use std::{collections::BTreeMap, path::PathBuf};
 
 use pgdyno_core::{
     analysis::compare::{Asked, AskedProgram},
-    plan::{Builtin, Protocol},
+    plan::{Builtin, Plan, Protocol},
     problem::Problem,
 };
 
-use super::measure::setting;
+use super::measure::{Connection, OwnServer, setting};
+use crate::stages::Wanted;
 
 /// What is said of one arm; nothing of it is the default.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -43,11 +44,13 @@ pub struct Arm {
 
 /// The terms in the order in which help and errors list them.
 const TERMS: &str = "default, pg=VERSION, build=NAME, bindir=DIR, bundle, data=DIR, waldir=DIR, set:NAME=VALUE, \
-                     script=FILE, builtin=NAME, protocol=NAME, dsn=CONNINFO, command=LINE";
+                     script=FILE, builtin=NAME, protocol=NAME, dsn=CONNINFO[,admin-dsn=CONNINFO], command=LINE";
+/// What follows a connection string where the server is prepared and observed another way.
+const ADMIN: &str = ",admin-dsn=";
 
 impl Arm {
     /// Reads an arm. Terms are separated by commas; a comma within the value of a setting is one where no term begins,
-    /// and `dsn=` and `command=` take all that follows.
+    /// and `dsn=` and `command=` take all that follows; of `dsn=` that is up to `,admin-dsn=`.
     ///
     /// # Errors
     /// A wrong request that names the term.
@@ -57,7 +60,11 @@ impl Arm {
         let mut last_setting: Option<String> = None;
         while !rest.is_empty() {
             if let Some(dsn) = rest.strip_prefix("dsn=") {
+                let (dsn, admin) =
+                    dsn.split_once(ADMIN).map_or((dsn, None), |(dsn, admin)| (dsn, Some(admin)));
                 arm.dsn = Some(given(text, "dsn", dsn)?.to_owned());
+                arm.admin_dsn =
+                    admin.map(|admin| given(text, "admin-dsn", admin).map(str::to_owned)).transpose()?;
                 break;
             }
             if let Some(command) = rest.strip_prefix("command=") {
@@ -140,6 +147,37 @@ impl Arm {
         }
     }
 
+    /// The server that it means: the one that is there, else one to be made and called `name`, with the plan's settings
+    /// under its own. `None` where a connection string names none.
+    ///
+    /// # Errors
+    /// A connection string that cannot be read, or a program that is not there.
+    pub fn server(
+        &self,
+        plan: &Plan,
+        run_as: Option<String>,
+        name: String,
+    ) -> Result<Option<Wanted>, Problem> {
+        if let Some(dsn) = &self.dsn {
+            let (dbname, admin_dsn) = (Some(dsn.clone()), self.admin_dsn.clone());
+            let connection = Connection { dbname, admin_dsn, ..Connection::default() };
+            return Ok(connection.resolve()?.map(|external| Wanted::External(Box::new(external))));
+        }
+        let mut settings = plan.server.settings.clone();
+        settings.extend(self.settings.clone());
+        let server = OwnServer {
+            pg: self.pg.clone(),
+            bindir: self.bindir.clone(),
+            build: self.build.clone(),
+            bundle: self.bundle,
+            data: self.data.clone(),
+            waldir: self.waldir.clone(),
+            settings,
+            run_as,
+        };
+        Ok(Some(Wanted::Own(Box::new(server.request(plan, name)?))))
+    }
+
     /// Whether anything is said of a server to be made.
     pub fn names_own_server(&self) -> bool {
         self.pg.is_some()
@@ -168,7 +206,8 @@ impl Arm {
             ("command", self.command != other.command),
         ];
         let work = work.into_iter().filter(|(_, differs)| *differs).map(|(name, _)| name.to_owned());
-        Asked { program, settings, work: work.collect() }
+        let places = (&self.data, &self.waldir) != (&other.data, &other.waldir);
+        Asked { program, settings, places, work: work.collect() }
     }
 
     /// The arm as one would write it, without what it shares with the other.
@@ -180,6 +219,10 @@ impl Arm {
     /// The arm as one would write it.
     pub fn said(&self) -> String {
         in_one_word(self.terms())
+    }
+
+    fn admin(&self) -> String {
+        self.admin_dsn.as_ref().map(|dsn| format!("{ADMIN}{dsn}")).unwrap_or_default()
     }
 
     /// Its terms, those that take all that follows at the end. Secrets are cut where they are recorded.
@@ -199,7 +242,7 @@ impl Arm {
             path("script", &self.script),
             self.builtin.map(|builtin| format!("builtin={}", builtin.name())),
             self.protocol.map(|protocol| format!("protocol={}", protocol.name())),
-            self.dsn.as_ref().map(|dsn| format!("dsn={dsn}")),
+            self.dsn.as_ref().map(|dsn| format!("dsn={dsn}{}", self.admin())),
             self.command.as_ref().map(|command| format!("command={command}")),
         ]);
         terms.into_iter().flatten().collect()
@@ -271,6 +314,7 @@ mod tests {
         assert_eq!(settings.into_iter().collect::<Vec<_>>(), ["fsync", "jit"]);
         let work = asked("script=a.sql,protocol=simple", "builtin=select-only").work;
         assert_eq!(work, ["script", "protocol"]);
+        assert!(asked("data=/a,pg=18", "pg=18").places && !asked("pg=18", "pg=17").places);
     }
 
     #[test]
@@ -286,6 +330,7 @@ mod tests {
             "set:shared_preload_libraries=auto_explain,pg_stat_statements,script=a.sql,protocol=simple",
             "builtin=select-only",
             "dsn=host=/tmp dbname=a,b",
+            "dsn=host=pool port=6432,admin-dsn=host=db dbname=a,b",
             "pg=18,command=pgbench -n -S -T {seconds} -c 4, or so",
         ] {
             let arm = Arm::parse(text).unwrap_or_else(|problem| panic!("{text}: {problem:?}"));

@@ -64,7 +64,9 @@ fn completions(args: &Args) -> io::Result<()> {
 
 fn schemas(args: &Args) -> io::Result<()> {
     let plan = ("plan.schema.json", pgdyno_core::plan::schema());
-    for (name, schema) in pgdyno_record::schemas().into_iter().chain([plan]) {
+    for (name, schema) in
+        pgdyno_record::schemas().into_iter().chain([plan]).chain(pgdyno_core::probe::schemas())
+    {
         fs::write(args.dir.join(name), format!("{schema:#}\n"))?;
     }
     Ok(())

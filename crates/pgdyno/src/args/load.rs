@@ -1,22 +1,32 @@
 //! `pgdyno load`.
 
-use std::{env, process::ExitCode};
+mod copy;
+mod scaleup;
+
+use std::process::ExitCode;
 
 use clap::{ArgAction, Subcommand, ValueEnum};
 use pgdyno_core::{
-    load::{MAX_PAGES, PartitionMethod, Stage, TpcbPlan, Wish},
+    load::{Cost, LoadPlan, MAX_PAGES, Set, Stage, Way, Wish},
+    plan::LoadingPlan,
     problem::Problem,
-    rows::tpcb::{BIGINT_SCALE, rows_total},
+    rows::{scaleup::id_type, tpcb::BIGINT_SCALE},
     units,
 };
 use pgdyno_engine::Stop;
 use pgdyno_postgres::{
-    load::{BulkLoad, BulkOutcome, BulkProgress, Entry, Job, Proof, Survey},
-    provision::{Record, SUPERUSER, Status, registry},
-    wire::{Address, ConnectOptions, Sources},
+    load::{
+        BulkLoad, BulkOutcome, BulkProgress, Entry, Job, KeyWorkers, Proof, Proved, Span, StageTime, Survey,
+    },
+    verify::{Structure, check_structure},
+    wire::ConnectOptions,
 };
 
-use crate::{context::Context, interrupt, output, progress::Progress, servers};
+use super::{
+    shape::{Shape, Writing},
+    target::{Target, processors},
+};
+use crate::{context::Context, interrupt, output, progress::Progress};
 
 /// Flags of `pgdyno load`.
 #[derive(Debug, clap::Args)]
@@ -29,8 +39,12 @@ pub struct Args {
 enum What {
     /// Load TPC-B's tables as `pgbench -i` leaves them, by many streams; a load that broke off can be resumed
     Tpcb(Box<Tpcb>),
+    /// Load the tables test (a key, 32 digits, a time) and log (22 columns) of plans/version-scaleup.toml, as tpcb is
+    Scaleup(Box<scaleup::Scaleup>),
     /// Compare loaded tables with what they must hold: counts and checksums of all columns
     Verify(Verify),
+    /// Copy loaded tables into schemas or databases, and prove the copies
+    Copy(Box<copy::CopyArgs>),
 }
 
 #[derive(Debug, clap::Args)]
@@ -51,27 +65,28 @@ struct Tpcb {
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=100_000_000),
           required_unless_present_any = ["resume", "join"], help_heading = "What")]
     scale: Option<u64>,
-    /// Partitions of accounts (PostgreSQL 11 and newer); 0: none
-    #[arg(long, value_name = "P", help_heading = "What")]
-    partitions: Option<u64>,
-    /// How they are made [default: range]
-    #[arg(long, value_name = "METHOD", help_heading = "What")]
-    partition_method: Option<Method>,
-    /// Tablespace of the tables
-    #[arg(long, value_name = "NAME", help_heading = "What")]
-    tablespace: Option<String>,
-    /// Tablespace of the primary keys
-    #[arg(long, value_name = "NAME", help_heading = "What")]
-    index_tablespace: Option<String>,
-    /// Fill factor of the tables in per cent [default: 100]
-    #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u32).range(10..=100), help_heading = "What")]
-    fillfactor: Option<u32>,
-    /// Unlogged tables, which a crash of the server empties
-    #[arg(long, help_heading = "What")]
-    unlogged: bool,
     /// Foreign keys between the tables
     #[arg(long, help_heading = "What")]
     foreign_keys: bool,
+    #[command(flatten)]
+    flags: Flags,
+}
+
+/// What all loads can be told.
+#[derive(Debug, clap::Args)]
+#[group(skip)]
+struct Flags {
+    #[command(flatten, next_help_heading = "What")]
+    shape: Shape,
+    /// How rows get in: by one COPY for a table, by COPY in chunks, or made by the server [default: what takes less]
+    #[arg(long, value_name = "METHOD", help_heading = "How")]
+    method: Option<Writing>,
+    /// End when this is done; --resume goes on, such as with keys that are to be built later
+    #[arg(long, value_name = "WHAT", conflicts_with = "dry_run", help_heading = "How")]
+    until: Option<Until>,
+    /// Leave the comparison of all rows at the end to `load verify`
+    #[arg(long, help_heading = "How")]
+    no_proof: bool,
     /// Go on with a load that broke off
     #[arg(long, conflicts_with_all = ["join", "dry_run"], help_heading = "How")]
     resume: bool,
@@ -99,6 +114,12 @@ struct Verify {
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=100_000_000),
           help_heading = "What")]
     scale: Option<u64>,
+    /// Look at the structure of tables and indexes, too, by the extension amcheck (PostgreSQL 10 and newer)
+    #[arg(long, help_heading = "What")]
+    amcheck: bool,
+    /// Create amcheck in the database where it is not there
+    #[arg(long, requires = "amcheck", help_heading = "How")]
+    create_extension: bool,
     /// Print help
     #[arg(long, action = ArgAction::Help, help_heading = "How")]
     help: Option<bool>,
@@ -108,30 +129,21 @@ struct Verify {
 #[derive(Debug, clap::Args)]
 #[group(skip)]
 struct To {
-    /// A server of `pgdyno up`, by its name
-    #[arg(long, value_name = "NAME", conflicts_with_all = ["host", "port", "username"], help_heading = "Where")]
-    server: Option<String>,
-    /// Host, or directory of the socket (PGHOST)
-    #[arg(short = 'h', long, value_name = "HOST", help_heading = "Where")]
-    host: Option<String>,
-    /// Port (PGPORT)
-    #[arg(short, long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..), help_heading = "Where")]
-    port: Option<u16>,
-    /// Role (PGUSER)
-    #[arg(short = 'U', long, value_name = "ROLE", help_heading = "Where")]
-    username: Option<String>,
-    /// Database, URI or keyword string (PGDATABASE); with --server, the name of a database [default there: postgres]
-    #[arg(short, long, visible_alias = "dsn", value_name = "DBNAME", help_heading = "Where")]
-    dbname: Option<String>,
+    #[command(flatten)]
+    target: Target,
     /// Streams: connections that work at the same time [default: the processors of this machine, 64 at most]
     #[arg(short, long, value_name = "J", value_parser = clap::value_parser!(u64).range(1..=1000), help_heading = "How")]
     jobs: Option<u64>,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
-enum Method {
-    Range,
-    Hash,
+enum Until {
+    /// Tables with all rows
+    Rows,
+    /// VACUUM and ANALYZE
+    Vacuum,
+    /// Primary keys and other indexes
+    Keys,
 }
 
 /// Runs `pgdyno load`.
@@ -140,66 +152,42 @@ enum Method {
 /// What the user should read.
 pub fn run(args: &Args, _context: &Context) -> Result<ExitCode, Problem> {
     match &args.what {
-        What::Tpcb(args) => load(args),
+        What::Tpcb(args) => load(&args.to, &args.flags, &args.wish()),
+        What::Scaleup(args) => args.run(),
         What::Verify(args) => verify(args),
+        What::Copy(args) => copy::run(args),
     }
 }
 
 impl To {
-    /// The server that the flags name; the environment alone makes nobody's server a target.
     fn resolve(&self) -> Result<ConnectOptions, Problem> {
-        if let Some(name) = &self.server {
-            return self.own(name);
-        }
-        if self.host.is_none() && self.port.is_none() && self.username.is_none() && self.dbname.is_none() {
-            let problem = Problem::wrong_request("could not load: no server is named");
-            return Err(problem.hint("name one by --server (of `pgdyno up`), by --dsn, or by -h -p -U -d"));
-        }
-        let variable = |name: &str| env::var(name).ok();
-        let os_user = variable("USER").or_else(|| variable("LOGNAME"));
-        ConnectOptions::resolve(&Sources {
-            host: self.host.as_deref(),
-            port: self.port,
-            user: self.username.as_deref(),
-            database: self.dbname.as_deref(),
-            env: &variable,
-            os_user: os_user.unwrap_or_else(|| "postgres".to_owned()),
-        })
-    }
-
-    fn own(&self, name: &str) -> Result<ConnectOptions, Problem> {
-        let record: Record = registry::find(&servers::dirs()?, name)?;
-        if !matches!(record.status(), Status::Running { .. }) {
-            return Err(Problem::wrong_request(format!("could not load: server `{name}` does not run"))
-                .hint(format!("`pgdyno up {name}` starts it")));
-        }
-        let mut options = ConnectOptions::local(Address::Unix(record.socket.path, record.port), SUPERUSER);
-        if let Some(database) = &self.dbname {
-            options.database.clone_from(database);
-        }
-        Ok(options)
+        self.target.resolve("could not load")
     }
 
     fn streams(&self) -> u64 {
-        let processors = std::thread::available_parallelism().map_or(1, |count| count.get() as u64);
-        self.jobs.unwrap_or(processors.min(64))
+        self.jobs.unwrap_or_else(|| processors().min(64))
     }
 }
 
 impl Tpcb {
     fn wish(&self) -> Wish {
-        Wish {
-            scale: self.scale,
-            partitions: self.partitions,
-            method: self.partition_method.map(|method| match method {
-                Method::Range => PartitionMethod::Range,
-                Method::Hash => PartitionMethod::Hash,
-            }),
-            fillfactor: self.fillfactor,
-            unlogged: self.unlogged,
-            foreign_keys: self.foreign_keys,
-            tablespace: self.tablespace.clone(),
-            index_tablespace: self.index_tablespace.clone(),
+        Wish { scale: self.scale, foreign_keys: self.foreign_keys, ..self.flags.wish(Set::Tpcb) }
+    }
+}
+
+impl Flags {
+    fn wish(&self, set: Set) -> Wish {
+        let way = self.method.map(Writing::way);
+        Wish { set, way, ..self.shape.over(&LoadingPlan::default()).wish(None) }
+    }
+
+    /// The last stage that is wanted.
+    fn until(&self) -> Stage {
+        match self.until {
+            Some(Until::Rows) => Stage::Copy,
+            Some(Until::Vacuum) => Stage::Analyze,
+            Some(Until::Keys) => Stage::ParentKey,
+            None => Stage::ForeignKeys,
         }
     }
 
@@ -217,32 +205,34 @@ fn stopping() -> Stop {
     interrupt::on_interrupt_saying(first, "ended at once; --resume goes on from there")
 }
 
-fn load(args: &Tpcb) -> Result<ExitCode, Problem> {
-    let (options, streams) = (args.to.resolve()?, args.to.streams());
-    let wish = args.wish();
+fn load(to: &To, flags: &Flags, wish: &Wish) -> Result<ExitCode, Problem> {
+    let (options, streams) = (to.resolve()?, to.streams());
     if wish.scale.is_some() {
         wish.plan(streams)?;
     }
     let stop = stopping();
     let mut bulk = BulkLoad::new(&options, streams, &stop)?;
-    if args.dry_run {
-        let (plan, survey) = bulk.survey(&wish)?;
+    if flags.dry_run {
+        let (plan, survey) = bulk.survey(wish)?;
         output::print(&outlook(&plan, &survey, streams))?;
         return survey.check_room().map(|()| ExitCode::SUCCESS);
     }
-    let (job, survey) = bulk.enter(args.entry(), &wish)?;
+    let (job, survey) = bulk.enter(flags.entry(), wish)?;
     eprint!("{}", outlook(&job.plan, &survey, streams));
     let progress = Progress::new();
-    let outcome = bulk.run(&job, &survey.keys, &mut |at| show(&progress, job.plan.scale, at));
+    let rows = job.plan.rows_total();
+    let outcome =
+        bulk.run(&job, &survey, (flags.until(), !flags.no_proof), &mut |at| show(&progress, rows, at));
     progress.finish();
     conclude(&job, &outcome?)
 }
 
-fn show(progress: &Progress, scale: u64, at: BulkProgress) {
+fn show(progress: &Progress, rows: u64, at: BulkProgress) {
     match at {
-        BulkProgress::Stage(Stage::Copy) => progress.counted("rows", rows_total(scale), "rows"),
+        BulkProgress::Stage(Stage::Copy) => progress.counted("rows", rows, "rows"),
         BulkProgress::Stage(stage) => progress.stage(stage.name()),
-        BulkProgress::Rows(rows) => progress.at(rows),
+        BulkProgress::Rows(done) => progress.at(done),
+        BulkProgress::Doing { stage, words } => progress.say(format!("{}: {words}", stage.name())),
         BulkProgress::Waits { stage, pids } => progress.aside(|| eprintln!("{}", waits(stage, &pids))),
         BulkProgress::Proving => progress.stage("comparing counts and checksums"),
     }
@@ -260,21 +250,19 @@ fn waits(stage: Stage, pids: &[u32]) -> String {
 }
 
 /// What a load will be, in words.
-fn outlook(plan: &TpcbPlan, survey: &Survey, streams: u64) -> String {
+fn outlook(plan: &LoadPlan, survey: &Survey, streams: u64) -> String {
     let at = &survey.estimate;
     let mut text = format!(
-        "tpcb at scale {} into schema {:?} of PostgreSQL {}: {} rows, {}\n",
-        units::count(plan.scale),
+        "{} into schema {:?} of PostgreSQL {}: {} rows, {}\n",
+        title(plan),
         survey.target,
         survey.version,
-        units::count(rows_total(plan.scale)),
+        units::count(plan.rows_total()),
         units::plural(streams, "stream")
     );
     let mut line = |what: &str, value: String| text.push_str(&format!("  {what:<10} {value}\n"));
-    line(
-        "accounts",
-        format!("{}, key {}", units::bytes(at.accounts.heap.bytes), units::bytes(at.accounts.index.bytes)),
-    );
+    let (main, key, key_type) = main_table(plan);
+    line(main, format!("{}, key {}", units::bytes(at.main.heap.bytes), units::bytes(at.main.index.bytes)));
     line("others", format!("{} with keys", units::bytes(at.small_bytes)));
     line("WAL", format!("up to {} in all", units::bytes(at.wal_bytes)));
     line("temporary", format!("up to {}", units::bytes(at.temp_bytes)));
@@ -282,8 +270,11 @@ fn outlook(plan: &TpcbPlan, survey: &Survey, streams: u64) -> String {
         "pages",
         format!("{} in the largest table, of {}", units::count(at.largest_pages), units::count(MAX_PAGES)),
     );
-    line("aid", if plan.scale >= BIGINT_SCALE { "bigint" } else { "int" }.to_owned());
-    line("how", way(plan, survey.routed));
+    line(key, key_type.to_owned());
+    line("how", way(plan));
+    if let (Way::Stream | Way::Chunks, None) = (plan.way, plan.partitions) {
+        line("cost", cost(plan.rows_total(), streams));
+    }
     for choice in &survey.keys.choices {
         line("keys", format!("{} = {}: {}", choice.name, choice.value, choice.reason));
     }
@@ -297,42 +288,106 @@ fn outlook(plan: &TpcbPlan, survey: &Survey, streams: u64) -> String {
     text
 }
 
-fn way(plan: &TpcbPlan, routed: bool) -> String {
-    match plan.partitions {
-        Some(partitions) if !routed => {
-            format!("{}, each frozen as it is written", units::plural(partitions.count, "partition"))
+/// What is loaded, in a few words.
+fn title(plan: &LoadPlan) -> String {
+    let scale = units::count(plan.scale);
+    match plan.set {
+        Set::Tpcb => format!("tpcb at scale {scale}"),
+        Set::Scaleup => {
+            format!("scaleup with {scale} rows of test and {} of log", units::count(plan.log_rows))
         }
-        Some(partitions) => format!(
-            "tasks of {} rows, which the server sorts into {}, then frozen by VACUUM",
-            units::count(plan.chunk_rows),
-            units::plural(partitions.count, "partition")
-        ),
-        None => format!("tasks of {} rows, then frozen by VACUUM", units::count(plan.chunk_rows)),
     }
 }
 
+/// The largest table, its key, and the type of that.
+fn main_table(plan: &LoadPlan) -> (&'static str, &'static str, &'static str) {
+    match plan.set {
+        Set::Tpcb => ("accounts", "aid", if plan.scale >= BIGINT_SCALE { "bigint" } else { "int" }),
+        Set::Scaleup => ("test", "id", id_type(plan.scale)),
+    }
+}
+
+fn way(plan: &LoadPlan) -> String {
+    let chunks = format!("tasks of {} rows", units::count(plan.chunk_rows));
+    let by_server = if plan.way == Way::Server { " made by the server" } else { "" };
+    match (plan.partitions, plan.way) {
+        (Some(partitions), way) if !plan.routed() => {
+            let frozen =
+                if way == Way::Stream { "each frozen as it is written" } else { "then frozen by VACUUM" };
+            format!("{}{by_server}, {frozen}", units::plural(partitions.count, "partition"))
+        }
+        (Some(partitions), _) => format!(
+            "{chunks}{by_server}, which the server sorts into {}, then frozen by VACUUM",
+            units::plural(partitions.count, "partition")
+        ),
+        (None, Way::Stream) => {
+            "one stream for a table, frozen as it is written: after a kill it begins anew".to_owned()
+        }
+        (None, _) => format!("{chunks}{by_server}, then frozen by VACUUM"),
+    }
+}
+
+/// Both ways of filling a plain table.
+fn cost(rows: u64, streams: u64) -> String {
+    let Cost { stream_s, chunks_s } = Cost::of(rows, streams);
+    format!(
+        "about {} in one stream, {} in chunks by {}, if one COPY writes a million rows/s here",
+        units::duration(stream_s),
+        units::duration(chunks_s),
+        units::plural(streams, "stream")
+    )
+}
+
 fn conclude(job: &Job, outcome: &BulkOutcome) -> Result<ExitCode, Problem> {
-    let rate = outcome
-        .stages
-        .iter()
-        .find(|(stage, _)| *stage == Stage::Copy)
-        .map(|(_, seconds)| format!(", {} rows/s", units::rate(outcome.rows as f64 / seconds.max(1e-9))));
+    let rate = outcome.stages.iter().find(|time| time.stage == Stage::Copy).map(|time| {
+        let bytes = units::bytes(time.rate(outcome.copy_bytes) as u64);
+        let bytes = if outcome.copy_bytes > 0 { format!(", {bytes}/s") } else { String::new() };
+        format!(", {} rows/s{bytes}", units::rate(time.rate(outcome.rows)))
+    });
     let mut text = format!(
-        "loaded scale {} into schema {:?}: {} on disk, {} here{}\n",
+        "loaded {} {} into schema {:?}: {} on disk, {} here{}\n",
+        job.plan.set.scale_word(),
         units::count(job.plan.scale),
         job.target,
         units::bytes(outcome.size_bytes),
         units::plural(outcome.tasks, "task"),
         rate.unwrap_or_default()
     );
-    for (stage, seconds) in &outcome.stages {
-        text.push_str(&format!("  {:<17} {}\n", stage.name(), units::duration(*seconds)));
+    for time in &outcome.stages {
+        let wal = time.wal_bytes.map(|bytes| format!(", WAL {}", units::bytes(bytes))).unwrap_or_default();
+        text.push_str(&format!("  {:<17} {}{wal}\n", time.stage.name(), units::duration(time.seconds)));
+        text.push_str(&phases(time, outcome.workers, main_table(&job.plan).0));
     }
     text.push_str(&format!("  {:<17} {}\n", "all", units::duration(outcome.duration_s)));
-    match &outcome.proof {
-        Some(proof) => judged(text, proof, NOT_PROVED),
-        None => output::print(&(text + "proved by another process\n")).map(|()| ExitCode::SUCCESS),
+    let unproved = match &outcome.proof {
+        Proved::Here(proof) => return judged(text, proof, NOT_PROVED),
+        Proved::Elsewhere => "proved by another process\n",
+        Proved::Later => "not proved yet: `pgdyno load verify` compares all rows\n",
+        Proved::Unfinished => "ended before its last stage, as asked for: --resume goes on\n",
+    };
+    output::print(&(text + unproved)).map(|()| ExitCode::SUCCESS)
+}
+
+/// Shorter stages are over before their phases have been looked at often enough.
+const LEAST_PHASES_S: f64 = 2.0;
+
+/// What was seen of a stage, a line each; nothing where nothing was.
+fn phases(time: &StageTime, workers: KeyWorkers, main: &str) -> String {
+    let phase = |(phase, seconds): &(String, f64)| format!("{phase} {}", units::duration(*seconds));
+    let phases: Vec<_> = time.phases.0.iter().map(phase).collect();
+    let mut text = String::new();
+    if !phases.is_empty() && time.seconds >= LEAST_PHASES_S {
+        text.push_str(&format!("    server: {}\n", phases.join(", ")));
     }
+    if let (Stage::Keys, Some(asked)) = (time.stage, workers.asked) {
+        let seen = |span: Option<Span>| span.map_or_else(|| "not seen".to_owned(), |span| span.to_string());
+        text.push_str(&format!(
+            "    parallel workers for a key of {main}: asked for {asked}, planned {}, at work {}\n",
+            seen(workers.planned),
+            seen(workers.launched)
+        ));
+    }
+    text
 }
 
 fn verify(args: &Verify) -> Result<ExitCode, Problem> {
@@ -340,11 +395,45 @@ fn verify(args: &Verify) -> Result<ExitCode, Problem> {
     let stop = stopping();
     let mut bulk = BulkLoad::new(&options, args.to.streams(), &stop)?;
     let progress = Progress::new();
+    progress.stage("looking at structure");
+    let structure = args
+        .amcheck
+        .then(|| {
+            // A scale is of tables that pgbench makes.
+            let set = if args.scale.is_some() { Set::Tpcb } else { bulk.set()? };
+            check_structure(&options, set, args.create_extension, args.to.streams(), &stop)
+        })
+        .transpose()?;
     progress.stage("comparing counts and checksums");
     let compared = bulk.verify(args.scale);
     progress.finish();
-    let (scale, proof) = compared?;
-    judged(format!("tpcb at scale {}\n", units::count(scale)), &proof, "")
+    let structure = structure.as_ref();
+    let (plan, proof) = compared.inspect_err(|_| eprint!("{}", structure.map(built).unwrap_or_default()))?;
+    let text = format!("{}\n{}", title(&plan), structure.map(built).unwrap_or_default());
+    let code = judged(text, &proof, "")?;
+    let damaged = structure.is_some_and(|structure| !structure.faults.is_empty());
+    Ok(if damaged { ExitCode::from(1) } else { code })
+}
+
+/// What amcheck found, in words.
+fn built(structure: &Structure) -> String {
+    let plural = |count: u64, one: &str, many: &str| {
+        format!("{} {}", units::count(count), if count == 1 { one } else { many })
+    };
+    let mut looked = plural(structure.indexes, "index", "indexes");
+    if structure.tables > 0 {
+        looked += &format!(" and {}", plural(structure.tables, "table", "tables"));
+    }
+    let seconds = units::duration(structure.duration_s);
+    let mut text: String = structure.faults.iter().map(|fault| format!("  ! {fault}\n")).collect();
+    text += &match structure.faults.len() {
+        0 => format!("structure of {looked}: no fault ({seconds})\n"),
+        n => format!("structure of {looked}: {} ({seconds})\n", units::plural(n as u64, "fault")),
+    };
+    if !structure.rows_in_indexes {
+        text += "whether each row is in its indexes was not looked at: that takes PostgreSQL 11 or newer\n";
+    }
+    text
 }
 
 /// What to do where tables that were just loaded are not as they must be.
@@ -360,9 +449,11 @@ fn judged(mut text: String, proof: &Proof, hint: &str) -> Result<ExitCode, Probl
     let rows = units::count(proof.tables.iter().map(|table| table.found.rows).sum());
     let seconds = units::duration(proof.duration_s);
     text.push_str(&match faults.len() {
-        0 => format!(
-            "proved: {rows} rows, counts and checksums of all columns are as they must be ({seconds})\n"
-        ),
+        0 => {
+            let shape = if proof.shape.is_some() { ", keys and storage" } else { "" };
+            let compared = format!("counts and checksums of all columns{shape}");
+            format!("proved: {rows} rows, {compared} are as they must be ({seconds})\n")
+        }
         n => format!("not proved: {} ({seconds})\n{hint}", units::plural(n as u64, "difference")),
     });
     output::print(&text)?;

@@ -13,7 +13,7 @@ use pgdyno_postgres::{
     wire::{ConnectOptions, Sources},
 };
 
-use super::{arm::Arm, subjects::subjects};
+use super::{arm::Arm, shape::Loading, subjects::subjects};
 use crate::{
     servers,
     stages::{External, Job, Output, Wanted},
@@ -112,6 +112,8 @@ pub struct Args {
     /// User that the server runs as, where root asks
     #[arg(long, value_name = "USER", help_heading = "A server made for the run")]
     pub(super) run_as: Option<String>,
+    #[command(flatten)]
+    pub(super) loading: Loading,
     /// Keep the server's data (or the schema) when the run is over
     #[arg(long, help_heading = "Options")]
     pub(super) keep: bool,
@@ -163,6 +165,7 @@ impl Args {
         if self.seed.is_some() {
             plan.seed = self.seed;
         }
+        plan.load = self.loading.over(&plan.load);
         plan.validate()?;
         let (subjects, servers) = match subjects(words, &plan, self)? {
             // One alone is a server like any other.
@@ -213,7 +216,7 @@ impl Args {
     }
 
     /// Flags that name a server, or a place for one, contradict several.
-    pub(super) fn refuse_beside_subjects(&self, subjects: usize) -> Result<(), Problem> {
+    pub(super) fn refuse_beside_subjects(&self, plan: &Plan, subjects: usize) -> Result<(), Problem> {
         let Connection { host, port, username, dbname, dsn, admin_dsn } = &self.connection;
         let given = [
             ("-h", host.is_some()),
@@ -222,8 +225,8 @@ impl Args {
             ("-d", dbname.is_some()),
             ("--dsn", dsn.is_some()),
             ("--admin-dsn", admin_dsn.is_some()),
-            ("--data", self.data.is_some() && subjects > 1),
-            ("--waldir", self.waldir.is_some() && subjects > 1),
+            ("--data", (self.data.is_some() || plan.server.data.is_some()) && subjects > 1),
+            ("--waldir", (self.waldir.is_some() || plan.server.waldir.is_some()) && subjects > 1),
         ];
         match given.into_iter().find(|(_, given)| *given) {
             None => Ok(()),

@@ -13,12 +13,16 @@ pub mod list;
 pub mod load;
 mod measure;
 pub mod pgbench;
+pub mod prewarm;
+pub mod probe;
 pub mod ps;
 pub mod report;
 pub mod run;
 pub mod selftest;
+mod shape;
 pub mod show;
 mod subjects;
+mod target;
 pub mod up;
 pub mod versions;
 mod wrong;
@@ -55,6 +59,10 @@ pub enum Command {
     Pgbench(pgbench::Args),
     /// Load tables by many streams, resumable and proved
     Load(load::Args),
+    /// Read tables into shared buffers, and see that they are there
+    Prewarm(prewarm::Args),
+    /// Time DDL and counts, measure depths and sizes of tables that are there
+    Probe(probe::Args),
     /// Start a PostgreSQL server
     Up(Box<up::Args>),
     /// Stop servers started by `up`
@@ -108,6 +116,8 @@ impl Command {
             Self::Run(args) => run::run(args, context),
             Self::Pgbench(args) => pgbench::run(args, context),
             Self::Load(args) => load::run(args, context),
+            Self::Prewarm(args) => prewarm::run(args, context),
+            Self::Probe(args) => probe::run(args, context),
             Self::Up(args) => up::run(args, context),
             Self::Down(args) => down::run(args, context),
             Self::Ps(args) => ps::run(args, context),

@@ -3,14 +3,11 @@
 use std::path::PathBuf;
 
 use pgdyno_core::{
-    plan::{MAX_SUBJECTS, Plan, SubjectPlan},
+    plan::{MAX_SUBJECTS, Plan, ServerPlan, SubjectPlan},
     problem::Problem,
 };
 
-use super::{
-    arm::Arm,
-    measure::{Args, Connection, OwnServer},
-};
+use super::{arm::Arm, measure::Args};
 use crate::stages::{
     Wanted,
     subjects::{SubjectJob, Subjects},
@@ -43,7 +40,7 @@ pub(super) fn subjects(
     if said.is_empty() {
         return Ok(None);
     }
-    args.refuse_beside_subjects(said.len())?;
+    args.refuse_beside_subjects(plan, said.len())?;
     if said.len() > MAX_SUBJECTS {
         let what = format!("{} subjects are more than {MAX_SUBJECTS}", said.len());
         return Err(Problem::wrong_request(what).hint("all of their servers are up at once: compare fewer"));
@@ -52,7 +49,7 @@ pub(super) fn subjects(
     let base = args.for_all_subjects();
     let full: Vec<Named> =
         named.iter().map(|one| Named { name: one.name.clone(), arm: one.arm.clone().over(&base) }).collect();
-    full.iter().try_for_each(makes_sense)?;
+    full.iter().try_for_each(|one| makes_sense(one, plan))?;
     apart(&full)?;
     let servers =
         full.iter().enumerate().map(|(at, one)| server(at + 1, one, plan, args)).collect::<Result<_, _>>()?;
@@ -105,8 +102,14 @@ fn with_names_of_their_own(mut said: Vec<Named>) -> Vec<Named> {
     said
 }
 
+/// What `[server]` asks of every server that is made.
+fn asked_by_plan(plan: &Plan) -> bool {
+    let ServerPlan { pg, build, bindir, settings, .. } = &plan.server;
+    pg.is_some() || build.is_some() || bindir.is_some() || !settings.is_empty()
+}
+
 /// Refuses what no subject of a plan can be.
-fn makes_sense(one: &Named) -> Result<(), Problem> {
+fn makes_sense(one: &Named, plan: &Plan) -> Result<(), Problem> {
     let Named { name, arm } = one;
     let work = arm.script.is_some() || arm.builtin.is_some() || arm.protocol.is_some();
     let rules = [
@@ -119,6 +122,11 @@ fn makes_sense(one: &Named) -> Result<(), Problem> {
             arm.dsn.is_some() && arm.names_own_server(),
             "a server that is there cannot be made as well",
             "leave out dsn, or leave out version, programs, directories and settings",
+        ),
+        (
+            arm.dsn.is_some() && asked_by_plan(plan),
+            "the plan's [server] asks for a version, programs or settings, and a server that is there is left as it is",
+            "say them of the subjects that are made instead: --subject pg=18,set:NAME=VALUE",
         ),
         (
             [arm.bindir.is_some(), arm.build.is_some(), arm.bundle].into_iter().filter(|is| *is).count() > 1,
@@ -154,27 +162,9 @@ fn apart(all: &[Named]) -> Result<(), Problem> {
 }
 
 fn server(number: usize, one: &Named, plan: &Plan, args: &Args) -> Result<Wanted, Problem> {
-    let arm = &one.arm;
-    if let Some(dsn) = &arm.dsn {
-        let connection = Connection { dbname: Some(dsn.clone()), ..Connection::default() };
-        let external = connection.resolve()?;
-        let none = || Problem::wrong_request(format!("the subject {} names no server", one.name));
-        return external.map(|external| Wanted::External(Box::new(external))).ok_or_else(none);
-    }
-    let mut settings = plan.server.settings.clone();
-    settings.extend(arm.settings.clone());
-    let server = OwnServer {
-        pg: arm.pg.clone(),
-        bindir: arm.bindir.clone(),
-        build: arm.build.clone(),
-        bundle: arm.bundle,
-        data: arm.data.clone(),
-        waldir: arm.waldir.clone(),
-        settings,
-        run_as: args.run_as.clone(),
-    };
-    let request = server.request(plan, format!("{}-{}-{number}", plan.name, std::process::id()))?;
-    Ok(Wanted::Own(Box::new(request)))
+    let name = format!("{}-{}-{number}", plan.name, std::process::id());
+    let none = || Problem::wrong_request(format!("the subject {} names no server", one.name));
+    one.arm.server(plan, args.run_as.clone(), name)?.ok_or_else(none)
 }
 
 #[cfg(test)]
@@ -185,6 +175,7 @@ mod tests {
     };
 
     use super::*;
+    use crate::args::measure::Connection;
 
     fn plan() -> Plan {
         Plan::new("x", vec![WorkloadPlan::builtin(Builtin::SelectOnly, Protocol::Prepared)])
@@ -239,6 +230,29 @@ mod tests {
         }
         let many = vec!["pg=18"; MAX_SUBJECTS + 1];
         assert!(of(&many, &plan()).is_err_and(|problem| problem.what.contains("more than 16")));
+    }
+
+    #[test]
+    fn what_a_plan_asks_of_servers_is_not_kept_from_one_that_is_there_in_silence() {
+        let words = &["dsn=host=/x", "pg=18"];
+        assert!(of(words, &plan()).is_ok());
+        for asked in [
+            ServerPlan { settings: [("jit".to_owned(), "off".to_owned())].into(), ..ServerPlan::default() },
+            ServerPlan { pg: Some("18".into()), ..ServerPlan::default() },
+        ] {
+            let plan = Plan { server: asked, ..plan() };
+            assert!(of(&["pg=15", "pg=18"], &plan).is_ok());
+            let problem = of(words, &plan).expect_err("it cannot be given them");
+            assert!(
+                problem.what.contains("dsn=host=/x") && problem.what.contains("[server]"),
+                "{}",
+                problem.what
+            );
+        }
+        let shared =
+            Plan { server: ServerPlan { data: Some("/x".into()), ..ServerPlan::default() }, ..plan() };
+        let problem = of(&["pg=15", "pg=18"], &shared).expect_err("there is one such directory");
+        assert!(problem.what.contains("--data"), "{}", problem.what);
     }
 
     #[test]

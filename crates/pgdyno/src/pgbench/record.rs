@@ -18,6 +18,7 @@ use pgdyno_core::{
 };
 use pgdyno_engine::{Mark, MergedInterval, Phase, Report};
 use pgdyno_postgres::{
+    load::finds_unlogged,
     observe::{postmaster_of, server_facts},
     wire::{Address, Session},
 };
@@ -83,10 +84,12 @@ impl Wanted {
         let postmaster = postmaster_of(session);
         let answer = session.value("SELECT pg_catalog.pg_backend_pid()").ok().flatten();
         let pooled = answer.and_then(|text| text.parse().ok()) != Some(session.backend_pid());
+        let unlogged = finds_unlogged(session).unwrap_or(false);
         let server = server_facts(session, ServerSource::External, None).ok();
-        let server = server.map(|facts| match postmaster {
-            Some(_) => facts,
-            None => ServerFacts { data_directory: None, ..facts },
+        let server = server.map(|facts| ServerFacts {
+            durability: facts.durability.with_unlogged(unlogged),
+            data_directory: facts.data_directory.filter(|_| postmaster.is_some()),
+            ..facts
         });
         let standby = session.value("SELECT pg_catalog.pg_is_in_recovery()").ok().flatten();
         // Of a pooler nothing more is known than that there is one.
@@ -135,6 +138,7 @@ impl Wanted {
             choices: Vec::new(),
             stages: Vec::new(),
             load: None,
+            held: None,
             runs: Vec::new(),
             cells: Vec::new(),
             balance: None,
@@ -296,6 +300,7 @@ fn run(results: &Results<'_>, workload: Workload, start_s: f64) -> CellRun {
         checkpoint_s: None,
         waits: None,
         outage: Some(report.outage).filter(|outage| outage.lost > 0),
+        idle: None,
         workload,
     }
 }

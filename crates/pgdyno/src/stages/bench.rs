@@ -1,14 +1,18 @@
 //! `bench` and `run`: one server, every cell in every block.
 
-use std::sync::Arc;
+use std::{iter, sync::Arc};
 
 use pgdyno_core::{measure::Workload, problem::Problem};
 use pgdyno_engine::Stop;
+use pgdyno_record::HeldRecord;
 
 use super::{
     Job, Wanted,
     cell::{Bench, Cell, Driving},
-    full_disk, load, material,
+    fill::{Filled, fill},
+    full_disk,
+    holding::{When, look},
+    load,
     prepare::Prepared,
     recording::Recording,
     storage_stage,
@@ -34,7 +38,10 @@ pub fn all_stages(
     let mut subject = opened.map_err(explain)?;
     recording.set_server(&subject)?;
     let measured = storage_stage(job, &subject, recording, stop, progress)
-        .and_then(|()| measured_stages(prepared, &mut subject, recording, stop, progress))
+        .and_then(|check| {
+            recording.record.sync_check = check;
+            measured_stages(prepared, &mut subject, recording, stop, progress)
+        })
         .map_err(explain);
     let logged = subject.log_path().map_or(Ok(()), |log| recording.dir.keep_server_log(log));
     let (evidence, measured) = keep_evidence(measured);
@@ -52,28 +59,34 @@ fn measured_stages(
     stop: &Stop,
     progress: &Progress,
 ) -> Result<(), Problem> {
-    if let Some(scale) = prepared.bench.scale {
-        let loaded =
-            recording.stage("load", stop, |_| load::load(scale, prepared, subject, stop, progress))?;
-        recording.record.load = Some(loaded);
-    }
-    if prepared.material.setup.is_some() {
-        let done = recording.stage("setup", stop, |_| material::set_up(prepared, subject, stop, progress))?;
-        let record = recording.record.material.as_mut().and_then(|material| material.setup.as_mut());
-        record.into_iter().for_each(|setup| setup.done.clone_from(&done));
-    }
-    if subject.elsewhere.is_some() {
-        recording.stage("replication", stop, |_| subject.wait_for_replication(stop, progress))?;
-    }
+    fill(prepared, subject, recording, stop, progress, |recording, filled| match filled {
+        Filled::Tpcb(loaded) => recording.record.load = Some(*loaded),
+        Filled::All(tier) => {
+            let server = recording.record.server.as_mut();
+            server.into_iter().for_each(|server| server.durability = tier);
+        }
+        Filled::Own(done) => {
+            let material = recording.record.material.as_mut();
+            if let Some(setup) = material.and_then(|material| material.setup.as_mut()) {
+                setup.done = Some(done);
+            }
+        }
+    })?;
     recording.save()?;
+    look(When::Before, iter::once(&mut *subject), recording, stop, progress, of_run)?;
     let driven =
         recording.stage("measure", stop, |recording| drive(prepared, subject, recording, stop, progress));
     driven?;
+    look(When::After, iter::once(&mut *subject), recording, stop, progress, of_run)?;
     let balance = recording.stage("check", stop, |recording| {
-        load::check(prepared, subject, &recording.record, None, stop, progress)
+        load::check(prepared, subject, &recording.record, stop, progress)
     })?;
     recording.record.balance = balance;
     Ok(())
+}
+
+fn of_run(recording: &mut Recording, _: usize, change: &dyn Fn(&mut Option<HeldRecord>)) {
+    change(&mut recording.record.held);
 }
 
 /// Runs all cells of a workload, then those of the next; blocks go up and down the client counts in turn, so that a

@@ -86,8 +86,7 @@ impl<'a> Driving<'a> {
 
     /// What is watched of a server.
     pub fn watch(&self, subject: &Subject) -> Watch {
-        let device = self.prepared.storage.as_ref().and_then(|storage| storage.device.clone());
-        Watch::new(subject.postmaster, device)
+        Watch::new(subject.postmaster, subject.storage().and_then(|storage| storage.device))
     }
 
     /// Seconds of one run, without what is between two.
@@ -120,7 +119,7 @@ impl<'a> Driving<'a> {
             before.reset_s = did_anything.then(|| begin.elapsed().as_secs_f64());
         }
         let begin = Instant::now();
-        checkpoint(subject)?;
+        subject.checkpoint()?;
         before.checkpoint_s = begin.elapsed().as_secs_f64();
         let sql = self.clients(&cell, draws);
         let (workers, connect) =
@@ -190,8 +189,7 @@ impl<'a> Driving<'a> {
         let (mut begin, mut end) = (None, None);
         let first_s = f64::from(index) * self.run_s();
         let mut written = Ok(());
-        let pooled = self.prepared.reached(0).is_some_and(|reached| reached.pooled());
-        let mut slowest = SlowLog::new(cell.script, settings.warmup_ns, pooled);
+        let mut slowest = SlowLog::new(cell.script, settings.warmup_ns, subject.pooled);
         let (watch, subject) = (RefCell::new(watch), RefCell::new(subject));
         let Self { prepared, recording, progress, stop } = self;
         let mut on_interval = |interval: &MergedInterval| {
@@ -243,16 +241,6 @@ impl<'a> Driving<'a> {
             self.recording.add_run(run, &latency)?;
         }
         early.map_or(Ok(()), Err)
-    }
-}
-
-/// Starts every interval from the same state; a role that may not CHECKPOINT measures without.
-fn checkpoint(subject: &mut Subject) -> Result<(), Problem> {
-    match subject.admin.execute("CHECKPOINT") {
-        Err(error) if error.code() != Some("42501") => {
-            Err(error.into_problem("could not prepare a run (CHECKPOINT)"))
-        }
-        _ => Ok(()),
     }
 }
 
@@ -348,6 +336,7 @@ impl Finished {
             checkpoint_s: Some(before.checkpoint_s),
             waits,
             outage: Some(report.outage).filter(|outage| outage.lost > 0),
+            idle: None,
             workload,
         }
     }

@@ -1,6 +1,7 @@
 //! The load before the measurement, and the balance check after it.
 
 use pgdyno_core::{
+    load::{LoadPlan, Stage, Way},
     measure::CellRun,
     plan::{BalanceCheckMode, Builtin},
     problem::Problem,
@@ -8,51 +9,103 @@ use pgdyno_core::{
 };
 use pgdyno_engine::Stop;
 use pgdyno_postgres::{
-    load::{CopyFormat, LoadProgress, LoadStep, TpcbLoad, accounts_state, load_tpcb, prewarm},
-    verify::{BalanceMode, Expected, check_balance},
+    load::{
+        LoadOutcome, LoadProgress, Lookout, Span, StageTime, accounts_state, check_connections, load_tpcb,
+        prewarm, ready,
+    },
+    verify::{BalanceMode, BalanceOutcome, Expected, Ledger, check_balance},
     wire::Session,
 };
-use pgdyno_record::{BalanceRecord, LoadRecord, PrewarmRecord, RunRecord};
+use pgdyno_record::{
+    BalanceRecord, KeyWorkersRecord, LoadPhaseRecord, LoadRecord, LoadStageRecord, LoadTerms, PrewarmRecord,
+    RangeRecord, RunRecord,
+};
 
 use super::{prepare::Prepared, subject::Subject};
 use crate::progress::Progress;
 
-/// Loads the TPC-B tables at a scale.
+/// Loads the TPC-B tables as the plan says.
 ///
 /// # Errors
 /// What could not be done.
 pub fn load(
-    scale: u64,
-    prepared: &Prepared,
+    plan: &LoadPlan,
+    streams: u64,
     subject: &mut Subject,
     stop: &Stop,
     progress: &Progress,
 ) -> Result<LoadRecord, Problem> {
-    let load = TpcbLoad { scale, seed: prepared.seed, format: CopyFormat::FASTEST };
-    progress.counted("loading", rows_total(scale), "rows");
-    let show = &mut |at: LoadProgress| match at.step {
-        LoadStep::Copy => progress.at(at.rows),
-        LoadStep::Vacuum => progress.stage("vacuuming"),
-        LoadStep::Index => progress.stage("building primary keys"),
+    progress.counted("loading", rows_total(plan.scale), "rows");
+    let show = &mut |at: LoadProgress| match at.stage {
+        Stage::Copy => progress.at(at.rows),
+        stage => progress.stage(stage.name()),
     };
-    let mut session = subject.session(stop)?;
-    let outcome = load_tpcb(&mut session, &load, stop, show)?;
+    let mut sessions = vec![subject.session(stop)?];
+    if streams > 1 {
+        // The server is asked whether it has connections for all of them before they are made.
+        let hint =
+            "use fewer connections to load (--load-jobs), or raise max_connections and restart the server";
+        check_connections(&mut sessions[0], streams).map_err(|problem| problem.hint(hint))?;
+        for _ in 1..streams {
+            sessions.push(subject.session(stop)?);
+        }
+    }
+    let survey = ready(&mut sessions, plan)?;
+    // Without a connection for it, phases are not seen.
+    let lookout = subject.session(stop).ok().map(|session| Lookout::new(session, &survey, plan));
+    let outcome = load_tpcb(&mut sessions, lookout, plan, stop, show)?;
+    sessions.truncate(1);
+    let session = &mut sessions[0];
     let buffers_bytes = subject.facts.shared_buffers_bytes;
-    let prewarm = prewarm_if_it_fits(&mut session, outcome.size_bytes, buffers_bytes, progress)?;
-    let accounts = accounts_state(&mut session)
+    let prewarm = prewarm_if_it_fits(session, outcome.size_bytes, buffers_bytes, progress)?;
+    let accounts = accounts_state(session)
         .map_err(|error| error.into_problem("could not look at the tables that were loaded"))?;
-    Ok(LoadRecord {
-        accounts: Some(accounts),
+    let record = record_of(plan, streams, &outcome);
+    let workers = KeyWorkersRecord {
+        asked: survey.keys.workers,
+        planned: outcome.planned.map(range),
+        launched: outcome.launched.map(range),
+    };
+    Ok(LoadRecord { accounts: Some(accounts), prewarm, key_workers: Some(workers), ..record })
+}
+
+/// What a load came to, but for what was looked at besides.
+fn record_of(plan: &LoadPlan, streams: u64, outcome: &LoadOutcome) -> LoadRecord {
+    let copy_s = outcome.seconds(|stage| stage == Stage::Copy);
+    let each_s = |amount: u64| (copy_s > 0.0).then(|| amount as f64 / copy_s);
+    let by_server = plan.way == Way::Server;
+    LoadRecord {
+        terms: Some(LoadTerms::of(plan, streams)),
         rows: outcome.rows,
+        rows_per_s: each_s(outcome.rows),
         copy_bytes: outcome.copy_bytes,
-        copy_s: outcome.copy_s,
-        vacuum_s: outcome.vacuum_s,
-        index_s: outcome.index_s,
+        copy_bytes_per_s: each_s(outcome.copy_bytes).filter(|_| !by_server).map(|rate| rate as u64),
+        copy_s,
+        vacuum_s: outcome.seconds(|stage| matches!(stage, Stage::Vacuum | Stage::Analyze)),
+        index_s: outcome.seconds(|stage| stage > Stage::Analyze),
+        stages: outcome.stages.iter().map(stage_record).collect(),
         size_bytes: outcome.size_bytes,
-        copy_format: outcome.format.name().to_owned(),
-        freeze: true,
-        prewarm,
-    })
+        copy_format: if by_server { "none" } else { "text" }.to_owned(),
+        freeze: plan.way == Way::Stream,
+        prewarm: None,
+        key_workers: None,
+        accounts: None,
+    }
+}
+
+fn stage_record(time: &StageTime) -> LoadStageRecord {
+    let phase =
+        |(name, duration_s): &(String, f64)| LoadPhaseRecord { name: name.clone(), duration_s: *duration_s };
+    LoadStageRecord {
+        name: time.stage.name().to_owned(),
+        duration_s: time.seconds,
+        wal_bytes: time.wal_bytes,
+        phases: time.phases.0.iter().map(phase).collect(),
+    }
+}
+
+fn range(span: Span) -> RangeRecord {
+    RangeRecord { least: span.least, most: span.most }
 }
 
 /// Share of shared buffers that tables may fill to be read into them.
@@ -80,7 +133,7 @@ fn prewarm_if_it_fits(
     Ok(Some(PrewarmRecord { method: outcome.method.name().to_owned(), duration_s: outcome.duration_s }))
 }
 
-/// Checks the balances, where the plan wants it; `whose` names the subject of several.
+/// Checks the balances of the one server, where the plan wants it.
 ///
 /// # Errors
 /// Where the check could not be carried out.
@@ -88,7 +141,6 @@ pub fn check(
     prepared: &Prepared,
     subject: &mut Subject,
     record: &RunRecord,
-    whose: Option<&str>,
     stop: &Stop,
     progress: &Progress,
 ) -> Result<Option<BalanceRecord>, Problem> {
@@ -99,22 +151,64 @@ pub fn check(
     };
     let Some(scale) = prepared.bench.scale else { return Ok(None) };
     progress.stage("checking balances");
-    let expected = expected(scale, prepared, record, whose);
+    let expected = expected(scale, prepared, record, None);
     subject.revive(stop)?;
     let outcome = check_balance(&mut subject.admin, mode, &expected)?;
-    Ok(Some(BalanceRecord {
-        mode: outcome.mode.name().to_owned(),
-        rows_examined: outcome.rows_examined,
-        history_rows: outcome.history_rows,
-        committed: expected.committed,
-        in_doubt: expected.in_doubt,
-        violations: outcome.violations,
-        examples: outcome.examples,
-        duration_s: outcome.duration_s,
-    }))
+    Ok(Some(balance_record(mode.name(), outcome, &expected)))
 }
 
-/// What history must hold by the driver's counts.
+/// Checks the balances of one subject of several by their sums, since history is emptied after every run that writes;
+/// where the plan wants it.
+///
+/// # Errors
+/// Where the check could not be carried out.
+pub fn check_sums(
+    prepared: &Prepared,
+    subject: &mut Subject,
+    ledger: Ledger,
+    record: &RunRecord,
+    whose: &str,
+    stop: &Stop,
+    progress: &Progress,
+) -> Result<Option<BalanceRecord>, Problem> {
+    let is_wanted = matches!(prepared.bench.balance, BalanceCheckMode::Full | BalanceCheckMode::Touched);
+    let Some(scale) = prepared.bench.scale.filter(|_| is_wanted) else { return Ok(None) };
+    let expected = expected(scale, prepared, record, Some(whose));
+    sums(subject, ledger, &expected, stop, progress).map(Some)
+}
+
+/// Holds the sums of balances to what history has held, and that to the driver's counts.
+///
+/// # Errors
+/// Where the check could not be carried out.
+pub fn sums(
+    subject: &mut Subject,
+    ledger: Ledger,
+    expected: &Expected,
+    stop: &Stop,
+    progress: &Progress,
+) -> Result<BalanceRecord, Problem> {
+    progress.stage("checking balances");
+    subject.revive(stop)?;
+    let outcome = ledger.check(&mut subject.admin, expected)?;
+    Ok(balance_record("sums", outcome, expected))
+}
+
+/// What a check of this mode found, beside what it went by.
+fn balance_record(mode: &str, found: BalanceOutcome, expected: &Expected) -> BalanceRecord {
+    BalanceRecord {
+        mode: mode.to_owned(),
+        rows_examined: found.rows_examined,
+        history_rows: found.history_rows,
+        committed: expected.committed,
+        in_doubt: expected.in_doubt,
+        violations: found.violations,
+        examples: found.examples,
+        duration_s: found.duration_s,
+    }
+}
+
+/// What history must hold by the driver's counts; `whose` names the subject of several.
 fn expected(scale: u64, prepared: &Prepared, record: &RunRecord, whose: Option<&str>) -> Expected {
     let writes = |script: &str| Builtin::by_name(script).is_some_and(Builtin::writes);
     let own = |run: &&CellRun| run.workload.subject.as_deref() == whose;

@@ -10,7 +10,9 @@ pub mod ab;
 mod bench;
 pub mod cell;
 mod conclude;
+mod fill;
 mod full_disk;
+mod holding;
 mod load;
 mod looking;
 mod material;
@@ -27,6 +29,7 @@ use std::process::ExitCode;
 
 use pgdyno_core::{
     advice::bench::Level,
+    facts::SyncCheck,
     plan::{Material, Plan},
     problem::Problem,
 };
@@ -141,19 +144,18 @@ fn all_stages(
     }
 }
 
-/// What one synchronous write costs where the data of an own server lies.
+/// What one synchronous write costs where the data of an own server lies; `None` of a server that is somebody else's.
 fn storage_stage(
     job: &Job,
     subject: &Subject,
     recording: &mut Recording,
     stop: &Stop,
     progress: &Progress,
-) -> Result<(), Problem> {
-    let Some(dir) = subject.own_data_dir() else { return Ok(()) };
+) -> Result<Option<SyncCheck>, Problem> {
+    let Some(dir) = subject.own_data_dir() else { return Ok(None) };
     let check = recording.stage("storage check", stop, |_| {
         progress.stage("checking synchronous writes");
         pgdyno_host::disk::check_sync_writes(dir, prepare::storage_check_time(job.level), stop)
-    })?;
-    recording.record.sync_check = Some(check);
-    Ok(())
+    });
+    check.map(Some)
 }

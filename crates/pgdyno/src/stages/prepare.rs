@@ -11,18 +11,21 @@ use pgdyno_core::{
         bench::{BenchFacts, BenchPlan, Level, resolve},
         config::usable_memory_bytes,
     },
-    facts::{HostFacts, Instrument, StorageFacts},
+    facts::{HostFacts, Instrument, ServerFacts, StorageFacts},
+    load::LoadPlan,
     plan::{Builtin, Material, Plan, Waiting, WorkloadPlan},
     problem::Problem,
     rows::PAGE_BYTES,
     units,
 };
 use pgdyno_engine::{SocketDriver, Stop, UringDriver};
-use pgdyno_postgres::provision::builds;
+use pgdyno_postgres::{load::check_version, provision::builds};
+use pgdyno_record::LoadTerms;
 
 use super::{
     Job, Wanted,
     reach::{Reached, reach},
+    subject::Subject,
 };
 use crate::{context::Context, instrument, servers};
 
@@ -39,6 +42,8 @@ pub struct Prepared {
     pub trust: bool,
     /// Everything that was left to facts.
     pub bench: BenchPlan,
+    /// How TPC-B's tables are loaded; `None` where they are not.
+    pub tpcb: Option<LoadPlan>,
     /// The machine.
     pub host: HostFacts,
     /// What `pgdyno selftest` found out about this program on this machine, if it was run.
@@ -59,6 +64,24 @@ impl Prepared {
     /// What was found at a server of the job that is there.
     pub fn reached(&self, server: usize) -> Option<&Reached> {
         self.reached.get(server)?.as_ref()
+    }
+
+    /// Storage under the data of a server, where that is another file system than [`Prepared::storage`].
+    pub fn storage_elsewhere(&self, subject: &Subject) -> Option<StorageFacts> {
+        let own = subject.storage()?;
+        let is_known = self.storage.as_ref().is_some_and(|known| known.is_of_file_system(&own));
+        (!is_known).then_some(own)
+    }
+
+    /// Storage under the data of a server, `elsewhere` if there is such; `None` of one that does not tell where they
+    /// are.
+    pub fn storage_of<'a>(
+        &'a self,
+        server: Option<&ServerFacts>,
+        elsewhere: Option<&'a StorageFacts>,
+    ) -> Option<&'a StorageFacts> {
+        server?.data_directory.as_ref()?;
+        elsewhere.or(self.storage.as_ref())
     }
 
     /// Processors that a server of the job may run on; `None` where it is on another machine.
@@ -109,17 +132,19 @@ pub fn prepare(job: &Job, stop: &Stop) -> Result<Prepared, Problem> {
         },
     };
     let mut bench = resolve(&plan, job.level, &facts).map_err(|problem| named(problem, job, tightest))?;
-    if job.subjects.is_some() {
-        bench.cost = bench.cost.times(job.servers.len() as u64);
-    }
+    // Every subject costs as much as one server; what a comparison of two costs, it says itself.
+    let each = if job.subjects.is_some() { job.servers.len() as u64 } else { 1 };
+    bench.cost = bench.cost.times(each);
     bench.choices.extend(there.iter().flat_map(|reached| reached.choices.clone()));
+    let tpcb = bench.scale.map(|scale| plan.load.tpcb(scale)).transpose()?;
+    refuse_tables(job, &plan, tpcb.as_ref(), &reached)?;
     let shared_buffers_bytes = (own > 1).then(|| shared_buffers_each(&host, own));
     bench.choices.extend(shared_buffers_bytes.map(|bytes| Choice {
         name: "shared_buffers".into(),
         value: format!("{}MB", bytes >> 20),
         reason: format!("the {own} servers that are up side by side share a quarter of memory"),
     }));
-    let thorough_hint = thorough_hint(&plan, &facts);
+    let thorough_hint = thorough_hint(&plan, &facts, each);
     let waiting = waiting(plan.measure.waiting)?;
     let seed = plan.seed.unwrap_or_else(draw_seed);
     let instrument = instrument::kept(&host);
@@ -129,6 +154,7 @@ pub fn prepare(job: &Job, stop: &Stop) -> Result<Prepared, Problem> {
         material: job.material.clone(),
         trust: job.trust,
         bench,
+        tpcb,
         host,
         instrument,
         waiting,
@@ -158,11 +184,16 @@ fn tightest(job: &Job, reached: &[Option<Reached>]) -> Option<(u32, usize)> {
 
 /// A problem of connections with the name of the subject that has too few.
 fn named(problem: Problem, job: &Job, tightest: Option<(u32, usize)>) -> Problem {
-    let subject = job.subjects.as_ref().zip(tightest).and_then(|(all, (_, at))| all.list.get(at));
-    match subject.filter(|_| problem.what.contains("max_connections")) {
-        Some(subject) => Problem { what: format!("{}: {}", subject.name, problem.what), ..problem },
+    match tightest.filter(|_| problem.what.contains("max_connections")) {
+        Some((_, at)) => Problem { what: of_subject(job, at, &problem.what), ..problem },
         None => problem,
     }
+}
+
+/// Words with the name of the subject before them that they are about, where there are several.
+fn of_subject(job: &Job, at: usize, words: &str) -> String {
+    let subject = job.subjects.as_ref().and_then(|subjects| subjects.list.get(at));
+    subject.map_or_else(|| words.to_owned(), |subject| format!("{}: {words}", subject.name))
 }
 
 /// Looks at the servers that are there.
@@ -178,17 +209,70 @@ fn reach_all(job: &Job, plan: &mut Plan, stop: &Stop) -> Result<Vec<Option<Reach
             None => plan.workload.iter().filter_map(WorkloadPlan::as_builtin).collect(),
         };
         let writing = driven.into_iter().find(|script| script.writes()).map(Builtin::name);
-        let reached = reach(external, plan, writing, stop)?;
-        if reached.pooled() && job.material.setup.is_some() {
-            let what = "could not drive tables of the plan's own through a pooler: its sessions cannot be told to look \
-                        into schema pgdyno";
-            return Err(
-                Problem::wrong_request(what).hint("drive the server itself (--dsn), without the pooler")
-            );
-        }
+        let reached = reach(external, plan, writing, stop).and_then(|reached| refuse_setup(job, reached));
+        let mut reached =
+            reached.map_err(|problem| Problem { what: of_subject(job, at, &problem.what), ..problem })?;
+        reached.choices.iter_mut().for_each(|choice| choice.reason = of_subject(job, at, &choice.reason));
         all.push(Some(reached));
     }
     Ok(all)
+}
+
+/// Refuses TPC-B tables that a server of the job cannot have, as far as that is known before one is made.
+fn refuse_tables(
+    job: &Job,
+    plan: &Plan,
+    tpcb: Option<&LoadPlan>,
+    reached: &[Option<Reached>],
+) -> Result<(), Problem> {
+    let Some(tpcb) = tpcb.filter(|_| !plan.load.is_default()) else { return Ok(()) };
+    if job.servers.is_empty() {
+        let what = "could not load tables: the commands bring servers of their own";
+        return Err(Problem::wrong_request(what).hint("leave out what is said of tables"));
+    }
+    for (at, (wanted, reached)) in job.servers.iter().zip(reached).enumerate() {
+        let refused = match (wanted, reached) {
+            (Wanted::Own(request), _) => {
+                let version = request.pg.map_or(Ok(()), |pg| check_version(tpcb, pg.least()));
+                version.and_then(|()| refuse_tablespaces(tpcb))
+            }
+            (Wanted::External(_), Some(reached)) => refuse_of(tpcb, reached),
+            (Wanted::External(_), None) => Ok(()),
+        };
+        refused.map_err(|problem| Problem { what: of_subject(job, at, &problem.what), ..problem })?;
+    }
+    Ok(())
+}
+
+fn refuse_tablespaces(tpcb: &LoadPlan) -> Result<(), Problem> {
+    match tpcb.tablespace.as_ref().or(tpcb.index_tablespace.as_ref()) {
+        None => Ok(()),
+        Some(name) => {
+            let what =
+                format!("could not use the tablespace {name}: a server that is made for the run has none");
+            Err(Problem::wrong_request(what)
+                .hint("say where data lies by --data, or name a server that has tablespaces (`pgdyno up`)"))
+        }
+    }
+}
+
+fn refuse_of(tpcb: &LoadPlan, reached: &Reached) -> Result<(), Problem> {
+    check_version(tpcb, reached.facts.version_num)?;
+    if tpcb.unlogged && reached.elsewhere {
+        let what = "could not load unlogged tables for a standby: they are not replicated";
+        return Err(Problem::wrong_request(what).hint("load logged tables, or drive the primary"));
+    }
+    Ok(())
+}
+
+/// Refuses tables of the plan's own behind a pooler.
+fn refuse_setup(job: &Job, reached: Reached) -> Result<Reached, Problem> {
+    if !reached.pooled() || job.material.setup.is_none() {
+        return Ok(reached);
+    }
+    let what = "could not drive tables of the plan's own through a pooler: its sessions cannot be told to look into \
+                schema pgdyno";
+    Err(Problem::wrong_request(what).hint("drive the server itself (--dsn), without the pooler"))
 }
 
 /// Shared buffers of each of several servers side by side, in bytes: together a quarter of memory, in whole megabytes.
@@ -237,13 +321,20 @@ fn waiting(wanted: Waiting) -> Result<SocketDriver, Problem> {
     }
 }
 
-fn thorough_hint(plan: &Plan, facts: &BenchFacts<'_>) -> String {
+/// How a thorough run of so many servers, one after the other, is asked for, and how long it takes.
+fn thorough_hint(plan: &Plan, facts: &BenchFacts<'_>, servers: u64) -> String {
+    match thorough_s(plan, facts, servers) {
+        Some(seconds) => format!("--thorough ({:.0} min)", (seconds / 60.0).ceil()),
+        None => "--thorough".to_owned(),
+    }
+}
+
+/// Seconds of the same; `None` where it cannot be.
+fn thorough_s(plan: &Plan, facts: &BenchFacts<'_>, servers: u64) -> Option<f64> {
     let mut thorough = plan.clone();
     Level::Thorough.apply(&mut thorough);
-    match resolve(&thorough, Level::Thorough, facts) {
-        Ok(resolved) => format!("--thorough ({:.0} min)", (resolved.cost.seconds / 60.0).ceil()),
-        Err(_) => "--thorough".to_owned(),
-    }
+    let resolved = resolve(&thorough, Level::Thorough, facts).ok()?;
+    Some(resolved.cost.times(servers).seconds)
 }
 
 /// A seed that one can read out, from the randomness that the standard library seeds its hash maps with.
@@ -282,6 +373,7 @@ pub fn announce(job: &Job, prepared: &Prepared, context: &Context) {
         client_words(prepared),
         measure.blocks
     );
+    announce_tables(prepared);
     for (at, wanted) in job.servers.iter().enumerate() {
         let name = job.subjects.as_ref().and_then(|subjects| subjects.list.get(at)).map(|one| &one.name);
         let name = name.map(|name| format!("{name}: ")).unwrap_or_default();
@@ -296,6 +388,17 @@ pub fn announce(job: &Job, prepared: &Prepared, context: &Context) {
     eprintln!("  takes   about {}{}", minutes(bench.cost.seconds), beside("takes between runs"));
     eprintln!("  seed    {}", prepared.seed);
     bench.warnings.iter().for_each(|warning| eprintln!("warning: {warning}"));
+}
+
+/// What tables are like, where a plan or flags say it.
+pub fn announce_tables(prepared: &Prepared) {
+    let load = &prepared.plan.load;
+    if let Some(tpcb) = prepared.tpcb.as_ref().filter(|_| !load.is_default()) {
+        eprintln!("  tables  {}", LoadTerms::of(tpcb, load.streams()).words());
+        if tpcb.unlogged {
+            eprintln!("warning: tables are unlogged: any crash of the server empties them");
+        }
+    }
 }
 
 /// The numbers of clients; of each workload, where they are not the same for all.
@@ -365,4 +468,32 @@ pub fn written_where(job: &Job) -> String {
 /// A length of time, about.
 pub fn minutes(seconds: f64) -> String {
     if seconds < 100.0 { format!("{seconds:.0} s") } else { format!("{:.1} min", seconds / 60.0) }
+}
+
+#[cfg(test)]
+mod tests {
+    use pgdyno_core::plan::Protocol;
+
+    use super::*;
+
+    #[test]
+    fn a_thorough_run_of_several_subjects_takes_several_times_as_long() {
+        let host = pgdyno_host::facts::host().expect("we are on one");
+        let plan = Plan::new("x", vec![WorkloadPlan::builtin(Builtin::SelectOnly, Protocol::Prepared)]);
+        let facts = BenchFacts {
+            host: &host,
+            disk_available_bytes: None,
+            side_by_side: 1,
+            own_server: true,
+            server_local: true,
+            max_connections: None,
+            reserved_connections: 0,
+            shared_buffers_bytes: None,
+            page_bytes: PAGE_BYTES,
+        };
+        let seconds = |servers| thorough_s(&plan, &facts, servers).expect("it can be");
+        assert_eq!(seconds(7), 7.0 * seconds(1));
+        let said = thorough_hint(&plan, &facts, 7);
+        assert_eq!(said, format!("--thorough ({:.0} min)", (7.0 * seconds(1) / 60.0).ceil()));
+    }
 }

@@ -9,7 +9,10 @@ use pgdyno_core::{
 use pgdyno_engine::Stop;
 use pgdyno_postgres::{
     observe::{Instance, check_version, postmaster_of, server_facts},
-    wire::{Address, ConnectOptions, PoolMode, Pooler, Session, WireError, connect_unless, find_pooler},
+    wire::{
+        Address, ConnectOptions, NOBODY_THERE, PoolMode, Pooler, Session, WireError, connect_unless,
+        find_pooler,
+    },
 };
 
 use super::External;
@@ -93,9 +96,17 @@ fn reserved(session: &mut Session) -> Result<u32, WireError> {
 }
 
 fn open(options: &ConnectOptions, stop: &Stop) -> Result<Session, Problem> {
-    let mut session = connect_unless(stop, options)?;
+    let mut session = connect_unless(stop, options).map_err(or_have_one_made)?;
     session.heed(stop);
     Ok(session)
+}
+
+/// What measures can do without a server that is there.
+fn or_have_one_made(problem: Problem) -> Problem {
+    match problem.hint.as_deref() {
+        Some(NOBODY_THERE) => problem.hint(format!("{NOBODY_THERE}, or leave both out to have one made")),
+        _ => problem,
+    }
 }
 
 /// Preparing needs a session that keeps what is set in it, at a server that takes writes.
@@ -120,7 +131,8 @@ fn refuse_preparing(
             if pooler.mode == PoolMode::Statement { "statement" } else { "transaction" },
         ))
         .hint(
-            "name the server itself by --admin-dsn; the clients are driven through the pooler all the same",
+            "name the server itself by --admin-dsn, of a subject by dsn=…,admin-dsn=…; the clients are driven \
+             through the pooler all the same",
         )),
         _ => Ok(()),
     }

@@ -1,6 +1,6 @@
 //! The record of a run while it comes about.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use pgdyno_core::{
@@ -39,6 +39,8 @@ pub struct Recording {
     pub(super) subjects_pinned: Vec<Option<bool>>,
     /// Whether the run directory can be seen: a request that turns out to be wrong leaves none.
     shown: bool,
+    /// When it was last written, and how long that took.
+    saved: Option<(Instant, Duration)>,
 }
 
 impl Recording {
@@ -63,6 +65,7 @@ impl Recording {
             arms_pinned: [None; 2],
             subjects_pinned: Vec::new(),
             shown: false,
+            saved: None,
         })
     }
 
@@ -94,14 +97,28 @@ impl Recording {
         if !self.shown {
             return Ok(());
         }
+        let begin = Instant::now();
         self.summarise();
+        subjects::conclude(&mut self.record);
         self.record.time = TimeRecord::of(&self.record);
         self.record.doubts = match (&self.record.comparison, &self.record.subjects) {
             (Some(comparison), _) => self.judge_comparison(comparison),
             (None, Some(subjects)) => self.judge_subjects(subjects),
             (None, None) => doubts::judge(&self.evidence()),
         };
-        self.dir.save(&self.record)
+        let saved = self.dir.save(&self.record);
+        self.saved = Some((Instant::now(), begin.elapsed()));
+        saved
+    }
+
+    /// The same after a run, unless that took too much of the time: a record grows with its runs, and one of a thousand
+    /// takes a tenth of a second. What is not written now is written with a later run, at the latest at the end of the
+    /// stage.
+    fn save_in_passing(&mut self) -> Result<(), Problem> {
+        match self.saved {
+            Some((at, took)) if !is_worth_it(at.elapsed(), took) => Ok(()),
+            _ => self.save(),
+        }
     }
 
     /// Carries out one stage and records how long it took, also where it failed. None begins after a request to stop.
@@ -165,7 +182,7 @@ impl Recording {
             }
         }
         self.record.runs.push(run);
-        self.save()
+        self.save_in_passing()
     }
 
     /// Sums the cells up, as far as there are any.
@@ -236,6 +253,14 @@ impl Recording {
     }
 }
 
+/// Most of the time that is given to writing the record between two runs: 1 in so many.
+const SAVING_SHARE: u32 = 100;
+
+/// Whether to write what took so long to write, so long ago.
+fn is_worth_it(ago: Duration, took: Duration) -> bool {
+    ago >= took * SAVING_SHARE
+}
+
 fn balance_evidence(balance: &BalanceRecord) -> doubts::BalanceEvidence<'_> {
     doubts::BalanceEvidence {
         rows_examined: balance.rows_examined,
@@ -267,6 +292,7 @@ fn first_record(job: &Job, prepared: &Prepared, id: &str, now: &Timestamp) -> Ru
         stages: Vec::new(),
         time: None,
         load: None,
+        held: None,
         material: material::first_record(&prepared.material, &prepared.plan.workload),
         runs: Vec::new(),
         cells: Vec::new(),
@@ -303,6 +329,7 @@ fn plan_record(job: &Job, prepared: &Prepared) -> PlanRecord {
     let checked = |compare: &ab::Compare| (0..job.servers.len()).any(|server| compare.is_checked(server));
     let balance_check = match bench.balance {
         _ if job.compare.as_ref().is_some_and(checked) => "sums",
+        BalanceCheckMode::Full | BalanceCheckMode::Touched if job.subjects.is_some() => "sums",
         BalanceCheckMode::Full => "full",
         BalanceCheckMode::Touched => "touched",
         BalanceCheckMode::Off | BalanceCheckMode::Auto => "off",
@@ -325,5 +352,20 @@ fn plan_record(job: &Job, prepared: &Prepared) -> PlanRecord {
         balance_check: balance_check.to_owned(),
         server: server.to_owned(),
         transport: transport.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hundredth_of_the_time_at_most_is_given_to_writing() {
+        let ms = Duration::from_millis;
+        assert!(is_worth_it(ms(500), ms(5)) && !is_worth_it(ms(499), ms(5)));
+        assert!(is_worth_it(ms(0), ms(0)));
+        // A run of 2.5 s: a small record is written after each, one that takes 80 ms after every fourth.
+        let runs_between = |took| (1..).find(|runs| is_worth_it(ms(2_500) * *runs, took)).expect("some time");
+        assert_eq!([ms(4), ms(25), ms(80)].map(runs_between), [1, 1, 4]);
     }
 }

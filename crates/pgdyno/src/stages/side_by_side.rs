@@ -3,7 +3,7 @@
 //! Stopping the others between its runs would throw their caches away, and a start would be in every run; an idle
 //! server costs memory, and wakes up a few times a second.
 
-use pgdyno_core::problem::Problem;
+use pgdyno_core::{advice::Choice, problem::Problem};
 use pgdyno_engine::Stop;
 use pgdyno_postgres::provision::Request;
 
@@ -25,30 +25,40 @@ pub fn open(
 ) -> Result<Vec<Subject>, Problem> {
     let mut subjects: Vec<Subject> = Vec::new();
     for wanted in &job.servers {
-        let wanted = match (wanted, subjects.first()) {
-            (Wanted::Own(request), Some(first)) => &Wanted::Own(Box::new(like(request, first, job))),
-            (wanted, _) => wanted,
+        let wanted = match wanted {
+            Wanted::Own(request) => &Wanted::Own(Box::new(like(request, &made(&job.servers, &subjects)))),
+            Wanted::External(_) => wanted,
         };
         subjects.push(Subject::open(wanted, prepared.reached(subjects.len()), prepared, stop, progress)?);
     }
     Ok(subjects)
 }
 
-/// The request with those choices of the first server that would come out otherwise for another by chance.
-fn like(request: &Request, first: &Subject, job: &Job) -> Request {
-    let mut request = request.clone();
-    let asked_for = |name: &str| {
-        job.servers.iter().any(|wanted| match wanted {
-            Wanted::Own(request) => request.settings.contains_key(name),
-            Wanted::External(_) => false,
-        })
+/// What was asked of a server that was made, and what was chosen for it.
+type Made<'a> = (&'a Request, &'a [Choice]);
+
+/// The servers that were made until now; those that were there already have nothing chosen.
+fn made<'a>(wanted: &'a [Wanted], subjects: &'a [Subject]) -> Vec<Made<'a>> {
+    let of = |(wanted, subject): (&'a Wanted, &'a Subject)| match wanted {
+        Wanted::Own(request) => Some((&**request, subject.choices.as_slice())),
+        Wanted::External(_) => None,
     };
-    for choice in &first.choices {
-        if BY_FREE_SPACE.contains(&choice.name.as_str()) && !asked_for(&choice.name) {
-            request.settings.insert(choice.name.clone(), choice.value.clone());
+    wanted.iter().zip(subjects).filter_map(of).collect()
+}
+
+/// The request with those choices of a server made before that would come out otherwise for this one by chance. What
+/// was asked of either is not shared: it may be the question.
+fn like(request: &Request, made: &[Made<'_>]) -> Request {
+    let asks = |of: &Request, name: &str| of.settings.keys().any(|key| key.eq_ignore_ascii_case(name));
+    let mut alike = request.clone();
+    for name in BY_FREE_SPACE.into_iter().filter(|name| !asks(request, name)) {
+        let chosen = made.iter().filter(|(of, _)| !asks(of, name));
+        let value = chosen.flat_map(|(_, choices)| *choices).find(|choice| choice.name == name);
+        if let Some(choice) = value {
+            alike.settings.insert(name.to_owned(), choice.value.clone());
         }
     }
-    request
+    alike
 }
 
 /// Keeps the log of each server that was made: `server-NAME.log`.
@@ -72,4 +82,39 @@ pub fn keep_logs<'a>(
 /// The first that was met.
 pub fn close<'a>(subjects: impl Iterator<Item = &'a mut Subject>, keep: bool) -> Result<(), Problem> {
     subjects.map(|subject| subject.close(keep)).fold(Ok(()), Result::and)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn request(settings: &[(&str, &str)]) -> Request {
+        let pair = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
+        Request { settings: settings.iter().map(pair).collect(), ..Request::named("x") }
+    }
+
+    fn choice(name: &str, value: &str) -> Choice {
+        Choice { name: name.into(), value: value.into(), reason: "free space".into() }
+    }
+
+    #[test]
+    fn sizes_of_wal_are_those_of_the_first_that_was_not_asked_for_others() {
+        let plain = request(&[("jit", "off")]);
+        let asked = request(&[("Max_WAL_size", "2GB")]);
+        let of_asked = [choice("Max_WAL_size", "2GB"), choice("min_wal_size", "320MB")];
+        let of_plain =
+            [choice("max_wal_size", "5GB"), choice("min_wal_size", "1280MB"), choice("jit", "off")];
+        let sizes = |request: &Request, made: &[Made<'_>]| {
+            let alike = like(request, made).settings;
+            BY_FREE_SPACE.map(|name| alike.get(name).cloned())
+        };
+        let some = |value: &str| Some(value.to_owned());
+        assert_eq!(sizes(&plain, &[]), [None, None], "the first that is made has its own");
+        assert_eq!(sizes(&plain, &[(&plain, &of_plain)]), [some("5GB"), some("1280MB")]);
+        // What was asked of one of them does not spread, and keeps no other from being alike.
+        let both: [Made<'_>; 2] = [(&asked, &of_asked), (&plain, &of_plain)];
+        assert_eq!(sizes(&plain, &both), [some("5GB"), some("320MB")]);
+        assert_eq!(sizes(&plain, &both[..1]), [None, some("320MB")]);
+        assert_eq!(sizes(&asked, &[(&plain, &of_plain)]), [None, some("1280MB")]);
+    }
 }

@@ -7,22 +7,24 @@ use std::{
 
 use pgdyno_core::{
     advice::Choice,
-    facts::{ServerFacts, ServerSource},
+    facts::{DurabilityTier, ServerFacts, ServerSource, StorageFacts},
     measure::Waits,
     plan::Builtin,
+    probe::Held,
     problem::Problem,
     script::Scripts,
 };
 use pgdyno_engine::Stop;
 use pgdyno_host::procs::ProcessId;
 use pgdyno_postgres::{
-    load::Whereabouts,
+    load::{Whereabouts, has_unlogged},
     observe::{postmaster_of, server_facts, wait_for_replay},
+    probe::{Buffercache, held},
     provision::{self, RunningServer},
     wire::{Address, ConnectOptions, Session, WireError, connect, connect_unless},
 };
 
-use super::{External, Wanted, looking::Looking, prepare::Prepared, reach::Reached};
+use super::{External, Wanted, looking::Looking, material::DataOf, prepare::Prepared, reach::Reached};
 use crate::{progress::Progress, servers};
 
 /// Time to connect for cleaning up after a request to stop.
@@ -99,6 +101,10 @@ pub struct Subject {
     lookout: Option<Session>,
     /// Whether its autovacuum was turned off for a time.
     resting: bool,
+    /// What a reset left and no run has touched since.
+    pub untouched: Option<DataOf>,
+    /// Whether the clients reach it through a pooler, which hands their server processes on.
+    pub pooled: bool,
 }
 
 #[derive(Debug)]
@@ -130,7 +136,8 @@ impl Subject {
             }
             Wanted::Own(request) => {
                 let mut request = (**request).clone();
-                request.clients = prepared.bench.max_clients();
+                let loading = prepared.plan.load.streams().try_into().unwrap_or(u32::MAX);
+                request.clients = prepared.bench.max_clients().max(loading);
                 if let Some(bytes) = prepared.shared_buffers_bytes {
                     let given = request.settings.entry("shared_buffers".into());
                     given.or_insert_with(|| format!("{}MB", bytes >> 20));
@@ -180,6 +187,8 @@ impl Subject {
             looks_at_waits: false,
             lookout: None,
             resting: false,
+            untouched: None,
+            pooled: false,
         })
     }
 
@@ -221,6 +230,8 @@ impl Subject {
             looks_at_waits: false,
             lookout: None,
             resting: false,
+            untouched: None,
+            pooled: reached.pooled(),
         };
         // From here on the schema is dropped whatever happens.
         if reached.elsewhere {
@@ -238,6 +249,8 @@ impl Subject {
     /// Where it does not come back.
     pub fn revive(&mut self, stop: &Stop) -> Result<(), Problem> {
         if self.admin.execute("SELECT 1").is_err() {
+            // Tables that are not logged are empty after a crash.
+            self.untouched = None;
             self.admin = self.reach_again(&self.admin_options, stop)?;
             if let Home::Foreign = self.home {
                 look_into_schema(&mut self.admin)?;
@@ -290,6 +303,26 @@ impl Subject {
         let (session, waits) = looking.end();
         self.lookout = session;
         waits
+    }
+
+    /// Storage under its data, where it is on this machine and tells where they are.
+    pub fn storage(&self) -> Option<StorageFacts> {
+        let dir = self.facts.data_directory.as_ref()?;
+        pgdyno_host::facts::storage(std::path::Path::new(dir)).ok()
+    }
+
+    /// Writes out what is to be written, so that nothing of it is left for later; a role that may not do it goes
+    /// without.
+    ///
+    /// # Errors
+    /// Where the server refuses it otherwise.
+    pub fn checkpoint(&mut self) -> Result<(), Problem> {
+        match self.admin.execute("CHECKPOINT") {
+            Err(error) if error.code() != Some("42501") => {
+                Err(error.into_problem("could not prepare a run (CHECKPOINT)"))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// How a session with the server that is driven is made, past a pooler where one is named for that.
@@ -391,6 +424,29 @@ impl Subject {
             Home::Own(_) => Whereabouts::Database,
             Home::Foreign | Home::Gone => Whereabouts::Schema(SCHEMA),
         }
+    }
+
+    /// Looks whether tables that are measured are unlogged; gives the durability tier, and holds it among the facts.
+    ///
+    /// # Errors
+    /// The server's.
+    pub fn look_for_unlogged(&mut self) -> Result<DurabilityTier, Problem> {
+        let whereabouts = self.whereabouts();
+        let unlogged = has_unlogged(&mut self.admin, whereabouts)
+            .map_err(|error| error.into_problem("could not look at the tables that were loaded"))?;
+        self.facts.durability = self.facts.durability.with_unlogged(unlogged);
+        Ok(self.facts.durability)
+    }
+
+    /// What the server that is driven holds of the data; `None` where it cannot be looked at. Shared buffers are looked
+    /// into by an extension, which is made in a database that is ours alone.
+    pub fn held(&mut self, stop: &Stop) -> Option<Held> {
+        self.revive(stop).ok()?;
+        let (place, buffers) = match self.home {
+            Home::Own(_) => (self.whereabouts(), Buffercache::Make),
+            Home::Foreign | Home::Gone => (self.whereabouts(), Buffercache::AsItIs),
+        };
+        held(self.elsewhere.as_mut().unwrap_or(&mut self.admin), place, buffers).ok()
     }
 
     /// Path of the log of an own server.

@@ -6,7 +6,7 @@
 use super::BenchFacts;
 use crate::{
     plan::{BalanceCheckMode, Builtin, Plan, WorkloadPlan},
-    rows::tpcb::{SizeEstimate, history_bytes, rows_total},
+    rows::tpcb::{history_bytes, rows_total},
 };
 
 /// Rows per second of a load with its primary keys.
@@ -61,7 +61,7 @@ impl Cost {
         let transactions = (rate * run_s) as u64;
 
         let all = transactions.saturating_mul(writing_runs);
-        let (data_bytes, account_pages) = match scale.map(|scale| SizeEstimate::of(scale, facts.page_bytes)) {
+        let (data_bytes, account_pages) = match scale.map(|scale| plan.load.sizes(scale, facts.page_bytes)) {
             Some(data) => (data.total_bytes(), data.accounts.heap.pages),
             None => (0, 0),
         };

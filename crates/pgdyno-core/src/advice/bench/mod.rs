@@ -15,7 +15,7 @@ use crate::{
     facts::HostFacts,
     plan::{Auto, BalanceCheckMode, Builtin, Plan, Scale, Span},
     problem::Problem,
-    rows::tpcb::{ACCOUNTS_PER_SCALE, SizeEstimate},
+    rows::tpcb::ACCOUNTS_PER_SCALE,
     units,
 };
 
@@ -208,7 +208,7 @@ fn scale(
     let crowd = clients.iter().copied().max().map_or(1, u64::from);
     let wanted = crowd.clamp(base, ceiling);
     let room = (facts.buffers_bytes() as f64 * BUFFERS_SHARE) as u64;
-    let in_memory = largest(wanted, |scale| SizeEstimate::of(scale, facts.page_bytes).total_bytes() <= room);
+    let in_memory = largest(wanted, |scale| plan.load.sizes(scale, facts.page_bytes).total_bytes() <= room);
     let scale = largest(in_memory.max(1), |scale| fits(scale, available / 3));
     if scale == 0 {
         return Err(no_room(1, &cost(1), facts).hint("a run may fill a third of the free space: free some"));
@@ -223,7 +223,7 @@ fn scale(
         () if wanted > base => format!("a branch for each of {crowd} clients, as far as the time allows"),
         () => "loads in the time there is, and fits well into shared buffers".into(),
     };
-    let bytes = SizeEstimate::of(scale, facts.page_bytes).total_bytes();
+    let bytes = plan.load.sizes(scale, facts.page_bytes).total_bytes();
     let reason = format!("{why}: {} accounts, {}", units::count(scale * ACCOUNTS_PER_SCALE), size(bytes));
     choose(choices, "scale", scale, reason);
     Ok(scale)
@@ -281,7 +281,7 @@ fn balance(
     if plan.check.balance != BalanceCheckMode::Auto {
         return plan.check.balance;
     }
-    let accounts = SizeEstimate::of(scale, facts.page_bytes).accounts.heap.bytes;
+    let accounts = plan.load.sizes(scale, facts.page_bytes).accounts.heap.bytes;
     let room = (facts.memory_bytes() as f64 * CHECK_SHARE) as u64;
     let (mode, word, relation) = match accounts <= room {
         true => (BalanceCheckMode::Full, "full", "fit into"),

@@ -49,11 +49,23 @@ impl Ratio {
     /// # Errors
     /// Below three pairs, or where an observation is not above 0.
     pub fn of(pairs: impl Iterator<Item = (f64, f64)>) -> Result<Self, NoRatio> {
-        let ln: Vec<f64> = pairs.map(|(a, b)| (a / b).ln()).collect();
-        if ln.iter().any(|value| !value.is_finite()) {
-            return Err(NoRatio::Empty);
-        }
-        let mean = Estimate::of(&ln, "").ok_or(NoRatio::TooFew)?;
+        Self::of_logarithms(&logarithms(pairs)?)
+    }
+
+    /// From the pairs of several starts of the same programs. What pairs of one start have in common (where memory
+    /// lies, in which order processes wake) is one observation, however many pairs there are: so the interval is over
+    /// the means of the starts, of which each counts once.
+    ///
+    /// # Errors
+    /// Below three starts with a pair, or where an observation is not above 0.
+    pub fn of_starts(starts: impl Iterator<Item = Vec<(f64, f64)>>) -> Result<Self, NoRatio> {
+        let starts = starts.filter(|pairs| !pairs.is_empty());
+        let means = starts.map(|pairs| Ok(mean(&logarithms(pairs.into_iter())?)));
+        Self::of_logarithms(&means.collect::<Result<Vec<_>, _>>()?)
+    }
+
+    fn of_logarithms(ln: &[f64]) -> Result<Self, NoRatio> {
+        let mean = Estimate::of(ln, "").ok_or(NoRatio::TooFew)?;
         Ok(Self { ln: mean.value, half_width: mean.half_width.ok_or(NoRatio::TooFew)? })
     }
 
@@ -80,6 +92,15 @@ impl Ratio {
             Standing::Undecided(self.half_width.exp_m1())
         }
     }
+}
+
+fn logarithms(pairs: impl Iterator<Item = (f64, f64)>) -> Result<Vec<f64>, NoRatio> {
+    let finite = |value: f64| value.is_finite().then_some(value).ok_or(NoRatio::Empty);
+    pairs.map(|(a, b)| finite((a / b).ln())).collect()
+}
+
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
 }
 
 impl fmt::Display for Ratio {
@@ -114,6 +135,16 @@ mod tests {
 
     fn of(pairs: &[(f64, f64)]) -> Ratio {
         Ratio::of(pairs.iter().copied()).expect("three pairs")
+    }
+
+    #[test]
+    fn pairs_of_one_start_count_once() {
+        let starts = [vec![(2.0, 1.0)], vec![(4.0, 1.0), (1.0, 1.0)], vec![], vec![(8.0, 1.0), (2.0, 1.0)]];
+        let ratio = Ratio::of_starts(starts.into_iter()).expect("three starts");
+        assert_eq!(ratio, of(&[(2.0, 1.0), (2.0, 1.0), (4.0, 1.0)]));
+        let many = vec![vec![(2.0, 1.0); 100], vec![(1.0, 1.0); 100]];
+        assert_eq!(Ratio::of_starts(many.into_iter()), Err(NoRatio::TooFew));
+        assert_eq!(Ratio::of_starts(vec![vec![(0.0, 1.0)]; 3].into_iter()), Err(NoRatio::Empty));
     }
 
     #[test]

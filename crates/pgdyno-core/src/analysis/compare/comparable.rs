@@ -33,6 +33,9 @@ pub struct Comparable {
     pub defaults_of_version: Vec<String>,
     /// Settings that pgdyno chose by the version.
     pub chosen_for_version: Vec<String>,
+    /// Settings that are the same number of blocks or segments of WAL, whose size differs.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub follow_from_sizes: Vec<String>,
     /// What could not be seen of one of them, or of both.
     pub unknown: Vec<String>,
 }
@@ -48,6 +51,7 @@ impl Comparable {
             besides: of(Why::Besides),
             defaults_of_version: of(Why::DefaultOfVersion),
             chosen_for_version: of(Why::ChosenForVersion),
+            follow_from_sizes: of(Why::FollowsFromSizes),
             unknown: unknown(a, b).into_iter().map(str::to_owned).collect(),
             ..Self::of_one(asked)
         };
@@ -70,6 +74,7 @@ impl Comparable {
             besides: Vec::new(),
             defaults_of_version: Vec::new(),
             chosen_for_version: Vec::new(),
+            follow_from_sizes: Vec::new(),
             unknown: Vec::new(),
         }
     }
@@ -114,11 +119,11 @@ mod tests {
         *,
     };
     use crate::{
-        advice::Choice,
+        advice::{Choice, preflight::tests::storage},
         analysis::doubts::samples::server,
         facts::{
             ConnectionFacts, DurabilityTier, MadeFacts, PatchFacts, PoolerFacts, ServerSource, Setting,
-            Transport,
+            StorageFacts, Transport,
         },
     };
 
@@ -127,6 +132,7 @@ mod tests {
     struct Known {
         server: ServerFacts,
         connection: Option<ConnectionFacts>,
+        storage: StorageFacts,
         data: Option<LoadedData>,
         clients: Option<u32>,
         processors: Option<u32>,
@@ -138,6 +144,7 @@ mod tests {
             Side {
                 server: Some(&self.server),
                 connection: self.connection.clone(),
+                storage: Some(&self.storage),
                 data: self.data.clone(),
                 clients: self.clients,
                 processors: self.processors,
@@ -158,6 +165,7 @@ mod tests {
         Known {
             server: server(),
             connection: Some(ConnectionFacts::of_own_server()),
+            storage: storage(1 << 40, Some(false)),
             data: Some(data),
             clients: Some(8),
             processors: Some(4),
@@ -197,7 +205,7 @@ mod tests {
     type Change = (&'static str, fn(&mut Known));
 
     /// Everything that is listed, each by a change of it alone.
-    const CHANGES: [Change; 33] = [
+    const CHANGES: [Change; 36] = [
         ("version", |known| (known.server.version_num, known.server.version) = (170_006, "17.6".into())),
         ("compiler", |known| known.server.build.compiler = Some("clang 19".into())),
         ("flags", |known| known.server.build.cflags = Some("-O3".into())),
@@ -226,6 +234,7 @@ mod tests {
                 Some(PoolerFacts { name: None, mode: "session".into(), keeps_prepared: false });
         }),
         ("standby", |known| way(known).standby = true),
+        ("storage", |known| known.storage.device = Some("/dev/other".into())),
         ("clients", |known| known.clients = Some(16)),
         ("processors", |known| known.processors = Some(2)),
         ("scale", |known| data(known).scale = 100),
@@ -235,6 +244,8 @@ mod tests {
         ("partitions", |known| accounts(known).partitions = 4),
         ("storage options", |known| accounts(known).options = vec!["fillfactor=50".into()]),
         ("access method", |known| accounts(known).access_method = "columnar".into()),
+        ("unlogged tables", |known| accounts(known).unlogged = true),
+        ("foreign keys", |known| accounts(known).foreign_keys = 5),
         ("size of the data", |known| data(known).size_bytes *= 2),
     ];
 
@@ -262,6 +273,7 @@ mod tests {
             "block size" | "WAL block size" | "table segment size" => build(),
             "durability" => settings(&["fsync"]),
             "shared_buffers" | "work_mem" | "jit" | "io_method" => settings(&[name]),
+            "storage" => Asked { places: true, ..Asked::default() },
             _ => Asked::default(),
         };
         for (name, change) in CHANGES {
@@ -384,7 +396,7 @@ mod tests {
             _ => AskedProgram::Build,
         };
         let settings = settings.iter().map(|at| CHANGES[*at].0.to_owned()).collect();
-        Asked { program, settings, work: Vec::new() }
+        Asked { program, settings, ..Asked::default() }
     }
 
     prop_compose! {

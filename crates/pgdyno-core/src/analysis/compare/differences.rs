@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::settings;
 use crate::{
     advice::Choice,
-    facts::{BuildFacts, ConnectionFacts, PoolerFacts, ServerFacts, major_of},
+    facts::{BuildFacts, ConnectionFacts, PoolerFacts, ServerFacts, StorageFacts, major_of},
     units,
 };
 
@@ -38,6 +38,8 @@ pub enum Why {
     DefaultOfVersion,
     /// pgdyno chose it by a rule that asks for the version.
     ChosenForVersion,
+    /// It is the same number of blocks, or of segments of WAL, whose size differs.
+    FollowsFromSizes,
 }
 
 /// What was asked to differ.
@@ -47,6 +49,8 @@ pub struct Asked {
     pub program: AskedProgram,
     /// Names of settings, in small letters.
     pub settings: BTreeSet<String>,
+    /// Whether the places of data or WAL were given, and are not the same.
+    pub places: bool,
     /// What of the work, in words such as `script`.
     pub work: Vec<String>,
 }
@@ -70,6 +74,8 @@ pub struct Side<'a> {
     pub server: Option<&'a ServerFacts>,
     /// The way from the driver to it.
     pub connection: Option<ConnectionFacts>,
+    /// Storage under its data, where it is on this machine.
+    pub storage: Option<&'a StorageFacts>,
     /// The state of its data.
     pub data: Option<LoadedData>,
     /// Clients that drive it.
@@ -107,6 +113,16 @@ pub struct AccountsState {
     pub options: Vec<String>,
     /// Access method, `heap` before version 12; several are parted by spaces.
     pub access_method: String,
+    /// Whether they are unlogged; absent where they are not.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unlogged: bool,
+    /// Foreign keys between the four tables; absent where there are none.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub foreign_keys: u64,
+}
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 /// By what share data that were loaded alike may differ in size: free space maps and the like.
@@ -124,7 +140,7 @@ pub fn same_build(a: &BuildFacts, b: &BuildFacts) -> Option<bool> {
 
 /// Whether the compilers are alike; `None` where that is not known.
 pub(super) fn same_compiler(a: &BuildFacts, b: &BuildFacts) -> Option<bool> {
-    a.compiler.as_ref().zip(b.compiler.as_ref()).map(|(a, b)| a == b)
+    a.has_compiler_of(b)
 }
 
 /// Whether the flags that tell are alike; `None` where that is not known.
@@ -143,6 +159,7 @@ pub fn differences(a: &Side<'_>, b: &Side<'_>, asked: &Asked) -> Vec<Difference>
         found.extend(of_clusters(of_a, of_b, asked));
     }
     found.extend(of_surroundings(a, b));
+    found.extend(of_storage(a, b, asked));
     found.extend(of_data(a, b, asked));
     found.extend(settings::differences(a, b, asked));
     found
@@ -161,7 +178,8 @@ fn of_programs(a: &ServerFacts, b: &ServerFacts, asked: AskedProgram) -> Vec<Dif
     let bytes = |size: u64| Some(units::bytes(size));
     [
         identity(a, b, asked, built),
-        fact("compiler", &|server| server.build.compiler.clone(), built),
+        fact("compiler", &|server| server.build.compiler.clone(), built)
+            .filter(|_| same_compiler(&a.build, &b.build) == Some(false)),
         flags(&a.build, &b.build, built),
         fact("features", &|server| Some(words(server.build.telling_features()?)), built),
         fact("patches", &|server| Some(patches(&server.build)), built),
@@ -271,6 +289,31 @@ fn of_surroundings(a: &Side<'_>, b: &Side<'_>) -> Vec<Difference> {
     .collect()
 }
 
+/// What is under the data. Two places on one file system are no difference.
+fn of_storage(a: &Side<'_>, b: &Side<'_>, asked: &Asked) -> Vec<Difference> {
+    let Some((of_a, of_b)) = a.storage.zip(b.storage).filter(|(a, b)| !a.is_of_file_system(b)) else {
+        return Vec::new();
+    };
+    let why = if asked.places { Why::Asked } else { Why::Besides };
+    let fact = |what: &str, of: &dyn Fn(&StorageFacts) -> Option<String>| row(what, of(of_a), of(of_b), why);
+    [
+        fact("storage", &|storage| Some(place(storage))),
+        fact("mount options", &|storage| storage.mount_options.clone()),
+        fact("rotating disk", &|storage| storage.rotational.map(on_off)),
+        fact("write cache", &|storage| storage.write_cache.clone()),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+/// A file system in words.
+fn place(storage: &StorageFacts) -> String {
+    let or = |fact: &Option<String>, other: &str| fact.clone().unwrap_or_else(|| other.to_owned());
+    let (kind, device) = (or(&storage.filesystem, "unknown"), or(&storage.device, "no device"));
+    format!("{kind} on {device} at {}", or(&storage.mount_point, &storage.path))
+}
+
 fn pooler(of: &PoolerFacts) -> String {
     let prepared = if of.keeps_prepared { ", keeps prepared statements" } else { "" };
     format!("{} in {} mode{prepared}", of.name.as_deref().unwrap_or("a pooler"), of.mode)
@@ -293,6 +336,8 @@ fn of_data(a: &Side<'_>, b: &Side<'_>, asked: &Asked) -> Vec<Difference> {
         accounts("partitions", &|accounts| accounts.partitions.to_string()),
         accounts("storage options", &|accounts| words(accounts.options.iter().map(String::as_str))),
         accounts("access method", &|accounts| accounts.access_method.clone()),
+        accounts("unlogged tables", &|accounts| if accounts.unlogged { "yes" } else { "no" }.to_owned()),
+        accounts("foreign keys", &|accounts| accounts.foreign_keys.to_string()),
         size(of_a, of_b, asked.program),
         fact("data in buffers", &|data| on_off(data.in_buffers)),
     ]

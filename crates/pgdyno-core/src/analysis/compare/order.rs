@@ -9,27 +9,57 @@ pub fn first_of(block: u32) -> Arm {
     if block.count_ones().is_multiple_of(2) { Arm::A } else { Arm::B }
 }
 
-/// The places of a round of so many arms, each once. Every second round is the one before it turned round, and every
-/// second round begins one arm further on: ABC CBA BCA ACB CAB BAC; of two arms AB BA BA AB.
+/// The places of a round of so many arms, each once, by the design of Williams ("Experimental designs balanced for the
+/// estimation of residual effects of treatments", Australian Journal of Scientific Research A 2, 1949, 149-168): over
+/// a cycle of rounds ([`cycle`]) every arm is in every place equally often, and every arm runs right after every other
+/// one equally often, so that what an arm leaves behind for the next one (a warm cache, a busy disk) meets all alike.
+///
+/// The first row goes 0, 1, n-1, 2, n-2 and so on, in which neighbours differ by each step once (n even) or by half of
+/// the steps twice (n odd); the others are that row moved on. Every second round is the one before turned round: of an
+/// even number that is a row of the same square, of an odd one a row of a second square, which has the other half of
+/// the steps. So over every two rounds a drift along a line favours none. Every second cycle goes through each such
+/// pair the other way about: ABC CBA BCA ACB CAB BAC; of two arms AB BA BA AB; of four ABDC CDBA BCAD DACB.
 pub fn in_round(arms: usize, round: usize) -> impl Iterator<Item = usize> {
-    (0..arms).map(move |at| {
-        let at = if round.is_multiple_of(2) { at } else { arms - 1 - at };
-        (at + round / 2) % arms
+    let pairs = pairs(arms);
+    let row = round / 2 % pairs;
+    let is_turned = !(round + round / 2 / pairs).is_multiple_of(2);
+    (0..arms).map(move |place| {
+        let place = if is_turned { arms - 1 - place } else { place };
+        let step = if place.is_multiple_of(2) { arms - place / 2 } else { place.div_ceil(2) };
+        (step + row) % arms
     })
 }
 
+/// Rounds after which everything has met everything equally often: as many as there are arms, or twice as many where
+/// their number is odd.
+pub fn cycle(arms: usize) -> usize {
+    2 * pairs(arms)
+}
+
+/// Pairs of a round and the same turned round, of which a cycle is made.
+fn pairs(arms: usize) -> usize {
+    let arms = arms.max(1);
+    if arms.is_multiple_of(2) { arms / 2 } else { arms }
+}
+
 /// The order in which subjects take their turns at a level of a workload, in a block counted from 0. Blocks follow each
-/// other as rounds do ([`in_round`]), and the seed says with which round a level begins: so in a block of several
-/// levels nobody is always first.
+/// other as rounds do ([`in_round`]), and the seed says with which pair of rounds a level begins: so in a block of
+/// several levels nobody is always first.
+///
+/// Of any number of blocks no subject has been in a place, and no subject right after another one, more than once more
+/// often than any other of them (twice, where the number of subjects is odd).
 pub fn turns(subjects: usize, seed: u64, level: u32, block: u32) -> impl Iterator<Item = usize> {
-    let rounds = 2 * subjects.max(1) as u64;
-    let begin = Random::stream_seed(seed, level, u32::MAX) % rounds;
-    in_round(subjects, begin as usize + block as usize)
+    // Over two cycles each of the pairs is gone through either way about.
+    let begin = Random::stream_seed(seed, level, u32::MAX) % cycle(subjects) as u64;
+    in_round(subjects, 2 * begin as usize + block as usize)
 }
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+    use crate::plan::MAX_SUBJECTS;
 
     #[test]
     fn blocks_go_abba_baab() {
@@ -37,19 +67,73 @@ mod tests {
         assert_eq!(runs, "ABBABAABBAABABBA");
     }
 
-    #[test]
-    fn every_subject_has_one_turn_in_a_block_and_every_place_equally_often() {
-        for subjects in 1..6_usize {
-            for level in 0..20 {
-                let mut places = vec![vec![0; subjects]; subjects];
-                for block in 0..2 * subjects as u32 {
-                    turns(subjects, 7, level, block)
-                        .enumerate()
-                        .for_each(|(place, who)| places[who][place] += 1);
-                }
-                assert!(places.iter().flatten().all(|count| *count == 2), "{subjects}: {places:?}");
-            }
+    /// How often each subject was in each place, and how often each ran right after each other one.
+    fn met(subjects: usize, seed: u64, level: u32, blocks: u32) -> (Vec<u32>, Vec<u32>) {
+        let (mut places, mut after) = (vec![0; subjects * subjects], vec![0; subjects * subjects]);
+        for block in 0..blocks {
+            let order: Vec<_> = turns(subjects, seed, level, block).collect();
+            let mut each = order.clone();
+            each.sort_unstable();
+            assert!(each.into_iter().eq(0..subjects), "each has one turn: {order:?}");
+            order.iter().enumerate().for_each(|(place, who)| places[who * subjects + place] += 1);
+            order.windows(2).for_each(|two| after[two[1] * subjects + two[0]] += 1);
         }
+        // Nobody runs after himself within a round.
+        (
+            places,
+            after
+                .into_iter()
+                .enumerate()
+                .filter(|(at, _)| at % (subjects + 1) != 0)
+                .map(|(_, n)| n)
+                .collect(),
+        )
+    }
+
+    fn uneven(counts: &[u32]) -> u32 {
+        counts.iter().max().zip(counts.iter().min()).map_or(0, |(most, least)| most - least)
+    }
+
+    proptest! {
+        #[test]
+        fn over_a_cycle_all_are_everywhere_and_after_everybody_equally_often(
+            subjects in 1..=MAX_SUBJECTS, seed in any::<u64>(), level in 0_u32..40, cycles in 1_u32..4
+        ) {
+            let (places, after) = met(subjects, seed, level, cycles * cycle(subjects) as u32);
+            prop_assert_eq!((uneven(&places), uneven(&after)), (0, 0), "{:?} {:?}", places, after);
+        }
+
+        /// As even as whole numbers can be for an even number of subjects; a cycle of an odd one has everything twice.
+        #[test]
+        fn any_number_of_blocks_is_nearly_as_even(
+            subjects in 2..=MAX_SUBJECTS, seed in any::<u64>(), level in 0_u32..40, blocks in 1_u32..80
+        ) {
+            let (places, after) = met(subjects, seed, level, blocks);
+            let most = if subjects.is_multiple_of(2) { 1 } else { 2 };
+            prop_assert!(uneven(&places) <= most && uneven(&after) <= most, "{:?} {:?}", places, after);
+        }
+
+        #[test]
+        fn over_every_two_blocks_a_drift_favours_none(
+            subjects in 1..=MAX_SUBJECTS, seed in any::<u64>(), level in 0_u32..40, pair in 0_u32..40
+        ) {
+            let order = |block| turns(subjects, seed, level, block).collect::<Vec<_>>();
+            let turned: Vec<_> = order(2 * pair + 1).into_iter().rev().collect();
+            prop_assert_eq!(order(2 * pair), turned);
+        }
+    }
+
+    #[test]
+    fn rounds_are_those_of_williams() {
+        let written = |arms: usize| {
+            let round = |round| in_round(arms, round).map(|arm| ['A', 'B', 'C', 'D', 'E'][arm]).collect();
+            (0..cycle(arms)).map(round).collect::<Vec<String>>().join(" ")
+        };
+        assert_eq!(written(2), "AB BA");
+        assert_eq!(written(3), "ABC CBA BCA ACB CAB BAC");
+        assert_eq!(written(4), "ABDC CDBA BCAD DACB");
+        assert_eq!(written(5), "ABECD DCEBA BCADE EDACB CDBEA AEBDC DECAB BACED EADBC CBDAE");
+        assert_eq!(in_round(2, 2).collect::<Vec<_>>(), [1, 0], "every second cycle is the other way about");
     }
 
     #[test]

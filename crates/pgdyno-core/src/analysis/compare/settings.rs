@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::differences::{Asked, Difference, Side, Why, majors_differ};
-use crate::facts::ServerFacts;
+use crate::{advice::size, facts::ServerFacts};
 
 /// Settings that two servers side by side cannot share, and those that only repeat a fact.
 const ALWAYS_OWN: [&str; 16] = [
@@ -71,6 +71,24 @@ pub(super) const BEARING: [&str; 42] = [
     "work_mem",
 ];
 
+/// Settings that count blocks of data (`GUC_UNIT_BLOCKS` in `guc_tables.c`, 9.6 to 18). The default of most is a number
+/// of blocks, so that its bytes follow from their size; that of `io_combine_limit` and of those of parallel scans is a
+/// number of bytes.
+const COUNT_BLOCKS: [&str; 8] = [
+    "backend_flush_after",
+    "bgwriter_flush_after",
+    "checkpoint_flush_after",
+    "effective_cache_size",
+    "io_combine_limit",
+    "min_parallel_index_scan_size",
+    "min_parallel_table_scan_size",
+    "temp_buffers",
+];
+/// Settings that count blocks of WAL (`GUC_UNIT_XBLOCKS`).
+const COUNT_WAL_BLOCKS: [&str; 2] = ["wal_buffers", "wal_writer_flush_after"];
+/// Settings whose default is a number of segments of WAL.
+const COUNT_WAL_SEGMENTS: [&str; 2] = ["max_wal_size", "min_wal_size"];
+
 /// Settings that differ: those that somebody set, and those of [`BEARING`] by their defaults.
 pub(super) fn differences(a: &Side<'_>, b: &Side<'_>, asked: &Asked) -> Vec<Difference> {
     let Some((of_a, of_b)) = a.server.zip(b.server) else { return Vec::new() };
@@ -109,6 +127,9 @@ fn why(a: &Side<'_>, b: &Side<'_>, asked: &Asked, name: &str) -> Why {
     if asked.settings.contains(&name.to_ascii_lowercase()) {
         return Why::Asked;
     }
+    if counts_alike(of_a, of_b, name) {
+        return Why::FollowsFromSizes;
+    }
     if !majors_differ(of_a, of_b) {
         return Why::Besides;
     }
@@ -119,5 +140,100 @@ fn why(a: &Side<'_>, b: &Side<'_>, asked: &Asked, name: &str) -> Why {
         Why::ChosenForVersion
     } else {
         Why::Besides
+    }
+}
+
+/// Whether a setting is the same number of blocks or segments in both, and these are not of one size.
+fn counts_alike(a: &ServerFacts, b: &ServerFacts, name: &str) -> bool {
+    let count = |server: &ServerFacts, unit_bytes: u64| {
+        let bytes = size::parse(server.in_force(name)?, unit_bytes)?;
+        (unit_bytes > 0 && bytes.is_multiple_of(unit_bytes)).then(|| bytes / unit_bytes)
+    };
+    let units = unit_bytes(a, name).zip(unit_bytes(b, name)).filter(|(of_a, of_b)| of_a != of_b);
+    units.is_some_and(|(of_a, of_b)| count(a, of_a).is_some_and(|blocks| count(b, of_b) == Some(blocks)))
+}
+
+/// The size in bytes of what a setting counts.
+fn unit_bytes(server: &ServerFacts, name: &str) -> Option<u64> {
+    match () {
+        () if COUNT_BLOCKS.contains(&name) => Some(server.block_bytes.into()),
+        () if COUNT_WAL_BLOCKS.contains(&name) => server.wal_block_bytes.map(u64::from),
+        () if COUNT_WAL_SEGMENTS.contains(&name) => Some(server.wal_segment_bytes),
+        () => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        analysis::doubts::samples::server,
+        facts::{Setting, major_of},
+    };
+
+    fn found(a: &ServerFacts, b: &ServerFacts) -> Vec<(String, Why)> {
+        let side = |server| Side { server: Some(server), ..Side::default() };
+        let rows = differences(&side(a), &side(b), &Asked::default());
+        rows.into_iter().map(|row| (row.what, row.why.expect("it is said"))).collect()
+    }
+
+    fn with_defaults(block_bytes: u32, defaults: &[(&str, &str)]) -> ServerFacts {
+        let pair = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
+        ServerFacts { block_bytes, defaults: Some(defaults.iter().map(pair).collect()), ..server() }
+    }
+
+    /// The defaults of 18.6 as built with blocks of 8 and of 32 KiB tell them: 64, 32 and 0 blocks; the last is divided
+    /// by the size of a block.
+    #[test]
+    fn what_counts_blocks_follows_from_their_size() {
+        let small = with_defaults(
+            8_192,
+            &[
+                ("bgwriter_flush_after", "512kB"),
+                ("checkpoint_flush_after", "256kB"),
+                ("backend_flush_after", "0"),
+                ("io_combine_limit", "128kB"),
+                ("wal_writer_flush_after", "1MB"),
+            ],
+        );
+        let mut large = with_defaults(
+            32_768,
+            &[
+                ("bgwriter_flush_after", "2MB"),
+                ("checkpoint_flush_after", "1MB"),
+                ("backend_flush_after", "0"),
+                ("io_combine_limit", "128kB"),
+                ("wal_writer_flush_after", "1MB"),
+            ],
+        );
+        let follow = |name: &str| (name.to_owned(), Why::FollowsFromSizes);
+        let expected = [follow("bgwriter_flush_after"), follow("checkpoint_flush_after")];
+        assert_eq!((found(&small, &large), found(&large, &small)), (expected.to_vec(), expected.to_vec()));
+        let set = |value: &str| Setting {
+            name: "checkpoint_flush_after".into(),
+            value: value.into(),
+            source: "configuration file".into(),
+        };
+        large.settings = vec![set("512kB")];
+        assert_eq!(found(&small, &large)[1], ("checkpoint_flush_after".into(), Why::Besides), "16 blocks");
+        large.block_bytes = 8_192;
+        assert!(
+            found(&small, &large).iter().all(|(_, why)| *why == Why::Besides),
+            "one size explains nothing"
+        );
+    }
+
+    #[test]
+    fn segments_of_wal_are_counted_too_and_versions_still_differ() {
+        let mut a = with_defaults(8_192, &[("max_wal_size", "1GB"), ("work_mem", "4MB")]);
+        let mut b = with_defaults(8_192, &[("max_wal_size", "4GB"), ("work_mem", "8MB")]);
+        b.wal_segment_bytes = 4 * a.wal_segment_bytes;
+        let why = |a: &ServerFacts, b: &ServerFacts| {
+            found(a, b).into_iter().map(|(_, why)| why).collect::<Vec<_>>()
+        };
+        assert_eq!(why(&a, &b), [Why::FollowsFromSizes, Why::Besides]);
+        a.version_num = 170_006;
+        assert_ne!(major_of(a.version_num), major_of(b.version_num));
+        assert_eq!(why(&a, &b), [Why::FollowsFromSizes, Why::DefaultOfVersion]);
     }
 }

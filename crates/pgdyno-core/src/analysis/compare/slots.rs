@@ -46,9 +46,9 @@ pub struct Window {
 }
 
 impl Slots {
-    /// The arms of all slots, by their places. Every second round is the one before it turned round, and every second
-    /// round begins one arm further on: ABC CBA BCA ACB CAB BAC; of two arms AB BA BA AB. Over twice as many rounds as
-    /// there are arms each arm is in every place equally often, and over every two a drift along a line favours none.
+    /// The arms of all slots, by their places: ABC CBA BCA ACB CAB BAC; of two arms AB BA BA AB. Over twice as many
+    /// rounds as there are arms each arm is in every place and right after every other one equally often (the design of
+    /// Williams, see [`in_round`]), and over every two a drift along a line favours none.
     pub fn order(self) -> impl Iterator<Item = usize> {
         (0..self.rounds as usize).flat_map(move |round| in_round(self.arms, round))
     }

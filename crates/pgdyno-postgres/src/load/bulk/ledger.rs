@@ -4,13 +4,19 @@
 //! there is no instant at which one is there without the other.
 
 use pgdyno_core::{
-    load::{LAYOUT, PartitionMethod, Stage, Task, TpcbPlan, Wish, tasks},
+    load::{LAYOUT, LoadPlan, Set, Stage, Task, Wish, tasks},
     problem::Problem,
     units,
 };
 
-use super::super::init::{Initialization, partition, quoted, tables};
-use crate::wire::{Row, Session, WireError};
+use super::{
+    super::init::quoted,
+    work::{shared_constants, table_statements},
+};
+use crate::{
+    probe,
+    wire::{Row, Session, WireError},
+};
 
 /// First number of the advisory locks of loads: "pgdy". Those of tasks have one number, which begins with "pg".
 pub(super) const LOCKS: u32 = 0x7067_6479;
@@ -26,7 +32,7 @@ pub struct Job {
     /// The schema that the tables are in.
     pub target: String,
     /// What is loaded.
-    pub plan: TpcbPlan,
+    pub plan: LoadPlan,
     /// Whether all is loaded and proved.
     pub finished: bool,
     relations: String,
@@ -66,25 +72,16 @@ pub(super) fn literal(text: &str) -> String {
 }
 
 /// Makes a session fit for loading: nothing that a role or a database sets may end or change a load. A session holds
-/// tasks: the server must soon see that its loader is gone, or that its host is.
+/// tasks: the server must soon see that its loader is gone, or that its host is. A commit waits for the disk: of rows
+/// whose commit is not there yet VACUUM does not say that all may see them.
 pub(super) fn settle(session: &mut Session) -> Result<(), WireError> {
     session.execute(
         "SET tcp_keepalives_idle = 60; SET tcp_keepalives_interval = 10; SET tcp_keepalives_count = 6; \
-         SET standard_conforming_strings = on; SET client_min_messages = warning; SET row_security = off; \
          SET default_transaction_isolation = 'read committed'; SET default_transaction_read_only = off; \
-         SELECT pg_catalog.set_config(name, '0', false) FROM pg_catalog.pg_settings WHERE name IN \
-         ('statement_timeout', 'lock_timeout', 'idle_in_transaction_session_timeout', 'idle_session_timeout', \
-         'transaction_timeout')",
+         SELECT pg_catalog.set_config('synchronous_commit', 'on', false) \
+         WHERE pg_catalog.current_setting('synchronous_commit') = 'off'",
     )?;
-    let watched = session.execute(
-        "SELECT pg_catalog.set_config(name, '10s', false) FROM pg_catalog.pg_settings \
-         WHERE name = 'client_connection_check_interval'",
-    );
-    match watched {
-        // Servers on some systems have it and cannot do it: a key is built to its end there.
-        Err(WireError::Server(_)) => Ok(()),
-        watched => watched,
-    }
+    probe::settle(session)
 }
 
 /// Lets names without a schema mean those of a schema.
@@ -93,7 +90,7 @@ pub(super) fn aim(session: &mut Session, target: &str) -> Result<(), WireError> 
 }
 
 /// The load of a schema, if one is known.
-pub(super) fn find(session: &mut Session, target: &str) -> Result<Option<Job>, Problem> {
+pub(in crate::load) fn find(session: &mut Session, target: &str) -> Result<Option<Job>, Problem> {
     let row = read(session, target).map_err(|error| error.into_problem("could not look for a load"))?;
     let Some(row) = row else { return Ok(None) };
     let unread = || {
@@ -120,20 +117,21 @@ fn read(session: &mut Session, target: &str) -> Result<Option<Row>, WireError> {
 }
 
 /// Tables of a schema whose names a load needs, with their numbers: `name=oid`, by name.
-pub(super) fn relations(session: &mut Session, target: &str) -> Result<Vec<String>, WireError> {
+pub(super) fn relations(session: &mut Session, target: &str, set: Set) -> Result<Vec<String>, WireError> {
     let sql = format!(
         "SELECT c.relname || '=' || c.oid FROM pg_catalog.pg_class c \
          JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = {} \
          AND c.relkind IN ('r', 'p', 'v', 'm', 'f', 'S', 'c') \
-         AND c.relname ~ '^pgbench_(branches|tellers|history|accounts(_[0-9]+)?)$' ORDER BY 1",
-        literal(target)
+         AND c.relname ~ '{}' ORDER BY 1",
+        literal(target),
+        set.names()
     );
     Ok(session.query(&sql)?.iter().filter_map(|row| row.get(0).map(str::to_owned)).collect())
 }
 
 /// Begins a load: tables, plan and tasks in one transaction.
-pub(super) fn begin(session: &mut Session, target: &str, plan: &TpcbPlan) -> Result<Job, Problem> {
-    let what = format!("could not begin to load scale {}", plan.scale);
+pub(super) fn begin(session: &mut Session, target: &str, plan: &LoadPlan) -> Result<Job, Problem> {
+    let what = format!("could not begin to load {} {}", plan.set.scale_word(), plan.scale);
     let begun = session
         .execute(&format!("BEGIN; SELECT pg_catalog.pg_advisory_xact_lock({LOCKS}, 0)"))
         .map_err(|error| error.into_problem(&what))
@@ -144,8 +142,8 @@ pub(super) fn begin(session: &mut Session, target: &str, plan: &TpcbPlan) -> Res
     begun
 }
 
-fn make(session: &mut Session, target: &str, plan: &TpcbPlan, what: &str) -> Result<Job, Problem> {
-    refuse_existing(session, target)?;
+fn make(session: &mut Session, target: &str, plan: &LoadPlan, what: &str) -> Result<Job, Problem> {
+    refuse_existing(session, target, plan.set)?;
     let make = |session: &mut Session| -> Result<(), WireError> {
         session.execute(
             "CREATE SCHEMA IF NOT EXISTS pgdyno_load; \
@@ -157,7 +155,7 @@ fn make(session: &mut Session, target: &str, plan: &TpcbPlan, what: &str) -> Res
         for sql in table_statements(plan) {
             session.execute(&sql)?;
         }
-        let relations = relations(session, target)?.join(",");
+        let relations = relations(session, target, plan.set)?.join(",");
         let text = serde_json::to_string(plan).map_err(std::io::Error::other)?;
         session.execute(&format!(
             "INSERT INTO pgdyno_load.job (target, plan, relations, layout) VALUES ({}, {}, {}, {LAYOUT})",
@@ -183,8 +181,9 @@ fn make(session: &mut Session, target: &str, plan: &TpcbPlan, what: &str) -> Res
     Ok(job)
 }
 
-/// Writes all tasks down, none of them done.
+/// Writes all tasks down, none of them done, and lets the tables be ready for them.
 fn fill(session: &mut Session, job: &Job) -> Result<(), WireError> {
+    shared_constants(&job.plan).map_or(Ok(()), |sql| session.execute(&sql))?;
     let tasks = tasks(&job.plan);
     for stage in Stage::ALL {
         let numbers = numbers(&tasks, stage);
@@ -204,6 +203,18 @@ fn numbers(tasks: &[Task], stage: Stage) -> std::ops::Range<usize> {
     tasks.partition_point(|task| task.stage < stage)..tasks.partition_point(|task| task.stage <= stage)
 }
 
+/// Notes that a load is proved.
+pub(super) fn finish(session: &mut Session, job: &Job) -> Result<(), WireError> {
+    session.execute(&format!("UPDATE pgdyno_load.job SET finished = pg_catalog.now() WHERE id = {}", job.id))
+}
+
+/// Whether all tasks of a load are done.
+pub(super) fn is_done(session: &mut Session, job: &Job) -> Result<bool, WireError> {
+    let left = session.value(&format!("SELECT 1 FROM {} WHERE NOT done LIMIT 1", job.tasks_table()))?;
+    let all = session.value(&format!("SELECT 1 FROM {} LIMIT 1", job.tasks_table()))?;
+    Ok(left.is_none() && all.is_some())
+}
+
 /// Takes away what is kept of a load whose tables are gone.
 fn forget(session: &mut Session, target: &str) -> Result<(), WireError> {
     let id = session.value(&format!("SELECT id FROM pgdyno_load.job WHERE target = {}", literal(target)))?;
@@ -214,20 +225,22 @@ fn forget(session: &mut Session, target: &str) -> Result<(), WireError> {
 }
 
 /// Tables that are there already are nobody's to fill or to drop but those of who made them.
-pub(super) fn refuse_existing(session: &mut Session, target: &str) -> Result<(), Problem> {
+pub(super) fn refuse_existing(session: &mut Session, target: &str, set: Set) -> Result<(), Problem> {
     let there =
-        relations(session, target).map_err(|error| error.into_problem("could not look for tables"))?;
+        relations(session, target, set).map_err(|error| error.into_problem("could not look for tables"))?;
     let names: Vec<_> = there.iter().filter_map(|table| table.split('=').next()).collect();
     let Some(first) = names.first() else { return Ok(()) };
     let what = format!("could not load into schema {}: {first} is there already", quoted(target));
     let problem = Problem::wrong_request(what).detail(format!("there are: {}", some(&names)));
     Err(match find(session, target)? {
         Some(job) if job.relations == there.join(",") && !job.finished => problem.hint(format!(
-            "a load of scale {} is half done there: go on with --resume, or share it with --join",
+            "a load of {} {} is half done there: go on with --resume, or share it with --join",
+            job.plan.set.scale_word(),
             job.plan.scale
         )),
         Some(job) if job.relations == there.join(",") => problem.hint(format!(
-            "pgdyno loaded scale {} there: `pgdyno load verify` proves it; DROP TABLE to load anew",
+            "pgdyno loaded {} {} there: `pgdyno load verify` proves it; DROP TABLE to load anew",
+            job.plan.set.scale_word(),
             job.plan.scale
         )),
         _ => problem
@@ -253,7 +266,7 @@ pub(super) fn go_on(session: &mut Session, target: &str, wish: &Wish, flag: &str
         let what = format!("{what}: no load was begun in schema {}", quoted(target));
         return Err(Problem::wrong_request(what).hint(format!("leave {flag} out to begin one")));
     };
-    let there = relations(session, target).map_err(|error| error.into_problem(&what))?;
+    let there = relations(session, target, job.plan.set).map_err(|error| error.into_problem(&what))?;
     if job.relations != there.join(",") {
         let detail = "tables were dropped, made or renamed since it was begun";
         return Err(Problem::wrong_request(format!("{what}: the tables are not those of the load"))
@@ -268,7 +281,8 @@ pub(super) fn go_on(session: &mut Session, target: &str, wish: &Wish, flag: &str
     }
     if job.finished {
         return Err(Problem::wrong_request(format!(
-            "{what}: the load of scale {} is finished",
+            "{what}: the load of {} {} is finished",
+            job.plan.set.scale_word(),
             job.plan.scale
         ))
         .hint("`pgdyno load verify` proves it again"));
@@ -332,30 +346,6 @@ pub(super) fn at_work(session: &mut Session, job: &Job) -> Result<u64, WireError
         PRESENT + job.id
     );
     Ok(session.value(&sql)?.and_then(|count| count.parse().ok()).unwrap_or(0))
-}
-
-/// Statements that make the empty tables, as pgbench makes them.
-fn table_statements(plan: &TpcbPlan) -> Vec<String> {
-    let partitions = plan.partitions.map(|partitions| (partitions.method, partitions.count));
-    let wanted = Initialization {
-        steps: Vec::new(),
-        scale: plan.scale,
-        fillfactor: plan.fillfactor,
-        unlogged: plan.unlogged,
-        tablespace: plan.tablespace.clone(),
-        index_tablespace: None,
-        partitions,
-    };
-    let mut statements = tables(&wanted).to_vec();
-    if let Some((method, count)) = partitions {
-        statements.extend((1..=count).map(|number| partition(&wanted, method, count, number)));
-    }
-    statements
-}
-
-/// Whether accounts find their partitions in the server: then partitions are not filled one by one.
-pub(super) fn routed(plan: &TpcbPlan) -> bool {
-    plan.partitions.is_some_and(|partitions| partitions.method == PartitionMethod::Hash)
 }
 
 #[cfg(test)]

@@ -1,12 +1,19 @@
 //! Loading by many streams, which a kill at any point neither spoils nor loses: docs/loading.md.
 
+mod flush;
 mod ledger;
 mod proof;
+mod room;
+mod scaleup;
+mod shape;
 mod survey;
+mod watch;
+mod work;
 mod worker;
 
 use std::{
     sync::{
+        Mutex, PoisonError,
         atomic::{AtomicU8, AtomicU64, Ordering},
         mpsc::{self, RecvTimeoutError},
     },
@@ -15,20 +22,30 @@ use std::{
 };
 
 use pgdyno_core::{
-    load::{KeySettings, Stage, TpcbPlan, Wish, Work, tasks},
+    load::{KeySettings, LoadPlan, Set, Stage, Wish, Work, tasks},
     problem::Problem,
 };
 use pgdyno_engine::Stop;
 
 pub use ledger::Job;
+pub(super) use ledger::find;
 pub use proof::{Proof, TableProof};
-pub use survey::{Room, Survey};
+pub(super) use survey::survey;
+pub use survey::{Room, Survey, check_connections, check_version};
+pub use watch::{Phases, Span};
+pub(super) use work::{Done, Hands, SETTINGS, failed, shared_constants, table_statements};
 
-use crate::wire::{ConnectOptions, Session, connect_unless};
+use crate::{
+    observe::wal_written,
+    wire::{ConnectOptions, Session, connect_unless},
+};
+use flush::Flusher;
+use room::Rooms;
+pub(super) use watch::Watch;
 use worker::{Shared, Worker};
 
-/// How often a caller is told how far it is.
-const TICK: Duration = Duration::from_millis(100);
+/// How often a caller is told how far it is, and WAL is looked after.
+const TICK: Duration = Duration::from_millis(20);
 
 /// A load from one process: a session for what is done once, and what its streams need.
 #[derive(Debug)]
@@ -64,6 +81,13 @@ pub enum BulkProgress {
         /// The server's processes that hold them.
         pids: Vec<u32>,
     },
+    /// What server processes are at.
+    Doing {
+        /// The stage.
+        stage: Stage,
+        /// In a few words.
+        words: String,
+    },
     /// Rows are compared with what they must be.
     Proving,
 }
@@ -77,14 +101,60 @@ pub struct BulkOutcome {
     pub rows: u64,
     /// Bytes of COPY data that it sent.
     pub copy_bytes: u64,
-    /// Seconds of every stage, as this process saw it.
-    pub stages: Vec<(Stage, f64)>,
+    /// Every stage, as this process saw it.
+    pub stages: Vec<StageTime>,
+    /// Parallel workers of each key.
+    pub workers: KeyWorkers,
     /// Seconds of all of it, without the proof.
     pub duration_s: f64,
     /// Bytes of tables and indexes.
     pub size_bytes: u64,
-    /// The proof; `None` where another process had made it already.
-    pub proof: Option<Proof>,
+    /// The proof.
+    pub proof: Proved,
+}
+
+/// A stage that is over.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StageTime {
+    /// The stage.
+    pub stage: Stage,
+    /// Its seconds.
+    pub seconds: f64,
+    /// Its phases, as far as the server's progress views showed them.
+    pub phases: Phases,
+    /// Bytes of WAL that the server wrote meanwhile, for whomever; `None` where it does not tell.
+    pub wal_bytes: Option<u64>,
+}
+
+impl StageTime {
+    /// Rows or bytes of this stage in a second.
+    pub fn rate(&self, amount: u64) -> f64 {
+        amount as f64 / self.seconds.max(1e-9)
+    }
+}
+
+/// Parallel workers of a key: what was asked for need not be what came.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct KeyWorkers {
+    /// At most, by the session's settings; `None` where the server has none.
+    pub asked: Option<u64>,
+    /// What the server planned.
+    pub planned: Option<Span>,
+    /// What was seen at work.
+    pub launched: Option<Span>,
+}
+
+/// Who has compared the rows.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Proved {
+    /// This process.
+    Here(Proof),
+    /// Another process that shared the load.
+    Elsewhere,
+    /// Nobody yet: it was not wanted.
+    Later,
+    /// Nobody: stages are left, before which the load was to end.
+    Unfinished,
 }
 
 impl<'a> BulkLoad<'a> {
@@ -104,11 +174,39 @@ impl<'a> BulkLoad<'a> {
     ///
     /// # Errors
     /// What keeps it from being carried out.
-    pub fn survey(&mut self, wish: &Wish) -> Result<(TpcbPlan, Survey), Problem> {
+    pub fn survey(&mut self, wish: &Wish) -> Result<(LoadPlan, Survey), Problem> {
         let plan = wish.plan(self.streams)?;
+        survey::refuse_pooler(&mut self.session)?;
         let survey = survey::survey(&mut self.session, &plan, self.streams)?;
-        ledger::refuse_existing(&mut self.session, &survey.target)?;
+        ledger::refuse_existing(&mut self.session, &survey.target, plan.set)?;
         Ok((plan, survey))
+    }
+
+    /// The tables that were loaded into the first schema of the search path: TPC-B's, where no load is known.
+    ///
+    /// # Errors
+    /// Why that cannot be asked.
+    pub fn set(&mut self) -> Result<Set, Problem> {
+        let target = survey::target(&mut self.session)?;
+        Ok(ledger::find(&mut self.session, &target)?.map_or(Set::Tpcb, |job| job.plan.set))
+    }
+
+    /// The load of the first schema of the search path, which must be finished.
+    ///
+    /// # Errors
+    /// That there is none.
+    pub fn loaded(&mut self) -> Result<Job, Problem> {
+        let target = survey::target(&mut self.session)?;
+        let what = format!("could not copy schema {target:?}");
+        let (lacks, hint) = match ledger::find(&mut self.session, &target)? {
+            Some(job) if job.finished => return Ok(job),
+            Some(_) => (
+                "its load is not finished",
+                "go on with `pgdyno load … --resume`, or prove it by `pgdyno load verify`",
+            ),
+            None => ("no load is known there", "load it by `pgdyno load tpcb`"),
+        };
+        Err(Problem::wrong_request(format!("{what}: {lacks}")).hint(hint))
     }
 
     /// Begins a load, or finds the one to take part in.
@@ -135,14 +233,16 @@ impl<'a> BulkLoad<'a> {
         Ok((job, survey))
     }
 
-    /// Carries out what is left of a load, and proves it.
+    /// Carries out what is left of a load up to a stage and with it, and proves it where that is wanted and all is
+    /// done.
     ///
     /// # Errors
     /// What could not be done; `--resume` goes on from there.
     pub fn run(
         &mut self,
         job: &Job,
-        keys: &KeySettings,
+        survey: &Survey,
+        (until, wants_proof): (Stage, bool),
         tell: &mut dyn FnMut(BulkProgress),
     ) -> Result<BulkOutcome, Problem> {
         let start = Instant::now();
@@ -150,11 +250,12 @@ impl<'a> BulkLoad<'a> {
         let before = self.rows_before(job)?;
         let halt = Stop::default();
         let loader = format!("{}:{}", host_name(), std::process::id());
-        let settings = key_settings(keys);
+        let settings = key_settings(&survey.keys);
         let shared = Shared {
             options: self.options,
             job,
             tasks: &tasks,
+            until,
             halt: &halt,
             settings: &settings,
             loader: &loader,
@@ -163,63 +264,100 @@ impl<'a> BulkLoad<'a> {
             done: AtomicU64::new(0),
             held: AtomicU64::new(0),
             waited: AtomicU8::new(0),
+            pids: Mutex::default(),
+            planned: Mutex::default(),
         };
-        let stages = self.work(&shared, before, tell).map_err(|problem| can_go_on(problem, self.stop))?;
+        let mut attendant = Attendant::new(&self.session, survey, &job.plan);
+        let stages = self.work(&shared, &mut attendant, before, tell);
+        let stages = stages.map_err(|problem| can_go_on(problem, self.stop))?;
         let duration_s = start.elapsed().as_secs_f64();
-        tell(BulkProgress::Proving);
-        let proof = self.prove_once(job).map_err(|problem| can_go_on(problem, self.stop))?;
+        let proof = self.close(job, wants_proof, tell).map_err(|problem| can_go_on(problem, self.stop))?;
         Ok(BulkOutcome {
             tasks: shared.done.into_inner(),
             rows: shared.rows.into_inner(),
             copy_bytes: shared.bytes.into_inner(),
-            stages,
+            stages: attendant.times(stages),
+            workers: KeyWorkers {
+                asked: survey.keys.workers,
+                planned: shared.planned.into_inner().unwrap_or_else(PoisonError::into_inner),
+                launched: attendant.watch.launched(),
+            },
             duration_s,
-            size_bytes: self.size_bytes(),
+            size_bytes: self.size_bytes(job.plan.set),
             proof,
         })
     }
 
-    /// Compares the tables with those of a scale, or of the load that is known where none is given.
+    /// Compares the tables with TPC-B's of a scale, or with those of the load that is known where none is given.
     ///
     /// # Errors
     /// Why they cannot be compared.
-    pub fn verify(&mut self, scale: Option<u64>) -> Result<(u64, Proof), Problem> {
+    pub fn verify(&mut self, scale: Option<u64>) -> Result<(LoadPlan, Proof), Problem> {
         let target = survey::target(&mut self.session)?;
-        let scale = match scale {
-            Some(scale) => scale,
-            None => {
-                let known = ledger::find(&mut self.session, &target)?.map(|job| job.plan.scale);
-                known.ok_or_else(|| {
-                    Problem::wrong_request(format!("could not verify: no load is known in schema {target:?}"))
-                        .hint("say --scale N to compare tables that another program loaded")
-                })?
-            }
+        if scale.is_some() {
+            let plan = Wish { scale, ..Wish::default() }.plan(self.streams)?;
+            let proof = self.prove(&target, &plan, false)?;
+            return Ok((plan, proof));
+        }
+        let Some(job) = ledger::find(&mut self.session, &target)? else {
+            let what = format!("could not verify: no load is known in schema {target:?}");
+            return Err(Problem::wrong_request(what)
+                .hint("say --scale N to compare tables that another program loaded"));
         };
-        self.prove(&target, scale).map(|proof| (scale, proof))
+        let proof = self.prove(&target, &job.plan, true)?;
+        if !job.finished && proof.faults().is_empty() {
+            self.finish_if_done(&job)?;
+        }
+        Ok((job.plan, proof))
     }
 
-    fn prove(&mut self, target: &str, scale: u64) -> Result<Proof, Problem> {
+    /// A load whose tasks are all done, and whose proof was left for later, is finished by it.
+    fn finish_if_done(&mut self, job: &Job) -> Result<(), Problem> {
+        let finish = |session: &mut Session| {
+            if ledger::is_done(session, job)? { ledger::finish(session, job) } else { Ok(()) }
+        };
+        finish(&mut self.session).map_err(|error| error.into_problem("could not close the load"))
+    }
+
+    fn prove(&mut self, target: &str, plan: &LoadPlan, shaped: bool) -> Result<Proof, Problem> {
         let parallel = format!("SET max_parallel_workers_per_gather = {}", self.streams.min(1024));
         ledger::aim(&mut self.session, target)
             .and_then(|()| self.session.execute(&parallel))
             .map_err(|error| error.into_problem("could not prepare a session for checking"))?;
-        proof::prove(&mut self.session, scale, self.streams, self.stop)
+        proof::prove(&mut self.session, plan, shaped, self.streams, self.stop)
+    }
+
+    /// What comes after the last task.
+    fn close(
+        &mut self,
+        job: &Job,
+        wants_proof: bool,
+        tell: &mut dyn FnMut(BulkProgress),
+    ) -> Result<Proved, Problem> {
+        let done = ledger::is_done(&mut self.session, job);
+        if !done.map_err(|error| error.into_problem("could not look for tasks"))? {
+            return Ok(Proved::Unfinished);
+        }
+        if !wants_proof {
+            return Ok(Proved::Later);
+        }
+        tell(BulkProgress::Proving);
+        self.prove_once(job)
     }
 
     /// The first process that comes here proves; the others wait for it.
-    fn prove_once(&mut self, job: &Job) -> Result<Option<Proof>, Problem> {
+    fn prove_once(&mut self, job: &Job) -> Result<Proved, Problem> {
         let what = "could not close the load";
         let lock = format!("SELECT pg_catalog.pg_advisory_lock({})", job.proof());
         self.session.execute(&lock).map_err(|error| error.into_problem(what))?;
         if ledger::find(&mut self.session, &job.target)?.is_some_and(|job| job.finished) {
-            return Ok(None);
+            return Ok(Proved::Elsewhere);
         }
-        let proof = self.prove(&job.target, job.plan.scale)?;
+        let proof = self.prove(&job.target, &job.plan, true)?;
         if proof.faults().is_empty() {
-            let sql = format!("UPDATE pgdyno_load.job SET finished = pg_catalog.now() WHERE id = {}", job.id);
-            self.session.execute(&sql).map_err(|error| error.into_problem(what))?;
+            ledger::finish(&mut self.session, job).map_err(|error| error.into_problem(what))?;
         }
-        Ok(Some(proof))
+        Ok(Proved::Here(proof))
     }
 
     /// Rows of tasks that were done before.
@@ -230,21 +368,22 @@ impl<'a> BulkLoad<'a> {
             self.session.query(&sql).map_err(|error| error.into_problem("could not look for tasks"))?;
         let numbers = done.iter().filter_map(|row| row.parse::<usize>(0));
         let rows = numbers.map(|number| match tasks.get(number).map(|task| task.work) {
-            Some(Work::Copy { part, .. }) => part.rows(),
+            Some(Work::Fill { part, .. }) => part.rows(),
             _ => 0,
         });
         Ok(rows.sum())
     }
 
-    /// All streams until no task is left; gives the seconds of every stage.
+    /// All streams until no task is left; gives every stage, of its phases nothing yet.
     fn work(
-        &self,
+        &mut self,
         shared: &Shared<'_>,
+        attendant: &mut Attendant,
         before: u64,
         tell: &mut dyn FnMut(BulkProgress),
-    ) -> Result<Vec<(Stage, f64)>, Problem> {
+    ) -> Result<Vec<StageTime>, Problem> {
         let (sender, news) = mpsc::channel();
-        let mut seen: Vec<(Stage, Instant)> = Vec::new();
+        let mut seen: Vec<Begun> = Vec::new();
         let first_problem = thread::scope(|scope| {
             let streams = (0..self.streams).map(|_| {
                 let sender = sender.clone();
@@ -260,10 +399,10 @@ impl<'a> BulkLoad<'a> {
             drop(sender);
             loop {
                 match news.recv_timeout(TICK) {
-                    Ok(BulkProgress::Stage(stage)) if seen.iter().any(|(known, _)| *known >= stage) => {}
+                    Ok(BulkProgress::Stage(stage)) if seen.iter().any(|known| known.stage >= stage) => {}
                     Ok(at) => {
                         if let BulkProgress::Stage(stage) = at {
-                            seen.push((stage, Instant::now()));
+                            seen.push(Begun::now(stage, &mut self.session));
                         }
                         tell(at);
                     }
@@ -274,20 +413,93 @@ impl<'a> BulkLoad<'a> {
                 if self.stop.requested() {
                     shared.halt.request("interrupted");
                 }
+                let stage = seen.last().map(|begun| begun.stage);
+                attendant.tend(&mut self.session, shared, stage, tell);
             }
             worst(streams)
         });
-        first_problem.map_or(Ok(()), Err)?;
-        let ends = seen.iter().skip(1).map(|(_, instant)| *instant).chain([Instant::now()]);
-        let seconds = |begin: Instant, end: Instant| end.duration_since(begin).as_secs_f64();
-        Ok(seen.iter().zip(ends).map(|((stage, begin), end)| (*stage, seconds(*begin, end))).collect())
+        first_problem.map_or(Ok(()), |problem| Err(attendant.full.take().unwrap_or(problem)))?;
+        let end = seen.last().map(|last| Begun::now(last.stage, &mut self.session));
+        let ends = seen.iter().skip(1).chain(&end);
+        Ok(seen.iter().zip(ends).map(|(begun, end)| begun.until(end)).collect())
     }
 
-    fn size_bytes(&mut self) -> u64 {
-        let sql = "SELECT sum(pg_catalog.pg_total_relation_size(c.oid)) FROM pg_catalog.pg_class c \
-                   JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
-                   WHERE n.nspname = pg_catalog.current_schema() AND c.relkind = 'r' AND c.relname ~ '^pgbench_'";
-        self.session.value(sql).ok().flatten().and_then(|text| text.parse().ok()).unwrap_or(0)
+    fn size_bytes(&mut self, set: Set) -> u64 {
+        let sql = format!(
+            "SELECT sum(pg_catalog.pg_total_relation_size(c.oid)) FROM pg_catalog.pg_class c \
+             JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
+             WHERE n.nspname = pg_catalog.current_schema() AND c.relkind = 'r' AND c.relname ~ '{}'",
+            set.names()
+        );
+        self.session.value(&sql).ok().flatten().and_then(|text| text.parse().ok()).unwrap_or(0)
+    }
+}
+
+/// The beginning of a stage, or the end of the last one.
+pub(super) struct Begun {
+    stage: Stage,
+    at: Instant,
+    wal_bytes: Option<u64>,
+}
+
+impl Begun {
+    pub(super) fn now(stage: Stage, session: &mut Session) -> Self {
+        Self { stage, at: Instant::now(), wal_bytes: wal_written(session) }
+    }
+
+    /// The stage as a whole, but for its phases.
+    pub(super) fn until(&self, end: &Self) -> StageTime {
+        let wal_bytes = end.wal_bytes.zip(self.wal_bytes).map(|(end, begin)| end.saturating_sub(begin));
+        let seconds = end.at.duration_since(self.at).as_secs_f64();
+        StageTime { stage: self.stage, seconds, phases: Phases::default(), wal_bytes }
+    }
+}
+
+/// What looks after a load while its streams are at work, through the session that has nothing else to do.
+struct Attendant {
+    flusher: Flusher,
+    watch: Watch,
+    rooms: Rooms,
+    /// The file system for which the load was ended.
+    full: Option<Problem>,
+}
+
+impl Attendant {
+    fn new(session: &Session, survey: &Survey, plan: &LoadPlan) -> Self {
+        Self {
+            flusher: Flusher::new(session),
+            watch: Watch::of(survey, plan),
+            rooms: Rooms::new(&survey.room),
+            full: None,
+        }
+    }
+
+    fn tend(
+        &mut self,
+        session: &mut Session,
+        shared: &Shared<'_>,
+        stage: Option<Stage>,
+        tell: &mut dyn FnMut(BulkProgress),
+    ) {
+        self.flusher.tend(session);
+        let pids = || shared.pids.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        if let Some(stage) = stage
+            && let Some(words) = self.watch.tend(session, stage, &pids())
+        {
+            tell(BulkProgress::Doing { stage, words });
+        }
+        if self.full.is_some() {
+            return;
+        }
+        if let Some(problem) = self.rooms.tend() {
+            self.full = Some(problem);
+            shared.halt.request("there is no room left");
+        }
+    }
+
+    fn times(&mut self, stages: Vec<StageTime>) -> Vec<StageTime> {
+        let with_phases = |time: StageTime| StageTime { phases: self.watch.phases(time.stage), ..time };
+        stages.into_iter().map(with_phases).collect()
     }
 }
 
@@ -312,7 +524,8 @@ fn can_go_on(problem: Problem, stop: &Stop) -> Problem {
     problem.hint(hint)
 }
 
-fn key_settings(keys: &KeySettings) -> String {
+/// Settings of a session that builds keys.
+pub(super) fn key_settings(keys: &KeySettings) -> String {
     let workers = keys.workers.map(|workers| format!("; SET max_parallel_maintenance_workers = {workers}"));
     format!("SET maintenance_work_mem = '{}kB'{}", keys.maintenance_bytes / 1024, workers.unwrap_or_default())
 }

@@ -1,4 +1,5 @@
-//! Whether the tables hold what the row makers make: counts and checksums, the server's against our own.
+//! Whether the tables hold what the row makers make: counts and checksums, the server's against our own. Where the plan
+//! is known, whether they are what was planned, too.
 
 use std::{
     sync::atomic::{AtomicBool, Ordering},
@@ -7,13 +8,14 @@ use std::{
 };
 
 use pgdyno_core::{
-    load::Table,
+    load::{LoadPlan, Table},
     problem::Problem,
     rows::{Maker, Part, Sums},
     units,
 };
 use pgdyno_engine::Stop;
 
+use super::shape;
 use crate::wire::{Row, Session, WireError};
 
 /// Rows that are summed between two looks at a request to stop.
@@ -54,6 +56,9 @@ impl TableProof {
 pub struct Proof {
     /// One by one.
     pub tables: Vec<TableProof>,
+    /// What is wrong with keys, storage parameters and places of the tables; `None` where no plan says what they must
+    /// be.
+    pub shape: Option<Vec<String>>,
     /// Seconds that it took.
     pub duration_s: f64,
 }
@@ -61,33 +66,43 @@ pub struct Proof {
 impl Proof {
     /// What is wrong; nothing where the tables hold what they must.
     pub fn faults(&self) -> Vec<String> {
-        self.tables.iter().flat_map(TableProof::faults).collect()
+        let shape = self.shape.iter().flatten().cloned();
+        self.tables.iter().flat_map(TableProof::faults).chain(shape).collect()
     }
 }
 
-/// Compares the tables that a session's names mean with those of a scale. Our own sums are made by `threads` threads
-/// while the server makes its own.
-pub(super) fn prove(session: &mut Session, scale: u64, threads: u64, stop: &Stop) -> Result<Proof, Problem> {
+/// Compares the tables that a session's names mean with those of a plan: their rows, and where pgdyno made them
+/// (`shaped`) their keys and storage. Our own sums are made by `threads` threads while the server makes its own.
+pub(super) fn prove(
+    session: &mut Session,
+    plan: &LoadPlan,
+    shaped: bool,
+    threads: u64,
+    stop: &Stop,
+) -> Result<Proof, Problem> {
     let start = Instant::now();
     let mut tables = Vec::new();
-    for table in Table::ALL {
-        tables.push(prove_table(session, table, scale, threads, stop)?);
+    for table in plan.set.tables() {
+        tables.push(prove_table(session, *table, plan, threads, stop)?);
     }
-    Ok(Proof { tables, duration_s: start.elapsed().as_secs_f64() })
+    let shape = shaped.then(|| shape::faults(session, plan)).transpose();
+    let shape = shape.map_err(|error| error.into_problem("could not look at the keys of the tables"))?;
+    Ok(Proof { tables, shape, duration_s: start.elapsed().as_secs_f64() })
 }
 
 /// Where the server fails, our own sums, which may take hours, are given up.
 fn prove_table(
     session: &mut Session,
     table: Table,
-    scale: u64,
+    plan: &LoadPlan,
     threads: u64,
     stop: &Stop,
 ) -> Result<TableProof, Problem> {
     let (maker, failed) = (table.maker(), AtomicBool::new(false));
+    let rows = table.rows(plan);
     let over = || stop.requested() || failed.load(Ordering::Relaxed);
     let (expected, found) = thread::scope(|scope| {
-        let expected = scope.spawn(|| sums(maker, scale, threads, &over));
+        let expected = scope.spawn(|| sums(maker, plan.seed, rows, threads, &over));
         let found = of_server(session, maker);
         failed.store(found.is_err(), Ordering::Relaxed);
         (expected.join(), found)
@@ -99,15 +114,20 @@ fn prove_table(
 }
 
 /// `None` where it is over before its end.
-fn sums(maker: &dyn Maker, scale: u64, threads: u64, over: &(dyn Fn() -> bool + Sync)) -> Option<Sums> {
-    let total = maker.rows_at(scale);
+fn sums(
+    maker: &dyn Maker,
+    seed: u64,
+    total: u64,
+    threads: u64,
+    over: &(dyn Fn() -> bool + Sync),
+) -> Option<Sums> {
     let of_part = |part: Part| {
         let mut sums = Sums::none(maker.columns().len());
         for first in (part.first..part.end).step_by(PIECE_ROWS as usize) {
             if over() {
                 return None;
             }
-            sums += &maker.sums(Part { first, end: part.end.min(first + PIECE_ROWS) });
+            sums += &maker.sums(seed, Part { first, end: part.end.min(first + PIECE_ROWS) });
         }
         Some(sums)
     };
@@ -162,8 +182,8 @@ mod tests {
     #[test]
     fn threads_change_nothing() {
         let maker = Table::Accounts.maker();
-        let one = sums(maker, 1, 1, &|| false);
-        assert_eq!((one.is_some(), &one), (true, &sums(maker, 1, 3, &|| false)));
-        assert_eq!(sums(maker, 1, 1, &|| true), None);
+        let one = sums(maker, 0, 100_000, 1, &|| false);
+        assert_eq!((one.is_some(), &one), (true, &sums(maker, 0, 100_000, 3, &|| false)));
+        assert_eq!(sums(maker, 0, 100_000, 1, &|| true), None);
     }
 }

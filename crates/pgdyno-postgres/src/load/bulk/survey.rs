@@ -3,16 +3,12 @@
 use std::path::PathBuf;
 
 use pgdyno_core::{
-    load::{Estimate, KeyFacts, KeySettings, Need, TpcbPlan},
+    load::{Estimate, KeyFacts, KeySettings, LoadPlan, Need},
     problem::Problem,
-    rows::{TableRows, tpcb::Accounts},
     units,
 };
 
-use super::{
-    super::init::quoted,
-    ledger::{self, literal},
-};
+use super::{super::init::quoted, ledger::literal};
 use crate::wire::{Address, Row, Session, WireError};
 
 /// Oldest server with partitions that a key can span.
@@ -34,7 +30,16 @@ pub struct Room {
     pub need_bytes: u64,
     /// Bytes that are free.
     pub free_bytes: u64,
+    /// Bytes of these that a load leaves free: for the server, and for everybody else.
+    pub left_bytes: u64,
 }
+
+/// Share of a file system that a load leaves free, and its limits in bytes.
+const LEFT_SHARE: u64 = 50;
+const LEFT_BYTES: std::ops::RangeInclusive<u64> = (32 << 20)..=(1 << 30);
+/// A temporary file goes on in another after this (`MAX_PHYSICAL_FILESIZE` of `buffile.c`), in the next of
+/// `temp_tablespaces`.
+const TEMP_FILE_BYTES: u64 = 1 << 30;
 
 /// What a load of a plan will be on a server.
 #[derive(Debug, Clone, PartialEq)]
@@ -43,6 +48,8 @@ pub struct Survey {
     pub target: String,
     /// `server_version`.
     pub version: String,
+    /// `server_version_num`.
+    pub version_num: u32,
     /// Bytes of a page.
     pub page_bytes: u64,
     /// Sizes.
@@ -51,29 +58,43 @@ pub struct Survey {
     pub keys: KeySettings,
     /// Room on the server's file systems; none where the server may be on another machine or does not tell.
     pub room: Vec<Room>,
-    /// Whether rows find their partitions in the server.
-    pub routed: bool,
 }
 
-/// The schema that a session's tables go into; the server must be one that can be loaded.
+/// The schema that the tables of a load go into whose tasks several sessions share; the server must be one that can be
+/// loaded.
 ///
 /// # Errors
 /// Why it cannot.
 pub(super) fn target(session: &mut Session) -> Result<String, Problem> {
-    let what = "could not load";
+    refuse_pooler(session)?;
+    schema(session)
+}
+
+/// Tasks are held by advisory locks of a session: behind a pooler it is not known whose.
+///
+/// # Errors
+/// That there is a pooler.
+pub(super) fn refuse_pooler(session: &mut Session) -> Result<(), Problem> {
     let pid = session.backend_pid().to_string();
-    let sql =
-        "SELECT pg_catalog.pg_backend_pid(), pg_catalog.pg_is_in_recovery(), pg_catalog.current_schema()";
-    let row = only(session, sql).map_err(|error| error.into_problem(what))?;
-    if row.get(0) != Some(pid.as_str()) {
-        return Err(Problem::wrong_request(format!("{what} through a pooler: tasks are held by sessions"))
-            .hint("name the server itself"));
+    let row = only(session, "SELECT pg_catalog.pg_backend_pid()");
+    let row = row.map_err(|error| error.into_problem("could not load"))?;
+    match row.get(0) == Some(pid.as_str()) {
+        true => Ok(()),
+        false => Err(Problem::wrong_request("could not load through a pooler: tasks are held by sessions")
+            .hint("name the server itself")),
     }
-    if row.get(1) == Some("t") {
+}
+
+/// The schema that a session's tables go into; the server must be one that can be loaded.
+fn schema(session: &mut Session) -> Result<String, Problem> {
+    let what = "could not load";
+    let sql = "SELECT pg_catalog.pg_is_in_recovery(), pg_catalog.current_schema()";
+    let row = only(session, sql).map_err(|error| error.into_problem(what))?;
+    if row.get(0) == Some("t") {
         return Err(Problem::wrong_request(format!("{what}: the server is in recovery, and takes no rows"))
             .hint("load its primary"));
     }
-    row.get(2).map(str::to_owned).ok_or_else(|| {
+    row.get(1).map(str::to_owned).ok_or_else(|| {
         Problem::wrong_request(format!("{what}: no schema of the search path is there"))
             .hint("create one, or name another by options=-csearch_path=NAME")
     })
@@ -83,8 +104,12 @@ pub(super) fn target(session: &mut Session) -> Result<String, Problem> {
 ///
 /// # Errors
 /// What keeps the plan from being carried out.
-pub(super) fn survey(session: &mut Session, plan: &TpcbPlan, streams: u64) -> Result<Survey, Problem> {
-    let target = target(session)?;
+pub(in crate::load) fn survey(
+    session: &mut Session,
+    plan: &LoadPlan,
+    streams: u64,
+) -> Result<Survey, Problem> {
+    let target = schema(session)?;
     let what = "could not ask the server for its settings";
     let version_num = number(session, "SELECT pg_catalog.current_setting('server_version_num')")
         .map_err(|error| error.into_problem(what))? as u32;
@@ -106,7 +131,7 @@ pub(super) fn survey(session: &mut Session, plan: &TpcbPlan, streams: u64) -> Re
         max_parallel_workers: number(session, workers).map_err(|error| error.into_problem(what))?,
         memory_available_bytes: host.as_ref().map(|host| host.memory.available_bytes),
         cpus: host.as_ref().map(|host| host.cpu.allowed.len() as u64),
-        rows: Accounts::total(plan.scale).div_ceil(parts),
+        rows: plan.set.main().rows(plan).div_ceil(parts),
         builds: parts.min(streams),
     };
     let keys = KeySettings::choose(&facts);
@@ -117,12 +142,12 @@ pub(super) fn survey(session: &mut Session, plan: &TpcbPlan, streams: u64) -> Re
     let room = if local { room(session, plan, &estimate) } else { Ok(Vec::new()) };
     Ok(Survey {
         target,
+        version_num,
         version: session.parameter("server_version").unwrap_or_default().to_owned(),
         page_bytes: need.page_bytes,
         estimate,
         keys,
         room: room.map_err(|error| error.into_problem("could not ask the server for its directories"))?,
-        routed: ledger::routed(plan),
     })
 }
 
@@ -132,18 +157,20 @@ impl Survey {
     /// # Errors
     /// The file system that has not enough.
     pub fn check_room(&self) -> Result<(), Problem> {
-        let Some(room) = self.room.iter().find(|room| room.need_bytes > room.free_bytes) else {
-            return Ok(());
-        };
-        let (need, free) = (units::bytes(room.need_bytes), units::bytes(room.free_bytes));
+        let lacks = |room: &&Room| room.need_bytes.saturating_add(room.left_bytes) > room.free_bytes;
+        let Some(room) = self.room.iter().find(lacks) else { return Ok(()) };
+        let [need, free, left] = [room.need_bytes, room.free_bytes, room.left_bytes].map(units::bytes);
         Err(Problem::could_not(format!("could not load: {need} are needed under {}", room.dir.display()))
-            .detail(format!("{free} are free there"))
+            .detail(format!("{free} are free there, of which a load leaves {left}"))
             .hint("free space, use a smaller --scale, or other --tablespace and --index-tablespace"))
     }
 }
 
 /// Whether a server of a version can have what is planned: the last stage is too late to learn it.
-fn check_version(plan: &TpcbPlan, version_num: u32) -> Result<(), Problem> {
+///
+/// # Errors
+/// What it cannot have.
+pub fn check_version(plan: &LoadPlan, version_num: u32) -> Result<(), Problem> {
     let (what, hint) = if plan.partitions.is_none() {
         return Ok(());
     } else if version_num < PARTITIONS_SINCE {
@@ -171,7 +198,10 @@ fn need(session: &mut Session, streams: u64) -> Result<Need, WireError> {
 }
 
 /// Whether the server has a connection for each stream, and one for what is done once.
-fn check_connections(session: &mut Session, streams: u64) -> Result<(), Problem> {
+///
+/// # Errors
+/// That it has not.
+pub fn check_connections(session: &mut Session, streams: u64) -> Result<(), Problem> {
     let what = "could not ask the server for its connections";
     let sql = "SELECT sum(CASE WHEN name = 'max_connections' THEN setting::bigint ELSE -setting::bigint END) \
                FROM pg_catalog.pg_settings WHERE name = 'max_connections' \
@@ -192,7 +222,7 @@ fn check_connections(session: &mut Session, streams: u64) -> Result<(), Problem>
 
 /// Whether the server can lock all partitions with their keys at a time, as the key of the whole needs at the end, and
 /// each stream those that it sorts rows into.
-fn check_locks(session: &mut Session, plan: &TpcbPlan, streams: u64) -> Result<(), Problem> {
+fn check_locks(session: &mut Session, plan: &LoadPlan, streams: u64) -> Result<(), Problem> {
     let Some(partitions) = plan.partitions else { return Ok(()) };
     let setting = |name: &str| format!("pg_catalog.current_setting('{name}')::bigint");
     let (each, sessions) = (
@@ -203,7 +233,7 @@ fn check_locks(session: &mut Session, plan: &TpcbPlan, streams: u64) -> Result<(
     let sql = format!("SELECT {each} * ({sessions}), {sessions}");
     let row = only(session, &sql).map_err(|error| error.into_problem(what))?;
     let (Some(most), Some(sessions)) = (row.parse::<u64>(0), row.parse::<u64>(1)) else { return Ok(()) };
-    let routed = ledger::routed(plan).then_some(streams);
+    let routed = plan.routed().then_some(streams);
     let Some((takes, needed, less)) = lacking_locks(partitions.count, routed, most) else { return Ok(()) };
     let what = format!(
         "could not make {}: the server has {} locks, and {takes} {}",
@@ -249,16 +279,19 @@ fn find_tablespace(session: &mut Session, name: &str) -> Result<(), Problem> {
 }
 
 /// Room where tables, keys, WAL and temporary files go. A server that does not tell its directories has none to check.
-fn room(session: &mut Session, plan: &TpcbPlan, estimate: &Estimate) -> Result<Vec<Room>, WireError> {
+fn room(session: &mut Session, plan: &LoadPlan, estimate: &Estimate) -> Result<Vec<Room>, WireError> {
     let data = session.value("SELECT setting FROM pg_catalog.pg_settings WHERE name = 'data_directory'")?;
     let Some(data) = data.map(PathBuf::from) else { return Ok(Vec::new()) };
-    let default = session.value(
+    let of_database = session.value(
         "SELECT spcname FROM pg_catalog.pg_tablespace t JOIN pg_catalog.pg_database d ON d.dattablespace = t.oid \
          WHERE datname = pg_catalog.current_database()",
     )?;
-    let default = default.unwrap_or_default();
-    let mut place = |space: Option<&String>| -> Result<PathBuf, WireError> {
-        let name = space.unwrap_or(&default);
+    let of_database = of_database.unwrap_or_default();
+    let setting = |name: &str| format!("SELECT pg_catalog.current_setting('{name}')");
+    let default = session.value(&setting("default_tablespace"))?.filter(|name| !name.is_empty());
+    let default = default.unwrap_or_else(|| of_database.clone());
+    let for_temp = names(&session.value(&setting("temp_tablespaces"))?.unwrap_or_default());
+    let mut place = |name: &str| -> Result<PathBuf, WireError> {
         let sql = format!(
             "SELECT pg_catalog.pg_tablespace_location(oid) FROM pg_catalog.pg_tablespace WHERE spcname = {}",
             literal(name)
@@ -266,17 +299,62 @@ fn room(session: &mut Session, plan: &TpcbPlan, estimate: &Estimate) -> Result<V
         let dir = session.value(&sql)?.filter(|dir| !dir.is_empty());
         Ok(dir.map_or_else(|| data.clone(), PathBuf::from))
     };
-    let (tables, keys, temp) =
-        (place(plan.tablespace.as_ref())?, place(plan.index_tablespace.as_ref())?, place(None)?);
+    let tables = place(plan.tablespace.as_ref().unwrap_or(&default))?;
+    let keys = place(plan.index_tablespace.as_ref().unwrap_or(&default))?;
+    let mut temp = Vec::new();
+    for name in for_temp.iter().filter(|name| !name.is_empty()) {
+        temp.push(place(name)?);
+    }
+    if temp.is_empty() {
+        temp.push(place(&of_database)?);
+    }
+    let temp_bytes = temp_share(estimate.temp_bytes, temp.len() as u64);
     let most_wal = number(session, &size_of("max_wal_size")).unwrap_or(u64::MAX).saturating_mul(2);
     let wal_dir = ["pg_wal", "pg_xlog"].map(|name| data.join(name)).into_iter().find(|dir| dir.is_dir());
-    let wanted = [
-        (tables, estimate.accounts.heap.bytes + estimate.small_bytes),
-        (keys, estimate.accounts.index.bytes),
-        (temp, estimate.temp_bytes),
+    let mut wanted = vec![
+        (tables, estimate.main.heap.bytes + estimate.small_bytes),
+        (keys, estimate.main.index.bytes),
         (wal_dir.unwrap_or_else(|| data.clone()), estimate.wal_bytes.min(most_wal)),
     ];
+    wanted.extend(temp.into_iter().map(|dir| (dir, temp_bytes)));
     Ok(by_file_system(&wanted))
+}
+
+/// What one of several tablespaces gets of temporary files at most: files of a sort go to one after the other.
+fn temp_share(bytes: u64, spaces: u64) -> u64 {
+    bytes.min(bytes / spaces.max(1) + TEMP_FILE_BYTES)
+}
+
+/// The names of a list in a setting, as the server reads them: in lower case where they are not quoted.
+fn names(list: &str) -> Vec<String> {
+    let (mut names, mut rest) = (Vec::new(), list.trim_start());
+    while !rest.is_empty() {
+        let (name, after) = match rest.strip_prefix('"') {
+            Some(inner) => quoted_name(inner),
+            None => {
+                let (name, after) = rest.split_at(rest.find(',').unwrap_or(rest.len()));
+                (name.trim_end().to_lowercase(), after)
+            }
+        };
+        names.push(name);
+        let after = after.trim_start();
+        rest = after.strip_prefix(',').unwrap_or(after).trim_start();
+    }
+    names
+}
+
+/// A name behind its first quote, and what follows the last one. Two quotes within it are one.
+fn quoted_name(text: &str) -> (String, &str) {
+    let (mut name, mut rest) = (String::new(), text);
+    while let Some((part, after)) = rest.split_once('"') {
+        name.push_str(part);
+        match after.strip_prefix('"') {
+            Some(more) => rest = more,
+            None => return (name, after),
+        }
+        name.push('"');
+    }
+    (name + rest, "")
 }
 
 /// What is wanted in directories, added up where they share a file system.
@@ -288,11 +366,18 @@ fn by_file_system(wanted: &[(PathBuf, u64)]) -> Vec<Room> {
             Some((_, room)) => room.need_bytes += need_bytes,
             None => {
                 let (free_bytes, need_bytes) = (storage.available_bytes, *need_bytes);
-                rooms.push((storage.mount_point, Room { dir: dir.clone(), need_bytes, free_bytes }));
+                let left_bytes = left_bytes(storage.size_bytes);
+                let room = Room { dir: dir.clone(), need_bytes, free_bytes, left_bytes };
+                rooms.push((storage.mount_point, room));
             }
         }
     }
     rooms.into_iter().map(|(_, room)| room).collect()
+}
+
+/// What a load leaves free of a file system of this size.
+fn left_bytes(size_bytes: u64) -> u64 {
+    (size_bytes / LEFT_SHARE).clamp(*LEFT_BYTES.start(), *LEFT_BYTES.end())
 }
 
 fn only(session: &mut Session, sql: &str) -> Result<Row, WireError> {
@@ -335,6 +420,26 @@ mod tests {
         assert_eq!(lacking(1_000, Some(4), 2_200), None, "2,040 for holders, half of what there can be");
         let streams = Some(("streams that sort rows into all of them take", 5_100, "--partitions or --jobs"));
         assert_eq!((lacking(1_000, Some(10), 5_099), lacking(1_000, Some(10), 5_100)), (streams, None));
+    }
+
+    #[test]
+    fn names_of_a_list_are_read_as_the_server_does() {
+        assert_eq!(names(""), [""; 0]);
+        assert_eq!(names("Fast, slow"), ["fast", "slow"]);
+        assert_eq!(names(r#""Fast, er" , "a""b", c"#), ["Fast, er", "a\"b", "c"]);
+    }
+
+    #[test]
+    fn temporary_files_go_round() {
+        let gib = 1 << 30;
+        assert_eq!((temp_share(7, 1), temp_share(gib, 4), temp_share(100 * gib, 4)), (7, gib, 26 * gib));
+    }
+
+    #[test]
+    fn what_is_left_free_has_limits() {
+        let mib = 1 << 20;
+        let left = [10 * mib, 2_000 * mib, 1 << 50].map(left_bytes);
+        assert_eq!(left, [32 * mib, 40 * mib, 1_024 * mib]);
     }
 
     #[test]

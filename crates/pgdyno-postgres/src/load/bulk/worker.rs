@@ -2,6 +2,7 @@
 
 use std::{
     sync::{
+        Mutex, PoisonError,
         atomic::{AtomicU8, AtomicU64, Ordering},
         mpsc::Sender,
     },
@@ -10,21 +11,19 @@ use std::{
 };
 
 use pgdyno_core::{
-    load::{Stage, Table, Task, Work},
+    load::{Stage, Task, Work},
     problem::Problem,
-    rows::Part,
 };
 use pgdyno_engine::Stop;
 
 use super::{
-    super::init::{foreign_keys, quoted},
     BulkProgress,
     ledger::{Job, aim, holders, literal, settle},
+    watch::Span,
+    work::{Hands, SETTINGS, failed},
 };
 use crate::wire::{ConnectOptions, Session, WireError, connect_unless};
 
-/// Rows that are made at a time: some tens of KiB of text, which stay in a processor's caches.
-const PIECE_ROWS: u64 = 5_000;
 /// Pause before a worker that finds all tasks of a stage taken looks again: the longer it waits, up to the second.
 const PAUSE: Duration = Duration::from_millis(20);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
@@ -34,6 +33,8 @@ pub(super) struct Shared<'a> {
     pub options: &'a ConnectOptions,
     pub job: &'a Job,
     pub tasks: &'a [Task],
+    /// The last stage whose tasks are to be done.
+    pub until: Stage,
     /// Ends all of them.
     pub halt: &'a Stop,
     /// Statements that a session runs first.
@@ -50,6 +51,10 @@ pub(super) struct Shared<'a> {
     pub held: AtomicU64,
     /// The last stage in which it was said for whom this process waits; 0: none yet.
     pub waited: AtomicU8,
+    /// Server processes of the streams.
+    pub pids: Mutex<Vec<i32>>,
+    /// Parallel workers that the server planned for keys.
+    pub planned: Mutex<Option<Span>>,
 }
 
 /// A stream.
@@ -67,9 +72,11 @@ impl<'a> Worker<'a> {
         let present = format!("SELECT pg_catalog.pg_advisory_lock_shared({})", shared.job.present());
         settle(&mut session)
             .and_then(|()| aim(&mut session, &shared.job.target))
+            .and_then(|()| session.execute(SETTINGS))
             .and_then(|()| session.execute(shared.settings))
             .and_then(|()| session.execute(&present))
             .map_err(|error| error.into_problem("could not prepare a session for loading"))?;
+        shared.pids.lock().unwrap_or_else(PoisonError::into_inner).push(session.backend_pid());
         Ok(Self { session, shared, tell })
     }
 
@@ -109,9 +116,10 @@ impl<'a> Worker<'a> {
         Ok(())
     }
 
-    /// The first stage that has a task left, taken or not.
+    /// The first stage that has a task left, taken or not, of those that are to be done.
     fn stage(&mut self) -> Result<Option<Stage>, WireError> {
-        let sql = format!("SELECT min(stage) FROM {} WHERE NOT done", self.shared.job.tasks_table());
+        let (tasks, until) = (self.shared.job.tasks_table(), self.shared.until as u8);
+        let sql = format!("SELECT min(stage) FROM {tasks} WHERE NOT done AND stage <= {until}");
         let number: Option<u8> = self.session.value(&sql)?.and_then(|text| text.parse().ok());
         Ok(Stage::ALL.into_iter().find(|stage| Some(*stage as u8) == number))
     }
@@ -194,83 +202,20 @@ impl<'a> Worker<'a> {
     }
 
     fn carry_out(&mut self, work: Work) -> Result<(), WireError> {
-        self.shared.held.fetch_add(1, Ordering::Relaxed);
-        let done = self.execute(work);
-        self.shared.held.fetch_sub(1, Ordering::Relaxed);
-        done
-    }
-
-    fn execute(&mut self, work: Work) -> Result<(), WireError> {
-        match work {
-            Work::Copy { table, partition, part, whole } => self.copy(table, partition, part, whole),
-            Work::Vacuum { table, partition } => {
-                // ANALYZE of the whole does that of its partitions.
-                let analyze = if partition.is_some() { "" } else { ", ANALYZE" };
-                self.session.execute(&format!("VACUUM (FREEZE{analyze}) {}", relation(table, partition)))
-            }
-            Work::Analyze => self.session.execute("ANALYZE pgbench_accounts"),
-            Work::Key { table, partition } => {
-                let space = self.shared.job.plan.index_tablespace.as_ref();
-                let space = space.map(|name| format!(" USING INDEX TABLESPACE {}", quoted(name)));
-                self.session.execute(&format!(
-                    "ALTER TABLE {} ADD PRIMARY KEY ({}){}",
-                    relation(table, partition),
-                    table.maker().columns()[0].name,
-                    space.unwrap_or_default()
-                ))
-            }
-            Work::ForeignKey(number) => self.session.execute(&foreign_keys()[number]),
+        let Shared { held, rows, bytes, planned, job, halt, .. } = self.shared;
+        held.fetch_add(1, Ordering::Relaxed);
+        let mut sent = |more| {
+            rows.fetch_add(more, Ordering::Relaxed);
+        };
+        let hands = Hands { plan: &job.plan, over: &|| halt.requested() };
+        let done = hands.carry_out(&mut self.session, work, &mut sent);
+        held.fetch_sub(1, Ordering::Relaxed);
+        let done = done?;
+        bytes.fetch_add(done.bytes, Ordering::Relaxed);
+        if let Some(workers) = done.planned_workers {
+            let mut planned = planned.lock().unwrap_or_else(PoisonError::into_inner);
+            *planned = Some(Span::and(*planned, workers));
         }
-    }
-
-    fn copy(
-        &mut self,
-        table: Table,
-        partition: Option<u64>,
-        part: Part,
-        whole: bool,
-    ) -> Result<(), WireError> {
-        let (name, maker) = (relation(table, partition), table.maker());
-        let freeze = if whole { " WITH (FREEZE)" } else { "" };
-        if whole {
-            self.session.execute(&format!("TRUNCATE {name}"))?;
-        }
-        let mut copy = self.session.copy_in(&format!("COPY {name} ({}) FROM STDIN{freeze}", maker.sent()))?;
-        for first in (part.first..part.end).step_by(PIECE_ROWS as usize) {
-            if self.shared.halt.requested() {
-                return Err(WireError::Stopped);
-            }
-            let piece = Part { first, end: part.end.min(first + PIECE_ROWS) };
-            copy.row(|out| maker.write(piece, out))?;
-            self.shared.rows.fetch_add(piece.rows(), Ordering::Relaxed);
-        }
-        let bytes = copy.finish()?;
-        self.shared.bytes.fetch_add(bytes, Ordering::Relaxed);
         Ok(())
-    }
-}
-
-/// The table or partition that a task is about.
-fn relation(table: Table, partition: Option<u64>) -> String {
-    let table = table.maker().table();
-    partition.map_or_else(|| table.to_owned(), |number| format!("{table}_{number}"))
-}
-
-fn failed(work: Work) -> String {
-    match work {
-        Work::Copy { table, partition, part, .. } => {
-            format!(
-                "could not load rows {} to {} of {}",
-                part.first + 1,
-                part.end,
-                relation(table, partition)
-            )
-        }
-        Work::Vacuum { table, partition } => format!("could not vacuum {}", relation(table, partition)),
-        Work::Analyze => "could not analyze pgbench_accounts".to_owned(),
-        Work::Key { table, partition } => {
-            format!("could not add the primary key of {}", relation(table, partition))
-        }
-        Work::ForeignKey(_) => "could not add a foreign key".to_owned(),
     }
 }

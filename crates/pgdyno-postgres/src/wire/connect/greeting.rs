@@ -34,11 +34,12 @@ impl<'a> Greeting<'a> {
         Self { incoming, options, host, seen: 0, seen_bytes: 0, asked: false, bound: false }
     }
 
-    /// Goes through it; gives what the server reports of itself, and the number of its process.
-    pub(super) fn greet(&mut self) -> Result<(BTreeMap<String, String>, i32), WireError> {
+    /// Goes through it; gives what the server reports of itself, and the number of its process with the secret that a
+    /// cancellation has to show.
+    pub(super) fn greet(&mut self) -> Result<(BTreeMap<String, String>, Vec<u8>), WireError> {
         self.start()?;
         self.authenticate()?;
-        let (mut parameters, mut backend_pid) = (BTreeMap::new(), 0);
+        let (mut parameters, mut key) = (BTreeMap::new(), Vec::new());
         loop {
             let (tag, body) = self.next()?;
             match tag {
@@ -49,8 +50,8 @@ impl<'a> Greeting<'a> {
                         parameters.insert(name, value);
                     }
                 }
-                b'K' => backend_pid = body.first_chunk().map_or(0, |pid| i32::from_be_bytes(*pid)),
-                b'Z' if body == b"I" => return Ok((parameters, backend_pid)),
+                b'K' => key = body,
+                b'Z' if body == b"I" => return Ok((parameters, key)),
                 b'N' => {}
                 tag => return Err(unexpected(tag, "while starting")),
             }

@@ -1,6 +1,7 @@
 //! From addresses to an authenticated session: hosts, their addresses, and ways to encrypt, one after the other.
 
 mod attrs;
+mod cancel;
 mod greeting;
 mod look_up;
 mod scram;
@@ -11,11 +12,12 @@ use std::{io, net::SocketAddr, sync::atomic::Ordering, time::Instant};
 use pgdyno_core::problem::Problem;
 use pgdyno_engine::Stop;
 
+pub(crate) use cancel::Canceller;
 pub(crate) use socket::{Patience, Socket};
 
 use super::{
-    Address, CertMode, ConnectOptions, Host, ServerError, Session, SessionAttrs, SslMode, Tried, WireError,
-    encode, session::Incoming, tls,
+    Address, CertMode, ConnectOptions, Host, ServerError, Session, SessionAttrs, SslMode, TcpSettings,
+    TlsSettings, Tried, WireError, encode, session::Incoming, tls,
 };
 use greeting::Greeting;
 
@@ -45,14 +47,15 @@ pub(crate) fn try_connect_unless(stop: &Stop, options: &ConnectOptions) -> Resul
     Hosts { options, stop: Some(stop) }.connect()
 }
 
+/// What to do where nothing answers. Who could make a server of its own has more to say.
+pub const NOBODY_THERE: &str = "is a server running there? Name another with -h and -p";
+
 fn explain(error: WireError, options: &ConnectOptions) -> Problem {
     let what = format!("could not connect to {} as {}", options.places(), options.user);
     match error {
         WireError::Io(error) => {
             let problem = Problem::could_not(format!("{what}: {}", describe(&error)));
-            problem.hint(
-                "is a server running there? Name another with -h and -p, or leave both out to have one made",
-            )
+            problem.hint(NOBODY_THERE)
         }
         WireError::NoPassword => {
             let problem = Problem::could_not(format!("{what}: {error}"));
@@ -103,6 +106,15 @@ fn describe(error: &io::Error) -> String {
 enum Place {
     Unix(std::path::PathBuf),
     Tcp(SocketAddr),
+}
+
+impl Place {
+    fn open(&self, tcp: &TcpSettings, patience: Patience) -> Result<Socket, WireError> {
+        match self {
+            Self::Unix(path) => Socket::unix(path, patience),
+            Self::Tcp(address) => Socket::tcp(*address, tcp, patience),
+        }
+    }
 }
 
 /// How a connection is encrypted.
@@ -231,59 +243,58 @@ impl Hosts<'_> {
     }
 
     fn one_way(&self, host: &Host, place: &Place, way: Way, target: SessionAttrs) -> Result<Session, Failed> {
-        let socket = self.open(place).map_err(Failed::for_good)?;
-        let incoming = self.encrypt(socket, host, way)?;
+        let (tls, tcp) = (&self.options.tls, &self.options.tcp);
+        let socket = place.open(tcp, self.patience()).map_err(Failed::for_good)?;
+        let socket = encrypt(socket, &host.address, tls, way)?;
+        let tls = socket.tls().map(|_| tls.clone());
+        let incoming = Incoming::greeting(socket);
         if let Place::Unix(_) = place {
             greeting::check_peer(incoming.socket_ref(), self.options.require_peer.as_deref())
                 .map_err(Failed::for_good)?;
         }
         let mut greeting = Greeting::new(incoming, self.options, host);
         let greeted = greeting.greet();
-        let (parameters, backend_pid) = match greeted {
+        let (parameters, key) = match greeted {
             Ok(greeted) => greeted,
             // As libpq: once the server has asked for something, another way would be refused as well.
             Err(error) => return Err(Failed { next_way: !greeting.asked, error }),
         };
-        let mut session = Session::new(greeting.incoming, parameters, backend_pid, host.address.clone());
+        let canceller =
+            Canceller { place: place.clone(), address: host.address.clone(), tls, tcp: tcp.clone(), key };
+        let mut session = Session::new(greeting.incoming, parameters, canceller);
         attrs::check(&mut session, target).map_err(Failed::for_good)?;
         session.greeted();
         Ok(session)
     }
+}
 
-    fn open(&self, place: &Place) -> Result<Socket, WireError> {
-        match place {
-            Place::Unix(path) => Socket::unix(path, self.patience()),
-            Place::Tcp(address) => Socket::tcp(*address, &self.options.tcp, self.patience()),
-        }
+/// Encrypts a connection, or finds that the server cannot.
+fn encrypt(
+    mut socket: Socket,
+    address: &Address,
+    settings: &TlsSettings,
+    way: Way,
+) -> Result<Socket, Failed> {
+    let on = way != Way::Plain && (settings.direct || ask_for_tls(&mut socket, way)?);
+    if !on {
+        return Ok(socket);
     }
-
-    /// Encrypts a connection, or finds that the server cannot.
-    fn encrypt(&self, mut socket: Socket, host: &Host, way: Way) -> Result<Incoming, Failed> {
-        let settings = &self.options.tls;
-        let on = way != Way::Plain && (settings.direct || ask_for_tls(&mut socket, way)?);
-        if on {
-            // What is wrong with our own files is no reason to do without encryption.
-            let context = tls::context(settings).map_err(Failed::for_good)?;
-            let (connection, asked) = match tls::connection(&context, &host.address) {
-                Ok(connection) => connection,
-                Err(error) => return Err(Failed { error, next_way: true }),
-            };
-            socket.start_tls(connection).map_err(|error| Failed { error, next_way: true })?;
-            if settings.direct && socket.tls().is_none_or(|tls| tls.alpn_protocol().is_none()) {
-                let what =
-                    "direct SSL connection was established without ALPN protocol negotiation extension";
-                return Err(Failed::for_good(WireError::tls(what, Some("leave sslnegotiation=direct out"))));
-            }
-            if settings.cert_mode == CertMode::Require && !asked.load(Ordering::Acquire) {
-                let what = "server did not request an SSL certificate";
-                return Err(Failed::for_good(WireError::tls(
-                    what,
-                    Some("sslcertmode=require asks for that"),
-                )));
-            }
-        }
-        Ok(Incoming::greeting(socket))
+    // What is wrong with our own files is no reason to do without encryption.
+    let context = tls::context(settings).map_err(Failed::for_good)?;
+    let (connection, asked) = match tls::connection(&context, address) {
+        Ok(connection) => connection,
+        Err(error) => return Err(Failed { error, next_way: true }),
+    };
+    socket.start_tls(connection).map_err(|error| Failed { error, next_way: true })?;
+    if settings.direct && socket.tls().is_none_or(|tls| tls.alpn_protocol().is_none()) {
+        let what = "direct SSL connection was established without ALPN protocol negotiation extension";
+        return Err(Failed::for_good(WireError::tls(what, Some("leave sslnegotiation=direct out"))));
     }
+    if settings.cert_mode == CertMode::Require && !asked.load(Ordering::Acquire) {
+        let what = "server did not request an SSL certificate";
+        return Err(Failed::for_good(WireError::tls(what, Some("sslcertmode=require asks for that"))));
+    }
+    Ok(socket)
 }
 
 /// What kept a way from its end, and whether another may be tried.

@@ -13,8 +13,8 @@ use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
     io::Errno,
     net::{
-        AddressFamily, RecvFlags, SendFlags, SocketAddrAny, SocketAddrUnix, SocketFlags, SocketType, connect,
-        recv, send, sockopt,
+        AddressFamily, RecvFlags, SendFlags, Shutdown, SocketAddrAny, SocketAddrUnix, SocketFlags,
+        SocketType, connect, recv, send, sockopt,
     },
 };
 use rustls::ClientConnection;
@@ -210,6 +210,11 @@ impl Socket {
             }
         }
         Ok(())
+    }
+
+    /// Ends what is sent: the peer reads what it has, and then the end.
+    pub(crate) fn end_sending(&mut self) {
+        let _ = rustix::net::shutdown(&self.fd, Shutdown::Write); // a connection that is gone needs none
     }
 
     /// Whether something can be read without waiting.

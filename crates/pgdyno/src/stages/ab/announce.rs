@@ -26,6 +26,7 @@ pub fn announce(job: &Job, compare: &Compare, prepared: &prepare::Prepared, cont
         units::plural(u64::from(bench.clients.first().copied().unwrap_or(1)), "client"),
         super::scale_of(prepared)
     );
+    prepare::announce_tables(prepared);
     eprintln!(
         "  blocks  of one run of A and one of B; looked at after {}; margin ± {}",
         looks.join(", "),

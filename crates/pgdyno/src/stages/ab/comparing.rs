@@ -53,6 +53,7 @@ pub fn set_servers(
         let public = subject.choices.iter().filter(|choice| !is_private_setting(&choice.name));
         let choices: Vec<_> = public.cloned().collect();
         let Some(comparison) = &mut recording.record.comparison else { continue };
+        comparison.arms[arm.index()].storage = prepared.storage_elsewhere(subject);
         comparison.arms[arm.index()].server = Some(subject.facts.clone());
         comparison.arms[arm.index()].choices = choices;
         let reached = compare.arm(arm).server.and_then(|at| prepared.reached(at));
@@ -80,14 +81,14 @@ pub fn judge_subjects(recording: &mut Recording, compare: &Compare, prepared: &P
 }
 
 /// What is known of an arm.
-fn side<'a>(record: &'a RunRecord, compare: &Compare, prepared: &Prepared, arm: Arm) -> Side<'a> {
+fn side<'a>(record: &'a RunRecord, compare: &Compare, prepared: &'a Prepared, arm: Arm) -> Side<'a> {
     let Some(of_arm) = record.comparison.as_ref().and_then(|comparison| comparison.arm(arm)) else {
         return Side::default();
     };
     let data = of_arm.load.as_ref().zip(record.plan.scale).map(|(load, scale)| LoadedData {
         scale,
         rows: load.rows,
-        load: format!("COPY {}{}", load.copy_format, if load.freeze { ", frozen" } else { "" }),
+        load: load.words(),
         in_buffers: load.prewarm.is_some(),
         size_bytes: load.size_bytes,
         accounts: load.accounts.clone(),
@@ -95,6 +96,7 @@ fn side<'a>(record: &'a RunRecord, compare: &Compare, prepared: &Prepared, arm: 
     Side {
         server: of_arm.server.as_ref(),
         connection: of_arm.way(),
+        storage: prepared.storage_of(of_arm.server.as_ref(), of_arm.storage.as_ref()),
         data,
         clients: record.plan.clients.first().copied(),
         processors: compare.arm(arm).server.and_then(|server| prepared.processors_of(server)),

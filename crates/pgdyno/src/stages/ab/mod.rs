@@ -16,12 +16,14 @@ use pgdyno_core::{
 };
 use pgdyno_engine::Stop;
 use pgdyno_postgres::verify::{Expected, Ledger};
-use pgdyno_record::{BalanceRecord, RunRecord};
+use pgdyno_record::{HeldRecord, RunRecord};
 
 use super::{
     Job,
     cell::Driving,
-    full_disk, load,
+    full_disk,
+    holding::{When, look},
+    load,
     prepare::Prepared,
     recording::Recording,
     side_by_side, storage_stage,
@@ -144,10 +146,13 @@ pub fn all_stages(
     comparing::set_servers(recording, compare, prepared, servers.iter().map(|s| &s.subject).collect())?;
     let checked = match servers.first() {
         Some(first) => storage_stage(job, &first.subject, recording, stop, progress),
-        None => Ok(()),
+        None => Ok(None),
     };
     let measured = checked
-        .and_then(|()| measured_stages(compare, prepared, &mut servers, recording, stop, progress))
+        .and_then(|check| {
+            recording.record.sync_check = check;
+            measured_stages(compare, prepared, &mut servers, recording, stop, progress)
+        })
         .map_err(explain);
     let letters = ["a", "b"].map(str::to_owned);
     let logged =
@@ -176,20 +181,34 @@ fn measured_stages(
 ) -> Result<(), Problem> {
     for (at, server) in servers.iter_mut().enumerate() {
         let subject = &mut server.subject;
-        let loaded = recording
-            .stage("load", stop, |_| load::load(scale_of(prepared), prepared, subject, stop, progress))?;
+        let Some(plan) = &prepared.tpcb else { continue };
+        let streams = prepared.plan.load.streams();
+        let loaded = recording.stage("load", stop, |_| load::load(plan, streams, subject, stop, progress))?;
+        let tier = subject.look_for_unlogged()?;
         if subject.elsewhere.is_some() {
             recording.stage("replication", stop, |_| subject.wait_for_replication(stop, progress))?;
         }
-        comparing::set_of_server(recording, compare, at, |arm| arm.load = Some(loaded.clone()));
+        comparing::set_of_server(recording, compare, at, |arm| {
+            arm.load = Some(loaded.clone());
+            arm.server.iter_mut().for_each(|server| server.durability = tier);
+        });
         comparing::judge_subjects(recording, compare, prepared);
         recording.save()?;
     }
+    let keep = |recording: &mut Recording, at: usize, change: &dyn Fn(&mut Option<HeldRecord>)| {
+        comparing::set_of_server(recording, compare, at, |arm| change(&mut arm.held));
+    };
+    look(When::Before, subjects_of(servers), recording, stop, progress, keep)?;
     recording.stage("measure", stop, |recording| {
         let driving = Driving::begin(prepared, recording, stop, progress)?;
         blocks::run(compare, driving, servers)
     })?;
+    look(When::After, subjects_of(servers), recording, stop, progress, keep)?;
     recording.stage("check", stop, |recording| check(compare, prepared, servers, recording, stop, progress))
+}
+
+fn subjects_of(servers: &mut [Server]) -> impl Iterator<Item = &mut Subject> {
+    servers.iter_mut().map(|server| &mut server.subject)
 }
 
 /// Scale of the TPC-B tables, which a comparison always has.
@@ -207,20 +226,8 @@ fn check(
     progress: &Progress,
 ) -> Result<(), Problem> {
     for (at, server) in servers.iter_mut().enumerate().filter(|(at, _)| compare.is_checked(*at)) {
-        progress.stage("checking balances");
         let expected = expected(compare, prepared, &recording.record, at);
-        server.subject.revive(stop)?;
-        let outcome = server.ledger.check(&mut server.subject.admin, &expected)?;
-        let balance = BalanceRecord {
-            mode: "sums".to_owned(),
-            rows_examined: outcome.rows_examined,
-            history_rows: outcome.history_rows,
-            committed: expected.committed,
-            in_doubt: expected.in_doubt,
-            violations: outcome.violations,
-            examples: outcome.examples,
-            duration_s: outcome.duration_s,
-        };
+        let balance = load::sums(&mut server.subject, server.ledger, &expected, stop, progress)?;
         comparing::set_of_server(recording, compare, at, |arm| arm.balance = Some(balance.clone()));
     }
     Ok(())

@@ -1,22 +1,28 @@
 //! `run` with several subjects: a server for each, every cell of one beside that of the others.
 
+mod idle;
 mod recorded;
+mod rest;
 
-use std::{sync::Arc, time::Duration};
+use std::{sync::Arc, time::Instant};
 
 use pgdyno_core::{
-    advice::Choice,
     analysis::compare::{Asked, turns},
     measure::Workload,
+    plan::{Builtin, Work},
     problem::Problem,
     script::Scripts,
 };
 use pgdyno_engine::Stop;
+use pgdyno_postgres::verify::Ledger;
 
 use super::{
-    Job, Wanted,
+    Job,
     cell::{Bench, Cell, Driving},
-    full_disk, load, material,
+    fill::{Filled, fill},
+    full_disk,
+    holding::{When, look},
+    load, material,
     prepare::Prepared,
     recording::Recording,
     side_by_side, storage_stage,
@@ -25,16 +31,13 @@ use super::{
 };
 use crate::progress::Progress;
 
-pub use recorded::first_record;
+use idle::Bystanders;
+use rest::{Rest, Settled};
+
+pub use recorded::{conclude, first_record};
 
 /// A difference within ± this share does not matter.
 const MARGIN: f64 = 0.02;
-
-/// Settings that begin so are about autovacuum.
-const AUTOVACUUM: &str = "autovacuum";
-
-/// A server's autovacuum comes by once a minute (`autovacuum_naptime`), which no setting of pgdyno's changes.
-const AUTOVACUUM_EVERY: Duration = Duration::from_secs(60);
 
 /// What is measured side by side: one for each of the job's servers, at least two. The first is the reference.
 #[derive(Debug)]
@@ -70,12 +73,8 @@ pub fn all_stages(
     let opened = recording.stage("server", stop, |_| side_by_side::open(job, prepared, stop, progress));
     let mut servers = opened.map_err(explain)?;
     recorded::set_servers(recording, subjects, prepared, &servers)?;
-    let checked = match servers.first() {
-        Some(first) => storage_stage(job, first, recording, stop, progress),
-        None => Ok(()),
-    };
     let rest = Rest::of(&job.servers, prepared);
-    let measured = checked
+    let measured = storage(job, &servers, recording, stop, progress)
         .and_then(|()| measured_stages(subjects, prepared, &mut servers, rest, recording, stop, progress))
         .map_err(explain);
     let numbers = (1..).map(|number: u32| number.to_string());
@@ -88,6 +87,25 @@ pub fn all_stages(
     measured.and(logged).and(closed)
 }
 
+/// What a synchronous write costs under the data of the first server, and on every other file system of one.
+fn storage(
+    job: &Job,
+    servers: &[Subject],
+    recording: &mut Recording,
+    stop: &Stop,
+    progress: &Progress,
+) -> Result<(), Problem> {
+    for (at, server) in servers.iter().enumerate() {
+        if at == 0 {
+            recording.record.sync_check = storage_stage(job, server, recording, stop, progress)?;
+        } else if recorded::is_elsewhere(recording, at) {
+            let check = storage_stage(job, server, recording, stop, progress)?;
+            recorded::set(recording, at, |record| record.sync_check = check);
+        }
+    }
+    Ok(())
+}
+
 fn measured_stages(
     subjects: &Subjects,
     prepared: &Prepared,
@@ -98,67 +116,59 @@ fn measured_stages(
     progress: &Progress,
 ) -> Result<(), Problem> {
     for (at, subject) in servers.iter_mut().enumerate() {
-        fill(at, prepared, subject, recording, stop, progress)?;
-        if rest != Rest::AsAsked {
-            subject.rest()?;
-        }
+        fill(prepared, subject, recording, stop, progress, |recording, filled| {
+            recorded::set(recording, at, |record| match filled {
+                Filled::Tpcb(loaded) => record.load = Some(*loaded),
+                Filled::Own(done) => record.setup = Some(done),
+                Filled::All(tier) => {
+                    record.server.iter_mut().for_each(|server| server.durability = tier);
+                }
+            });
+        })?;
         recorded::judge(recording, subjects, prepared);
         recording.save()?;
     }
+    look(When::Before, servers.iter_mut(), recording, stop, progress, recorded::set_held)?;
+    recording
+        .stage("put to rest", stop, |_| servers.iter_mut().try_for_each(|subject| rest.begin(subject)))?;
+    let mut ledgers = vec![Ledger::default(); servers.len()];
     recording.stage("measure", stop, |recording| {
-        drive(subjects, prepared, servers, rest, recording, stop, progress)
+        let driving = Driving::begin(prepared, recording, stop, progress)?;
+        drive(subjects, servers, &mut ledgers, rest, driving)
     })?;
+    look(When::After, servers.iter_mut(), recording, stop, progress, recorded::set_held)?;
     recording.stage("check", stop, |recording| {
-        for (at, (subject, job)) in servers.iter_mut().zip(&subjects.list).enumerate() {
-            let balance = load::check(prepared, subject, &recording.record, Some(&job.name), stop, progress)?;
+        for (at, ((subject, ledger), job)) in servers.iter_mut().zip(ledgers).zip(&subjects.list).enumerate()
+        {
+            let balance =
+                load::check_sums(prepared, subject, ledger, &recording.record, &job.name, stop, progress)?;
             recorded::set(recording, at, |record| record.balance = balance);
         }
         Ok(())
     })
 }
 
-/// Loads the tables of one subject, and sets the plan's own up.
-fn fill(
-    at: usize,
-    prepared: &Prepared,
-    subject: &mut Subject,
-    recording: &mut Recording,
-    stop: &Stop,
-    progress: &Progress,
-) -> Result<(), Problem> {
-    if let Some(scale) = prepared.bench.scale {
-        let loaded =
-            recording.stage("load", stop, |_| load::load(scale, prepared, subject, stop, progress))?;
-        recorded::set(recording, at, |record| record.load = Some(loaded));
-    }
-    if prepared.material.setup.is_some() {
-        let done = recording.stage("setup", stop, |_| material::set_up(prepared, subject, stop, progress))?;
-        recorded::set(recording, at, |record| record.setup = done);
-    }
-    if subject.elsewhere.is_some() {
-        recording.stage("replication", stop, |_| subject.wait_for_replication(stop, progress))?;
-    }
-    Ok(())
-}
-
 /// Runs all cells of a workload, then those of the next. Blocks go up and down the client counts in turn, and at each
 /// of them the subjects take turns right after each other, so that a drift of the machine meets all alike.
 fn drive(
     subjects: &Subjects,
-    prepared: &Prepared,
     servers: &mut [Subject],
+    ledgers: &mut [Ledger],
     rest: Rest,
-    recording: &mut Recording,
-    stop: &Stop,
-    progress: &Progress,
+    driving: Driving<'_>,
 ) -> Result<(), Problem> {
-    let driving = Driving::begin(prepared, recording, stop, progress)?;
+    let prepared = driving.prepared;
     let watches = servers.iter().map(|subject| driving.watch(subject)).collect();
     servers.iter_mut().for_each(|subject| subject.looks_at_waits = true);
+    let choices = &mut driving.recording.record.choices;
     if servers.iter().any(|subject| subject.own_data_dir().is_some()) {
-        driving.recording.record.choices.push(rest.choice());
+        choices.push(rest.choice());
     }
-    let mut round = Round { subjects, servers, watches, driving, rest, rounds: 0 };
+    if prepared.material.work.iter().any(|work| work.builtin.is_some_and(Builtin::writes)) {
+        choices.push(rest.choice_of_tables());
+    }
+    let bystanders = Bystanders::read(servers);
+    let mut round = Round { subjects, servers, ledgers, watches, driving, rest, bystanders, rounds: 0 };
     let mut levels_before = 0;
     for (at, levels) in prepared.bench.levels.iter().enumerate() {
         let scripts = round.scripts(at)?;
@@ -198,68 +208,14 @@ struct Level<'a> {
 struct Round<'a> {
     subjects: &'a Subjects,
     servers: &'a mut [Subject],
+    /// What history has held in each.
+    ledgers: &'a mut [Ledger],
     watches: Vec<Watch>,
     driving: Driving<'a>,
     rest: Rest,
+    /// What all servers had used when the run before was over.
+    bystanders: Bystanders,
     rounds: u32,
-}
-
-/// When the autovacuum of servers that were made for the run is off: dead rows of a server's last run must not bring it
-/// into the interval of another one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Rest {
-    /// Over all runs: they are shorter than its pause, so it would come into some and not into others.
-    AllTheTime,
-    /// Between the server's own runs.
-    WhileOthersRun,
-    /// Never by pgdyno: what it does was asked for, of one of the servers or of all.
-    AsAsked,
-}
-
-impl Rest {
-    /// By what was asked of the servers, and by the length of a run.
-    fn of(servers: &[Wanted], prepared: &Prepared) -> Self {
-        let is_asked = servers.iter().any(|wanted| match wanted {
-            Wanted::Own(request) => request.settings.keys().any(|name| is_about_autovacuum(name)),
-            Wanted::External(_) => false,
-        });
-        let measure = &prepared.plan.measure;
-        match is_asked {
-            true => Self::AsAsked,
-            false => Self::between(measure.warmup.as_secs_f64() + measure.duration.as_secs_f64()),
-        }
-    }
-
-    /// For runs of so many seconds.
-    fn between(run_s: f64) -> Self {
-        match run_s < AUTOVACUUM_EVERY.as_secs_f64() {
-            true => Self::AllTheTime,
-            false => Self::WhileOthersRun,
-        }
-    }
-
-    /// As a choice with its reason.
-    fn choice(self) -> Choice {
-        let (value, reason) = match self {
-            Self::AllTheTime => (
-                "off after the load",
-                "runs are shorter than its pause of a minute: it would come into some alone",
-            ),
-            Self::WhileOthersRun => (
-                "off while another subject runs",
-                "it would work on dead rows in the interval of another one",
-            ),
-            Self::AsAsked => (
-                "as asked",
-                "settings of it were asked for: pgdyno leaves it alone, and it may work in the interval of another",
-            ),
-        };
-        Choice { name: AUTOVACUUM.into(), value: value.into(), reason: reason.into() }
-    }
-}
-
-fn is_about_autovacuum(name: &str) -> bool {
-    name.to_ascii_lowercase().starts_with(AUTOVACUUM)
 }
 
 impl Round<'_> {
@@ -279,7 +235,6 @@ impl Round<'_> {
             self.one(at, level)?;
         }
         self.rounds += 1;
-        recorded::conclude(self.driving.recording);
         Ok(())
     }
 
@@ -296,10 +251,7 @@ impl Round<'_> {
             subject: Some(self.subjects.list[at].name.clone()),
         };
         let subject = &mut self.servers[at];
-        if self.rest == Rest::WhileOthersRun {
-            subject.revive(self.driving.stop)?;
-            subject.wake()?;
-        }
+        self.rest.wake(subject, self.driving.stop)?;
         let cell = Cell {
             workload,
             protocol,
@@ -308,30 +260,37 @@ impl Round<'_> {
             block: level.block,
             draws: Some(self.rounds),
         };
-        self.driving.run(Bench { subject, watch: &mut self.watches[at] }, cell)?;
-        match self.rest {
-            Rest::AllTheTime | Rest::AsAsked => Ok(()),
-            Rest::WhileOthersRun => self.servers[at].rest(),
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn autovacuum_works_in_runs_that_it_would_come_into() {
-        assert_eq!(Rest::between(59.0), Rest::AllTheTime);
-        assert_eq!(Rest::between(60.0), Rest::WhileOthersRun);
+        let run = self.driving.run(Bench { subject, watch: &mut self.watches[at] }, cell)?;
+        let put_back_s = self.put_back(at, own, level.clients)?;
+        let Driving { stop, progress, .. } = self.driving;
+        let settled = self.rest.settle(&mut self.servers[at], &mut self.ledgers[at], own, stop, progress)?;
+        self.add(run, at, put_back_s, settled);
+        Ok(())
     }
 
-    #[test]
-    fn settings_of_autovacuum_are_known_by_their_names() {
-        for name in ["autovacuum", "AutoVacuum_naptime", "autovacuum_vacuum_scale_factor"] {
-            assert!(is_about_autovacuum(name), "{name}");
+    /// Puts back what a script of the plan's own wrote before it is written out: what a reset throws away need not be.
+    /// Gives the seconds that it took, where there is a reset.
+    fn put_back(&mut self, at: usize, own: &Work, clients: u32) -> Result<Option<f64>, Problem> {
+        if own.reset.is_none() {
+            return Ok(None);
         }
-        assert!(!is_about_autovacuum("vacuum_cost_delay"));
-        assert!(Rest::AsAsked.choice().reason.contains("leaves it alone"));
+        let Driving { prepared, stop, progress, .. } = self.driving;
+        let (begin, subject) = (Instant::now(), &mut self.servers[at]);
+        subject.revive(stop)?;
+        material::reset(prepared, subject, own, clients, stop, progress)?;
+        Ok(Some(begin.elapsed().as_secs_f64()))
+    }
+
+    /// Adds what came after a run to its record, and what the other servers did in its time.
+    fn add(&mut self, run: u32, at: usize, put_back_s: Option<f64>, settled: Settled) {
+        let now = Bystanders::read(self.servers);
+        let idle = now.since(&self.bystanders, at);
+        self.bystanders = now;
+        if let Some(record) = self.driving.recording.record.runs.get_mut(run as usize) {
+            record.idle = idle;
+            let seconds = [record.reset_s, put_back_s, settled.reset_s];
+            record.reset_s = seconds.into_iter().flatten().reduce(|sum, more| sum + more);
+            record.checkpoint_s = record.checkpoint_s.map(|before_s| before_s + settled.checkpoint_s);
+        }
     }
 }

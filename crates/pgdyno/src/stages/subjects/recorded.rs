@@ -6,7 +6,7 @@ use pgdyno_core::{
     problem::Problem,
 };
 use pgdyno_postgres::observe::is_private_setting;
-use pgdyno_record::{RunRecord, SubjectRecord, SubjectsRecord};
+use pgdyno_record::{HeldRecord, RunRecord, SubjectRecord, SubjectsRecord};
 
 use super::{MARGIN, Subjects};
 use crate::stages::{prepare::Prepared, recording::Recording, subject::Subject};
@@ -29,6 +29,11 @@ pub fn set(recording: &mut Recording, at: usize, set: impl FnOnce(&mut SubjectRe
     }
 }
 
+/// Changes what the record says of sizes of a subject.
+pub fn set_held(recording: &mut Recording, at: usize, change: &dyn Fn(&mut Option<HeldRecord>)) {
+    set(recording, at, |record| change(&mut record.held));
+}
+
 /// Records the servers, and in what they differ from the first.
 ///
 /// # Errors
@@ -44,15 +49,23 @@ pub fn set_servers(
         let public = server.choices.iter().filter(|choice| !is_private_setting(&choice.name));
         let choices: Vec<_> = public.cloned().collect();
         let connection = prepared.reached(at).map(|reached| reached.connection.clone());
+        let storage = prepared.storage_elsewhere(server);
         set(recording, at, |record| {
             record.server = Some(server.facts.clone());
             record.choices = choices;
             record.connection = connection;
+            record.storage = storage;
         });
     }
     tell_once(&mut recording.record);
     judge(recording, subjects, prepared);
     recording.show()
+}
+
+/// Whether the data of a subject are on another file system than the run's `storage`.
+pub fn is_elsewhere(recording: &Recording, at: usize) -> bool {
+    let record = recording.record.subjects.as_ref().and_then(|subjects| subjects.list.get(at));
+    record.is_some_and(|record| record.storage.is_some())
 }
 
 /// What was chosen for all subjects alike stands once among the choices of the run.
@@ -97,12 +110,11 @@ pub fn judge(recording: &mut Recording, subjects: &Subjects, prepared: &Prepared
 }
 
 /// What is known of a subject; `own` names the SQL that set its tables up.
-fn side<'a>(of: &'a SubjectRecord, at: usize, own: &str, prepared: &Prepared) -> Side<'a> {
+fn side<'a>(of: &'a SubjectRecord, at: usize, own: &str, prepared: &'a Prepared) -> Side<'a> {
     let tpcb = of.load.as_ref().zip(prepared.bench.scale);
     let setup = of.setup.as_ref();
     let is_loaded = tpcb.is_some() || setup.is_some();
-    let copy = tpcb
-        .map(|(load, _)| format!("COPY {}{}", load.copy_format, if load.freeze { ", frozen" } else { "" }));
+    let copy = tpcb.map(|(load, _)| load.words());
     let sql = setup.map(|done| format!("{} statements of {own}, {} tables", done.statements, done.tables));
     let prewarmed = [tpcb.map(|(load, _)| load.prewarm.is_some()), setup.map(|done| done.prewarm.is_some())];
     let sizes = [tpcb.map(|(load, _)| load.size_bytes), setup.map(|done| done.size_bytes)];
@@ -117,6 +129,7 @@ fn side<'a>(of: &'a SubjectRecord, at: usize, own: &str, prepared: &Prepared) ->
     Side {
         server: of.server.as_ref(),
         connection: of.way(),
+        storage: prepared.storage_of(of.server.as_ref(), of.storage.as_ref()),
         data,
         clients: Some(prepared.bench.max_clients()),
         processors: prepared.processors_of(at),
@@ -124,10 +137,8 @@ fn side<'a>(of: &'a SubjectRecord, at: usize, own: &str, prepared: &Prepared) ->
     }
 }
 
-/// Says anew what all runs come to. It is written with the next run, or at the end of the stage: every write is
-/// flushed, which takes time from a disk that has just been written to.
-pub fn conclude(recording: &mut Recording) {
-    let record = &mut recording.record;
+/// Says anew what all runs come to, where there are several subjects.
+pub fn conclude(record: &mut RunRecord) {
     if let Some(subjects) = &mut record.subjects {
         let found = levels(&record.runs, &subjects.names(), subjects.margin);
         subjects.judged = found.iter().filter(|level| level.result.is_some()).count() as u32;

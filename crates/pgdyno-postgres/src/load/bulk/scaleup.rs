@@ -1,0 +1,143 @@
+//! The tables `test` and `log` as SQL (plans/version-scaleup/setup.sql has the same, without flags).
+
+use pgdyno_core::{
+    load::{LoadPlan, PartitionMethod, Table},
+    rows::scaleup::id_type,
+};
+
+use super::super::init::quoted;
+
+/// Rows stay as they were loaded until somebody vacuums them on purpose.
+pub(super) const FREEZING: [(&str, &str); 4] = [
+    ("autovacuum_freeze_max_age", "1500000000"),
+    ("autovacuum_freeze_table_age", "1400000000"),
+    ("autovacuum_multixact_freeze_max_age", "1500000000"),
+    ("autovacuum_multixact_freeze_table_age", "1400000000"),
+];
+/// The default, which is not written down.
+const FULL: u32 = 100;
+
+/// Storage parameters of a table, as `pg_class.reloptions` shows them between commas.
+pub(super) fn options(plan: &LoadPlan, table: Table) -> String {
+    let off = (table == Table::Log).then(|| ("autovacuum_enabled", "off".to_owned()));
+    let filled = (plan.fillfactor != FULL).then(|| ("fillfactor", plan.fillfactor.to_string()));
+    let freezing = FREEZING.map(|(name, value)| (name, value.to_owned()));
+    let all = off.into_iter().chain(freezing).chain(filled);
+    all.map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(", ")
+}
+
+/// Statements that make the empty tables.
+pub(super) fn table_statements(plan: &LoadPlan) -> Vec<String> {
+    let unlogged = if plan.unlogged { " UNLOGGED" } else { "" };
+    let space = plan.tablespace.as_ref();
+    let space = space.map_or_else(String::new, |name| format!(" TABLESPACE {}", quoted(name)));
+    let with = |table| format!(" WITH ({}){space}", options(plan, table));
+    // A key makes its column NOT NULL; that of partitions has to agree with the whole before there is one.
+    let not_null = if plan.partitions.is_some() { " NOT NULL" } else { "" };
+    let columns = format!("(id {}{not_null}, info text, crt_time timestamp)", id_type(plan.scale));
+    let mut statements = Vec::new();
+    match plan.partitions {
+        None => statements.push(format!("CREATE{unlogged} TABLE test {columns}{}", with(Table::Test))),
+        Some(partitions) => {
+            let method = partitions.method.name();
+            statements.push(format!("CREATE TABLE test {columns} PARTITION BY {method} (id){space}"));
+            statements.extend((1..=partitions.count).map(|number| {
+                let values = values(plan.scale, partitions.method, partitions.count, number);
+                let with = with(Table::Test);
+                format!("CREATE{unlogged} TABLE test_{number} PARTITION OF test FOR VALUES {values}{with}")
+            }));
+        }
+    }
+    let numbers: String = (1..=20).map(|number| format!("c{number} int8 DEFAULT 0, ")).collect();
+    let columns = format!("(id serial8, {numbers}crt_time timestamptz)");
+    statements.push(format!("CREATE{unlogged} TABLE log {columns}{}", with(Table::Log)));
+    statements.push("ALTER SEQUENCE log_id_seq CACHE 100000".to_owned());
+    statements
+}
+
+/// Which keys a partition has. Ranges are open at both ends, so that every key has a place.
+fn values(rows: u64, method: PartitionMethod, partitions: u64, number: u64) -> String {
+    match method {
+        PartitionMethod::Hash => format!("WITH (MODULUS {partitions}, REMAINDER {})", number - 1),
+        PartitionMethod::Range => {
+            let size = rows.div_ceil(partitions);
+            let bound = |number: u64, open: &str| match number {
+                0 => open.to_owned(),
+                number if number == partitions => open.to_owned(),
+                number => (number * size + 1).to_string(),
+            };
+            format!("FROM ({}) TO ({})", bound(number - 1, "MINVALUE"), bound(number, "MAXVALUE"))
+        }
+    }
+}
+
+/// The indexes of `log`, and its sequence, which goes on behind the rows that are there.
+pub(super) fn indexes(plan: &LoadPlan) -> String {
+    let space = plan.index_tablespace.as_ref();
+    let space = space.map_or_else(String::new, |name| format!(" TABLESPACE {}", quoted(name)));
+    let index = |column: &str| format!("CREATE INDEX ON log USING brin ({column}){space}");
+    let mut sql = format!("{}; {}", index("id"), index("crt_time"));
+    if plan.log_rows > 0 {
+        sql += &format!("; SELECT pg_catalog.setval('log_id_seq', {})", plan.log_rows);
+    }
+    sql
+}
+
+#[cfg(test)]
+mod tests {
+    use pgdyno_core::load::{Set, Wish};
+
+    use super::*;
+
+    fn plan(partitions: u64) -> LoadPlan {
+        let wish = Wish {
+            set: Set::Scaleup,
+            scale: Some(10),
+            log_rows: Some(4),
+            partitions: Some(partitions),
+            fillfactor: Some(90),
+            unlogged: true,
+            tablespace: Some("t".to_owned()),
+            index_tablespace: Some("i".to_owned()),
+            ..Wish::default()
+        };
+        wish.plan(1).expect("it can be")
+    }
+
+    #[test]
+    fn tables_are_those_of_the_article() {
+        let [test, log, sequence] = &table_statements(&plan(0))[..] else { panic!("three statements") };
+        assert!(
+            test.starts_with("CREATE UNLOGGED TABLE test (id int, info text, crt_time timestamp) WITH (")
+        );
+        assert!(test.ends_with(
+            ", autovacuum_multixact_freeze_table_age=1400000000, fillfactor=90) TABLESPACE \"t\""
+        ));
+        assert!(
+            log.contains(", c20 int8 DEFAULT 0, crt_time timestamptz) WITH (autovacuum_enabled=off, "),
+            "{log}"
+        );
+        assert_eq!(sequence, "ALTER SEQUENCE log_id_seq CACHE 100000");
+        let indexes = indexes(&plan(0));
+        assert!(indexes.starts_with("CREATE INDEX ON log USING brin (id) TABLESPACE \"i\"; "), "{indexes}");
+        assert!(indexes.ends_with("; SELECT pg_catalog.setval('log_id_seq', 4)"), "{indexes}");
+    }
+
+    #[test]
+    fn partitions_leave_no_key_without_a_place() {
+        let statements = table_statements(&plan(3));
+        assert!(statements[0].ends_with("PARTITION BY range (id) TABLESPACE \"t\""), "{}", statements[0]);
+        for (statement, bounds) in statements[1..].iter().zip([
+            "FROM (MINVALUE) TO (5) WITH (",
+            "FROM (5) TO (9) WITH (",
+            "FROM (9) TO (MAXVALUE) WITH (",
+        ]) {
+            assert!(
+                statement.contains(bounds) && statement.starts_with("CREATE UNLOGGED TABLE test_"),
+                "{statement}"
+            );
+        }
+        assert_eq!(values(10, PartitionMethod::Range, 1, 1), "FROM (MINVALUE) TO (MAXVALUE)");
+        assert_eq!(values(10, PartitionMethod::Hash, 4, 4), "WITH (MODULUS 4, REMAINDER 3)");
+    }
+}

@@ -1,0 +1,255 @@
+//! Whether tables are what was planned beside their rows: there at all, with their keys, storage parameters and places.
+
+use std::collections::BTreeMap;
+
+use pgdyno_core::load::{LoadPlan, Set, Table};
+
+use super::{super::init::foreign_key_names, scaleup};
+use crate::wire::{Row, Session, WireError};
+
+/// One table or partition: what it must be, or what it is.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct Relation {
+    /// Whether it is partitioned: then it has no storage of its own.
+    partitioned: bool,
+    unlogged: bool,
+    /// Storage parameters, between commas.
+    options: String,
+    tablespace: Option<String>,
+    /// Columns of the valid primary key, between commas.
+    key: Option<String>,
+    key_tablespace: Option<String>,
+    /// Indexes that are valid and no key.
+    indexes: u64,
+    /// Names of the foreign keys that hold.
+    foreign_keys: Vec<String>,
+    /// Columns with a default, between commas.
+    defaults: String,
+}
+
+/// What is wrong with the tables of a plan that are in a session's first schema: a sentence for each fault.
+pub(super) fn faults(session: &mut Session, plan: &LoadPlan) -> Result<Vec<String>, WireError> {
+    let found = found(session)?;
+    let expected = expected(plan);
+    Ok(expected.iter().flat_map(|(name, expected)| compared(name, expected, found.get(name))).collect())
+}
+
+/// What the tables must be, by their names.
+fn expected(plan: &LoadPlan) -> Vec<(String, Relation)> {
+    let main = plan.set.main();
+    let partitions = plan.partitions.map_or(0, |partitions| partitions.count);
+    let stored = |table: Table| Relation {
+        unlogged: plan.unlogged,
+        options: options(plan, table),
+        tablespace: plan.tablespace.clone(),
+        key: table.key().map(str::to_owned),
+        indexes: if table == Table::Log { 2 } else { 0 },
+        defaults: defaults(table),
+        key_tablespace: table.key().and_then(|_| plan.index_tablespace.clone()),
+        foreign_keys: if plan.foreign_keys { foreign_key_names(table.maker().table()) } else { Vec::new() },
+        ..Relation::default()
+    };
+    let whole = |table: Table| {
+        let stored = stored(table);
+        // As pgbench has it, of TPC-B's tables with partitions these alone are unlogged.
+        let unlogged = plan.unlogged && (partitions == 0 || plan.set != Set::Tpcb);
+        if table != main || partitions == 0 {
+            return Relation { unlogged, ..stored };
+        }
+        let Relation { key, foreign_keys, .. } = stored;
+        Relation { partitioned: true, key, foreign_keys, ..Relation::default() }
+    };
+    let tables = plan.set.tables().iter();
+    let tables = tables.map(|table| (table.maker().table().to_owned(), whole(*table)));
+    let parts = (1..=partitions).map(|number| {
+        // Foreign keys are those of the whole.
+        let part = Relation { foreign_keys: Vec::new(), ..stored(main) };
+        (format!("{}_{number}", main.maker().table()), part)
+    });
+    tables.chain(parts).collect()
+}
+
+/// Storage parameters as they were asked for when the table was made.
+fn options(plan: &LoadPlan, table: Table) -> String {
+    match table {
+        Table::History => String::new(),
+        Table::Test | Table::Log => scaleup::options(plan, table),
+        Table::Branches | Table::Tellers | Table::Accounts => format!("fillfactor={}", plan.fillfactor),
+    }
+}
+
+/// Columns that have a default for good.
+fn defaults(table: Table) -> String {
+    let columns = table.maker().columns();
+    let names =
+        columns.iter().map(|column| column.name).filter(|name| table == Table::Log && *name != "crt_time");
+    names.collect::<Vec<_>>().join(", ")
+}
+
+/// All tables of the schema.
+fn found(session: &mut Session) -> Result<BTreeMap<String, Relation>, WireError> {
+    let rows = session.query(
+        "SELECT c.relname, c.relkind, c.relpersistence, pg_catalog.array_to_string(c.reloptions, ', '), \
+         coalesce(t.spcname, d.spcname), k.names, coalesce(s.spcname, d.spcname), \
+         (SELECT pg_catalog.string_agg(f.conname, ',') FROM pg_catalog.pg_constraint f \
+         WHERE f.conrelid = c.oid AND f.contype = 'f' AND f.convalidated), \
+         (SELECT pg_catalog.string_agg(a.attname, ', ' ORDER BY a.attnum) FROM pg_catalog.pg_attribute a \
+         WHERE a.attrelid = c.oid AND a.attnum > 0 AND a.atthasdef), \
+         (SELECT pg_catalog.count(*) FROM pg_catalog.pg_index i \
+         WHERE i.indrelid = c.oid AND i.indisvalid AND NOT i.indisprimary) \
+         FROM pg_catalog.pg_class c CROSS JOIN (SELECT t.spcname FROM pg_catalog.pg_database b \
+         JOIN pg_catalog.pg_tablespace t ON t.oid = b.dattablespace \
+         WHERE b.datname = pg_catalog.current_database()) d \
+         LEFT JOIN pg_catalog.pg_tablespace t ON t.oid = c.reltablespace \
+         LEFT JOIN (SELECT i.indrelid, i.indexrelid, pg_catalog.string_agg(a.attname, ', ' ORDER BY a.attnum) AS names \
+         FROM pg_catalog.pg_index i JOIN pg_catalog.pg_attribute a ON a.attrelid = i.indexrelid \
+         WHERE i.indisprimary AND i.indisvalid GROUP BY 1, 2) k ON k.indrelid = c.oid \
+         LEFT JOIN pg_catalog.pg_class x ON x.oid = k.indexrelid \
+         LEFT JOIN pg_catalog.pg_tablespace s ON s.oid = x.reltablespace \
+         WHERE c.relkind IN ('r', 'p') AND c.relnamespace = (SELECT n.oid FROM pg_catalog.pg_namespace n \
+         WHERE n.nspname = pg_catalog.current_schema())",
+    )?;
+    Ok(rows.iter().filter_map(|row| Some((row.get(0)?.to_owned(), read(row)))).collect())
+}
+
+fn read(row: &Row) -> Relation {
+    let text = |column| row.get(column).map(str::to_owned);
+    let names = |column| row.get(column).into_iter().flat_map(|list| list.split(',').map(str::to_owned));
+    Relation {
+        partitioned: row.get(1) == Some("p"),
+        unlogged: row.get(2) == Some("u"),
+        options: text(3).unwrap_or_default(),
+        tablespace: text(4),
+        key: text(5),
+        key_tablespace: text(6),
+        foreign_keys: names(7).collect(),
+        defaults: text(8).unwrap_or_default(),
+        indexes: row.parse(9).unwrap_or(0),
+    }
+}
+
+/// What a table is, held against what it must be. Where a plan names no tablespace, any will do.
+fn compared(name: &str, expected: &Relation, found: Option<&Relation>) -> Vec<String> {
+    let Some(found) = found else { return vec![format!("{name} is not there")] };
+    let mut faults = Vec::new();
+    let mut wrong = |is: bool, what: String| {
+        if is {
+            faults.push(format!("{name} {what}"));
+        }
+    };
+    let kind = |partitioned: bool| if partitioned { "partitioned" } else { "not partitioned" };
+    let logged = |unlogged: bool| if unlogged { "unlogged" } else { "logged" };
+    let some = |text: &str| if text.is_empty() { "none".to_owned() } else { text.to_owned() };
+    let differs = |is: &str, must: &str| format!("{is}, {must} was expected");
+    let (is, must) = (found.partitioned, expected.partitioned);
+    wrong(is != must, format!("is {}", differs(kind(is), kind(must))));
+    let (is, must) = (found.unlogged, expected.unlogged);
+    wrong(is != must, format!("is {}", differs(logged(is), logged(must))));
+    let (is, must) = (&found.options, &expected.options);
+    wrong(is != must, format!("has the storage parameters {}", differs(&some(is), &some(must))));
+    if let Some(must) = &expected.key {
+        let lacks = format!("lacks its primary key ({must})");
+        wrong(found.key.is_none(), lacks);
+        let other = found.key.as_ref().filter(|is| *is != must);
+        wrong(other.is_some(), format!("has the primary key {}", differs(other.map_or("", |is| is), must)));
+    }
+    let places = [
+        ("is in the tablespace", &found.tablespace, &expected.tablespace),
+        ("has its key in the tablespace", &found.key_tablespace, &expected.key_tablespace),
+    ];
+    for (what, is, must) in places {
+        if let (Some(is), Some(must)) = (is, must) {
+            wrong(is != must, format!("{what} {}", differs(is, must)));
+        }
+    }
+    let (is, must) = (found.indexes, expected.indexes);
+    wrong(is < must, format!("lacks {} of its {must} indexes", must.saturating_sub(is)));
+    for key in expected.foreign_keys.iter().filter(|key| !found.foreign_keys.contains(key)) {
+        wrong(true, format!("lacks the foreign key {key}"));
+    }
+    let (is, must) = (&found.defaults, &expected.defaults);
+    wrong(is != must, format!("has defaults for {}", differs(&some(is), &some(must))));
+    faults
+}
+
+#[cfg(test)]
+mod tests {
+    use pgdyno_core::load::Wish;
+
+    use super::*;
+
+    fn plan(partitions: u64) -> LoadPlan {
+        let wish = Wish {
+            scale: Some(1),
+            partitions: Some(partitions),
+            foreign_keys: true,
+            index_tablespace: Some("fast".to_owned()),
+            ..Wish::default()
+        };
+        wish.plan(1).expect("it can be")
+    }
+
+    /// A change to one table of what was planned, and what is said of it.
+    type Change = (fn(&mut Relation), &'static str);
+
+    #[test]
+    fn every_fault_is_named() {
+        let changes: [Change; 9] = [
+            (|table| table.partitioned = true, "is partitioned, not partitioned was expected"),
+            (|table| table.unlogged = true, "is unlogged, logged was expected"),
+            (|table| table.options.clear(), "has the storage parameters none, fillfactor=100 was expected"),
+            (|table| table.key = None, "lacks its primary key (aid)"),
+            (|table| table.key = Some("bid".to_owned()), "has the primary key bid, aid was expected"),
+            (
+                |table| table.key_tablespace = Some("slow".to_owned()),
+                "has its key in the tablespace slow, fast was expected",
+            ),
+            (|table| table.foreign_keys.clear(), "lacks the foreign key pgbench_accounts_bid_fkey"),
+            (|table| table.defaults = "abalance".to_owned(), "has defaults for abalance, none was expected"),
+            (|_| (), ""),
+        ];
+        let (name, expected) = expected(&plan(0)).swap_remove(2);
+        for (change, said) in changes {
+            let mut found = expected.clone();
+            change(&mut found);
+            let faults = compared(&name, &expected, Some(&found));
+            let said = if said.is_empty() { Vec::new() } else { vec![format!("pgbench_accounts {said}")] };
+            assert_eq!(faults, said);
+        }
+        assert_eq!(compared(&name, &expected, None), ["pgbench_accounts is not there"]);
+    }
+
+    #[test]
+    fn partitions_have_what_the_whole_has_not() {
+        let all: BTreeMap<_, _> = expected(&plan(2)).into_iter().collect();
+        assert_eq!(all.len(), 6);
+        let (whole, part) = (&all["pgbench_accounts"], &all["pgbench_accounts_2"]);
+        assert_eq!((whole.partitioned, whole.options.as_str(), whole.foreign_keys.len()), (true, "", 1));
+        assert_eq!(
+            (part.partitioned, part.options.as_str(), part.foreign_keys.len()),
+            (false, "fillfactor=100", 0)
+        );
+        assert_eq!((&whole.key, &whole.key_tablespace), (&part.key, &None));
+        let history = &all["pgbench_history"];
+        assert_eq!(history.key_tablespace, None, "it has no key");
+        let unlogged: BTreeMap<_, _> =
+            expected(&LoadPlan { unlogged: true, ..plan(2) }).into_iter().collect();
+        let is = |name: &str| unlogged[name].unlogged;
+        assert!(is("pgbench_accounts_1") && !is("pgbench_accounts") && !is("pgbench_history"));
+        let log = Wish { set: Set::Scaleup, scale: Some(1), ..Wish::default() }.plan(1).expect("it can be");
+        let (name, mut log) = expected(&log).swap_remove(1);
+        assert!(
+            log.defaults.starts_with("id, c1, c2, ") && log.defaults.ends_with(", c20"),
+            "{}",
+            log.defaults
+        );
+        let without = Relation { indexes: 1, ..log.clone() };
+        assert_eq!(compared(&name, &log, Some(&without)), ["log lacks 1 of its 2 indexes"]);
+        log.indexes = 3; // what a user adds is no fault
+        assert_eq!(
+            compared(&name, &Relation { indexes: 2, ..log.clone() }, Some(&log)),
+            Vec::<String>::new()
+        );
+        assert_eq!((&history.key, history.options.as_str(), history.foreign_keys.len()), (&None, "", 3));
+    }
+}

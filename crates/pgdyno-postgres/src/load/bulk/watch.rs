@@ -1,0 +1,326 @@
+//! What server processes are at while they vacuum and build keys: asked through a session that is not at work.
+
+use std::{
+    collections::BTreeMap,
+    time::{Duration, Instant},
+};
+
+use pgdyno_core::{
+    load::{LoadPlan, Stage, Table},
+    units,
+};
+
+use super::{Survey, ledger::literal};
+use crate::wire::{Row, Session, WireError};
+
+/// Pause between two looks.
+const PAUSE: Duration = Duration::from_millis(200);
+/// The view of vacuums is there in every server, that of keys from here on.
+const KEYS_SINCE: u32 = 120_000;
+/// What a server of before is at, by the file of the key: `pg_class` does not show it before it is committed.
+const BEFORE_FILE: &str = "scanning and sorting";
+const WRITING_FILE: &str = "writing the index";
+/// Bytes of a file of a relation; a larger one goes on in another (`RELSEG_SIZE`).
+const SEGMENT_BYTES: u64 = 1 << 30;
+/// From here on a parallel worker tells who leads it.
+const LEADERS_SINCE: u32 = 130_000;
+/// Parallel workers of a key are there in this phase; afterwards their leader is alone.
+const PHASE_OF_WORKERS: &str = "scanning table";
+
+/// Seconds of the phases of a stage, over all server processes that were at work on it; of what ends between two looks
+/// nothing is seen.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Phases(pub Vec<(String, f64)>);
+
+/// The least and the most of a number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Span {
+    /// The least.
+    pub least: u64,
+    /// The most.
+    pub most: u64,
+}
+
+/// Looks after what is going on.
+pub(in crate::load) struct Watch {
+    version_num: u32,
+    /// The table whose keys tell about workers; those of small tables do not.
+    main: Table,
+    /// What the key of the main table, or of a partition of it, will take.
+    key_bytes: u64,
+    /// The tablespace of keys, where one was named.
+    key_space: Option<String>,
+    /// Whether the server does not tell.
+    silent: bool,
+    next: Instant,
+    last: Instant,
+    phases: BTreeMap<Stage, Phases>,
+    /// Parallel workers of every key that is being built, by its server process.
+    builds: BTreeMap<i32, Build>,
+    launched: Option<Span>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Build {
+    table: String,
+    most_workers: Option<u64>,
+}
+
+/// One server process at a moment.
+#[derive(Debug, Clone, PartialEq)]
+struct Seen {
+    pid: i32,
+    table: String,
+    phase: String,
+    /// Share of the phase that is done.
+    share: Option<f64>,
+    workers: Option<u64>,
+}
+
+impl Span {
+    /// With one more number.
+    pub fn and(span: Option<Self>, number: u64) -> Self {
+        let Self { least, most } = span.unwrap_or(Self { least: number, most: number });
+        Self { least: least.min(number), most: most.max(number) }
+    }
+}
+
+impl std::fmt::Display for Span {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if self.least == self.most {
+            write!(f, "{}", self.most)
+        } else {
+            write!(f, "{} to {}", self.least, self.most)
+        }
+    }
+}
+
+impl Watch {
+    /// For a load of a plan on a server that was looked at.
+    pub fn of(survey: &Survey, plan: &LoadPlan) -> Self {
+        let parts = plan.partitions.map_or(1, |partitions| partitions.count);
+        Self::new(survey.version_num, plan, survey.estimate.main.index.bytes / parts)
+    }
+
+    /// For a server of this `server_version_num`, and a load whose largest keys take so many bytes.
+    pub fn new(version_num: u32, plan: &LoadPlan, key_bytes: u64) -> Self {
+        let now = Instant::now();
+        Self {
+            version_num,
+            main: plan.set.main(),
+            key_bytes,
+            key_space: plan.index_tablespace.clone(),
+            silent: false,
+            next: now,
+            last: now,
+            phases: BTreeMap::new(),
+            builds: BTreeMap::new(),
+            launched: None,
+        }
+    }
+
+    /// Looks at what these server processes are at, and says it in a few words; `None` where nothing is seen or it is
+    /// not time yet.
+    pub fn tend(&mut self, session: &mut Session, stage: Stage, pids: &[i32]) -> Option<String> {
+        let now = Instant::now();
+        let sql = self.sql(stage, pids)?;
+        if now < self.next || self.silent {
+            return None;
+        }
+        self.next = now + PAUSE;
+        let seen = read(session, &sql);
+        self.silent = seen.is_err(); // it need not refuse five times a second
+        let seen = seen.unwrap_or_default();
+        let words = words(&seen);
+        self.note(stage, seen, now.duration_since(self.last).min(2 * PAUSE));
+        self.last = now;
+        words
+    }
+
+    /// What was seen of a stage.
+    pub fn phases(&mut self, stage: Stage) -> Phases {
+        self.phases.remove(&stage).unwrap_or_default()
+    }
+
+    /// Parallel workers that keys had, as far as they were seen.
+    pub fn launched(&mut self) -> Option<Span> {
+        let ended = std::mem::take(&mut self.builds);
+        ended.into_values().for_each(|build| self.end(&build));
+        self.launched
+    }
+
+    fn sql(&self, stage: Stage, pids: &[i32]) -> Option<String> {
+        let pids = pids.iter().map(i32::to_string).collect::<Vec<_>>().join(",");
+        let ours = format!("WHERE p.pid = ANY ('{{{pids}}}'::int[])");
+        let leaders = self.version_num >= LEADERS_SINCE;
+        let workers = if leaders {
+            "(SELECT pg_catalog.count(*) FROM pg_catalog.pg_stat_activity a WHERE a.leader_pid = p.pid \
+             AND a.backend_type = 'parallel worker')"
+        } else {
+            "NULL"
+        };
+        match stage {
+            Stage::Vacuum => Some(format!(
+                "SELECT p.pid, p.relid::pg_catalog.regclass, p.phase, heap_blks_scanned, heap_blks_total, 0, 0, \
+                 NULL FROM pg_catalog.pg_stat_progress_vacuum p {ours}"
+            )),
+            Stage::Keys if self.version_num >= KEYS_SINCE => Some(format!(
+                "SELECT p.pid, p.relid::pg_catalog.regclass, p.phase, blocks_done, blocks_total, tuples_done, \
+                 tuples_total, {workers} FROM pg_catalog.pg_stat_progress_create_index p {ours}"
+            )),
+            Stage::Keys => Some(self.files(&ours)),
+            _ => None,
+        }
+    }
+
+    /// Which server processes build keys of the main table, and how large the files of these are. A new relation is
+    /// known by its lock; its file has its number for a name. It takes a superuser to look at files.
+    fn files(&self, ours: &str) -> String {
+        let ours = ours.trim_start_matches("WHERE ");
+        let (main, key_bytes) = (self.main.maker().table(), self.key_bytes);
+        let space = self.key_space.as_deref().map_or_else(
+            || "nullif(pg_catalog.current_setting('default_tablespace'), '')".to_owned(),
+            literal,
+        );
+        let segments = key_bytes / SEGMENT_BYTES + 1;
+        format!(
+            "SELECT pid, relid, CASE WHEN bytes > 0 THEN '{WRITING_FILE}' ELSE '{BEFORE_FILE}' END, \
+             bytes, CASE WHEN bytes > 0 THEN {key_bytes} ELSE 0 END, 0, 0, NULL FROM (\
+             SELECT p.pid, t.relation::pg_catalog.regclass AS relid, (SELECT coalesce(pg_catalog.sum((\
+             pg_catalog.pg_stat_file(place.dir || '/' || p.relation || CASE WHEN n > 0 THEN '.' || n ELSE '' END, \
+             true)).size), 0) FROM pg_catalog.generate_series(0, {segments}) n) AS bytes \
+             FROM pg_catalog.pg_locks p JOIN pg_catalog.pg_locks t ON t.pid = p.pid AND t.locktype = 'relation' \
+             AND t.granted AND t.mode IN ('ShareLock', 'AccessExclusiveLock') \
+             JOIN pg_catalog.pg_class c ON c.oid = t.relation AND c.relname ~ '^{main}(_[0-9]+)?$' \
+             CROSS JOIN (SELECT CASE s.spcname WHEN 'pg_default' THEN 'base' ELSE 'pg_tblspc/' || s.oid || '/' \
+             || (SELECT d FROM pg_catalog.pg_ls_dir('pg_tblspc/' || s.oid) d LIMIT 1) END || '/' || b.oid AS dir \
+             FROM pg_catalog.pg_database b JOIN pg_catalog.pg_tablespace s ON s.spcname = coalesce({space}, \
+             (SELECT o.spcname FROM pg_catalog.pg_tablespace o WHERE o.oid = b.dattablespace)) \
+             WHERE b.datname = pg_catalog.current_database()) place \
+             WHERE {ours} AND p.locktype = 'relation' AND p.mode = 'AccessExclusiveLock' AND p.granted \
+             AND NOT EXISTS (SELECT 1 FROM pg_catalog.pg_class k WHERE k.oid = p.relation)) keys"
+        )
+    }
+
+    fn note(&mut self, stage: Stage, seen: Vec<Seen>, since: Duration) {
+        let phases = &mut self.phases.entry(stage).or_default().0;
+        for at in &seen {
+            match phases.iter_mut().find(|(phase, _)| *phase == at.phase) {
+                Some((_, seconds)) => *seconds += since.as_secs_f64(),
+                None => phases.push((at.phase.clone(), since.as_secs_f64())),
+            }
+        }
+        let main = self.main.maker().table();
+        for at in seen.into_iter().filter(|at| stage == Stage::Keys && at.table.contains(main)) {
+            let build = Build { table: at.table, most_workers: None };
+            let before = self.builds.get(&at.pid).filter(|before| before.table != build.table).cloned();
+            if let Some(before) = before {
+                self.end(&before);
+                self.builds.insert(at.pid, build.clone());
+            }
+            let build = self.builds.entry(at.pid).or_insert(build);
+            if at.phase == PHASE_OF_WORKERS {
+                build.most_workers = build.most_workers.max(at.workers);
+            }
+        }
+    }
+
+    fn end(&mut self, build: &Build) {
+        if let Some(workers) = build.most_workers {
+            self.launched = Some(Span::and(self.launched, workers));
+        }
+    }
+}
+
+fn read(session: &mut Session, sql: &str) -> Result<Vec<Seen>, WireError> {
+    Ok(session.query(sql)?.iter().filter_map(seen).collect())
+}
+
+fn seen(row: &Row) -> Option<Seen> {
+    let phase = row.get(2)?;
+    let share = |done, total| {
+        let total: f64 = row.parse(total)?;
+        (total > 0.0).then(|| row.parse::<f64>(done).map(|done| (done / total).clamp(0.0, 1.0)))?
+    };
+    Some(Seen {
+        pid: row.parse(0)?,
+        table: row.get(1)?.to_owned(),
+        phase: phase.strip_prefix("building index: ").unwrap_or(phase).to_owned(),
+        // Tuples are counted after blocks were.
+        share: share(5, 6).or_else(|| share(3, 4)),
+        workers: row.parse(7),
+    })
+}
+
+/// In words: the first of them, and how many others there are.
+fn words(seen: &[Seen]) -> Option<String> {
+    let first = seen.first()?;
+    let share = first.share.map(|share| format!(" {}", units::percent(share))).unwrap_or_default();
+    let workers = first.workers.filter(|workers| *workers > 0);
+    let workers = workers.map(|workers| format!(", {}", units::plural(workers, "parallel worker")));
+    let others = if seen.len() > 1 { format!("; {} more", seen.len() - 1) } else { String::new() };
+    Some(format!("{}: {}{share}{}{others}", first.table, first.phase, workers.unwrap_or_default()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn watch(version_num: u32) -> Watch {
+        let wish = pgdyno_core::load::Wish { scale: Some(1), ..Default::default() };
+        Watch::new(version_num, &wish.plan(1).expect("it can be"), 1 << 20)
+    }
+
+    fn at(pid: i32, table: &str, phase: &str, workers: Option<u64>) -> Seen {
+        Seen { pid, table: table.to_owned(), phase: phase.to_owned(), share: Some(0.5), workers }
+    }
+
+    #[test]
+    fn workers_are_counted_where_they_work_and_for_each_key() {
+        let mut watch = watch(180_000);
+        let mut note = |seen: Vec<Seen>| watch.note(Stage::Keys, seen, Duration::from_secs(1));
+        let [a, b, c] = ["pgbench_accounts_1", "public.pgbench_accounts_2", "pgbench_accounts_3"];
+        note(vec![at(1, a, "scanning table", Some(3)), at(2, b, "scanning table", Some(1))]);
+        note(vec![at(1, a, "scanning table", Some(2)), at(2, b, "loading tuples in tree", Some(0))]);
+        note(vec![
+            at(1, c, "loading tuples in tree", Some(0)),
+            at(2, "pgbench_tellers", "scanning table", Some(0)),
+        ]);
+        assert_eq!(watch.launched(), Some(Span { least: 1, most: 3 }));
+        let phases = watch.phases(Stage::Keys);
+        let expected = [("scanning table", 4.0), ("loading tuples in tree", 2.0)];
+        assert_eq!(phases.0, expected.map(|(phase, seconds)| (phase.to_owned(), seconds)));
+    }
+
+    #[test]
+    fn nothing_seen_is_nothing_said() {
+        let mut watch = watch(180_000);
+        assert_eq!((watch.launched(), watch.phases(Stage::Keys)), (None, Phases::default()));
+        assert_eq!(words(&[]), None);
+        let two = [at(1, "a", "scanning table", Some(1)), at(2, "b", "scanning table", None)];
+        assert_eq!(words(&two).as_deref(), Some("a: scanning table 50.0 %, 1 parallel worker; 1 more"));
+    }
+
+    #[test]
+    fn old_servers_are_asked_what_they_know() {
+        let sql = |version, stage| watch(version).sql(stage, &[7, 8]);
+        assert!(sql(90_600, Stage::Vacuum).is_some_and(|sql| sql.ends_with("ANY ('{7,8}'::int[])")));
+        let files = sql(110_000, Stage::Keys).expect("they have files");
+        assert!(
+            files.contains("pg_stat_file") && files.contains("p.pid = ANY ('{7,8}'::int[]) AND "),
+            "{files}"
+        );
+        assert!(sql(120_000, Stage::Keys).is_some_and(|sql| !sql.contains("leader_pid")));
+        assert!(sql(130_000, Stage::Keys).is_some_and(|sql| sql.contains("leader_pid")));
+        assert_eq!(sql(130_000, Stage::Copy), None);
+    }
+
+    #[test]
+    fn a_span_of_one_number_is_the_number() {
+        let span = Span::and(None, 2);
+        assert_eq!(
+            (span.to_string(), Span::and(Some(span), 4).to_string()),
+            ("2".to_owned(), "2 to 4".to_owned())
+        );
+    }
+}

@@ -1,0 +1,288 @@
+//! What one task does on one session, whoever keeps count of it.
+
+use pgdyno_core::{
+    load::{LoadPlan, Set, Table, Way, Work},
+    rows::{Maker, Part},
+};
+
+use super::{
+    super::init::{Initialization, foreign_keys, partition, quoted, tables, tablespace},
+    scaleup,
+};
+use crate::wire::{Session, WireError};
+
+/// Rows that are made at a time: some tens of KiB of text, which stay in a processor's caches.
+const PIECE_ROWS: u64 = 5_000;
+
+/// Settings of a session that fills tables: what it writes is to be on its way to the disk at once, not when somebody
+/// waits for it.
+pub(in crate::load) const SETTINGS: &str = "SET backend_flush_after = '1MB'";
+
+/// What a task came to.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(in crate::load) struct Done {
+    /// Bytes of COPY data.
+    pub bytes: u64,
+    /// Parallel workers that the server planned for a key, where it said so.
+    pub planned_workers: Option<u64>,
+}
+
+/// Carries a task out.
+pub(in crate::load) struct Hands<'a> {
+    /// What is loaded.
+    pub plan: &'a LoadPlan,
+    /// Whether it is to end between two pieces of rows.
+    pub over: &'a (dyn Fn() -> bool + Sync),
+}
+
+impl Hands<'_> {
+    /// Does it, and tells the rows of every piece that is sent.
+    pub fn carry_out(
+        &self,
+        session: &mut Session,
+        work: Work,
+        sent: &mut dyn FnMut(u64),
+    ) -> Result<Done, WireError> {
+        let sql = match work {
+            Work::Fill { table, partition, part, whole } => {
+                let bytes = self.fill(session, (table, partition), part, whole, sent)?;
+                return Ok(Done { bytes, ..Done::default() });
+            }
+            Work::Vacuum { table, partition } => {
+                // Where ANALYZE of the whole does that of its partitions, it is not done twice.
+                let analyze = partition.is_none() || analyzes_alone(session);
+                format!(
+                    "VACUUM (FREEZE{}) {}",
+                    if analyze { ", ANALYZE" } else { "" },
+                    relation(table, partition)
+                )
+            }
+            Work::Analyze => {
+                let only = if analyzes_alone(session) { "ONLY " } else { "" };
+                format!("ANALYZE {only}{}", relation(self.plan.set.main(), None))
+            }
+            Work::Key { table, partition } => return self.add_key(session, table, partition),
+            Work::ForeignKey(number) => foreign_keys()[number].clone(),
+        };
+        session.execute(&sql).map(|()| Done::default())
+    }
+
+    /// Adds a primary key, and hears how many parallel workers the server plans for one of the main table (11 and
+    /// newer).
+    fn add_key(
+        &self,
+        session: &mut Session,
+        table: Table,
+        partition: Option<u64>,
+    ) -> Result<Done, WireError> {
+        let mut done = Done::default();
+        session.execute("SET client_min_messages = debug1")?;
+        session.execute_hearing(&self.key(table, partition), &mut |notice| {
+            let workers = planned(notice).filter(|_| table == self.plan.set.main());
+            done.planned_workers = workers.or(done.planned_workers);
+        })?;
+        session.execute("SET client_min_messages = warning")?;
+        Ok(done)
+    }
+
+    /// Rows of a part. Where they are all rows of the table, no other transaction is to see it before they are in.
+    fn fill(
+        &self,
+        session: &mut Session,
+        (table, partition): (Table, Option<u64>),
+        part: Part,
+        whole: bool,
+        sent: &mut dyn FnMut(u64),
+    ) -> Result<u64, WireError> {
+        let (name, maker) = (relation(table, partition), table.maker());
+        let around = |set: bool| constants(maker, &name, set).filter(|_| whole);
+        if whole {
+            around(true).map_or(Ok(()), |sql| session.execute(&sql))?;
+            session.execute(&format!("TRUNCATE {name}"))?;
+        }
+        let bytes = match self.plan.way {
+            Way::Server => {
+                let (columns, query) = match &self.plan.source {
+                    Some(schema) => copied(schema, maker, &name, part),
+                    None => (maker.sent().to_owned(), maker.query(self.plan.seed, part)),
+                };
+                session.execute(&format!("INSERT INTO {name} ({columns}) {query}"))?;
+                sent(part.rows());
+                0
+            }
+            Way::Stream | Way::Chunks => self.copy(session, &name, maker, part, whole, sent)?,
+        };
+        around(false).map_or(Ok(()), |sql| session.execute(&sql))?;
+        Ok(bytes)
+    }
+
+    fn copy(
+        &self,
+        session: &mut Session,
+        name: &str,
+        maker: &dyn Maker,
+        part: Part,
+        whole: bool,
+        sent: &mut dyn FnMut(u64),
+    ) -> Result<u64, WireError> {
+        let freeze = if whole { " WITH (FREEZE)" } else { "" };
+        let mut copy = session.copy_in(&format!("COPY {name} ({}) FROM STDIN{freeze}", maker.sent()))?;
+        for first in (part.first..part.end).step_by(PIECE_ROWS as usize) {
+            if (self.over)() {
+                return Err(WireError::Stopped);
+            }
+            let piece = Part { first, end: part.end.min(first + PIECE_ROWS) };
+            copy.row(|out| maker.write(self.plan.seed, piece, out))?;
+            sent(piece.rows());
+        }
+        copy.finish()
+    }
+
+    /// The primary key. Where many tasks filled the table, what stood for its constants goes with it.
+    fn key(&self, table: Table, partition: Option<u64>) -> String {
+        let Some(key) = table.key() else { return scaleup::indexes(self.plan) };
+        let space = self.plan.index_tablespace.as_ref();
+        let space = space.map(|name| format!(" USING INDEX TABLESPACE {}", quoted(name)));
+        let maker = table.maker();
+        let shared = table == self.plan.set.main() && partition.is_none() && !self.plan.whole();
+        let drops = if shared { drops(maker) } else { Vec::new() };
+        format!(
+            "ALTER TABLE {} ADD PRIMARY KEY ({}){}{}",
+            relation(table, partition),
+            key,
+            space.unwrap_or_default(),
+            drops.iter().map(|drop| format!(", {drop}")).collect::<String>()
+        )
+    }
+}
+
+/// Statements that make the empty tables; those of TPC-B as pgbench makes them.
+pub(in crate::load) fn table_statements(plan: &LoadPlan) -> Vec<String> {
+    if plan.set == Set::Scaleup {
+        return scaleup::table_statements(plan);
+    }
+    let partitions = plan.partitions.map(|partitions| (partitions.method, partitions.count));
+    let wanted = Initialization {
+        steps: Vec::new(),
+        scale: plan.scale,
+        fillfactor: plan.fillfactor,
+        unlogged: plan.unlogged,
+        tablespace: plan.tablespace.clone(),
+        index_tablespace: None,
+        partitions,
+    };
+    let mut statements = tables(&wanted).to_vec();
+    if let Some((method, count)) = partitions {
+        // Before 12 a partition is not made where its table is, unless that is said again.
+        let part = |number| partition(&wanted, method, count, number) + &tablespace(&wanted);
+        statements.extend((1..=count).map(part));
+    }
+    statements
+}
+
+/// The statement that lets defaults stand for the constants of a table that many tasks fill, if it has any.
+pub(in crate::load) fn shared_constants(plan: &LoadPlan) -> Option<String> {
+    let maker = plan.set.main().maker();
+    constants(maker, maker.table(), true).filter(|_| !plan.whole())
+}
+
+/// The statement that sets or drops the defaults which stand for a table's constants. Partitions of a table that is
+/// filled as one need none.
+fn constants(maker: &dyn Maker, name: &str, set: bool) -> Option<String> {
+    let set_to = |(column, value): &(&str, &str)| format!("ALTER {column} SET DEFAULT {value}");
+    let actions = if set { maker.constants().iter().map(set_to).collect() } else { drops(maker) };
+    (!actions.is_empty()).then(|| format!("ALTER TABLE ONLY {name} {}", actions.join(", ")))
+}
+
+fn drops(maker: &dyn Maker) -> Vec<String> {
+    maker.constants().iter().map(|(column, _)| format!("ALTER {column} DROP DEFAULT")).collect()
+}
+
+/// All columns, and the rows of a part as the table of that name in another schema has them.
+fn copied(schema: &str, maker: &dyn Maker, name: &str, part: Part) -> (String, String) {
+    let columns: Vec<_> = maker.columns().iter().map(|column| column.name).collect();
+    let (columns, key) = (columns.join(", "), columns[0]);
+    // Keys count from 1, parts from 0.
+    let Part { first, end } = part;
+    let query =
+        format!("SELECT {columns} FROM {}.{name} WHERE {key} > {first} AND {key} <= {end}", quoted(schema));
+    (columns, query)
+}
+
+/// Whether ANALYZE can leave the partitions of a table out (18 and newer): then they are analyzed side by side.
+fn analyzes_alone(session: &Session) -> bool {
+    session.major().is_some_and(|major| major >= 18)
+}
+
+/// Reads `index_build`'s message (`index.c`), which has been in English in every version.
+fn planned(notice: &str) -> Option<u64> {
+    let rest = notice.strip_prefix("building index ")?;
+    let number = |rest: &str| rest.rsplit_once("with request for ")?.1.split(' ').next()?.parse().ok();
+    if rest.ends_with(" serially") { Some(0) } else { number(rest) }
+}
+
+/// The table or partition that a task is about.
+fn relation(table: Table, partition: Option<u64>) -> String {
+    let table = table.maker().table();
+    partition.map_or_else(|| table.to_owned(), |number| format!("{table}_{number}"))
+}
+
+/// What could not be done where a task failed.
+pub(in crate::load) fn failed(work: Work) -> String {
+    match work {
+        Work::Fill { table, partition, part, .. } => {
+            format!(
+                "could not load rows {} to {} of {}",
+                part.first + 1,
+                part.end,
+                relation(table, partition)
+            )
+        }
+        Work::Vacuum { table, partition } => format!("could not vacuum {}", relation(table, partition)),
+        Work::Analyze => "could not analyze the partitioned table".to_owned(),
+        Work::Key { table, partition } => {
+            let what = if table.key().is_some() { "primary key" } else { "indexes" };
+            format!("could not add the {what} of {}", relation(table, partition))
+        }
+        Work::ForeignKey(_) => "could not add a foreign key".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pgdyno_core::load::Wish;
+
+    use super::*;
+
+    fn key(plan: &LoadPlan, partition: Option<u64>) -> String {
+        Hands { plan, over: &|| false }.key(Table::Accounts, partition)
+    }
+
+    #[test]
+    fn planned_workers_are_read_from_what_the_server_says() {
+        let parallel =
+            "building index \"a with request for\" on table \"b\" with request for 3 parallel workers";
+        assert_eq!(planned(parallel), Some(3));
+        assert_eq!(planned("building index \"a\" on table \"b\" serially"), Some(0));
+        assert_eq!(planned("building index \"a\" on table \"b\""), None, "before 11");
+        assert_eq!(planned("ALTER TABLE / ADD PRIMARY KEY will create implicit index"), None);
+    }
+
+    #[test]
+    fn what_stood_for_constants_goes_with_the_key_of_a_table_that_many_filled() {
+        let plan = |way, partitions| {
+            let wish = Wish { scale: Some(1), way, partitions: Some(partitions), ..Wish::default() };
+            wish.plan(1).expect("it can be")
+        };
+        let drops = ", ALTER abalance DROP DEFAULT, ALTER filler DROP DEFAULT";
+        let chunks = plan(Some(Way::Chunks), 0);
+        assert_eq!(key(&chunks, None), format!("ALTER TABLE pgbench_accounts ADD PRIMARY KEY (aid){drops}"));
+        let set =
+            "ALTER TABLE ONLY pgbench_accounts ALTER abalance SET DEFAULT 0, ALTER filler SET DEFAULT ''";
+        assert_eq!(shared_constants(&chunks).as_deref(), Some(set));
+        for (whole, partition) in [(plan(Some(Way::Stream), 0), None), (plan(None, 2), Some(2))] {
+            assert!(key(&whole, partition).ends_with("ADD PRIMARY KEY (aid)"));
+            assert_eq!(shared_constants(&whole), None);
+        }
+    }
+}

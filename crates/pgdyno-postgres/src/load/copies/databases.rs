@@ -1,0 +1,195 @@
+//! Copies of a database, made by the server.
+
+use std::{thread, time::Duration};
+
+use pgdyno_core::problem::Problem;
+use pgdyno_engine::Stop;
+
+use super::{
+    super::{BulkLoad, Job},
+    Copied, enough, literals, no_copy, quoted,
+};
+use crate::{
+    probe::{crew::Crew, open},
+    wire::{Address, ConnectOptions, Row, Session, WireError},
+};
+
+/// From this version on the server can copy a database in two ways.
+const STRATEGIES_SINCE: u32 = 150_000;
+/// SQLSTATE of a database that others are connected to.
+const IN_USE: &str = "55006";
+/// SQLSTATEs of a database that is there already, or has just been made by a session that was begun before.
+const IS_THERE: [&str; 2] = ["42P04", "23505"];
+
+/// How often it is looked for sessions that are about to end, and how long it is waited before the next look.
+const LOOKS: u32 = 20;
+const BETWEEN_LOOKS: Duration = Duration::from_millis(100);
+
+/// How the server copies (from PostgreSQL 15 on; older ones copy files).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CopyStrategy {
+    /// Whole files, between two checkpoints.
+    FileCopy,
+    /// Page by page, all of them logged.
+    WalLog,
+}
+
+impl CopyStrategy {
+    fn sql(self) -> &'static str {
+        match self {
+            Self::FileCopy => "FILE_COPY",
+            Self::WalLog => "WAL_LOG",
+        }
+    }
+}
+
+/// Copies the database that is named, in which a load is finished, to databases of these names: so many at the same
+/// time, and proves each. With `resume` copies that are there already are proved again. `tell` hears what is done.
+///
+/// # Errors
+/// What could not be done. Nothing is begun where a name is taken, somebody is connected or there is no room.
+pub fn copy_database(
+    options: &ConnectOptions,
+    job: &Job,
+    names: &[String],
+    (strategy, resume): (Option<CopyStrategy>, bool),
+    sessions: u64,
+    stop: &Stop,
+    tell: &mut dyn FnMut(&str),
+) -> Result<Vec<Copied>, Problem> {
+    let source = &options.database;
+    // Who is connected to the source keeps it from being copied.
+    let elsewhere = options.with_database(if source == "postgres" { "template1" } else { "postgres" });
+    let mut session = open(&elsewhere, stop)?;
+    let found = look(&mut session, source)?;
+    let there = there(&mut session, source, names)?;
+    match there.first() {
+        Some(taken) if !resume => return Err(is_taken(source, taken)),
+        _ => there.iter().try_for_each(|name| check_copy(&options.with_database(name), job, stop))?,
+    }
+    let left: Vec<_> = names.iter().filter(|name| !there.contains(name)).collect();
+    check_room(&session, &found, left.len() as u64)?;
+    let strategy = strategy_sql(found.version_num, strategy)?;
+    drop(session);
+    tell(&format!("copying the database {source}"));
+    let work = |session: &mut Session, number: usize| {
+        let name = left[number];
+        let sql = format!("CREATE DATABASE {} TEMPLATE {}{strategy}", quoted(name), quoted(source));
+        match session.execute(&sql) {
+            Err(error) if resume && error.code().is_some_and(|code| IS_THERE.contains(&code)) => Ok(()),
+            made => made.map_err(|error| refused(error, source, name)),
+        }
+    };
+    let crew = Crew { options: &elsewhere, sessions, settings: "", stop };
+    crew.work(left.len(), &work, &mut || {})?;
+    let mut copied = Vec::new();
+    for name in names {
+        tell(&format!("{name}: comparing counts and checksums"));
+        let (_, proof) = BulkLoad::new(&options.with_database(name), sessions, stop)?.verify(None)?;
+        copied.push(Copied { name: name.clone(), proof: Some(proof) });
+    }
+    Ok(copied)
+}
+
+/// What stands behind CREATE DATABASE.
+fn strategy_sql(version_num: u32, strategy: Option<CopyStrategy>) -> Result<String, Problem> {
+    if version_num >= STRATEGIES_SINCE {
+        return Ok(format!(" STRATEGY {}", strategy.unwrap_or(CopyStrategy::FileCopy).sql()));
+    }
+    if strategy == Some(CopyStrategy::WalLog) {
+        let what = "could not copy page by page: the server is older than PostgreSQL 15";
+        return Err(Problem::wrong_request(what).hint("leave --strategy out"));
+    }
+    Ok(String::new())
+}
+
+fn refused(error: WireError, source: &str, name: &str) -> Problem {
+    let in_use = error.code() == Some(IN_USE);
+    let problem = error.into_problem(&format!("could not copy {source} to {name}"));
+    if in_use { problem.hint("end all sessions that are connected to it, and try again") } else { problem }
+}
+
+/// The database that is copied.
+struct Source {
+    version_num: u32,
+    bytes: u64,
+    /// Where its default tablespace is.
+    dir: Option<String>,
+}
+
+fn look(session: &mut Session, source: &str) -> Result<Source, Problem> {
+    let what = format!("could not copy the database {source}");
+    let failed = |error: WireError| error.into_problem(&what);
+    let name = literals(&[source.to_owned()]);
+    let rows = session
+        .query(&format!(
+            "SELECT pg_catalog.current_setting('server_version_num'), pg_catalog.pg_database_size(d.oid), \
+             coalesce(nullif(pg_catalog.pg_tablespace_location(d.dattablespace), ''), \
+             (SELECT setting FROM pg_catalog.pg_settings WHERE name = 'data_directory')) \
+             FROM pg_catalog.pg_database d WHERE d.datname = {name}"
+        ))
+        .map_err(failed)?;
+    let read = |row: &Row| {
+        let dir = row.get(2).map(str::to_owned);
+        Some(Source { version_num: row.parse(0)?, bytes: row.parse(1)?, dir })
+    };
+    let found = rows.first().and_then(read).ok_or_else(|| {
+        Problem::wrong_request(format!("{what}: it is not there")).hint("name an existing database with -d")
+    })?;
+    connected(session, &name).map_err(failed)?.map_or(Ok(found), |pids| {
+        Err(Problem::wrong_request(format!("{what}: others are connected to it"))
+            .detail(format!("server processes {pids}"))
+            .hint("end these sessions: SELECT pg_terminate_backend(PID)"))
+    })
+}
+
+/// Those of some names that are databases already, in order.
+fn there(session: &mut Session, source: &str, names: &[String]) -> Result<Vec<String>, Problem> {
+    let sql = format!(
+        "SELECT datname FROM pg_catalog.pg_database WHERE datname IN ({}) ORDER BY 1",
+        literals(names)
+    );
+    let rows = session.query(&sql);
+    let rows = rows.map_err(|error| error.into_problem(&format!("could not copy the database {source}")))?;
+    Ok(rows.iter().filter_map(|row| row.get(0).map(str::to_owned)).collect())
+}
+
+fn is_taken(source: &str, taken: &str) -> Problem {
+    let what = format!("could not copy the database {source}: there is a database {taken} already");
+    Problem::wrong_request(what).hint(
+        "drop it yourself, choose other names by --prefix, or go on with copies that broke off by --resume",
+    )
+}
+
+/// Refuses to take a database for a copy that holds another load, or none.
+fn check_copy(options: &ConnectOptions, job: &Job, stop: &Stop) -> Result<(), Problem> {
+    match BulkLoad::new(options, 1, stop)?.loaded() {
+        Ok(known) if known.plan == job.plan => Ok(()),
+        _ => Err(no_copy(&format!("the database {}", options.database), "what was loaded")),
+    }
+}
+
+/// Server processes of sessions in a database. One that has just ended, such as ours, is there for a moment.
+fn connected(session: &mut Session, name: &str) -> Result<Option<String>, WireError> {
+    // The server itself ends what vacuums.
+    let sql = format!(
+        "SELECT pg_catalog.string_agg(pid::text, ', ' ORDER BY pid) FROM pg_catalog.pg_stat_activity \
+         WHERE datname = {name} AND query !~ '^autovacuum: '"
+    );
+    for _ in 0..LOOKS {
+        if session.value(&sql)?.is_none() {
+            return Ok(None);
+        }
+        thread::sleep(BETWEEN_LOOKS);
+    }
+    session.value(&sql)
+}
+
+fn check_room(session: &Session, source: &Source, copies: u64) -> Result<(), Problem> {
+    let local = matches!(session.address(), Address::Unix(..));
+    let dir = source.dir.as_ref().filter(|_| local);
+    let Some(storage) = dir.and_then(|dir| pgdyno_host::facts::storage(dir.as_ref()).ok()) else {
+        return Ok(());
+    };
+    enough(source.bytes.saturating_mul(copies), storage.available_bytes, &storage.path)
+}

@@ -1,0 +1,66 @@
+//! Copies of what was loaded: into schemas of the same database, or into databases.
+
+mod databases;
+mod schemas;
+
+use pgdyno_core::{problem::Problem, units};
+
+pub use databases::{CopyStrategy, copy_database};
+pub use schemas::copy_schema;
+
+use super::Proof;
+
+/// A copy, and what proves it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Copied {
+    /// The schema or the database.
+    pub name: String,
+    /// The proof that it holds what was loaded; `None`: it was copied and proved before.
+    pub proof: Option<Proof>,
+}
+
+/// Why something that has the name of a copy is not gone on with.
+fn no_copy(what: &str, source: &str) -> Problem {
+    Problem::wrong_request(format!("could not go on with {what}: it is no copy of {source}"))
+        .hint("drop it yourself, or choose other names by --prefix")
+}
+
+/// Whether there is room for copies.
+fn enough(need_bytes: u64, free_bytes: u64, dir: &str) -> Result<(), Problem> {
+    if need_bytes <= free_bytes {
+        return Ok(());
+    }
+    let (need, free) = (units::bytes(need_bytes), units::bytes(free_bytes));
+    Err(Problem::could_not(format!("could not copy: {need} are needed under {dir}"))
+        .detail(format!("{free} are free there"))
+        .hint("free space, or make fewer copies. Nothing was begun."))
+}
+
+/// A name between quotes, as SQL takes any.
+fn quoted(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
+}
+
+/// Texts as SQL takes a list of them, where strings conform to the standard.
+fn literals(texts: &[String]) -> String {
+    let texts: Vec<_> = texts.iter().map(|text| format!("'{}'", text.replace('\'', "''"))).collect();
+    texts.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn room_that_is_just_enough_is_enough() {
+        assert_eq!(enough(5, 5, "/d"), Ok(()));
+        let problem = enough(6 << 30, 5 << 30, "/d").expect_err("it is not");
+        assert_eq!(problem.what, "could not copy: 6 GiB are needed under /d");
+    }
+
+    #[test]
+    fn sql_takes_any_name() {
+        assert_eq!(quoted("a\"b"), "\"a\"\"b\"");
+        assert_eq!(literals(&["a'b".to_owned(), "c".to_owned()]), "'a''b', 'c'");
+    }
+}

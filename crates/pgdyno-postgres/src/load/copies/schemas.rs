@@ -1,0 +1,181 @@
+//! Copies of a schema, made as a load is made, with rows that the server takes from the source.
+
+use pgdyno_core::{
+    load::{LoadPlan, Set, Stage, Wish},
+    problem::Problem,
+};
+use pgdyno_engine::Stop;
+
+use super::{
+    super::{BulkLoad, BulkProgress, Entry, Job, Proof, Proved, bulk},
+    Copied, enough, literals, no_copy, quoted,
+};
+use crate::{
+    probe::open,
+    wire::{Address, ConnectOptions, Session, WireError},
+};
+
+/// How far a copy is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stand {
+    /// There is no schema of its name.
+    Missing,
+    /// There is one, with nothing in it: who made it was ended before anything else.
+    Empty,
+    /// Its load broke off.
+    Begun,
+    /// It is whole and was proved.
+    Proved,
+}
+
+/// Copies a load into schemas of these names, one after the other, each by so many streams. With `resume` copies that
+/// broke off are gone on with, and whole ones stay. `tell` hears how far it is.
+///
+/// # Errors
+/// What could not be done. Nothing is begun where a name is taken or there is no room.
+pub fn copy_schema(
+    options: &ConnectOptions,
+    job: &Job,
+    names: &[String],
+    streams: u64,
+    resume: bool,
+    stop: &Stop,
+    tell: &mut dyn FnMut(BulkProgress),
+) -> Result<Vec<Copied>, Problem> {
+    let mut session = open(options, stop)?;
+    let wish = Wish::copying(&job.plan, &job.target);
+    let plan = wish.plan(streams)?;
+    let stands: Vec<_> = if resume {
+        let stands = names.iter().map(|name| stand(&mut session, name, &plan, &job.target));
+        stands.collect::<Result<_, _>>()?
+    } else {
+        check_names(&mut session, names)?;
+        vec![Stand::Missing; names.len()]
+    };
+    let left = names.iter().zip(&stands).filter(|(_, stand)| **stand != Stand::Proved);
+    check_room(&mut session, job, &left.map(|(name, _)| name.clone()).collect::<Vec<_>>())?;
+    let mut copied = Vec::new();
+    for (name, stand) in names.iter().zip(stands) {
+        let mut one = Copy { options: within(options, name), name, wish: &wish, streams, stop };
+        let proof = match stand {
+            Stand::Proved => None,
+            stand => one.carry_out(&mut session, stand, tell)?,
+        };
+        copied.push(Copied { name: name.clone(), proof });
+    }
+    Ok(copied)
+}
+
+/// One copy.
+struct Copy<'a> {
+    options: ConnectOptions,
+    name: &'a str,
+    wish: &'a Wish,
+    streams: u64,
+    stop: &'a Stop,
+}
+
+impl Copy<'_> {
+    /// Its proof; `None` where another process has proved it.
+    fn carry_out(
+        &mut self,
+        session: &mut Session,
+        stand: Stand,
+        tell: &mut dyn FnMut(BulkProgress),
+    ) -> Result<Option<Proof>, Problem> {
+        if stand == Stand::Missing {
+            session
+                .execute(&format!("CREATE SCHEMA {}", quoted(self.name)))
+                .map_err(|error| error.into_problem(&format!("could not create the schema {}", self.name)))?;
+        }
+        let entry = if stand == Stand::Begun { Entry::Resume } else { Entry::New };
+        let begun = BulkLoad::new(&self.options, self.streams, self.stop)
+            .and_then(|mut load| load.enter(entry, self.wish).map(|(job, survey)| (load, job, survey)));
+        if begun.is_err() && stand == Stand::Missing {
+            // It is empty; where it stays, the next copy says so, or goes on with it.
+            let _ = session.execute(&format!("DROP SCHEMA {}", quoted(self.name)));
+        }
+        let (mut load, job, survey) = begun?;
+        Ok(match load.run(&job, &survey, (Stage::ForeignKeys, true), tell)?.proof {
+            Proved::Here(proof) => Some(proof),
+            Proved::Elsewhere | Proved::Later | Proved::Unfinished => None,
+        })
+    }
+}
+
+/// How far the copy of a name is that was begun by the same request; whatever else has its name is refused.
+fn stand(session: &mut Session, name: &str, plan: &LoadPlan, source: &str) -> Result<Stand, Problem> {
+    let literal = literals(&[name.to_owned()]);
+    let look = |session: &mut Session| -> Result<Option<u64>, WireError> {
+        let sql = format!(
+            "SELECT (SELECT pg_catalog.count(*) FROM pg_catalog.pg_class c WHERE c.relnamespace = n.oid) \
+             FROM pg_catalog.pg_namespace n WHERE n.nspname = {literal}"
+        );
+        Ok(session.value(&sql)?.and_then(|count| count.parse().ok()))
+    };
+    let relations = look(session).map_err(|error| error.into_problem("could not look for schemas"))?;
+    let Some(relations) = relations else { return Ok(Stand::Missing) };
+    match bulk::find(session, name)? {
+        _ if relations == 0 => Ok(Stand::Empty),
+        // How rows are cut into tasks depends on the number of streams, which may be another now.
+        Some(known) if known.plan == (LoadPlan { chunk_rows: known.plan.chunk_rows, ..plan.clone() }) => {
+            Ok(if known.finished { Stand::Proved } else { Stand::Begun })
+        }
+        _ => Err(no_copy(&format!("the schema {name}"), source)),
+    }
+}
+
+/// The same server, with another schema first.
+fn within(options: &ConnectOptions, schema: &str) -> ConnectOptions {
+    let mut options = options.clone();
+    options.startup.push(("search_path".to_owned(), quoted(schema)));
+    options
+}
+
+fn check_names(session: &mut Session, names: &[String]) -> Result<(), Problem> {
+    let sql =
+        format!("SELECT min(nspname) FROM pg_catalog.pg_namespace WHERE nspname IN ({})", literals(names));
+    let taken = session.value(&sql).map_err(|error| error.into_problem("could not look for schemas"))?;
+    taken.map_or(Ok(()), |taken| {
+        Err(Problem::wrong_request(format!("could not copy: there is a schema {taken} already")).hint(
+            "drop it yourself, choose other names by --prefix, or go on with copies that broke off by --resume",
+        ))
+    })
+}
+
+/// Bytes of the tables in schemas, with all that belongs to them.
+fn size_bytes(session: &mut Session, schemas: &[String], set: Set) -> Result<u64, WireError> {
+    let sql = format!(
+        "SELECT sum(pg_catalog.pg_total_relation_size(c.oid)) FROM pg_catalog.pg_class c \
+         JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
+         WHERE n.nspname IN ({}) AND c.relkind = 'r' AND c.relname ~ '{}'",
+        literals(schemas),
+        set.names()
+    );
+    Ok(session.value(&sql)?.and_then(|bytes| bytes.parse().ok()).unwrap_or(0))
+}
+
+/// Whether there is room for the copies that are left, of which a part may be there.
+fn check_room(session: &mut Session, job: &Job, left: &[String]) -> Result<(), Problem> {
+    if left.is_empty() || !matches!(session.address(), Address::Unix(..)) {
+        return Ok(());
+    }
+    let space = job.plan.tablespace.as_ref();
+    let space = space.map_or_else(|| "NULL".to_owned(), |name| literals(std::slice::from_ref(name)));
+    let sql = format!(
+        "SELECT coalesce(nullif(pg_catalog.pg_tablespace_location(t.oid), ''), \
+         (SELECT setting FROM pg_catalog.pg_settings WHERE name = 'data_directory')) \
+         FROM pg_catalog.pg_tablespace t JOIN pg_catalog.pg_database d \
+         ON d.datname = pg_catalog.current_database() AND t.spcname = coalesce({space}, \
+         (SELECT s.spcname FROM pg_catalog.pg_tablespace s WHERE s.oid = d.dattablespace))"
+    );
+    let what = |error: WireError| error.into_problem("could not ask for sizes");
+    let one = size_bytes(session, std::slice::from_ref(&job.target), job.plan.set).map_err(what)?;
+    let there = size_bytes(session, left, job.plan.set).map_err(what)?;
+    let dir = session.value(&sql).map_err(what)?;
+    let Some(storage) = dir.and_then(|dir| pgdyno_host::facts::storage(dir.as_ref()).ok()) else {
+        return Ok(());
+    };
+    let need = one.saturating_mul(left.len() as u64).saturating_sub(there);
+    enough(need, storage.available_bytes, &storage.path)
+}

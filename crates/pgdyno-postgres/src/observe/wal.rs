@@ -1,0 +1,14 @@
+//! How much WAL a server has written.
+
+use crate::wire::Session;
+
+/// Bytes of WAL that a server has written since it was made; `None` where it does not tell, as in recovery.
+pub fn wal_written(session: &mut Session) -> Option<u64> {
+    let sql = match session.major()? {
+        0..10 => {
+            "SELECT pg_catalog.pg_xlog_location_diff(pg_catalog.pg_current_xlog_insert_location(), '0/0')"
+        }
+        _ => "SELECT pg_catalog.pg_wal_lsn_diff(pg_catalog.pg_current_wal_insert_lsn(), '0/0')",
+    };
+    session.value(sql).ok().flatten()?.parse().ok()
+}

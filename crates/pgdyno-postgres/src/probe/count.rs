@@ -1,0 +1,112 @@
+//! How fast a table is counted: by an index-only scan and by a sequential scan, with so many workers.
+
+use std::time::Instant;
+
+use pgdyno_core::{
+    probe::{Count, CountBy, CountTable, CountWay, Explained},
+    problem::Problem,
+};
+use pgdyno_engine::Stop;
+
+use super::{Table, asked, checkpoint, find_tables, open, shape};
+use crate::wire::{ConnectOptions, Session, WireError};
+
+/// What is asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CountWish {
+    /// Tables as SQL names them.
+    pub tables: Vec<String>,
+    /// Ways of counting.
+    pub by: Vec<CountBy>,
+    /// Numbers of parallel workers.
+    pub workers: Vec<u64>,
+    /// How often each count is repeated, after the one that is explained.
+    pub repeats: u64,
+}
+
+/// Counts tables in every way that is asked for. `tell` hears what is done.
+///
+/// # Errors
+/// What could not be done.
+pub fn count(
+    options: &ConnectOptions,
+    wish: &CountWish,
+    stop: &Stop,
+    tell: &mut dyn FnMut(&str),
+) -> Result<Count, Problem> {
+    let mut session = open(options, stop)?;
+    let server = asked(&mut session)?;
+    let tables = find_tables(&mut session, &wish.tables)?;
+    session
+        .execute(&cheap_workers(server.version_num))
+        .map_err(|error| error.into_problem("could not prepare a session"))?;
+    let mut probe = CountProbe { session, wish, checkpoints: true, tell };
+    let tables = tables.iter().map(|table| probe.table(table)).collect::<Result<_, _>>()?;
+    Ok(Count { server, checkpoints: probe.checkpoints, tables })
+}
+
+/// Settings by which the planner takes as many workers as it may, however small the table is.
+fn cheap_workers(version_num: u32) -> String {
+    let sizes = match version_num {
+        ..100_000 => "SET min_parallel_relation_size = 0",
+        _ => "SET min_parallel_table_scan_size = 0; SET min_parallel_index_scan_size = 0",
+    };
+    format!("SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET enable_bitmapscan = off; {sizes}")
+}
+
+struct CountProbe<'a> {
+    session: Session,
+    wish: &'a CountWish,
+    checkpoints: bool,
+    tell: &'a mut dyn FnMut(&str),
+}
+
+impl CountProbe<'_> {
+    fn table(&mut self, table: &Table) -> Result<CountTable, Problem> {
+        let what = format!("could not count {}", table.name);
+        let shape = shape(&mut self.session, table).map_err(|error| error.into_problem(&what))?;
+        let (mut ways, mut rows) = (Vec::new(), None);
+        for &by in &self.wish.by {
+            for &workers in &self.wish.workers {
+                let plural = if workers == 1 { "" } else { "s" };
+                (self.tell)(&format!("{}: by {} with {workers} worker{plural}", table.name, by.name()));
+                self.checkpoints &= checkpoint(&mut self.session)?;
+                let counted = self.way(table, by, workers).map_err(|error| error.into_problem(&what))?;
+                rows = counted.0.or(rows);
+                ways.push(counted.1);
+            }
+        }
+        Ok(CountTable { table: shape, rows: rows.unwrap_or(0), ways })
+    }
+
+    /// Number of rows, and how they were counted.
+    fn way(
+        &mut self,
+        table: &Table,
+        by: CountBy,
+        workers: u64,
+    ) -> Result<(Option<u64>, CountWay), WireError> {
+        let (index, seq) = match by {
+            CountBy::Index => ("on", "off"),
+            CountBy::Seq => ("off", "on"),
+        };
+        self.session.execute(&format!(
+            "SET max_parallel_workers_per_gather = {workers}; SET enable_seqscan = {seq}; \
+             SET enable_indexscan = {index}; SET enable_indexonlyscan = {index}"
+        ))?;
+        let sql = format!("SELECT pg_catalog.count(*) FROM {}", table.name);
+        let explain = format!("EXPLAIN (ANALYZE, BUFFERS, TIMING OFF, FORMAT JSON) {sql}");
+        let answer = self.session.query(&explain)?;
+        let answer: String = answer.iter().filter_map(|row| row.get(0)).collect();
+        let plan = Explained::read(&answer)
+            .ok_or_else(|| WireError::Protocol("EXPLAIN did not answer with a plan".to_owned()))?;
+        let (mut rows, mut seconds) = (None, Vec::new());
+        for _ in 0..self.wish.repeats {
+            let start = Instant::now();
+            let counted = self.session.value(&sql)?;
+            seconds.push(start.elapsed().as_secs_f64());
+            rows = counted.and_then(|count| count.parse().ok());
+        }
+        Ok((rows, CountWay { by, workers_asked: workers, plan, seconds }))
+    }
+}

@@ -1,0 +1,328 @@
+//! What changing a table costs: statements timed one by one, and rolled back.
+
+use std::time::Instant;
+
+use pgdyno_core::{
+    probe::{Ddl, DdlStatement, DdlTable, Shape},
+    problem::Problem,
+    units,
+};
+use pgdyno_engine::Stop;
+
+use super::{Table, asked, checkpoint, find_tables, literal, open, shape, tree_of};
+use crate::wire::{Address, ConnectOptions, Row, Session, WireError};
+
+/// The column that is added; no table of anybody has it.
+const COLUMN: &str = "pgdyno_probe";
+/// SQLSTATE of a lock that was not to be had in time.
+const LOCK_NOT_AVAILABLE: &str = "55P03";
+/// From this version on a constant default is kept in the catalogue, and rows are not written anew.
+const DEFAULTS_IN_CATALOGUE_SINCE: u32 = 110_000;
+/// From this version on VACUUM of a partitioned table vacuums its partitions.
+const VACUUM_OF_PARTITIONED_SINCE: u32 = 110_000;
+
+/// What is asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DdlWish {
+    /// Tables as SQL names them.
+    pub tables: Vec<String>,
+    /// Whether tables that pgdyno did not load may be changed for a while.
+    pub may_change: bool,
+    /// Whether statements that write a whole table anew are tried as well.
+    pub rewrite: bool,
+    /// How often each statement is repeated.
+    pub repeats: u64,
+    /// How long to wait for a lock, in milliseconds.
+    pub lock_timeout_ms: u64,
+}
+
+/// A statement that is timed.
+#[derive(Debug, Clone, Copy)]
+struct Statement {
+    name: &'static str,
+    /// What stands behind `ALTER TABLE name`, or before the name.
+    sql: &'static str,
+    way: Way,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Way {
+    /// In a transaction that is rolled back.
+    Added,
+    /// The same, with a column that was added in the same transaction before.
+    Dropped,
+    /// By itself: it changes nothing that the table holds.
+    Alone,
+}
+
+const CONSTANT: &str = "ADD COLUMN … DEFAULT constant";
+const VOLATILE: &str = "ADD COLUMN … DEFAULT volatile";
+
+/// What is timed, in this order.
+const STATEMENTS: [Statement; 7] = [
+    Statement { name: "ADD COLUMN", sql: "ADD COLUMN pgdyno_probe text", way: Way::Added },
+    Statement { name: CONSTANT, sql: "ADD COLUMN pgdyno_probe text DEFAULT 'pgdyno'", way: Way::Added },
+    Statement {
+        name: VOLATILE,
+        sql: "ADD COLUMN pgdyno_probe double precision DEFAULT pg_catalog.random()",
+        way: Way::Added,
+    },
+    Statement { name: "DROP COLUMN", sql: "DROP COLUMN pgdyno_probe", way: Way::Dropped },
+    Statement { name: "ANALYZE", sql: "ANALYZE", way: Way::Alone },
+    Statement { name: "VACUUM", sql: "VACUUM", way: Way::Alone },
+    Statement { name: "VACUUM (FREEZE)", sql: "VACUUM (FREEZE)", way: Way::Alone },
+];
+
+/// Times statements that change tables, table by table. `tell` hears what is done.
+///
+/// # Errors
+/// What could not be done; the tables are as they were.
+pub fn ddl(
+    options: &ConnectOptions,
+    wish: &DdlWish,
+    stop: &Stop,
+    tell: &mut dyn FnMut(&str),
+) -> Result<Ddl, Problem> {
+    let mut session = open(options, stop)?;
+    let server = asked(&mut session)?;
+    let tables = find_tables(&mut session, &wish.tables)?;
+    for table in &tables {
+        check_consent(&mut session, table, wish.may_change)?;
+    }
+    session
+        .execute(&format!("SET lock_timeout = {}", wish.lock_timeout_ms))
+        .map_err(|error| error.into_problem("could not prepare a session"))?;
+    let mut probe = DdlProbe { session, version_num: server.version_num, wish, checkpoints: true, tell };
+    let tables = tables.iter().map(|table| probe.table(table)).collect::<Result<_, _>>()?;
+    Ok(Ddl { server, checkpoints: probe.checkpoints, tables })
+}
+
+/// Changes of tables that pgdyno did not load need a word of their owner's.
+fn check_consent(session: &mut Session, table: &Table, may_change: bool) -> Result<(), Problem> {
+    if may_change || made_by_us(session, table)? {
+        return Ok(());
+    }
+    Err(Problem::wrong_request(format!("could not change {}: pgdyno did not load it", table.name))
+        .detail("statements that change it would lock it against everybody for a moment, and be rolled back")
+        .hint("say --may-change if that is all right"))
+}
+
+fn made_by_us(session: &mut Session, table: &Table) -> Result<bool, Problem> {
+    let look = |session: &mut Session| -> Result<bool, WireError> {
+        if session.value("SELECT pg_catalog.to_regclass('pgdyno_load.job')")?.is_none() {
+            return Ok(false);
+        }
+        // Tables of a load are kept as `name=oid`, between commas.
+        let sql = format!(
+            "SELECT 1 FROM pgdyno_load.job WHERE target = {} AND finished IS NOT NULL \
+             AND pg_catalog.strpos(relations || ',', '={},') > 0",
+            literal(&table.schema),
+            table.oid
+        );
+        Ok(session.value(&sql)?.is_some())
+    };
+    look(session).map_err(|error| error.into_problem("could not look whether pgdyno loaded the table"))
+}
+
+struct DdlProbe<'a> {
+    session: Session,
+    version_num: u32,
+    wish: &'a DdlWish,
+    checkpoints: bool,
+    tell: &'a mut dyn FnMut(&str),
+}
+
+impl DdlProbe<'_> {
+    fn table(&mut self, table: &Table) -> Result<DdlTable, Problem> {
+        let what = format!("could not look at {}", table.name);
+        let shape = shape(&mut self.session, table).map_err(|error| error.into_problem(&what))?;
+        let before = self.fingerprint(table).map_err(|error| error.into_problem(&what))?;
+        let mut statements = Vec::new();
+        for statement in STATEMENTS {
+            statements.push(self.statement(table, &shape, statement)?);
+        }
+        let after = self.fingerprint(table).map_err(|error| error.into_problem(&what))?;
+        if before != after {
+            let what = format!("{} is not as it was: somebody else changed it meanwhile", table.name);
+            return Err(Problem::could_not(what).hint("try again when nobody changes tables"));
+        }
+        Ok(DdlTable { table: shape, statements })
+    }
+
+    /// Files and columns of a table, its partitions and their indexes: what a change would change.
+    fn fingerprint(&mut self, table: &Table) -> Result<Vec<Row>, WireError> {
+        self.session.query(&format!(
+            "WITH RECURSIVE {}, stores AS (SELECT oid FROM tree UNION ALL SELECT x.indexrelid FROM tree \
+             JOIN pg_catalog.pg_index x ON x.indrelid = tree.oid) \
+             SELECT c.oid, pg_catalog.pg_relation_filenode(c.oid), c.relnatts FROM stores \
+             JOIN pg_catalog.pg_class c ON c.oid = stores.oid ORDER BY 1",
+            tree_of(&[table.oid])
+        ))
+    }
+
+    fn statement(
+        &mut self,
+        table: &Table,
+        shape: &Shape,
+        statement: Statement,
+    ) -> Result<DdlStatement, Problem> {
+        let mut timed = DdlStatement {
+            statement: statement.name.to_owned(),
+            seconds: Vec::new(),
+            wal_bytes: None,
+            rewritten: None,
+            left_out: self.left_out(table, shape, statement.name)?,
+        };
+        if timed.left_out.is_some() {
+            return Ok(timed);
+        }
+        (self.tell)(&format!("{}: {}", table.name, statement.name));
+        self.checkpoints &= checkpoint(&mut self.session)?;
+        for repeat in 0..self.wish.repeats {
+            let once = self.once(table, statement).map_err(|error| self.failed(error, table, statement))?;
+            timed.seconds.push(once.seconds);
+            if repeat == 0 {
+                (timed.wal_bytes, timed.rewritten) = (once.wal_bytes, once.rewritten);
+            }
+        }
+        Ok(timed)
+    }
+
+    /// Why a statement is not tried.
+    fn left_out(
+        &mut self,
+        table: &Table,
+        shape: &Shape,
+        name: &'static str,
+    ) -> Result<Option<String>, Problem> {
+        if name.starts_with("VACUUM") && table.partitioned && self.version_num < VACUUM_OF_PARTITIONED_SINCE {
+            return Ok(Some("before PostgreSQL 11 it leaves partitions alone".to_owned()));
+        }
+        let rewrites = name == VOLATILE || name == CONSTANT && self.version_num < DEFAULTS_IN_CATALOGUE_SINCE;
+        if !rewrites {
+            return Ok(None);
+        }
+        let bytes = shape.table_bytes + shape.index_bytes;
+        if !self.wish.rewrite {
+            return Ok(Some(format!("it would write {} anew: say --rewrite", units::bytes(bytes))));
+        }
+        let free = self.free_bytes(table).map_err(|error| {
+            error.into_problem(&format!("could not ask how much room {} has", table.name))
+        })?;
+        let short = free.filter(|free| *free < bytes + bytes / 4);
+        Ok(short.map(|free| {
+            format!("it would write {} anew, and {} are free", units::bytes(bytes), units::bytes(free))
+        }))
+    }
+
+    /// Bytes that are free on the fullest file system that holds a part of the table, where that is on this machine.
+    fn free_bytes(&mut self, table: &Table) -> Result<Option<u64>, WireError> {
+        if !matches!(self.session.address(), Address::Unix(..)) {
+            return Ok(None);
+        }
+        let dirs = self.session.query(&format!(
+            "WITH RECURSIVE {} SELECT DISTINCT coalesce(nullif(pg_catalog.pg_tablespace_location(t.oid), ''), \
+             (SELECT setting FROM pg_catalog.pg_settings WHERE name = 'data_directory')) \
+             FROM tree JOIN pg_catalog.pg_class c ON c.oid = tree.oid \
+             JOIN pg_catalog.pg_database d ON d.datname = pg_catalog.current_database() \
+             JOIN pg_catalog.pg_tablespace t ON t.oid = coalesce(nullif(c.reltablespace, 0), d.dattablespace)",
+            tree_of(&[table.oid])
+        ))?;
+        let free = |row: &Row| pgdyno_host::facts::storage(row.get(0)?.as_ref()).ok();
+        Ok(dirs.iter().filter_map(free).map(|storage| storage.available_bytes).min())
+    }
+
+    fn once(&mut self, table: &Table, statement: Statement) -> Result<Once, WireError> {
+        let name = &table.name;
+        let done = match statement.way {
+            Way::Alone => return self.timed(&format!("{} {name}", statement.sql)),
+            Way::Added => {
+                let sql = format!("ALTER TABLE {name} {}", statement.sql);
+                self.session.execute("BEGIN").and_then(|()| self.changed(table, &sql))
+            }
+            Way::Dropped => {
+                let add = format!("BEGIN; ALTER TABLE {name} ADD COLUMN {COLUMN} text");
+                let sql = format!("ALTER TABLE {name} {}", statement.sql);
+                self.session.execute(&add).and_then(|()| self.changed(table, &sql))
+            }
+        };
+        let over = self.session.execute("ROLLBACK");
+        let done = done?;
+        over.map(|()| done)
+    }
+
+    /// Carries out a change and looks whether the table has other files now.
+    fn changed(&mut self, table: &Table, sql: &str) -> Result<Once, WireError> {
+        let before = self.files(table)?;
+        let once = self.timed(sql)?;
+        Ok(Once { rewritten: Some(before != self.files(table)?), ..once })
+    }
+
+    fn files(&mut self, table: &Table) -> Result<Vec<Row>, WireError> {
+        self.session.query(&format!(
+            "WITH RECURSIVE {} SELECT pg_catalog.pg_relation_filenode(oid) FROM tree ORDER BY oid",
+            tree_of(&[table.oid])
+        ))
+    }
+
+    fn timed(&mut self, sql: &str) -> Result<Once, WireError> {
+        let before = self.wal()?;
+        let start = Instant::now();
+        self.session.execute(sql)?;
+        let seconds = start.elapsed().as_secs_f64();
+        let wal_bytes = self.wal()?.zip(before).map(|(after, before)| after.saturating_sub(before));
+        Ok(Once { seconds, wal_bytes, rewritten: None })
+    }
+
+    /// How far WAL is written, in bytes.
+    fn wal(&mut self) -> Result<Option<u64>, WireError> {
+        let sql = match self.version_num {
+            ..100_000 => "SELECT pg_catalog.pg_current_xlog_insert_location()",
+            _ => "SELECT pg_catalog.pg_current_wal_insert_lsn()",
+        };
+        Ok(self.session.value(sql)?.as_deref().and_then(position))
+    }
+
+    fn failed(&self, error: WireError, table: &Table, statement: Statement) -> Problem {
+        if error.code() == Some(LOCK_NOT_AVAILABLE) {
+            let waited = units::duration(self.wish.lock_timeout_ms as f64 / 1e3);
+            let what = format!("could not lock {} within {waited}: it is in use", table.name);
+            return Problem::could_not(what).detail(format!("for {}", statement.name)).hint(
+                "try again when nobody uses it, or wait longer by --lock-timeout. Nothing was changed.",
+            );
+        }
+        error.into_problem(&format!("could not carry out {} on {}", statement.name, table.name))
+    }
+}
+
+/// One execution.
+struct Once {
+    seconds: f64,
+    wal_bytes: Option<u64>,
+    rewritten: Option<bool>,
+}
+
+/// A position in WAL: two numbers of 32 bits, in hexadecimal.
+fn position(text: &str) -> Option<u64> {
+    let (high, low) = text.split_once('/')?;
+    let number = |text: &str| u64::from_str_radix(text, 16).ok();
+    Some((number(high)? << 32) | number(low)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn positions_are_numbers() {
+        assert_eq!(position("16/B374D848"), Some(0x16_B374_D848));
+        assert_eq!((position("0/0"), position("x"), position("1/x")), (Some(0), None, None));
+    }
+
+    #[test]
+    fn every_statement_is_about_the_one_column() {
+        for statement in STATEMENTS {
+            assert_eq!(statement.sql.contains(COLUMN), statement.way != Way::Alone, "{}", statement.name);
+        }
+    }
+}

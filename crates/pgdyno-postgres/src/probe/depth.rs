@@ -1,0 +1,93 @@
+//! How deep B-trees are: by `pageinspect` where it is there, and by the arithmetic of pages.
+
+use pgdyno_core::{
+    probe::{Depth, IndexDepth},
+    problem::Problem,
+    rows::BtreeSize,
+};
+use pgdyno_engine::Stop;
+
+use super::{FORBIDDEN, asked, extension, find_tables, literal, open, relations, tree_of};
+use crate::wire::{ConnectOptions, Row, Session, WireError};
+
+/// Looks at the B-trees of tables; of none that is named: of all tables of the database.
+///
+/// # Errors
+/// What could not be done.
+pub fn depth(
+    options: &ConnectOptions,
+    tables: &[String],
+    create_extension: bool,
+    stop: &Stop,
+) -> Result<Depth, Problem> {
+    let mut session = open(options, stop)?;
+    let server = asked(&mut session)?;
+    let what = "could not look at indexes";
+    let oids: Vec<u32> = match tables.is_empty() {
+        true => relations::all_tables(&mut session).map_err(|error| error.into_problem(what))?,
+        false => find_tables(&mut session, tables)?.iter().map(|table| table.oid).collect(),
+    };
+    let schema = extension::find_or_create(&mut session, "pageinspect", create_extension)?;
+    let mut indexes =
+        btrees(&mut session, &oids, server.page_bytes).map_err(|error| error.into_problem(what))?;
+    let measured = match schema {
+        Some(schema) => {
+            measure(&mut session, &schema, &mut indexes).map_err(|error| error.into_problem(what))?
+        }
+        None => false,
+    };
+    Ok(Depth { server, measured, indexes })
+}
+
+/// The B-trees of tables and their partitions, with what they should be.
+fn btrees(session: &mut Session, tables: &[u32], page_bytes: u64) -> Result<Vec<IndexDepth>, WireError> {
+    let rows = session.query(&format!(
+        "WITH RECURSIVE {} SELECT pg_catalog.format('%I.%I', n.nspname, c.relname), \
+         pg_catalog.format('%I.%I', tn.nspname, t.relname), t.reltuples::bigint, \
+         pg_catalog.pg_relation_size(c.oid) / pg_catalog.current_setting('block_size')::bigint, \
+         x.indisunique AND x.indpred IS NULL AND \
+         (SELECT pg_catalog.bool_and(a.attlen > 0) FROM pg_catalog.pg_attribute a \
+          WHERE a.attrelid = c.oid), \
+         (SELECT pg_catalog.sum(a.attlen) FROM pg_catalog.pg_attribute a WHERE a.attrelid = c.oid) \
+         FROM tree JOIN pg_catalog.pg_class t ON t.oid = tree.oid \
+         JOIN pg_catalog.pg_namespace tn ON tn.oid = t.relnamespace \
+         JOIN pg_catalog.pg_index x ON x.indrelid = t.oid JOIN pg_catalog.pg_class c ON c.oid = x.indexrelid \
+         JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace JOIN pg_catalog.pg_am am ON am.oid = c.relam \
+         WHERE am.amname = 'btree' AND c.relkind = 'i' ORDER BY t.oid, c.oid",
+        tree_of(tables)
+    ))?;
+    Ok(rows.iter().filter_map(|row| index_depth(row, page_bytes)).collect())
+}
+
+fn index_depth(row: &Row, page_bytes: u64) -> Option<IndexDepth> {
+    // Nothing is known before the first ANALYZE: -1, and 0 before PostgreSQL 14.
+    let pages: u64 = row.parse(3)?;
+    let rows_estimated = row.parse::<i64>(2).filter(|rows| *rows > 0).map(|rows| rows as u64);
+    let key_bytes = row.parse(5).filter(|_| row.get(4) == Some("t"));
+    let predicted = rows_estimated.zip(key_bytes).map(|(rows, key)| BtreeSize::of(key, rows, page_bytes));
+    Some(IndexDepth {
+        name: row.get(0)?.to_owned(),
+        table: row.get(1)?.to_owned(),
+        rows_estimated,
+        pages,
+        levels: None,
+        levels_predicted: predicted.map(|size| size.levels),
+        pages_predicted: predicted.map(|size| size.pages),
+    })
+}
+
+/// Asks the meta page of every index; false where the role may not.
+fn measure(session: &mut Session, schema: &str, indexes: &mut [IndexDepth]) -> Result<bool, WireError> {
+    for index in indexes {
+        let sql = format!(
+            "SELECT CASE root WHEN 0 THEN 0 ELSE level + 1 END FROM {schema}.bt_metap({})",
+            literal(&index.name)
+        );
+        match session.value(&sql) {
+            Ok(levels) => index.levels = levels.and_then(|levels| levels.parse().ok()),
+            Err(error) if error.code() == Some(FORBIDDEN) => return Ok(false),
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(true)
+}

@@ -1,0 +1,180 @@
+//! Questions to tables that are there: cache, changes, counts, depths and sizes. Nothing that they hold is changed.
+
+mod count;
+pub(crate) mod crew;
+mod ddl;
+mod depth;
+pub(crate) mod extension;
+mod held;
+pub(crate) mod relations;
+mod residency;
+mod sizes;
+pub(crate) mod warm;
+
+use pgdyno_core::{
+    probe::{Asked, Shape},
+    problem::Problem,
+};
+use pgdyno_engine::Stop;
+
+pub use count::{CountWish, count};
+pub use ddl::{DdlWish, ddl};
+pub use depth::depth;
+pub use held::{Buffercache, held};
+pub use sizes::sizes;
+pub use warm::{PrewarmProgress, PrewarmWish, prewarm};
+
+use crate::wire::{ConnectOptions, Row, Session, WireError, connect_unless};
+
+/// Makes a session for questions: nothing that a role or a database sets may end one early. A server that finds its
+/// client gone gives up what it does for it, from PostgreSQL 14 on.
+///
+/// # Errors
+/// Why the server cannot be reached.
+pub fn open(options: &ConnectOptions, stop: &Stop) -> Result<Session, Problem> {
+    let mut session = connect_unless(stop, options)?;
+    session.heed(stop);
+    settle(&mut session).map_err(|error| error.into_problem("could not prepare a session"))?;
+    Ok(session)
+}
+
+/// Lets nothing that a role or a database sets end what a session does, and the server look now and then whether its
+/// client is still there.
+///
+/// # Errors
+/// The server's.
+pub(crate) fn settle(session: &mut Session) -> Result<(), WireError> {
+    session.execute(
+        "SET standard_conforming_strings = on; SET client_min_messages = warning; SET row_security = off; \
+         SELECT pg_catalog.set_config(name, '0', false) FROM pg_catalog.pg_settings WHERE name IN \
+         ('statement_timeout', 'lock_timeout', 'idle_in_transaction_session_timeout', 'idle_session_timeout', \
+         'transaction_timeout')",
+    )?;
+    let watched = session.execute(
+        "SELECT pg_catalog.set_config(name, '10s', false) FROM pg_catalog.pg_settings \
+         WHERE name = 'client_connection_check_interval'",
+    );
+    match watched {
+        // Servers on some systems have it and cannot do it: what they do is done to its end there.
+        Err(WireError::Server(_)) => Ok(()),
+        watched => watched,
+    }
+}
+
+/// The server that a session is connected to.
+fn asked(session: &mut Session) -> Result<Asked, Problem> {
+    let sql = "SELECT pg_catalog.current_setting('server_version_num'), pg_catalog.current_database(), \
+               pg_catalog.current_setting('block_size'), \
+               pg_catalog.pg_size_bytes(pg_catalog.current_setting('shared_buffers'))";
+    let what = "could not ask the server for its settings";
+    let rows = session.query(sql).map_err(|error| error.into_problem(what))?;
+    let read = |row: &Row| {
+        Some(Asked {
+            version: session.parameter("server_version").unwrap_or_default().to_owned(),
+            version_num: row.parse(0)?,
+            database: row.get(1)?.to_owned(),
+            page_bytes: row.parse(2)?,
+            shared_buffers_bytes: row.parse(3)?,
+        })
+    };
+    rows.first().and_then(read).ok_or_else(|| Problem::could_not(what))
+}
+
+/// Writes all that is dirty, so that no later question pays for what came before it. False where the role may not.
+fn checkpoint(session: &mut Session) -> Result<bool, Problem> {
+    match session.execute("CHECKPOINT") {
+        Ok(()) => Ok(true),
+        Err(error) if error.code() == Some(FORBIDDEN) => Ok(false),
+        Err(error) => Err(error.into_problem("could not make a checkpoint")),
+    }
+}
+
+/// SQLSTATE of what a role may not do.
+const FORBIDDEN: &str = "42501";
+
+/// A table as it was named.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Table {
+    oid: u32,
+    /// Schema and name, as SQL takes them.
+    name: String,
+    schema: String,
+    partitioned: bool,
+}
+
+/// The tables that names mean in a session, in their order.
+fn find_tables(session: &mut Session, names: &[String]) -> Result<Vec<Table>, Problem> {
+    names.iter().map(|name| find_table(session, name)).collect()
+}
+
+fn find_table(session: &mut Session, name: &str) -> Result<Table, Problem> {
+    let what = format!("could not find the table {name}");
+    let sql = format!(
+        "SELECT c.oid, pg_catalog.format('%I.%I', n.nspname, c.relname), n.nspname, c.relkind \
+         FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
+         WHERE c.oid = pg_catalog.to_regclass({})",
+        literal(name)
+    );
+    let rows = session.query(&sql).map_err(|error| error.into_problem(&what))?;
+    let Some(row) = rows.first() else {
+        return Err(Problem::wrong_request(format!("{what}: it is not there"))
+            .hint("write it as SQL does, SCHEMA.TABLE where its schema is not in the search path"));
+    };
+    let text = |column| row.get(column).unwrap_or_default().to_owned();
+    match (row.parse(0), row.get(3)) {
+        (Some(oid), Some("r" | "p" | "m")) => {
+            Ok(Table { oid, name: text(1), schema: text(2), partitioned: row.get(3) == Some("p") })
+        }
+        _ => Err(Problem::wrong_request(format!("{what}: {} is no table", text(1)))
+            .hint("name a table, a partition or a materialized view")),
+    }
+}
+
+/// A table, its partitions and what inherits from it, of all levels: a query for `WITH RECURSIVE`, whose name is `tree`
+/// and whose column is `oid`.
+fn tree_of(oids: &[u32]) -> String {
+    format!(
+        "tree(oid) AS (SELECT pg_catalog.unnest({}) UNION \
+         SELECT i.inhrelid FROM pg_catalog.pg_inherits i JOIN tree ON i.inhparent = tree.oid)",
+        array(oids)
+    )
+}
+
+fn shape(session: &mut Session, table: &Table) -> Result<Shape, WireError> {
+    let rows = session.query(&format!(
+        "WITH RECURSIVE {} SELECT pg_catalog.count(*) FILTER (WHERE c.oid <> {} AND c.relkind <> 'p'), \
+         pg_catalog.sum(pg_catalog.pg_table_size(c.oid)), pg_catalog.sum(pg_catalog.pg_indexes_size(c.oid)) \
+         FROM tree JOIN pg_catalog.pg_class c ON c.oid = tree.oid",
+        tree_of(&[table.oid]),
+        table.oid
+    ))?;
+    let number = |column| rows.first().and_then(|row| row.parse(column)).unwrap_or(0);
+    Ok(Shape {
+        name: table.name.clone(),
+        partitions: number(0),
+        table_bytes: number(1),
+        index_bytes: number(2),
+    })
+}
+
+/// OIDs as SQL takes them.
+fn array(oids: &[u32]) -> String {
+    let oids: Vec<_> = oids.iter().map(u32::to_string).collect();
+    format!("'{{{}}}'::pg_catalog.oid[]", oids.join(","))
+}
+
+/// Text as SQL takes it, where strings conform to the standard.
+fn literal(text: &str) -> String {
+    format!("'{}'", text.replace('\'', "''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sql_takes_any_name() {
+        assert_eq!(literal(r"it's \ one"), r"'it''s \ one'");
+        assert_eq!(array(&[1, 4_294_967_295]), "'{1,4294967295}'::pg_catalog.oid[]");
+    }
+}

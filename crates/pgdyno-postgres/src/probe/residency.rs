@@ -1,0 +1,117 @@
+//! What shared buffers hold of relations.
+
+use pgdyno_core::{
+    probe::{Explained, RelationKind, Residency, SeenBy},
+    problem::Problem,
+};
+
+use super::{
+    relations::{Relation, buffered, touching},
+    warm::{Reading, Task},
+};
+use crate::wire::{Session, WireError};
+
+/// Looks by `pg_buffercache` in a schema, where there is one and the role may use it, else by a second read.
+pub fn look(
+    session: &mut Session,
+    reading: &Reading,
+    schema: Option<&str>,
+) -> Result<(SeenBy, Vec<Residency>), Problem> {
+    let oids: Vec<u32> = reading.relations.iter().map(|relation| relation.oid).collect();
+    let seen = schema.map_or(Ok(None), |schema| buffered(session, schema, &oids))?;
+    if let Some(seen) = seen {
+        let pages_of = |oid: u32| seen.iter().find(|(seen, _)| *seen == oid).map(|(_, pages)| *pages);
+        let each = reading.relations.iter().map(|relation| of(relation, pages_of(relation.oid)));
+        return Ok((SeenBy::PgBuffercache, each.collect()));
+    }
+    let again = second_read(session, reading).map_err(|error| {
+        error.into_problem("could not read a second time, to see what is in shared buffers")
+    });
+    Ok((SeenBy::SecondRead, again?))
+}
+
+fn of(relation: &Relation, resident_pages: Option<u64>) -> Residency {
+    let share = resident_pages.map(|resident| (resident as f64 / relation.pages as f64).min(1.0));
+    Residency {
+        name: relation.name.clone(),
+        kind: relation.kind,
+        pages: relation.pages,
+        resident_pages: resident_pages.map(|resident| resident.min(relation.pages)),
+        share,
+        not_read: None,
+    }
+}
+
+/// Page accesses of a read: those that found their page, and those that did not.
+type Accesses = (u64, u64);
+
+fn second_read(session: &mut Session, reading: &Reading) -> Result<Vec<Residency>, WireError> {
+    let mut accesses: Vec<Option<Accesses>> = vec![None; reading.relations.len()];
+    for task in reading.tasks() {
+        let relation = &reading.relations[task.relation];
+        // An ordered scan touches all of an index at once.
+        if relation.kind == RelationKind::Index && task.first > 0 {
+            continue;
+        }
+        if let Some((hit, read)) = accesses_of(session, relation, *task)? {
+            let (hits, reads) = accesses[task.relation].unwrap_or_default();
+            accesses[task.relation] = Some((hits + hit, reads + read));
+        }
+    }
+    Ok(reading.relations.iter().zip(accesses).map(|(relation, accesses)| seen(relation, accesses)).collect())
+}
+
+fn accesses_of(
+    session: &mut Session,
+    relation: &Relation,
+    task: Task,
+) -> Result<Option<Accesses>, WireError> {
+    let Some(sql) = touching(session, relation, task.first, task.last)? else { return Ok(None) };
+    let rows = session.query(&format!("EXPLAIN (ANALYZE, BUFFERS, TIMING OFF, FORMAT JSON) {sql}"))?;
+    let answer: String = rows.iter().filter_map(|row| row.get(0)).collect();
+    Ok(Explained::read(&answer).map(|plan| (plan.hit_pages, plan.read_pages)))
+}
+
+/// Each page of a table was touched once: what was found is what is there. Of an index it is a share of the accesses.
+fn seen(relation: &Relation, accesses: Option<Accesses>) -> Residency {
+    let Some((hit, read)) = accesses else { return of(relation, None) };
+    if relation.kind != RelationKind::Index {
+        return of(relation, Some(hit));
+    }
+    let share = hit as f64 / (hit + read).max(1) as f64;
+    Residency { share: Some(share), ..of(relation, None) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn relation(kind: RelationKind) -> Relation {
+        Relation {
+            oid: 1,
+            name: "public.t".to_owned(),
+            plain_name: "t".to_owned(),
+            kind,
+            pages: 100,
+            owned: true,
+            btree: kind == RelationKind::Index,
+        }
+    }
+
+    #[test]
+    fn a_second_read_tells_pages_of_tables_and_a_share_of_indexes() {
+        let figures = |kind, accesses| {
+            let seen = seen(&relation(kind), accesses);
+            (seen.resident_pages, seen.share)
+        };
+        assert_eq!(figures(RelationKind::Table, Some((90, 10))), (Some(90), Some(0.9)));
+        assert_eq!(figures(RelationKind::Index, Some((30, 10))), (None, Some(0.75)));
+        assert_eq!(figures(RelationKind::Index, None), (None, None));
+    }
+
+    #[test]
+    fn a_relation_that_grew_is_not_more_than_there() {
+        let seen = of(&relation(RelationKind::Table), Some(101));
+        assert_eq!((seen.resident_pages, seen.share), (Some(100), Some(1.0)));
+    }
+}

@@ -1,0 +1,92 @@
+//! A load takes the same memory at any scale: what the thread that loads has allocated at a time, into a server that
+//! swallows all rows.
+//!
+//! Seen to fail where a stream makes all rows of its part before it sends them.
+
+#![allow(unsafe_code)] // an allocator cannot be written without
+
+use std::{
+    alloc::{GlobalAlloc, Layout, System},
+    cell::Cell,
+};
+
+use pgdyno_core::load::{Way, Wish};
+use pgdyno_engine::Stop;
+use pgdyno_postgres::{
+    fake::{FakeServer, usual},
+    load::load_tpcb,
+    wire::connect,
+};
+
+/// The system's allocator, and how much the calling thread has of it, now and at most.
+struct Counting;
+
+thread_local! {
+    static HELD: Cell<(i64, i64)> = const { Cell::new((0, 0)) };
+}
+
+fn count(bytes: i64) {
+    // A thread that ends has no counter any more, and nobody asks for it.
+    let _ = HELD.try_with(|held| {
+        let (now, most) = held.get();
+        held.set((now + bytes, most.max(now + bytes)));
+    });
+}
+
+// SAFETY: all is passed on to the system's allocator as it came.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        count(layout.size() as i64);
+        // SAFETY: the caller keeps the rules of `alloc`.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn realloc(&self, block: *mut u8, layout: Layout, bytes: usize) -> *mut u8 {
+        // Both may be there for a moment.
+        count(bytes as i64);
+        count(-(layout.size() as i64));
+        // SAFETY: as above.
+        unsafe { System.realloc(block, layout, bytes) }
+    }
+
+    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
+        count(-(layout.size() as i64));
+        // SAFETY: as above.
+        unsafe { System.dealloc(block, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// Most bytes that a load has allocated at a time.
+fn most_bytes(scale: u64, partitions: u64) -> i64 {
+    let server = FakeServer::start(usual).expect("a socket");
+    server.keep_nothing();
+    let mut sessions = [connect(&server.options(None)).expect("it answers")];
+    let way = (partitions == 0).then_some(Way::Stream);
+    let wish = Wish { scale: Some(scale), partitions: Some(partitions), way, ..Wish::default() };
+    let plan = wish.plan(1).expect("it can be");
+    let before = HELD.with(|held| {
+        let (now, _) = held.get();
+        held.set((now, now));
+        now
+    });
+    let outcome =
+        load_tpcb(&mut sessions, None, &plan, &Stop::default(), &mut |_| ()).expect("it swallows all");
+    assert_eq!(outcome.rows, scale * 100_011);
+    HELD.with(Cell::get).1 - before
+}
+
+/// At scale 10,000 there are a billion rows: minutes, which only PGDYNO_TEST_ALL=1 takes.
+#[test]
+fn a_load_takes_the_same_memory_at_any_scale() {
+    let test_all = std::env::var_os("PGDYNO_TEST_ALL").is_some_and(|value| value == "1");
+    let (small, large) = if test_all { (100, 10_000) } else { (5, 20) };
+    for partitions in [0, 8] {
+        let (at_small, at_large) = (most_bytes(small, partitions), most_bytes(large, partitions));
+        // Keys have more digits.
+        assert!(at_large <= at_small + 4_096, "{partitions} partitions: {at_small} and {at_large} bytes");
+        assert!((1..1 << 20).contains(&at_large), "{at_large}");
+    }
+}

@@ -1,0 +1,177 @@
+//! What `run.json` says of a load.
+
+use pgdyno_core::{
+    analysis::compare::AccountsState,
+    load::{LoadPlan, PartitionMethod, Way},
+    units,
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// What was loaded and how long it took.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct LoadRecord {
+    /// Rows over all tables.
+    pub rows: u64,
+    /// Rows in a second of writing them; absent in records of older versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rows_per_s: Option<f64>,
+    /// Bytes sent in COPY data.
+    pub copy_bytes: u64,
+    /// The same in a second; absent where nothing was sent, and in records of older versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub copy_bytes_per_s: Option<u64>,
+    /// Seconds of writing rows, with the creation of the tables.
+    pub copy_s: f64,
+    /// Seconds of VACUUM and ANALYZE.
+    pub vacuum_s: f64,
+    /// Seconds of primary and foreign keys.
+    pub index_s: f64,
+    /// The stages in order; absent in records of older versions.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stages: Vec<LoadStageRecord>,
+    /// Parallel workers of a key of accounts; absent in records of older versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key_workers: Option<KeyWorkersRecord>,
+    /// Size of tables and indexes afterwards in bytes.
+    pub size_bytes: u64,
+    /// `text` or `binary`; `none` where the server made the rows itself.
+    pub copy_format: String,
+    /// Whether rows were loaded frozen.
+    pub freeze: bool,
+    /// How the tables were read into shared buffers afterwards; `None` where they do not fit.
+    pub prewarm: Option<PrewarmRecord>,
+    /// How it was asked for; absent in records of older versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub terms: Option<LoadTerms>,
+    /// What the server made of `pgbench_accounts`; absent in records of older versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub accounts: Option<AccountsState>,
+}
+
+impl LoadRecord {
+    /// How the rows got in, in the words of a comparison.
+    pub fn words(&self) -> String {
+        let frozen = if self.freeze { ", frozen" } else { "" };
+        match self.terms.as_ref().map(|terms| terms.method) {
+            Some(Way::Server) => "INSERT by the server".to_owned(),
+            Some(Way::Chunks) => format!("COPY {} in chunks", self.copy_format),
+            Some(Way::Stream) | None => format!("COPY {}{frozen}", self.copy_format),
+        }
+    }
+}
+
+/// A stage of a load: all tasks of one kind.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct LoadStageRecord {
+    /// `rows`, `vacuum`, `analyze`, `primary keys`, `key of the whole` or `foreign keys`.
+    pub name: String,
+    /// Its seconds.
+    pub duration_s: f64,
+    /// Bytes of WAL that the server wrote meanwhile, for whomever; absent where it does not tell.
+    pub wal_bytes: Option<u64>,
+    /// What the server was seen at, in the order in which it was first seen; empty where nothing was.
+    /// What ends within a fifth of a second may not have been seen.
+    pub phases: Vec<LoadPhaseRecord>,
+}
+
+/// A phase of VACUUM or of building keys.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct LoadPhaseRecord {
+    /// Its name as the server has it; of keys before 12 what their files tell.
+    pub name: String,
+    /// Its seconds, over all server processes together.
+    pub duration_s: f64,
+}
+
+/// Parallel workers of a key of accounts: what was asked for need not be what came.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct KeyWorkersRecord {
+    /// At most (`max_parallel_maintenance_workers` of the session); absent where the server has none.
+    pub asked: Option<u64>,
+    /// What the server planned, over all keys of accounts; absent where it does not say so (before 11).
+    pub planned: Option<RangeRecord>,
+    /// What was seen at work; absent where none of the keys was seen being built, and before 13.
+    pub launched: Option<RangeRecord>,
+}
+
+/// The least and the most of a number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RangeRecord {
+    /// The least.
+    pub least: u64,
+    /// The most.
+    pub most: u64,
+}
+
+/// How TPC-B's tables were to be loaded.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct LoadTerms {
+    /// Connections that loaded at the same time.
+    pub streams: u64,
+    /// How rows were written.
+    pub method: Way,
+    /// Partitions of accounts; 0 is one plain table.
+    pub partitions: u64,
+    /// How they were made; absent where there are none.
+    pub partition_method: Option<PartitionMethod>,
+    /// Fill factor of the tables in per cent.
+    pub fillfactor: u32,
+    /// Whether the tables are unlogged.
+    pub unlogged: bool,
+    /// Whether there are foreign keys.
+    pub foreign_keys: bool,
+    /// Tablespace of the tables; absent where it is the default.
+    pub tablespace: Option<String>,
+    /// Tablespace of the primary keys; absent where it is the default.
+    pub index_tablespace: Option<String>,
+}
+
+impl LoadTerms {
+    /// Those of a plan that so many connections carry out.
+    pub fn of(plan: &LoadPlan, streams: u64) -> Self {
+        Self {
+            streams,
+            method: plan.way,
+            partitions: plan.partitions.map_or(0, |partitions| partitions.count),
+            partition_method: plan.partitions.map(|partitions| partitions.method),
+            fillfactor: plan.fillfactor,
+            unlogged: plan.unlogged,
+            foreign_keys: plan.foreign_keys,
+            tablespace: plan.tablespace.clone(),
+            index_tablespace: plan.index_tablespace.clone(),
+        }
+    }
+
+    /// In words; what is as usual is left out, but for how rows were written.
+    pub fn words(&self) -> String {
+        let method = match self.method {
+            Way::Stream if self.partitions > 0 => "a COPY for each table or partition",
+            Way::Stream => "a COPY for each table",
+            Way::Chunks => "COPY in chunks",
+            Way::Server => "rows made by the server",
+        };
+        let mut words = vec![match self.streams {
+            1 => method.to_owned(),
+            streams => format!("{method} by {}", units::plural(streams, "connection")),
+        }];
+        if let Some(of) = self.partition_method {
+            words.push(format!("{} by {}", units::plural(self.partitions, "partition"), of.name()));
+        }
+        words.extend((self.fillfactor != 100).then(|| format!("fill factor {} %", self.fillfactor)));
+        words.extend(self.unlogged.then(|| "unlogged".to_owned()));
+        words.extend(self.foreign_keys.then(|| "foreign keys".to_owned()));
+        words.extend(self.tablespace.as_ref().map(|name| format!("tablespace {name}")));
+        words.extend(self.index_tablespace.as_ref().map(|name| format!("keys in tablespace {name}")));
+        words.join(", ")
+    }
+}
+
+/// The tables, read into shared buffers.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PrewarmRecord {
+    /// `pg_prewarm` or `scans`.
+    pub method: String,
+    /// Seconds it took.
+    pub duration_s: f64,
+}

@@ -1,0 +1,211 @@
+//! `pgdyno probe`.
+
+use std::process::ExitCode;
+
+use clap::{ArgAction, Subcommand, ValueEnum};
+use pgdyno_core::{
+    plan::Span,
+    probe::{CountBy, Probe, json},
+    problem::Problem,
+};
+use pgdyno_postgres::probe::{self, CountWish, DdlWish};
+
+use super::target::Target;
+use crate::{context::Context, interrupt, output, progress::Progress};
+
+/// Flags of `pgdyno probe`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Debug, Subcommand)]
+enum What {
+    /// Time ADD COLUMN, DROP COLUMN, ANALYZE and VACUUM; changes are rolled back
+    Ddl(Box<Ddl>),
+    /// Time count(*) by index-only and sequential scans, with so many parallel workers
+    Count(Box<Count>),
+    /// How deep B-trees are, measured and predicted
+    Depth(Depth),
+    /// Sizes of tables, indexes, databases and tablespaces
+    Sizes(Sizes),
+}
+
+#[derive(Debug, clap::Args)]
+#[command(
+    disable_help_flag = true,
+    after_help = "Each statement that changes the table is timed in a transaction, which is rolled back: the table \
+    keeps its files and its columns. It locks the table against everybody while it lasts. Several tables are compared \
+    with the first, such as one without partitions and one with many.\n\n\
+    Examples:\n  \
+    pgdyno probe ddl --server main --rewrite\n  \
+    pgdyno probe ddl --server main one.pgbench_accounts parts.pgbench_accounts"
+)]
+struct Ddl {
+    #[command(flatten)]
+    common: Common,
+    /// Tables, as SQL names them
+    #[arg(value_name = "TABLE", default_value = "pgbench_accounts", help_heading = "What")]
+    tables: Vec<String>,
+    /// Try statements that write the whole table anew, too: they lock it for as long
+    #[arg(long, help_heading = "What")]
+    rewrite: bool,
+    /// Allow it for tables that `pgdyno load` did not make
+    #[arg(long, help_heading = "What")]
+    may_change: bool,
+    /// How often each statement is timed
+    #[arg(long, value_name = "N", default_value = "3", value_parser = clap::value_parser!(u64).range(1..=1000),
+          help_heading = "How")]
+    repeats: u64,
+    /// How long to wait for a table that is in use
+    #[arg(long, value_name = "TIME", default_value = "2s", help_heading = "How")]
+    lock_timeout: Span,
+}
+
+#[derive(Debug, clap::Args)]
+#[command(
+    disable_help_flag = true,
+    after_help = "A CHECKPOINT comes before each line. The first count is explained, for plan, workers and pages; the \
+    others are timed.\n\n\
+    Example:\n  \
+    pgdyno probe count --server main --parallel 0,2,4,8"
+)]
+struct Count {
+    #[command(flatten)]
+    common: Common,
+    /// Tables, as SQL names them
+    #[arg(value_name = "TABLE", default_value = "pgbench_accounts", help_heading = "What")]
+    tables: Vec<String>,
+    /// Ways of counting
+    #[arg(
+        long,
+        value_name = "WAY",
+        value_delimiter = ',',
+        default_value = "index,seq",
+        help_heading = "What"
+    )]
+    by: Vec<By>,
+    /// Numbers of parallel workers
+    #[arg(long, value_name = "N", value_delimiter = ',', default_value = "0,1,2",
+          value_parser = clap::value_parser!(u64).range(0..=1024), help_heading = "What")]
+    parallel: Vec<u64>,
+    /// How often each count is timed
+    #[arg(long, value_name = "N", default_value = "3", value_parser = clap::value_parser!(u64).range(1..=1000),
+          help_heading = "How")]
+    repeats: u64,
+}
+
+#[derive(Debug, clap::Args)]
+#[command(disable_help_flag = true)]
+struct Depth {
+    #[command(flatten)]
+    common: Common,
+    /// Tables whose indexes are looked at [default: all of the database]
+    #[arg(value_name = "TABLE", help_heading = "What")]
+    tables: Vec<String>,
+    /// Create pageinspect in the database where it is not there
+    #[arg(long, help_heading = "How")]
+    create_extension: bool,
+}
+
+#[derive(Debug, clap::Args)]
+#[command(
+    disable_help_flag = true,
+    after_help = "Sizes are those of psql's \\dt+, \\di+, \\l+ and \\db+, with partitions added up, in binary units."
+)]
+struct Sizes {
+    #[command(flatten)]
+    common: Common,
+    /// Tables, as SQL names them [default: all of the database]
+    #[arg(value_name = "TABLE", help_heading = "What")]
+    tables: Vec<String>,
+}
+
+#[derive(Debug, clap::Args)]
+#[group(skip)]
+struct Common {
+    #[command(flatten)]
+    target: Target,
+    /// As JSON (schemas/probe.schema.json)
+    #[arg(long, help_heading = "How")]
+    json: bool,
+    /// Print help
+    #[arg(long, action = ArgAction::Help, help_heading = "How")]
+    help: Option<bool>,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum By {
+    /// Index-only scan
+    Index,
+    /// Sequential scan
+    Seq,
+}
+
+impl By {
+    fn wanted(self) -> CountBy {
+        match self {
+            Self::Index => CountBy::Index,
+            Self::Seq => CountBy::Seq,
+        }
+    }
+}
+
+/// Runs `pgdyno probe`.
+///
+/// # Errors
+/// What the user should read.
+pub fn run(args: &Args, _context: &Context) -> Result<ExitCode, Problem> {
+    let common = args.what.common();
+    let options = common.target.resolve("could not probe")?;
+    let stop = interrupt::on_interrupt_saying("stopping: changes are rolled back", "ended at once");
+    let progress = Progress::new();
+    let tell = &mut |what: &str| progress.stage(what);
+    let found = match &args.what {
+        What::Ddl(args) => probe::ddl(&options, &args.wish(), &stop, tell).map(Probe::Ddl),
+        What::Count(args) => probe::count(&options, &args.wish(), &stop, tell).map(Probe::Count),
+        What::Depth(args) => {
+            probe::depth(&options, &args.tables, args.create_extension, &stop).map(Probe::Depth)
+        }
+        What::Sizes(args) => probe::sizes(&options, &args.tables, &stop).map(Probe::Sizes),
+    };
+    progress.finish();
+    let found = found?;
+    output::print(&if common.json { json(&found) } else { pgdyno_report::probe(&found) })?;
+    Ok(ExitCode::SUCCESS)
+}
+
+impl What {
+    fn common(&self) -> &Common {
+        match self {
+            Self::Ddl(args) => &args.common,
+            Self::Count(args) => &args.common,
+            Self::Depth(args) => &args.common,
+            Self::Sizes(args) => &args.common,
+        }
+    }
+}
+
+impl Ddl {
+    fn wish(&self) -> DdlWish {
+        DdlWish {
+            tables: self.tables.clone(),
+            may_change: self.may_change,
+            rewrite: self.rewrite,
+            repeats: self.repeats,
+            lock_timeout_ms: self.lock_timeout.as_duration().as_millis() as u64,
+        }
+    }
+}
+
+impl Count {
+    fn wish(&self) -> CountWish {
+        CountWish {
+            tables: self.tables.clone(),
+            by: self.by.iter().map(|by| by.wanted()).collect(),
+            workers: self.parallel.clone(),
+            repeats: self.repeats,
+        }
+    }
+}

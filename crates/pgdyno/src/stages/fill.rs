@@ -1,0 +1,47 @@
+//! From an empty server to one with the plan's data.
+
+use pgdyno_core::{facts::DurabilityTier, problem::Problem};
+use pgdyno_engine::Stop;
+use pgdyno_record::{LoadRecord, SetupDone};
+
+use super::{load, material, prepare::Prepared, recording::Recording, subject::Subject};
+use crate::progress::Progress;
+
+/// What was put into a server.
+pub enum Filled {
+    /// The tables of TPC-B.
+    Tpcb(Box<LoadRecord>),
+    /// The plan's own tables.
+    Own(SetupDone),
+    /// Nothing more: what an acknowledged commit to these tables is worth.
+    All(DurabilityTier),
+}
+
+/// Loads the tables of TPC-B where the plan wants them, sets its own up, and waits for a standby to have them. `keep`
+/// writes down what is done, so that it is in the record whatever comes next.
+///
+/// # Errors
+/// The first problem.
+pub fn fill(
+    prepared: &Prepared,
+    subject: &mut Subject,
+    recording: &mut Recording,
+    stop: &Stop,
+    progress: &Progress,
+    keep: impl Fn(&mut Recording, Filled),
+) -> Result<(), Problem> {
+    if let Some(plan) = &prepared.tpcb {
+        let streams = prepared.plan.load.streams();
+        let loaded = recording.stage("load", stop, |_| load::load(plan, streams, subject, stop, progress))?;
+        keep(recording, Filled::Tpcb(Box::new(loaded)));
+    }
+    if prepared.material.setup.is_some() {
+        let done = recording.stage("setup", stop, |_| material::set_up(prepared, subject, stop, progress))?;
+        done.into_iter().for_each(|done| keep(recording, Filled::Own(done)));
+    }
+    keep(recording, Filled::All(subject.look_for_unlogged()?));
+    if subject.elsewhere.is_some() {
+        recording.stage("replication", stop, |_| subject.wait_for_replication(stop, progress))?;
+    }
+    Ok(())
+}

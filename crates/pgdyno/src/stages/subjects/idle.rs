@@ -1,0 +1,96 @@
+//! What the other servers do while one is measured: nothing, if all goes well.
+
+use std::time::Instant;
+
+use pgdyno_core::measure::IdleServers;
+use pgdyno_host::observe::TreeUsage;
+
+use crate::stages::subject::Subject;
+
+/// What all servers have used until an instant, as far as they are on this machine.
+pub struct Bystanders {
+    at: Instant,
+    servers: Vec<Option<Reading>>,
+}
+
+struct Reading {
+    postmaster: u32,
+    usage: TreeUsage,
+}
+
+impl Bystanders {
+    /// Reads all of them. It is done between two runs, since it takes a moment of the driver's processors.
+    pub fn read(servers: &[Subject]) -> Self {
+        let one = |server: &Subject| {
+            let postmaster = server.postmaster?;
+            Some(Reading { postmaster, usage: TreeUsage::read(postmaster)? })
+        };
+        Self { at: Instant::now(), servers: servers.iter().map(one).collect() }
+    }
+
+    /// What all but the measured one did since `earlier`; `None` where none of them can be seen, or the measured one
+    /// cannot: then they may be it. A server that was started again meanwhile is left out, and so is one that is the
+    /// measured server by another name.
+    pub fn since(&self, earlier: &Self, measured: usize) -> Option<IdleServers> {
+        let seconds = (self.at - earlier.at).as_secs_f64();
+        let under_test = self.servers.get(measured)?.as_ref()?.postmaster;
+        let pairs = self.servers.iter().zip(&earlier.servers).enumerate();
+        let others = pairs.filter(|(at, _)| *at != measured);
+        let used = others
+            .filter_map(|(_, (now, then))| now.as_ref().zip(then.as_ref()))
+            .filter(|(now, then)| now.postmaster == then.postmaster && now.postmaster != under_test);
+        let mut idle: Option<IdleServers> = None;
+        for used in used.map(|(now, then)| now.usage.since(&then.usage)) {
+            let sum = idle.get_or_insert_default();
+            sum.cpus += used.cpu_s / seconds.max(f64::MIN_POSITIVE);
+            if let Some(bytes) = used.device_written_bytes {
+                *sum.written_bytes.get_or_insert(0) += bytes;
+            }
+        }
+        idle
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        process::{Child, Command},
+        thread::sleep,
+        time::Duration,
+    };
+
+    use super::*;
+
+    /// Processes in the place of servers; `None` is one on another machine.
+    fn read(postmasters: &[Option<u32>]) -> Bystanders {
+        let one = |postmaster: &Option<u32>| {
+            let postmaster = (*postmaster)?;
+            Some(Reading { postmaster, usage: TreeUsage::read(postmaster)? })
+        };
+        Bystanders { at: Instant::now(), servers: postmasters.iter().map(one).collect() }
+    }
+
+    fn shell(script: &str) -> Child {
+        Command::new("sh").args(["-c", script]).spawn().expect("a shell can be run")
+    }
+
+    #[test]
+    fn what_an_idle_server_does_is_seen_and_what_the_measured_one_does_is_not() {
+        let (mut busy, mut idle) = (shell("while :; do :; done"), shell("exec sleep 60"));
+        let servers = [Some(busy.id()), Some(idle.id()), None];
+        sleep(Duration::from_millis(100));
+        let before = read(&servers);
+        sleep(Duration::from_millis(300));
+        let after = read(&servers);
+        let twice = [Some(busy.id()), Some(busy.id())];
+        let one_server = (read(&twice), read(&twice));
+        for child in [&mut busy, &mut idle] {
+            child.kill().expect("it is ours");
+            child.wait().expect("it has ended");
+        }
+        let cpus = |measured| after.since(&before, measured).expect("one of the others is seen").cpus;
+        assert!(cpus(1) > 0.0 && cpus(0) < cpus(1) / 2.0, "{} {}", cpus(0), cpus(1));
+        assert_eq!(after.since(&before, 2), None, "what is not seen may be either of them");
+        assert_eq!(one_server.1.since(&one_server.0, 0), None, "two names of one server are one");
+    }
+}

@@ -1,0 +1,198 @@
+//! Between two runs: data in the state that every run begins from, and a server that leaves the others alone.
+//!
+//! All of it is done when a run is over and not before the next one: what a server still has to write would be written
+//! while another one is measured.
+
+use std::time::{Duration, Instant};
+
+use pgdyno_core::{
+    advice::Choice,
+    plan::{Builtin, Work},
+    problem::Problem,
+};
+use pgdyno_engine::Stop;
+use pgdyno_postgres::verify::Ledger;
+
+use crate::{
+    progress::Progress,
+    stages::{Wanted, prepare::Prepared, subject::Subject},
+};
+
+/// Settings that begin so are about autovacuum.
+const AUTOVACUUM: &str = "autovacuum";
+
+/// A server's autovacuum comes by once a minute (`autovacuum_naptime`), which no setting of pgdyno's changes.
+const AUTOVACUUM_EVERY: Duration = Duration::from_secs(60);
+
+/// When the autovacuum of servers that were made for the run is off: dead rows of a server's last run must not bring it
+/// into the interval of another one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Rest {
+    /// Over all runs: they are shorter than its pause, so it would come into some and not into others.
+    AllTheTime,
+    /// Between the server's own runs.
+    WhileOthersRun,
+    /// Never by pgdyno: what it does was asked for, of one of the servers or of all.
+    AsAsked,
+}
+
+/// What was done after a run, in seconds.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Settled {
+    /// Putting the data back; absent where that was not needed.
+    pub reset_s: Option<f64>,
+    /// The CHECKPOINT after it; 0 where nothing was written.
+    pub checkpoint_s: f64,
+}
+
+impl Rest {
+    /// By what was asked of the servers, and by the length of a run.
+    pub fn of(servers: &[Wanted], prepared: &Prepared) -> Self {
+        let is_asked = servers.iter().any(|wanted| match wanted {
+            Wanted::Own(request) => request.settings.keys().any(|name| is_about_autovacuum(name)),
+            Wanted::External(_) => false,
+        });
+        let measure = &prepared.plan.measure;
+        match is_asked {
+            true => Self::AsAsked,
+            false => Self::between(measure.warmup.as_secs_f64() + measure.duration.as_secs_f64()),
+        }
+    }
+
+    /// For runs of so many seconds.
+    fn between(run_s: f64) -> Self {
+        match run_s < AUTOVACUUM_EVERY.as_secs_f64() {
+            true => Self::AllTheTime,
+            false => Self::WhileOthersRun,
+        }
+    }
+
+    /// Puts a server to rest that was loaded.
+    ///
+    /// # Errors
+    /// Where it does not let itself be told.
+    pub fn begin(self, subject: &mut Subject) -> Result<(), Problem> {
+        if self != Self::AsAsked {
+            subject.rest()?;
+        }
+        subject.checkpoint()
+    }
+
+    /// Wakes a server whose run comes next.
+    ///
+    /// # Errors
+    /// As [`Rest::begin`].
+    pub fn wake(self, subject: &mut Subject, stop: &Stop) -> Result<(), Problem> {
+        if self == Self::WhileOthersRun {
+            subject.revive(stop)?;
+            subject.wake()?;
+        }
+        Ok(())
+    }
+
+    /// Puts a server to rest whose run is over: TPC-B's tables as the load left them, as far as that can be, and
+    /// nothing left to be written. What scripts of the plan's own wrote, its own `reset` has put back before.
+    ///
+    /// # Errors
+    /// As [`Rest::begin`], or where the tables do not let themselves be put back.
+    pub fn settle(
+        self,
+        subject: &mut Subject,
+        ledger: &mut Ledger,
+        work: &Work,
+        stop: &Stop,
+        progress: &Progress,
+    ) -> Result<Settled, Problem> {
+        let mut settled = Settled::default();
+        let writes = work.builtin.is_none_or(Builtin::writes);
+        if !writes && self != Self::WhileOthersRun {
+            return Ok(settled);
+        }
+        subject.revive(stop)?;
+        if self == Self::WhileOthersRun {
+            subject.rest()?;
+        }
+        if work.builtin.is_some_and(Builtin::writes) {
+            let begin = Instant::now();
+            ledger.reset(&mut subject.admin).and_then(|()| self.accounts(subject)).map_err(|error| {
+                error.into_problem("could not put the tables back into their state after a run")
+            })?;
+            subject.wait_for_replication(stop, progress)?;
+            settled.reset_s = Some(begin.elapsed().as_secs_f64());
+        }
+        if writes {
+            let begin = Instant::now();
+            subject.checkpoint()?;
+            settled.checkpoint_s = begin.elapsed().as_secs_f64();
+        }
+        Ok(settled)
+    }
+
+    /// Accounts without the dead rows of the run. Where autovacuum is what was asked about, they are left to it.
+    fn accounts(self, subject: &mut Subject) -> Result<(), pgdyno_postgres::wire::WireError> {
+        match self {
+            Self::AsAsked => Ok(()),
+            Self::AllTheTime | Self::WhileOthersRun => subject.admin.execute("VACUUM pgbench_accounts"),
+        }
+    }
+
+    /// As a choice with its reason.
+    pub fn choice(self) -> Choice {
+        let (value, reason) = match self {
+            Self::AllTheTime => (
+                "off after the load",
+                "runs are shorter than its pause of a minute: it would come into some alone",
+            ),
+            Self::WhileOthersRun => (
+                "off while another subject runs",
+                "it would work on dead rows in the interval of another one",
+            ),
+            Self::AsAsked => (
+                "as asked",
+                "settings of it were asked for: pgdyno leaves it alone, and it may work in the interval of another",
+            ),
+        };
+        Choice { name: AUTOVACUUM.into(), value: value.into(), reason: reason.into() }
+    }
+
+    /// What is done to TPC-B's tables after a run, as a choice with its reason.
+    pub fn choice_of_tables(self) -> Choice {
+        let value = match self {
+            Self::AsAsked => "history emptied, tellers and branches vacuumed after every run that writes",
+            Self::AllTheTime | Self::WhileOthersRun => {
+                "history emptied, the others vacuumed after every run that writes"
+            }
+        };
+        Choice {
+            name: "TPC-B tables".into(),
+            value: value.into(),
+            reason: "every run begins with the same data: a faster server would leave itself more dead rows"
+                .into(),
+        }
+    }
+}
+
+fn is_about_autovacuum(name: &str) -> bool {
+    name.to_ascii_lowercase().starts_with(AUTOVACUUM)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn autovacuum_works_in_runs_that_it_would_come_into() {
+        assert_eq!(Rest::between(59.0), Rest::AllTheTime);
+        assert_eq!(Rest::between(60.0), Rest::WhileOthersRun);
+    }
+
+    #[test]
+    fn settings_of_autovacuum_are_known_by_their_names() {
+        for name in ["autovacuum", "AutoVacuum_naptime", "autovacuum_vacuum_scale_factor"] {
+            assert!(is_about_autovacuum(name), "{name}");
+        }
+        assert!(!is_about_autovacuum("vacuum_cost_delay"));
+        assert!(Rest::AsAsked.choice().reason.contains("leaves it alone"));
+        assert!(Rest::AsAsked.choice_of_tables().value.contains("tellers and branches"));
+    }
+}

@@ -1,0 +1,259 @@
+//! What the tests of the whole program share: a place with servers and runs of its own, and looks at what is left.
+//!
+//! State lives in a temporary directory; bundles in the default cache, so that they are fetched once.
+
+use std::{
+    fs,
+    os::unix::fs::PermissionsExt,
+    path::{Path, PathBuf},
+    process::{Command, Output, Stdio},
+    thread,
+    time::{Duration, Instant},
+};
+
+use pgdyno_postgres::wire::{Address, ConnectOptions, Session, connect};
+use pgdyno_record::{Run, RunRecord, Status};
+use serde_json::Value;
+
+/// A place for servers that are stopped and removed when the test ends, however it ends.
+pub struct Place {
+    pub dir: tempfile::TempDir,
+    cache: Option<PathBuf>,
+}
+
+impl Place {
+    pub fn new() -> Self {
+        let dir = tempfile::tempdir().expect("a temporary directory can be made");
+        // The server's user must be able to pass through.
+        fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o755)).expect("it is ours");
+        Self { dir, cache: None }
+    }
+
+    pub fn with_empty_cache() -> Self {
+        let mut place = Self::new();
+        place.cache = Some(place.path("cache"));
+        place
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+
+    pub fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_pgdyno"));
+        command.args(args).env("PGDYNO_STATE", self.path("state")).env("PGDYNO_RUNS", self.path("runs"));
+        command.stdin(Stdio::null()).current_dir(self.dir.path());
+        for (name, _) in
+            std::env::vars().filter(|(name, _)| name.starts_with("PG") && !name.starts_with("PGDYNO"))
+        {
+            command.env_remove(name);
+        }
+        command.envs(self.cache.as_ref().map(|cache| ("PGDYNO_CACHE", cache)));
+        command
+    }
+
+    pub fn run(&self, args: &[&str]) -> Output {
+        self.command(args).output().expect("pgdyno can be run")
+    }
+
+    pub fn done(&self, args: &[&str]) -> String {
+        let output = self.run(args);
+        let (out, err) = (text(&output.stdout), text(&output.stderr));
+        assert!(output.status.success(), "pgdyno {args:?}\n{out}{err}");
+        out
+    }
+
+    pub fn refused(&self, args: &[&str], code: i32) -> String {
+        let output = self.run(args);
+        let (out, err) = (text(&output.stdout), text(&output.stderr));
+        assert_eq!(output.status.code(), Some(code), "pgdyno {args:?}\n{out}{err}");
+        assert_eq!(out, "", "results alone belong on stdout");
+        err
+    }
+
+    pub fn ps(&self) -> Vec<Value> {
+        let list: Value = serde_json::from_str(&self.done(&["ps", "--json"])).expect("it is JSON");
+        list.as_array().expect("it is a list").clone()
+    }
+
+    pub fn only(&self) -> Value {
+        let list = self.ps();
+        assert_eq!(list.len(), 1, "{list:?}");
+        list[0].clone()
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let output = self.run(&["down", "--all", "--remove"]);
+        let left = processes_of(self.dir.path());
+        if !thread::panicking() {
+            assert!(output.status.success(), "{}", text(&output.stderr));
+            assert_eq!(left, Vec::<u32>::new(), "a server was left running");
+        }
+    }
+}
+
+pub fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// Processes whose arguments name a directory under this one: postmasters and what makes clusters.
+pub fn processes_of(dir: &Path) -> Vec<u32> {
+    let dir = dir.display().to_string();
+    processes(|pid| {
+        let arguments = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        text(&arguments).split('\0').any(|word| word.starts_with(&dir))
+    })
+}
+
+/// Processes that work in a directory under this one: a server's children too.
+pub fn workers_in(dir: &Path) -> Vec<u32> {
+    processes(|pid| fs::read_link(format!("/proc/{pid}/cwd")).is_ok_and(|cwd| cwd.starts_with(dir)))
+}
+
+fn processes(wanted: impl Fn(&u32) -> bool) -> Vec<u32> {
+    let entries = fs::read_dir("/proc").expect("it is there").flatten();
+    let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    pids.filter(wanted).collect()
+}
+
+pub fn word<'a>(server: &'a Value, key: &str) -> &'a str {
+    server[key].as_str().unwrap_or_default()
+}
+
+pub fn kill(pid: u64, signal: &str) {
+    let done = Command::new("kill").args([signal, &pid.to_string()]).status().expect("kill can be run");
+    assert!(done.success());
+}
+
+pub fn wait_until(what: &str, mut done: impl FnMut() -> bool) {
+    let begin = Instant::now();
+    while !done() {
+        assert!(begin.elapsed() < Duration::from_secs(30), "not within 30 s: {what}");
+        thread::sleep(Duration::from_millis(20));
+    }
+}
+
+pub fn am_root() -> bool {
+    use std::os::unix::fs::MetadataExt;
+    fs::metadata("/proc/self").is_ok_and(|metadata| metadata.uid() == 0)
+}
+
+/// Whether the long tests are wanted; says so where they are not.
+pub fn test_all() -> bool {
+    let all = std::env::var_os("PGDYNO_TEST_ALL").is_some();
+    if !all {
+        println!("left out: set PGDYNO_TEST_ALL to run it");
+    }
+    all
+}
+
+/// The shortest measurement that has every part, with more flags or others.
+pub fn tiny<'a>(more: &[&'a str]) -> Vec<&'a str> {
+    let pairs = [
+        ["--scale", "1"],
+        ["--clients", "2"],
+        ["--duration", "300ms"],
+        ["--warmup", "50ms"],
+        ["--blocks", "2"],
+    ];
+    let kept = pairs.iter().filter(|[flag, _]| !more.contains(flag)).flatten();
+    ["bench", "--quick"].iter().chain(kept).chain(more).copied().collect()
+}
+
+impl Place {
+    /// The runs that can be seen, oldest first.
+    pub fn runs(&self) -> Vec<Run> {
+        let listed = pgdyno_record::list(&self.path("runs")).expect("it can be listed");
+        listed.iter().map(|run| pgdyno_record::open(&run.path).expect("what is seen can be read")).collect()
+    }
+
+    /// The only run.
+    pub fn only_run(&self) -> Run {
+        let mut runs = self.runs();
+        assert_eq!(runs.len(), 1, "{:?}", runs.iter().map(|run| &run.path).collect::<Vec<_>>());
+        runs.remove(0)
+    }
+
+    /// Frees what servers left. It is shown no bundles: those of the default cache are not this test's to free.
+    pub fn cleaned(&self) {
+        let mut clean = self.command(&["clean", "--yes"]);
+        let output = clean.env("PGDYNO_CACHE", self.path("no-cache")).output().expect("pgdyno can be run");
+        assert!(output.status.success(), "{}", text(&output.stderr));
+    }
+
+    /// Nothing of a server is left: no process, nothing in `ps`, no data.
+    pub fn nothing_is_left(&self) {
+        assert_eq!(self.ps(), Vec::<Value>::new());
+        assert_eq!(processes_of(self.dir.path()), Vec::<u32>::new());
+        assert_eq!(workers_in(self.dir.path()), Vec::<u32>::new());
+        let data = fs::read_dir(self.path("state/servers")).map(|dir| {
+            let names = dir.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned());
+            names.filter(|name| !name.ends_with(".lock")).collect::<Vec<_>>()
+        });
+        assert_eq!(data.unwrap_or_default(), Vec::<String>::new());
+    }
+}
+
+/// An administrator's session with a server of `ps`.
+pub fn admin(server: &Value) -> Session {
+    let port = server["port"].as_u64().expect("it has one") as u16;
+    let address = Address::Unix(word(server, "socket_dir").into(), port);
+    connect(&ConnectOptions::local(address, "postgres")).expect("it takes connections")
+}
+
+/// Holds a run to what every run directory promises: its schemas, and that every attempt is accounted for.
+pub fn holds_together(run: &Run) {
+    let schemas = pgdyno_record::schemas();
+    let lines = |name: &str| {
+        let text = fs::read_to_string(run.path.join(name))
+            .or_else(|_| fs::read_to_string(run.path.join(format!("{name}.partial"))));
+        // A torn last line belongs to a run that was killed.
+        let whole = text.unwrap_or_default();
+        let whole: Vec<String> =
+            whole.split_inclusive('\n').filter(|l| l.ends_with('\n')).map(str::to_owned).collect();
+        whole.iter().map(|line| serde_json::from_str(line).expect("it is JSON")).collect::<Vec<Value>>()
+    };
+    for (schema, values) in [
+        (&schemas[0].1, vec![run.json.clone()]),
+        (&schemas[1].1, lines(pgdyno_record::TIMELINE)),
+        (&schemas[2].1, lines("observations.ndjson")),
+        (&schemas[3].1, lines(pgdyno_record::SLOWEST_ATTEMPTS)),
+    ] {
+        let validator = jsonschema::validator_for(schema).expect("it is a schema");
+        for value in values {
+            assert!(validator.is_valid(&value), "{:?}", validator.iter_errors(&value).next());
+        }
+    }
+    for cell in &run.record.runs {
+        cell.counts.check().expect("the measured interval adds up");
+        cell.counts_whole.check().expect("the whole run adds up");
+        assert_eq!((cell.counts_whole.in_flight_at_start, cell.counts_whole.in_flight_at_end), (0, 0));
+        // The slowest attempt is the longest latency, within a bucket of the histogram.
+        let longest_ns = cell.latency.as_ref().map(|latency| latency.max_ns as f64);
+        let slowest_ns = cell.slowest.first().map(|slow| slow.latency_ns as f64);
+        assert_eq!(longest_ns.is_some(), slowest_ns.is_some());
+        if let (Some(longest_ns), Some(slowest_ns)) = (longest_ns, slowest_ns) {
+            assert!((longest_ns / slowest_ns - 1.0).abs() < 0.002, "{longest_ns} ns, {slowest_ns} ns");
+        }
+    }
+    for line in run.timeline().expect("it can be read").items {
+        line.counts.check().expect("an interval adds up");
+    }
+}
+
+/// What must hold of a run that came to its end.
+pub fn is_complete(run: &Run) {
+    let RunRecord { status, error, finished_at, stages, .. } = &run.record;
+    assert_eq!((status, error), (&Status::Complete, &None));
+    assert!(finished_at.is_some());
+    let done: Vec<_> = stages.iter().map(|stage| stage.name.as_str()).collect();
+    let mut expected = vec!["server", "load", "measure", "check", "clean up"].into_iter().peekable();
+    for name in &done {
+        let _ = expected.next_if_eq(name); // there may be stages between
+    }
+    assert_eq!(expected.next(), None, "{done:?}");
+    holds_together(run);
+    assert!(run.path.join("report.html").is_file());
+}

@@ -1,0 +1,321 @@
+//! `pgdyno load copy`: copies are what was loaded, or that they are not is said.
+
+use std::process::{Child, Stdio};
+
+use pgdyno_postgres::wire::{Address, ConnectOptions, Session, connect};
+use serde_json::Value;
+
+use crate::common::{Place, admin, test_all, text, wait_until, word};
+
+/// A server with a load in the database `src`.
+struct Source {
+    place: Place,
+    server: Value,
+}
+
+impl Source {
+    fn new(pg: &str, more: &[&str]) -> Self {
+        let place = Place::new();
+        place.done(&["up", "--pg", pg, "--bundle", "-c", "fsync=off"]);
+        let server = place.only();
+        let source = Self { place, server };
+        admin(&source.server).execute("CREATE DATABASE src").expect("a new name");
+        let load = ["load", "tpcb", "--server", "main", "-d", "src", "--scale", "1", "--jobs", "2"];
+        source.place.done(&[&load, more].concat());
+        source
+    }
+
+    fn session(&self) -> Session {
+        self.session_with("src")
+    }
+
+    fn session_with(&self, database: &str) -> Session {
+        let port = self.server["port"].as_u64().expect("it has one") as u16;
+        let address = Address::Unix(word(&self.server, "socket_dir").into(), port);
+        let mut options = ConnectOptions::local(address, "postgres");
+        database.clone_into(&mut options.database);
+        connect(&options).expect("it takes connections")
+    }
+
+    fn copy<'a>(more: &[&'a str]) -> Vec<&'a str> {
+        [&["load", "copy", "--server", "main", "-d", "src", "--jobs", "2"], more].concat()
+    }
+
+    fn start(&self, more: &[&str]) -> Child {
+        let mut command = self.place.command(&Self::copy(more));
+        command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("pgdyno can be run")
+    }
+
+    fn dsn(&self, schema: &str) -> String {
+        let (host, port) = (word(&self.server, "socket_dir"), self.server["port"].to_string());
+        format!("host={host} port={port} user=postgres dbname=src options=-csearch_path={schema}")
+    }
+}
+
+/// What two schemas with the same load have in common: tables, columns, keys, no defaults that are left, rows, pages
+/// that all see.
+fn contents(session: &mut Session, schema: &str) -> Vec<String> {
+    let within = format!("(SELECT oid FROM pg_class WHERE relnamespace = '{schema}'::regnamespace)");
+    session.execute(&format!("SET search_path = {schema}")).expect("it is there");
+    let asked = [
+        format!(
+            "SELECT ROW(relname, relkind, relpersistence, reloptions)::text \
+             FROM pg_class WHERE oid IN {within} AND relkind IN ('r', 'p') ORDER BY 1"
+        ),
+        format!("SELECT relname FROM pg_class WHERE oid IN {within} ORDER BY 1"),
+        format!(
+            "SELECT attrelid::regclass || ' ' || attname || ' ' || format_type(atttypid, atttypmod) || attnotnull \
+             || atthasdef FROM pg_attribute WHERE attnum > 0 AND attrelid IN {within} ORDER BY 1"
+        ),
+        format!(
+            "SELECT conrelid::regclass || ' ' || conname || ' ' || pg_get_constraintdef(oid) FROM pg_constraint \
+             WHERE conrelid IN {within} ORDER BY 1"
+        ),
+        // VACUUM does not mark pages without rows.
+        format!(
+            "SELECT 'pages with rows that not all see: ' || \
+             greatest(0, count(DISTINCT (tableoid, (ctid::text::point)[0])) - (SELECT sum(relallvisible) \
+             FROM pg_class WHERE oid IN {within} AND relname ~ '^pgbench_accounts(_[0-9]+)?$')) FROM pgbench_accounts"
+        ),
+        "SELECT md5(string_agg(t::text, ';' ORDER BY aid)) FROM pgbench_accounts t".to_owned(),
+        "SELECT md5(string_agg(t::text, ';' ORDER BY tid)) FROM pgbench_tellers t".to_owned(),
+        "SELECT md5(string_agg(t::text, ';' ORDER BY bid)) FROM pgbench_branches t".to_owned(),
+    ];
+    let mut all = Vec::new();
+    for sql in asked {
+        let rows = session.query(&sql).unwrap_or_else(|error| panic!("{sql}: {error}"));
+        all.extend(rows.iter().map(|row| row.get(0).unwrap_or("NULL").to_owned()));
+    }
+    all
+}
+
+fn copies_are_what_was_loaded(pg: &str, load: &[&str]) {
+    let source = Source::new(pg, load);
+    let said = source.place.done(&Source::copy(&["--into-schemas", "2"]));
+    for name in ["public_1", "public_2"] {
+        assert!(said.contains(&format!("{name}: proved: 100,011 rows")), "{said}");
+        let said = source.place.done(&["load", "verify", "--dsn", &source.dsn(name)]);
+        assert!(said.contains("tpcb at scale 1\nproved: 100,011 rows"), "{said}");
+    }
+    let mut session = source.session();
+    let of_source = contents(&mut session, "public");
+    assert_eq!(contents(&mut session, "public_2"), of_source, "{pg} {load:?}");
+    drop(session);
+    let said = source.place.refused(&Source::copy(&["--into-schemas", "3"]), 2);
+    assert!(said.contains("there is a schema public_1 already") && said.contains("--prefix"), "{said}");
+
+    let said = source.place.done(&Source::copy(&["--into-databases", "2"]));
+    for name in ["src_1", "src_2"] {
+        assert!(said.contains(&format!("{name}: proved: 100,011 rows")), "{said}");
+        source.place.done(&["load", "verify", "--server", "main", "-d", name]);
+    }
+    let said = source.place.refused(&Source::copy(&["--into-databases", "1"]), 2);
+    assert!(said.contains("there is a database src_1 already"), "{said}");
+    what_cannot_be_copied(&source);
+}
+
+fn what_cannot_be_copied(source: &Source) {
+    let mut session = source.session();
+    let into = ["--into-databases", "1", "--prefix", "other"];
+    let said = source.place.refused(&Source::copy(&into), 2);
+    let pid = session.backend_pid().to_string();
+    for words in ["could not copy the database src: others are connected to it", &pid, "pg_terminate_backend"]
+    {
+        assert!(said.contains(words), "{said}");
+    }
+    session.execute("UPDATE pgbench_accounts SET abalance = 7 WHERE aid = 7").expect("it is there");
+    drop(session);
+    for into in [&into[..], &["--into-schemas", "1", "--prefix", "o'ther"]] {
+        let output = source.place.run(&Source::copy(into));
+        let said = text(&output.stdout);
+        assert_eq!(output.status.code(), Some(1), "{said}{}", text(&output.stderr));
+        assert!(said.contains("! pgbench_accounts.abalance has the checksum"), "{said}");
+        assert!(said.contains("ther_1: not proved: 1 difference"), "{said}");
+    }
+    let copy = ["load", "copy", "--server", "main", "--into-schemas", "1"];
+    let said = source.place.refused(&copy, 2);
+    assert!(said.contains("no load is known there") && said.contains("pgdyno load tpcb"), "{said}");
+}
+
+/// Copies whose loader is killed, and whose session is ended: the same command with `--resume` makes them whole.
+fn copies_are_gone_on_with(pg: &str) {
+    let source = Source::new(pg, &["--foreign-keys"]);
+    let mut session = source.session();
+    for (prefix, how) in [("killed", "loader"), ("ended", "session")] {
+        let into = ["--into-schemas", "3", "--prefix", prefix];
+        let mut child = source.start(&into);
+        let first =
+            format!("SELECT 1 FROM pgdyno_load.job WHERE target = '{prefix}_1' AND finished IS NOT NULL");
+        wait_until("the first copy is whole", || session.value(&first).expect("it can be asked").is_some());
+        session
+            .execute("BEGIN; LOCK TABLE public.pgbench_accounts IN ACCESS EXCLUSIVE MODE")
+            .expect("in turn");
+        let waits = "SELECT l.pid FROM pg_locks l WHERE NOT l.granted";
+        wait_until("the next one waits", || session.value(waits).expect("it can be asked").is_some());
+        if how == "loader" {
+            child.kill().expect("it runs");
+        } else {
+            let end = format!("SELECT pg_terminate_backend(pid) FROM ({waits}) w");
+            session.execute(&end).expect("we may");
+        }
+        let output = child.wait_with_output().expect("it has ended");
+        session.execute("COMMIT").expect("it is begun");
+        if how == "session" {
+            let said = text(&output.stderr);
+            assert_eq!(output.status.code(), Some(3), "{said}");
+            assert!(said.contains("--resume goes on from there"), "{said}");
+        }
+        let said = source.place.refused(&Source::copy(&into), 2);
+        assert!(said.contains(&format!("there is a schema {prefix}_1 already")), "{said}");
+        assert!(said.contains("by --resume"), "{said}");
+        let said = source.place.done(&Source::copy(&[&into[..], &["--resume"]].concat()));
+        assert!(said.contains(&format!("{prefix}_1: copied and proved before")), "{said}");
+        assert!(said.contains(&format!("{prefix}_3: proved: 100,011 rows")), "{said}");
+        let of_source = contents(&mut session, "public");
+        for number in 1..=3 {
+            assert_eq!(contents(&mut session, &format!("{prefix}_{number}")), of_source, "{how} {number}");
+        }
+    }
+    // What was ended right after its first statement, and what is somebody else's.
+    session
+        .execute("CREATE SCHEMA early_1; CREATE SCHEMA theirs_1; CREATE TABLE theirs_1.t ()")
+        .expect("new");
+    let resume = |prefix| Source::copy(&["--into-schemas", "1", "--resume", "--prefix", prefix]);
+    assert!(source.place.done(&resume("early")).contains("early_1: proved: 100,011 rows"));
+    let said = source.place.refused(&resume("theirs"), 2);
+    assert!(said.contains("schema theirs_1: it is no copy of public"), "{said}");
+    drop(session);
+    databases_are_gone_on_with(&source);
+}
+
+fn databases_are_gone_on_with(source: &Source) {
+    source.place.done(&Source::copy(&["--into-databases", "1"]));
+    let into = ["--into-databases", "2"];
+    let said = source.place.refused(&Source::copy(&into), 2);
+    assert!(said.contains("there is a database src_1 already") && said.contains("by --resume"), "{said}");
+    let again = Source::copy(&["--into-databases", "2", "--resume"]);
+    let said = source.place.done(&again);
+    assert!(said.contains("src_1: proved: 100,011") && said.contains("src_2: proved: 100,011"), "{said}");
+    source.session_with("src_2").execute("DROP SCHEMA pgdyno_load CASCADE").expect("it is there");
+    let said = source.place.refused(&again, 2);
+    assert!(said.contains("database src_2: it is no copy of what was loaded"), "{said}");
+}
+
+#[test]
+fn copies_that_broke_off_in_the_oldest_server() {
+    copies_are_gone_on_with("9.6");
+}
+
+#[test]
+fn copies_that_broke_off_in_the_newest_server() {
+    copies_are_gone_on_with("18");
+}
+
+/// What may go wrong in the middle of a copy, as SQL for a trigger of the copied accounts or for a command there, and
+/// what is said of it.
+const FAULTS: [(&str, &str, &str); 6] = [
+    (
+        "row",
+        "IF NEW.aid = 77 THEN RETURN NULL; END IF",
+        "pgbench_accounts has 99,999 rows, 100,000 were expected",
+    ),
+    ("row", "IF NEW.aid = 77 THEN NEW.bid := 2; END IF", "pgbench_accounts.bid has the checksum"),
+    ("row", "IF NEW.aid = 77 THEN NEW.aid := -77; END IF", "pgbench_accounts.aid has the checksum"),
+    (
+        "ADD PRIMARY KEY",
+        "ALTER TABLE faulty_1.pgbench_accounts DROP CONSTRAINT pgbench_accounts_pkey",
+        "pgbench_accounts lacks its primary key (aid)",
+    ),
+    (
+        "ADD PRIMARY KEY",
+        "ALTER TABLE faulty_1.pgbench_tellers SET (fillfactor = 50)",
+        "pgbench_tellers has the storage parameters fillfactor=50, fillfactor=90 was expected",
+    ),
+    (
+        "ADD PRIMARY KEY",
+        "ALTER TABLE faulty_1.pgbench_history ALTER delta SET DEFAULT 7",
+        "pgbench_history has defaults for delta, none was expected",
+    ),
+];
+
+/// Faults that happen while a copy is made are found by its proof.
+fn faulty_copies_are_named(pg: &str) {
+    let source = Source::new(pg, &["--fillfactor", "90"]);
+    let mut session = source.session();
+    for (when, fault, said) in FAULTS {
+        let body = if when == "row" {
+            format!(
+                "IF tg_tag = 'CREATE TABLE' AND to_regclass('faulty_1.pgbench_accounts') IS NOT NULL \
+                 AND NOT EXISTS (SELECT 1 FROM pg_trigger WHERE tgname = 'fault') THEN \
+                 CREATE FUNCTION faulty_1.fault() RETURNS trigger LANGUAGE plpgsql AS \
+                 'BEGIN {fault}; RETURN NEW; END'; \
+                 CREATE TRIGGER fault BEFORE INSERT ON faulty_1.pgbench_accounts \
+                 FOR EACH ROW EXECUTE PROCEDURE faulty_1.fault(); END IF;"
+            )
+        } else {
+            // The command of the fault is one of these itself, and must not bring another.
+            format!(
+                "IF current_query() ~ 'TABLE pgbench_accounts {when}' AND pg_trigger_depth() = 0 \
+                 AND current_setting('pgdyno.planted') = '' THEN \
+                 PERFORM set_config('pgdyno.planted', 'yes', false); {fault}; END IF;"
+            )
+        };
+        session
+            .execute(&format!(
+                "ALTER DATABASE src SET pgdyno.planted = ''; \
+                 CREATE FUNCTION public.plant() RETURNS event_trigger LANGUAGE plpgsql AS $$ BEGIN {body} END $$; \
+                 CREATE EVENT TRIGGER plant ON ddl_command_end EXECUTE PROCEDURE public.plant()"
+            ))
+            .expect("a superuser may");
+        let output = source.place.run(&Source::copy(&["--into-schemas", "1", "--prefix", "faulty"]));
+        let told = text(&output.stdout);
+        assert_eq!(output.status.code(), Some(1), "{fault}: {told}{}", text(&output.stderr));
+        assert!(told.contains(said) && told.contains("faulty_1: not proved: "), "{fault}: {told}");
+        session
+            .execute("DROP EVENT TRIGGER plant; DROP FUNCTION public.plant(); DROP SCHEMA faulty_1 CASCADE")
+            .expect("they are there");
+    }
+    drop(session);
+    // A copy of a database is proved by what the load was to be, whatever became of the source.
+    source
+        .session()
+        .execute("ALTER TABLE pgbench_branches DROP CONSTRAINT pgbench_branches_pkey")
+        .expect("it is there");
+    let output = source.place.run(&Source::copy(&["--into-databases", "1"]));
+    let told = text(&output.stdout);
+    assert_eq!(output.status.code(), Some(1), "{told}{}", text(&output.stderr));
+    assert!(told.contains("! pgbench_branches lacks its primary key (bid)"), "{told}");
+}
+
+#[test]
+fn faulty_copies_in_the_oldest_server() {
+    faulty_copies_are_named("9.6");
+}
+
+#[test]
+fn faulty_copies_in_the_newest_server() {
+    faulty_copies_are_named("18");
+}
+
+#[test]
+fn copies_in_the_oldest_server() {
+    copies_are_what_was_loaded("9.6", &["--foreign-keys", "--fillfactor", "90"]);
+}
+
+#[test]
+fn copies_in_the_newest_server() {
+    copies_are_what_was_loaded("18", &["--partitions", "3"]);
+}
+
+#[test]
+fn copies_of_every_kind() {
+    if test_all() {
+        copies_are_what_was_loaded(
+            "18",
+            &["--partitions", "3", "--partition-method", "hash", "--foreign-keys"],
+        );
+        copies_are_what_was_loaded("18", &["--method", "chunks", "--unlogged"]);
+        copies_are_what_was_loaded("12", &["--partitions", "2"]);
+        copies_are_what_was_loaded("15", &[]);
+    }
+}

@@ -1,0 +1,26 @@
+//! Scenarios: pgdyno as its users call it, on servers that it provides itself.
+//!
+//! One program for all of them: they are linked once, and two of them are always under way.
+
+mod ab;
+mod bench;
+mod build;
+mod builds;
+mod cancel;
+mod common;
+mod copy;
+mod interrupts;
+mod load;
+mod own_plans;
+mod pgbench;
+mod pgbench_record;
+mod probe;
+mod reading;
+mod scaleup;
+mod selftest;
+mod servers;
+mod structure;
+mod subjects;
+mod tables;
+mod ways;
+mod wrong_flags;

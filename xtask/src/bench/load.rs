@@ -1,0 +1,393 @@
+//! `bench-load`: `pgdyno load tpcb` and `pgbench -i` in turns at one server, from the start of the program until all
+//! that it made is durable; then the row maker alone.
+
+use std::{fs, path::PathBuf, process::Command, time::Instant};
+
+use pgdyno_core::{
+    analysis::compare::{
+        bar::{Bar, Ratio},
+        slots::Slots,
+    },
+    rows::tpcb::rows_total,
+    units,
+};
+use pgdyno_postgres::wire::Session;
+
+use super::{Tally, build_example, build_pgdyno, cpu, process::Program, server::Own};
+use crate::{Failure, workspace::output};
+
+/// Flags of `bench-load`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// pgbench to compare with [default: of --pg-bindir, else of PATH]
+    #[arg(long, value_name = "PATH")]
+    pgbench: Option<PathBuf>,
+    /// Directory of postgres and pgbench, in place of a search
+    #[arg(long, value_name = "DIR")]
+    pg_bindir: Option<PathBuf>,
+    /// pgdyno to measure [default: the one of this checkout, built for it]
+    #[arg(long, value_name = "PATH")]
+    pgdyno: Option<PathBuf>,
+    /// Data directory of the server, new or empty, such as one in memory: what a disk does is then left out
+    #[arg(long, value_name = "DIR")]
+    data: Option<PathBuf>,
+    /// Scale factor
+    #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..))]
+    scale: u32,
+    /// Partitions of the second comparison; 0 leaves it out
+    #[arg(long, default_value_t = 8)]
+    partitions: u32,
+    /// Streams of pgdyno
+    #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..))]
+    jobs: u32,
+    /// Pairs of loads of each comparison; an even number is in balance
+    #[arg(long, default_value_t = 8, value_parser = clap::value_parser!(u32).range(3..))]
+    rounds: u32,
+    /// Runs of the row maker; 0 leaves it out
+    #[arg(long, default_value_t = 5)]
+    maker_runs: u32,
+    /// Write every load as CSV
+    #[arg(long, value_name = "FILE")]
+    csv: Option<PathBuf>,
+    /// More flags for `pgdyno load tpcb`
+    #[arg(last = true, value_name = "FLAG")]
+    more: Vec<String>,
+}
+
+/// A plain table is never slower than that of pgbench.
+const PLAIN_BAR: Bar = Bar::AtLeast(1.0);
+/// Partitions by range are filled by streams side by side.
+const PARTITIONS_BAR: Bar = Bar::AtLeast(1.5);
+const MEMORY_BAR_BYTES: u64 = 100 << 20;
+/// Million rows of accounts a second and core that the row maker has to make.
+const MAKER_BAR: f64 = 20.0;
+/// Sessions of the server beside the streams: of the loader itself, and of ours.
+const SPARE_SESSIONS: u32 = 8;
+/// Where all loads go.
+const DATABASE: &str = "bench_load";
+const CSV_HEADER: &str = "tables,round,program,rows_per_s,seconds,checkpoint_s,proof_s,program_cpu_s,server_cpu_s,\
+                          wal_bytes,peak_bytes\n";
+
+/// Who loads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Who {
+    Pgbench,
+    Pgdyno,
+}
+
+const ALL: [Who; 2] = [Who::Pgbench, Who::Pgdyno];
+
+impl Who {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Pgbench => "pgbench",
+            Self::Pgdyno => "pgdyno",
+        }
+    }
+}
+
+/// What is loaded by both.
+#[derive(Debug, Clone, Copy)]
+struct Comparison {
+    partitions: u32,
+    bar: Bar,
+}
+
+impl Comparison {
+    fn name(self) -> String {
+        match self.partitions {
+            0 => "plain".to_owned(),
+            count => format!("{count} partitions"),
+        }
+    }
+}
+
+/// One load.
+#[derive(Debug, Clone, Copy)]
+struct Load {
+    /// From the start of the program to the end of the checkpoint after it.
+    seconds: f64,
+    /// The checkpoint's part.
+    checkpoint_s: f64,
+    /// The comparison of all rows after it, which is pgdyno's alone and not among the seconds.
+    proof_s: Option<f64>,
+    program_cpu_s: f64,
+    server_cpu_s: f64,
+    wal_bytes: Option<u64>,
+    peak_bytes: u64,
+}
+
+/// Where loads go, and who carries them out.
+struct Ring {
+    admin: Session,
+    own: Own,
+    pgdyno: PathBuf,
+    dir: tempfile::TempDir,
+}
+
+/// Runs both comparisons, then the row maker; false where a bar is missed.
+///
+/// # Errors
+/// What could not be done.
+pub fn run(args: &Args) -> Result<bool, Failure> {
+    let pgdyno = args.pgdyno.clone().map_or_else(build_pgdyno, Ok)?;
+    let (bindir, data, pgbench) = (args.pg_bindir.clone(), args.data.clone(), args.pgbench.clone());
+    let own = Own::start(bindir, data, pgbench, args.jobs + SPARE_SESSIONS)?;
+    println!("{}; pgbench: {}", own.version(), own.pgbench.display());
+    println!("settings of the server: {}", own.settings().collect::<Vec<_>>().join(", "));
+    let mut ring = Ring { admin: own.admin()?, own, pgdyno, dir: tempfile::tempdir()? };
+    // Not counted: segments of WAL are made, and recycled from here on.
+    ring.load(args, Who::Pgbench, 0)?;
+    let (mut tally, mut csv) = (Tally::default(), CSV_HEADER.to_owned());
+    let comparisons = args.comparisons();
+    let mut loads = vec![Vec::new(); comparisons.len()];
+    let order: Vec<usize> = args.slots().order().collect();
+    for (round, places) in order.chunks(ALL.len()).enumerate() {
+        for (comparison, loads) in comparisons.iter().zip(&mut loads) {
+            let mut pair = [None; ALL.len()];
+            for &place in places {
+                let load = ring.load(args, ALL[place], comparison.partitions)?;
+                let line = load.csv(args.rows());
+                csv.push_str(&format!("{},{round},{},{line}\n", comparison.name(), ALL[place].name()));
+                pair[place] = Some(load);
+            }
+            loads.extend(pair[0].zip(pair[1]));
+            args.write(&csv)?;
+        }
+    }
+    drop(ring);
+    for (comparison, loads) in comparisons.iter().zip(&loads) {
+        args.judge(*comparison, loads, &mut tally)?;
+    }
+    if args.maker_runs > 0 {
+        maker(args.maker_runs, &mut tally)?;
+    }
+    Ok(tally.conclude())
+}
+
+impl Args {
+    fn comparisons(&self) -> Vec<Comparison> {
+        let plain = Comparison { partitions: 0, bar: PLAIN_BAR };
+        let parted = Comparison { partitions: self.partitions, bar: PARTITIONS_BAR };
+        [plain].into_iter().chain((self.partitions > 0).then_some(parted)).collect()
+    }
+
+    /// Which program goes first; how long a load takes is its own affair.
+    fn slots(&self) -> Slots {
+        Slots { arms: ALL.len(), rounds: self.rounds, dropped_ns: 0, counted_ns: 0 }
+    }
+
+    fn rows(&self) -> u64 {
+        rows_total(self.scale.into())
+    }
+
+    fn write(&self, csv: &str) -> Result<(), Failure> {
+        let Some(file) = &self.csv else { return Ok(()) };
+        fs::write(file, csv).map_err(|error| format!("{}: {error}", file.display()).into())
+    }
+
+    /// The command of a program that loads by itself.
+    fn command(&self, ring: &Ring, who: Who, partitions: u32) -> Command {
+        let (scale, conninfo) = (self.scale.to_string(), ring.own.conninfo(DATABASE));
+        let parts = partitions.to_string();
+        match who {
+            Who::Pgbench => {
+                let mut command = Command::new(&ring.own.pgbench);
+                command.args(["-i", "-q", "-s", &scale]);
+                if partitions > 0 {
+                    command.args(["--partitions", &parts]);
+                }
+                command.arg(conninfo);
+                command
+            }
+            Who::Pgdyno => {
+                let mut command = Command::new(&ring.pgdyno);
+                command.args(["load", "tpcb", "--dsn", &conninfo, "--scale", &scale, "--no-proof"]);
+                command.args(["--jobs", &self.jobs.to_string(), "--partitions", &parts]).args(&self.more);
+                command
+            }
+        }
+    }
+
+    /// Prints a comparison.
+    fn judge(&self, of: Comparison, pairs: &[(Load, Load)], tally: &mut Tally) -> Result<(), Failure> {
+        println!(
+            "\nscale {}, {}, {} of pgdyno; {} each way",
+            units::count(self.scale.into()),
+            of.name(),
+            units::plural(self.jobs.into(), "stream"),
+            units::plural(pairs.len() as u64, "load")
+        );
+        let (theirs, ours): (Vec<Load>, Vec<Load>) = pairs.iter().copied().unzip();
+        for (who, loads) in ALL.into_iter().zip([&theirs, &ours]) {
+            println!("  {:8} {}", who.name(), means(loads, self.rows()));
+        }
+        let ratio =
+            |what: fn(&Load) -> f64| Ratio::of(pairs.iter().map(|(theirs, ours)| (what(ours), what(theirs))));
+        tally.judge("rows/s / pgbench", &ratio(|load| 1.0 / load.seconds)?, Some(of.bar));
+        tally.judge("without the checkpoint", &ratio(|load| 1.0 / (load.seconds - load.checkpoint_s))?, None);
+        tally.judge("processor time of the server", &ratio(|load| load.server_cpu_s)?, None);
+        let peak_bytes = ours.iter().map(|load| load.peak_bytes).max().unwrap_or(0);
+        let [peak, bar] = [peak_bytes, MEMORY_BAR_BYTES].map(units::bytes);
+        tally
+            .say(&format!("memory at most {peak}, bar < {bar}"), (1..MEMORY_BAR_BYTES).contains(&peak_bytes));
+        Ok(())
+    }
+}
+
+impl Load {
+    /// Behind the name of the program; an absent value is empty.
+    fn csv(&self, rows: u64) -> String {
+        let absent = |value: Option<String>| value.unwrap_or_default();
+        format!(
+            "{:.1},{:.3},{:.3},{},{:.3},{:.3},{},{}",
+            rows as f64 / self.seconds,
+            self.seconds,
+            self.checkpoint_s,
+            absent(self.proof_s.map(|seconds| format!("{seconds:.3}"))),
+            self.program_cpu_s,
+            self.server_cpu_s,
+            absent(self.wal_bytes.map(|bytes| bytes.to_string())),
+            self.peak_bytes
+        )
+    }
+}
+
+/// Means over loads, in words.
+fn means(loads: &[Load], rows: u64) -> String {
+    let mean = |what: &dyn Fn(&Load) -> f64| loads.iter().map(what).sum::<f64>() / loads.len().max(1) as f64;
+    let seconds = mean(&|load| load.seconds);
+    let proofs: Vec<f64> = loads.iter().filter_map(|load| load.proof_s).collect();
+    let proof = (!proofs.is_empty()).then(|| proofs.iter().sum::<f64>() / proofs.len() as f64);
+    format!(
+        "{:>9} rows/s, {seconds:.2} s with {:.2} s of checkpoint; processors: program {:.2} s, server {:.2} s; \
+         WAL {}{}",
+        units::rate(rows as f64 / seconds),
+        mean(&|load| load.checkpoint_s),
+        mean(&|load| load.program_cpu_s),
+        mean(&|load| load.server_cpu_s),
+        units::or_absent(loads.iter().filter_map(|load| load.wal_bytes).max(), units::bytes),
+        proof.map_or_else(String::new, |seconds| format!("; proof {seconds:.2} s, not counted"))
+    )
+}
+
+impl Ring {
+    /// One load into a new database.
+    fn load(&mut self, args: &Args, who: Who, partitions: u32) -> Result<Load, Failure> {
+        self.clear()?;
+        let pid = self.own.pid();
+        let used_ns = || cpu::tree_ns(pid).ok_or("the server is gone");
+        let (before_ns, wal) = (used_ns()?, wal_bytes(&mut self.admin));
+        let (mut peak_bytes, mut program_cpu_ns) = (0, 0);
+        let mut command = args.command(self, who, partitions);
+        let start = Instant::now();
+        let mut program = Program::start(who.name(), &mut command, self.dir.path())?;
+        program.finish(|program| {
+            peak_bytes = cpu::memory_bytes(program.pid(), "VmHWM").unwrap_or(0).max(peak_bytes);
+            program_cpu_ns = program.cpu_ns().unwrap_or(0).max(program_cpu_ns);
+        })?;
+        let loaded_s = start.elapsed().as_secs_f64();
+        self.admin.execute("CHECKPOINT").map_err(|error| error.to_string())?;
+        let seconds = start.elapsed().as_secs_f64();
+        let server_cpu_s = used_ns()?.saturating_sub(before_ns) as f64 / 1e9;
+        let wal_bytes =
+            wal_bytes(&mut self.admin).zip(wal).map(|(after, before)| after.saturating_sub(before));
+        let proof_s = (who == Who::Pgdyno).then(|| self.prove()).transpose()?;
+        Ok(Load {
+            seconds,
+            checkpoint_s: seconds - loaded_s,
+            proof_s,
+            program_cpu_s: program_cpu_ns as f64 / 1e9,
+            server_cpu_s,
+            wal_bytes,
+            peak_bytes,
+        })
+    }
+
+    /// A new database, and nothing left to be written by anybody.
+    fn clear(&mut self) -> Result<(), Failure> {
+        let drop = format!("DROP DATABASE IF EXISTS {DATABASE}");
+        for sql in [drop, format!("CREATE DATABASE {DATABASE}"), "CHECKPOINT".to_owned()] {
+            self.admin.execute(&sql).map_err(|error| format!("{sql}: {error}"))?;
+        }
+        rustix::fs::sync();
+        Ok(())
+    }
+
+    /// That the tables hold what they must; gives the seconds that it takes.
+    fn prove(&self) -> Result<f64, Failure> {
+        let mut command = Command::new(&self.pgdyno);
+        command.args(["load", "verify", "--dsn", &self.own.conninfo(DATABASE)]);
+        let start = Instant::now();
+        Program::start("verify", &mut command, self.dir.path())?.finish(|_| ())?;
+        Ok(start.elapsed().as_secs_f64())
+    }
+}
+
+/// Bytes of WAL since the server was made; `None` before 10, where the function has another name.
+fn wal_bytes(admin: &mut Session) -> Option<u64> {
+    let sql = "SELECT pg_catalog.pg_wal_lsn_diff(pg_catalog.pg_current_wal_lsn(), '0/0')";
+    admin.value(sql).ok()??.parse().ok()
+}
+
+/// The row maker alone, on one core.
+fn maker(runs: u32, tally: &mut Tally) -> Result<(), Failure> {
+    let program = build_example("pgdyno-postgres", "rows")?;
+    let rates = (0..runs)
+        .map(|_| million_rows(&output(&mut Command::new(&program))?))
+        .collect::<Result<Vec<_>, _>>()?;
+    let (least, most) = rates.iter().fold((f64::MAX, 0_f64), |(a, b), &rate| (a.min(rate), b.max(rate)));
+    println!(
+        "\nrow maker alone, {}: {least:.1} to {most:.1} million accounts/s/core",
+        units::plural(runs.into(), "run")
+    );
+    if runs < 3 {
+        return Ok(());
+    }
+    let ratio = Ratio::of(rates.into_iter().map(|rate| (rate, MAKER_BAR)))?;
+    tally.judge("accounts/s/core over 20 million", &ratio, Some(Bar::AtLeast(1.0)));
+    Ok(())
+}
+
+/// Reads the first line of the example `rows`: `72.3 million rows/s as text, …`.
+fn million_rows(text: &str) -> Result<f64, Failure> {
+    let rate = text.split_once(" million rows/s as text").and_then(|(rate, _)| rate.parse().ok());
+    rate.ok_or_else(|| format!("the example `rows` says {text:?}").into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LOAD: Load = Load {
+        seconds: 2.0,
+        checkpoint_s: 0.5,
+        proof_s: None,
+        program_cpu_s: 0.25,
+        server_cpu_s: 1.75,
+        wal_bytes: None,
+        peak_bytes: 7,
+    };
+
+    #[test]
+    fn a_load_is_a_line_and_what_is_absent_is_empty() {
+        assert_eq!(LOAD.csv(1_000), "500.0,2.000,0.500,,0.250,1.750,,7");
+        let proved = Load { proof_s: Some(1.0), wal_bytes: Some(9), ..LOAD };
+        assert_eq!(proved.csv(1_000), "500.0,2.000,0.500,1.000,0.250,1.750,9,7");
+        assert_eq!(CSV_HEADER.split(',').count(), 3 + LOAD.csv(1).split(',').count());
+    }
+
+    #[test]
+    fn a_proof_is_told_and_not_counted() {
+        let proved = Load { proof_s: Some(3.0), ..LOAD };
+        let words = means(&[proved, proved], 1_000);
+        assert!(words.contains("500 rows/s, 2.00 s with 0.50 s of checkpoint"), "{words}");
+        assert!(words.ends_with("WAL –; proof 3.00 s, not counted"), "{words}");
+    }
+
+    #[test]
+    fn the_example_is_understood() {
+        assert_eq!(million_rows("72.3 million rows/s as text, 1 bytes\n…").expect("a rate"), 72.3);
+        assert!(million_rows("no rate").is_err());
+    }
+}
