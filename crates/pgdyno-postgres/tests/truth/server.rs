@@ -49,18 +49,22 @@ impl Server {
         self.start_again();
     }
 
-    /// Starts it again at the same place after it has ended.
+    /// Starts it again at the same place once it has ended.
     pub fn start_again(&mut self) {
         let begin = Instant::now();
         self.running = loop {
-            // Its processes may be on their way out.
             match up(&self.request, &dirs(&self.state), &mut |_| {}) {
-                Err(_) if begin.elapsed() < Duration::from_secs(60) => {
-                    thread::sleep(Duration::from_millis(50))
+                // A postmaster that was sent a signal still runs until it heeds it, and its processes may be on their
+                // way out after it.
+                Ok(RunningServer { already_running: true, .. }) | Err(_)
+                    if begin.elapsed() < Duration::from_secs(60) =>
+                {
+                    thread::sleep(Duration::from_millis(50));
                 }
                 started => break started.expect("the server starts again"),
             }
         };
+        assert!(!self.running.already_running, "the server was to end");
     }
 
     /// How to connect as its superuser.
