@@ -43,7 +43,7 @@ impl Between {
             .with_root_certificates(roots)
             .with_no_client_auth();
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-        let (port, to) = (listener.local_addr().expect("a port").port(), server.running.port);
+        let (port, to) = (listener.local_addr().expect("a port").port(), server.own.running.port);
         let (ours, theirs) = (Arc::new(ours), Arc::new(theirs));
         thread::spawn(move || {
             for link in listener.incoming().flatten() {

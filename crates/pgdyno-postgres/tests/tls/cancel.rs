@@ -60,13 +60,13 @@ fn pass_on(mut from: TcpStream, mut to: TcpStream, mut keep: impl FnMut(&[u8])) 
 }
 
 pub fn what_is_stopped_is_cancelled_in_private(server: &Server) {
-    let (port, sent) = listen_in(server.running.port);
+    let (port, sent) = listen_in(server.own.running.port);
     let through = |text: &str| {
         server.options(&format!("user=plain {text}")).at(Address::Tcp("127.0.0.1".to_owned(), port))
     };
     let mut ways =
         vec!["sslmode=require", "sslmode=prefer", "sslmode=require ssl_max_protocol_version=TLSv1.2"];
-    if server.running.version_num >= 170_000 {
+    if server.own.running.version_num >= 170_000 {
         ways.push("sslmode=require sslnegotiation=direct");
     }
     let mut admin = server.admin();

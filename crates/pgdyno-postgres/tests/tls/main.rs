@@ -4,6 +4,8 @@
 mod again;
 mod between;
 mod cancel;
+#[path = "../real/own.rs"]
+mod own;
 mod rsa;
 mod server;
 
@@ -102,7 +104,7 @@ fn the_server_is_verified_as_far_as_asked(server: &Server) {
     }
     server.refuses("user=unencrypted sslmode=require", "28000");
     assert_eq!(server.connects("user=unencrypted sslmode=prefer").encryption(), None);
-    if server.running.version_num >= 170_000 {
+    if server.own.running.version_num >= 170_000 {
         server.connects("user=plain sslmode=require sslnegotiation=direct");
     } else {
         let problem = connect(&server.options("user=plain sslmode=require sslnegotiation=direct")).map(drop);
@@ -153,7 +155,7 @@ fn authentication_is_bound_to_the_connection(server: &Server) {
     server.connects(secret);
     server.connects(&format!("{secret} channel_binding=disable"));
     server.refuses("user=secret password=wrong sslmode=require", "28P01");
-    if server.running.version_num < 110_000 {
+    if server.own.running.version_num < 110_000 {
         server.refuses(&format!("{secret} channel_binding=require"), "hannel binding");
         return;
     }

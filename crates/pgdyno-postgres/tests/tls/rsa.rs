@@ -22,7 +22,7 @@ const KINDS: [Kind; 3] = [
 /// Shows RSA certificates one after the other, and at the end one like the first. Before 10 a server shows for ever
 /// what it was started with.
 pub fn certificates_of_rsa(server: &Server) {
-    if server.running.version_num < 100_000 {
+    if server.own.running.version_num < 100_000 {
         return;
     }
     if Command::new("openssl").arg("version").output().is_err() {
@@ -32,7 +32,7 @@ pub fn certificates_of_rsa(server: &Server) {
     let dir = server.dir.path();
     openssl(dir, "req -x509 -newkey rsa:2048 -nodes -keyout rsa.key -out rsa.crt -subj /CN=rsa -days 3000");
     let root = server.path("rsa.crt");
-    let newer = server.running.version_num >= 110_000;
+    let newer = server.own.running.version_num >= 110_000;
     for kind in &KINDS[..if newer { 3 } else { 1 }] {
         server.shows(&sign(dir, kind));
         let verified = format!("sslmode=verify-full sslrootcert={root}");

@@ -1,7 +1,7 @@
 //! A server with TLS, and the certificates for it.
 
 use std::{
-    env, fs,
+    fs,
     net::TcpListener,
     os::unix::fs::{PermissionsExt, chown},
     path::{Path, PathBuf},
@@ -11,13 +11,15 @@ use std::{
 
 use pgdyno_core::problem::Problem;
 use pgdyno_postgres::{
-    provision::{Dirs, Environment, Lifetime, Request, RunningServer, up},
-    wire::{Address, ConnectOptions, Session, Sources, connect},
+    provision::Request,
+    wire::{ConnectOptions, Session, Sources, connect},
 };
 use rcgen::{
     BasicConstraints, CertificateParams, CertificateRevocationListParams, DnType, IsCa, Issuer, KeyIdMethod,
     KeyPair, KeyUsagePurpose, RevokedCertParams, SerialNumber, date_time_ymd,
 };
+
+use crate::own::{self, bundle};
 
 /// An authority.
 pub struct Authority {
@@ -79,19 +81,15 @@ pub fn hosts(names: &[&str]) -> CertificateParams {
 
 /// A server with TLS.
 pub struct Server {
-    pub running: RunningServer,
+    pub own: own::Server,
     pub authority: Authority,
     pub dir: tempfile::TempDir,
-    _state: tempfile::TempDir,
 }
 
 impl Server {
     pub fn start(major: &str) -> Self {
-        let state = tempfile::tempdir().expect("a temporary directory");
         let dir = tempfile::tempdir().expect("a temporary directory");
-        for dir in [state.path(), dir.path()] {
-            fs::set_permissions(dir, fs::Permissions::from_mode(0o755)).expect("it is ours");
-        }
+        fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o755)).expect("it is ours");
         let authority = Authority::new("the test's authority");
         let (certificate, key) = authority.sign(&hosts(&["localhost"]));
         let file = |name: &str, text: &str, mode| write(&dir.path().join(name), text, mode);
@@ -107,16 +105,12 @@ impl Server {
             setting("ssl_ca_file", "clients.crt"),
         ];
         let request = Request {
-            pg: Some(major.parse().expect("it is a version")),
-            bundle_only: true,
-            lifetime: Lifetime::DiesWithUs,
             listen: Some("127.0.0.1".to_owned()),
             port: Some(free_port()),
             settings: settings.into_iter().collect(),
-            ..Request::named("tls")
+            ..bundle(major)
         };
-        let running = up(&request, &dirs(&state), &mut |_| {}).expect("the server starts");
-        let server = Self { running, authority, dir, _state: state };
+        let server = Self { own: own::Server::start(&request), authority, dir };
         server.let_in();
         server
     }
@@ -124,7 +118,7 @@ impl Server {
     /// Makes roles, and says who comes in how.
     pub fn let_in(&self) {
         let mut admin = self.admin();
-        let scram = self.running.version_num >= 100_000;
+        let scram = self.own.running.version_num >= 100_000;
         let method = if scram { "scram-sha-256" } else { "md5" };
         if scram {
             admin.execute("SET password_encryption = 'scram-sha-256'").expect("it has that");
@@ -145,8 +139,7 @@ impl Server {
     }
 
     pub fn admin(&self) -> Session {
-        let address = Address::Unix(self.running.socket_dir.clone(), self.running.port);
-        connect(&ConnectOptions::local(address, self.running.superuser)).expect("its owner is let in")
+        connect(&self.own.options()).expect("its owner is let in")
     }
 
     /// Lets the server read its files again; what comes later finds it so.
@@ -182,7 +175,7 @@ impl Server {
 
     /// Options from a connection string, as a user writes it; the address is added.
     pub fn options(&self, text: &str) -> ConnectOptions {
-        let port = self.running.port;
+        let port = self.own.running.port;
         let text = format!("host=localhost hostaddr=127.0.0.1 port={port} dbname=postgres {text}");
         let sources = Sources {
             host: None,
@@ -203,13 +196,6 @@ impl Server {
     pub fn refuses(&self, text: &str, why: &str) {
         let problem = connect(&self.options(text)).map(drop).expect_err(text);
         assert!(all(&problem).contains(why), "{text}: {}", all(&problem));
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        let removed = self.running.remove();
-        assert!(thread::panicking() || removed.is_ok(), "{removed:?}");
     }
 }
 
@@ -238,16 +224,4 @@ pub fn give_to_server(path: &Path) {
         let number = |field| line.split(':').nth(field).and_then(|text| text.parse().ok());
         chown(path, number(2), number(3)).expect("root may");
     }
-}
-
-pub fn dirs(state: &tempfile::TempDir) -> Dirs {
-    let path = |name| env::var_os(name).map(PathBuf::from);
-    let environment = Environment {
-        state: Some(state.path().to_owned()),
-        cache: path("PGDYNO_CACHE"),
-        xdg_cache_home: path("XDG_CACHE_HOME"),
-        home: path("HOME"),
-        ..Environment::default()
-    };
-    Dirs::of(&environment).expect("there is a cache")
 }

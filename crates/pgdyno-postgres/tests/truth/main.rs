@@ -5,6 +5,8 @@
 
 mod calm;
 mod commits;
+#[path = "../real/own.rs"]
+mod own;
 mod reconnects;
 mod server;
 mod service;

@@ -1,57 +1,16 @@
 //! Whole scripts at real servers of the oldest and the newest major: what they do and what is said where they
 //! cannot go on. The rows follow PostgreSQL's own tests of pgbench in what they look at.
 
-mod play;
-
-use std::{env, fs, os::unix::fs::PermissionsExt, path::PathBuf};
-
 use pgdyno_core::plan::Protocol;
 use pgdyno_postgres::{
-    provision::{Dirs, Environment, Lifetime, Request, RunningServer, up},
     targets::Manner,
-    wire::{Address, ConnectOptions, connect},
+    wire::{ConnectOptions, connect},
 };
 
-use play::{How, pgbench, play};
-
-/// A server of its own, removed at the end.
-struct Server {
-    running: RunningServer,
-    _state: tempfile::TempDir,
-}
-
-impl Server {
-    fn start(major: &str) -> Self {
-        let state = tempfile::tempdir().expect("a temporary directory can be made");
-        fs::set_permissions(state.path(), fs::Permissions::from_mode(0o755)).expect("it is ours");
-        let path = |name| env::var_os(name).map(PathBuf::from);
-        let environment = Environment {
-            state: Some(state.path().to_owned()),
-            cache: path("PGDYNO_CACHE"),
-            xdg_cache_home: path("XDG_CACHE_HOME"),
-            home: path("HOME"),
-            ..Environment::default()
-        };
-        let dirs = Dirs::of(&environment).expect("there is a cache");
-        let pg = Some(major.parse().expect("it is a version"));
-        let request =
-            Request { pg, bundle_only: true, lifetime: Lifetime::DiesWithUs, ..Request::named("playing") };
-        let running = up(&request, &dirs, &mut |_| {}).expect("the server starts");
-        Self { running, _state: state }
-    }
-
-    fn options(&self) -> ConnectOptions {
-        let address = Address::Unix(self.running.socket_dir.clone(), self.running.port);
-        ConnectOptions::local(address, self.running.superuser)
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        let removed = self.running.remove();
-        assert!(std::thread::panicking() || removed.is_ok(), "{removed:?}");
-    }
-}
+use crate::{
+    own::{Server, bundle},
+    play::{How, pgbench, play},
+};
 
 #[test]
 fn the_oldest_major() {
@@ -64,7 +23,7 @@ fn the_newest_major() {
 }
 
 fn everything_holds(major: &str) {
-    let server = Server::start(major);
+    let server = Server::start(&bundle(major));
     let options = server.options();
     good_scripts_run(&options);
     bad_scripts_end_their_client(&options);

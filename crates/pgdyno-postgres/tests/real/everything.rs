@@ -1,7 +1,6 @@
-//! Loading, driving and checking at real servers: bundles of the oldest and the newest major, and of every major where
-//! `PGDYNO_TEST_ALL` is set.
+//! Loading, driving and checking at real servers.
 
-use std::{env, fs, os::unix::fs::PermissionsExt, path::PathBuf, slice, sync::Arc};
+use std::{env, slice, sync::Arc};
 
 use pgdyno_core::{
     facts::ServerSource,
@@ -12,57 +11,12 @@ use pgdyno_engine::{Settings, SocketDriver, Stop, run};
 use pgdyno_postgres::{
     load::{PrewarmMethod, load_tpcb, prewarm, tpcb_tables},
     observe::{Counters, server_facts},
-    provision::{Dirs, Environment, Lifetime, Request, RunningServer, up},
     targets::SqlClients,
     verify::{BalanceMode, BalanceOutcome, Expected, check_balance},
-    wire::{Address, ConnectOptions, Session, connect},
+    wire::{ConnectOptions, Session, connect},
 };
 
-/// A server of its own, removed at the end.
-struct Server {
-    running: RunningServer,
-    _state: tempfile::TempDir,
-}
-
-impl Server {
-    fn start(major: &str) -> Self {
-        let state = tempfile::tempdir().expect("a temporary directory can be made");
-        let running = up(&request(major), &dirs(&state), &mut |_| {}).expect("the server starts");
-        Self { running, _state: state }
-    }
-
-    fn options(&self) -> ConnectOptions {
-        let address = Address::Unix(self.running.socket_dir.clone(), self.running.port);
-        ConnectOptions::local(address, self.running.superuser)
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        let removed = self.running.remove();
-        assert!(std::thread::panicking() || removed.is_ok(), "{removed:?}");
-    }
-}
-
-/// A bundle, that ends with the test whatever happens.
-fn request(major: &str) -> Request {
-    let pg = Some(major.parse().expect("it is a version"));
-    Request { pg, bundle_only: true, lifetime: Lifetime::DiesWithUs, ..Request::named("real") }
-}
-
-/// The default cache, so that the bundles are fetched once, and a state directory that goes with the test.
-fn dirs(state: &tempfile::TempDir) -> Dirs {
-    fs::set_permissions(state.path(), fs::Permissions::from_mode(0o755)).expect("it is ours");
-    let path = |name| env::var_os(name).map(PathBuf::from);
-    let environment = Environment {
-        state: Some(state.path().to_owned()),
-        cache: path("PGDYNO_CACHE"),
-        xdg_cache_home: path("XDG_CACHE_HOME"),
-        home: path("HOME"),
-        ..Environment::default()
-    };
-    Dirs::of(&environment).expect("there is a cache")
-}
+use crate::own::{Server, bundle};
 
 #[test]
 fn the_oldest_major() {
@@ -84,7 +38,7 @@ fn every_major_between() {
 }
 
 fn everything_holds(major: &str) {
-    let server = Server::start(major);
+    let server = Server::start(&bundle(major));
     every_way_loads_what_pgbench_loads(&server);
     keys_are_bigint_from_scale_20000_on(&server);
     a_load_that_fails_or_is_stopped_leaves_nothing_and_a_usable_session(&server);
@@ -257,16 +211,37 @@ fn tables_are_read_into_shared_buffers(server: &Server) {
     let elsewhere = "CREATE SCHEMA elsewhere; CREATE EXTENSION pg_prewarm SCHEMA elsewhere";
     let mut database = Database::make(server, "prewarm");
     database.load(Way::Stream);
+    let mut looking = connect(&database.options()).expect("the database is there");
+    looking.execute("CREATE EXTENSION pg_buffercache").expect("the bundle has it");
     for (before, expected, after) in [
         (plain, PrewarmMethod::Scans, "RESET ROLE"),
         ("SELECT 1", PrewarmMethod::PgPrewarm, "DROP EXTENSION pg_prewarm"),
         (elsewhere, PrewarmMethod::PgPrewarm, "SELECT 1"),
     ] {
+        // A table that is written anew goes past shared buffers, and so do its indexes.
+        database.session().execute("VACUUM FULL pgbench_accounts").expect("it is ours");
+        let (pages, there) = accounts_in_buffers(&mut looking);
+        assert!(pages > 1_000 && there < pages / 2, "{before}: {there} of {pages} before");
         database.session().execute(before).expect("the role may do that");
         let outcome = prewarm(database.session()).expect("the tables can be read");
         assert_eq!(outcome.method, expected, "{before}");
+        let (pages, there) = accounts_in_buffers(&mut looking);
+        assert!(there * 100 >= pages * 99, "{before}: {there} of {pages}");
         database.session().execute(after).expect("the role may do that");
     }
+}
+
+/// Pages of accounts and of its key, and how many of them are in shared buffers.
+fn accounts_in_buffers(session: &mut Session) -> (u64, u64) {
+    let rows = session
+        .query(
+            "SELECT (pg_relation_size('pgbench_accounts') + pg_relation_size('pgbench_accounts_pkey')) / 8192, \
+             (SELECT count(*) FROM pg_buffercache b JOIN pg_database d ON d.oid = b.reldatabase \
+             WHERE d.datname = current_database() AND relforknumber = 0 AND relfilenode IN \
+             (pg_relation_filenode('pgbench_accounts'), pg_relation_filenode('pgbench_accounts_pkey')))",
+        )
+        .expect("it can be asked");
+    (rows[0].parse(0).expect("a number"), rows[0].parse(1).expect("a number"))
 }
 
 fn keys_are_bigint_from_scale_20000_on(server: &Server) {

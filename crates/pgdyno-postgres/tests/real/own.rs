@@ -1,0 +1,67 @@
+//! A real server of a test's own, removed at its end.
+
+use std::{env, fs, os::unix::fs::PermissionsExt, path::PathBuf};
+
+use pgdyno_postgres::{
+    provision::{Dirs, Environment, Lifetime, Request, RunningServer, registry, up},
+    wire::{Address, ConnectOptions},
+};
+
+/// Where servers of a test are recorded and have their data.
+pub struct Place {
+    pub dirs: Dirs,
+    _state: tempfile::TempDir,
+}
+
+impl Place {
+    /// The default cache, so that the bundles are fetched once, and a state directory that goes with the test.
+    pub fn new() -> Self {
+        let state = tempfile::tempdir().expect("a temporary directory can be made");
+        fs::set_permissions(state.path(), fs::Permissions::from_mode(0o755)).expect("it is ours");
+        let path = |name| env::var_os(name).map(PathBuf::from);
+        let environment = Environment {
+            state: Some(state.path().to_owned()),
+            cache: path("PGDYNO_CACHE"),
+            xdg_cache_home: path("XDG_CACHE_HOME"),
+            home: path("HOME"),
+            ..Environment::default()
+        };
+        Self { dirs: Dirs::of(&environment).expect("there is a cache"), _state: state }
+    }
+}
+
+/// A bundle of this major, which ends with the test whatever happens.
+pub fn bundle(major: &str) -> Request {
+    let pg = Some(major.parse().expect("it is a version"));
+    Request { pg, bundle_only: true, lifetime: Lifetime::DiesWithUs, ..Request::named("own") }
+}
+
+/// A running server.
+pub struct Server {
+    pub running: RunningServer,
+    pub place: Place,
+}
+
+impl Server {
+    /// Starts it.
+    pub fn start(request: &Request) -> Self {
+        let place = Place::new();
+        let running = up(request, &place.dirs, &mut |_| {}).expect("the server starts");
+        Self { running, place }
+    }
+
+    /// How to connect as its superuser.
+    pub fn options(&self) -> ConnectOptions {
+        let address = Address::Unix(self.running.socket_dir.clone(), self.running.port);
+        ConnectOptions::local(address, self.running.superuser)
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let removed = self.running.remove();
+        assert!(std::thread::panicking() || removed.is_ok(), "{removed:?}");
+        let left = registry::list(&self.place.dirs);
+        assert!(std::thread::panicking() || left.is_empty(), "{left:?}");
+    }
+}
