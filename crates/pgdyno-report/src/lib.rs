@@ -21,6 +21,7 @@ mod load;
 mod markdown;
 mod paste;
 mod probe;
+mod servers;
 mod slowest;
 mod subjects;
 mod table;

@@ -10,6 +10,7 @@ use crate::{
         Format::{self, Bytes, Count, Rate, Seconds, Text, Word},
         Phrase, Source,
     },
+    servers::servers,
 };
 
 /// Most phases of a stage that are told; the record has them all.
@@ -17,22 +18,11 @@ const MOST_PHASES: usize = 4;
 
 /// A group for each load of the run.
 pub fn groups(record: &RunRecord, source: &Source) -> Vec<FactGroup> {
-    let group = |load: &LoadRecord, at: &str, whose: Phrase| {
-        let title = Phrase::of("Data").then(whose);
-        Loaded { load, at: format!("{at}/load"), source }.group(title)
-    };
-    let mut groups: Vec<_> = record.load.iter().map(|load| group(load, "", Phrase::default())).collect();
-    for (index, arm) in record.comparison.iter().flat_map(|comparison| comparison.arms.iter().enumerate()) {
-        let whose = Phrase::of(if index == 0 { " of A" } else { " of B" });
-        let at = format!("/comparison/arms/{index}");
-        groups.extend(arm.load.iter().map(|load| group(load, &at, whose.clone())));
-    }
-    for (index, subject) in record.subjects.iter().flat_map(|subjects| subjects.list.iter().enumerate()) {
-        let at = format!("/subjects/list/{index}");
-        let whose = Phrase::of(" of ").figure(source.figure(format!("{at}/name"), Text));
-        groups.extend(subject.load.iter().map(|load| group(load, &at, whose.clone())));
-    }
-    groups
+    let loads = servers(record, source).into_iter().filter_map(|server| {
+        let title = Phrase::of("Data").then(server.whose);
+        Some(Loaded { load: server.load?, at: format!("{}/load", server.at), source }.group(title))
+    });
+    loads.collect()
 }
 
 /// One load, and where it stands in `run.json`.

@@ -341,11 +341,11 @@ mod tests {
         assert_eq!(way(3, hash, server, 1), (Way::Server, false));
     }
 
-    #[test]
-    fn a_copy_is_planned_as_its_source_but_for_where_rows_come_from() {
-        let all = Wish {
+    /// A wish for all that tables can be, but for the way in which they are loaded.
+    fn everything(partitions: u64) -> Wish {
+        Wish {
             scale: Some(3),
-            partitions: Some(4),
+            partitions: Some(partitions),
             method: Some(PartitionMethod::Hash),
             fillfactor: Some(90),
             unlogged: true,
@@ -353,8 +353,12 @@ mod tests {
             tablespace: Some("t".to_owned()),
             index_tablespace: Some("i".to_owned()),
             ..Wish::default()
-        };
-        for source in [all.plan(2), Wish { scale: Some(3), ..Wish::default() }.plan(2)] {
+        }
+    }
+
+    #[test]
+    fn a_copy_is_planned_as_its_source_but_for_where_rows_come_from() {
+        for source in [everything(4).plan(2), Wish { scale: Some(3), ..Wish::default() }.plan(2)] {
             let source = source.expect("it can be");
             let copy = Wish::copying(&source, "public").plan(2).expect("it can be");
             assert_eq!((copy.way, copy.source.as_deref()), (Way::Server, Some("public")));
@@ -368,18 +372,7 @@ mod tests {
         let plan = begun.plan(1).expect("it can be");
         assert_eq!(Wish::default().differences(&plan), Vec::<String>::new());
         assert_eq!(begun.differences(&plan), Vec::<String>::new());
-        let other = Wish {
-            scale: Some(3),
-            partitions: Some(0),
-            method: Some(PartitionMethod::Hash),
-            fillfactor: Some(90),
-            unlogged: true,
-            foreign_keys: true,
-            tablespace: Some("t".to_owned()),
-            index_tablespace: Some("i".to_owned()),
-            way: Some(Way::Server),
-            ..Wish::default()
-        };
+        let other = Wish { way: Some(Way::Server), ..everything(0) };
         let differences = other.differences(&plan);
         assert_eq!(differences.len(), 9, "{differences:?}");
         assert_eq!(differences[8], "--method: server is asked for, it was begun with stream");

@@ -72,13 +72,10 @@ impl How {
 /// # Errors
 /// What the user should read.
 pub fn run(args: &CopyArgs) -> Result<ExitCode, Problem> {
-    let options = args.to.resolve()?;
+    let options = args.to.resolve("could not copy a load")?;
     let stop = stopping();
     let progress = Progress::new();
-    let copied = match args.into_databases {
-        Some(count) => args.databases(&options, count, &stop, &progress),
-        None => args.schemas(&options, args.into_schemas.unwrap_or(1), &stop, &progress),
-    };
+    let copied = args.copies(&options, &stop, &progress);
     progress.finish();
     let copied = copied?;
     output::print(&copied.iter().map(told).collect::<String>())?;
@@ -87,31 +84,22 @@ pub fn run(args: &CopyArgs) -> Result<ExitCode, Problem> {
 }
 
 impl CopyArgs {
-    fn schemas(
+    fn copies(
         &self,
         options: &ConnectOptions,
-        count: u64,
         stop: &Stop,
         progress: &Progress,
     ) -> Result<Vec<Copied>, Problem> {
         let streams = self.to.streams();
         let job = BulkLoad::new(options, streams, stop)?.loaded()?;
-        let names = self.names(&job.target, count);
-        let rows = job.plan.rows_total();
-        copy_schema(options, &job, &names, streams, self.resume, stop, &mut |at| show(progress, rows, at))
-    }
-
-    fn databases(
-        &self,
-        options: &ConnectOptions,
-        count: u64,
-        stop: &Stop,
-        progress: &Progress,
-    ) -> Result<Vec<Copied>, Problem> {
-        let streams = self.to.streams();
-        let job = BulkLoad::new(options, streams, stop)?.loaded()?;
-        let (names, strategy) = (self.names(&options.database, count), self.strategy.map(How::strategy));
-        let how = (strategy, self.resume);
+        let Some(count) = self.into_databases else {
+            let names = self.names(&job.target, self.into_schemas.unwrap_or(1));
+            let rows = job.plan.rows_total();
+            let show = &mut |at| show(progress, rows, at);
+            return copy_schema(options, &job, &names, streams, self.resume, stop, show);
+        };
+        let names = self.names(&options.database, count);
+        let how = (self.strategy.map(How::strategy), self.resume);
         copy_database(options, &job, &names, how, streams, stop, &mut |what| progress.stage(what))
     }
 
