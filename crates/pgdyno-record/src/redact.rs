@@ -3,6 +3,9 @@
 /// What stands where a secret was.
 pub const REDACTED: &str = "***";
 
+/// What stands before the second way to a subject's server.
+const SECOND_WAY: &str = ",admin-dsn=";
+
 /// Keys whose value is a secret end with one of these.
 const SECRET_ENDINGS: [&str; 4] = ["password", "client_secret", "token", "passwd"];
 
@@ -38,12 +41,24 @@ fn quote(arg: &str) -> String {
     }
 }
 
-/// One text without the passwords in it.
+/// One text without the passwords in it. A subject of a comparison may have a second way to its server, behind
+/// `,admin-dsn=`, with a password of its own.
 pub fn redact(text: &str) -> String {
     let lower = text.to_ascii_lowercase();
-    let uri = ["postgresql://", "postgres://"]
-        .iter()
-        .find_map(|scheme| lower.find(scheme).map(|at| at + scheme.len()));
+    let (mut out, mut done) = (String::with_capacity(text.len()), 0);
+    for (at, second) in lower.match_indices(SECOND_WAY) {
+        out.push_str(&redact_one(&text[done..at]));
+        out.push_str(second);
+        done = at + second.len();
+    }
+    out + &redact_one(&text[done..])
+}
+
+/// One text with at most one way to a server.
+fn redact_one(text: &str) -> String {
+    let lower = text.to_ascii_lowercase();
+    let first = |scheme: &&str| lower.find(*scheme).map(|at| at + scheme.len());
+    let uri = ["postgresql://", "postgres://"].iter().filter_map(first).min();
     match uri {
         Some(at) => format!("{}{}", redact_keys(&text[..at]), redact_uri(&text[at..])),
         None => redact_keys(text),
@@ -86,6 +101,8 @@ fn redact_uri(rest: &str) -> String {
     let no_user = !authority.contains('@') && authority.split(',').all(is_host);
     match at {
         Some(at) if !no_user => format!("{}{REDACTED}{}", &rest[..=colon], redact_keys(&rest[at..])),
+        // No address follows: what stands there may be a password that was cut off.
+        None if !no_user => format!("{}{REDACTED}", &rest[..=colon]),
         _ => redact_keys(rest),
     }
 }
@@ -168,6 +185,19 @@ mod tests {
             ("host=db password=s\\ e user=bob", "host=db password=*** user=bob"),
             ("host=db sslpassword=s3", "host=db sslpassword=***"),
             ("PGPASSWORD=s3cret", "PGPASSWORD=***"),
+            (
+                "dsn=postgres://pool:6432/b,admin-dsn=postgres://bob:s3@db/b",
+                "dsn=postgres://pool:6432/b,admin-dsn=postgres://bob:***@db/b",
+            ),
+            (
+                "dsn=postgres://app:p@pool:6432/b,admin-dsn=postgresql://bob:s3@db/b",
+                "dsn=postgres://app:***@pool:6432/b,admin-dsn=postgresql://bob:***@db/b",
+            ),
+            (
+                "dsn=host=a password=x,admin-dsn=host=b password='s 3'",
+                "dsn=host=a password=***,admin-dsn=host=b password=***",
+            ),
+            ("postgres://bob:s3cret", "postgres://bob:***"),
             ("--clients=1,4", "--clients=1,4"),
             ("passfile=/root/.pgpass", "passfile=/root/.pgpass"),
         ];
@@ -229,6 +259,19 @@ mod tests {
             let uri = format!("postgresql://{user}:{secret}@{host}:5432/db?sslmode=require");
             let redacted = redact_command(&[format!("--dsn={uri}"), uri]).join(" ");
             prop_assert!(!redacted.contains(&secret) && !redacted.contains(&secret[..4]), "{redacted}");
+        }
+
+        #[test]
+        fn no_password_of_two_ways_survives(
+            secret in secret(WILD), host in "[a-z.]{1,12}", user in "[a-z]{0,8}", long in any::<bool>()
+        ) {
+            let scheme = if long { "postgresql" } else { "postgres" };
+            let at = if user.is_empty() { String::new() } else { format!("{user}:{secret}@") };
+            let word = format!("dsn=postgres://{at}{host}:6432/b,admin-dsn={scheme}://bob:{secret}@{host}/b");
+            let redacted = redact(&word);
+            prop_assert!(!redacted.contains(&secret) && !redacted.contains(&secret[..4]), "{redacted}");
+            prop_assert!(redacted.starts_with(&format!("dsn=postgres://{user}")), "{redacted}");
+            prop_assert!(redacted.contains(&format!("{host}:6432/b,admin-dsn=")), "{redacted}");
         }
 
         #[test]
