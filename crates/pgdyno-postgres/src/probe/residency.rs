@@ -69,7 +69,13 @@ fn accesses_of(
     let Some(sql) = touching(session, relation, task.first, task.last)? else { return Ok(None) };
     let rows = session.query(&format!("EXPLAIN (ANALYZE, BUFFERS, TIMING OFF, FORMAT JSON) {sql}"))?;
     let answer: String = rows.iter().filter_map(|row| row.get(0)).collect();
-    Ok(Explained::read(&answer).map(|plan| (plan.hit_pages, plan.read_pages)))
+    Ok(Explained::read(&answer).and_then(|plan| accesses(&plan)))
+}
+
+/// Accesses to the relation alone. Where rows were looked up in the table for want of its visibility map, its pages are
+/// among them, up to one for every row: nothing is known of the index then.
+fn accesses(plan: &Explained) -> Option<Accesses> {
+    (plan.heap_fetches == 0).then_some((plan.hit_pages, plan.read_pages))
 }
 
 /// Each page of a table was touched once: what was found is what is there. Of an index it is a share of the accesses.
@@ -107,6 +113,13 @@ mod tests {
         assert_eq!(figures(RelationKind::Table, Some((90, 10))), (Some(90), Some(0.9)));
         assert_eq!(figures(RelationKind::Index, Some((30, 10))), (None, Some(0.75)));
         assert_eq!(figures(RelationKind::Index, None), (None, None));
+    }
+
+    #[test]
+    fn rows_looked_up_in_the_table_say_nothing_of_its_index() {
+        let plan = Explained { hit_pages: 30, read_pages: 10, ..Explained::default() };
+        assert_eq!(accesses(&plan), Some((30, 10)));
+        assert_eq!(accesses(&Explained { heap_fetches: 1, ..plan }), None);
     }
 
     #[test]

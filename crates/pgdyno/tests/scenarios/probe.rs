@@ -180,8 +180,10 @@ fn changes_are_timed_and_taken_back(pg: &str, constant_rewrites: bool) {
     assert_eq!(found.len(), tables.len());
     for (table, partitions) in found.iter().zip([0, 3]) {
         assert_eq!(table["table"]["partitions"], partitions);
-        for name in ["ADD COLUMN", "DROP COLUMN", "ANALYZE", "VACUUM", "VACUUM (FREEZE)"] {
-            assert_eq!(statement(table, name)["seconds"].as_array().map(Vec::len), Some(2), "{name}");
+        for (name, times) in
+            [("ADD COLUMN", 2), ("DROP COLUMN", 2), ("ANALYZE", 2), ("VACUUM", 1), ("VACUUM (FREEZE)", 1)]
+        {
+            assert_eq!(statement(table, name)["seconds"].as_array().map(Vec::len), Some(times), "{name}");
         }
         let anew = |name: &str| statement(table, name)["rewritten"].clone();
         assert_eq!(anew("ADD COLUMN"), false);
