@@ -173,6 +173,15 @@ impl Source {
         figure.of = Some(of);
         Some(figure)
     }
+
+    /// The same of parts of a whole: what is not all of it is not told as 100 %, however little is missing.
+    pub fn share_of_all(&self, pointer: impl Into<String>, of: impl Into<String>) -> Option<Figure> {
+        let figure = self.share(pointer, of)?;
+        let whole = self.0.pointer(figure.of.as_ref()?)?.as_f64()?;
+        let is_short = figure.value.as_f64().is_some_and(|part| part < whole);
+        let text = if is_short { figure.text.replace("100.0 %", "99.9 %") } else { figure.text };
+        Some(Figure { text, ..figure })
+    }
 }
 
 /// A piece of a sentence.

@@ -10,6 +10,7 @@ use crate::{
         Format::{self, Bytes, Count, Text},
         Phrase, Source,
     },
+    servers::servers,
 };
 
 /// Relations of a kind that are told one by one.
@@ -19,23 +20,11 @@ const LEAST_SHARE: u64 = 100;
 
 /// A group for each server of which it is known.
 pub fn groups(record: &RunRecord, source: &Source) -> Vec<FactGroup> {
-    let group = |held: &HeldRecord, at: &str, whose: Phrase| {
-        let title = Phrase::of("Sizes").then(whose).text(" before → after the runs");
-        Pair { held, at: format!("{at}/held"), source }.group(title)
-    };
-    let mut groups: Vec<_> =
-        record.held.iter().filter_map(|held| group(held, "", Phrase::default())).collect();
-    for (index, arm) in record.comparison.iter().flat_map(|comparison| comparison.arms.iter().enumerate()) {
-        let whose = Phrase::of(if index == 0 { " of A" } else { " of B" });
-        let at = format!("/comparison/arms/{index}");
-        groups.extend(arm.held.iter().filter_map(|held| group(held, &at, whose.clone())));
-    }
-    for (index, subject) in record.subjects.iter().flat_map(|subjects| subjects.list.iter().enumerate()) {
-        let at = format!("/subjects/list/{index}");
-        let whose = Phrase::of(" of ").figure(source.figure(format!("{at}/name"), Text));
-        groups.extend(subject.held.iter().filter_map(|held| group(held, &at, whose.clone())));
-    }
-    groups
+    let pairs = servers(record, source).into_iter().filter_map(|server| {
+        let title = Phrase::of("Sizes").then(server.whose).text(" before → after the runs");
+        Pair { held: server.held?, at: format!("{}/held", server.at), source }.group(title)
+    });
+    pairs.collect()
 }
 
 /// What a server held at two times.
@@ -122,7 +111,7 @@ impl Pair<'_> {
         let [before, after] = places.clone().map(|place| {
             let place = place?;
             self.figure(Some(&place), "pages", Count).filter(|pages| pages.value != 0)?;
-            self.source.share(format!("{place}/resident_pages"), format!("{place}/pages"))
+            self.source.share_of_all(format!("{place}/resident_pages"), format!("{place}/pages"))
         });
         let words = Phrase::of(", in shared buffers ").figure(before.clone());
         if before.is_none() && after.is_none() { words } else { words.text(" → ").figure(after) }

@@ -21,6 +21,8 @@ pub fn prewarm(prewarm: &Prewarm) -> String {
     let [name, count, there] = all;
     let total = [name, count, there, share(prewarm.share())];
     let bytes = prewarm.pages() * server.page_bytes;
+    let was_read = prewarm.relations.iter().filter(|relation| relation.not_read.is_none());
+    let read: u64 = was_read.map(|relation| relation.pages).sum();
     let mut text =
         format!("{}, shared buffers {}\n\n", asked(server), units::bytes(server.shared_buffers_bytes));
     if rows.len() < 60 {
@@ -32,7 +34,7 @@ pub fn prewarm(prewarm: &Prewarm) -> String {
     }
     text.push_str(&format!(
         "\n{} read by {} in {}; looked at by {}\n",
-        units::bytes(bytes),
+        units::bytes(read * server.page_bytes),
         prewarm.method.name(),
         units::duration(prewarm.duration_s),
         prewarm.seen_by.name()

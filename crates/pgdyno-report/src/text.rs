@@ -118,7 +118,7 @@ fn subjects(view: &SubjectsView, paint: Paint) -> Vec<String> {
             "clients", "subject", "TPS", "blocks", "beside", "95 % interval"
         )));
         lines.extend(of.rows.iter().map(|row| {
-            let subject = wrap::cut(&text(&row.subject), NAME);
+            let subject = wrap::cut_inside(&text(&row.subject), NAME);
             let line = format!(
                 "  {:>7}  {subject:<NAME$} {:>8}  {:>6} {:>7} {:>14}  {}",
                 text(&row.clients),

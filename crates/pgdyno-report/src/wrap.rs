@@ -36,6 +36,17 @@ pub fn cut(text: &str, width: usize) -> String {
     }
 }
 
+/// Cuts a name at `width` characters in its middle: names of subjects begin alike and end otherwise.
+pub fn cut_inside(text: &str, width: usize) -> String {
+    let whole = length(text);
+    if whole <= width {
+        return text.to_owned();
+    }
+    let end = width.saturating_sub(1) / 2;
+    let begin = width.saturating_sub(1) - end;
+    text.chars().take(begin).chain(['…']).chain(text.chars().skip(whole - end)).collect()
+}
+
 /// Number of characters.
 pub fn length(text: &str) -> usize {
     text.chars().count()

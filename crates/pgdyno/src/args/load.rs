@@ -160,8 +160,8 @@ pub fn run(args: &Args, _context: &Context) -> Result<ExitCode, Problem> {
 }
 
 impl To {
-    fn resolve(&self) -> Result<ConnectOptions, Problem> {
-        self.target.resolve("could not load")
+    fn resolve(&self, what: &str) -> Result<ConnectOptions, Problem> {
+        self.target.resolve(what)
     }
 
     fn streams(&self) -> u64 {
@@ -205,8 +205,13 @@ fn stopping() -> Stop {
     interrupt::on_interrupt_saying(first, "ended at once; --resume goes on from there")
 }
 
+/// The same of what changes nothing.
+fn stopping_to_look() -> Stop {
+    interrupt::on_interrupt_saying("stopping (once more to end at once)", "ended at once")
+}
+
 fn load(to: &To, flags: &Flags, wish: &Wish) -> Result<ExitCode, Problem> {
-    let (options, streams) = (to.resolve()?, to.streams());
+    let (options, streams) = (to.resolve("could not load")?, to.streams());
     if wish.scale.is_some() {
         wish.plan(streams)?;
     }
@@ -391,8 +396,8 @@ fn phases(time: &StageTime, workers: KeyWorkers, main: &str) -> String {
 }
 
 fn verify(args: &Verify) -> Result<ExitCode, Problem> {
-    let options = args.to.resolve()?;
-    let stop = stopping();
+    let options = args.to.resolve("could not prove a load")?;
+    let stop = stopping_to_look();
     let mut bulk = BulkLoad::new(&options, args.to.streams(), &stop)?;
     let progress = Progress::new();
     progress.stage("looking at structure");

@@ -246,7 +246,7 @@ impl Args {
             ("--bundle", self.bundle),
             ("--data", self.data.is_some() || plan.server.data.is_some()),
             ("--waldir", self.waldir.is_some() || plan.server.waldir.is_some()),
-            ("--server-cpus", plan.server.cpus.is_some()),
+            ("data_checksums", plan.server.data_checksums.is_some()),
             ("--set", !self.set.is_empty() || !plan.server.settings.is_empty()),
             ("--run-as", self.run_as.is_some()),
             ("--server-cpus", plan.server.cpus.is_some()),

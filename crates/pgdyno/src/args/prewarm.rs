@@ -76,9 +76,9 @@ pub fn run(args: &Args, _context: &Context) -> Result<ExitCode, Problem> {
     Ok(if is_there(&warmed, args.anyway) { ExitCode::SUCCESS } else { ExitCode::from(1) })
 }
 
-/// Whether what was read is there, as far as that can be seen.
+/// Whether all was read and is there, as far as that can be seen; `anyway` is content with what fits.
 fn is_there(warmed: &Prewarm, anyway: bool) -> bool {
     let missing = warmed.relations.iter().any(|relation| relation.share.is_some_and(|share| share < THERE));
     let unread = warmed.relations.iter().any(|relation| relation.not_read.is_some());
-    anyway || !missing && !unread
+    !unread && (anyway || !missing)
 }

@@ -50,6 +50,10 @@ pub(super) fn subjects(
     let full: Vec<Named> =
         named.iter().map(|one| Named { name: one.name.clone(), arm: one.arm.clone().over(&base) }).collect();
     full.iter().try_for_each(|one| makes_sense(one, plan))?;
+    if args.run_as.is_some() && full.iter().all(|one| one.arm.dsn.is_some()) {
+        let what = "could not use --run-as with subjects that are all there already";
+        return Err(Problem::wrong_request(what).hint("leave it out"));
+    }
     apart(&full)?;
     let servers =
         full.iter().enumerate().map(|(at, one)| server(at + 1, one, plan, args)).collect::<Result<_, _>>()?;
@@ -104,8 +108,9 @@ fn with_names_of_their_own(mut said: Vec<Named>) -> Vec<Named> {
 
 /// What `[server]` asks of every server that is made.
 fn asked_by_plan(plan: &Plan) -> bool {
-    let ServerPlan { pg, build, bindir, settings, .. } = &plan.server;
-    pg.is_some() || build.is_some() || bindir.is_some() || !settings.is_empty()
+    let ServerPlan { pg, build, bindir, data, waldir, data_checksums, settings, cpus } = &plan.server;
+    let texts = [pg, build, bindir, data, waldir, cpus];
+    texts.iter().any(|text| text.is_some()) || data_checksums.is_some() || !settings.is_empty()
 }
 
 /// Refuses what no subject of a plan can be.
@@ -125,7 +130,7 @@ fn makes_sense(one: &Named, plan: &Plan) -> Result<(), Problem> {
         ),
         (
             arm.dsn.is_some() && asked_by_plan(plan),
-            "the plan's [server] asks for a version, programs or settings, and a server that is there is left as it is",
+            "the plan's [server] says what it is to be like, and a server that is there is left as it is",
             "say them of the subjects that are made instead: --subject pg=18,set:NAME=VALUE",
         ),
         (

@@ -256,9 +256,12 @@ impl Recording {
 /// Most of the time that is given to writing the record between two runs: 1 in so many.
 const SAVING_SHARE: u32 = 100;
 
+/// Longest time that a run is in its stream alone: a disk that stood still for one writing says nothing of the next.
+const LONGEST_UNSAVED: Duration = Duration::from_secs(5);
+
 /// Whether to write what took so long to write, so long ago.
 fn is_worth_it(ago: Duration, took: Duration) -> bool {
-    ago >= took * SAVING_SHARE
+    ago >= (took * SAVING_SHARE).min(LONGEST_UNSAVED)
 }
 
 fn balance_evidence(balance: &BalanceRecord) -> doubts::BalanceEvidence<'_> {
@@ -364,8 +367,9 @@ mod tests {
         let ms = Duration::from_millis;
         assert!(is_worth_it(ms(500), ms(5)) && !is_worth_it(ms(499), ms(5)));
         assert!(is_worth_it(ms(0), ms(0)));
-        // A run of 2.5 s: a small record is written after each, one that takes 80 ms after every fourth.
-        let runs_between = |took| (1..).find(|runs| is_worth_it(ms(2_500) * *runs, took)).expect("some time");
-        assert_eq!([ms(4), ms(25), ms(80)].map(runs_between), [1, 1, 4]);
+        // A run of 1 s: a small record is written after each, one that takes 30 ms after every third. A disk that stood
+        // still for 2 s while it was written holds nothing back for minutes.
+        let runs_between = |took| (1..).find(|runs| is_worth_it(ms(1_000) * *runs, took)).expect("some time");
+        assert_eq!([ms(4), ms(30), ms(2_000)].map(runs_between), [1, 3, 5]);
     }
 }

@@ -1,6 +1,6 @@
 //! What the other servers do while one is measured: nothing, if all goes well.
 
-use std::time::Instant;
+use std::{collections::BTreeSet, time::Instant};
 
 use pgdyno_core::measure::IdleServers;
 use pgdyno_host::observe::TreeUsage;
@@ -40,7 +40,10 @@ impl Bystanders {
             .filter_map(|(_, (now, then))| now.as_ref().zip(then.as_ref()))
             .filter(|(now, then)| now.postmaster == then.postmaster && now.postmaster != under_test);
         let mut idle: Option<IdleServers> = None;
-        for used in used.map(|(now, then)| now.usage.since(&then.usage)) {
+        // Several subjects may be databases of one server.
+        let mut counted = BTreeSet::new();
+        let each = used.filter(|(now, _)| counted.insert(now.postmaster));
+        for used in each.map(|(now, then)| now.usage.since(&then.usage)) {
             let sum = idle.get_or_insert_default();
             sum.cpus += used.cpu_s / seconds.max(f64::MIN_POSITIVE);
             if let Some(bytes) = used.device_written_bytes {
