@@ -137,6 +137,12 @@ fn server(facts: &ServerFacts, below: &str, title: Phrase, source: &Source) -> F
         ("shared buffers", at("shared_buffers_bytes", Bytes)),
         ("data", at("data_directory", Text)),
     ]);
+    if facts.wal_storage.is_some() {
+        let file_system =
+            at("wal_storage/filesystem", Text).text(" on ").then(at("wal_storage/device", Text));
+        let mounted = file_system.text(", mounted at ").then(at("wal_storage/mount_point", Text));
+        items.push(("WAL", at("wal_storage/path", Text).text(": ").then(mounted)));
+    }
     if facts.database.is_some() {
         let database = at("database/encoding", Text).text(", locale ").then(at("database/collate", Text));
         items.push(("database", database.text(" by ").then(at("database/provider", Text))));

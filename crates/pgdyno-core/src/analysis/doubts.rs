@@ -401,6 +401,9 @@ fn weak_durability(evidence: &Evidence<'_>) -> Option<Doubt> {
     }
     let detail = format!("durability is {}", tier.label());
     let advice = match tier {
+        DurabilityTier::InMemory => {
+            "Put data and WAL on a disk (--data, --waldir), or name the tier beside every number."
+        }
         DurabilityTier::Unlogged => "Load logged tables, or name the tier beside every number.",
         _ => "Turn fsync, synchronous_commit and full_page_writes on, or name the tier beside every number.",
     };
@@ -630,6 +633,7 @@ pub(crate) mod samples {
             max_connections: 100,
             shared_buffers_bytes: 6 << 30,
             data_directory: None,
+            wal_storage: None,
             database: Some(DatabaseFacts {
                 encoding: "UTF8".into(),
                 collate: "C".into(),

@@ -16,6 +16,9 @@ pub enum DurabilityTier {
     TornPages,
     /// `fsync` off: a power loss may lose or corrupt anything.
     NoSync,
+    /// Data or WAL lie in memory (`tmpfs`, a RAM disk): whatever the settings are, a power loss or a restart of the machine
+    /// takes all of it, since a flush writes nothing anywhere.
+    InMemory,
     /// Tables that are measured are unlogged: any crash of the server empties them, whatever its settings are.
     Unlogged,
 }
@@ -34,10 +37,12 @@ impl DurabilityTier {
         }
     }
 
-    /// The tier of what is committed to tables, some of which are unlogged.
+    /// The tier of what is committed to tables of which some are unlogged, or of which some files or their WAL lie in
+    /// memory: the weakest promise counts.
     #[must_use]
-    pub fn with_unlogged(self, unlogged: bool) -> Self {
-        if unlogged { Self::Unlogged } else { self }
+    pub fn of_tables(self, unlogged: bool, in_memory: bool) -> Self {
+        let weaker = [(unlogged, Self::Unlogged), (in_memory, Self::InMemory)];
+        weaker.into_iter().filter_map(|(is, tier)| is.then_some(tier)).fold(self, Self::max)
     }
 
     /// The tier in the words of a report.
@@ -48,6 +53,9 @@ impl DurabilityTier {
             }
             Self::AsyncCommit => "asynchronous commit: a crash may lose the last commits",
             Self::TornPages => "torn pages possible: a power loss may corrupt data (full_page_writes off)",
+            Self::InMemory => {
+                "none: data or WAL lie in memory, and a power loss or a restart of the machine takes all of it"
+            }
             Self::Unlogged => "none: tables are unlogged, and any crash of the server empties them",
             Self::NoSync => "none: a power loss may lose or corrupt anything (fsync off)",
         }
@@ -60,6 +68,7 @@ impl DurabilityTier {
             Self::AsyncCommit => "async",
             Self::TornPages => "torn-pages",
             Self::NoSync => "none",
+            Self::InMemory => "in-memory",
             Self::Unlogged => "unlogged",
         }
     }
@@ -67,7 +76,7 @@ impl DurabilityTier {
 
 #[cfg(test)]
 mod tests {
-    use super::DurabilityTier::{self, AsyncCommit, Full, NoSync, TornPages, Unlogged};
+    use super::DurabilityTier::{self, AsyncCommit, Full, InMemory, NoSync, TornPages, Unlogged};
 
     #[test]
     fn the_weakest_setting_names_the_tier() {
@@ -76,8 +85,10 @@ mod tests {
         assert_eq!(DurabilityTier::of(true, "off", true), AsyncCommit);
         assert_eq!(DurabilityTier::of(true, "off", false), TornPages);
         assert_eq!(DurabilityTier::of(false, "on", true), NoSync);
-        assert_eq!(Full.with_unlogged(true), Unlogged);
-        assert_eq!(TornPages.with_unlogged(false), TornPages);
+        assert_eq!(Full.of_tables(true, false), Unlogged);
+        assert_eq!(NoSync.of_tables(false, true), InMemory);
+        assert_eq!(Full.of_tables(true, true), Unlogged);
+        assert_eq!(TornPages.of_tables(false, false), TornPages);
         assert!(Unlogged > NoSync, "it takes no power loss to lose all");
     }
 }

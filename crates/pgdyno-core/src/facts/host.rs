@@ -106,6 +106,17 @@ pub struct StorageFacts {
 }
 
 impl StorageFacts {
+    /// Whether it is memory, which a restart of the machine empties: `tmpfs`, `ramfs`, or a RAM disk (`brd`, `zram`).
+    pub fn is_in_memory(&self) -> bool {
+        let is_ram_disk = |device: &str| {
+            let number = device.strip_prefix("/dev/ram").or_else(|| device.strip_prefix("/dev/zram"));
+            number
+                .is_some_and(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
+        };
+        matches!(self.filesystem.as_deref(), Some("tmpfs" | "ramfs"))
+            || self.device.as_deref().is_some_and(is_ram_disk)
+    }
+
     /// Whether two directories are on one file system.
     pub fn is_of_file_system(&self, other: &Self) -> bool {
         let of = |facts: &Self| (facts.mount_point.clone(), facts.filesystem.clone(), facts.device.clone());

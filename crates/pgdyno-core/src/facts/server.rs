@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{BuildFacts, DurabilityTier};
+use super::{BuildFacts, DurabilityTier, StorageFacts};
 
 /// Where the server's program came from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -72,7 +72,8 @@ pub struct ServerFacts {
     pub wal_segment_bytes: u64,
     /// Whether data checksums are on.
     pub data_checksums: bool,
-    /// Durability tier of an ordinary session, or `unlogged` where tables that are measured are.
+    /// Durability tier of an ordinary session; `unlogged` where tables that are measured are, `in-memory` where files of
+    /// theirs or WAL lie in memory.
     pub durability: DurabilityTier,
     /// `max_connections`.
     pub max_connections: u32,
@@ -80,6 +81,9 @@ pub struct ServerFacts {
     pub shared_buffers_bytes: u64,
     /// Data directory, where the server tells it.
     pub data_directory: Option<String>,
+    /// Storage under WAL, where that is seen to be another file system than that of the data.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wal_storage: Option<StorageFacts>,
     /// Encoding and locale of the database that was measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub database: Option<DatabaseFacts>,

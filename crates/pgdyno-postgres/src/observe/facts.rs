@@ -73,6 +73,7 @@ pub fn server_facts(
         )?,
         // Both need rights that a plain role lacks: absent then.
         data_directory: session.value("SELECT pg_catalog.current_setting('data_directory')").ok().flatten(),
+        wal_storage: None,
         database: database_facts(session, version_num),
         settings: settings(session)?,
         defaults: defaults(session).ok(),

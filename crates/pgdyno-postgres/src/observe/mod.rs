@@ -3,6 +3,7 @@
 mod counters;
 mod facts;
 mod identity;
+mod places;
 mod replica;
 mod waits;
 mod wal;
@@ -10,6 +11,7 @@ mod wal;
 pub use counters::Counters;
 pub use facts::{is_private_setting, server_facts};
 pub use identity::{check_version, postmaster_of};
+pub use places::tablespace_dirs;
 pub use replica::{Instance, wait_for_replay};
 pub use waits::waits;
 pub use wal::wal_written;

@@ -35,6 +35,7 @@ use crate::{
     context::COMMIT,
     stages::{
         cell::{errors, timeline},
+        places,
         slow::SlowLog,
         watch::{Reading, Watch},
     },
@@ -86,10 +87,11 @@ impl Wanted {
         let pooled = answer.and_then(|text| text.parse().ok()) != Some(session.backend_pid());
         let unlogged = finds_unlogged(session).unwrap_or(false);
         let server = server_facts(session, ServerSource::External, None).ok();
-        let server = server.map(|facts| ServerFacts {
-            durability: facts.durability.with_unlogged(unlogged),
-            data_directory: facts.data_directory.filter(|_| postmaster.is_some()),
-            ..facts
+        let server = server.map(|facts| {
+            let data_directory = facts.data_directory.filter(|_| postmaster.is_some());
+            let facts = places::located(ServerFacts { data_directory, ..facts });
+            let in_memory = places::are_in_memory(session, &facts).unwrap_or(false);
+            ServerFacts { durability: facts.durability.of_tables(unlogged, in_memory), ..facts }
         });
         let standby = session.value("SELECT pg_catalog.pg_is_in_recovery()").ok().flatten();
         // Of a pooler nothing more is known than that there is one.

@@ -39,7 +39,7 @@ pub fn fill(
         let done = recording.stage("setup", stop, |_| material::set_up(prepared, subject, stop, progress))?;
         done.into_iter().for_each(|done| keep(recording, Filled::Own(done)));
     }
-    keep(recording, Filled::All(subject.look_for_unlogged()?));
+    keep(recording, Filled::All(subject.look_at_tables()?));
     if subject.elsewhere.is_some() {
         recording.stage("replication", stop, |_| subject.wait_for_replication(stop, progress))?;
     }

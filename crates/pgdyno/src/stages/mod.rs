@@ -16,6 +16,7 @@ mod holding;
 mod load;
 mod looking;
 mod material;
+pub mod places;
 mod prepare;
 mod reach;
 mod recording;

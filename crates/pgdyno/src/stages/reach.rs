@@ -15,7 +15,7 @@ use pgdyno_postgres::{
     },
 };
 
-use super::External;
+use super::{External, places::located};
 
 /// What was found.
 #[derive(Debug)]
@@ -68,7 +68,7 @@ pub fn reach(
     let facts = server_facts(&mut session, ServerSource::External, None).map_err(failed)?;
     let seen = if elsewhere { &session } else { &admin };
     let local = postmaster_of(seen).is_some();
-    let facts = if local { facts } else { ServerFacts { data_directory: None, ..facts } };
+    let facts = if local { located(facts) } else { ServerFacts { data_directory: None, ..facts } };
     let transport = match session.address() {
         Address::Unix(..) => Transport::UnixSocket,
         Address::Tcp(..) => Transport::Tcp,

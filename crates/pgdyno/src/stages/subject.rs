@@ -24,7 +24,9 @@ use pgdyno_postgres::{
     wire::{Address, ConnectOptions, Session, WireError, connect, connect_unless},
 };
 
-use super::{External, Wanted, looking::Looking, material::DataOf, prepare::Prepared, reach::Reached};
+use super::{
+    External, Wanted, looking::Looking, material::DataOf, places, prepare::Prepared, reach::Reached,
+};
 use crate::{progress::Progress, servers};
 
 /// Time to connect for cleaning up after a request to stop.
@@ -161,7 +163,7 @@ impl Subject {
             let mut facts = server_facts(&mut admin, server.source, Some(bindir))
                 .map_err(|error| error.into_problem("could not read the server's facts"))?;
             facts.build.made = server.made();
-            Ok((admin, facts))
+            Ok((admin, places::located(facts)))
         });
         let (admin, facts) = match opened {
             Ok(opened) => opened,
@@ -426,15 +428,17 @@ impl Subject {
         }
     }
 
-    /// Looks whether tables that are measured are unlogged; gives the durability tier, and holds it among the facts.
+    /// Looks whether tables that are measured are unlogged or lie in memory; gives the durability tier, and holds it among
+    /// the facts.
     ///
     /// # Errors
     /// The server's.
-    pub fn look_for_unlogged(&mut self) -> Result<DurabilityTier, Problem> {
+    pub fn look_at_tables(&mut self) -> Result<DurabilityTier, Problem> {
         let whereabouts = self.whereabouts();
-        let unlogged = has_unlogged(&mut self.admin, whereabouts)
-            .map_err(|error| error.into_problem("could not look at the tables that were loaded"))?;
-        self.facts.durability = self.facts.durability.with_unlogged(unlogged);
+        let failed = |error: WireError| error.into_problem("could not look at the tables that were loaded");
+        let unlogged = has_unlogged(&mut self.admin, whereabouts).map_err(failed)?;
+        let in_memory = places::are_in_memory(&mut self.admin, &self.facts).map_err(failed)?;
+        self.facts.durability = self.facts.durability.of_tables(unlogged, in_memory);
         Ok(self.facts.durability)
     }
 

@@ -11,6 +11,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use pgdyno_core::facts::DurabilityTier;
 use pgdyno_postgres::wire::{Address, ConnectOptions, Session, connect};
 use pgdyno_record::{Run, RunRecord, Status};
 use serde_json::Value;
@@ -33,6 +34,12 @@ impl Place {
         let mut place = Self::new();
         place.cache = Some(place.path("cache"));
         place
+    }
+
+    /// What an acknowledged commit to a server with all defaults is worth here.
+    pub fn tier(&self) -> DurabilityTier {
+        let storage = pgdyno_host::facts::storage(self.dir.path()).expect("it is there");
+        DurabilityTier::Full.of_tables(false, storage.is_in_memory())
     }
 
     pub fn path(&self, name: &str) -> PathBuf {

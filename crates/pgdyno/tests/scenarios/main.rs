@@ -14,6 +14,7 @@ mod load;
 mod own_plans;
 mod pgbench;
 mod pgbench_record;
+mod places;
 mod probe;
 mod reading;
 mod scaleup;

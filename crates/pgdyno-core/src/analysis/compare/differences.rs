@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::settings;
 use crate::{
     advice::Choice,
-    facts::{BuildFacts, ConnectionFacts, PoolerFacts, ServerFacts, StorageFacts, major_of},
+    facts::{BuildFacts, ConnectionFacts, DurabilityTier, PoolerFacts, ServerFacts, StorageFacts, major_of},
     units,
 };
 
@@ -242,6 +242,9 @@ fn of_clusters(a: &ServerFacts, b: &ServerFacts, asked: &Asked) -> Vec<Differenc
         let is_asked = names.iter().any(|name| asked.settings.contains(*name));
         if is_asked { Why::Asked } else { Why::Besides }
     };
+    // Where places are the question, one of them may be memory.
+    let in_memory = [a, b].iter().any(|server| server.durability == DurabilityTier::InMemory);
+    let by_memory = (in_memory && asked.places).then_some(Why::Asked);
     // Before 11 it was compiled in.
     let compiled = asked.program == AskedProgram::Build && a.version_num.min(b.version_num) < 110_000;
     let segment = if compiled { Why::Asked } else { Why::Besides };
@@ -256,7 +259,7 @@ fn of_clusters(a: &ServerFacts, b: &ServerFacts, asked: &Asked) -> Vec<Differenc
         fact(
             "durability",
             &|server| Some(server.durability.short().to_owned()),
-            by_setting(&["fsync", "synchronous_commit", "full_page_writes"]),
+            by_memory.unwrap_or_else(|| by_setting(&["fsync", "synchronous_commit", "full_page_writes"])),
         ),
         fact(
             "shared_buffers",
@@ -289,14 +292,18 @@ fn of_surroundings(a: &Side<'_>, b: &Side<'_>) -> Vec<Difference> {
     .collect()
 }
 
-/// What is under the data. Two places on one file system are no difference.
+/// What is under the data and under WAL. Two places on one file system are no difference.
 fn of_storage(a: &Side<'_>, b: &Side<'_>, asked: &Asked) -> Vec<Difference> {
-    let Some((of_a, of_b)) = a.storage.zip(b.storage).filter(|(a, b)| !a.is_of_file_system(b)) else {
-        return Vec::new();
-    };
     let why = if asked.places { Why::Asked } else { Why::Besides };
+    let own_wal = [a, b].iter().any(|side| side.server.is_some_and(|server| server.wal_storage.is_some()));
+    let wal = wal_storage(a).zip(wal_storage(b)).filter(|(a, b)| own_wal && !a.is_of_file_system(b));
+    let wal = wal.and_then(|(a, b)| row("storage of WAL", Some(place(a)), Some(place(b)), why));
+    let Some((of_a, of_b)) = a.storage.zip(b.storage).filter(|(a, b)| !a.is_of_file_system(b)) else {
+        return wal.into_iter().collect();
+    };
     let fact = |what: &str, of: &dyn Fn(&StorageFacts) -> Option<String>| row(what, of(of_a), of(of_b), why);
     [
+        wal,
         fact("storage", &|storage| Some(place(storage))),
         fact("mount options", &|storage| storage.mount_options.clone()),
         fact("rotating disk", &|storage| storage.rotational.map(on_off)),
@@ -305,6 +312,11 @@ fn of_storage(a: &Side<'_>, b: &Side<'_>, asked: &Asked) -> Vec<Difference> {
     .into_iter()
     .flatten()
     .collect()
+}
+
+/// What WAL lies on: what the data do, unless it has a place of its own.
+fn wal_storage<'a>(side: &Side<'a>) -> Option<&'a StorageFacts> {
+    side.server.and_then(|server| server.wal_storage.as_ref()).or(side.storage)
 }
 
 /// A file system in words.
@@ -377,7 +389,7 @@ mod tests {
     use super::*;
     use crate::{
         analysis::doubts::samples::server,
-        facts::{DurabilityTier, MadeFacts, Setting},
+        facts::{MadeFacts, Setting},
     };
 
     fn set(name: &str, value: &str) -> Setting {

@@ -181,15 +181,17 @@ fn measured_stages(
 ) -> Result<(), Problem> {
     for (at, server) in servers.iter_mut().enumerate() {
         let subject = &mut server.subject;
-        let Some(plan) = &prepared.tpcb else { continue };
-        let streams = prepared.plan.load.streams();
-        let loaded = recording.stage("load", stop, |_| load::load(plan, streams, subject, stop, progress))?;
-        let tier = subject.look_for_unlogged()?;
+        let loaded = prepared.tpcb.as_ref().map(|plan| {
+            let streams = prepared.plan.load.streams();
+            recording.stage("load", stop, |_| load::load(plan, streams, subject, stop, progress))
+        });
+        let loaded = loaded.transpose()?;
+        let tier = subject.look_at_tables()?;
         if subject.elsewhere.is_some() {
             recording.stage("replication", stop, |_| subject.wait_for_replication(stop, progress))?;
         }
         comparing::set_of_server(recording, compare, at, |arm| {
-            arm.load = Some(loaded.clone());
+            arm.load.clone_from(&loaded);
             arm.server.iter_mut().for_each(|server| server.durability = tier);
         });
         comparing::judge_subjects(recording, compare, prepared);

@@ -1,0 +1,18 @@
+//! Where a database has its files.
+
+use crate::wire::{Session, WireError};
+
+/// Directories of the tablespaces in which permanent tables or indexes of this database lie, but for the data directory
+/// itself. A tablespace of temporary files alone is none of them.
+///
+/// # Errors
+/// The server's.
+pub fn tablespace_dirs(session: &mut Session) -> Result<Vec<String>, WireError> {
+    let rows = session.query(
+        "SELECT pg_catalog.pg_tablespace_location(t.oid) FROM pg_catalog.pg_tablespace t \
+         WHERE pg_catalog.pg_tablespace_location(t.oid) <> '' AND (EXISTS (SELECT FROM pg_catalog.pg_class c \
+         WHERE c.reltablespace = t.oid AND c.relpersistence <> 't') OR EXISTS (SELECT FROM pg_catalog.pg_database d \
+         WHERE d.dattablespace = t.oid AND d.datname = pg_catalog.current_database()))",
+    )?;
+    Ok(rows.iter().filter_map(|row| row.get(0).map(str::to_owned)).collect())
+}
