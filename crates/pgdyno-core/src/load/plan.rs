@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Cost, Set, Way};
-use crate::problem::Problem;
+use crate::{problem::Problem, units};
 
 /// How the main table is partitioned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -138,6 +138,13 @@ pub enum Misfit {
     MethodWithoutPartitions,
     /// More partitions than there may be.
     TooManyPartitions(u64),
+    /// More partitions than the table has rows.
+    MorePartitionsThanRows {
+        /// Partitions.
+        count: u64,
+        /// Rows of the main table.
+        rows: u64,
+    },
     /// A way of writing rows that these partitions do not take.
     Way(Way, PartitionMethod),
 }
@@ -152,6 +159,10 @@ impl Misfit {
             Self::TooManyPartitions(count) => (
                 format!("could not make {count} partitions: the most are {MAX_PARTITIONS}"),
                 "use fewer --partitions",
+            ),
+            Self::MorePartitionsThanRows { count, rows } => (
+                format!("could not make {count} partitions of {}", units::plural(rows, "row")),
+                "use no more --partitions than there are rows",
             ),
             Self::Way(way, method) => {
                 let (way, why) = (way.name(), why_not(method));
@@ -188,7 +199,7 @@ impl Wish {
         let (rows, log_rows) = (self.set.main().maker().rows_at(scale), self.log_rows.unwrap_or(0));
         let partitions = self.parts();
         if let Some(Partitions { count, .. }) = partitions.filter(|partitions| partitions.count > rows) {
-            return Err(Misfit::TooManyPartitions(count).problem());
+            return Err(Misfit::MorePartitionsThanRows { count, rows }.problem());
         }
         let chunk = rows.max(log_rows).div_ceil(streams.max(1).saturating_mul(TASKS_A_STREAM));
         Ok(LoadPlan {
@@ -317,7 +328,10 @@ mod tests {
         assert!(refused(Wish::default()).contains("without a scale"));
         let method = Some(PartitionMethod::Hash);
         assert!(refused(Wish { method, ..at.clone() }).contains("--partition-method without --partitions"));
-        assert!(refused(Wish { partitions: Some(100_001), ..at.clone() }).contains("100001 partitions"));
+        let most = "could not make 100001 partitions: the most are 100000";
+        assert_eq!(refused(Wish { partitions: Some(100_001), ..at.clone() }), most);
+        let few = Wish { set: Set::Scaleup, scale: Some(3), partitions: Some(5), ..Wish::default() };
+        assert_eq!(refused(few), "could not make 5 partitions of 3 rows");
         let ranges = Wish { partitions: Some(2), way: Some(Way::Chunks), ..at.clone() };
         assert!(refused(ranges).contains("--method chunks for partitions by range"));
         let hashes = Wish { partitions: Some(2), method, way: Some(Way::Stream), ..at };

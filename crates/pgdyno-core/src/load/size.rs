@@ -87,22 +87,22 @@ impl Estimate {
         if self.largest_pages <= MAX_PAGES {
             return Ok(());
         }
-        let most = units::bytes(MAX_PAGES * page_bytes);
-        let what = format!(
-            "could not load {} {}: a table would have {} pages",
-            plan.set.scale_word(),
-            plan.scale,
-            units::count(self.largest_pages)
-        );
+        // Of the other tables `log` alone can be as large, and it has no partitions.
+        let others = others(plan, page_bytes).into_iter().map(|table| table.heap.pages);
+        let log = others.filter(|pages| *pages > MAX_PAGES).max();
+        let main = plan.set.main().maker().table();
         let parts = self.main.heap.pages.div_ceil(MAX_PAGES);
+        let (table, fewer) = match (log, plan.partitions) {
+            (Some(_), _) => (Table::Log.maker().table().to_owned(), "fewer --log-rows".to_owned()),
+            (_, None) => (main.to_owned(), format!("--partitions {parts} or more")),
+            (_, Some(_)) => (format!("a partition of {main}"), format!("--partitions {parts} or more")),
+        };
+        let pages = units::count(log.unwrap_or(self.largest_pages));
+        let what = format!("could not load: {table} would have {pages} pages");
+        let (most, most_bytes) = (units::count(MAX_PAGES), units::bytes(MAX_PAGES * page_bytes));
         Err(Problem::wrong_request(what)
-            .detail(format!(
-                "PostgreSQL has at most {} of them in a table, here {most}",
-                units::count(MAX_PAGES)
-            ))
-            .hint(format!(
-                "use --partitions {parts} or more, or a server with larger pages (`pgdyno build`)"
-            )))
+            .detail(format!("PostgreSQL has at most {most} of them in a table, here {most_bytes}"))
+            .hint(format!("use {fewer}, or a server with larger pages (`pgdyno build`)")))
     }
 }
 
@@ -181,6 +181,28 @@ mod tests {
         {
             let (plan, at) = estimate(scale, partitions, page_bytes);
             assert_eq!(at.check_limits(&plan, page_bytes), Ok(()), "{scale}");
+        }
+    }
+
+    /// Partitions are of no use to `log`, which has none.
+    #[test]
+    fn the_table_that_is_too_large_is_named() {
+        let need =
+            Need { page_bytes: 8_192, wal_minimal: false, maintenance_bytes: 1 << 30, workers: 0, streams: 1 };
+        for (rows, log_rows, said, hint) in [
+            (1, 200_000_000_000, "log would have ", "use fewer --log-rows, or a server with larger pages"),
+            (1_000_000_000_000, 1, "test would have ", "use --partitions 3 or more, or a server"),
+        ] {
+            let wish = Wish {
+                set: Set::Scaleup,
+                scale: Some(rows),
+                log_rows: Some(log_rows),
+                ..Wish::default()
+            };
+            let plan = wish.plan(1).expect("it can be");
+            let problem = Estimate::of(&plan, &need).check_limits(&plan, 8_192).expect_err("it is too large");
+            assert!(problem.what.contains(said), "{problem}");
+            assert!(problem.hint.as_ref().is_some_and(|said| said.starts_with(hint)), "{:?}", problem.hint);
         }
     }
 

@@ -127,6 +127,11 @@ fn of_misfit(misfit: Misfit) -> Fault {
             format!("{count} partitions are more than {MAX_PARTITIONS}"),
             "use fewer",
         ),
+        Misfit::MorePartitionsThanRows { count, rows } => fault(
+            "load.partitions",
+            format!("{count} partitions are more than {rows} rows"),
+            "use no more than there are rows",
+        ),
         Misfit::Way(way, method) => fault(
             "load.method",
             format!(
