@@ -168,6 +168,19 @@ fn the_articles_tables_in_the_newest_server() {
     );
 }
 
+/// Other tables are not loaded where a load broke off: it could never be gone on with.
+fn a_load_keeps_its_schema(loaded: &Loaded, session: &mut Session) {
+    let begin = ["load", "tpcb", "--server", "main", "-d", "killed", "--scale", "1"];
+    let layout = "UPDATE pgdyno_load.job SET layout = layout";
+    for (change, more) in [("+ 0", &[][..]), ("+ 0", &["--dry-run"]), ("+ 100", &[])] {
+        session.execute(&format!("{layout} {change}")).expect("it is there");
+        let said = loaded.place.refused(&[&begin, more].concat(), 2);
+        assert!(said.contains("tables of another load of it are there already"), "{change} {more:?}: {said}");
+        assert!(said.contains("there are: log, log_id_seq, test") && said.contains("drop them"), "{said}");
+    }
+    session.execute(&format!("{layout} - 100")).expect("it is there");
+}
+
 /// A load that is killed goes on, and another of other tables is refused in its place; copies of it are whole.
 fn kills_and_copies(loaded: &Loaded) {
     let mut session = loaded.database("killed");
@@ -183,6 +196,7 @@ fn kills_and_copies(loaded: &Loaded) {
     let other = ["load", "tpcb", "--server", "main", "-d", "killed", "--resume"];
     let said = loaded.place.refused(&other, 2);
     assert!(said.contains("`load tpcb` is asked for, it was begun by `load scaleup`"), "{said}");
+    a_load_keeps_its_schema(loaded, &mut session);
     let said = loaded.place.refused(&Loaded::load("killed", &["--resume", "--seed", "3"]), 2);
     assert!(said.contains("--seed: 3 is asked for, it was begun with 0"), "{said}");
     let said = loaded.place.done(&Loaded::load("killed", &["--resume"]));

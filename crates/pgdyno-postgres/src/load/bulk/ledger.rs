@@ -46,8 +46,7 @@ impl Job {
 
     /// The OIDs of its tables and their partitions, between commas.
     fn oids(&self) -> String {
-        let oids: Vec<_> = self.relations.split(',').filter_map(|table| table.split('=').nth(1)).collect();
-        oids.join(",")
+        oids(&self.relations)
     }
 
     /// The arguments of the lock that every session of the load shares.
@@ -127,6 +126,12 @@ pub(super) fn relations(session: &mut Session, target: &str, set: Set) -> Result
         set.names()
     );
     Ok(session.query(&sql)?.iter().filter_map(|row| row.get(0).map(str::to_owned)).collect())
+}
+
+/// The OIDs of relations, between commas; who wrote them down may have been another version.
+fn oids(relations: &str) -> String {
+    let oids = relations.split(',').filter_map(|table| table.split('=').nth(1)?.parse::<u32>().ok());
+    oids.map(|oid| oid.to_string()).collect::<Vec<_>>().join(",")
 }
 
 /// Begins a load: tables, plan and tasks in one transaction.
@@ -224,12 +229,17 @@ fn forget(session: &mut Session, target: &str) -> Result<(), WireError> {
     ))
 }
 
-/// Tables that are there already are nobody's to fill or to drop but those of who made them.
+/// What to do where a schema is taken.
+const ELSEWHERE: &str =
+    "drop them yourself, or load into another database or schema (options=-csearch_path=NAME)";
+
+/// Tables that are there already are nobody's to fill or to drop but those of who made them. What is kept of a load is
+/// not forgotten either while one of its tables is there, whatever names they have: it could not be gone on with.
 pub(super) fn refuse_existing(session: &mut Session, target: &str, set: Set) -> Result<(), Problem> {
     let there =
         relations(session, target, set).map_err(|error| error.into_problem("could not look for tables"))?;
     let names: Vec<_> = there.iter().filter_map(|table| table.split('=').next()).collect();
-    let Some(first) = names.first() else { return Ok(()) };
+    let Some(first) = names.first() else { return refuse_kept(session, target) };
     let what = format!("could not load into schema {}: {first} is there already", quoted(target));
     let problem = Problem::wrong_request(what).detail(format!("there are: {}", some(&names)));
     Err(match find(session, target)? {
@@ -243,9 +253,27 @@ pub(super) fn refuse_existing(session: &mut Session, target: &str, set: Set) -> 
             job.plan.set.scale_word(),
             job.plan.scale
         )),
-        _ => problem
-            .hint("drop them yourself, or load into another database or schema (options=-csearch_path=NAME)"),
+        _ => problem.hint(ELSEWHERE),
     })
+}
+
+/// Refuses a schema of which a load is known whose tables are there; that it cannot be understood makes no difference.
+fn refuse_kept(session: &mut Session, target: &str) -> Result<(), Problem> {
+    let failed = |error: WireError| error.into_problem("could not look for a load");
+    let Some(row) = read(session, target).map_err(failed)? else { return Ok(()) };
+    let sql = format!(
+        "SELECT relname FROM pg_catalog.pg_class WHERE oid = ANY ('{{{}}}'::pg_catalog.oid[]) ORDER BY 1",
+        oids(row.get(2).unwrap_or_default())
+    );
+    let there = session.query(&sql).map_err(failed)?;
+    let names: Vec<_> = there.iter().filter_map(|row| row.get(0)).collect();
+    if names.is_empty() {
+        return Ok(());
+    }
+    let schema = quoted(target);
+    let what = format!("could not load into schema {schema}: tables of another load of it are there already");
+    let problem = Problem::wrong_request(what).detail(format!("there are: {}", some(&names)));
+    Err(problem.hint(ELSEWHERE))
 }
 
 /// Names, at most ten of them one by one.
