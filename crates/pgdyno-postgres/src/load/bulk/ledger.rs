@@ -319,8 +319,8 @@ pub(super) fn go_on(session: &mut Session, target: &str, wish: &Wish, flag: &str
     Ok(job)
 }
 
-/// Writes the tasks down again that a crash of the server emptied together with unlogged tables. The keys of these
-/// tables are in the catalogue still, and are made anew with their rows.
+/// Writes the tasks down again that a crash of the server emptied together with unlogged tables. The keys and
+/// indexes of these tables are in the catalogue still, and are made anew with their rows.
 fn refill(session: &mut Session, job: &Job) -> Result<(), WireError> {
     if !job.plan.unlogged {
         return Ok(());
@@ -334,8 +334,8 @@ fn refill(session: &mut Session, job: &Job) -> Result<(), WireError> {
     session.execute("COMMIT")
 }
 
-/// Drops foreign keys, then the primary keys that they refer to. A key of a partition that belongs to that of the whole
-/// goes with it.
+/// Drops foreign keys, then the primary keys that they refer to, then indexes that are no key. What a partition has as
+/// a part of that of the whole goes with it.
 fn drop_keys(session: &mut Session, job: &Job) -> Result<(), WireError> {
     // Before 11 no key spans partitions.
     let since_11 = "SELECT pg_catalog.current_setting('server_version_num')::int >= 110000";
@@ -347,7 +347,15 @@ fn drop_keys(session: &mut Session, job: &Job) -> Result<(), WireError> {
          AND conrelid = ANY ('{{{}}}'::pg_catalog.oid[]) ORDER BY contype",
         job.oids()
     ))?;
-    keys.iter().filter_map(|row| row.get(0)).try_for_each(|sql| session.execute(sql))
+    keys.iter().filter_map(|row| row.get(0)).try_for_each(|sql| session.execute(sql))?;
+    let indexes = session.query(&format!(
+        "SELECT pg_catalog.format('DROP INDEX %s', i.indexrelid::pg_catalog.regclass) FROM pg_catalog.pg_index i \
+         WHERE i.indrelid = ANY ('{{{}}}'::pg_catalog.oid[]) \
+         AND NOT EXISTS (SELECT 1 FROM pg_catalog.pg_constraint c WHERE c.conindid = i.indexrelid) \
+         AND NOT EXISTS (SELECT 1 FROM pg_catalog.pg_inherits p WHERE p.inhrelid = i.indexrelid)",
+        job.oids()
+    ))?;
+    indexes.iter().filter_map(|row| row.get(0)).try_for_each(|sql| session.execute(sql))
 }
 
 /// Server processes that hold tasks of a stage: by the row of a task, or by its lock.
