@@ -369,6 +369,10 @@ fn who_waits_says_for_whom() {
     let (first, mut admin) = held_at(&loaded, "waits", &[], BEFORE_LAST_KEY, Stage::Keys);
     let pid = admin.value("SELECT pid FROM pg_locks WHERE NOT granted").expect("it can be asked");
     let pid = pid.expect("the key waits for us");
+    // A load of the same number in another database holds tasks of the same numbers: 0x7067, the load's, the task's.
+    let mut elsewhere = loaded.database("postgres");
+    let locks = "SELECT pg_advisory_lock((28775::bigint << 48) | (1::bigint << 24) | n) FROM generate_series(0, 99) n";
+    elsewhere.execute(locks).expect("nobody else has them");
     let mut second = loaded.start(&Loaded::load("waits", &["--join", "--jobs", "2"]));
     let mut said = BufReader::new(second.stderr.take().expect("it is piped")).lines();
     let line = said.find_map(|line| line.ok().filter(|line| line.contains("waits for")));

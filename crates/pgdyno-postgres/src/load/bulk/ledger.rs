@@ -358,6 +358,10 @@ fn drop_keys(session: &mut Session, job: &Job) -> Result<(), WireError> {
     indexes.iter().filter_map(|row| row.get(0)).try_for_each(|sql| session.execute(sql))
 }
 
+/// The OID of the database: others have loads of the same numbers, whose advisory locks `pg_locks` shows beside these.
+const DATABASE: &str =
+    "(SELECT oid FROM pg_catalog.pg_database WHERE datname = pg_catalog.current_database())";
+
 /// Server processes that hold tasks of a stage: by the row of a task, or by its lock.
 pub(super) fn holders(session: &mut Session, job: &Job, stage: Stage) -> Result<Vec<u32>, WireError> {
     let table = job.tasks_table();
@@ -367,8 +371,8 @@ pub(super) fn holders(session: &mut Session, job: &Job, stage: Stage) -> Result<
          WHERE l.locktype = 'transactionid' AND l.granted AND t.stage = {stage} AND NOT t.done \
          UNION SELECT l.pid FROM pg_catalog.pg_locks l JOIN {table} t \
          ON (l.classid::bigint << 32) + l.objid::bigint = {first} + t.number \
-         WHERE l.locktype = 'advisory' AND l.objsubid = 1 AND l.granted AND t.stage = {stage} AND NOT t.done \
-         ORDER BY 1"
+         WHERE l.locktype = 'advisory' AND l.objsubid = 1 AND l.granted AND l.database = {DATABASE} \
+         AND t.stage = {stage} AND NOT t.done ORDER BY 1"
     ))?;
     Ok(rows.iter().filter_map(|row| row.parse(0)).collect())
 }
@@ -377,8 +381,7 @@ pub(super) fn holders(session: &mut Session, job: &Job, stage: Stage) -> Result<
 pub(super) fn at_work(session: &mut Session, job: &Job) -> Result<u64, WireError> {
     let sql = format!(
         "SELECT pg_catalog.count(*) FROM pg_catalog.pg_locks WHERE locktype = 'advisory' AND granted \
-         AND classid = {LOCKS} AND objid = {} AND objsubid = 2 AND database = \
-         (SELECT oid FROM pg_catalog.pg_database WHERE datname = pg_catalog.current_database())",
+         AND classid = {LOCKS} AND objid = {} AND objsubid = 2 AND database = {DATABASE}",
         PRESENT + job.id
     );
     Ok(session.value(&sql)?.and_then(|count| count.parse().ok()).unwrap_or(0))
