@@ -9,13 +9,13 @@ use super::Room;
 
 /// Pause between two looks.
 const PAUSE: Duration = Duration::from_secs(1);
-/// Looks for which what is left has to last, at the pace of the last one: ending a load takes a moment.
-const LOOKS_AHEAD: u64 = 3;
+/// Seconds for which what is left has to last, at the pace since the last look: ending a load takes a moment.
+const SECONDS_AHEAD: f64 = 3.0;
 
 /// Looks after file systems.
 pub(super) struct Rooms {
     watched: Vec<Watched>,
-    next: Instant,
+    last: Instant,
 }
 
 #[derive(Debug, Clone)]
@@ -29,35 +29,42 @@ impl Rooms {
     /// Of a load that is about to begin.
     pub fn new(rooms: &[Room]) -> Self {
         let watched = rooms.iter().map(|room| Watched { room: room.clone(), last_bytes: room.free_bytes });
-        Self { watched: watched.collect(), next: Instant::now() }
+        Self { watched: watched.collect(), last: Instant::now() }
     }
 
     /// What the load must end for.
     pub fn tend(&mut self) -> Option<Problem> {
-        let now = Instant::now();
-        if now < self.next {
+        let elapsed = self.last.elapsed();
+        if elapsed < PAUSE {
             return None;
         }
-        self.next = now + PAUSE;
+        self.last += elapsed;
         self.watched.iter_mut().find_map(|watched| {
             let storage = pgdyno_host::facts::storage(&watched.room.dir).ok()?;
-            watched.look(storage.available_bytes)
+            watched.look(storage.available_bytes, elapsed)
         })
     }
 }
 
 impl Watched {
-    /// One look; the problem where there is too little left.
-    fn look(&mut self, free_bytes: u64) -> Option<Problem> {
-        let fallen_bytes = self.last_bytes.saturating_sub(free_bytes);
+    /// One look, so long after the last one; the problem where there is too little left. What has room for all that is
+    /// still needed goes on, however fast it is.
+    fn look(&mut self, free_bytes: u64, elapsed: Duration) -> Option<Problem> {
+        let pace = self.last_bytes.saturating_sub(free_bytes) as f64 / elapsed.as_secs_f64();
         self.last_bytes = free_bytes;
-        let least_bytes = self.room.left_bytes.saturating_add(LOOKS_AHEAD.saturating_mul(fallen_bytes));
+        let ahead_bytes = ((SECONDS_AHEAD * pace) as u64).min(self.needed_bytes(free_bytes));
+        let least_bytes = self.room.left_bytes.saturating_add(ahead_bytes);
         (free_bytes < least_bytes).then(|| self.problem(free_bytes))
     }
 
-    fn problem(&self, free_bytes: u64) -> Problem {
+    /// Bytes that the load still takes at most: what is gone since its beginning was its own.
+    fn needed_bytes(&self, free_bytes: u64) -> u64 {
         let taken_bytes = self.room.free_bytes.saturating_sub(free_bytes);
-        let needed_bytes = self.room.need_bytes.saturating_sub(taken_bytes);
+        self.room.need_bytes.saturating_sub(taken_bytes)
+    }
+
+    fn problem(&self, free_bytes: u64) -> Problem {
+        let needed_bytes = self.needed_bytes(free_bytes);
         let [free, left, needed] = [free_bytes, self.room.left_bytes, needed_bytes].map(units::bytes);
         let dir = self.room.dir.display();
         Problem::could_not(format!("could not go on loading: only {free} are left under {dir}"))
@@ -79,8 +86,8 @@ mod tests {
 
     #[test]
     fn a_load_ends_before_its_disk_is_full() {
-        assert!(watched(41 * MIB).look(41 * MIB).is_none());
-        let problem = watched(500 * MIB).look(39 * MIB).expect("too little is left");
+        assert!(watched(41 * MIB).look(41 * MIB, PAUSE).is_none());
+        let problem = watched(500 * MIB).look(39 * MIB, PAUSE).expect("too little is left");
         assert_eq!(problem.what, "could not go on loading: only 39 MiB are left under /data");
         let detail = "up to 439 MiB are still needed there, and a load leaves 40 MiB free";
         assert_eq!(problem.detail.as_deref(), Some(detail));
@@ -89,7 +96,28 @@ mod tests {
     #[test]
     fn a_fast_load_ends_earlier() {
         let mut fast = watched(500 * MIB);
-        assert!(fast.look(400 * MIB).is_none(), "100 MiB a look: 340 have to be there");
-        assert!(fast.look(300 * MIB).is_some());
+        assert!(fast.look(400 * MIB, PAUSE).is_none(), "100 MiB a second: 340 have to be there");
+        assert!(fast.look(300 * MIB, PAUSE).is_some());
+    }
+
+    /// A server that flushes or a machine that is slow lets looks be far apart.
+    #[test]
+    fn a_pace_is_that_of_a_second() {
+        let mut slow = watched(500 * MIB);
+        assert!(slow.look(300 * MIB, 10 * PAUSE).is_none(), "20 MiB a second: 100 have to be there");
+        assert!(slow.look(98 * MIB, 10 * PAUSE).is_some());
+    }
+
+    /// 440 MiB are needed, 40 stay free, and 480 are there: what was accepted comes to its end at any pace.
+    #[test]
+    fn a_load_that_has_room_is_not_ended() {
+        let room = Room { need_bytes: 440 * MIB, ..watched(480 * MIB).room };
+        for step in [20, 110, 220, 440] {
+            let mut fast = Watched { room: room.clone(), last_bytes: 480 * MIB };
+            let frees = (1..=440 / step).map(|looks| 480 - looks * step);
+            for free in frees {
+                assert_eq!(fast.look(free * MIB, PAUSE), None, "{step} MiB a second, {free} MiB free");
+            }
+        }
     }
 }
