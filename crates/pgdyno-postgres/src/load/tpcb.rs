@@ -18,7 +18,7 @@ use pgdyno_core::{
 use pgdyno_engine::Stop;
 
 use super::bulk::{
-    Begun, Done, Hands, Phases, SETTINGS, Span, StageTime, Survey, Watch, failed, key_settings,
+    Begun, Done, Hands, Phases, SETTINGS, Sizes, Span, StageTime, Survey, Watch, failed, key_settings,
     shared_constants, survey, table_statements,
 };
 use crate::wire::{Session, WireError};
@@ -92,7 +92,7 @@ pub fn ready(sessions: &mut [Session], plan: &LoadPlan) -> Result<Survey, Proble
     let Some(first) = sessions.first_mut() else {
         return Err(Problem::wrong_request("could not load without a session"));
     };
-    let survey = survey(first, plan, streams)?;
+    let survey = survey(first, plan, Sizes::default(), streams)?;
     survey.check_room()?;
     let settings = key_settings(&survey.keys);
     let set = sessions.iter_mut().try_for_each(|session| session.execute(&settings));

@@ -431,7 +431,12 @@ fn a_load_ends_before_its_disk_is_full() {
     }
     admin.execute("COMMIT").expect("it is begun");
     fs::remove_file(&ballast).expect("it is ours");
-    loaded.place.done(&Loaded::load("filled", &["--resume"]));
+    let output = loaded.place.run(&Loaded::load("filled", &["--resume"]));
+    let said = text(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    // 29.9 MiB in all, of which a key of two rows is left.
+    let room = said.lines().find(|line| line.contains(&dir) && line.contains(" free under "));
+    assert!(room.is_some_and(|line| !line.contains("MiB of ")), "{said}");
     assert!(loaded.verify("filled").contains("proved: 200,022 rows"));
 }
 

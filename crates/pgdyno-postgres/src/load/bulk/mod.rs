@@ -2,6 +2,7 @@
 
 mod flush;
 mod ledger;
+mod places;
 mod proof;
 mod room;
 mod scaleup;
@@ -30,6 +31,7 @@ use pgdyno_engine::Stop;
 pub use ledger::Job;
 pub(super) use ledger::find;
 pub use proof::{Proof, TableProof};
+pub(super) use places::Sizes;
 pub(super) use survey::survey;
 pub use survey::{Room, Survey, check_connections, check_version};
 pub use watch::{Phases, Span};
@@ -37,7 +39,7 @@ pub(super) use work::{Done, Hands, SETTINGS, failed, shared_constants, table_sta
 
 use crate::{
     observe::wal_written,
-    wire::{ConnectOptions, Session, connect_unless},
+    wire::{ConnectOptions, Session, WireError, connect_unless},
 };
 use flush::Flusher;
 use room::Rooms;
@@ -177,7 +179,7 @@ impl<'a> BulkLoad<'a> {
     pub fn survey(&mut self, wish: &Wish) -> Result<(LoadPlan, Survey), Problem> {
         let plan = wish.plan(self.streams)?;
         survey::refuse_pooler(&mut self.session)?;
-        let survey = survey::survey(&mut self.session, &plan, self.streams)?;
+        let survey = survey::survey(&mut self.session, &plan, Sizes::default(), self.streams)?;
         ledger::refuse_existing(&mut self.session, &survey.target, plan.set)?;
         Ok((plan, survey))
     }
@@ -229,7 +231,8 @@ impl<'a> BulkLoad<'a> {
             let problem = Problem::wrong_request("could not join the load: nobody is at work on it");
             return Err(problem.hint("go on with --resume"));
         }
-        let survey = survey::survey(&mut self.session, &job.plan, self.streams)?;
+        let there = self.sizes(&job).map_err(|error| error.into_problem("could not ask for sizes"))?;
+        let survey = survey::survey(&mut self.session, &job.plan, there, self.streams)?;
         Ok((job, survey))
     }
 
@@ -283,7 +286,7 @@ impl<'a> BulkLoad<'a> {
                 launched: attendant.watch.launched(),
             },
             duration_s,
-            size_bytes: self.size_bytes(job.plan.set),
+            size_bytes: self.sizes(job).map_or(0, Sizes::total_bytes),
             proof,
         })
     }
@@ -424,14 +427,9 @@ impl<'a> BulkLoad<'a> {
         Ok(seen.iter().zip(ends).map(|(begun, end)| begun.until(end)).collect())
     }
 
-    fn size_bytes(&mut self, set: Set) -> u64 {
-        let sql = format!(
-            "SELECT sum(pg_catalog.pg_total_relation_size(c.oid)) FROM pg_catalog.pg_class c \
-             JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
-             WHERE n.nspname = pg_catalog.current_schema() AND c.relkind = 'r' AND c.relname ~ '{}'",
-            set.names()
-        );
-        self.session.value(&sql).ok().flatten().and_then(|text| text.parse().ok()).unwrap_or(0)
+    /// What of a load is on the disk.
+    fn sizes(&mut self, job: &Job) -> Result<Sizes, WireError> {
+        Sizes::find(&mut self.session, std::slice::from_ref(&job.target), job.plan.set)
     }
 }
 

@@ -8,7 +8,11 @@ use pgdyno_core::{
     units,
 };
 
-use super::{super::init::quoted, ledger::literal};
+use super::{
+    super::init::quoted,
+    ledger::literal,
+    places::{Places, Sizes},
+};
 use crate::wire::{Address, Row, Session, WireError};
 
 /// Oldest server with partitions that a key can span.
@@ -100,13 +104,14 @@ fn schema(session: &mut Session) -> Result<String, Problem> {
     })
 }
 
-/// Looks at a server with a plan in mind; nothing is changed.
+/// Looks at a server with a plan in mind, of which so much is there; nothing is changed.
 ///
 /// # Errors
 /// What keeps the plan from being carried out.
 pub(in crate::load) fn survey(
     session: &mut Session,
     plan: &LoadPlan,
+    there: Sizes,
     streams: u64,
 ) -> Result<Survey, Problem> {
     let target = schema(session)?;
@@ -139,7 +144,7 @@ pub(in crate::load) fn survey(
     let need = Need { maintenance_bytes: keys.maintenance_bytes, workers, ..own };
     let estimate = Estimate::of(plan, &need);
     estimate.check_limits(plan, need.page_bytes)?;
-    let room = if local { room(session, plan, &estimate) } else { Ok(Vec::new()) };
+    let room = if local { room(session, plan, &estimate, there) } else { Ok(Vec::new()) };
     Ok(Survey {
         target,
         version_num,
@@ -278,83 +283,30 @@ fn find_tablespace(session: &mut Session, name: &str) -> Result<(), Problem> {
     found.map(drop).ok_or_else(missing)
 }
 
-/// Room where tables, keys, WAL and temporary files go. A server that does not tell its directories has none to check.
-fn room(session: &mut Session, plan: &LoadPlan, estimate: &Estimate) -> Result<Vec<Room>, WireError> {
-    let data = session.value("SELECT setting FROM pg_catalog.pg_settings WHERE name = 'data_directory'")?;
-    let Some(data) = data.map(PathBuf::from) else { return Ok(Vec::new()) };
-    let of_database = session.value(
-        "SELECT spcname FROM pg_catalog.pg_tablespace t JOIN pg_catalog.pg_database d ON d.dattablespace = t.oid \
-         WHERE datname = pg_catalog.current_database()",
-    )?;
-    let of_database = of_database.unwrap_or_default();
-    let setting = |name: &str| format!("SELECT pg_catalog.current_setting('{name}')");
-    let default = session.value(&setting("default_tablespace"))?.filter(|name| !name.is_empty());
-    let default = default.unwrap_or_else(|| of_database.clone());
-    let for_temp = names(&session.value(&setting("temp_tablespaces"))?.unwrap_or_default());
-    let mut place = |name: &str| -> Result<PathBuf, WireError> {
-        let sql = format!(
-            "SELECT pg_catalog.pg_tablespace_location(oid) FROM pg_catalog.pg_tablespace WHERE spcname = {}",
-            literal(name)
-        );
-        let dir = session.value(&sql)?.filter(|dir| !dir.is_empty());
-        Ok(dir.map_or_else(|| data.clone(), PathBuf::from))
-    };
-    let tables = place(plan.tablespace.as_ref().unwrap_or(&default))?;
-    let keys = place(plan.index_tablespace.as_ref().unwrap_or(&default))?;
-    let mut temp = Vec::new();
-    for name in for_temp.iter().filter(|name| !name.is_empty()) {
-        temp.push(place(name)?);
-    }
-    if temp.is_empty() {
-        temp.push(place(&of_database)?);
-    }
-    let temp_bytes = temp_share(estimate.temp_bytes, temp.len() as u64);
+/// Room where tables, keys, WAL and temporary files go, beside what is there. A server that does not tell its directories
+/// has none to check.
+fn room(
+    session: &mut Session,
+    plan: &LoadPlan,
+    estimate: &Estimate,
+    there: Sizes,
+) -> Result<Vec<Room>, WireError> {
+    let Some(places) = Places::find(session, plan)? else { return Ok(Vec::new()) };
+    let temp_bytes = temp_share(estimate.temp_bytes, places.temp.len() as u64);
     let most_wal = number(session, &size_of("max_wal_size")).unwrap_or(u64::MAX).saturating_mul(2);
-    let wal_dir = ["pg_wal", "pg_xlog"].map(|name| data.join(name)).into_iter().find(|dir| dir.is_dir());
+    let heap_bytes = estimate.main.heap.bytes + estimate.small_bytes;
     let mut wanted = vec![
-        (tables, estimate.main.heap.bytes + estimate.small_bytes),
-        (keys, estimate.main.index.bytes),
-        (wal_dir.unwrap_or_else(|| data.clone()), estimate.wal_bytes.min(most_wal)),
+        (places.tables, heap_bytes.saturating_sub(there.heap_bytes)),
+        (places.keys, estimate.main.index.bytes.saturating_sub(there.index_bytes)),
+        (places.wal, estimate.wal_bytes.min(most_wal)),
     ];
-    wanted.extend(temp.into_iter().map(|dir| (dir, temp_bytes)));
+    wanted.extend(places.temp.into_iter().map(|dir| (dir, temp_bytes)));
     Ok(by_file_system(&wanted))
 }
 
 /// What one of several tablespaces gets of temporary files at most: files of a sort go to one after the other.
 fn temp_share(bytes: u64, spaces: u64) -> u64 {
     bytes.min(bytes / spaces.max(1) + TEMP_FILE_BYTES)
-}
-
-/// The names of a list in a setting, as the server reads them: in lower case where they are not quoted.
-fn names(list: &str) -> Vec<String> {
-    let (mut names, mut rest) = (Vec::new(), list.trim_start());
-    while !rest.is_empty() {
-        let (name, after) = match rest.strip_prefix('"') {
-            Some(inner) => quoted_name(inner),
-            None => {
-                let (name, after) = rest.split_at(rest.find(',').unwrap_or(rest.len()));
-                (name.trim_end().to_lowercase(), after)
-            }
-        };
-        names.push(name);
-        let after = after.trim_start();
-        rest = after.strip_prefix(',').unwrap_or(after).trim_start();
-    }
-    names
-}
-
-/// A name behind its first quote, and what follows the last one. Two quotes within it are one.
-fn quoted_name(text: &str) -> (String, &str) {
-    let (mut name, mut rest) = (String::new(), text);
-    while let Some((part, after)) = rest.split_once('"') {
-        name.push_str(part);
-        match after.strip_prefix('"') {
-            Some(more) => rest = more,
-            None => return (name, after),
-        }
-        name.push('"');
-    }
-    (name + rest, "")
 }
 
 /// What is wanted in directories, added up where they share a file system.
@@ -420,13 +372,6 @@ mod tests {
         assert_eq!(lacking(1_000, Some(4), 2_200), None, "2,040 for holders, half of what there can be");
         let streams = Some(("streams that sort rows into all of them take", 5_100, "--partitions or --jobs"));
         assert_eq!((lacking(1_000, Some(10), 5_099), lacking(1_000, Some(10), 5_100)), (streams, None));
-    }
-
-    #[test]
-    fn names_of_a_list_are_read_as_the_server_does() {
-        assert_eq!(names(""), [""; 0]);
-        assert_eq!(names("Fast, slow"), ["fast", "slow"]);
-        assert_eq!(names(r#""Fast, er" , "a""b", c"#), ["Fast, er", "a\"b", "c"]);
     }
 
     #[test]
