@@ -440,6 +440,24 @@ fn a_load_ends_before_its_disk_is_full() {
     assert!(loaded.verify("filled").contains("proved: 200,022 rows"));
 }
 
+/// Tables and keys of copies may go to other file systems: each must have room, before the first copy is made.
+#[test]
+fn copies_need_room_where_their_keys_go() {
+    let Some(small) = Small::mount(50) else { return };
+    let space = format!("small={}", small.0.path().join("space").display());
+    let loaded = Loaded::with("18", &["--tablespace", &space]);
+    loaded.make_database("source");
+    loaded.place.done(&Loaded::load("source", &["--scale", "1", "--index-tablespace", "small"]));
+    // A key takes 2.2 MiB.
+    let copy = ["load", "copy", "--server", "main", "-d", "source", "--into-schemas", "30"];
+    let said = loaded.place.refused(&copy, 3);
+    let dir = small.0.path().display().to_string();
+    assert!(said.contains("could not copy: 6") && said.contains(&format!("are needed under {dir}")), "{said}");
+    let made = "SELECT count(*) FROM pg_namespace WHERE nspname ~ '^public_'";
+    let made = loaded.database("source").value(made).expect("it can be asked");
+    assert_eq!(made.as_deref(), Some("0"));
+}
+
 /// A second process takes part, and each task is done by one of them.
 #[test]
 fn two_processes_share_a_load() {

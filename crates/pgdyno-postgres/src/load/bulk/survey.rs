@@ -310,7 +310,7 @@ fn temp_share(bytes: u64, spaces: u64) -> u64 {
 }
 
 /// What is wanted in directories, added up where they share a file system.
-fn by_file_system(wanted: &[(PathBuf, u64)]) -> Vec<Room> {
+pub(in crate::load) fn by_file_system(wanted: &[(PathBuf, u64)]) -> Vec<Room> {
     let mut rooms: Vec<(Option<String>, Room)> = Vec::new();
     for (dir, need_bytes) in wanted {
         let Ok(storage) = pgdyno_host::facts::storage(dir) else { continue };

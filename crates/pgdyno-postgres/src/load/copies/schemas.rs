@@ -1,13 +1,16 @@
 //! Copies of a schema, made as a load is made, with rows that the server takes from the source.
 
 use pgdyno_core::{
-    load::{LoadPlan, Set, Stage, Wish},
+    load::{LoadPlan, Stage, Wish},
     problem::Problem,
 };
 use pgdyno_engine::Stop;
 
 use super::{
-    super::{BulkLoad, BulkProgress, Entry, Job, Proof, Proved, bulk},
+    super::{
+        BulkLoad, BulkProgress, Entry, Job, Proof, Proved, Room,
+        bulk::{Places, Sizes, by_file_system, find},
+    },
     Copied, enough, literals, no_copy, quoted,
 };
 use crate::{
@@ -115,7 +118,7 @@ fn stand(session: &mut Session, name: &str, plan: &LoadPlan, source: &str) -> Re
     };
     let relations = look(session).map_err(|error| error.into_problem("could not look for schemas"))?;
     let Some(relations) = relations else { return Ok(Stand::Missing) };
-    match bulk::find(session, name)? {
+    match find(session, name)? {
         _ if relations == 0 => Ok(Stand::Empty),
         // How rows are cut into tasks depends on the number of streams, which may be another now.
         Some(known) if known.plan == (LoadPlan { chunk_rows: known.plan.chunk_rows, ..plan.clone() }) => {
@@ -143,39 +146,24 @@ fn check_names(session: &mut Session, names: &[String]) -> Result<(), Problem> {
     })
 }
 
-/// Bytes of the tables in schemas, with all that belongs to them.
-fn size_bytes(session: &mut Session, schemas: &[String], set: Set) -> Result<u64, WireError> {
-    let sql = format!(
-        "SELECT sum(pg_catalog.pg_total_relation_size(c.oid)) FROM pg_catalog.pg_class c \
-         JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
-         WHERE n.nspname IN ({}) AND c.relkind = 'r' AND c.relname ~ '{}'",
-        literals(schemas),
-        set.names()
-    );
-    Ok(session.value(&sql)?.and_then(|bytes| bytes.parse().ok()).unwrap_or(0))
-}
-
 /// Whether there is room for the copies that are left, of which a part may be there.
 fn check_room(session: &mut Session, job: &Job, left: &[String]) -> Result<(), Problem> {
     if left.is_empty() || !matches!(session.address(), Address::Unix(..)) {
         return Ok(());
     }
-    let space = job.plan.tablespace.as_ref();
-    let space = space.map_or_else(|| "NULL".to_owned(), |name| literals(std::slice::from_ref(name)));
-    let sql = format!(
-        "SELECT coalesce(nullif(pg_catalog.pg_tablespace_location(t.oid), ''), \
-         (SELECT setting FROM pg_catalog.pg_settings WHERE name = 'data_directory')) \
-         FROM pg_catalog.pg_tablespace t JOIN pg_catalog.pg_database d \
-         ON d.datname = pg_catalog.current_database() AND t.spcname = coalesce({space}, \
-         (SELECT s.spcname FROM pg_catalog.pg_tablespace s WHERE s.oid = d.dattablespace))"
-    );
-    let what = |error: WireError| error.into_problem("could not ask for sizes");
-    let one = size_bytes(session, std::slice::from_ref(&job.target), job.plan.set).map_err(what)?;
-    let there = size_bytes(session, left, job.plan.set).map_err(what)?;
-    let dir = session.value(&sql).map_err(what)?;
-    let Some(storage) = dir.and_then(|dir| pgdyno_host::facts::storage(dir.as_ref()).ok()) else {
-        return Ok(());
-    };
-    let need = one.saturating_mul(left.len() as u64).saturating_sub(there);
-    enough(need, storage.available_bytes, &storage.path)
+    let rooms = rooms(session, job, left).map_err(|error| error.into_problem("could not ask for sizes"))?;
+    let enough = |room: &Room| enough(room.need_bytes, room.free_bytes, &room.dir.display().to_string());
+    rooms.iter().try_for_each(enough)
+}
+
+/// Room where tables and their indexes go.
+fn rooms(session: &mut Session, job: &Job, left: &[String]) -> Result<Vec<Room>, WireError> {
+    let Some(places) = Places::find(session, &job.plan)? else { return Ok(Vec::new()) };
+    let one = Sizes::find(session, std::slice::from_ref(&job.target), job.plan.set)?;
+    let there = Sizes::find(session, left, job.plan.set)?;
+    let need = |one: u64, there: u64| one.saturating_mul(left.len() as u64).saturating_sub(there);
+    Ok(by_file_system(&[
+        (places.tables, need(one.heap_bytes, there.heap_bytes)),
+        (places.keys, need(one.index_bytes, there.index_bytes)),
+    ]))
 }
