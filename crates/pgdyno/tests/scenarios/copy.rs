@@ -132,6 +132,16 @@ fn what_cannot_be_copied(source: &Source) {
         assert!(said.contains("! pgbench_accounts.abalance has the checksum"), "{said}");
         assert!(said.contains("ther_1: not proved: 1 difference"), "{said}");
     }
+    // The tenth copy would have the name of the first one after the server has cut it.
+    let prefix = "p".repeat(61);
+    for into in ["--into-schemas", "--into-databases"] {
+        let said = source.place.refused(&Source::copy(&[into, "10", "--prefix", &prefix]), 2);
+        assert!(said.contains("_10: the name is too long") && said.contains("--prefix"), "{said}");
+    }
+    let mut session = source.session();
+    let made = "SELECT (SELECT count(*) FROM pg_namespace WHERE nspname ~ '^ppp') \
+                + (SELECT count(*) FROM pg_database WHERE datname ~ '^ppp')";
+    assert_eq!(session.value(made).expect("it can be asked").as_deref(), Some("0"));
     let copy = ["load", "copy", "--server", "main", "--into-schemas", "1"];
     let said = source.place.refused(&copy, 2);
     assert!(said.contains("no load is known there") && said.contains("pgdyno load tpcb"), "{said}");

@@ -7,7 +7,7 @@ use pgdyno_engine::Stop;
 
 use super::{
     super::{BulkLoad, Job},
-    Copied, enough, literals, no_copy, quoted,
+    Copied, check_lengths, enough, literals, no_copy, quoted,
 };
 use crate::{
     probe::{crew::Crew, open},
@@ -47,7 +47,8 @@ impl CopyStrategy {
 /// time, and proves each. With `resume` copies that are there already are proved again. `tell` hears what is done.
 ///
 /// # Errors
-/// What could not be done. Nothing is begun where a name is taken, somebody is connected or there is no room.
+/// What could not be done. Nothing is begun where a name is taken or too long, somebody is connected or there
+/// is no room.
 pub fn copy_database(
     options: &ConnectOptions,
     job: &Job,
@@ -57,6 +58,7 @@ pub fn copy_database(
     stop: &Stop,
     tell: &mut dyn FnMut(&str),
 ) -> Result<Vec<Copied>, Problem> {
+    check_lengths(names)?;
     let source = &options.database;
     // Who is connected to the source keeps it from being copied.
     let elsewhere = options.with_database(if source == "postgres" { "template1" } else { "postgres" });

@@ -25,6 +25,17 @@ fn no_copy(what: &str, source: &str) -> Problem {
         .hint("drop it yourself, or choose other names by --prefix")
 }
 
+/// Bytes of a name (`NAMEDATALEN` without its end): the server cuts longer ones, so that several copies have one.
+const NAME_BYTES: usize = 63;
+
+/// Whether the server takes the names of copies as they are.
+fn check_lengths(names: &[String]) -> Result<(), Problem> {
+    let Some(name) = names.iter().find(|name| name.len() > NAME_BYTES) else { return Ok(()) };
+    Err(Problem::wrong_request(format!("could not copy to {name}: the name is too long"))
+        .detail(format!("it has {} bytes, PostgreSQL takes {NAME_BYTES}", name.len()))
+        .hint("choose shorter names by --prefix"))
+}
+
 /// Whether there is room for copies.
 fn enough(need_bytes: u64, free_bytes: u64, dir: &str) -> Result<(), Problem> {
     if need_bytes <= free_bytes {
@@ -56,6 +67,14 @@ mod tests {
         assert_eq!(enough(5, 5, "/d"), Ok(()));
         let problem = enough(6 << 30, 5 << 30, "/d").expect_err("it is not");
         assert_eq!(problem.what, "could not copy: 6 GiB are needed under /d");
+    }
+
+    #[test]
+    fn a_name_has_bytes_not_letters() {
+        let names = |last: &str| vec!["a".to_owned(), "ä".repeat(30) + last];
+        assert_eq!(check_lengths(&names("abc")), Ok(()));
+        let problem = check_lengths(&names("abcd")).expect_err("it would be cut");
+        assert_eq!(problem.detail.as_deref(), Some("it has 64 bytes, PostgreSQL takes 63"));
     }
 
     #[test]

@@ -11,7 +11,7 @@ use super::{
         BulkLoad, BulkProgress, Entry, Job, Proof, Proved, Room,
         bulk::{Places, Sizes, by_file_system, find},
     },
-    Copied, enough, literals, no_copy, quoted,
+    Copied, check_lengths, enough, literals, no_copy, quoted,
 };
 use crate::{
     probe::open,
@@ -35,7 +35,7 @@ enum Stand {
 /// broke off are gone on with, and whole ones stay. `tell` hears how far it is.
 ///
 /// # Errors
-/// What could not be done. Nothing is begun where a name is taken or there is no room.
+/// What could not be done. Nothing is begun where a name is taken or too long, or there is no room.
 pub fn copy_schema(
     options: &ConnectOptions,
     job: &Job,
@@ -45,6 +45,7 @@ pub fn copy_schema(
     stop: &Stop,
     tell: &mut dyn FnMut(BulkProgress),
 ) -> Result<Vec<Copied>, Problem> {
+    check_lengths(names)?;
     let mut session = open(options, stop)?;
     let wish = Wish::copying(&job.plan, &job.target);
     let plan = wish.plan(streams)?;
