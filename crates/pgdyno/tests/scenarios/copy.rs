@@ -186,6 +186,7 @@ fn copies_are_gone_on_with(pg: &str) {
             assert_eq!(contents(&mut session, &format!("{prefix}_{number}")), of_source, "{how} {number}");
         }
     }
+    proved_copies_are_looked_at(&source, &mut session);
     // What was ended right after its first statement, and what is somebody else's.
     session
         .execute("CREATE SCHEMA early_1; CREATE SCHEMA theirs_1; CREATE TABLE theirs_1.t ()")
@@ -196,6 +197,38 @@ fn copies_are_gone_on_with(pg: &str) {
     assert!(said.contains("schema theirs_1: it is no copy of public"), "{said}");
     drop(session);
     databases_are_gone_on_with(&source);
+}
+
+/// That a copy was proved once says nothing of tables that are gone since, nor of what a crash of the server emptied; of
+/// a source neither.
+fn proved_copies_are_looked_at(source: &Source, session: &mut Session) {
+    let copy = Source::copy(&["--into-schemas", "3", "--prefix", "killed", "--resume"]);
+    let again = "killed_2: it was a copy, and is none any more";
+    let tasks = "SELECT 'pgdyno_load.task_' || id FROM pgdyno_load.job WHERE target = 'killed_2'";
+    let tasks = session.value(tasks).expect("it is there").expect("it was copied");
+    let emptied = format!("TRUNCATE {tasks}");
+    for (change, back, said) in [
+        (
+            "ALTER TABLE killed_2.pgbench_history RENAME TO h",
+            "ALTER TABLE killed_2.h RENAME TO pgbench_history",
+            again,
+        ),
+        (
+            "ALTER TABLE pgbench_history RENAME TO h",
+            "ALTER TABLE h RENAME TO pgbench_history",
+            "its tables are others",
+        ),
+        (emptied.as_str(), "DROP SCHEMA killed_2 CASCADE", again),
+    ] {
+        session.execute("SET search_path = public").expect("it is there");
+        session.execute(change).expect(change);
+        let told = source.place.refused(&copy, 2);
+        assert!(told.contains(said) && !told.contains("before"), "{change}: {told}");
+        session.execute(back).expect(back);
+    }
+    let told = source.place.done(&copy);
+    let whole = ["killed_1: copied and proved before", "killed_2: proved: 100,011 rows", "killed_3: copied and"];
+    assert!(whole.iter().all(|words| told.contains(words)), "{told}");
 }
 
 fn databases_are_gone_on_with(source: &Source) {

@@ -220,6 +220,16 @@ pub(super) fn is_done(session: &mut Session, job: &Job) -> Result<bool, WireErro
     Ok(left.is_none() && all.is_some())
 }
 
+/// Whether the tables of a load are still the ones that it made, and are filled: a crash of the server empties unlogged
+/// ones, together with the tasks that filled them.
+pub(in crate::load) fn is_whole(session: &mut Session, job: &Job) -> Result<bool, Problem> {
+    let looked = relations(session, &job.target, job.plan.set).and_then(|there| {
+        let same = job.relations == there.join(",");
+        Ok(same && is_done(session, job)?)
+    });
+    looked.map_err(|error| error.into_problem("could not look for the tables of a load"))
+}
+
 /// Takes away what is kept of a load whose tables are gone.
 fn forget(session: &mut Session, target: &str) -> Result<(), WireError> {
     let id = session.value(&format!("SELECT id FROM pgdyno_load.job WHERE target = {}", literal(target)))?;

@@ -29,7 +29,7 @@ use pgdyno_core::{
 use pgdyno_engine::Stop;
 
 pub use ledger::Job;
-pub(super) use ledger::find;
+pub(super) use ledger::{find, is_whole};
 pub use proof::{Proof, TableProof};
 pub(super) use places::{Places, Sizes};
 pub(super) use survey::{by_file_system, survey};
@@ -193,7 +193,7 @@ impl<'a> BulkLoad<'a> {
         Ok(ledger::find(&mut self.session, &target)?.map_or(Set::Tpcb, |job| job.plan.set))
     }
 
-    /// The load of the first schema of the search path, which must be finished.
+    /// The load of the first schema of the search path, which must be finished, and its tables be there.
     ///
     /// # Errors
     /// That there is none.
@@ -201,7 +201,11 @@ impl<'a> BulkLoad<'a> {
         let target = survey::target(&mut self.session)?;
         let what = format!("could not copy schema {target:?}");
         let (lacks, hint) = match ledger::find(&mut self.session, &target)? {
-            Some(job) if job.finished => return Ok(job),
+            Some(job) if job.finished && ledger::is_whole(&mut self.session, &job)? => return Ok(job),
+            Some(job) if job.finished => (
+                "its tables are others since it was loaded, or a crash of the server has emptied them",
+                "drop them and load anew",
+            ),
             Some(_) => (
                 "its load is not finished",
                 "go on with `pgdyno load … --resume`, or prove it by `pgdyno load verify`",

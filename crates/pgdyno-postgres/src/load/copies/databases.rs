@@ -165,9 +165,11 @@ fn is_taken(source: &str, taken: &str) -> Problem {
 
 /// Refuses to take a database for a copy that holds another load, or none.
 fn check_copy(options: &ConnectOptions, job: &Job, stop: &Stop) -> Result<(), Problem> {
+    let other = || no_copy(&format!("the database {}", options.database), "what was loaded");
     match BulkLoad::new(options, 1, stop)?.loaded() {
         Ok(known) if known.plan == job.plan => Ok(()),
-        _ => Err(no_copy(&format!("the database {}", options.database), "what was loaded")),
+        Ok(_) => Err(other()),
+        Err(why) => Err(other().detail(why.what)),
     }
 }
 

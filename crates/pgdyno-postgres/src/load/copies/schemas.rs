@@ -9,7 +9,7 @@ use pgdyno_engine::Stop;
 use super::{
     super::{
         BulkLoad, BulkProgress, Entry, Job, Proof, Proved, Room,
-        bulk::{Places, Sizes, by_file_system, find},
+        bulk::{Places, Sizes, by_file_system, find, is_whole},
     },
     Copied, check_lengths, enough, literals, no_copy, quoted,
 };
@@ -123,10 +123,21 @@ fn stand(session: &mut Session, name: &str, plan: &LoadPlan, source: &str) -> Re
         _ if relations == 0 => Ok(Stand::Empty),
         // How rows are cut into tasks depends on the number of streams, which may be another now.
         Some(known) if known.plan == (LoadPlan { chunk_rows: known.plan.chunk_rows, ..plan.clone() }) => {
-            Ok(if known.finished { Stand::Proved } else { Stand::Begun })
+            match known.finished {
+                false => Ok(Stand::Begun),
+                true if is_whole(session, &known)? => Ok(Stand::Proved),
+                true => Err(not_whole(name)),
+            }
         }
         _ => Err(no_copy(&format!("the schema {name}"), source)),
     }
+}
+
+/// Why a copy that was proved is neither left as it is nor gone on with.
+fn not_whole(name: &str) -> Problem {
+    Problem::wrong_request(format!("could not go on with the schema {name}: it was a copy, and is none any more"))
+        .detail("its tables are others since it was proved, or a crash of the server has emptied them")
+        .hint(format!("DROP SCHEMA {} CASCADE, and --resume copies it anew", quoted(name)))
 }
 
 /// The same server, with another schema first.
