@@ -672,6 +672,13 @@ fn a_proof_can_be_left_for_later() {
     let said = loaded.place.done(&Loaded::load("later", &["--scale", "1", "--no-proof"]));
     assert!(said.contains("not proved yet") && !said.contains("proved: "), "{said}");
     assert!(said.contains("parallel workers for a key of accounts: asked for "), "{said}");
+    // Without foreign keys nothing comes after the keys.
+    loaded.make_database("keyed");
+    let keys = Loaded::load("keyed", &["--scale", "1", "--until", "keys"]);
+    let said = loaded.place.done(&keys);
+    assert!(said.contains("not proved yet") && !said.contains("proved: "), "{said}");
+    let said = loaded.place.done(&Loaded::load("keyed", &["--resume"]));
+    assert!(said.contains("proved: 100,011 rows"), "{said}");
     let said = loaded.place.refused(&Loaded::load("later", &["--scale", "1"]), 2);
     assert!(said.contains("half done") && said.contains("--resume"), "{said}");
     let mut admin = loaded.database("later");

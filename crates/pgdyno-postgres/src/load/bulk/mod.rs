@@ -240,8 +240,8 @@ impl<'a> BulkLoad<'a> {
         Ok((job, survey))
     }
 
-    /// Carries out what is left of a load up to a stage and with it, and proves it where that is wanted and all is
-    /// done.
+    /// Carries out what is left of a load up to a stage and with it, and proves it where that is wanted, the stage is the
+    /// last of all, and all is done: who ends a load early has no proof of it, though no stage may follow.
     ///
     /// # Errors
     /// What could not be done; `--resume` goes on from there.
@@ -278,6 +278,7 @@ impl<'a> BulkLoad<'a> {
         let stages = self.work(&shared, &mut attendant, before, tell);
         let stages = stages.map_err(|problem| can_go_on(problem, self.stop))?;
         let duration_s = start.elapsed().as_secs_f64();
+        let wants_proof = wants_proof && Some(&until) == Stage::ALL.last();
         let proof = self.close(job, wants_proof, tell).map_err(|problem| can_go_on(problem, self.stop))?;
         Ok(BulkOutcome {
             tasks: shared.done.into_inner(),
