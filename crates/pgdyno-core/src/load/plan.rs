@@ -65,6 +65,9 @@ pub struct LoadPlan {
     pub index_tablespace: Option<String>,
     /// How rows are written.
     pub way: Way,
+    /// Whether `log` is filled in chunks though [`Way::Stream`] fills the rest: that is of partitions, and `log` has none.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub log_chunks: bool,
     /// Rows of one task, where a table is neither one stream nor partitions by range.
     pub chunk_rows: u64,
     /// The schema of the same database that the server copies rows from; `None`: they are made.
@@ -208,6 +211,7 @@ impl Wish {
             log_rows,
             seed: self.seed.unwrap_or(0),
             way: self.way(partitions, rows.saturating_add(log_rows), streams),
+            log_chunks: self.log_chunks(partitions, log_rows, streams),
             partitions,
             fillfactor: self.fillfactor.unwrap_or(100),
             unlogged: self.unlogged,
@@ -268,6 +272,12 @@ impl Wish {
             Some(PartitionMethod::Hash) => Way::Chunks,
         };
         self.way.unwrap_or_else(best)
+    }
+
+    /// Whether `log` is better filled in chunks beside partitions that are each filled as a whole, if nobody said how.
+    fn log_chunks(&self, partitions: Option<Partitions>, rows: u64, streams: u64) -> bool {
+        let ranges = partitions.is_some_and(|partitions| partitions.method == PartitionMethod::Range);
+        ranges && self.set == Set::Scaleup && self.way.is_none() && Cost::of(rows, streams).way() != Way::Stream
     }
 
     /// In what a load that was begun differs from what is asked for now: the flags, with both values.

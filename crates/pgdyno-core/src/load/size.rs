@@ -63,13 +63,19 @@ impl Estimate {
         let (part, full) = (of_rows(part_rows), rows / part_rows);
         let left = rows % part_rows;
         let main = part.times(full).and(of_rows(left).times(u64::from(left > 0)));
-        let heap = main.heap.bytes + others.iter().map(|table| table.heap.bytes).sum::<u64>();
+        let others_heap = others.iter().map(|table| table.heap.bytes).sum::<u64>();
+        let heap = main.heap.bytes + others_heap;
+        let twice = match plan.way {
+            Way::Stream if plan.log_chunks => others_heap,
+            Way::Stream => 0,
+            Way::Chunks | Way::Server => heap,
+        };
         let largest = others.iter().chain([&part]).map(|table| table.heap.pages.max(table.index.pages));
         Self {
             main,
             small_bytes: others.iter().map(|table| table.heap.bytes + table.index.bytes).sum(),
             largest_pages: largest.max().unwrap_or(0),
-            wal_bytes: wal_bytes(plan, need, heap, main.index.bytes),
+            wal_bytes: wal_bytes(plan, need, (heap, twice), main.index.bytes),
             temp_bytes: sort_bytes(part_rows, need) * parts.min(need.streams.max(1)),
         }
     }
@@ -118,13 +124,12 @@ fn others(plan: &LoadPlan, page_bytes: u64) -> Vec<TableSize> {
     }
 }
 
-/// Rows once, full pages once more where VACUUM freezes what other transactions wrote, and the keys.
-fn wal_bytes(plan: &LoadPlan, need: &Need, heap: u64, index: u64) -> u64 {
-    match (plan.unlogged, need.wal_minimal, plan.way == Way::Stream) {
-        (true, ..) | (_, true, true) => 0,
-        (_, true, false) => 2 * heap,
-        (_, false, true) => heap + index,
-        (_, false, false) => 2 * heap + index,
+/// Rows once, full pages once more where VACUUM freezes what other transactions wrote (`twice`), and the keys.
+fn wal_bytes(plan: &LoadPlan, need: &Need, (heap, twice): (u64, u64), index: u64) -> u64 {
+    match (plan.unlogged, need.wal_minimal) {
+        (true, _) => 0,
+        (_, true) => 2 * twice,
+        (_, false) => heap + twice + index,
     }
 }
 
@@ -250,5 +255,17 @@ mod tests {
         };
         assert!(wal(Way::Stream, false, false) < wal(Way::Chunks, false, false));
         assert_eq!((wal(Way::Stream, false, true), wal(Way::Chunks, true, false)), (0, 0));
+        let of_log = |log_chunks| {
+            let wish = Wish {
+                set: Set::Scaleup,
+                scale: Some(1),
+                log_rows: Some(400_000),
+                partitions: Some(1),
+                ..Wish::default()
+            };
+            let plan = LoadPlan { log_chunks, ..wish.plan(1).expect("it can be") };
+            Estimate::of(&plan, &in_memory(false)).wal_bytes
+        };
+        assert_eq!(of_log(true) - of_log(false), 10_000 * 8_192, "40 rows a page, all frozen by VACUUM");
     }
 }

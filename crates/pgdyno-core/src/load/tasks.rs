@@ -131,7 +131,7 @@ fn fills(plan: &LoadPlan) -> Vec<Work> {
     };
     let mut works = match plan.set {
         Set::Tpcb => vec![whole(Table::Branches), whole(Table::Tellers)],
-        Set::Scaleup if plan.way == Way::Stream => vec![whole(Table::Log)],
+        Set::Scaleup if plan.way == Way::Stream && !plan.log_chunks => vec![whole(Table::Log)],
         Set::Scaleup => chunks(plan, Table::Log),
     };
     let (main, total) = (plan.set.main(), plan.set.main().rows(plan));
@@ -222,6 +222,32 @@ mod tests {
             let of = |stage| tasks.iter().filter(|task| task.stage == stage).count();
             assert_eq!((of(Stage::Vacuum), of(Stage::Keys), of(Stage::ForeignKeys)), (2, 2, 0));
         }
+    }
+
+    /// One stream of hours beside partitions that many fill: only where it is asked for, or takes less.
+    #[test]
+    fn a_long_log_beside_partitions_is_cut() {
+        let of_log = |log_rows, way, streams| {
+            let wish = Wish {
+                set: Set::Scaleup,
+                scale: Some(1_000),
+                log_rows: Some(log_rows),
+                partitions: Some(2),
+                way,
+                ..Wish::default()
+            };
+            let tasks = tasks(&wish.plan(streams).expect("it can be"));
+            let fills = tasks.into_iter().filter_map(|task| match task.work {
+                Work::Fill { table: Table::Log, part, whole, .. } => Some((part.rows(), whole)),
+                _ => None,
+            });
+            fills.collect::<Vec<_>>()
+        };
+        let million = 1_000_000;
+        assert_eq!(of_log(1_000 * million, None, 1), [(10 * million, false); 100]);
+        assert_eq!(of_log(16 * million, None, 4), [(250_000, false); 64]);
+        assert_eq!(of_log(million, None, 1), [(million, true)]);
+        assert_eq!(of_log(1_000 * million, Some(Way::Stream), 1), [(1_000 * million, true)]);
     }
 
     #[test]

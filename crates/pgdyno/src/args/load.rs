@@ -276,7 +276,7 @@ fn outlook(plan: &LoadPlan, survey: &Survey, streams: u64) -> String {
         format!("{} in the largest table, of {}", units::count(at.largest_pages), units::count(MAX_PAGES)),
     );
     line(key, key_type.to_owned());
-    line("how", way(plan));
+    line("how", ways(plan));
     if let (Way::Stream | Way::Chunks, None) = (plan.way, plan.partitions) {
         line("cost", cost(plan.rows_total(), streams));
     }
@@ -310,6 +310,15 @@ fn main_table(plan: &LoadPlan) -> (&'static str, &'static str, &'static str) {
         Set::Tpcb => ("accounts", "aid", if plan.scale >= BIGINT_SCALE { "bigint" } else { "int" }),
         Set::Scaleup => ("test", "id", id_type(plan.scale)),
     }
+}
+
+/// How rows are written: of the main table, and of `log` where that differs.
+fn ways(plan: &LoadPlan) -> String {
+    if !plan.log_chunks {
+        return way(plan);
+    }
+    let rows = units::count(plan.chunk_rows);
+    format!("{}; log in tasks of {rows} rows, then frozen by VACUUM", way(plan))
 }
 
 fn way(plan: &LoadPlan) -> String {

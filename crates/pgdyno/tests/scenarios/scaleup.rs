@@ -193,6 +193,21 @@ fn indexes_are_made_once() {
     assert_eq!(indexes.as_deref(), Some("log_crt_time_idx log_id_idx"));
 }
 
+/// Partitions are filled one by one each, `log` beside them in chunks where many streams take less than one.
+#[test]
+fn a_log_beside_partitions_is_cut() {
+    let loaded = Loaded::new("18");
+    let mut session = loaded.database("cut");
+    let load = ["load", "scaleup", "--server", "main", "-d", "cut", "--jobs", "4"];
+    let rows = ["--rows", "1000", "--log-rows", "120000", "--partitions", "2"];
+    let output = loaded.place.run(&[&load[..], &rows].concat());
+    let told = text(&output.stderr);
+    assert!(text(&output.stdout).contains("proved: 121,000 rows"), "{told}");
+    assert!(told.contains("2 partitions, each frozen as it is written; log in tasks of 50,000 rows"), "{told}");
+    let fills = session.value("SELECT count(*) FROM pgdyno_load.task_1 WHERE stage = 1");
+    assert_eq!(fills.expect("it is there").as_deref(), Some("5"));
+}
+
 /// Other tables are not loaded where a load broke off: it could never be gone on with.
 fn a_load_keeps_its_schema(loaded: &Loaded, session: &mut Session) {
     let begin = ["load", "tpcb", "--server", "main", "-d", "killed", "--scale", "1"];
