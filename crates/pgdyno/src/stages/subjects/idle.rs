@@ -77,14 +77,31 @@ mod tests {
         Command::new("sh").args(["-c", script]).spawn().expect("a shell can be run")
     }
 
+    /// Waits for something within a bound that only a hang exceeds.
+    fn until(what: &str, mut done: impl FnMut() -> bool) {
+        let begin = Instant::now();
+        while !done() {
+            assert!(begin.elapsed() < Duration::from_secs(180), "not within three minutes: {what}");
+            sleep(Duration::from_millis(10));
+        }
+    }
+
     #[test]
     fn what_an_idle_server_does_is_seen_and_what_the_measured_one_does_is_not() {
-        let (mut busy, mut idle) = (shell("while :; do :; done"), shell("exec sleep 60"));
+        let (mut busy, mut idle) = (shell("while :; do :; done"), shell("exec sleep 600"));
         let servers = [Some(busy.id()), Some(idle.id()), None];
-        sleep(Duration::from_millis(100));
+        let comm = format!("/proc/{}/comm", idle.id());
+        until("it sleeps", || std::fs::read_to_string(&comm).is_ok_and(|name| name == "sleep\n"));
         let before = read(&servers);
-        sleep(Duration::from_millis(300));
-        let after = read(&servers);
+        // Ten ticks of the processor, however long it takes to get them.
+        let mut after = read(&servers);
+        until("the busy one got its time", || {
+            after = read(&servers);
+            let [Some(now), Some(then)] = [&after, &before].map(|all| all.servers[0].as_ref()) else {
+                return false;
+            };
+            now.usage.since(&then.usage).cpu_s >= 0.1
+        });
         let twice = [Some(busy.id()), Some(busy.id())];
         let one_server = (read(&twice), read(&twice));
         for child in [&mut busy, &mut idle] {
