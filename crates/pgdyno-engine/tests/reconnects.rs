@@ -118,7 +118,7 @@ fn others_go_on_while_a_client_connects() {
         let seen = Arc::clone(&done);
         let others_went_on = move |_, _: &Stop| {
             let (before, begin) = (seen.load(SeqCst), Instant::now());
-            while seen.load(SeqCst) < before + 100 {
+            while seen.load(SeqCst) < before + 10 {
                 if begin.elapsed() > Duration::from_secs(20) {
                     return Err(io::ErrorKind::TimedOut.into());
                 }
@@ -133,7 +133,7 @@ fn others_go_on_while_a_client_connects() {
             (1, 1, 0, 0),
             "{driver}"
         );
-        assert!(report.counts_whole.committed > 100 && report.counts_whole.failed == 1, "{report:?}");
+        assert!(report.counts_whole.committed >= 10 && report.counts_whole.failed == 1, "{report:?}");
     }
 }
 
@@ -187,7 +187,7 @@ fn the_end_waits_for_no_connection() {
             Err(io::ErrorKind::TimedOut.into())
         });
         let begin = Instant::now();
-        let report = drive(way, 1, &settings(100, Some(500.0)), &done, never);
+        let report = drive(way, 1, &settings(400, Some(500.0)), &done, never);
         assert!(begin.elapsed() < Duration::from_secs(8), "the drain would last 10 s");
         let whole = report.counts_whole;
         assert_eq!((whole.failed, whole.committed, report.outage.made_again), (1, 0, 0), "{way:?}");

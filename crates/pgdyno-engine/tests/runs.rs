@@ -8,8 +8,8 @@ use std::{
 
 use pgdyno_core::measure::{Counts, Outcome};
 use pgdyno_engine::{
-    BlockingDriver, Client, DiskOp, Driver, Event, MergedInterval, NullTarget, Probe, Report, Settings,
-    SocketDriver, Step, Stop, Target, run,
+    BlockingDriver, Client, DiskOp, Driver, Event, MergedInterval, NullTarget, Phase, Probe, Report,
+    Settings, SocketDriver, Step, Stop, Target, run,
 };
 
 const SETTINGS: Settings = Settings {
@@ -36,6 +36,17 @@ fn checked<T: Target + 'static>(
     settings: &Settings,
     stop: &Stop,
 ) -> (Report, Vec<Counts>) {
+    watched(driver, workers, settings, stop, |_| ())
+}
+
+/// The same, and `on_interval` is told of every interval.
+fn watched<T: Target + 'static>(
+    driver: impl Driver,
+    workers: Vec<Vec<Client<T>>>,
+    settings: &Settings,
+    stop: &Stop,
+    on_interval: impl Fn(&MergedInterval),
+) -> (Report, Vec<Counts>) {
     let mut intervals = Vec::new();
     let mut end_ns = 0;
     let check = |interval: &MergedInterval| {
@@ -43,6 +54,7 @@ fn checked<T: Target + 'static>(
         assert_eq!(interval.start_ns, end_ns);
         end_ns += interval.duration_ns;
         intervals.push(interval.counts);
+        on_interval(interval);
     };
     let report = run(driver, workers, settings, stop, check, |_| ()).expect("the run works");
     assert_eq!(report.counts.check(), Ok(()));
@@ -247,9 +259,9 @@ fn a_message_that_no_socket_holds_goes_out_while_its_answer_comes_in() {
 #[test]
 fn a_lost_client_leaves_its_attempt_in_doubt_and_the_others_go_on() {
     for driver in SocketDriver::usable() {
-        let (lost, lost_peer) = echo_client(100, false);
+        let (lost, lost_peer) = echo_client(10, false);
         let (kept, kept_peer) = echo_client(usize::MAX, false);
-        let (other_worker, other_peer) = echo_client(50, false);
+        let (other_worker, other_peer) = echo_client(5, false);
         let (report, _) =
             checked(driver, vec![vec![lost, kept], vec![other_worker]], &SETTINGS, &Stop::default());
         assert_eq!(report.clients_lost, 2);
@@ -284,13 +296,13 @@ fn a_run_whose_clients_are_all_lost_ends() {
 fn a_silent_server_is_given_up_after_the_drain() {
     let settings = Settings { drain_ns: 50_000_000, ..SETTINGS };
     let check = |report: Report, peer: thread::JoinHandle<()>| {
-        assert_eq!((report.counts_whole.committed, report.counts_whole.in_doubt), (10, 1));
+        assert_eq!((report.counts_whole.committed, report.counts_whole.in_doubt), (3, 1));
         peer.join().expect("the peer ended");
     };
-    let (silent, peer) = echo_client(10, true);
+    let (silent, peer) = echo_client(3, true);
     check(checked(BlockingDriver, vec![vec![silent]], &settings, &Stop::default()).0, peer);
     for driver in SocketDriver::usable() {
-        let (silent, peer) = echo_client(10, true);
+        let (silent, peer) = echo_client(3, true);
         check(checked(driver, vec![vec![silent]], &settings, &Stop::default()).0, peer);
     }
 }
@@ -300,16 +312,15 @@ fn a_request_to_stop_ends_an_endless_run_with_what_was_measured() {
     for driver in SocketDriver::usable() {
         let endless = Settings { duration_ns: 3_600_000_000_000, ..SETTINGS };
         let stop = Stop::default();
-        let asker = stop.clone();
-        let asking = thread::spawn(move || {
-            thread::sleep(std::time::Duration::from_millis(150));
-            asker.request("interrupted");
-            asker.request("a later reason");
-        });
-        let (report, _) = checked(driver, clients(Paced, 2, 3), &endless, &stop);
+        let ask = |interval: &MergedInterval| {
+            if interval.phase == Phase::Measured && interval.counts.committed > 0 {
+                stop.request("interrupted");
+                stop.request("a later reason");
+            }
+        };
+        let (report, _) = watched(driver, clients(Paced, 2, 3), &endless, &stop, ask);
         assert_eq!(report.stopped.as_deref(), Some("interrupted"));
         assert!(report.counts.committed > 0);
-        asking.join().expect("it asked");
     }
 }
 
