@@ -7,7 +7,10 @@ use std::{
     io::{BufRead, BufReader, Lines},
     path::Path,
     process::{Child, ChildStdout, Command, Stdio},
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicU32, Ordering},
+    },
     time::Duration,
 };
 
@@ -15,7 +18,7 @@ use pgdyno_core::{
     measure::Outcome,
     plan::{Builtin, Protocol},
 };
-use pgdyno_engine::{Client, Event, Phase, Probe, Settings, SocketDriver, Step, Stop, Target, run};
+use pgdyno_engine::{Client, Event, Probe, Settings, SocketDriver, Step, Stop, Target, run};
 use pgdyno_postgres::{
     fake::{FakeServer, usual},
     targets::{Link, SqlClients, SqlTarget},
@@ -30,6 +33,10 @@ const GROWTH_BYTES: u64 = 512 << 10;
 /// Descriptors beside those of the connections.
 const OTHER_FILES: u64 = 64;
 const SECOND_NS: u64 = 1_000_000_000;
+/// Commits of a second in which there was work: a client that hoards is found by those of two.
+const COMMITS: u64 = 200;
+/// A run that is not ended by what was seen is ended by this.
+const LIMIT_NS: u64 = 600 * SECOND_NS;
 
 /// The server, as a process of its own. It ends when its standard input does.
 struct Server {
@@ -101,13 +108,21 @@ struct Hoarding {
     target: Link<SqlTarget>,
     hoard: Vec<[u64; 512]>,
     hoards: bool,
+    /// How many clients have been through their script, and whether this one has.
+    warm: Arc<AtomicU32>,
+    is_warm: bool,
 }
 
 impl Target for Hoarding {
     fn step(&mut self, event: Event<'_>, now_ns: u64, probe: &mut Probe) -> Step {
         let step = self.target.step(event, now_ns, probe);
-        if self.hoards && step == Step::Done(Outcome::Committed) {
-            self.hoard.push([now_ns; 512]);
+        if step == Step::Done(Outcome::Committed) {
+            if !std::mem::replace(&mut self.is_warm, true) {
+                self.warm.fetch_add(1, Ordering::Relaxed);
+            }
+            if self.hoards {
+                self.hoard.push([now_ns; 512]);
+            }
         }
         step
     }
@@ -125,7 +140,7 @@ impl Target for Hoarding {
 #[derive(Debug)]
 struct Memory {
     before_bytes: u64,
-    /// At the end of every second of the measured interval.
+    /// At the end of every second from when all clients have been through their script.
     seconds_bytes: Vec<u64>,
     committed: u64,
 }
@@ -147,9 +162,8 @@ fn crowd(server: &Server, driver: SocketDriver, clients: u32, seconds: u64, hoar
     let before_bytes = resident_bytes();
     let script = Arc::new(Builtin::TpcbLike.scripts());
     let settings = Settings {
-        // Until every client has been through its script, and all its buffers have their size.
-        warmup_ns: seconds / 2 * SECOND_NS,
-        duration_ns: seconds * SECOND_NS,
+        warmup_ns: 0,
+        duration_ns: LIMIT_NS,
         interval_ns: SECOND_NS,
         drain_ns: 30 * SECOND_NS,
         rate_per_s: None,
@@ -160,17 +174,28 @@ fn crowd(server: &Server, driver: SocketDriver, clients: u32, seconds: u64, hoar
     let sql = SqlClients { scale: 100, ..SqlClients::new(script, Protocol::Prepared) };
     let stop = Stop::default();
     let (workers, _) = sql.connect(&server.options, clients, 1, &stop).expect("they connect");
-    let hoarding =
-        |Client { target, io }| Client { target: Hoarding { target, hoard: Vec::new(), hoards }, io };
+    let warm = Arc::new(AtomicU32::new(0));
+    let hoarding = |Client { target, io }| {
+        let warm = Arc::clone(&warm);
+        Client { target: Hoarding { target, hoard: Vec::new(), hoards, warm, is_warm: false }, io }
+    };
     let workers: Vec<_> =
         workers.into_iter().map(|clients| clients.into_iter().map(hoarding).collect::<Vec<_>>()).collect();
     let mut seconds_bytes = Vec::new();
+    let mut all_are_warm = false;
     let on_interval = |interval: &pgdyno_engine::MergedInterval| {
-        if interval.phase == Phase::Measured {
+        // From the next second on: all buffers have their size then. A second without work tells nothing.
+        let tells = all_are_warm && interval.counts.committed >= COMMITS;
+        if tells && seconds_bytes.len() < seconds as usize {
             seconds_bytes.push(resident_bytes());
+        }
+        all_are_warm = warm.load(Ordering::Relaxed) == clients;
+        if seconds_bytes.len() == seconds as usize {
+            stop.request("enough");
         }
     };
     let report = run(driver, workers, &settings, &stop, on_interval, |_| ()).expect("the run works");
+    assert_eq!(report.stopped.as_deref(), Some("enough"), "{:?}", report.counts_whole);
     assert_eq!((report.clients_lost, report.counts_whole.failed), (0, 0), "{:?}", report.errors);
     Memory { before_bytes, seconds_bytes, committed: report.counts_whole.committed }
 }

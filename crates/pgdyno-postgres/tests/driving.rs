@@ -9,7 +9,7 @@ use std::{
 };
 
 use pgdyno_core::{measure::Counts, plan::Protocol, script::Scripts};
-use pgdyno_engine::{BlockingDriver, Report, Settings, SocketDriver, Stop, run};
+use pgdyno_engine::{BlockingDriver, MergedInterval, Report, Settings, SocketDriver, Stop, run};
 use pgdyno_postgres::{
     fake::{Answer, FakeServer, Request, message, usual},
     targets::SqlClients,
@@ -17,28 +17,38 @@ use pgdyno_postgres::{
 
 const TRANSACTION: &str = "BEGIN;\nUPDATE t SET v = 1;\nEND;\n";
 
-const SETTINGS: Settings = Settings {
-    warmup_ns: 0,
-    duration_ns: 150_000_000,
-    interval_ns: 50_000_000,
-    drain_ns: 300_000_000,
-    rate_per_s: None,
-    seed: 1,
-    statements: 0,
-    cpus: Vec::new(),
-};
+/// How long a run is, and what ends it before.
+#[derive(Debug, Clone)]
+struct How {
+    settings: Settings,
+    /// It is ended with [`ENOUGH`] once it has committed so much: the machine may be as slow as it likes.
+    commits: u64,
+}
+
+/// Why a run ended that has committed what it was to.
+const ENOUGH: &str = "enough";
+
+/// A run that ends with its time.
+const TIMED: How = How { settings: lasting(150_000_000), commits: u64::MAX };
+
+/// A run that ends with its tenth commit or so, and by its time only if these do not come.
+const SHORT: How = How { settings: lasting(60_000_000_000), commits: 10 };
 
 /// A run that would go on for an hour if nothing ended it.
-const ENDLESS: Settings = Settings {
-    warmup_ns: 0,
-    duration_ns: 3_600_000_000_000,
-    interval_ns: 1_000_000_000,
-    drain_ns: 300_000_000,
-    rate_per_s: None,
-    seed: 1,
-    statements: 0,
-    cpus: Vec::new(),
-};
+const ENDLESS: How = How { settings: lasting(3_600_000_000_000), commits: u64::MAX };
+
+const fn lasting(duration_ns: u64) -> Settings {
+    Settings {
+        warmup_ns: 0,
+        duration_ns,
+        interval_ns: 10_000_000,
+        drain_ns: 300_000_000,
+        rate_per_s: None,
+        seed: 1,
+        statements: 0,
+        cpus: Vec::new(),
+    }
+}
 
 /// How clients are driven.
 #[derive(Debug, Clone, Copy)]
@@ -63,16 +73,40 @@ fn drive(
     protocol: Protocol,
     clients: u32,
     way: Way,
-    how: &Settings,
+    how: &How,
 ) -> Report {
-    let script = Arc::new(Scripts::one("test", script).expect("it is a script"));
-    let settings = Settings { statements: script.statements().count(), ..how.clone() };
+    let mut committed = 0;
+    let on_interval = |interval: &MergedInterval, stop: &Stop| {
+        committed += interval.counts.committed;
+        if committed >= how.commits {
+            stop.request(ENOUGH);
+        }
+    };
+    let script = Scripts::one("test", script).expect("it is a script");
+    drive_watched(server, script, protocol, clients, way, &how.settings, on_interval)
+}
+
+/// The same, with somebody who may end the run after every interval.
+fn drive_watched(
+    server: &FakeServer,
+    script: Scripts,
+    protocol: Protocol,
+    clients: u32,
+    way: Way,
+    settings: &Settings,
+    mut on_interval: impl FnMut(&MergedInterval, &Stop),
+) -> Report {
+    let script = Arc::new(script);
+    let settings = Settings { statements: script.statements().count(), ..settings.clone() };
     let sql = SqlClients::new(script, protocol);
     let jobs = if matches!(way, Way::Blocking) { clients } else { 1 };
     let (workers, _) =
         sql.connect(&server.options(None), clients, jobs, &Stop::default()).expect("they connect");
-    let check = |interval: &pgdyno_engine::MergedInterval| assert_eq!(interval.counts.check(), Ok(()));
     let stop = Stop::default();
+    let check = |interval: &MergedInterval| {
+        assert_eq!(interval.counts.check(), Ok(()));
+        on_interval(interval, &stop);
+    };
     let report = match way {
         Way::Sockets(driver) => run(driver, workers, &settings, &stop, check, |_| ()),
         Way::Blocking => run(BlockingDriver, workers, &settings, &stop, check, |_| ()),
@@ -84,10 +118,10 @@ fn drive(
 }
 
 /// Drives one client in both ways at servers with the same script, and checks each report.
-fn both(script: fn(&Request) -> Answer, settings: &Settings, check: impl Fn(&Report, &FakeServer)) {
+fn both(script: fn(&Request) -> Answer, how: &How, check: impl Fn(&Report, &FakeServer)) {
     for way in Way::all() {
         let server = FakeServer::start(script).expect("it listens");
-        let report = drive(&server, TRANSACTION, Protocol::Simple, 1, way, settings);
+        let report = drive(&server, TRANSACTION, Protocol::Simple, 1, way, how);
         check(&report, &server);
     }
 }
@@ -120,7 +154,7 @@ fn comes_back(script: fn(&Request) -> Answer, expected: Counts, code: &str) {
             _ => usual(request),
         };
         let server = FakeServer::start(first).expect("it listens");
-        let report = drive(&server, TRANSACTION, Protocol::Simple, 1, way, &SETTINGS);
+        let report = drive(&server, TRANSACTION, Protocol::Simple, 1, way, &SHORT);
         let Counts { committed, failed, in_doubt, timed_out, .. } = report.counts_whole;
         let (lost, wanted) = ((failed, in_doubt, timed_out), (expected.failed, expected.in_doubt, 0));
         assert_eq!(lost, wanted, "{way:?}: {report:?}");
@@ -128,7 +162,8 @@ fn comes_back(script: fn(&Request) -> Answer, expected: Counts, code: &str) {
         assert_eq!(codes(&report), [(code, 1)], "{way:?}");
         let outage = report.outage;
         assert_eq!((outage.lost, outage.made_again, outage.refused), (1, 1, 0), "{way:?}");
-        assert!(report.stopped.is_none() && report.clients_lost == 0, "{way:?}: {report:?}");
+        let stopped = report.stopped.as_deref();
+        assert_eq!((stopped, report.clients_lost), (Some(ENOUGH), 0), "{way:?}: {report:?}");
     }
 }
 
@@ -154,7 +189,7 @@ fn the_three_protocols_send_what_libpq_sends() {
     for way in Way::all() {
         let hear = |protocol, messages| {
             let server = FakeServer::start(usual).expect("it listens");
-            let report = drive(&server, PARAMETRIC, protocol, 1, way, &SETTINGS);
+            let report = drive(&server, PARAMETRIC, protocol, 1, way, &SHORT);
             assert!(report.counts_whole.committed > 2 && report.counts_whole.failed == 0, "{report:?}");
             heard(&server, messages).join("|")
         };
@@ -182,7 +217,7 @@ fn parameters_are_bound_as_numbers() {
         usual(request)
     });
     let server = server.expect("it listens");
-    let report = drive(&server, PARAMETRIC, Protocol::Prepared, 1, Way::EPOLL, &SETTINGS);
+    let report = drive(&server, PARAMETRIC, Protocol::Prepared, 1, Way::EPOLL, &SHORT);
     assert!(report.counts_whole.committed > 0 && report.clients_lost == 0, "{report:?}");
 }
 
@@ -194,7 +229,7 @@ fn a_statement_is_parsed_once_even_if_its_first_execution_failed() {
     };
     for way in Way::all() {
         let server = FakeServer::start(script).expect("it listens");
-        let report = drive(&server, PARAMETRIC, Protocol::Prepared, 1, way, &SETTINGS);
+        let report = drive(&server, PARAMETRIC, Protocol::Prepared, 1, way, &SHORT);
         assert_eq!(report.counts_whole.failed, 1);
         let parsed = server.received().iter().filter(|(_, message)| message.tag == b'P').count();
         assert_eq!(parsed, 3);
@@ -209,10 +244,10 @@ fn serialization_failures_and_deadlocks_are_rolled_back_and_the_client_goes_on()
             4 => Answer::error("40P01", "deadlock detected"),
             _ => usual(request),
         },
-        &SETTINGS,
+        &SHORT,
         |report, server| {
             assert_eq!(report.counts_whole.failed, 2);
-            assert!(report.counts_whole.committed > 0 && report.stopped.is_none(), "{report:?}");
+            assert_eq!(report.stopped.as_deref(), Some(ENOUGH), "{report:?}");
             assert_eq!(codes(report), [("40001", 1), ("40P01", 1)]);
             let want = "Q BEGIN;|Q UPDATE t SET v = 1;|Q ROLLBACK|Q BEGIN;|Q UPDATE t SET v = 1;|Q ROLLBACK|Q BEGIN;";
             assert_eq!(heard(server, 7).join("|"), want);
@@ -224,7 +259,7 @@ fn serialization_failures_and_deadlocks_are_rolled_back_and_the_client_goes_on()
 fn a_commit_that_is_answered_by_rollback_is_no_commit() {
     both(
         |request| if request.number == 2 { Answer::complete("ROLLBACK") } else { usual(request) },
-        &SETTINGS,
+        &SHORT,
         |report, _| {
             assert_eq!(report.counts_whole.failed, 1);
             assert!(report.counts_whole.committed > 0);
@@ -237,7 +272,7 @@ fn a_commit_that_is_answered_by_rollback_is_no_commit() {
 fn a_commit_that_fails_is_no_commit() {
     both(
         |request| if request.number == 2 { Answer::error("40001", "at commit") } else { usual(request) },
-        &SETTINGS,
+        &SHORT,
         |report, _| assert_eq!(report.counts_whole.failed, 1),
     );
 }
@@ -301,7 +336,7 @@ fn a_connection_lost_while_committing_is_in_doubt_and_elsewhere_a_failure() {
     };
     for (sql, expected) in [("UPDATE t SET v = 1;", (0, 1)), ("SELECT 1;", (1, 0))] {
         let server = FakeServer::start(autocommit).expect("it listens");
-        let whole = drive(&server, sql, Protocol::Prepared, 1, Way::EPOLL, &SETTINGS).counts_whole;
+        let whole = drive(&server, sql, Protocol::Prepared, 1, Way::EPOLL, &SHORT).counts_whole;
         assert_eq!((whole.failed, whole.in_doubt), expected, "{sql}");
         assert!(whole.committed > 2, "{sql}: {whole:?}");
     }
@@ -370,7 +405,7 @@ fn notices_and_parameters_change_nothing() {
             }
             answer.bytes_after_ready(&aside)
         },
-        &SETTINGS,
+        &SHORT,
         |report, _| {
             let whole = report.counts_whole;
             assert!(whole.committed > 2 && whole.failed == 0 && report.clients_lost == 0, "{report:?}");
@@ -466,7 +501,7 @@ fn a_rollback_that_does_not_roll_back_ends_the_client() {
 fn a_script_may_roll_back_but_not_end_inside_a_transaction() {
     for way in Way::all() {
         let server = FakeServer::start(usual).expect("it listens");
-        let report = drive(&server, "BEGIN;\nROLLBACK;\n", Protocol::Simple, 1, way, &SETTINGS);
+        let report = drive(&server, "BEGIN;\nROLLBACK;\n", Protocol::Simple, 1, way, &SHORT);
         assert!(report.counts_whole.committed > 0 && report.counts_whole.failed == 0, "{report:?}");
         let report = drive(&server, "BEGIN;\nSELECT 1;\n", Protocol::Simple, 1, way, &ENDLESS);
         assert_eq!((report.counts_whole.committed, report.counts_whole.failed), (0, 1));
@@ -478,7 +513,7 @@ fn a_script_may_roll_back_but_not_end_inside_a_transaction() {
 fn a_script_without_statements_ends_on_time() {
     for way in Way::all() {
         let server = FakeServer::start(usual).expect("it listens");
-        let report = drive(&server, "\\set a 1\n", Protocol::Simple, 2, way, &SETTINGS);
+        let report = drive(&server, "\\set a 1\n", Protocol::Simple, 2, way, &TIMED);
         assert!(report.counts_whole.committed > 0);
     }
 }
@@ -491,7 +526,7 @@ fn a_server_that_says_nothing_is_given_up_after_the_drain() {
                 if request.number == number { Answer::default().without_ready() } else { usual(request) }
             };
             let server = FakeServer::start(script).expect("it listens");
-            let whole = drive(&server, TRANSACTION, Protocol::Simple, 1, way, &SETTINGS).counts_whole;
+            let whole = drive(&server, TRANSACTION, Protocol::Simple, 1, way, &TIMED).counts_whole;
             assert_eq!((whole.in_doubt, whole.timed_out), expected);
         }
     }
@@ -509,7 +544,7 @@ fn a_server_that_drips_is_given_up_after_the_drain() {
             (0..60).fold(head, |drip, _| drip.then_wait(Duration::from_millis(50)).then_bytes(vec![b'x']))
         };
         let server = FakeServer::start(script).expect("it listens");
-        let whole = drive(&server, TRANSACTION, Protocol::Simple, 1, way, &SETTINGS).counts_whole;
+        let whole = drive(&server, TRANSACTION, Protocol::Simple, 1, way, &TIMED).counts_whole;
         assert_eq!((whole.committed, whole.timed_out, whole.in_doubt), (0, 1, 0), "{way:?}");
     }
 }
@@ -521,7 +556,7 @@ fn an_enormous_sleep_ends_with_the_run() {
         for sleep in ["9223372036854775807 s", "99999999999999999999 s", "4000000000 ms"] {
             let server = FakeServer::start(usual).expect("it listens");
             let script = format!("SELECT 1;\n\\sleep {sleep}\n");
-            let whole = drive(&server, &script, Protocol::Simple, 2, way, &SETTINGS).counts_whole;
+            let whole = drive(&server, &script, Protocol::Simple, 2, way, &TIMED).counts_whole;
             assert_eq!((whole.committed, whole.timed_out), (0, 2), "{way:?} {sleep}");
         }
     }
@@ -531,25 +566,35 @@ fn an_enormous_sleep_ends_with_the_run() {
 #[test]
 fn a_server_that_cuts_all_connections_is_driven_on() {
     for (way, rate_per_s) in Way::all().map(|way| (way, None)).chain([(Way::EPOLL, Some(500.0))]) {
-        let answered = Arc::new(AtomicUsize::new(0));
-        let counter = Arc::clone(&answered);
+        // Statements that came over the first connections, and other connections over which any came.
+        let (answered, back) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+        let counters = (Arc::clone(&answered), Arc::clone(&back));
         let server = FakeServer::start(move |request| {
-            counter.fetch_add(1, Ordering::Relaxed);
-            usual(request)
+            if request.connection < 5 {
+                counters.0.fetch_add(1, Ordering::Relaxed);
+                return usual(request);
+            }
+            counters.1.fetch_add(usize::from(request.number == 0), Ordering::Relaxed);
+            // So slow that every client is needed, also in an open loop.
+            usual(request).after(Duration::from_millis(5))
         });
         let server = server.expect("it listens");
-        let report = std::thread::scope(|scope| {
-            scope.spawn(|| {
-                while answered.load(Ordering::Relaxed) < 100 {
-                    std::thread::sleep(Duration::from_millis(1));
-                }
+        let (mut cut, mut committed) = (false, 0);
+        let on_interval = |interval: &MergedInterval, stop: &Stop| {
+            if !cut && answered.load(Ordering::Relaxed) >= 100 {
                 server.cut_connections();
-            });
-            let settings = Settings { rate_per_s, duration_ns: 1_000_000_000, ..SETTINGS };
-            drive(&server, TRANSACTION, Protocol::Prepared, 5, way, &settings)
-        });
+                cut = true;
+            }
+            committed += interval.counts.committed;
+            if back.load(Ordering::Relaxed) == 5 && committed > 100 {
+                stop.request(ENOUGH);
+            }
+        };
+        let settings = Settings { rate_per_s, ..lasting(60_000_000_000) };
+        let script = Scripts::one("test", TRANSACTION).expect("it is a script");
+        let report = drive_watched(&server, script, Protocol::Prepared, 5, way, &settings, on_interval);
         assert_eq!((report.outage.lost, report.outage.made_again), (5, 5), "{way:?}: {report:?}");
-        assert_eq!((report.clients_lost, report.stopped.as_deref()), (0, None), "{way:?}: {report:?}");
+        assert_eq!((report.clients_lost, report.stopped.as_deref()), (0, Some(ENOUGH)), "{way:?}: {report:?}");
         let whole = report.counts_whole;
         assert!(whole.committed > 100 && whole.failed + whole.in_doubt <= 5, "{way:?}: {report:?}");
     }
@@ -575,9 +620,9 @@ fn a_server_that_lacks_something_is_borne_for_a_while() {
                 1 => Answer::error("53200", "out of memory"),
                 _ => usual(request),
             },
-            &SETTINGS,
+            &SHORT,
             |report, _| {
-                assert!(report.stopped.is_none() && report.counts_whole.committed > 0, "{report:?}");
+                assert_eq!(report.stopped.as_deref(), Some(ENOUGH), "{report:?}");
                 assert_eq!(report.counts_whole.failed, 1);
             },
         );
@@ -593,9 +638,9 @@ fn a_statement_that_is_cancelled_or_waits_too_long_is_a_failure() {
             _ => usual(request),
         };
         let server = FakeServer::start(script).expect("it listens");
-        let report = drive(&server, TRANSACTION, Protocol::Simple, 1, Way::EPOLL, &SETTINGS);
+        let report = drive(&server, TRANSACTION, Protocol::Simple, 1, Way::EPOLL, &SHORT);
         assert_eq!((report.counts_whole.failed, report.outage.lost), (1, 0), "{code}: {report:?}");
-        assert!(report.counts_whole.committed > 0 && report.stopped.is_none(), "{code}: {report:?}");
+        assert_eq!(report.stopped.as_deref(), Some(ENOUGH), "{code}: {report:?}");
         assert_eq!(heard(&server, 4)[2], "Q ROLLBACK", "{code}");
     }
 }
