@@ -53,7 +53,8 @@ fn everything_was_measured(run: &Run) {
     assert_eq!(BTreeSet::from_iter(cells), wanted);
     assert_eq!(record.runs.len(), 12);
     for cell in &record.runs {
-        assert!(cell.counts.committed > 0 && cell.counts.failed == 0, "{cell:?}");
+        // Of a disk that is busy a commit may come after the interval.
+        assert!(cell.counts_whole.committed > 0 && cell.counts.failed == 0, "{cell:?}");
         assert!(cell.latency.is_some() && cell.cpu.server_s.is_some());
     }
     let lines = run.timeline().expect("it can be read").items;

@@ -112,7 +112,8 @@ fn everything_ran(run: &Run) {
         record.cells.iter().map(|cell| (&cell.workload.script[..], cell.workload.clients)).collect();
     assert_eq!(cells, [("read", 2), ("grow.sql", 2), ("own-table", 1), ("own-table", 3), ("mix", 2)]);
     for run in &record.runs {
-        assert!(run.counts.committed > 0 && run.counts.failed == 0, "{run:?}");
+        // Of a disk that is busy a commit may come after the interval.
+        assert!(run.counts_whole.committed > 0 && run.counts.failed == 0, "{run:?}");
     }
     // Of several scripts there is no one number of statements.
     let statements = record.cells.iter().map(|cell| cell.statements_per_transaction);
@@ -265,7 +266,7 @@ fn the_bundled_plan(pg: &str) {
     is_done(&run);
     assert_eq!(run.record.cells.len(), 12);
     for run in &run.record.runs {
-        assert!(run.counts.committed > 0 && run.counts.failed == 0, "{run:?}");
+        assert!(run.counts_whole.committed > 0 && run.counts.failed == 0, "{run:?}");
     }
     // Every run of a case begins with the same rows: those of the first table, and what other cases left.
     for cell in &run.record.cells {

@@ -1,10 +1,6 @@
 //! `pgdyno run` with several subjects from end to end: the oldest bundle and the newest, side by side.
 
-use std::{
-    collections::BTreeSet,
-    fs,
-    path::{Path, PathBuf},
-};
+use std::{collections::BTreeSet, fs, os::unix::fs::PermissionsExt, path::Path};
 
 use crate::common::{Place, holds_together, text};
 use pgdyno_core::{
@@ -16,7 +12,8 @@ use pgdyno_core::{
 };
 use pgdyno_record::{Run, Status, SubjectsRecord};
 
-/// How long a transaction takes is a setting of the server's.
+/// How long a transaction takes is a setting of the server's. There are so many clients and such long pauses that a
+/// level has enough commits to be judged, and is held up by the pauses, on a slow machine as well.
 const PAUSED: &str = r#"
 name = "paused"
 [data]
@@ -26,7 +23,7 @@ name = "pause"
 text = "SELECT pg_sleep(current_setting('own.pause')::float8)"
 reset = "TRUNCATE seen; INSERT INTO seen SELECT generate_series(1, :clients)"
 [measure]
-clients = [1, 3]
+clients = [4, 8]
 jobs = 1
 duration = "1200ms"
 warmup = "50ms"
@@ -74,7 +71,7 @@ fn is_done(run: &Run) {
 fn a_planted_slowdown_is_found_at_every_level() {
     let place = Place::new();
     let path = written(&place, PAUSED);
-    let words = ["pg=9.6,set:own.pause=0.001", "pg=18,set:own.pause=0.004"];
+    let words = ["pg=9.6,set:own.pause=0.004", "pg=18,set:own.pause=0.016"];
     let args = ["run", &path, "--bundle", "--subject", words[0], "--subject", words[1], "--seed", "3"];
     let output = place.run(&args);
     let (out, err) = (text(&output.stdout), text(&output.stderr));
@@ -136,7 +133,7 @@ fn slower_at_every_level(run: &Run) {
         .iter()
         .map(|level| (level.clients, level.blocks, level.result.as_ref().map(|result| result.verdict)))
         .collect();
-    assert_eq!(found, [(1, 4, Some(Verdict::Slower)), (3, 4, Some(Verdict::Slower))]);
+    assert_eq!(found, [(4, 4, Some(Verdict::Slower)), (8, 4, Some(Verdict::Slower))]);
     assert_eq!(subjects.judged, 2);
     assert!(subjects.levels.iter().all(|level| level.effect.is_some_and(|effect| effect < -0.3)));
 }
@@ -153,7 +150,7 @@ fn time_and_waits_are_kept(run: &Run) {
         assert!(waits.looks > 0 && waits.sessions > 0, "{waits:?}");
         assert!(waits.sessions <= waits.looks * u64::from(cell.workload.clients), "{waits:?}");
     }
-    let of_18 = run.record.cells.iter().filter(|cell| cell.workload.clients == 3);
+    let of_18 = run.record.cells.iter().filter(|cell| cell.workload.clients == 8);
     let of_18 = of_18.filter_map(|cell| cell.waits.as_ref()).flat_map(|waits| &waits.events);
     assert!(of_18.into_iter().any(|event| event.event == "Timeout:PgSleep"), "18 tells that they sleep");
 }
@@ -236,7 +233,8 @@ fn a_reset_follows_its_run_at_once() {
     assert_eq!(put_to_rest(&run, "server-2.log"), expected);
     for cell in &run.record.runs {
         assert_eq!(cell.data_state.and_then(|state| state.rows), Some(0));
-        assert!(cell.reset_s.is_some_and(|s| s > 0.0) && cell.counts.committed > 0);
+        // Of a disk that is busy a commit may come after the interval.
+        assert!(cell.reset_s.is_some_and(|s| s > 0.0) && cell.counts_whole.committed > 0);
     }
     place.nothing_is_left();
 }
@@ -256,9 +254,10 @@ fn of_autovacuum(run: &Run) -> &str {
 
 #[test]
 fn autovacuum_that_was_asked_for_is_left_alone() {
+    let second_place = elsewhere();
     let place = Place::new();
     let path = written(&place, TPCB);
-    let elsewhere = elsewhere();
+    let elsewhere = second_place.as_ref().map(|dir| dir.path().join("data"));
     let place_of_data = elsewhere.as_ref().map(|dir| format!(",data={}", dir.display())).unwrap_or_default();
     let second = format!("bundle,pg=18,set:Autovacuum_naptime=50{place_of_data}");
     let logged = ["--set", "log_statement=all"];
@@ -277,12 +276,15 @@ fn autovacuum_that_was_asked_for_is_left_alone() {
     place.nothing_is_left();
 }
 
-/// Another file system than that of the other servers, with room for one.
-fn elsewhere() -> Option<PathBuf> {
+/// A place in another file system than that of the other servers, with room for one.
+fn elsewhere() -> Option<tempfile::TempDir> {
     let shm = Path::new("/dev/shm");
     let facts = pgdyno_host::facts::storage(shm).ok()?;
     let has_room = facts.filesystem.as_deref() == Some("tmpfs") && facts.available_bytes >= 1 << 30;
-    has_room.then(|| shm.join(format!("pgdyno-test-{}", std::process::id())))
+    let dir = has_room.then(|| tempfile::tempdir_in(shm))?.ok()?;
+    // The server's user must be able to pass through.
+    fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o755)).expect("it is ours");
+    Some(dir)
 }
 
 fn storage_of_each_is_kept(run: &Run, dir: &Path) {

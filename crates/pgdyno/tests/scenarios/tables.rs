@@ -243,7 +243,7 @@ fn stages_of_a_load_are_recorded() {
     // Which of them a look comes in is chance.
     assert!(keys.phases.iter().all(|phase| PHASES_OF_KEYS.contains(&&*phase.name)), "{keys:?}");
     let longest = keys.phases.iter().max_by(|a, b| a.duration_s.total_cmp(&b.duration_s));
-    let longest = &longest.expect("it was seen at work").name;
+    let longest = &*longest.expect("it was seen at work").name;
     // A key of a million rows has 21 MiB; empty room in its pages is not logged.
     assert!(keys.wal_bytes.is_some_and(|bytes| bytes > 16 << 20), "{keys:?}");
     let workers = load.key_workers.as_ref().expect("known");
