@@ -28,8 +28,9 @@ fn prepare(server: &Server) {
     }
 }
 
-/// A trouble that comes in the middle of a run: tells when it is over, so that the run may end.
-type Trouble<'a> = &'a mut dyn FnMut(u64) -> bool;
+/// A trouble that comes in the middle of a run, with the number of an interval and what failed in it: tells when it is
+/// over, so that the run may end.
+type Trouble<'a> = &'a mut dyn FnMut(u64, u64) -> bool;
 
 /// Whether every client has its connection.
 fn all_are_back(options: &ConnectOptions) -> bool {
@@ -42,7 +43,7 @@ fn drive_through(drive: &Drive<'_>, trouble: Trouble<'_>) -> Report {
     drive.run(
         |target| target,
         |interval: &MergedInterval, stop: &Stop| {
-            if since.is_none() && trouble(number) {
+            if since.is_none() && trouble(number, interval.counts.failed) {
                 since = Some(0);
             }
             number += 1;
@@ -115,7 +116,7 @@ fn a_run_goes_on_after_restarts_and_crashes() {
     for (driver, rate_per_s) in [(SocketDriver::best(), None), (SocketDriver::Epoll, Some(300.0))] {
         prepare(&server);
         let drive = how(&server, rate_per_s, driver);
-        let report = drive_through(&drive, &mut |number| {
+        let report = drive_through(&drive, &mut |number, _| {
             if number == 1 {
                 server.restart();
             }
@@ -140,7 +141,7 @@ fn a_run_goes_on_after_restarts_and_crashes() {
     }
     prepare(&server);
     let drive = how(&server, None, SocketDriver::best());
-    let report = drive_through(&drive, &mut |number| {
+    let report = drive_through(&drive, &mut |number, _| {
         if number == 1 {
             kill(server.pid(), "-QUIT");
             server.start_again();
@@ -160,7 +161,7 @@ fn ended_sessions_and_cancelled_statements_are_counted_and_passed() {
         prepare(&server);
         let drive = Drive { script: SLOW, ..how(&server, rate_per_s, SocketDriver::best()) };
         let (mut random, mut ended, mut cancelled) = (7_u64, 0_u32, 0_u32);
-        let report = drive_through(&drive, &mut |_| {
+        let report = drive_through(&drive, &mut |_, _| {
             for pid in backends(&mut session) {
                 random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
                 match random >> 62 {
@@ -197,7 +198,7 @@ fn a_refusal_that_would_come_again_stops_the_run() {
     let mut drive = how(&server, None, SocketDriver::best());
     drive.options = ConnectOptions { user: "worker".to_owned(), ..drive.options };
     let begin = Instant::now();
-    let report = drive_through(&drive, &mut |number| {
+    let report = drive_through(&drive, &mut |number, _| {
         if number == 1 {
             session.execute("ALTER ROLE worker NOLOGIN").expect("it may");
             let all = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'worker'";
@@ -219,24 +220,38 @@ fn clients_look_for_the_server_that_takes_writes() {
     let mut session = connect(&server.options()).expect("the server answers");
     session.execute("SET default_transaction_read_only = off").expect("it may");
     // Sessions that are there heed it too: their statements are refused with 25006.
-    let mut read_only = |on: &str| {
+    let read_only = |session: &mut Session, on: &str| {
         for sql in
             [&format!("ALTER SYSTEM SET default_transaction_read_only = {on}"), "SELECT pg_reload_conf()"]
         {
             session.execute(sql).expect("it may");
         }
     };
+    let sessions = |session: &mut Session| -> u64 {
+        let sql = "SELECT sessions FROM pg_stat_database WHERE datname = current_database()";
+        let count = session.value(sql).expect("it can be asked");
+        count.and_then(|count| count.parse().ok()).expect("a number")
+    };
     let mut drive = how(&server, None, SocketDriver::best());
     let host = drive.options.hosts[0].clone();
     drive.options.hosts = vec![host.clone(), host];
     drive.options.target = SessionAttrs::ReadWrite;
-    let report = drive_through(&drive, &mut |number| {
-        match number {
-            1 => read_only("on"),
-            6 => read_only("off"),
-            _ => {}
+    // Until every client was refused a statement, and more sessions were begun for nothing than the clients had.
+    let (mut refused, mut enough) = (0, None);
+    let report = drive_through(&drive, &mut |number, failed| {
+        if number == 1 {
+            read_only(&mut session, "on");
         }
-        number >= 6
+        refused += failed;
+        if refused < u64::from(CLIENTS) {
+            return false;
+        }
+        let begun = sessions(&mut session);
+        let over = begun >= *enough.get_or_insert(begun + u64::from(2 * CLIENTS));
+        if over {
+            read_only(&mut session, "off");
+        }
+        over
     });
     holds(&server, &report, "no server takes writes for a while");
     assert!(report.outage.refused > 0 && report.outage.none_ns > 0, "{}", told(&report));
