@@ -71,7 +71,8 @@ impl Scene {
 /// Statements that would never end by themselves.
 fn what_waits_is_given_up(scene: &Scene) {
     let new = ["load", "tpcb", "--server", "main", "-d", "empty", "--jobs", "2"];
-    let begin = [&new[..], &["--scale", "2", "--method", "stream"]].concat();
+    // So many rows that they are still being copied when the signal comes.
+    let begin = [&new[..], &["--scale", "6", "--method", "stream"]].concat();
     let go_on = [&new[..], &["--resume"]].concat();
     let branches = "pgbench_branches IN ACCESS SHARE";
     // The tables are not there before the load begins: its rows are held where no lock is needed.

@@ -281,7 +281,8 @@ fn find_rate(bench: &Bench) {
         let confirmed = |probe: &&Value| probe["confirming"] == true && probe["rate_per_s"] == answer[end];
         let probe = probes.iter().rfind(confirmed).expect(end);
         assert!(probe["verdict"].as_str().is_some_and(|said| said.starts_with(verdict)), "{probe}");
-        assert_eq!(probe["duration_ns"], 3_000_000_000_u64);
+        // Three times as long as others, which may be longer themselves; twice that where it did not decide.
+        assert!(probe["duration_ns"].as_u64().is_some_and(|length_ns| length_ns >= 3_000_000_000), "{probe}");
     }
     assert!(out.contains("p50<30ms: kept at "), "{out}");
     // A statement is a round trip, and there is one thread.
