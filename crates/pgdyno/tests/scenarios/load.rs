@@ -268,6 +268,35 @@ fn kills_lose_and_double_nothing() {
     panic!("kills came in these stages alone: {hit:?}");
 }
 
+/// A lock that loads into a database wait for before every primary key, as long as a session holds it.
+const GATE: &str = "7777, 7777";
+
+/// Lets no load into a database of this session come further than to its keys, however fast it is, until the session
+/// lets go or ends.
+fn hold_keys(session: &mut Session) {
+    let gate = format!(
+        "SELECT pg_advisory_lock({GATE}); CREATE SCHEMA held; \
+         CREATE FUNCTION held.wait() RETURNS event_trigger LANGUAGE plpgsql AS $$ BEGIN \
+         IF current_query() ~ 'ADD PRIMARY KEY' THEN PERFORM pg_advisory_xact_lock_shared({GATE}); END IF; END $$; \
+         CREATE EVENT TRIGGER held ON ddl_command_start WHEN TAG IN ('ALTER TABLE') EXECUTE PROCEDURE held.wait()"
+    );
+    session.execute(&gate).expect("a superuser may");
+}
+
+/// Waits until so many streams of loads are held there.
+fn are_held(session: &mut Session, streams: u64) {
+    let held = "SELECT count(*) FROM pg_locks WHERE NOT granted AND locktype = 'advisory' AND classid = 7777 \
+                AND database = (SELECT oid FROM pg_database WHERE datname = current_database())";
+    wait_until("the load comes to its keys", || {
+        let count = session.value(held).expect("it can be asked");
+        count.and_then(|count| count.parse().ok()) == Some(streams)
+    });
+}
+
+fn let_keys_go(session: &mut Session) {
+    session.execute(&format!("SELECT pg_advisory_unlock({GATE})")).expect("it is held");
+}
+
 /// Loads unlogged tables by one stream until its next task waits for a table, which the session that is given locks.
 fn held_at(
     loaded: &Loaded,
@@ -278,10 +307,12 @@ fn held_at(
 ) -> (Child, Session) {
     loaded.make_database(database);
     let flags = ["--scale", "2", "--jobs", "1", "--unlogged"];
-    let child = loaded.start(&Loaded::load(database, &[&flags, more].concat()));
     let mut admin = loaded.database(database);
-    wait_until("branches are there", || stage(&mut admin).is_some() && tasks_done(&mut admin) > 0);
+    hold_keys(&mut admin);
+    let child = loaded.start(&Loaded::load(database, &[&flags, more].concat()));
+    are_held(&mut admin, 1);
     admin.execute(&format!("BEGIN; LOCK TABLE {table} IN {mode} MODE")).expect("nobody else wants it");
+    let_keys_go(&mut admin);
     let waits = format!("SELECT 1 FROM pg_locks WHERE NOT granted AND relation = '{table}'::regclass");
     wait_until("the load waits", || admin.value(&waits).expect("it can be asked").is_some());
     assert_eq!(stage(&mut admin), Some(at as u8), "{database}");
@@ -309,18 +340,19 @@ fn a_crash_of_the_server_is_gone_on_from() {
     let held = held.map(|(name, more, lock, at)| (name, held_at(&loaded, name, more, lock, at)));
     let children = databases.map(|(database, more)| {
         loaded.make_database(database);
+        let mut admin = loaded.database(database);
+        hold_keys(&mut admin); // neither is to be done when the server ends
         let child = loaded.start(&Loaded::load(
             database,
             &[&["--scale", "6", "--jobs", "1", "--method", "chunks"], more].concat(),
         ));
-        let mut admin = loaded.database(database);
         wait_until("tasks are done", || stage(&mut admin).is_some() && tasks_done(&mut admin) > 2);
-        child
+        (child, admin)
     });
     kill(loaded.server["pid"].as_u64().expect("it has one"), "-QUIT"); // an immediate shutdown: it recovers
     let (held, held_children): (Vec<_>, Vec<_>) =
         held.into_iter().map(|(name, (child, _))| (name, child)).unzip();
-    for child in children.into_iter().chain(held_children) {
+    for child in children.into_iter().map(|(child, _)| child).chain(held_children) {
         let output = child.wait_with_output().expect("it has ended");
         let said = text(&output.stderr);
         assert_eq!(output.status.code(), Some(3), "{said}");
@@ -465,12 +497,18 @@ fn two_processes_share_a_load() {
     loaded.make_database("shared");
     let mut admin = loaded.database("shared");
     let flags = ["--scale", "8", "--jobs", "1", "--method", "chunks"];
+    hold_keys(&mut admin); // until both have one: the first is not to be done before the second begins
     let first = loaded.start(&Loaded::load("shared", &flags));
     wait_until("the load begins", || stage(&mut admin).is_some());
-    let second = loaded.place.done(&Loaded::load("shared", &["--join", "--jobs", "1"]));
-    let first = first.wait_with_output().expect("it has ended");
-    assert!(first.status.success(), "{}", text(&first.stderr));
-    let both = text(&first.stdout) + &second;
+    let second = loaded.start(&Loaded::load("shared", &["--join", "--jobs", "1"]));
+    are_held(&mut admin, 2);
+    let_keys_go(&mut admin);
+    let [first, second] = [first, second].map(|child| {
+        let output = child.wait_with_output().expect("it has ended");
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        text(&output.stdout)
+    });
+    let both = first + &second;
     assert_eq!(
         (both.matches("proved: ").count(), both.matches("proved by another").count()),
         (1, 1),

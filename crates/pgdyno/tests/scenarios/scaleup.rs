@@ -229,10 +229,13 @@ fn kills_and_copies(loaded: &Loaded) {
     let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("pgdyno can be run");
     let begun = "SELECT 1 FROM pg_class WHERE relname = 'task_1'";
     wait_until("tasks are there", || session.value(begun).expect("it can be asked").is_some());
+    // It is not to be done when the kill comes: its key waits for this, its rows do not.
+    session.execute("BEGIN; LOCK TABLE test IN ACCESS SHARE MODE").expect("it is there");
     let some = "SELECT 1 FROM pgdyno_load.task_1 WHERE done HAVING count(*) > 2";
     wait_until("some are done", || session.value(some).expect("it can be asked").is_some());
     child.kill().expect("it runs");
     child.wait().expect("it has ended");
+    session.execute("COMMIT").expect("it is begun");
     let other = ["load", "tpcb", "--server", "main", "-d", "killed", "--resume"];
     let said = loaded.place.refused(&other, 2);
     assert!(said.contains("`load tpcb` is asked for, it was begun by `load scaleup`"), "{said}");
