@@ -147,21 +147,33 @@ fn what_cannot_be_copied(source: &Source) {
     assert!(said.contains("no load is known there") && said.contains("pgdyno load tpcb"), "{said}");
 }
 
+/// Lets nobody begin a second copy as long as a session holds a lock: copies are not to be done before it has locked what
+/// they copy from.
+const HOLD_SECOND_COPIES: &str = "CREATE SCHEMA held; \
+    CREATE FUNCTION held.wait() RETURNS event_trigger LANGUAGE plpgsql AS $$ BEGIN \
+    IF current_query() ~ 'CREATE SCHEMA .*_2' THEN PERFORM pg_advisory_xact_lock_shared(7777); END IF; END $$; \
+    CREATE EVENT TRIGGER held ON ddl_command_start WHEN TAG IN ('CREATE SCHEMA') EXECUTE PROCEDURE held.wait()";
+
 /// Copies whose loader is killed, and whose session is ended: the same command with `--resume` makes them whole.
 fn copies_are_gone_on_with(pg: &str) {
     let source = Source::new(pg, &["--foreign-keys"]);
     let mut session = source.session();
+    session.execute(HOLD_SECOND_COPIES).expect("a superuser may");
     for (prefix, how) in [("killed", "loader"), ("ended", "session")] {
         let into = ["--into-schemas", "3", "--prefix", prefix];
+        session.execute("SELECT pg_advisory_lock(7777)").expect("nobody else wants it");
         let mut child = source.start(&into);
         let first =
             format!("SELECT 1 FROM pgdyno_load.job WHERE target = '{prefix}_1' AND finished IS NOT NULL");
         wait_until("the first copy is whole", || session.value(&first).expect("it can be asked").is_some());
         session
-            .execute("BEGIN; LOCK TABLE public.pgbench_accounts IN ACCESS EXCLUSIVE MODE")
+            .execute(
+                "BEGIN; LOCK TABLE public.pgbench_accounts IN ACCESS EXCLUSIVE MODE; \
+                 SELECT pg_advisory_unlock(7777)",
+            )
             .expect("in turn");
-        let waits = "SELECT l.pid FROM pg_locks l WHERE NOT l.granted";
-        wait_until("the next one waits", || session.value(waits).expect("it can be asked").is_some());
+        let waits = "SELECT l.pid FROM pg_locks l WHERE NOT l.granted AND l.locktype = 'relation'";
+        wait_until("the next one waits for it", || session.value(waits).expect("it can be asked").is_some());
         if how == "loader" {
             child.kill().expect("it runs");
         } else {
