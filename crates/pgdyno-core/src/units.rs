@@ -101,6 +101,11 @@ pub fn percent(share: f64) -> String {
     }
 }
 
+/// A part of a whole as a percentage: only all of it is `100 %`, however little is missing.
+pub fn part(share: f64) -> String {
+    if share >= 1.0 { "100 %".to_owned() } else { percent(share.min(0.999)) }
+}
+
 /// A length of time given in seconds: `850 ms`, `8 s`, `4.61 s`, `2 min 51 s`, `1 h 05 min`.
 pub fn duration(seconds: f64) -> String {
     match seconds {
@@ -166,6 +171,7 @@ mod tests {
     fn rates_shares_and_durations() {
         assert_eq!([41_234.4, 91.26, 0.9125, 0.0].map(rate), ["41,234", "91.3", "0.912", "0.000"]);
         assert_eq!([0.0, 0.0002, 0.042, 1.0].map(percent), ["0 %", "<0.1 %", "4.2 %", "100.0 %"]);
+        assert_eq!([0.0, 0.5, 0.99999, 1.0].map(part), ["0 %", "50.0 %", "99.9 %", "100 %"]);
         let written = [0.0, 0.85, 42.0, 4.61, 59.99, 171.0, 3_905.0].map(duration);
         assert_eq!(written, ["0 s", "850 ms", "42 s", "4.61 s", "1 min 00 s", "2 min 51 s", "1 h 05 min"]);
     }

@@ -330,7 +330,10 @@ fn time_to_think_is_no_part_of_an_attempt_and_ends_with_the_run() {
             assert!(tally.committed >= 1 && tally.committed <= most, "{tally:?}");
             assert!(tally.latency.min < 30_000.0, "{tally:?}");
             assert!(kept.report.counts_whole.never_started <= 1);
-            assert!(kept.report.elapsed_ns < 100_000_000_000, "nobody waits an hour for a client that thinks");
+            assert!(
+                kept.report.elapsed_ns < 100_000_000_000,
+                "nobody waits an hour for a client that thinks"
+            );
         }
     }
 }

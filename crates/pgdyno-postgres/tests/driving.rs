@@ -67,14 +67,7 @@ impl Way {
 }
 
 /// Drives `clients` clients and checks what holds for every run.
-fn drive(
-    server: &FakeServer,
-    script: &str,
-    protocol: Protocol,
-    clients: u32,
-    way: Way,
-    how: &How,
-) -> Report {
+fn drive(server: &FakeServer, script: &str, protocol: Protocol, clients: u32, way: Way, how: &How) -> Report {
     let mut committed = 0;
     let on_interval = |interval: &MergedInterval, stop: &Stop| {
         committed += interval.counts.committed;
@@ -594,7 +587,11 @@ fn a_server_that_cuts_all_connections_is_driven_on() {
         let script = Scripts::one("test", TRANSACTION).expect("it is a script");
         let report = drive_watched(&server, script, Protocol::Prepared, 5, way, &settings, on_interval);
         assert_eq!((report.outage.lost, report.outage.made_again), (5, 5), "{way:?}: {report:?}");
-        assert_eq!((report.clients_lost, report.stopped.as_deref()), (0, Some(ENOUGH)), "{way:?}: {report:?}");
+        assert_eq!(
+            (report.clients_lost, report.stopped.as_deref()),
+            (0, Some(ENOUGH)),
+            "{way:?}: {report:?}"
+        );
         let whole = report.counts_whole;
         assert!(whole.committed > 100 && whole.failed + whole.in_doubt <= 5, "{way:?}: {report:?}");
     }

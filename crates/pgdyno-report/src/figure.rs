@@ -30,6 +30,8 @@ pub enum Format {
     Percent,
     /// A share of another number (`data-of`).
     PercentOf,
+    /// A part of a whole (`data-of`): only all of it is 100 %.
+    PartOf,
     /// A share as a change, with its sign: `+7.1 %`.
     Change,
     /// A share without its sign.
@@ -65,6 +67,7 @@ impl Format {
             Self::Seconds => "seconds",
             Self::Percent => "percent",
             Self::PercentOf => "percent-of",
+            Self::PartOf => "part-of",
             Self::Change => "change",
             Self::Size => "size",
             Self::Points => "points",
@@ -77,7 +80,7 @@ impl Format {
         }
     }
 
-    /// Writes a value; `of` is what a [`Format::PercentOf`] is a share of.
+    /// Writes a value; `of` is what a [`Format::PercentOf`] or a [`Format::PartOf`] is a share of.
     pub fn write(self, value: &Value, of: Option<f64>) -> String {
         let number = || value.as_f64().unwrap_or(f64::NAN);
         let whole = |write: fn(u64) -> String| units::or_absent(value.as_u64(), write);
@@ -93,6 +96,7 @@ impl Format {
             Self::Seconds => units::duration(number()),
             Self::Percent => units::percent(number()),
             Self::PercentOf => units::percent(number() / of.unwrap_or(f64::NAN)),
+            Self::PartOf => units::part(number() / of.unwrap_or(f64::NAN)),
             Self::Change => signed(number(), true) + " %",
             Self::Size => units::percent(number().abs()),
             Self::Points => signed(number(), false),
@@ -166,21 +170,21 @@ impl Source {
 
     /// The value at a pointer as a share of that at another; `None` where one of them is absent.
     pub fn share(&self, pointer: impl Into<String>, of: impl Into<String>) -> Option<Figure> {
-        let of = of.into();
-        let whole = self.0.pointer(&of)?.as_f64()?;
-        let mut figure = self.figure(pointer, Format::PercentOf)?;
-        figure.text = Format::PercentOf.write(&figure.value, Some(whole));
-        figure.of = Some(of);
-        Some(figure)
+        self.beside(pointer, of, Format::PercentOf)
     }
 
-    /// The same of parts of a whole: what is not all of it is not told as 100 %, however little is missing.
-    pub fn share_of_all(&self, pointer: impl Into<String>, of: impl Into<String>) -> Option<Figure> {
-        let figure = self.share(pointer, of)?;
-        let whole = self.0.pointer(figure.of.as_ref()?)?.as_f64()?;
-        let is_short = figure.value.as_f64().is_some_and(|part| part < whole);
-        let text = if is_short { figure.text.replace("100.0 %", "99.9 %") } else { figure.text };
-        Some(Figure { text, ..figure })
+    /// The same of a part of a whole.
+    pub fn part(&self, pointer: impl Into<String>, of: impl Into<String>) -> Option<Figure> {
+        self.beside(pointer, of, Format::PartOf)
+    }
+
+    fn beside(&self, pointer: impl Into<String>, of: impl Into<String>, format: Format) -> Option<Figure> {
+        let of = of.into();
+        let whole = self.0.pointer(&of)?.as_f64()?;
+        let mut figure = self.figure(pointer, format)?;
+        figure.text = format.write(&figure.value, Some(whole));
+        figure.of = Some(of);
+        Some(figure)
     }
 }
 

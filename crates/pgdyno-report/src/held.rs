@@ -111,7 +111,7 @@ impl Pair<'_> {
         let [before, after] = places.clone().map(|place| {
             let place = place?;
             self.figure(Some(&place), "pages", Count).filter(|pages| pages.value != 0)?;
-            self.source.share_of_all(format!("{place}/resident_pages"), format!("{place}/pages"))
+            self.source.part(format!("{place}/resident_pages"), format!("{place}/pages"))
         });
         let words = Phrase::of(", in shared buffers ").figure(before.clone());
         if before.is_none() && after.is_none() { words } else { words.text(" → ").figure(after) }

@@ -72,12 +72,8 @@ fn pages(pages: Option<u64>) -> String {
     units::or_absent(pages, units::count)
 }
 
-/// A share in per cent; only all is 100.
 fn share(share: Option<f64>) -> String {
-    units::or_absent(share, |share| match share {
-        share if share < 1.0 => units::percent(share.min(0.999)),
-        _ => "100 %".to_owned(),
-    })
+    units::or_absent(share, units::part)
 }
 
 /// What was asked of tables.
@@ -290,7 +286,7 @@ public.a  1,640     1,639  99.9 %
 public.b     10         0     0 %
 all       1,650     1,639  99.3 %
 
-12.9 MiB read by scans in 12.5 ms; looked at by pg_buffercache
+12.8 MiB read by scans in 12.5 ms; looked at by pg_buffercache
 ! public.b was not read: no query reads it
 ! they take 80.6 % of shared buffers: what else is read pushes them out
 ";

@@ -126,6 +126,10 @@ mod tests {
         assert_eq!(lines, ["- one two", "  three four"]);
         assert_eq!(prose("abcdefghij", 6, "", ""), ["abcdef", "ghij"]);
         assert_eq!(cut("abcdefghij", 6), "abcde…");
+        assert_eq!((&*cut_inside("abcdefghij", 6), &*cut_inside("abcdef", 6)), ("abc…ij", "abcdef"));
+        let [one, other] =
+            ["pg=18,set:work_mem=1GB", "pg=18,set:work_mem=4GB"].map(|name| cut_inside(name, 12));
+        assert_ne!(one, other);
     }
 
     /// A shell is the judge.

@@ -5,7 +5,7 @@ use pgdyno_report::{Document, Format, html};
 use scraper::{ElementRef, Html, Selector};
 use serde_json::Value;
 
-const FORMATS: [Format; 20] = [
+const FORMATS: [Format; 21] = [
     Format::Text,
     Format::Count,
     Format::Length,
@@ -17,6 +17,7 @@ const FORMATS: [Format; 20] = [
     Format::Seconds,
     Format::Percent,
     Format::PercentOf,
+    Format::PartOf,
     Format::Change,
     Format::Size,
     Format::Points,

@@ -16,8 +16,8 @@ pub enum DurabilityTier {
     TornPages,
     /// `fsync` off: a power loss may lose or corrupt anything.
     NoSync,
-    /// Data or WAL lie in memory (`tmpfs`, a RAM disk): whatever the settings are, a power loss or a restart of the machine
-    /// takes all of it, since a flush writes nothing anywhere.
+    /// Data or WAL lie in memory (`tmpfs`, a RAM disk): whatever the settings are, a power loss or a restart of the
+    /// machine takes all of it, since a flush writes nothing anywhere.
     InMemory,
     /// Tables that are measured are unlogged: any crash of the server empties them, whatever its settings are.
     Unlogged,

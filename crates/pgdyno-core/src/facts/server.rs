@@ -72,8 +72,8 @@ pub struct ServerFacts {
     pub wal_segment_bytes: u64,
     /// Whether data checksums are on.
     pub data_checksums: bool,
-    /// Durability tier of an ordinary session; `unlogged` where tables that are measured are, `in-memory` where files of
-    /// theirs or WAL lie in memory.
+    /// Durability tier of an ordinary session; `unlogged` where tables that are measured are, `in-memory` where files
+    /// of theirs or WAL lie in memory.
     pub durability: DurabilityTier,
     /// `max_connections`.
     pub max_connections: u32,

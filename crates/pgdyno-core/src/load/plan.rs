@@ -65,7 +65,8 @@ pub struct LoadPlan {
     pub index_tablespace: Option<String>,
     /// How rows are written.
     pub way: Way,
-    /// Whether `log` is filled in chunks though [`Way::Stream`] fills the rest: that is of partitions, and `log` has none.
+    /// Whether `log` is filled in chunks though [`Way::Stream`] fills the rest: that is of partitions, and `log` has
+    /// none.
     #[serde(default, skip_serializing_if = "is_default")]
     pub log_chunks: bool,
     /// Rows of one task, where a table is neither one stream nor partitions by range.
@@ -277,7 +278,10 @@ impl Wish {
     /// Whether `log` is better filled in chunks beside partitions that are each filled as a whole, if nobody said how.
     fn log_chunks(&self, partitions: Option<Partitions>, rows: u64, streams: u64) -> bool {
         let ranges = partitions.is_some_and(|partitions| partitions.method == PartitionMethod::Range);
-        ranges && self.set == Set::Scaleup && self.way.is_none() && Cost::of(rows, streams).way() != Way::Stream
+        ranges
+            && self.set == Set::Scaleup
+            && self.way.is_none()
+            && Cost::of(rows, streams).way() != Way::Stream
     }
 
     /// In what a load that was begun differs from what is asked for now: the flags, with both values.

@@ -192,18 +192,19 @@ mod tests {
     /// Partitions are of no use to `log`, which has none.
     #[test]
     fn the_table_that_is_too_large_is_named() {
-        let need =
-            Need { page_bytes: 8_192, wal_minimal: false, maintenance_bytes: 1 << 30, workers: 0, streams: 1 };
+        let need = Need {
+            page_bytes: 8_192,
+            wal_minimal: false,
+            maintenance_bytes: 1 << 30,
+            workers: 0,
+            streams: 1,
+        };
         for (rows, log_rows, said, hint) in [
             (1, 200_000_000_000, "log would have ", "use fewer --log-rows, or a server with larger pages"),
             (1_000_000_000_000, 1, "test would have ", "use --partitions 3 or more, or a server"),
         ] {
-            let wish = Wish {
-                set: Set::Scaleup,
-                scale: Some(rows),
-                log_rows: Some(log_rows),
-                ..Wish::default()
-            };
+            let wish =
+                Wish { set: Set::Scaleup, scale: Some(rows), log_rows: Some(log_rows), ..Wish::default() };
             let plan = wish.plan(1).expect("it can be");
             let problem = Estimate::of(&plan, &need).check_limits(&plan, 8_192).expect_err("it is too large");
             assert!(problem.what.contains(said), "{problem}");

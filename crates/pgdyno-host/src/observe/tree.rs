@@ -182,7 +182,8 @@ mod tests {
     fn what_an_ended_child_has_used_is_not_lost() {
         let before = TreeUsage::read(process::id()).expect("we are here");
         // Until it has used five ticks, however fast it is: utime and stime are fields 14 and 15.
-        let busy = "t=0; while [ $t -lt 5 ]; do read -r s </proc/$$/stat; set -- $s; t=$((${14} + ${15})); done";
+        let busy =
+            "t=0; while [ $t -lt 5 ]; do read -r s </proc/$$/stat; set -- $s; t=$((${14} + ${15})); done";
         let mut child = process::Command::new("sh").args(["-c", busy]).spawn().expect("a shell can be run");
         let pid = child.id();
         while procs::ProcessId::of(pid).is_some() {

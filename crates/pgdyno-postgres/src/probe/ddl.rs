@@ -97,8 +97,8 @@ pub fn ddl(
     Ok(Ddl { server, checkpoints: probe.checkpoints, tables })
 }
 
-/// A table that is being changed is locked until the change is rolled back: by the server, where the client stands still
-/// or its host is gone.
+/// A table that is being changed is locked until the change is rolled back: by the server, where the client stands
+/// still or its host is gone.
 const ENDS_WITH_ITS_CLIENT: &str = "SET idle_in_transaction_session_timeout = '10s'; SET tcp_keepalives_idle = 10; \
                                     SET tcp_keepalives_interval = 5; SET tcp_keepalives_count = 3";
 

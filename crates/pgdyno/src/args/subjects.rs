@@ -244,6 +244,8 @@ mod tests {
         for asked in [
             ServerPlan { settings: [("jit".to_owned(), "off".to_owned())].into(), ..ServerPlan::default() },
             ServerPlan { pg: Some("18".into()), ..ServerPlan::default() },
+            ServerPlan { cpus: Some("0".into()), ..ServerPlan::default() },
+            ServerPlan { data_checksums: Some(true), ..ServerPlan::default() },
         ] {
             let plan = Plan { server: asked, ..plan() };
             assert!(of(&["pg=15", "pg=18"], &plan).is_ok());
@@ -272,6 +274,10 @@ mod tests {
             let problem = subjects(&words, &plan(), &args).expect_err(flag);
             assert!(problem.what.contains(flag), "{}", problem.what);
         }
+        let run_as = Args { run_as: Some("somebody".into()), ..Args::default() };
+        let there = ["dsn=host=/x".to_owned(), "dsn=host=/y".to_owned()];
+        let problem = subjects(&there, &plan(), &run_as).expect_err("nobody is started");
+        assert!(problem.what.contains("--run-as"), "{}", problem.what);
         let jit = Args { set: vec![("jit".into(), "off".into())], ..Args::default() };
         let (_, servers) = subjects(&words, &plan(), &jit).expect("right").expect("some");
         let has_it =

@@ -12,8 +12,8 @@ use pgdyno_postgres::{
 const PG_WAL: &str = "pg_wal";
 const PG_XLOG: &str = "pg_xlog";
 
-/// Facts of a server with what its data and its WAL lie on; one that is elsewhere names no directory and stays as it is.
-/// Whoever may not look into the data directory does not see where WAL is.
+/// Facts of a server with what its data and its WAL lie on; one that is elsewhere names no directory and stays as it
+/// is. Whoever may not look into the data directory does not see where WAL is.
 pub fn located(mut facts: ServerFacts) -> ServerFacts {
     let Some(data) = facts.data_directory.as_deref().map(Path::new) else { return facts };
     let wal = data.join(if facts.version_num < 100_000 { PG_XLOG } else { PG_WAL });

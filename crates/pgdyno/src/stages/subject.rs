@@ -428,8 +428,8 @@ impl Subject {
         }
     }
 
-    /// Looks whether tables that are measured are unlogged or lie in memory; gives the durability tier, and holds it among
-    /// the facts.
+    /// Looks whether tables that are measured are unlogged or lie in memory; gives the durability tier, and holds it
+    /// among the facts.
     ///
     /// # Errors
     /// The server's.

@@ -147,8 +147,8 @@ fn what_cannot_be_copied(source: &Source) {
     assert!(said.contains("no load is known there") && said.contains("pgdyno load tpcb"), "{said}");
 }
 
-/// Lets nobody begin a second copy as long as a session holds a lock: copies are not to be done before it has locked what
-/// they copy from.
+/// Lets nobody begin a second copy as long as a session holds a lock: copies are not to be done before it has locked
+/// what they copy from.
 const HOLD_SECOND_COPIES: &str = "CREATE SCHEMA held; \
     CREATE FUNCTION held.wait() RETURNS event_trigger LANGUAGE plpgsql AS $$ BEGIN \
     IF current_query() ~ 'CREATE SCHEMA .*_2' THEN PERFORM pg_advisory_xact_lock_shared(7777); END IF; END $$; \
@@ -211,8 +211,8 @@ fn copies_are_gone_on_with(pg: &str) {
     databases_are_gone_on_with(&source);
 }
 
-/// That a copy was proved once says nothing of tables that are gone since, nor of what a crash of the server emptied; of
-/// a source neither.
+/// That a copy was proved once says nothing of tables that are gone since, nor of what a crash of the server emptied;
+/// of a source neither.
 fn proved_copies_are_looked_at(source: &Source, session: &mut Session) {
     let copy = Source::copy(&["--into-schemas", "3", "--prefix", "killed", "--resume"]);
     let again = "killed_2: it was a copy, and is none any more";
@@ -239,7 +239,8 @@ fn proved_copies_are_looked_at(source: &Source, session: &mut Session) {
         session.execute(back).expect(back);
     }
     let told = source.place.done(&copy);
-    let whole = ["killed_1: copied and proved before", "killed_2: proved: 100,011 rows", "killed_3: copied and"];
+    let whole =
+        ["killed_1: copied and proved before", "killed_2: proved: 100,011 rows", "killed_3: copied and"];
     assert!(whole.iter().all(|words| told.contains(words)), "{told}");
 }
 

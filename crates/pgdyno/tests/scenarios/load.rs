@@ -484,7 +484,10 @@ fn copies_need_room_where_their_keys_go() {
     let copy = ["load", "copy", "--server", "main", "-d", "source", "--into-schemas", "30"];
     let said = loaded.place.refused(&copy, 3);
     let dir = small.0.path().display().to_string();
-    assert!(said.contains("could not copy: 6") && said.contains(&format!("are needed under {dir}")), "{said}");
+    assert!(
+        said.contains("could not copy: 6") && said.contains(&format!("are needed under {dir}")),
+        "{said}"
+    );
     let made = "SELECT count(*) FROM pg_namespace WHERE nspname ~ '^public_'";
     let made = loaded.database("source").value(made).expect("it can be asked");
     assert_eq!(made.as_deref(), Some("0"));

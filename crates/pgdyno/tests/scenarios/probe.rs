@@ -402,6 +402,14 @@ fn all_kinds_of_relations_are_read_or_named() {
         )
         .expect("the role may");
     let tables = ["one.long", "one.pgbench_tellers", "one.\"Odd name\""];
+    // Rows of which the visibility map does not tell are looked up in the table, and its pages say nothing of the
+    // index.
+    let unknown = probed.json(PREWARM, &["prewarm", tables[2]]);
+    let shares = unknown["relations"].as_array().expect("a list").iter().map(|one| &one["share"]);
+    assert_eq!(shares.collect::<Vec<_>>(), [&Value::from(1.0), &Value::Null], "{unknown}");
+    for table in tables {
+        session.execute(&format!("VACUUM {table}")).expect("the role may");
+    }
     let warmed = probed.json(PREWARM, &[&["prewarm"], &tables[..]].concat());
     assert_eq!(warmed["method"], "scans");
     let names: Vec<_> =

@@ -203,7 +203,10 @@ fn a_log_beside_partitions_is_cut() {
     let output = loaded.place.run(&[&load[..], &rows].concat());
     let told = text(&output.stderr);
     assert!(text(&output.stdout).contains("proved: 121,000 rows"), "{told}");
-    assert!(told.contains("2 partitions, each frozen as it is written; log in tasks of 50,000 rows"), "{told}");
+    assert!(
+        told.contains("2 partitions, each frozen as it is written; log in tasks of 50,000 rows"),
+        "{told}"
+    );
     let fills = session.value("SELECT count(*) FROM pgdyno_load.task_1 WHERE stage = 1");
     assert_eq!(fills.expect("it is there").as_deref(), Some("5"));
 }

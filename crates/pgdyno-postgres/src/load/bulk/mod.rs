@@ -30,10 +30,10 @@ use pgdyno_engine::Stop;
 
 pub use ledger::Job;
 pub(super) use ledger::{find, is_whole};
-pub use proof::{Proof, TableProof};
 pub(super) use places::{Places, Sizes};
-pub(super) use survey::{by_file_system, survey};
+pub use proof::{Proof, TableProof};
 pub use survey::{Room, Survey, check_connections, check_version};
+pub(super) use survey::{by_file_system, survey};
 pub use watch::{Phases, Span};
 pub(super) use work::{Done, Hands, SETTINGS, failed, shared_constants, table_statements};
 
@@ -240,8 +240,8 @@ impl<'a> BulkLoad<'a> {
         Ok((job, survey))
     }
 
-    /// Carries out what is left of a load up to a stage and with it, and proves it where that is wanted, the stage is the
-    /// last of all, and all is done: who ends a load early has no proof of it, though no stage may follow.
+    /// Carries out what is left of a load up to a stage and with it, and proves it where that is wanted, the stage is
+    /// the last of all, and all is done: who ends a load early has no proof of it, though no stage may follow.
     ///
     /// # Errors
     /// What could not be done; `--resume` goes on from there.

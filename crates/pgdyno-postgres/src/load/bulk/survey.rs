@@ -283,8 +283,8 @@ fn find_tablespace(session: &mut Session, name: &str) -> Result<(), Problem> {
     found.map(drop).ok_or_else(missing)
 }
 
-/// Room where tables, keys, WAL and temporary files go, beside what is there. A server that does not tell its directories
-/// has none to check.
+/// Room where tables, keys, WAL and temporary files go, beside what is there. A server that does not tell its
+/// directories has none to check.
 fn room(
     session: &mut Session,
     plan: &LoadPlan,

@@ -135,9 +135,11 @@ fn stand(session: &mut Session, name: &str, plan: &LoadPlan, source: &str) -> Re
 
 /// Why a copy that was proved is neither left as it is nor gone on with.
 fn not_whole(name: &str) -> Problem {
-    Problem::wrong_request(format!("could not go on with the schema {name}: it was a copy, and is none any more"))
-        .detail("its tables are others since it was proved, or a crash of the server has emptied them")
-        .hint(format!("DROP SCHEMA {} CASCADE, and --resume copies it anew", quoted(name)))
+    Problem::wrong_request(format!(
+        "could not go on with the schema {name}: it was a copy, and is none any more"
+    ))
+    .detail("its tables are others since it was proved, or a crash of the server has emptied them")
+    .hint(format!("DROP SCHEMA {} CASCADE, and --resume copies it anew", quoted(name)))
 }
 
 /// The same server, with another schema first.

@@ -13,6 +13,7 @@ pub struct Bystanders {
     servers: Vec<Option<Reading>>,
 }
 
+#[derive(Clone)]
 struct Reading {
     postmaster: u32,
     usage: TreeUsage,
@@ -110,6 +111,16 @@ mod tests {
         }
         let cpus = |measured| after.since(&before, measured).expect("one of the others is seen").cpus;
         assert!(cpus(1) > 0.0 && cpus(0) < cpus(1) / 2.0, "{} {}", cpus(0), cpus(1));
+        // A second subject may be another database of the same server.
+        let [before_once, after_once] = [&before, &after].map(|all| Bystanders {
+            at: all.at,
+            servers: [1, 0, 0].map(|at: usize| all.servers[at].clone()).into(),
+        });
+        assert_eq!(
+            after_once.since(&before_once, 0).map(|idle| idle.cpus),
+            Some(cpus(1)),
+            "it is counted once"
+        );
         assert_eq!(after.since(&before, 2), None, "what is not seen may be either of them");
         assert_eq!(one_server.1.since(&one_server.0, 0), None, "two names of one server are one");
     }
