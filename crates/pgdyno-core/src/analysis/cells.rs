@@ -138,14 +138,18 @@ pub(super) fn steal(runs: &[&CellRun]) -> f64 {
 
 /// Mean number of processors that the servers of other subjects used meanwhile, where it is known of any run.
 pub(super) fn idle_cpus(runs: &[&CellRun]) -> f64 {
-    let idle = runs.iter().filter_map(|run| run.idle);
-    idle.map(|idle| idle.cpus).sum::<f64>() / runs.len().max(1) as f64
+    mean(runs.iter().filter_map(|run| Some(run.idle?.cpus)))
 }
 
 /// Mean of the bytes that they wrote in the time of a run, where it is known of any.
 pub(super) fn idle_written_bytes(runs: &[&CellRun]) -> f64 {
-    let written = runs.iter().filter_map(|run| run.idle?.written_bytes);
-    written.map(|bytes| bytes as f64).sum::<f64>() / runs.len().max(1) as f64
+    mean(runs.iter().filter_map(|run| Some(run.idle?.written_bytes? as f64)))
+}
+
+/// Mean of figures, of which there may be none.
+fn mean(figures: impl Iterator<Item = f64>) -> f64 {
+    let (sum, count) = figures.fold((0.0, 0), |(sum, count), figure| (sum + figure, count + 1));
+    sum / f64::from(count.max(1))
 }
 
 fn mean_of(runs: &[&CellRun], figure: impl Fn(&CpuUse) -> f64) -> f64 {
@@ -157,11 +161,20 @@ mod tests {
     use super::*;
     use crate::{
         analysis::doubts::samples::run,
-        measure::{Precision, StatementSummary},
+        measure::{IdleServers, Precision, StatementSummary},
     };
 
     fn io(blocks_read: u64, device_read_bytes: Option<u64>) -> IoUse {
         IoUse { blocks_hit: 1_000_000, blocks_read, device_read_bytes, ..IoUse::default() }
+    }
+
+    /// A run of which nothing was seen says nothing, not that nothing was done.
+    #[test]
+    fn idle_servers_that_were_not_seen_do_not_count() {
+        let (mut seen, unseen) = (run("tpcb-like", 1, 10.0), run("tpcb-like", 1, 10.0));
+        seen.idle = Some(IdleServers { cpus: 0.5, written_bytes: Some(100) });
+        assert_eq!((idle_cpus(&[&seen, &unseen]), idle_written_bytes(&[&seen, &unseen])), (0.5, 100.0));
+        assert_eq!(idle_cpus(&[&unseen]), 0.0);
     }
 
     #[test]

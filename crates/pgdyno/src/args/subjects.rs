@@ -157,7 +157,9 @@ fn apart(all: &[Named]) -> Result<(), Problem> {
             let what = format!("the subject {} has the directory of another one", one.name);
             return Err(Problem::wrong_request(what).hint("give each its own: data=/srv/a and data=/srv/b"));
         }
-        if one.arm.dsn.is_some() && before.iter().any(|other| other.arm.dsn == one.arm.dsn) {
+        let database = |of: &Arm| of.admin_dsn.clone().or_else(|| of.dsn.clone());
+        let same = |other: &&Named| database(&other.arm) == database(&one.arm);
+        if one.arm.dsn.is_some() && before.iter().any(|other| same(&other)) {
             let what = format!("the subject {} is the server of another one", one.name);
             return Err(Problem::wrong_request(what)
                 .hint("everything goes into its schema `pgdyno`, which there is once in a database"));
@@ -228,6 +230,7 @@ mod tests {
             (&["bundle,bindir=/x", "pg=18"], "named twice"),
             (&["pg=18,data=/x", "pg=15,waldir=/x"], "has the directory of another"),
             (&["dsn=host=/x", "dsn=host=/x"], "is the server of another"),
+            (&["dsn=host=/a,admin-dsn=host=/x", "dsn=host=/b,admin-dsn=host=/x"], "is the server of another"),
             (&["pg=18", "pgs=15"], "`pgs=15` says nothing of an arm"),
         ] {
             let problem = of(words, &plan()).expect_err(said);

@@ -369,7 +369,7 @@ fn drop_keys(session: &mut Session, job: &Job) -> Result<(), WireError> {
 }
 
 /// The OID of the database: others have loads of the same numbers, whose advisory locks `pg_locks` shows beside these.
-const DATABASE: &str =
+pub(super) const DATABASE: &str =
     "(SELECT oid FROM pg_catalog.pg_database WHERE datname = pg_catalog.current_database())";
 
 /// Server processes that hold tasks of a stage: by the row of a task, or by its lock.

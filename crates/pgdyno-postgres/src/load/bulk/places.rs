@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use pgdyno_core::load::{LoadPlan, Set};
 
-use super::ledger::literal;
+use super::ledger::{DATABASE, literal};
 use crate::wire::{Session, WireError};
 
 /// Bytes of tables on the disk.
@@ -30,7 +30,7 @@ impl Sizes {
              JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
              WHERE n.nspname IN ({}) AND c.relkind = 'r' AND c.relname ~ '{}' \
              AND c.oid NOT IN (SELECT relation FROM pg_catalog.pg_locks \
-             WHERE locktype = 'relation' AND mode = 'AccessExclusiveLock')",
+             WHERE locktype = 'relation' AND mode = 'AccessExclusiveLock' AND database = {DATABASE})",
             schemas.join(", "),
             set.names()
         );
