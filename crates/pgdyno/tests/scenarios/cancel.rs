@@ -45,7 +45,9 @@ impl Scene {
     fn stopped_at_a_lock(&self, signal: &str, args: &[&str], database: &str, lock: &str) {
         let mut holder = self.session(database);
         holder.execute(&format!("BEGIN; LOCK TABLE {lock} MODE")).expect("nobody else wants it");
-        self.stopped(signal, args, &mut holder, "SELECT 1 FROM pg_locks WHERE NOT granted");
+        // Another session looks: in a transaction the server shows the sessions of its first look for ever.
+        let mut observer = self.session(database);
+        self.stopped(signal, args, &mut observer, "SELECT 1 FROM pg_locks WHERE NOT granted");
     }
 
     /// A command that is told to stop as soon as a query finds something.
