@@ -5,6 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use jiff::Timestamp;
 use pgdyno_core::{
     measure::{Interval, Observation, SlowInterval},
     problem::Problem,
@@ -129,8 +130,17 @@ pub fn list(runs: &Path) -> Result<Vec<Listed>, Problem> {
         }
     };
     let mut listed: Vec<_> = entries.flatten().filter_map(|entry| list_one(entry.path())).collect();
-    listed.sort_by(|a, b| a.id.cmp(&b.id));
+    listed.sort_by(|a, b| a.age().cmp(&b.age()));
     Ok(listed)
+}
+
+impl Listed {
+    /// What runs are ordered by. Ids tell the second alone, in which several short runs may begin; the record tells
+    /// the instant. What cannot be read comes before the runs of its second.
+    fn age(&self) -> (&str, Option<Timestamp>, &str) {
+        let instant = self.record.as_ref().ok().and_then(|record| record.started_at.parse().ok());
+        (self.id.get(..SECOND_LEN).unwrap_or(&self.id), instant, &self.id)
+    }
 }
 
 fn list_one(path: PathBuf) -> Option<Listed> {
@@ -142,12 +152,15 @@ fn list_one(path: PathBuf) -> Option<Listed> {
     })
 }
 
+/// Bytes of the time at the beginning of an id.
+const SECOND_LEN: usize = "YYYYMMDDThhmmssZ".len();
+
 /// Whether a name has the form `<YYYYMMDDThhmmssZ>-<name>-<4 hex>`.
 pub(crate) fn is_id(name: &str) -> bool {
     let is = |text: &str, form: fn(&u8) -> bool| text.as_bytes().iter().all(form);
     match (name.split_once('-'), name.rsplit_once('-')) {
         (Some((time, _)), Some((_, hex))) => {
-            time.len() == 16
+            time.len() == SECOND_LEN
                 && time.as_bytes()[8] == b'T'
                 && time.ends_with('Z')
                 && is(&time[..8], u8::is_ascii_digit)

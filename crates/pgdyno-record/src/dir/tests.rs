@@ -279,6 +279,30 @@ fn a_run_is_found_by_any_part_that_means_one() {
 }
 
 #[test]
+fn runs_of_one_second_are_listed_in_the_order_in_which_they_began() {
+    let runs = temporary();
+    // Neither the names nor the fractions of a second, read as text, are in that order.
+    let begun = [
+        ("tuning", "15:02Z"),
+        ("bench", "15:02.05Z"),
+        ("ab", "15:02.5Z"),
+        ("ab", "15:02.55Z"),
+        ("a", "15:03Z"),
+    ];
+    let ids = begun.map(|(name, at)| {
+        let at = format!("2026-11-20T10:{at}");
+        let mut dir =
+            RunDir::create(runs.path(), name, at.parse().expect("an instant")).expect("it can be made");
+        let mut record = fixtures::zero_cells().record;
+        record.started_at = at;
+        dir.save(&record).expect("it can be saved");
+        dir.id().to_owned()
+    });
+    let listed = list(runs.path()).expect("it can be listed");
+    assert_eq!(listed.iter().map(|run| &run.id).collect::<Vec<_>>(), ids.iter().collect::<Vec<_>>());
+}
+
+#[test]
 fn no_run_is_what_is_not_one() {
     let runs = temporary();
     fs::write(runs.path().join(RUN_JSON), "[]").expect("a file");

@@ -94,7 +94,7 @@ const FLAGS: &[(&str, &[&str])] = &[
     ("--bindir /nonexistent", &["there is no postgres in /nonexistent"]),
     ("--pg 18 --bindir /nonexistent", &["/nonexistent"]),
     ("--bindir /x --bundle", &["--bindir", "--bundle"]),
-    ("--build none", &["there is no build `none`", "pgdyno build none"]),
+    ("--build none", &["there is no build `none`", "`pgdyno build"]),
     ("--build none --bundle", &["--build", "--bundle"]),
     ("--build none --bindir /x", &["--build", "--bindir"]),
     ("--build none -h /tmp", &["could not use --build with a server that is already there"]),
