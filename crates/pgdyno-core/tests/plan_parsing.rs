@@ -1,6 +1,6 @@
 //! The plan reader against its own template and against noise.
 
-use pgdyno_core::plan::{Auto, BENCH_TOML, Given, Material, Plan, Source, schema};
+use pgdyno_core::plan::{Auto, BENCH_TOML, Material, Plan, Source, schema};
 use proptest::prelude::*;
 
 #[test]
@@ -50,7 +50,16 @@ fn the_plan_of_six_cases_is_that_of_the_article() {
     let article = plan.clone().at_size("article").expect("it has this size");
     let levels = vec![16, 32, 64, 72, 86, 96, 128, 192, 256];
     assert_eq!(article.measure.clients, Auto::Given(levels));
-    assert_eq!(article.variables["rows"], Given::Int(100_000_000));
+    let rows = |plan: &Plan| plan.loads(None).expect("it can be").map(|load| load.title());
+    assert_eq!(
+        rows(&article).as_deref(),
+        Some("scaleup with 100,000,000 rows of test and 0 of log"),
+        "in the article log begins empty"
+    );
+    assert!(
+        material.work[0].definitions.iter().any(|one| (&one.name[..], &one.value[..]) == ("rows", "1000000")),
+        "its scripts draw from as many keys as are loaded"
+    );
     assert_eq!(article.measure.duration.as_secs_f64(), 120.0);
     let small = plan.clone().at_size("small").expect("it has this size too");
     assert_eq!(small, plan, "what stands above is the small size");

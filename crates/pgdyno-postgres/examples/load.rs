@@ -5,7 +5,7 @@
 use pgdyno_core::load::{Stage, Way, Wish};
 use pgdyno_engine::Stop;
 use pgdyno_postgres::{
-    load::load_tpcb,
+    load::load_tables,
     wire::{ConnectOptions, Sources, connect},
 };
 
@@ -30,7 +30,7 @@ fn main() {
     let wish = Wish { scale, way: Some(way.expect("stream, chunks or server")), ..Wish::default() };
     let plan = wish.plan(1).expect("a plan");
     let sessions = std::slice::from_mut(&mut session);
-    let outcome = load_tpcb(sessions, None, &plan, &Stop::default(), &mut |_| ()).expect("the load works");
+    let outcome = load_tables(sessions, None, &plan, &Stop::default(), &mut |_| ()).expect("the load works");
     let [rows, vacuum, keys] =
         [Stage::Copy, Stage::Vacuum, Stage::Keys].map(|one| outcome.seconds(|stage| stage == one));
     println!("{rows:.3} {vacuum:.3} {keys:.3} {}", outcome.copy_bytes);

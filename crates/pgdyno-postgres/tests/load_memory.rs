@@ -14,7 +14,7 @@ use pgdyno_core::load::{Way, Wish};
 use pgdyno_engine::Stop;
 use pgdyno_postgres::{
     fake::{FakeServer, usual},
-    load::load_tpcb,
+    load::load_tables,
     wire::connect,
 };
 
@@ -73,7 +73,7 @@ fn most_bytes(scale: u64, partitions: u64) -> i64 {
         now
     });
     let outcome =
-        load_tpcb(&mut sessions, None, &plan, &Stop::default(), &mut |_| ()).expect("it swallows all");
+        load_tables(&mut sessions, None, &plan, &Stop::default(), &mut |_| ()).expect("it swallows all");
     assert_eq!(outcome.rows, scale * 100_011);
     HELD.with(Cell::get).1 - before
 }

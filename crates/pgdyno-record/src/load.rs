@@ -2,7 +2,7 @@
 
 use pgdyno_core::{
     analysis::compare::AccountsState,
-    load::{LoadPlan, PartitionMethod, Way},
+    load::{LoadPlan, PartitionMethod, Set, Way},
     units,
 };
 use schemars::JsonSchema;
@@ -104,14 +104,17 @@ pub struct RangeRecord {
     pub most: u64,
 }
 
-/// How TPC-B's tables were to be loaded.
+/// How tables were to be loaded.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LoadTerms {
+    /// The tables: TPC-B's, or `test` and `log` of `data.scaleup`.
+    #[serde(default, skip_serializing_if = "is_tpcb")]
+    pub set: Set,
     /// Connections that loaded at the same time.
     pub streams: u64,
     /// How rows were written.
     pub method: Way,
-    /// Partitions of accounts; 0 is one plain table.
+    /// Partitions of accounts, or of `test`; 0 is one plain table.
     pub partitions: u64,
     /// How they were made; absent where there are none.
     pub partition_method: Option<PartitionMethod>,
@@ -127,10 +130,15 @@ pub struct LoadTerms {
     pub index_tablespace: Option<String>,
 }
 
+fn is_tpcb(set: &Set) -> bool {
+    *set == Set::Tpcb
+}
+
 impl LoadTerms {
     /// Those of a plan that so many connections carry out.
     pub fn of(plan: &LoadPlan, streams: u64) -> Self {
         Self {
+            set: plan.set,
             streams,
             method: plan.way,
             partitions: plan.partitions.map_or(0, |partitions| partitions.count),

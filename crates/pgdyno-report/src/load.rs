@@ -1,5 +1,6 @@
-//! How TPC-B's tables were loaded, stage by stage.
+//! How tables were loaded, stage by stage.
 
+use pgdyno_core::load::Set;
 use pgdyno_record::{LoadRecord, RunRecord};
 use serde_json::Value;
 
@@ -34,10 +35,12 @@ struct Loaded<'a> {
 
 impl Loaded<'_> {
     fn group(&self, title: Phrase) -> FactGroup {
-        let mut items = vec![
-            ("scale", Phrase::default().figure(self.source.figure("/plan/scale", Count))),
-            ("rows", self.one("rows", Count)),
-        ];
+        let tpcb = self.load.terms.as_ref().is_none_or(|terms| terms.set == Set::Tpcb);
+        let mut items = Vec::new();
+        if tpcb {
+            items.push(("scale", Phrase::default().figure(self.source.figure("/plan/scale", Count))));
+        }
+        items.push(("rows", self.one("rows", Count)));
         items.extend(self.load.terms.as_ref().map(|_| ("tables", self.terms())));
         items.push(("copy", self.copy()));
         if self.load.stages.is_empty() {
@@ -69,6 +72,7 @@ impl Loaded<'_> {
             Phrase::of(if so { words } else { "" })
         };
         Phrase::default()
+            .maybe("", term("set", Text), ": ")
             .figure(term("method", Word))
             .maybe(", ", term("streams", Count).filter(other_than(1)), " connections")
             .maybe(", ", term("partitions", Count).filter(other_than(0)), " partitions")

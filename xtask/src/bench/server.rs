@@ -14,7 +14,7 @@ use pgdyno_core::{
 };
 use pgdyno_engine::Stop;
 use pgdyno_postgres::{
-    load::{load_tpcb, prewarm},
+    load::{load_tables, prewarm},
     provision::{Dirs, Environment, Lifetime, Request, RunningServer, up},
     wire::{Address, ConnectOptions, Session, WireError, connect},
 };
@@ -200,7 +200,7 @@ fn load(options: &ConnectOptions, programs: usize, scale: u32) -> Result<Session
         let mut session = connect(&options)?;
         if program == 0 {
             let wish = Wish { scale: Some(scale.into()), way: Some(Way::Stream), ..Wish::default() };
-            load_tpcb(slice::from_mut(&mut session), None, &wish.plan(1)?, &Stop::default(), &mut |_| ())?;
+            load_tables(slice::from_mut(&mut session), None, &wish.plan(1)?, &Stop::default(), &mut |_| ())?;
         }
         prewarm(&mut session).map_err(failed)?;
     }

@@ -81,6 +81,17 @@ fn is_default<T: Default + PartialEq>(value: &T) -> bool {
 }
 
 impl LoadPlan {
+    /// What is loaded, in a few words.
+    pub fn title(&self) -> String {
+        let scale = units::count(self.scale);
+        match self.set {
+            Set::Tpcb => format!("tpcb at scale {scale}"),
+            Set::Scaleup => {
+                format!("scaleup with {scale} rows of test and {} of log", units::count(self.log_rows))
+            }
+        }
+    }
+
     /// Rows of all tables.
     pub fn rows_total(&self) -> u64 {
         self.set.tables().iter().map(|table| table.rows(self)).sum()

@@ -1,5 +1,6 @@
 //! Which tables are loaded together.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::LoadPlan;
@@ -10,7 +11,7 @@ use crate::rows::{
 };
 
 /// Tables that belong together.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Set {
     /// TPC-B's, as `pgbench -i` makes them.

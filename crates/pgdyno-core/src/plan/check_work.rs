@@ -1,7 +1,7 @@
 //! What the workloads, variables and sizes of a plan must satisfy.
 
 use super::{
-    Given, Plan, Scale, ScriptPlan, Variables, WorkloadPlan,
+    Given, Plan, Scale, ScaleupPlan, ScriptPlan, Variables, WorkloadPlan,
     check::{Fault, client_list, fault, numbers, shown, times},
 };
 use crate::script::valid_name;
@@ -12,6 +12,8 @@ pub const MAX_WORKLOADS: usize = 32;
 const MAX_SCRIPTS: usize = 128;
 /// Largest weight of a script.
 const MAX_WEIGHT: u32 = 1_000_000;
+/// Most rows of a table of `scaleup`, as of `load scaleup`.
+const MAX_ROWS: u64 = 10_000_000_000_000;
 /// Longest name of a workload or a size.
 const MAX_NAME: usize = 40;
 
@@ -22,9 +24,17 @@ pub const RESERVED: [&str; 6] =
 /// Checks what the plan brings of its own.
 pub(super) fn own_work(plan: &Plan, faults: &mut Vec<Fault>) {
     data(plan, faults);
-    variables("variables", &plan.variables, faults);
-    workloads(&plan.workload, faults);
-    sizes(plan, faults);
+    let given = given_names(plan);
+    variables("variables", &plan.variables, &given, faults);
+    workloads(&plan.workload, &given, faults);
+    sizes(plan, &given, faults);
+}
+
+/// Names of the variables that get their value from elsewhere than `[variables]`.
+fn given_names(plan: &Plan) -> Vec<&'static str> {
+    let scaleup = plan.data.scaleup.is_some() || plan.size.values().any(|size| size.scaleup.is_some());
+    let loaded = scaleup.then_some(ScaleupPlan::VARIABLES);
+    RESERVED.into_iter().chain(loaded.into_iter().flatten()).collect()
 }
 
 fn data(plan: &Plan, faults: &mut Vec<Fault>) {
@@ -41,6 +51,26 @@ fn data(plan: &Plan, faults: &mut Vec<Fault>) {
         let path = format!("workload[{index}]");
         faults.push(fault(path, what, "give `scale` in [data] a number, or leave it out"));
     }
+    if data.scaleup.is_some() && plan.has_tpcb() {
+        let what = "both the TPC-B tables and those of `scaleup` are to be loaded";
+        let hint = "leave `scale` out and use no built-in script, or leave `scaleup` out";
+        faults.push(fault("data.scaleup", what, hint));
+    }
+    rows("data.scaleup", data.scaleup, faults);
+}
+
+fn rows(path: &str, scaleup: Option<ScaleupPlan>, faults: &mut Vec<Fault>) {
+    let Some(ScaleupPlan { rows, log_rows }) = scaleup else { return };
+    for (key, rows, least) in [("rows", rows, 1), ("log_rows", log_rows, 0)] {
+        if !(least..=MAX_ROWS).contains(&rows) {
+            let what = format!("{rows} rows are not between {least} and {MAX_ROWS}");
+            faults.push(fault(
+                format!("{path}.{key}"),
+                what,
+                "the article has 100000000 in test, none in log",
+            ));
+        }
+    }
 }
 
 fn is_no_path(path: &str) -> bool {
@@ -51,11 +81,11 @@ fn is_builtin(part: &ScriptPlan) -> bool {
     part.script.as_ref().is_some_and(|source| source.builtin().is_some())
 }
 
-fn variables(path: &str, variables: &Variables, faults: &mut Vec<Fault>) {
+fn variables(path: &str, variables: &Variables, given: &[&str], faults: &mut Vec<Fault>) {
     for (name, value) in variables {
         let path = format!("{path}.{name}");
         let known = shown(name);
-        if RESERVED.contains(&name.as_str()) {
+        if given.contains(&name.as_str()) {
             let what = format!("the variable `{known}` is given its value by pgdyno");
             faults.push(fault(path, what, "choose another name"));
         } else if !valid_name(name.as_bytes()) || name.len() > 63 {
@@ -73,7 +103,7 @@ fn variables(path: &str, variables: &Variables, faults: &mut Vec<Fault>) {
     }
 }
 
-fn workloads(workloads: &[WorkloadPlan], faults: &mut Vec<Fault>) {
+fn workloads(workloads: &[WorkloadPlan], given: &[&str], faults: &mut Vec<Fault>) {
     if workloads.is_empty() {
         let hint = "add a [[workload]] with a script, such as \"select-only\"";
         faults.push(fault("workload", "the plan drives nothing", hint));
@@ -87,7 +117,7 @@ fn workloads(workloads: &[WorkloadPlan], faults: &mut Vec<Fault>) {
         let before = faults.len();
         transactions(&path, workload, faults);
         title(&path, workload, faults);
-        variables(&format!("{path}.define"), &workload.define, faults);
+        variables(&format!("{path}.define"), &workload.define, given, faults);
         if let Some(clients) = &workload.clients {
             client_list(&format!("{path}.clients"), clients, faults);
         }
@@ -197,7 +227,7 @@ fn is_name(name: &str) -> bool {
 }
 
 /// A size must make a good plan, and may only change variables that there are.
-fn sizes(plan: &Plan, faults: &mut Vec<Fault>) {
+fn sizes(plan: &Plan, given: &[&str], faults: &mut Vec<Fault>) {
     for (name, size) in &plan.size {
         let path = format!("size.{name}");
         if !is_name(name) || name.contains('.') {
@@ -205,7 +235,12 @@ fn sizes(plan: &Plan, faults: &mut Vec<Fault>) {
             faults.push(fault(path, what, "use a word, such as [size.small]"));
             continue;
         }
-        variables(&format!("{path}.variables"), &size.variables, faults);
+        variables(&format!("{path}.variables"), &size.variables, given, faults);
+        rows(&format!("{path}.scaleup"), size.scaleup, faults);
+        if size.scaleup.is_some() && plan.data.scaleup.is_none() {
+            let hint = "write scaleup = { rows = … } in [data] too: those are its rows without --size";
+            faults.push(fault(format!("{path}.scaleup"), "there is no `scaleup` in [data]", hint));
+        }
         if let Some(missing) = size.variables.keys().find(|name| !plan.variables.contains_key(*name)) {
             let what = format!("the variable `{}` is not in [variables]", shown(missing));
             let hint = "write it there too: that is its value without --size";

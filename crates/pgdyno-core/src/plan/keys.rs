@@ -48,7 +48,7 @@ pub(super) const KEYS: &[Key] = &[
     key("", "subject", "a list of tables: write [[subject]] and its keys below, once for each"),
     key("", "data", "a table: write [data] and its keys below"),
     key("", "load", "a table: write [load] and its keys below"),
-    key("", "variables", "a table of variables, such as [variables] and rows = 1000000 below"),
+    key("", "variables", "a table of variables, such as [variables] and pause = 10 below"),
     key("", "workload", "a list of tables: write [[workload]] and its keys below, once for each"),
     key("", "measure", "a table: write [measure] and its keys below"),
     key("", "size", "tables of sizes: write [size.small] and its keys below, once for each"),
@@ -78,6 +78,9 @@ pub(super) const KEYS: &[Key] = &[
         "a table of settings with their values in quotes, such as { work_mem = \"64MB\" }",
     ),
     choice("data", "scale", "\"auto\", \"none\" or a whole number from 1 to 100000000", &["auto", "none"]),
+    key("data", "scaleup", "a table of rows, such as { rows = 1000000 }"),
+    key("data.scaleup", "rows", "a whole number from 1 to 10000000000000"),
+    key("data.scaleup", "log_rows", "a whole number from 0 to 10000000000000"),
     key("data", "setup", "a file of SQL in quotes, such as \"setup.sql\""),
     key("data", "setup_text", "SQL in quotes, of several lines between \"\"\" and \"\"\""),
     key("load", "jobs", "a whole number from 1 to 1000"),
@@ -123,7 +126,10 @@ pub(super) const KEYS: &[Key] = &[
     key("size", "duration", "a length of time in quotes, such as \"500ms\", \"5s\", \"10min\" or \"1h\""),
     key("size", "warmup", "a length of time in quotes, such as \"500ms\", \"5s\", \"10min\" or \"1h\""),
     key("size", "blocks", "a whole number from 1 to 1000"),
-    key("size", "variables", "a table of variables, such as { rows = 1000000 }"),
+    key("size", "scaleup", "a table of rows, such as { rows = 1000000 }"),
+    key("size.scaleup", "rows", "a whole number from 1 to 10000000000000"),
+    key("size.scaleup", "log_rows", "a whole number from 0 to 10000000000000"),
+    key("size", "variables", "a table of variables, such as { pause = 10 }"),
     choice(
         "check",
         "balance",
@@ -148,6 +154,7 @@ pub(super) fn find(section: &str, name: &str) -> Option<&'static Key> {
 pub(super) fn at(path: &str) -> Option<&'static Key> {
     match path.split('.').collect::<Vec<_>>()[..] {
         ["variables", _] | ["workload", "define", _] | ["size", _, "variables", _] => Some(&VARIABLE),
+        ["size", _, "scaleup", name] => find("size.scaleup", name),
         ["size", _, name] => find("size", name),
         _ => {
             let (section, name) = path.rsplit_once('.').unwrap_or(("", path));
@@ -193,6 +200,8 @@ pub(super) fn place(section: &str) -> String {
         "workload" => "in [[workload]]".into(),
         "subject" => "in [[subject]]".into(),
         "workload.scripts" => "in `scripts` of [[workload]]".into(),
+        "data.scaleup" => "in `scaleup` of [data]".into(),
+        "size.scaleup" => "in `scaleup` of [size.NAME]".into(),
         "size" => "in [size.NAME]".into(),
         _ => format!("in [{section}]"),
     }
@@ -223,6 +232,8 @@ mod tests {
             ("server", &definitions["ServerPlan"]),
             ("subject", &definitions["SubjectPlan"]),
             ("data", &definitions["DataPlan"]),
+            ("data.scaleup", &definitions["ScaleupPlan"]),
+            ("size.scaleup", &definitions["ScaleupPlan"]),
             ("load", &definitions["LoadingPlan"]),
             ("workload", &definitions["WorkloadPlan"]),
             ("workload.scripts", &definitions["ScriptPlan"]),

@@ -1,4 +1,4 @@
-//! How a plan's TPC-B tables are loaded, and what they are like.
+//! How a plan's tables are loaded, and what they are like.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -18,7 +18,7 @@ const MAX_LOAD_JOBS: u64 = 1_000;
 /// Fill factors that a table may have, in per cent.
 const FILLFACTORS: std::ops::RangeInclusive<u32> = 10..=100;
 
-/// How TPC-B's tables are loaded. What is left out is as `pgbench -i` has it.
+/// How TPC-B's tables, or those of `data.scaleup`, are loaded. What is left out is as `pgbench -i` has it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct LoadingPlan {
@@ -26,7 +26,7 @@ pub struct LoadingPlan {
     /// same pages.
     #[schemars(range(min = 1, max = 1_000))]
     pub jobs: Option<u64>,
-    /// Partitions of accounts (PostgreSQL 11 and newer), up to 100,000; 0 is one plain table.
+    /// Partitions of accounts, or of `test` (PostgreSQL 11 and newer), up to 100,000; 0 is one plain table.
     #[schemars(range(max = 100_000))]
     pub partitions: Option<u64>,
     /// How they are made; by ranges where it is not said.
@@ -74,29 +74,38 @@ impl LoadingPlan {
         }
     }
 
-    /// The load at a scale. What the plan leaves open is chosen so that every load leaves the same pages, whatever it
-    /// costs.
+    /// The load of what is wished for. What the plan leaves open is chosen so that every load leaves the same pages,
+    /// whatever it costs.
     ///
     /// # Errors
     /// What cannot be.
-    pub fn tpcb(&self, scale: u64) -> Result<LoadPlan, Problem> {
-        let wish = self.wish(Some(scale));
+    pub(super) fn plan(&self, wish: Wish) -> Result<LoadPlan, Problem> {
         let plain = self.partitions.unwrap_or(0) == 0;
         Wish { way: wish.way.or(plain.then_some(Way::Stream)), ..wish }.plan(self.streams())
     }
 
-    /// Sizes of the tables at a scale, in pages of this size.
+    /// Fill factor of the tables in per cent.
+    pub fn fillfactor(&self) -> u32 {
+        self.fillfactor.unwrap_or(100)
+    }
+
+    /// Sizes of TPC-B's tables at a scale, in pages of this size.
     pub fn sizes(&self, scale: u64, page_bytes: u64) -> SizeEstimate {
-        SizeEstimate::filled(scale, page_bytes, self.fillfactor.unwrap_or(100))
+        SizeEstimate::filled(scale, page_bytes, self.fillfactor())
     }
 }
 
 /// What is wrong with `[load]`.
 pub(super) fn faults(plan: &Plan, faults: &mut Vec<Fault>) {
     let load = &plan.load;
-    if !load.is_default() && !plan.has_tpcb() {
-        let what = "[load] says how the TPC-B tables are loaded, and the plan has none";
+    let scaleup = plan.data.scaleup.is_some();
+    if !load.is_default() && !plan.has_tpcb() && !scaleup {
+        let what = "[load] says how tables are loaded, and the plan loads none";
         faults.push(fault("load", what, "leave [load] out, or give `scale` in [data] a number"));
+    }
+    if load.foreign_keys && scaleup {
+        let what = "the tables test and log have no foreign keys between them";
+        faults.push(fault("load.foreign_keys", what, "leave it out"));
     }
     if let Some(jobs) = load.jobs.filter(|jobs| !(1..=MAX_LOAD_JOBS).contains(jobs)) {
         let what = format!("{jobs} streams are not between 1 and {MAX_LOAD_JOBS}");
@@ -151,7 +160,7 @@ mod tests {
 
     #[test]
     fn a_plain_table_is_loaded_alike_whatever_it_costs() {
-        let way = |load: LoadingPlan| load.tpcb(10_000).expect("it can be").way;
+        let way = |load: LoadingPlan| load.plan(load.wish(Some(10_000))).expect("it can be").way;
         assert_eq!(way(LoadingPlan { jobs: Some(8), ..LoadingPlan::default() }), Way::Stream);
         assert_eq!(way(LoadingPlan { partitions: Some(8), ..LoadingPlan::default() }), Way::Stream);
         let partition_method = Some(PartitionMethod::Hash);

@@ -65,7 +65,7 @@ impl Material {
     /// # Errors
     /// What `read` answers, and a wrong request for SQL that cannot be run as it is, with its line.
     pub fn of(plan: &Plan, plan_file: &str, read: ReadFile<'_>) -> Result<Self, Problem> {
-        let shared: Vec<_> = definitions(&plan.variables).collect();
+        let shared = plan.definitions();
         let mut texts = Vec::new();
         if let Some(path) = &plan.data.setup {
             texts.push(SqlText { name: path.clone(), text: read(path)? });

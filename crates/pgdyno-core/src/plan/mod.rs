@@ -34,7 +34,7 @@ pub use material::{Material, SqlText, Steps, Work};
 pub use parse::MAX_PLAN_BYTES;
 pub use scale::Scale;
 pub use subjects::{MAX_SUBJECTS, SubjectPlan};
-pub use work::{DataPlan, Given, ScriptPlan, SizePlan, Source, Variables, WorkloadPlan};
+pub use work::{DataPlan, Given, ScaleupPlan, ScriptPlan, SizePlan, Source, Variables, WorkloadPlan};
 
 /// The text of `plans/bench.toml`, the plan of `pgdyno bench`.
 pub const BENCH_TOML: &str = include_str!("../../../../plans/bench.toml");
@@ -100,7 +100,7 @@ pub struct Plan {
     /// The data to load.
     #[serde(default)]
     pub data: DataPlan,
-    /// How TPC-B's tables are loaded.
+    /// How tables are loaded.
     #[serde(default, skip_serializing_if = "LoadingPlan::is_default")]
     pub load: LoadingPlan,
     /// Variables that the plan's own SQL sees as `:name`, in the setup, in resets and in scripts.

@@ -6,7 +6,12 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use super::{Auto, Builtin, Plan, Protocol, Scale, Span, prepared};
-use crate::{problem::Problem, script::Definition};
+use crate::{
+    load::{LoadPlan, Set, Wish},
+    problem::Problem,
+    rows::scaleup::{log_size, test_size},
+    script::Definition,
+};
 
 /// The data to load.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -15,11 +20,31 @@ pub struct DataPlan {
     /// TPC-B scale factor from 1 to 100,000,000: 100,000 accounts each, about 15 MiB. `auto` fits memory,
     /// disk and time, and is `none` where the plan sets up tables of its own and drives no built-in script.
     pub scale: Scale,
-    /// File of SQL that sets up tables of the plan's own, once, after those of TPC-B. A path that does not begin with
-    /// `/` is taken from the directory of the plan file.
+    /// The tables `test` and `log` of `pgdyno load scaleup`, in place of TPC-B's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub scaleup: Option<ScaleupPlan>,
+    /// File of SQL that sets up tables of the plan's own, once, after those that are loaded. A path that does not begin
+    /// with `/` is taken from the directory of the plan file.
     pub setup: Option<String>,
     /// The same as text, after the file.
     pub setup_text: Option<String>,
+}
+
+impl ScaleupPlan {
+    /// Names of the variables that stand for its rows.
+    pub(super) const VARIABLES: [&'static str; 2] = ["rows", "log_rows"];
+
+    /// Bytes of both tables and their indexes, in pages of this size.
+    pub fn bytes(self, page_bytes: u64, fillfactor: u32) -> u64 {
+        let test = test_size(self.rows, self.rows, page_bytes, fillfactor);
+        let log = log_size(self.log_rows, page_bytes, fillfactor);
+        [test, log].iter().map(|table| table.heap.bytes + table.index.bytes).sum()
+    }
+
+    fn variables(self) -> impl Iterator<Item = Definition> {
+        let pairs = Self::VARIABLES.into_iter().zip([self.rows, self.log_rows]);
+        pairs.map(|(name, value)| Definition { name: name.to_owned(), value: value.to_string() })
+    }
 }
 
 impl DataPlan {
@@ -27,6 +52,20 @@ impl DataPlan {
     pub fn is_own(&self) -> bool {
         self.setup.is_some() || self.setup_text.is_some()
     }
+}
+
+/// Rows of the tables `test` and `log` of `pgdyno load scaleup`. All SQL of the plan sees them as `:rows` and
+/// `:log_rows`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ScaleupPlan {
+    /// Rows of `test`, 1 to 10,000,000,000,000.
+    #[schemars(range(min = 1, max = 10_000_000_000_000_u64))]
+    pub rows: u64,
+    /// Rows of `log`, up to as many.
+    #[serde(default)]
+    #[schemars(range(max = 10_000_000_000_000_u64))]
+    pub log_rows: u64,
 }
 
 /// Where a script is: built in, or in a file.
@@ -230,6 +269,9 @@ pub struct SizePlan {
     /// Instead of `measure.blocks`.
     #[schemars(range(min = 1, max = 1000))]
     pub blocks: Option<u32>,
+    /// Instead of `data.scaleup`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub scaleup: Option<ScaleupPlan>,
     /// Over those of `variables`.
     pub variables: Variables,
 }
@@ -244,6 +286,7 @@ impl SizePlan {
         measure.duration = self.duration.unwrap_or(measure.duration);
         measure.warmup = self.warmup.unwrap_or(measure.warmup);
         measure.blocks = self.blocks.unwrap_or(measure.blocks);
+        plan.data.scaleup = self.scaleup.or(plan.data.scaleup);
         plan.variables.extend(self.variables.clone());
     }
 }
@@ -267,6 +310,12 @@ impl Plan {
         Ok(self)
     }
 
+    /// The variables of all its SQL: the plan's own, and those that stand for what is loaded.
+    pub(super) fn definitions(&self) -> Vec<Definition> {
+        let loaded = self.data.scaleup.into_iter().flat_map(ScaleupPlan::variables);
+        definitions(&self.variables).chain(loaded).collect()
+    }
+
     /// Whether the TPC-B tables are loaded.
     pub fn has_tpcb(&self) -> bool {
         let builtin = |part: &ScriptPlan| part.script.as_ref().is_some_and(|s| s.builtin().is_some());
@@ -274,8 +323,25 @@ impl Plan {
             Scale::Given(_) => true,
             Scale::None => false,
             Scale::Auto => {
-                !self.data.is_own() || self.workload.iter().any(|one| one.parts().iter().any(builtin))
+                let others = self.data.is_own() || self.data.scaleup.is_some();
+                !others || self.workload.iter().any(|one| one.parts().iter().any(builtin))
             }
         }
+    }
+
+    /// What is loaded, of TPC-B at this scale; `None` where nothing is.
+    ///
+    /// # Errors
+    /// What cannot be.
+    pub fn loads(&self, scale: Option<u64>) -> Result<Option<LoadPlan>, Problem> {
+        let wish = match (scale, self.data.scaleup) {
+            (Some(scale), _) => self.load.wish(Some(scale)),
+            (None, Some(ScaleupPlan { rows, log_rows })) => {
+                let rows = self.load.wish(Some(rows));
+                Wish { set: Set::Scaleup, log_rows: Some(log_rows), ..rows }
+            }
+            (None, None) => return Ok(None),
+        };
+        self.load.plan(wish).map(Some)
     }
 }

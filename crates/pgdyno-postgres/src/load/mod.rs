@@ -2,21 +2,21 @@
 
 mod bulk;
 mod copies;
+mod direct;
 mod format;
 mod found;
 mod init;
 mod prewarm;
 mod setup;
-mod tpcb;
 
 pub use bulk::{
     BulkLoad, BulkOutcome, BulkProgress, Entry, Job, KeyWorkers, Phases, Proof, Proved, Room, Span,
     StageTime, Survey, TableProof, check_connections, check_version,
 };
 pub use copies::{Copied, CopyStrategy, copy_database, copy_schema};
+pub use direct::{LoadOutcome, LoadProgress, Lookout, load_tables, ready, tpcb_tables};
 pub use found::{Found, NotFound, accounts_state, find_tables, finds_unlogged};
 pub use init::{InitError, InitEvent, Initialization, Step as InitStep, check_steps, initialize, steps};
 pub use pgdyno_core::load::PartitionMethod;
 pub use prewarm::{PrewarmMethod, PrewarmOutcome, prewarm};
 pub use setup::{Known, SetupOutcome, Whereabouts, carry_out, data_state, has_unlogged, prewarm_own, settle};
-pub use tpcb::{LoadOutcome, LoadProgress, Lookout, load_tpcb, ready, tpcb_tables};

@@ -9,7 +9,7 @@ use pgdyno_core::{
 };
 use pgdyno_engine::{Settings, SocketDriver, Stop, run};
 use pgdyno_postgres::{
-    load::{PrewarmMethod, load_tpcb, prewarm, tpcb_tables},
+    load::{PrewarmMethod, load_tables, prewarm, tpcb_tables},
     observe::{Counters, server_facts},
     targets::SqlClients,
     verify::{BalanceMode, BalanceOutcome, Expected, check_balance},
@@ -90,7 +90,7 @@ impl Database {
     fn load(&mut self, way: Way) {
         let plan = plan(way);
         let sessions = slice::from_mut(self.session());
-        let outcome = load_tpcb(sessions, None, &plan, &Stop::default(), &mut |_| ()).expect("it loads");
+        let outcome = load_tables(sessions, None, &plan, &Stop::default(), &mut |_| ()).expect("it loads");
         assert_eq!(outcome.rows, 100_011);
         let sent = if way == Way::Server { 0..1 } else { 1 << 19..1 << 21 };
         assert!(outcome.size_bytes > 10 << 20 && sent.contains(&outcome.copy_bytes), "{outcome:?}");
@@ -276,20 +276,18 @@ fn a_load_that_fails_or_is_stopped_leaves_nothing_and_a_usable_session(server: &
     let (plan, stop) = (plan(Way::Stream), Stop::default());
     let sessions = slice::from_mut(database.session());
     let problem =
-        load_tpcb(sessions, None, &plan, &stop, &mut |_| stop.request("enough")).expect_err("stopped");
+        load_tables(sessions, None, &plan, &stop, &mut |_| stop.request("enough")).expect_err("stopped");
     assert!(
-        problem
-            .hint
-            .is_some_and(|hint| hint.contains("drop the four tables") || hint.contains("nothing of it"))
+        problem.hint.is_some_and(|hint| hint.contains("drop them before") || hint.contains("nothing of it"))
     );
     let stop = Stop::default();
     stop.request("at once");
     let mut other = Database::make(server, "stop2");
-    load_tpcb(slice::from_mut(other.session()), None, &plan, &stop, &mut |_| ()).expect_err("stopped");
+    load_tables(slice::from_mut(other.session()), None, &plan, &stop, &mut |_| ()).expect_err("stopped");
     assert_eq!(other.value("SELECT count(*) FROM pg_class WHERE relname LIKE 'pgbench%'"), "0");
     other.session().execute("CREATE TABLE pgbench_tellers()").expect("the session is usable");
     let sessions = slice::from_mut(other.session());
-    let problem = load_tpcb(sessions, None, &plan, &Stop::default(), &mut |_| ()).expect_err("it exists");
+    let problem = load_tables(sessions, None, &plan, &Stop::default(), &mut |_| ()).expect_err("it exists");
     assert!(problem.what.contains("42P07"), "{problem}");
     assert_eq!(other.value("SELECT count(*) FROM pg_class WHERE relname LIKE 'pgbench%'"), "1");
 }

@@ -18,7 +18,7 @@ use pgdyno_core::{
 };
 use pgdyno_engine::{Settings, SocketDriver, Stop, run};
 use pgdyno_postgres::{
-    load::load_tpcb,
+    load::load_tables,
     targets::SqlClients,
     verify::{BalanceMode, Expected, check_balance},
     wire::{Address, connect},
@@ -183,7 +183,7 @@ fn the_measured_path_is_encrypted(server: &Server) {
     let mut session = server.connects("user=plain sslmode=require");
     let plan = Wish { scale: Some(1), ..Wish::default() }.plan(1).expect("it can be");
     let sessions = std::slice::from_mut(&mut session);
-    let loaded = load_tpcb(sessions, None, &plan, &stop, &mut |_| ()).expect("it loads");
+    let loaded = load_tables(sessions, None, &plan, &stop, &mut |_| ()).expect("it loads");
     assert_eq!(loaded.rows, 100_011);
     let mut committed = 0;
     for (version, protocol) in

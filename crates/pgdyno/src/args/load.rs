@@ -259,7 +259,7 @@ fn outlook(plan: &LoadPlan, survey: &Survey, streams: u64) -> String {
     let at = &survey.estimate;
     let mut text = format!(
         "{} into schema {:?} of PostgreSQL {}: {} rows, {}\n",
-        title(plan),
+        plan.title(),
         survey.target,
         survey.version,
         units::count(plan.rows_total()),
@@ -291,17 +291,6 @@ fn outlook(plan: &LoadPlan, survey: &Survey, streams: u64) -> String {
         line("room", "not known: the server may be on another machine".to_owned());
     }
     text
-}
-
-/// What is loaded, in a few words.
-fn title(plan: &LoadPlan) -> String {
-    let scale = units::count(plan.scale);
-    match plan.set {
-        Set::Tpcb => format!("tpcb at scale {scale}"),
-        Set::Scaleup => {
-            format!("scaleup with {scale} rows of test and {} of log", units::count(plan.log_rows))
-        }
-    }
 }
 
 /// The largest table, its key, and the type of that.
@@ -423,7 +412,7 @@ fn verify(args: &Verify) -> Result<ExitCode, Problem> {
     progress.finish();
     let structure = structure.as_ref();
     let (plan, proof) = compared.inspect_err(|_| eprint!("{}", structure.map(built).unwrap_or_default()))?;
-    let text = format!("{}\n{}", title(&plan), structure.map(built).unwrap_or_default());
+    let text = format!("{}\n{}", plan.title(), structure.map(built).unwrap_or_default());
     let code = judged(text, &proof, "")?;
     let damaged = structure.is_some_and(|structure| !structure.faults.is_empty());
     Ok(if damaged { ExitCode::from(1) } else { code })

@@ -60,7 +60,7 @@ fn measured_stages(
     progress: &Progress,
 ) -> Result<(), Problem> {
     fill(prepared, subject, recording, stop, progress, |recording, filled| match filled {
-        Filled::Tpcb(loaded) => recording.record.load = Some(*loaded),
+        Filled::Loaded(loaded) => recording.record.load = Some(*loaded),
         Filled::All(tier) => {
             let server = recording.record.server.as_mut();
             server.into_iter().for_each(|server| server.durability = tier);

@@ -9,15 +9,15 @@ use crate::progress::Progress;
 
 /// What was put into a server.
 pub enum Filled {
-    /// The tables of TPC-B.
-    Tpcb(Box<LoadRecord>),
+    /// Tables that pgdyno knows how to load.
+    Loaded(Box<LoadRecord>),
     /// The plan's own tables.
     Own(SetupDone),
     /// Nothing more: what an acknowledged commit to these tables is worth.
     All(DurabilityTier),
 }
 
-/// Loads the tables of TPC-B where the plan wants them, sets its own up, and waits for a standby to have them. `keep`
+/// Loads tables where the plan wants that, sets its own up, and waits for a standby to have them. `keep`
 /// writes down what is done, so that it is in the record whatever comes next.
 ///
 /// # Errors
@@ -30,10 +30,10 @@ pub fn fill(
     progress: &Progress,
     keep: impl Fn(&mut Recording, Filled),
 ) -> Result<(), Problem> {
-    if let Some(plan) = &prepared.tpcb {
+    if let Some(plan) = &prepared.load {
         let streams = prepared.plan.load.streams();
         let loaded = recording.stage("load", stop, |_| load::load(plan, streams, subject, stop, progress))?;
-        keep(recording, Filled::Tpcb(Box::new(loaded)));
+        keep(recording, Filled::Loaded(Box::new(loaded)));
     }
     if prepared.material.setup.is_some() {
         let done = recording.stage("setup", stop, |_| material::set_up(prepared, subject, stop, progress))?;

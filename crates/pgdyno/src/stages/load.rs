@@ -1,17 +1,16 @@
 //! The load before the measurement, and the balance check after it.
 
 use pgdyno_core::{
-    load::{LoadPlan, Stage, Way},
+    load::{LoadPlan, Set, Stage, Way},
     measure::CellRun,
     plan::{BalanceCheckMode, Builtin},
     problem::Problem,
-    rows::tpcb::rows_total,
 };
 use pgdyno_engine::Stop;
 use pgdyno_postgres::{
     load::{
-        LoadOutcome, LoadProgress, Lookout, Span, StageTime, accounts_state, check_connections, load_tpcb,
-        prewarm, ready,
+        LoadOutcome, LoadProgress, Lookout, PrewarmOutcome, Span, StageTime, accounts_state,
+        check_connections, load_tables, prewarm, prewarm_own, ready,
     },
     verify::{BalanceMode, BalanceOutcome, Expected, Ledger, check_balance},
     wire::Session,
@@ -24,7 +23,7 @@ use pgdyno_record::{
 use super::{prepare::Prepared, subject::Subject};
 use crate::progress::Progress;
 
-/// Loads the TPC-B tables as the plan says.
+/// Loads tables as the plan says.
 ///
 /// # Errors
 /// What could not be done.
@@ -35,7 +34,7 @@ pub fn load(
     stop: &Stop,
     progress: &Progress,
 ) -> Result<LoadRecord, Problem> {
-    progress.counted("loading", rows_total(plan.scale), "rows");
+    progress.counted("loading", plan.rows_total(), "rows");
     let show = &mut |at: LoadProgress| match at.stage {
         Stage::Copy => progress.at(at.rows),
         stage => progress.stage(stage.name()),
@@ -53,20 +52,20 @@ pub fn load(
     let survey = ready(&mut sessions, plan)?;
     // Without a connection for it, phases are not seen.
     let lookout = subject.session(stop).ok().map(|session| Lookout::new(session, &survey, plan));
-    let outcome = load_tpcb(&mut sessions, lookout, plan, stop, show)?;
+    let outcome = load_tables(&mut sessions, lookout, plan, stop, show)?;
     sessions.truncate(1);
     let session = &mut sessions[0];
-    let buffers_bytes = subject.facts.shared_buffers_bytes;
-    let prewarm = prewarm_if_it_fits(session, outcome.size_bytes, buffers_bytes, progress)?;
-    let accounts = accounts_state(session)
-        .map_err(|error| error.into_problem("could not look at the tables that were loaded"))?;
+    let prewarm = prewarm_if_it_fits(session, plan.set, outcome.size_bytes, subject, progress)?;
+    let accounts = (plan.set == Set::Tpcb).then(|| accounts_state(session)).transpose();
+    let accounts =
+        accounts.map_err(|error| error.into_problem("could not look at the tables that were loaded"))?;
     let record = record_of(plan, streams, &outcome);
     let workers = KeyWorkersRecord {
         asked: survey.keys.workers,
         planned: outcome.planned.map(range),
         launched: outcome.launched.map(range),
     };
-    Ok(LoadRecord { accounts: Some(accounts), prewarm, key_workers: Some(workers), ..record })
+    Ok(LoadRecord { accounts, prewarm, key_workers: Some(workers), ..record })
 }
 
 /// What a load came to, but for what was looked at besides.
@@ -120,17 +119,26 @@ pub fn fits_buffers(size_bytes: u64, buffers_bytes: u64) -> bool {
 /// measured as the load left them.
 fn prewarm_if_it_fits(
     session: &mut Session,
+    set: Set,
     size_bytes: u64,
-    buffers_bytes: u64,
+    subject: &Subject,
     progress: &Progress,
 ) -> Result<Option<PrewarmRecord>, Problem> {
-    if !fits_buffers(size_bytes, buffers_bytes) {
+    if !fits_buffers(size_bytes, subject.facts.shared_buffers_bytes) {
         return Ok(None);
     }
     progress.stage("reading tables into shared buffers");
-    let outcome = prewarm(session)
-        .map_err(|error| error.into_problem("could not read the tables into shared buffers"))?;
-    Ok(Some(PrewarmRecord { method: outcome.method.name().to_owned(), duration_s: outcome.duration_s }))
+    let read = match set {
+        Set::Tpcb => prewarm(session).map(Some),
+        Set::Scaleup => prewarm_own(session, subject.whereabouts()),
+    };
+    let read = read.map_err(|error| error.into_problem("could not read the tables into shared buffers"))?;
+    Ok(read.map(prewarm_record))
+}
+
+/// What the record keeps of it.
+pub fn prewarm_record(done: PrewarmOutcome) -> PrewarmRecord {
+    PrewarmRecord { method: done.method.name().to_owned(), duration_s: done.duration_s }
 }
 
 /// Checks the balances of the one server, where the plan wants it.

@@ -14,12 +14,15 @@ use pgdyno_postgres::{
     wire::{Session, WireError},
 };
 use pgdyno_record::{
-    MaterialRecord, PrewarmRecord, SetupDone, SetupRecord, TextRecord, WeightedText, WorkloadRecord,
-    redact_sql,
+    MaterialRecord, SetupDone, SetupRecord, TextRecord, WeightedText, WorkloadRecord, redact_sql,
 };
 use sha2::{Digest, Sha256};
 
-use super::{load::fits_buffers, prepare::Prepared, subject::Subject};
+use super::{
+    load::{fits_buffers, prewarm_record},
+    prepare::Prepared,
+    subject::Subject,
+};
 use crate::progress::Progress;
 
 /// Most characters of a statement that are shown while it runs.
@@ -69,8 +72,7 @@ pub fn set_up(
         vacuum_s: outcome.vacuum_s,
         tables: outcome.tables,
         size_bytes: outcome.size_bytes,
-        prewarm: prewarm
-            .map(|done| PrewarmRecord { method: done.method.name().to_owned(), duration_s: done.duration_s }),
+        prewarm: prewarm.map(prewarm_record),
     }))
 }
 
@@ -153,7 +155,7 @@ pub fn before_run(
         reset(prepared, subject, work, clients, stop, progress)?;
     }
     subject.untouched = None;
-    if prepared.material.setup.is_none() {
+    if !prepared.has_own_tables() {
         return Ok(None);
     }
     let whereabouts = subject.whereabouts();

@@ -12,7 +12,7 @@ use pgdyno_core::{
         config::usable_memory_bytes,
     },
     facts::{HostFacts, Instrument, ServerFacts, StorageFacts},
-    load::LoadPlan,
+    load::{LoadPlan, Set},
     plan::{Builtin, Material, Plan, Waiting, WorkloadPlan},
     problem::Problem,
     rows::PAGE_BYTES,
@@ -42,8 +42,8 @@ pub struct Prepared {
     pub trust: bool,
     /// Everything that was left to facts.
     pub bench: BenchPlan,
-    /// How TPC-B's tables are loaded; `None` where they are not.
-    pub tpcb: Option<LoadPlan>,
+    /// What is loaded and how; `None` where nothing is.
+    pub load: Option<LoadPlan>,
     /// The machine.
     pub host: HostFacts,
     /// What `pgdyno selftest` found out about this program on this machine, if it was run.
@@ -61,6 +61,11 @@ pub struct Prepared {
 }
 
 impl Prepared {
+    /// Whether what is driven are other tables than those of TPC-B, which come from the plan.
+    pub fn has_own_tables(&self) -> bool {
+        self.material.setup.is_some() || self.load.as_ref().is_some_and(|load| load.set != Set::Tpcb)
+    }
+
     /// What was found at a server of the job that is there.
     pub fn reached(&self, server: usize) -> Option<&Reached> {
         self.reached.get(server)?.as_ref()
@@ -136,8 +141,8 @@ pub fn prepare(job: &Job, stop: &Stop) -> Result<Prepared, Problem> {
     let each = if job.subjects.is_some() { job.servers.len() as u64 } else { 1 };
     bench.cost = bench.cost.times(each);
     bench.choices.extend(there.iter().flat_map(|reached| reached.choices.clone()));
-    let tpcb = bench.scale.map(|scale| plan.load.tpcb(scale)).transpose()?;
-    refuse_tables(job, &plan, tpcb.as_ref(), &reached)?;
+    let load = plan.loads(bench.scale)?;
+    refuse_tables(job, &plan, load.as_ref(), &reached)?;
     let shared_buffers_bytes = (own > 1).then(|| shared_buffers_each(&host, own));
     bench.choices.extend(shared_buffers_bytes.map(|bytes| Choice {
         name: "shared_buffers".into(),
@@ -154,7 +159,7 @@ pub fn prepare(job: &Job, stop: &Stop) -> Result<Prepared, Problem> {
         material: job.material.clone(),
         trust: job.trust,
         bench,
-        tpcb,
+        load,
         host,
         instrument,
         waiting,
@@ -218,14 +223,14 @@ fn reach_all(job: &Job, plan: &mut Plan, stop: &Stop) -> Result<Vec<Option<Reach
     Ok(all)
 }
 
-/// Refuses TPC-B tables that a server of the job cannot have, as far as that is known before one is made.
+/// Refuses tables that a server of the job cannot have, as far as that is known before one is made.
 fn refuse_tables(
     job: &Job,
     plan: &Plan,
-    tpcb: Option<&LoadPlan>,
+    load: Option<&LoadPlan>,
     reached: &[Option<Reached>],
 ) -> Result<(), Problem> {
-    let Some(tpcb) = tpcb.filter(|_| !plan.load.is_default()) else { return Ok(()) };
+    let Some(load) = load.filter(|_| !plan.load.is_default()) else { return Ok(()) };
     if job.servers.is_empty() {
         let what = "could not load tables: the commands bring servers of their own";
         return Err(Problem::wrong_request(what).hint("leave out what is said of tables"));
@@ -233,10 +238,10 @@ fn refuse_tables(
     for (at, (wanted, reached)) in job.servers.iter().zip(reached).enumerate() {
         let refused = match (wanted, reached) {
             (Wanted::Own(request), _) => {
-                let version = request.pg.map_or(Ok(()), |pg| check_version(tpcb, pg.least()));
-                version.and_then(|()| refuse_tablespaces(tpcb))
+                let version = request.pg.map_or(Ok(()), |pg| check_version(load, pg.least()));
+                version.and_then(|()| refuse_tablespaces(load))
             }
-            (Wanted::External(_), Some(reached)) => refuse_of(tpcb, reached),
+            (Wanted::External(_), Some(reached)) => refuse_of(load, reached),
             (Wanted::External(_), None) => Ok(()),
         };
         refused.map_err(|problem| Problem { what: of_subject(job, at, &problem.what), ..problem })?;
@@ -244,8 +249,8 @@ fn refuse_tables(
     Ok(())
 }
 
-fn refuse_tablespaces(tpcb: &LoadPlan) -> Result<(), Problem> {
-    match tpcb.tablespace.as_ref().or(tpcb.index_tablespace.as_ref()) {
+fn refuse_tablespaces(load: &LoadPlan) -> Result<(), Problem> {
+    match load.tablespace.as_ref().or(load.index_tablespace.as_ref()) {
         None => Ok(()),
         Some(name) => {
             let what =
@@ -256,9 +261,9 @@ fn refuse_tablespaces(tpcb: &LoadPlan) -> Result<(), Problem> {
     }
 }
 
-fn refuse_of(tpcb: &LoadPlan, reached: &Reached) -> Result<(), Problem> {
-    check_version(tpcb, reached.facts.version_num)?;
-    if tpcb.unlogged && reached.elsewhere {
+fn refuse_of(load: &LoadPlan, reached: &Reached) -> Result<(), Problem> {
+    check_version(load, reached.facts.version_num)?;
+    if load.unlogged && reached.elsewhere {
         let what = "could not load unlogged tables for a standby: they are not replicated";
         return Err(Problem::wrong_request(what).hint("load logged tables, or drive the primary"));
     }
@@ -267,7 +272,7 @@ fn refuse_of(tpcb: &LoadPlan, reached: &Reached) -> Result<(), Problem> {
 
 /// Refuses tables of the plan's own behind a pooler.
 fn refuse_setup(job: &Job, reached: Reached) -> Result<Reached, Problem> {
-    if !reached.pooled() || job.material.setup.is_none() {
+    if !reached.pooled() || (job.material.setup.is_none() && job.plan.data.scaleup.is_none()) {
         return Ok(reached);
     }
     let what = "could not drive tables of the plan's own through a pooler: its sessions cannot be told to look into \
@@ -356,9 +361,10 @@ pub fn announce(job: &Job, prepared: &Prepared, context: &Context) {
     let bench = &prepared.bench;
     let workloads: Vec<_> = prepared.plan.workload.iter().map(WorkloadPlan::title).collect();
     let measure = &prepared.plan.measure;
-    let data = match bench.scale {
-        Some(scale) => format!("at scale {scale}"),
-        None => "on tables of the plan's own".to_owned(),
+    let data = match (bench.scale, &prepared.load) {
+        (Some(scale), _) => format!("at scale {scale}"),
+        (None, Some(load)) => format!("on {}", load.title()),
+        (None, None) => "on tables of the plan's own".to_owned(),
     };
     eprintln!("pgdyno {}: {} {data}", prepared.plan.name, workloads.join(", "));
     let each = match &job.subjects {
@@ -392,10 +398,10 @@ pub fn announce(job: &Job, prepared: &Prepared, context: &Context) {
 
 /// What tables are like, where a plan or flags say it.
 pub fn announce_tables(prepared: &Prepared) {
-    let load = &prepared.plan.load;
-    if let Some(tpcb) = prepared.tpcb.as_ref().filter(|_| !load.is_default()) {
-        eprintln!("  tables  {}", LoadTerms::of(tpcb, load.streams()).words());
-        if tpcb.unlogged {
+    let asked = &prepared.plan.load;
+    if let Some(load) = prepared.load.as_ref().filter(|_| !asked.is_default()) {
+        eprintln!("  tables  {}", LoadTerms::of(load, asked.streams()).words());
+        if load.unlogged {
             eprintln!("warning: tables are unlogged: any crash of the server empties them");
         }
     }

@@ -3,6 +3,7 @@
 use std::fs;
 
 use crate::common::{Place, admin, holds_together, text, word};
+use pgdyno_core::load::Set;
 use pgdyno_record::{Run, Status};
 
 /// A table that grows, one for every client, a mix by weight; small enough to be counted before every run.
@@ -265,6 +266,7 @@ fn the_bundled_plan(pg: &str) {
     let run = place.only_run();
     is_done(&run);
     assert_eq!(run.record.cells.len(), 12);
+    its_tables_are_loaded(&place, &run);
     for run in &run.record.runs {
         assert!(run.counts_whole.committed > 0 && run.counts.failed == 0, "{run:?}");
     }
@@ -277,6 +279,21 @@ fn the_bundled_plan(pg: &str) {
     let of_updates = run.record.runs.iter().filter(|run| run.workload.script == "update-by-key");
     let sizes: Vec<_> = of_updates.map(|run| run.data_state.map(|state| state.size_bytes)).collect();
     assert_eq!(sizes[0], sizes[1], "the table is as it was loaded");
+}
+
+/// Its tables come from the loader, and what clients have of their own from its SQL; both are told.
+fn its_tables_are_loaded(place: &Place, run: &Run) {
+    let load = run.record.load.as_ref().expect("it loads");
+    let set = load.terms.as_ref().map(|terms| terms.set);
+    assert_eq!((set, load.rows, load.accounts.is_none()), (Some(Set::Scaleup), 10_000, true));
+    assert!(load.size_bytes > 10_000 * 72 && load.prewarm.is_some(), "{load:?}");
+    let setup = run.record.material.as_ref().and_then(|material| material.setup.as_ref());
+    let done = setup.and_then(|setup| setup.done.as_ref()).expect("it was carried out");
+    // test, log, and a table for each of three clients.
+    assert_eq!((done.statements, done.tables), (1, 5));
+    let said = place.done(&["show", &run.record.id]);
+    let words = said.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains("rows 10,000 tables scaleup: one COPY for each"), "{said}");
 }
 
 #[test]

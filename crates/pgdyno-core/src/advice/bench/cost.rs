@@ -28,6 +28,32 @@ const FIXED_S: f64 = 8.0;
 /// Seconds between two runs: connecting, CHECKPOINT, drain.
 const BETWEEN_S: f64 = 0.5;
 
+/// What is loaded.
+#[derive(Default)]
+struct Data {
+    rows: u64,
+    bytes: u64,
+    /// Pages of TPC-B's accounts: what built-in transactions write to.
+    account_pages: u64,
+}
+
+impl Data {
+    fn of(plan: &Plan, scale: Option<u64>, facts: &BenchFacts<'_>) -> Self {
+        match (scale, plan.data.scaleup) {
+            (Some(scale), _) => {
+                let sizes = plan.load.sizes(scale, facts.page_bytes);
+                let account_pages = sizes.accounts.heap.pages;
+                Self { rows: rows_total(scale), bytes: sizes.total_bytes(), account_pages }
+            }
+            (None, Some(scaleup)) => {
+                let bytes = scaleup.bytes(facts.page_bytes, plan.load.fillfactor());
+                Self { rows: scaleup.rows.saturating_add(scaleup.log_rows), bytes, account_pages: 0 }
+            }
+            (None, None) => Self::default(),
+        }
+    }
+}
+
 /// What a run will cost, about.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Cost {
@@ -61,22 +87,19 @@ impl Cost {
         let transactions = (rate * run_s) as u64;
 
         let all = transactions.saturating_mul(writing_runs);
-        let (data_bytes, account_pages) = match scale.map(|scale| plan.load.sizes(scale, facts.page_bytes)) {
-            Some(data) => (data.total_bytes(), data.accounts.heap.pages),
-            None => (0, 0),
-        };
+        let data = Data::of(plan, scale, facts);
+        let data_bytes = data.bytes;
         // After a checkpoint the first change of a page puts all of it into WAL, and the next checkpoint
         // writes it back.
-        let pages = transactions.min(account_pages) * facts.page_bytes;
+        let pages = transactions.min(data.account_pages) * facts.page_bytes;
         let images = pages.saturating_mul(writing_runs);
         let wal = data_bytes + all.saturating_mul(WAL_PER_TRANSACTION) + images;
         let history = history_bytes(scale.unwrap_or(1), all, facts.page_bytes);
         let cluster = if facts.own_server { CLUSTER_BYTES } else { 0 };
         let kept = cluster + data_bytes + history + all.saturating_mul(BLOAT_PER_TRANSACTION);
-        let loaded = scale.map_or(0, rows_total);
         Self {
             runs,
-            seconds: FIXED_S + runs as f64 * (run_s + BETWEEN_S) + loaded as f64 / LOAD_ROWS_PER_S,
+            seconds: FIXED_S + runs as f64 * (run_s + BETWEEN_S) + data.rows as f64 / LOAD_ROWS_PER_S,
             written_bytes: cluster + data_bytes + history + wal + images,
             disk_bytes: kept + wal.min(WAL_KEPT_BYTES),
         }

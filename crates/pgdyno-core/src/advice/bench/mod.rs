@@ -149,6 +149,11 @@ pub fn resolve(plan: &Plan, level: Level, facts: &BenchFacts<'_>) -> Result<Benc
     };
     let balance = balance(plan, scale, facts, &mut choices);
     let cost = cost(scale).with_check(balance, scale);
+    if cost.disk_bytes > facts.disk_available_bytes.unwrap_or(u64::MAX)
+        && let Some(load) = plan.loads(scale)?
+    {
+        return Err(no_room(&load.title(), &cost, facts));
+    }
     let most = clients.iter().copied().max().unwrap_or(1);
     let warnings = crowd::short_of_memory(most, facts).into_iter().collect();
     Ok(BenchPlan { scale, clients, levels, jobs, cpus, balance, cost, choices, warnings })
@@ -202,7 +207,11 @@ fn scale(
     let available = facts.disk_available_bytes.unwrap_or(u64::MAX);
     let fits = |scale: u64, bytes: u64| cost(scale).disk_bytes <= bytes;
     if let Scale::Given(scale) = plan.data.scale {
-        return if fits(scale, available) { Ok(scale) } else { Err(no_room(scale, &cost(scale), facts)) };
+        return if fits(scale, available) {
+            Ok(scale)
+        } else {
+            Err(no_room(&format!("scale {scale}"), &cost(scale), facts))
+        };
     }
     let (base, ceiling) = level.scales();
     let crowd = clients.iter().copied().max().map_or(1, u64::from);
@@ -211,7 +220,9 @@ fn scale(
     let in_memory = largest(wanted, |scale| plan.load.sizes(scale, facts.page_bytes).total_bytes() <= room);
     let scale = largest(in_memory.max(1), |scale| fits(scale, available / 3));
     if scale == 0 {
-        return Err(no_room(1, &cost(1), facts).hint("a run may fill a third of the free space: free some"));
+        return Err(
+            no_room("scale 1", &cost(1), facts).hint("a run may fill a third of the free space: free some")
+        );
     }
     let why = match () {
         () if scale < in_memory => {
@@ -243,16 +254,16 @@ fn largest(most: u64, good: impl Fn(u64) -> bool) -> u64 {
     low
 }
 
-fn no_room(scale: u64, cost: &Cost, facts: &BenchFacts<'_>) -> Problem {
+fn no_room(loaded: &str, cost: &Cost, facts: &BenchFacts<'_>) -> Problem {
     let servers = facts.side_by_side.max(1);
     let each = if servers > 1 { format!(" for each of {servers} servers") } else { String::new() };
     let what = format!(
-        "scale {scale} needs about {} of disk space{each}, and {} are free{each}",
+        "{loaded} needs about {} of disk space{each}, and {} are free{each}",
         size(cost.disk_bytes),
         size(facts.disk_available_bytes.unwrap_or(u64::MAX))
     );
     Problem::could_not(what)
-        .hint("use a smaller scale, or a data directory on a larger disk. Nothing was written.")
+        .hint("load fewer rows, or use a data directory on a larger disk. Nothing was written.")
 }
 
 fn balance(

@@ -196,6 +196,31 @@ fn tables_of_its_own_need_no_others() {
     assert!(why(&reads).starts_with("nothing but the plan's own scripts"), "{}", why(&reads));
 }
 
+/// What is loaded by its rows takes room and time as a scale does.
+#[test]
+fn loaded_rows_have_their_cost() {
+    let host = host(2, 24 * GIB);
+    let of = |rows: u64, available: u64| {
+        let toml = format!(
+            "[data]\nscaleup = {{ rows = {rows} }}\n[[workload]]\nname = \"t\"\ntext = \"SELECT 1\"\n"
+        );
+        resolve(&own_plan(&toml), Level::Screening, &facts(&host, available))
+    };
+    let cost = |rows: u64| of(rows, 1_000 * GIB).expect("it is possible").cost;
+    let (few, many) = (cost(1), cost(100_000_000));
+    // 112 rows to a page, and 20 bytes for each in the key, full to 90 %.
+    let bytes = 100_000_000 / 112 * 8_192 + 100_000_000 * 22;
+    let more = (many.disk_bytes - few.disk_bytes) as f64 / bytes as f64;
+    // The data, and the WAL that stays.
+    assert!((1.0..1.3).contains(&more), "{more}");
+    assert!(many.written_bytes > few.written_bytes + 2 * bytes && many.seconds > few.seconds + 200.0);
+    let refused = of(1_000_000_000, 10 * GIB).expect_err("there is no room").what;
+    assert!(
+        refused.starts_with("scaleup with 1,000,000,000 rows of test and 0 of log needs about"),
+        "{refused}"
+    );
+}
+
 #[test]
 fn a_workload_may_have_levels_of_its_own() {
     let host = host(2, 24 * GIB);

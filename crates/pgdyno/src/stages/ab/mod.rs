@@ -181,7 +181,7 @@ fn measured_stages(
 ) -> Result<(), Problem> {
     for (at, server) in servers.iter_mut().enumerate() {
         let subject = &mut server.subject;
-        let loaded = prepared.tpcb.as_ref().map(|plan| {
+        let loaded = prepared.load.as_ref().map(|plan| {
             let streams = prepared.plan.load.streams();
             recording.stage("load", stop, |_| load::load(plan, streams, subject, stop, progress))
         });

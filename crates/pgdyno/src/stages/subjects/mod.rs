@@ -118,7 +118,7 @@ fn measured_stages(
     for (at, subject) in servers.iter_mut().enumerate() {
         fill(prepared, subject, recording, stop, progress, |recording, filled| {
             recorded::set(recording, at, |record| match filled {
-                Filled::Tpcb(loaded) => record.load = Some(*loaded),
+                Filled::Loaded(loaded) => record.load = Some(*loaded),
                 Filled::Own(done) => record.setup = Some(done),
                 Filled::All(tier) => {
                     record.server.iter_mut().for_each(|server| server.durability = tier);

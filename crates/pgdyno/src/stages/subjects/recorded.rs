@@ -6,7 +6,7 @@ use pgdyno_core::{
     problem::Problem,
 };
 use pgdyno_postgres::observe::is_private_setting;
-use pgdyno_record::{HeldRecord, RunRecord, SubjectRecord, SubjectsRecord};
+use pgdyno_record::{HeldRecord, LoadRecord, RunRecord, SubjectRecord, SubjectsRecord};
 
 use super::{MARGIN, Subjects};
 use crate::stages::{prepare::Prepared, recording::Recording, subject::Subject};
@@ -111,20 +111,20 @@ pub fn judge(recording: &mut Recording, subjects: &Subjects, prepared: &Prepared
 
 /// What is known of a subject; `own` names the SQL that set its tables up.
 fn side<'a>(of: &'a SubjectRecord, at: usize, own: &str, prepared: &'a Prepared) -> Side<'a> {
-    let tpcb = of.load.as_ref().zip(prepared.bench.scale);
+    let loaded = of.load.as_ref();
     let setup = of.setup.as_ref();
-    let is_loaded = tpcb.is_some() || setup.is_some();
-    let copy = tpcb.map(|(load, _)| load.words());
+    let is_loaded = loaded.is_some() || setup.is_some();
+    let copy = loaded.map(LoadRecord::words);
     let sql = setup.map(|done| format!("{} statements of {own}, {} tables", done.statements, done.tables));
-    let prewarmed = [tpcb.map(|(load, _)| load.prewarm.is_some()), setup.map(|done| done.prewarm.is_some())];
-    let sizes = [tpcb.map(|(load, _)| load.size_bytes), setup.map(|done| done.size_bytes)];
+    let prewarmed = [loaded.map(|load| load.prewarm.is_some()), setup.map(|done| done.prewarm.is_some())];
+    let sizes = [loaded.map(|load| load.size_bytes), setup.map(|done| done.size_bytes)];
     let data = is_loaded.then(|| LoadedData {
-        scale: tpcb.map_or(0, |(_, scale)| scale),
-        rows: tpcb.map_or(0, |(load, _)| load.rows),
+        scale: loaded.and(prepared.bench.scale).unwrap_or(0),
+        rows: loaded.map_or(0, |load| load.rows),
         load: [copy, sql].into_iter().flatten().collect::<Vec<_>>().join("; "),
         in_buffers: prewarmed.into_iter().flatten().all(|is| is),
         size_bytes: sizes.into_iter().flatten().sum(),
-        accounts: tpcb.and_then(|(load, _)| load.accounts.clone()),
+        accounts: loaded.and_then(|load| load.accounts.clone()),
     });
     Side {
         server: of.server.as_ref(),

@@ -1,4 +1,4 @@
-//! TPC-B's tables without a ledger, for who throws away what a load that broke off leaves: the tasks of the bulk
+//! Tables without a ledger, for who throws away what a load that broke off leaves: the tasks of the bulk
 //! loader, on sessions that are there.
 
 use std::{
@@ -13,7 +13,6 @@ use std::{
 use pgdyno_core::{
     load::{LoadPlan, Stage, Wish, Work, tasks},
     problem::Problem,
-    rows::tpcb::rows_total,
 };
 use pgdyno_engine::Stop;
 
@@ -46,7 +45,7 @@ pub struct LoadOutcome {
     pub copy_bytes: u64,
     /// Every stage that had something to do; the first one with the creation of the tables.
     pub stages: Vec<StageTime>,
-    /// Parallel workers that the server planned for a key of accounts; `None` where it did not say so.
+    /// Parallel workers that the server planned for the key of the main table; `None` where it did not say so.
     pub planned: Option<Span>,
     /// What was seen of them at work.
     pub launched: Option<Span>,
@@ -100,7 +99,7 @@ pub fn ready(sessions: &mut [Session], plan: &LoadPlan) -> Result<Survey, Proble
     Ok(survey)
 }
 
-/// Loads the four tables into the sessions' current schema, in which they must not exist yet.
+/// Loads the tables of a plan into the sessions' current schema, in which they must not exist yet.
 ///
 /// By one session the tables are created and filled in one transaction: a load that fails leaves nothing. By several
 /// they are created first, and stay.
@@ -110,7 +109,7 @@ pub fn ready(sessions: &mut [Session], plan: &LoadPlan) -> Result<Survey, Proble
 ///
 /// # Panics
 /// Without a session.
-pub fn load_tpcb(
+pub fn load_tables(
     sessions: &mut [Session],
     lookout: Option<Lookout>,
     plan: &LoadPlan,
@@ -240,7 +239,7 @@ impl Loading<'_> {
         let next = AtomicUsize::new(0);
         let mut tell = || {
             let rows = self.rows.load(Ordering::Relaxed);
-            progress(LoadProgress { stage, rows, rows_total: rows_total(self.plan.scale) });
+            progress(LoadProgress { stage, rows, rows_total: self.plan.rows_total() });
         };
         tell();
         let Some((first, others)) = sessions.split_first_mut() else { return Ok(()) };
@@ -321,20 +320,23 @@ impl Loading<'_> {
 
     /// Bytes of tables and indexes.
     fn size(&self, session: &mut Session) -> Result<u64, WireError> {
-        let size = "SELECT sum(pg_catalog.pg_total_relation_size(c.oid)) FROM pg_catalog.pg_class c \
-                    WHERE c.relkind = 'r' AND c.relname ~ '^pgbench_(branches|tellers|history|accounts(_[0-9]+)?)$' \
-                    AND c.relnamespace = (SELECT b.relnamespace FROM pg_catalog.pg_class b \
-                    WHERE b.oid = 'pgbench_branches'::pg_catalog.regclass)";
-        Ok(session.value(size)?.and_then(|text| text.parse().ok()).unwrap_or(0))
+        let (names, one) = (self.plan.set.names(), self.plan.set.main().maker().table());
+        let size = format!(
+            "SELECT sum(pg_catalog.pg_total_relation_size(c.oid)) FROM pg_catalog.pg_class c \
+             WHERE c.relkind = 'r' AND c.relname ~ '{names}' \
+             AND c.relnamespace = (SELECT b.relnamespace FROM pg_catalog.pg_class b \
+             WHERE b.oid = '{one}'::pg_catalog.regclass)"
+        );
+        Ok(session.value(&size)?.and_then(|text| text.parse().ok()).unwrap_or(0))
     }
 
     fn problem(&self, failure: Failure, kept: bool) -> Problem {
-        let what = format!("could not load TPC-B at scale {}", self.plan.scale);
+        let what = format!("could not load {}", self.plan.title());
         match failure {
             Failure { error: WireError::Stopped, .. } => {
                 let problem = Problem::could_not(format!("{what}: stopped"));
                 problem.hint(if kept {
-                    "the tables are there, not complete: drop the four tables before they are loaded again"
+                    "the tables are there, not complete: drop them before they are loaded again"
                 } else {
                     "nothing of it was kept"
                 })
