@@ -251,7 +251,7 @@ fn untold(open: &[Levels<'_>], record: &RunRecord, source: &Source) -> Phrase {
         phrase = phrase.figure(name(*other, source));
         before = Some(work(level));
     }
-    phrase.text(".")
+    phrase
 }
 
 /// One subject in one script over one protocol: at which levels it is what.
@@ -575,11 +575,11 @@ mod tests {
         };
         let all = answers(&["pg=18", "build=lto"]);
         let open = "Not to be told apart from pg=9.6 at any level: select-only (prepared) pg=18, build=lto; \
-                    select-only (simple) pg=18, build=lto.";
+                    select-only (simple) pg=18, build=lto";
         assert_eq!(all, [open]);
         let one = answers(&["pg=18"]);
         assert_eq!(one.len(), 3, "two of lto, one of all that is open: {one:?}");
-        assert!(one[2].ends_with(": select-only (prepared) pg=18; select-only (simple) pg=18."), "{one:?}");
+        assert!(one[2].ends_with(": select-only (prepared) pg=18; select-only (simple) pg=18"), "{one:?}");
     }
 
     #[test]

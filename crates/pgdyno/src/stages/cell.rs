@@ -119,7 +119,7 @@ impl<'a> Driving<'a> {
             before.reset_s = did_anything.then(|| begin.elapsed().as_secs_f64());
         }
         let begin = Instant::now();
-        subject.checkpoint()?;
+        subject.checkpoint_if_needed()?;
         before.checkpoint_s = begin.elapsed().as_secs_f64();
         let sql = self.clients(&cell, draws);
         let (workers, connect) =

@@ -105,6 +105,8 @@ pub struct Subject {
     resting: bool,
     /// What a reset left and no run has touched since.
     pub untouched: Option<DataOf>,
+    /// Whether nothing was written since the last CHECKPOINT, so that none is needed before a run.
+    pub written_out: bool,
     /// Whether the clients reach it through a pooler, which hands their server processes on.
     pub pooled: bool,
 }
@@ -190,6 +192,7 @@ impl Subject {
             lookout: None,
             resting: false,
             untouched: None,
+            written_out: false,
             pooled: false,
         })
     }
@@ -233,6 +236,7 @@ impl Subject {
             lookout: None,
             resting: false,
             untouched: None,
+            written_out: false,
             pooled: reached.pooled(),
         };
         // From here on the schema is dropped whatever happens.
@@ -324,6 +328,17 @@ impl Subject {
                 Err(error.into_problem("could not prepare a run (CHECKPOINT)"))
             }
             _ => Ok(()),
+        }
+    }
+
+    /// The same before a run, where there may be something to write.
+    ///
+    /// # Errors
+    /// As [`Subject::checkpoint`].
+    pub fn checkpoint_if_needed(&mut self) -> Result<(), Problem> {
+        match std::mem::take(&mut self.written_out) {
+            true => Ok(()),
+            false => self.checkpoint(),
         }
     }
 

@@ -75,7 +75,20 @@ impl Rest {
         if self != Self::AsAsked {
             subject.rest()?;
         }
-        subject.checkpoint()
+        self.write_out(subject)
+    }
+
+    /// CHECKPOINT, which holds until the next run where autovacuum keeps still: another one before that would find
+    /// nothing to write, and takes 0.1 s up to 12, whose backends look so rarely whether it is over.
+    fn write_out(self, subject: &mut Subject) -> Result<(), Problem> {
+        subject.checkpoint()?;
+        self.leave_written_out(subject);
+        Ok(())
+    }
+
+    /// Whoever else may write to a server, autovacuum or somebody whose server it is, may do so before the next run.
+    fn leave_written_out(self, subject: &mut Subject) {
+        subject.written_out = self == Self::AllTheTime && subject.own_data_dir().is_some();
     }
 
     /// Wakes a server whose run comes next.
@@ -106,6 +119,7 @@ impl Rest {
         let mut settled = Settled::default();
         let writes = work.builtin.is_none_or(Builtin::writes);
         if !writes && self != Self::WhileOthersRun {
+            self.leave_written_out(subject);
             return Ok(settled);
         }
         subject.revive(stop)?;
@@ -122,7 +136,7 @@ impl Rest {
         }
         if writes {
             let begin = Instant::now();
-            subject.checkpoint()?;
+            self.write_out(subject)?;
             settled.checkpoint_s = begin.elapsed().as_secs_f64();
         }
         Ok(settled)
