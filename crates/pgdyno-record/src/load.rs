@@ -39,7 +39,8 @@ pub struct LoadRecord {
     pub copy_format: String,
     /// Whether rows were loaded frozen.
     pub freeze: bool,
-    /// How the tables were read into shared buffers afterwards; `None` where they do not fit.
+    /// How the tables were read into shared buffers afterwards; `None` where they do not fit, and those of `scaleup`
+    /// where the server has no `pg_prewarm`.
     pub prewarm: Option<PrewarmRecord>,
     /// How it was asked for; absent in records of older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -42,7 +42,7 @@ pub struct SubjectRecord {
     pub sync_check: Option<SyncCheck>,
     /// Settings that were chosen for its server.
     pub choices: Vec<Choice>,
-    /// The load of its TPC-B tables.
+    /// The load of its tables.
     pub load: Option<LoadRecord>,
     /// The setup of the plan's own tables.
     pub setup: Option<SetupDone>,

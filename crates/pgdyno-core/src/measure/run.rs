@@ -225,8 +225,8 @@ pub struct CellRun {
     /// where neither was done.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reset_s: Option<f64>,
-    /// Seconds of the CHECKPOINT before the run and, with several subjects, of the one after it; absent in records of
-    /// older versions.
+    /// Seconds of the CHECKPOINT before the run, where one was needed, and with several subjects of the one after it;
+    /// absent in records of older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub checkpoint_s: Option<f64>,
     /// What its clients' sessions waited for; absent where nobody looked.

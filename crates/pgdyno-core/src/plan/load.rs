@@ -121,6 +121,12 @@ pub(super) fn faults(plan: &Plan, faults: &mut Vec<Fault>) {
             faults.push(fault(format!("load.{key}"), what, "write its name, or leave it out"));
         }
     }
+    let rows = plan.data.scaleup.map(|scaleup| scaleup.rows);
+    if let (Some(count), Some(rows)) = (load.partitions, rows)
+        && count > rows
+    {
+        faults.push(of_misfit(Misfit::MorePartitionsThanRows { count, rows }));
+    }
     faults.extend(load.wish(None).misfit().map(of_misfit));
 }
 

@@ -18,7 +18,8 @@ use crate::{
 #[serde(deny_unknown_fields, default)]
 pub struct DataPlan {
     /// TPC-B scale factor from 1 to 100,000,000: 100,000 accounts each, about 15 MiB. `auto` fits memory,
-    /// disk and time, and is `none` where the plan sets up tables of its own and drives no built-in script.
+    /// disk and time, and is `none` where the plan has `scaleup` or sets up tables of its own, and drives no built-in
+    /// script.
     pub scale: Scale,
     /// The tables `test` and `log` of `pgdyno load scaleup`, in place of TPC-B's.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -134,7 +134,7 @@ pub fn reset(
     step(prepared, &mut session, reset, clients, stop, &mut |_, _| ())?;
     drop(session);
     subject.wait_for_replication(stop, progress)?;
-    subject.written_out = false;
+    subject.written_out = None;
     subject.untouched = Some(DataOf::of(work, reset, clients));
     Ok(())
 }

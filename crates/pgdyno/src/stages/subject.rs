@@ -43,6 +43,10 @@ const LONGEST_VACUUM: Duration = Duration::from_secs(30);
 /// Time between two looks whether it has.
 const VACUUM_LOOKS: Duration = Duration::from_millis(20);
 
+/// Time after which a CHECKPOINT is made again though nothing was written: a third of the shortest `checkpoint_timeout`
+/// that a server takes, so that none is due within a run that is as long as those of the others which came between.
+const CHECKPOINT_LASTS: Duration = Duration::from_secs(10);
+
 /// Ends the workers of autovacuum, which go on with their tables where it has been turned off; a row for each process
 /// of it that is still there. To cancel one is not enough: it takes the next table. The launcher goes by itself, and
 /// may start another worker before it does.
@@ -105,8 +109,8 @@ pub struct Subject {
     resting: bool,
     /// What a reset left and no run has touched since.
     pub untouched: Option<DataOf>,
-    /// Whether nothing was written since the last CHECKPOINT, so that none is needed before a run.
-    pub written_out: bool,
+    /// When the CHECKPOINT was made since which nothing was written.
+    pub written_out: Option<Instant>,
     /// Whether the clients reach it through a pooler, which hands their server processes on.
     pub pooled: bool,
 }
@@ -192,7 +196,7 @@ impl Subject {
             lookout: None,
             resting: false,
             untouched: None,
-            written_out: false,
+            written_out: None,
             pooled: false,
         })
     }
@@ -236,7 +240,7 @@ impl Subject {
             lookout: None,
             resting: false,
             untouched: None,
-            written_out: false,
+            written_out: None,
             pooled: reached.pooled(),
         };
         // From here on the schema is dropped whatever happens.
@@ -256,7 +260,7 @@ impl Subject {
     pub fn revive(&mut self, stop: &Stop) -> Result<(), Problem> {
         if self.admin.execute("SELECT 1").is_err() {
             // Tables that are not logged are empty after a crash.
-            self.untouched = None;
+            (self.untouched, self.written_out) = (None, None);
             self.admin = self.reach_again(&self.admin_options, stop)?;
             if let Home::Foreign = self.home {
                 look_into_schema(&mut self.admin)?;
@@ -331,14 +335,15 @@ impl Subject {
         }
     }
 
-    /// The same before a run, where there may be something to write.
+    /// The same before a run, where there may be something to write, or where one that is due by time may begin within
+    /// the run.
     ///
     /// # Errors
     /// As [`Subject::checkpoint`].
     pub fn checkpoint_if_needed(&mut self) -> Result<(), Problem> {
-        match std::mem::take(&mut self.written_out) {
-            true => Ok(()),
-            false => self.checkpoint(),
+        match self.written_out.take() {
+            Some(at) if at.elapsed() < CHECKPOINT_LASTS => Ok(()),
+            _ => self.checkpoint(),
         }
     }
 

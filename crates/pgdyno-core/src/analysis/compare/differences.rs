@@ -86,7 +86,7 @@ pub struct Side<'a> {
     pub chosen: &'a [Choice],
 }
 
-/// The TPC-B tables as they were loaded, before the first run.
+/// Tables as they were loaded or set up, before the first run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LoadedData {
     /// TPC-B scale factor; 0 where there are no such tables.

@@ -1,4 +1,4 @@
-//! The tables `test` and `log` as SQL (plans/version-scaleup/setup.sql has the same, without flags).
+//! The tables `test` and `log` as SQL, after article 002.
 
 use pgdyno_core::{
     load::{LoadPlan, PartitionMethod, Table},

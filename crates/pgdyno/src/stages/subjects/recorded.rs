@@ -3,6 +3,7 @@
 use pgdyno_core::{
     advice::Choice,
     analysis::compare::{Comparable, LoadedData, Side, levels},
+    load::Set,
     problem::Problem,
 };
 use pgdyno_postgres::observe::is_private_setting;
@@ -117,7 +118,14 @@ fn side<'a>(of: &'a SubjectRecord, at: usize, own: &str, prepared: &'a Prepared)
     let copy = loaded.map(LoadRecord::words);
     let sql = setup.map(|done| format!("{} statements of {own}, {} tables", done.statements, done.tables));
     let prewarmed = [loaded.map(|load| load.prewarm.is_some()), setup.map(|done| done.prewarm.is_some())];
-    let sizes = [loaded.map(|load| load.size_bytes), setup.map(|done| done.size_bytes)];
+    // What a setup leaves is counted with all tables but those of TPC-B.
+    let is_counted = |load: &&LoadRecord| {
+        setup.is_some() && load.terms.as_ref().is_some_and(|terms| terms.set != Set::Tpcb)
+    };
+    let sizes = [
+        loaded.filter(|load| !is_counted(load)).map(|load| load.size_bytes),
+        setup.map(|done| done.size_bytes),
+    ];
     let data = is_loaded.then(|| LoadedData {
         scale: loaded.and(prepared.bench.scale).unwrap_or(0),
         rows: loaded.map_or(0, |load| load.rows),

@@ -11,7 +11,7 @@ use pgdyno_core::{
     problem::Problem,
 };
 use pgdyno_engine::Stop;
-use pgdyno_postgres::verify::Ledger;
+use pgdyno_postgres::{load::data_state, verify::Ledger};
 
 use crate::{
     progress::Progress,
@@ -78,17 +78,20 @@ impl Rest {
         self.write_out(subject)
     }
 
-    /// CHECKPOINT, which holds until the next run where autovacuum keeps still: another one before that would find
-    /// nothing to write, and takes 0.1 s up to 12, whose backends look so rarely whether it is over.
+    /// CHECKPOINT, which holds for the next run where nobody can write before it: another one would find nothing to do,
+    /// and takes 0.1 s up to 12, whose backends look so rarely whether it is over. Rows are counted before a run, which
+    /// sets hint bits and prunes pages: so they are before this.
     fn write_out(self, subject: &mut Subject) -> Result<(), Problem> {
+        // Neither autovacuum nor somebody whose server it is.
+        let is_alone = self == Self::AllTheTime && subject.own_data_dir().is_some();
+        if is_alone {
+            let whereabouts = subject.whereabouts();
+            data_state(&mut subject.admin, whereabouts)
+                .map_err(|error| error.into_problem("could not look at the plan's own tables"))?;
+        }
         subject.checkpoint()?;
-        self.leave_written_out(subject);
+        subject.written_out = is_alone.then(Instant::now);
         Ok(())
-    }
-
-    /// Whoever else may write to a server, autovacuum or somebody whose server it is, may do so before the next run.
-    fn leave_written_out(self, subject: &mut Subject) {
-        subject.written_out = self == Self::AllTheTime && subject.own_data_dir().is_some();
     }
 
     /// Wakes a server whose run comes next.
@@ -119,7 +122,6 @@ impl Rest {
         let mut settled = Settled::default();
         let writes = work.builtin.is_none_or(Builtin::writes);
         if !writes && self != Self::WhileOthersRun {
-            self.leave_written_out(subject);
             return Ok(settled);
         }
         subject.revive(stop)?;
