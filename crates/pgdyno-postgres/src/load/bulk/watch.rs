@@ -52,7 +52,10 @@ pub(in crate::load) struct Watch {
     key_space: Option<String>,
     /// Whether the server does not tell.
     silent: bool,
+    /// What is looked at.
+    stage: Option<Stage>,
     next: Instant,
+    /// The last look at it, or when it was first heard of.
     last: Instant,
     phases: BTreeMap<Stage, Phases>,
     /// Parallel workers of every key that is being built, by its server process.
@@ -111,6 +114,7 @@ impl Watch {
             key_bytes,
             key_space: plan.index_tablespace.clone(),
             silent: false,
+            stage: None,
             next: now,
             last: now,
             phases: BTreeMap::new(),
@@ -123,6 +127,7 @@ impl Watch {
     /// not time yet.
     pub fn tend(&mut self, session: &mut Session, stage: Stage, pids: &[i32]) -> Option<String> {
         let now = Instant::now();
+        self.enter(stage, now);
         let sql = self.sql(stage, pids)?;
         if now < self.next || self.silent {
             return None;
@@ -137,9 +142,18 @@ impl Watch {
         words
     }
 
+    /// What was before a stage is no time of its phases.
+    fn enter(&mut self, stage: Stage, now: Instant) {
+        if self.stage.replace(stage) != Some(stage) {
+            self.last = now;
+        }
+    }
+
     /// What was seen of a stage.
     pub fn phases(&mut self, stage: Stage) -> Phases {
-        self.phases.remove(&stage).unwrap_or_default()
+        let mut phases = self.phases.remove(&stage).unwrap_or_default();
+        phases.0.retain(|(_, seconds)| *seconds > 0.0);
+        phases
     }
 
     /// Parallel workers that keys had, as far as they were seen.
@@ -290,6 +304,24 @@ mod tests {
         let phases = watch.phases(Stage::Keys);
         let expected = [("scanning table", 4.0), ("loading tuples in tree", 2.0)];
         assert_eq!(phases.0, expected.map(|(phase, seconds)| (phase.to_owned(), seconds)));
+    }
+
+    #[test]
+    fn phases_begin_with_their_stage() {
+        let (mut watch, begin) = (watch(180_000), Instant::now());
+        let mut last_at_ms = |stage, at_ms| {
+            watch.enter(stage, begin + Duration::from_millis(at_ms));
+            (watch.last - begin).as_millis()
+        };
+        assert_eq!(last_at_ms(Stage::Copy, 1_000), 1_000);
+        assert_eq!(last_at_ms(Stage::Copy, 1_150), 1_000, "which is looked at as long as it lasts");
+        assert_eq!(last_at_ms(Stage::Vacuum, 1_200), 1_200);
+        let mut watch = self::watch(180_000);
+        for since_ms in [0, 200] {
+            let seen = if since_ms == 0 { "scanning heap" } else { "truncating heap" };
+            watch.note(Stage::Vacuum, vec![at(1, "test", seen, None)], Duration::from_millis(since_ms));
+        }
+        assert_eq!(watch.phases(Stage::Vacuum).0, [("truncating heap".to_owned(), 0.2)]);
     }
 
     #[test]
