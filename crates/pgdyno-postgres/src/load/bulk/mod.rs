@@ -44,7 +44,7 @@ use crate::{
 use flush::Flusher;
 use room::Rooms;
 pub(super) use watch::Watch;
-use worker::{Shared, Worker};
+use worker::{Ends, Shared, Worker};
 
 /// How often a caller is told how far it is, and WAL is looked after.
 const TICK: Duration = Duration::from_millis(20);
@@ -269,6 +269,7 @@ impl<'a> BulkLoad<'a> {
             rows: AtomicU64::new(0),
             bytes: AtomicU64::new(0),
             done: AtomicU64::new(0),
+            ends: Ends::default(),
             held: AtomicU64::new(0),
             waited: AtomicU8::new(0),
             pids: Mutex::default(),

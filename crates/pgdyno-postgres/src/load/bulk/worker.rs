@@ -2,11 +2,10 @@
 
 use std::{
     sync::{
-        Mutex, PoisonError,
+        Condvar, Mutex, PoisonError,
         atomic::{AtomicU8, AtomicU64, Ordering},
         mpsc::Sender,
     },
-    thread,
     time::Duration,
 };
 
@@ -24,7 +23,8 @@ use super::{
 };
 use crate::wire::{ConnectOptions, Session, WireError, connect_unless};
 
-/// Pause before a worker that finds all tasks of a stage taken looks again: the longer it waits, up to the second.
+/// Pause before a worker that finds all tasks of a stage taken looks again, for those of other processes: the longer it
+/// waits, up to the second. One of its own process tells it at once.
 const PAUSE: Duration = Duration::from_millis(20);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
@@ -47,6 +47,8 @@ pub(super) struct Shared<'a> {
     pub bytes: AtomicU64,
     /// Tasks done here.
     pub done: AtomicU64,
+    /// How often a worker of this process was through with a task: others may have something to do then.
+    pub ends: Ends,
     /// Tasks that are held here now.
     pub held: AtomicU64,
     /// The last stage in which it was said for whom this process waits; 0: none yet.
@@ -55,6 +57,30 @@ pub(super) struct Shared<'a> {
     pub pids: Mutex<Vec<i32>>,
     /// Parallel workers that the server planned for keys.
     pub planned: Mutex<Option<Span>>,
+}
+
+/// A count that workers wait for.
+#[derive(Debug, Default)]
+pub(super) struct Ends {
+    count: Mutex<u64>,
+    more: Condvar,
+}
+
+impl Ends {
+    fn so_far(&self) -> u64 {
+        *self.count.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn one_more(&self) {
+        *self.count.lock().unwrap_or_else(PoisonError::into_inner) += 1;
+        self.more.notify_all();
+    }
+
+    /// Waits until there are others than these, for so long at most.
+    fn wait(&self, seen: u64, at_most: Duration) {
+        let count = self.count.lock().unwrap_or_else(PoisonError::into_inner);
+        drop(self.more.wait_timeout_while(count, at_most, |count| *count == seen));
+    }
 }
 
 /// A stream.
@@ -84,17 +110,19 @@ impl<'a> Worker<'a> {
     pub fn run(mut self) -> Result<(), Problem> {
         let mut pause = PAUSE;
         loop {
+            let ends = self.shared.ends.so_far();
             let stage = self.stage().map_err(|error| error.into_problem("could not look for tasks"))?;
             let Some(stage) = stage else { return Ok(()) };
             let _ = self.tell.send(BulkProgress::Stage(stage)); // whoever listens may have gone
             if self.step(stage)? {
+                self.shared.ends.one_more();
                 pause = PAUSE;
             } else {
                 if pause == LONGEST_PAUSE {
                     self.say_who_is_waited_for(stage)
                         .map_err(|error| error.into_problem("could not look for tasks"))?;
                 }
-                thread::sleep(pause);
+                self.shared.ends.wait(ends, pause);
                 pause = (pause * 2).min(LONGEST_PAUSE);
             }
             if self.shared.halt.requested() {
