@@ -57,7 +57,7 @@ fn the_plan_of_six_cases_is_that_of_the_article() {
         "in the article log begins empty"
     );
     assert!(
-        material.work[0].definitions.iter().any(|one| (&one.name[..], &one.value[..]) == ("rows", "200000")),
+        material.work[0].definitions.iter().any(|one| (&one.name[..], &one.value[..]) == ("rows", "100000")),
         "its scripts draw from as many keys as are loaded"
     );
     assert_eq!(article.measure.duration.as_secs_f64(), 120.0);

@@ -257,10 +257,10 @@ fn the_bundled_plan(pg: &str) {
     let short = plan
         .replace("\"version-scaleup/", &format!("\"{setup}"))
         .replace("clients = [1, 2, 8, 32]", "clients = [1, 3]")
-        .replace("duration = \"3500ms\"", "duration = \"200ms\"")
+        .replace("duration = \"3800ms\"", "duration = \"200ms\"")
         .replace("warmup = \"500ms\"", "warmup = \"50ms\"")
         .replace("blocks = 4", "blocks = 1")
-        .replace("rows = 200000", "rows = 10000");
+        .replace("rows = 100000 }", "rows = 10000 }");
     let path = written(&place, &short, "");
     place.done(&["run", &path, "--pg", pg, "--bundle", "--size", "small"]);
     let run = place.only_run();
