@@ -16,4 +16,5 @@ pub mod probe;
 pub mod problem;
 pub mod rows;
 pub mod script;
+pub mod tpcc;
 pub mod units;

@@ -13,3 +13,9 @@ pub struct Context {
     /// Directory of the run directories.
     pub runs: PathBuf,
 }
+
+/// A seed that one can read out, from the randomness that the standard library seeds its hash maps with.
+pub fn draw_seed() -> u64 {
+    use std::hash::{BuildHasher, RandomState};
+    RandomState::new().hash_one("seed") % 1_000_000_000
+}

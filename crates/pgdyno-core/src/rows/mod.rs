@@ -9,7 +9,9 @@ mod maker;
 pub mod scaleup;
 mod size;
 mod sums;
+mod text;
 pub mod tpcb;
+pub mod tpcc;
 
 pub use maker::Maker;
 pub use size::{BtreeSize, PAGE_BYTES, RelationSize, TableSize};

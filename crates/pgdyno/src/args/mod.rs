@@ -23,6 +23,7 @@ mod shape;
 pub mod show;
 mod subjects;
 mod target;
+pub mod tpcc;
 pub mod up;
 pub mod versions;
 mod wrong;
@@ -59,6 +60,8 @@ pub enum Command {
     Pgbench(pgbench::Args),
     /// Load tables by many streams, resumable and proved
     Load(load::Args),
+    /// TPC-C: write its tables as CSV files
+    Tpcc(tpcc::Args),
     /// Read tables into shared buffers, and see that they are there
     Prewarm(prewarm::Args),
     /// Time DDL and counts, measure depths and sizes of tables that are there
@@ -116,6 +119,7 @@ impl Command {
             Self::Run(args) => run::run(args, context),
             Self::Pgbench(args) => pgbench::run(args, context),
             Self::Load(args) => load::run(args, context),
+            Self::Tpcc(args) => tpcc::run(args, context),
             Self::Prewarm(args) => prewarm::run(args, context),
             Self::Probe(args) => probe::run(args, context),
             Self::Up(args) => up::run(args, context),

@@ -27,7 +27,10 @@ use super::{
     reach::{Reached, reach},
     subject::Subject,
 };
-use crate::{context::Context, instrument, servers};
+use crate::{
+    context::{Context, draw_seed},
+    instrument, servers,
+};
 
 /// What is known and decided before the first byte is written.
 #[derive(Debug)]
@@ -340,12 +343,6 @@ fn thorough_s(plan: &Plan, facts: &BenchFacts<'_>, servers: u64) -> Option<f64> 
     Level::Thorough.apply(&mut thorough);
     let resolved = resolve(&thorough, Level::Thorough, facts).ok()?;
     Some(resolved.cost.times(servers).seconds)
-}
-
-/// A seed that one can read out, from the randomness that the standard library seeds its hash maps with.
-fn draw_seed() -> u64 {
-    use std::hash::{BuildHasher, RandomState};
-    RandomState::new().hash_one("seed") % 1_000_000_000
 }
 
 /// Length of the check of synchronous writes.

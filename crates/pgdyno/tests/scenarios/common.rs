@@ -265,3 +265,24 @@ pub fn is_complete(run: &Run) {
     holds_together(run);
     assert!(run.path.join("report.html").is_file());
 }
+
+/// A file system of a test alone, in memory. Dropping it takes it away.
+pub struct Small(pub tempfile::TempDir);
+
+impl Small {
+    /// `None` where this user may not mount.
+    pub fn mount(mib: u64) -> Option<Self> {
+        let dir = tempfile::tempdir().expect("a temporary directory can be made");
+        let mut mount = Command::new("mount");
+        mount.args(["-t", "tmpfs", "-o", &format!("size={mib}m"), "tmpfs"]).arg(dir.path());
+        let mounted = mount.stderr(Stdio::null()).status().is_ok_and(|status| status.success());
+        mounted.then_some(Self(dir))
+    }
+}
+
+impl Drop for Small {
+    fn drop(&mut self) {
+        let gone = Command::new("umount").arg("-l").arg(self.0.path()).status();
+        assert!(thread::panicking() || gone.is_ok_and(|status| status.success()), "{:?} is mounted", self.0);
+    }
+}

@@ -4,12 +4,12 @@ use std::{
     collections::BTreeSet,
     fs,
     io::{BufRead, BufReader},
-    process::{Child, Command, Stdio},
+    process::{Child, Stdio},
     thread,
     time::Duration,
 };
 
-use crate::common::{Place, admin, kill, test_all, text, wait_until, word};
+use crate::common::{Place, Small, admin, kill, test_all, text, wait_until, word};
 use pgdyno_core::load::Stage;
 use pgdyno_postgres::wire::{Address, ConnectOptions, Session, connect};
 use serde_json::Value;
@@ -415,27 +415,6 @@ fn who_waits_says_for_whom() {
         assert!(output.status.success(), "{}{}", text(&output.stdout), text(&output.stderr));
     }
     assert_eq!(said.filter(|line| line.as_ref().is_ok_and(|line| line.contains("waits for"))).count(), 0);
-}
-
-/// A file system of a test alone, in memory. Dropping it takes it away.
-struct Small(tempfile::TempDir);
-
-impl Small {
-    /// `None` where this user may not mount.
-    fn mount(mib: u64) -> Option<Self> {
-        let dir = tempfile::tempdir().expect("a temporary directory can be made");
-        let mut mount = Command::new("mount");
-        mount.args(["-t", "tmpfs", "-o", &format!("size={mib}m"), "tmpfs"]).arg(dir.path());
-        let mounted = mount.stderr(Stdio::null()).status().is_ok_and(|status| status.success());
-        mounted.then_some(Self(dir))
-    }
-}
-
-impl Drop for Small {
-    fn drop(&mut self) {
-        let gone = Command::new("umount").arg("-l").arg(self.0.path()).status();
-        assert!(thread::panicking() || gone.is_ok_and(|status| status.success()), "{:?} is mounted", self.0);
-    }
 }
 
 /// A load ends before a file system is full that had room when it began, and goes on when there is room again.

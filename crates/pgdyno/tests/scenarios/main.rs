@@ -23,5 +23,6 @@ mod servers;
 mod structure;
 mod subjects;
 mod tables;
+mod tpcc;
 mod ways;
 mod wrong_flags;

@@ -1,0 +1,61 @@
+//! Non-uniform random numbers (clause 2.1.6).
+
+use super::Draws;
+
+/// NURand(A, x, y) with its constant C.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NuRand {
+    a: u64,
+    low: u64,
+    high: u64,
+    c: u64,
+}
+
+impl NuRand {
+    /// Numbers of last names: A is 255, over 0 to 999.
+    pub fn last_names(c: u64) -> Self {
+        Self { a: 255, low: 0, high: 999, c }
+    }
+
+    /// A number.
+    #[inline]
+    pub fn draw(&self, draws: &mut Draws) -> u64 {
+        let both = draws.within(0, self.a) | draws.within(self.low, self.high);
+        (both + self.c) % (self.high - self.low + 1) + self.low
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// NURand(255, 0, 999) by its definition over all pairs of what it draws: no other has these shares.
+    #[test]
+    fn numbers_have_the_shares_of_their_definition() {
+        const C: u64 = 123;
+        let mut expected = [0_f64; 1_000];
+        for a in 0..=255 {
+            for b in 0..=999 {
+                expected[(((a | b) + C) % 1_000) as usize] += 1.0 / 256_000.0;
+            }
+        }
+        let (mut seen, mut draws) = ([0_f64; 1_000], Draws::new(3, 0, 0));
+        let many = 1_000_000;
+        for _ in 0..many {
+            seen[NuRand::last_names(C).draw(&mut draws) as usize] += 1.0;
+        }
+        let chi: f64 = seen
+            .iter()
+            .zip(expected)
+            .filter(|(_, share)| *share > 0.0)
+            .map(|(count, share)| {
+                let expected = share * f64::from(many);
+                (count - expected).powi(2) / expected
+            })
+            .sum();
+        // 999 degrees of freedom: mean 999, deviation 45.
+        assert!((800.0..1_230.0).contains(&chi), "{chi}");
+        let never = seen.iter().zip(expected).filter(|(_, share)| *share == 0.0).map(|(count, _)| count);
+        assert_eq!(never.sum::<f64>(), 0.0);
+    }
+}

@@ -1,0 +1,34 @@
+//! `pgdyno tpcc`.
+
+mod export;
+mod in_order;
+
+use std::process::ExitCode;
+
+use clap::Subcommand;
+use pgdyno_core::problem::Problem;
+
+use crate::context::Context;
+
+/// Flags of `pgdyno tpcc`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Debug, Subcommand)]
+enum What {
+    /// Write the nine tables as the CSV files that BenchmarkSQL writes and copies
+    Export(export::Export),
+}
+
+/// Runs `pgdyno tpcc`.
+///
+/// # Errors
+/// What the user should read.
+pub fn run(args: &Args, _context: &Context) -> Result<ExitCode, Problem> {
+    match &args.what {
+        What::Export(export) => export.run(),
+    }
+}

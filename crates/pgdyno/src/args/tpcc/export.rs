@@ -1,0 +1,263 @@
+//! `pgdyno tpcc export`.
+
+use std::{
+    fs::{self, File},
+    io::{self, Write},
+    path::{Path, PathBuf},
+    process::ExitCode,
+    time::{Instant, SystemTime},
+};
+
+use pgdyno_core::{
+    problem::Problem,
+    rows::{
+        Part,
+        tpcc::{CSV_FILES, CsvFile, Population},
+    },
+    tpcc::DERIVED,
+    units,
+};
+use pgdyno_engine::Stop;
+use pgdyno_host::facts;
+
+use super::in_order::in_order;
+use crate::{args::target::processors, context::draw_seed, interrupt, output, progress::Progress};
+
+/// About as many bytes are made at a time.
+const PIECE_BYTES: f64 = 1_048_576.0;
+/// Threads beyond which the disk is what files wait for.
+const MOST_JOBS: usize = 8;
+/// Share of the room that must be left when all is written.
+const LEFT: f64 = 0.02;
+
+/// Flags of `pgdyno tpcc export`.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Files have the names, columns and order of columns of BenchmarkSQL 4.1, whose sqlTableCopies \
+    (COPY … WITH CSV) loads them; NULL is an empty field. The same seed and time give the same bytes on any machine. \
+    What is written is the population of clause 4.3.3.1, with which any TPC-C kit can begin.\n\n\
+    Example:\n  \
+    pgdyno tpcc export --csv /data/csv --warehouses 1000 --jobs 8"
+)]
+pub struct Export {
+    /// Directory of the files: new or empty
+    #[arg(long, value_name = "DIR")]
+    csv: PathBuf,
+    /// Number of warehouses, about 73 MB each
+    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=10_000_000))]
+    warehouses: u64,
+    /// What all that is random comes from [default: drawn, and told]
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+    /// The instant of all dates, in seconds since 1970 [default: now]
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(i64).range(0..=9_000_000_000))]
+    at: Option<i64>,
+    /// Threads that make rows [default: as many as there are processors, at most 8]
+    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    jobs: Option<u16>,
+    /// Say what would be written, and how much, and end
+    #[arg(long)]
+    dry_run: bool,
+}
+
+/// A file that is to be written.
+struct Planned {
+    file: CsvFile,
+    units: u64,
+    /// Bytes of a unit on average.
+    unit_bytes: f64,
+}
+
+impl Planned {
+    fn bytes(&self) -> u64 {
+        (self.units as f64 * self.unit_bytes) as u64
+    }
+}
+
+/// What was written of a file.
+struct Written {
+    name: &'static str,
+    rows: u64,
+    bytes: u64,
+}
+
+impl Export {
+    /// Writes all files, or says which.
+    ///
+    /// # Errors
+    /// What the user should read.
+    pub fn run(&self) -> Result<ExitCode, Problem> {
+        let population = self.population();
+        let planned: Vec<_> = CSV_FILES
+            .into_iter()
+            .map(|file| Planned {
+                file,
+                units: file.table.units(self.warehouses),
+                unit_bytes: file.unit_bytes(&population, self.warehouses),
+            })
+            .collect();
+        let bytes = planned.iter().map(Planned::bytes).sum();
+        self.check(bytes)?;
+        eprintln!("{}", self.announcement(&population, bytes));
+        if self.dry_run {
+            return Ok(ExitCode::SUCCESS);
+        }
+        let stop =
+            interrupt::on_interrupt_saying("stopping", "ended at once; files named .part are not whole");
+        let start = Instant::now();
+        let written = self.write(&planned, &population, &stop)?;
+        output::print(&told(&written, start.elapsed().as_secs_f64()))?;
+        Ok(ExitCode::SUCCESS)
+    }
+
+    fn population(&self) -> Population {
+        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        let at_s = self.at.unwrap_or(now.as_secs() as i64);
+        Population { seed: self.seed.unwrap_or_else(draw_seed), at_us: at_s * 1_000_000 }
+    }
+
+    fn jobs(&self) -> usize {
+        self.jobs.map_or_else(|| (processors() as usize).min(MOST_JOBS), usize::from)
+    }
+
+    /// That the directory holds nothing, and its file system has room.
+    fn check(&self, bytes: u64) -> Result<(), Problem> {
+        let (dir, shown) = (&self.csv, self.csv.display());
+        let entries = match fs::read_dir(dir) {
+            Ok(entries) => entries.count(),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => 0,
+            Err(error) => {
+                return Err(Problem::wrong_request(format!("could not write CSV files to {shown}: {error}")));
+            }
+        };
+        if entries > 0 {
+            let what = format!("could not write CSV files to {shown}: it is not empty");
+            return Err(
+                Problem::wrong_request(what).hint("name a new or empty directory; nothing was changed")
+            );
+        }
+        let room = facts::storage(dir).map_err(|error| {
+            Problem::could_not(format!("could not see how much room {shown} has: {error}"))
+        })?;
+        let needed = bytes + (room.size_bytes as f64 * LEFT) as u64;
+        if room.available_bytes < needed {
+            let (free, bytes) = (units::bytes(room.available_bytes), units::bytes(bytes));
+            let what =
+                format!("could not write CSV files to {shown}: they take about {bytes}, {free} are free");
+            return Err(Problem::wrong_request(what)
+                .detail("2 % of the file system are left alone")
+                .hint("use fewer --warehouses, or another disk; nothing was changed"));
+        }
+        Ok(())
+    }
+
+    fn announcement(&self, population: &Population, bytes: u64) -> String {
+        format!(
+            "pgdyno tpcc export: {} of TPC-C as CSV\n  writes  about {} in {}\n  jobs    {}\n  \
+             again   --seed {} --at {}",
+            units::plural(self.warehouses, "warehouse"),
+            units::bytes(bytes),
+            self.csv.display(),
+            self.jobs(),
+            population.seed,
+            population.at_us / 1_000_000
+        )
+    }
+
+    /// Writes all files one after the other; those of a failure are removed.
+    fn write(
+        &self,
+        planned: &[Planned],
+        population: &Population,
+        stop: &Stop,
+    ) -> Result<Vec<Written>, Problem> {
+        let made = !self.csv.exists();
+        fs::create_dir_all(&self.csv).map_err(|error| unwritable(&self.csv, &error))?;
+        let progress = Progress::new();
+        let mut written = Vec::new();
+        for plan in planned {
+            match self.write_file(plan, population, &progress, stop) {
+                Ok(file) => written.push(file),
+                Err(problem) => {
+                    progress.finish();
+                    self.remove(planned, made);
+                    return Err(problem.hint("all that was written is removed again"));
+                }
+            }
+        }
+        progress.finish();
+        File::open(&self.csv)
+            .and_then(|dir| dir.sync_all())
+            .map_err(|error| unwritable(&self.csv, &error))?;
+        Ok(written)
+    }
+
+    fn remove(&self, planned: &[Planned], dir_too: bool) {
+        for plan in planned {
+            let whole = self.csv.join(plan.file.name);
+            for path in [part_of(&whole), whole] {
+                let _ = fs::remove_file(path); // most are not there
+            }
+        }
+        if dir_too {
+            let _ = fs::remove_dir(&self.csv); // only where it is empty
+        }
+    }
+
+    /// One file, on the disk under its own name when it is whole.
+    fn write_file(
+        &self,
+        plan: &Planned,
+        population: &Population,
+        progress: &Progress,
+        stop: &Stop,
+    ) -> Result<Written, Problem> {
+        let whole = self.csv.join(plan.file.name);
+        let part = part_of(&whole);
+        let failed = |error: io::Error| unwritable(&part, &error);
+        let mut file = File::create_new(&part).map_err(failed)?;
+        let piece_units = ((PIECE_BYTES / plan.unit_bytes) as u64).max(1);
+        let make = |piece: u64| {
+            let (mut text, first) = (Vec::new(), piece * piece_units);
+            let end = (first + piece_units).min(plan.units);
+            let rows = plan.file.write(population, Part { first, end }, &mut text);
+            (text, rows)
+        };
+        let mut written = Written { name: plan.file.name, rows: 0, bytes: 0 };
+        progress.counted(plan.file.name, plan.bytes(), "bytes");
+        in_order(self.jobs(), plan.units.div_ceil(piece_units), make, |(text, rows): (Vec<u8>, u64)| {
+            if stop.requested() {
+                return Err(Problem::could_not("could not finish the CSV files: stopped"));
+            }
+            file.write_all(&text).map_err(failed)?;
+            written.rows += rows;
+            written.bytes += text.len() as u64;
+            progress.at(written.bytes);
+            Ok(())
+        })?;
+        file.sync_all().and_then(|()| fs::rename(&part, &whole)).map_err(failed)?;
+        Ok(written)
+    }
+}
+
+fn part_of(whole: &Path) -> PathBuf {
+    let mut name = whole.as_os_str().to_owned();
+    name.push(".part");
+    PathBuf::from(name)
+}
+
+fn unwritable(path: &Path, error: &io::Error) -> Problem {
+    Problem::could_not(format!("could not write {}: {error}", path.display()))
+}
+
+fn told(written: &[Written], seconds: f64) -> String {
+    let mut text = format!("  {:<15}{:>16}{:>14}\n", "file", "rows", "size");
+    for Written { name, rows, bytes } in written {
+        text += &format!("  {name:<15}{:>16}{:>14}\n", units::count(*rows), units::bytes(*bytes));
+    }
+    let bytes: u64 = written.iter().map(|file| file.bytes).sum();
+    let rate = units::bytes_per_s(bytes as f64 / seconds);
+    text +=
+        &format!("{} in {}, {rate}; on the disk\n{DERIVED}\n", units::bytes(bytes), units::duration(seconds));
+    text
+}
