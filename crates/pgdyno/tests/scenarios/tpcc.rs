@@ -102,7 +102,8 @@ const CONDITIONS: [&str; 12] = [
     "SELECT FROM district WHERE d_ytd IS DISTINCT FROM (SELECT sum(h_amount) FROM history WHERE h_w_id = d_w_id \
      AND h_d_id = d_id)",
     "SELECT FROM customer LEFT JOIN delivered USING (c_w_id, c_d_id, c_id) LEFT JOIN (SELECT h_c_w_id, h_c_d_id, \
-     h_c_id, sum(h_amount) AS paid FROM history GROUP BY 1, 2, 3) h ON (h_c_w_id, h_c_d_id, h_c_id) = (c_w_id, c_d_id, c_id) \
+     h_c_id, sum(h_amount) AS paid FROM history GROUP BY 1, 2, 3) h \
+     ON (h_c_w_id, h_c_d_id, h_c_id) = (c_w_id, c_d_id, c_id) \
      WHERE c_balance IS DISTINCT FROM coalesce(value, 0) - coalesce(paid, 0)",
     "SELECT FROM district WHERE (SELECT count(*) FROM oorder WHERE o_w_id = d_w_id AND o_d_id = d_id) - \
      (SELECT count(*) FROM new_order WHERE no_w_id = d_w_id AND no_d_id = d_id) <> 2100",
