@@ -261,3 +261,18 @@ fn an_interrupted_export_leaves_nothing() {
     assert!(said.contains("could not finish the CSV files: stopped"), "{said}");
     assert!(!dir.exists());
 }
+
+/// What another process writes to the same directory stays, where it comes in between.
+#[test]
+fn files_of_somebody_else_are_left_alone() {
+    let place = Place::new();
+    let dir = place.path("csv");
+    let mut command = place.command(&export(&dir, &["--warehouses", "20"]));
+    let mut child = command.stderr(Stdio::null()).spawn().expect("pgdyno can be run");
+    wait_until("a large file is begun", || dir.join("stock.csv.part").exists());
+    fs::write(dir.join("order-line.csv.part"), "theirs").expect("it is ours");
+    assert_eq!(child.wait().expect("it is ours").code(), Some(3));
+    let left: Vec<_> =
+        fs::read_dir(&dir).expect("it is there").flatten().map(|entry| entry.file_name()).collect();
+    assert_eq!(left, ["order-line.csv.part"]);
+}

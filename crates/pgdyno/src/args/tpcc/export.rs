@@ -164,23 +164,27 @@ impl Export {
         )
     }
 
-    /// Writes all files one after the other; those of a failure are removed.
+    /// Writes all files one after the other. After a failure those that were made here are removed, and no others:
+    /// somebody else may have begun to write to the same directory meanwhile.
     fn write(
         &self,
         planned: &[Planned],
         population: &Population,
         stop: &Stop,
     ) -> Result<Vec<Written>, Problem> {
-        let made = !self.csv.exists();
+        let made_dir = !self.csv.exists();
         fs::create_dir_all(&self.csv).map_err(|error| unwritable(&self.csv, &error))?;
         let progress = Progress::new();
-        let mut written = Vec::new();
+        let (mut written, mut made) = (Vec::new(), Vec::new());
         for plan in planned {
-            match self.write_file(plan, population, &progress, stop) {
+            match self.write_file(plan, population, &progress, stop, &mut made) {
                 Ok(file) => written.push(file),
                 Err(problem) => {
                     progress.finish();
-                    self.remove(planned, made);
+                    made.into_iter().for_each(|path| drop(fs::remove_file(path)));
+                    if made_dir {
+                        let _ = fs::remove_dir(&self.csv); // only where it is empty
+                    }
                     return Err(problem.hint("all that was written is removed again"));
                 }
             }
@@ -192,30 +196,20 @@ impl Export {
         Ok(written)
     }
 
-    fn remove(&self, planned: &[Planned], dir_too: bool) {
-        for plan in planned {
-            let whole = self.csv.join(plan.file.name);
-            for path in [part_of(&whole), whole] {
-                let _ = fs::remove_file(path); // most are not there
-            }
-        }
-        if dir_too {
-            let _ = fs::remove_dir(&self.csv); // only where it is empty
-        }
-    }
-
-    /// One file, on the disk under its own name when it is whole.
+    /// One file, on the disk under its own name when it is whole. `made` is told what it is called meanwhile.
     fn write_file(
         &self,
         plan: &Planned,
         population: &Population,
         progress: &Progress,
         stop: &Stop,
+        made: &mut Vec<PathBuf>,
     ) -> Result<Written, Problem> {
         let whole = self.csv.join(plan.file.name);
         let part = part_of(&whole);
         let failed = |error: io::Error| unwritable(&part, &error);
         let mut file = File::create_new(&part).map_err(failed)?;
+        made.push(part.clone());
         let piece_units = ((PIECE_BYTES / plan.unit_bytes) as u64).max(1);
         let make = |piece: u64| {
             let (mut text, first) = (Vec::new(), piece * piece_units);
@@ -236,6 +230,8 @@ impl Export {
             Ok(())
         })?;
         file.sync_all().and_then(|()| fs::rename(&part, &whole)).map_err(failed)?;
+        made.pop();
+        made.push(whole);
         Ok(written)
     }
 }
