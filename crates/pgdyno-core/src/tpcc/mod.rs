@@ -1,15 +1,19 @@
-//! TPC-C by its text, revision 5.11: what its rows draw.
+//! TPC-C by its text, revision 5.11: what its rows draw, and what its terminals enter.
 //!
 //! Who says "clause" here means the TPC Benchmark C Standard Specification. pgdyno's runs are derived from it and are
 //! no TPC results.
 
 mod draws;
+mod input;
 mod names;
 mod nurand;
+mod transaction;
 
 pub use draws::Draws;
+pub use input::{Customer, Input, Line, MOST_LINES, RunConstants, Terminal, UNUSED_ITEM};
 pub use names::last_name;
 pub use nurand::NuRand;
+pub use transaction::{Mix, Terms, Transaction};
 
 /// What every output of ours says: the TPC has rules for who may speak of a result.
 pub const DERIVED: &str = "Derived from TPC-C; this is not a TPC result, and cannot be compared with one.";

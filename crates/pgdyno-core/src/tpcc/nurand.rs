@@ -8,13 +8,23 @@ pub struct NuRand {
     a: u64,
     low: u64,
     high: u64,
-    c: u64,
+    pub(super) c: u64,
 }
 
 impl NuRand {
     /// Numbers of last names: A is 255, over 0 to 999.
     pub fn last_names(c: u64) -> Self {
         Self { a: 255, low: 0, high: 999, c }
+    }
+
+    /// Numbers of customers: A is 1,023, over 1 to 3,000.
+    pub fn customers(c: u64) -> Self {
+        Self { a: 1_023, low: 1, high: super::CUSTOMERS, c }
+    }
+
+    /// Numbers of items: A is 8,191, over 1 to 100,000.
+    pub fn items(c: u64) -> Self {
+        Self { a: 8_191, low: 1, high: super::ITEMS, c }
     }
 
     /// A number.
