@@ -1,5 +1,6 @@
 //! `pgdyno tpcc`.
 
+mod check;
 mod export;
 mod in_order;
 
@@ -21,6 +22,8 @@ pub struct Args {
 enum What {
     /// Write the nine tables as the CSV files that BenchmarkSQL writes and copies
     Export(export::Export),
+    /// Look whether the tables are consistent: the twelve conditions of the specification, and more
+    Check(check::Check),
 }
 
 /// Runs `pgdyno tpcc`.
@@ -30,5 +33,6 @@ enum What {
 pub fn run(args: &Args, _context: &Context) -> Result<ExitCode, Problem> {
     match &args.what {
         What::Export(export) => export.run(),
+        What::Check(check) => check.run(),
     }
 }

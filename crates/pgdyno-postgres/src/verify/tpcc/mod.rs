@@ -1,0 +1,269 @@
+//! TPC-C's conditions of consistency (clause 3.3.2) and a few more, over all rows, in one snapshot.
+//!
+//! They see halves of transactions, and what was done twice or to another row. A transaction that is gone as a whole
+//! they do not see: they are no proof of durability.
+
+mod conditions;
+
+use std::{
+    collections::BTreeMap,
+    sync::{Mutex, PoisonError},
+    time::Instant,
+};
+
+use pgdyno_core::{problem::Problem, tpcc::ITEMS};
+use pgdyno_engine::Stop;
+
+pub use conditions::{CONDITIONS, Condition};
+
+use crate::{
+    probe::{crew::Crew, open},
+    wire::{ConnectOptions, Row, Session, WireError},
+};
+
+/// Places that are told of a condition, of each stretch of warehouses.
+const EXAMPLES: usize = 100;
+/// Warehouses of a stretch, and most stretches: for each of them history is read, which has no index.
+const STRETCH: u64 = 64;
+const MOST_STRETCHES: u64 = 64;
+/// The same of stock, for each stretch of which all lines are read.
+const STOCK_STRETCH: u64 = 1_000;
+/// Memory of a sort: what a stretch adds up is kept in files beyond it.
+const WORK_MEMORY: &str = "64MB";
+/// Before it a hash in memory takes whatever it takes.
+const SPILLING_HASHES_SINCE: u32 = 13;
+
+/// The number of a condition that rows are missing, or there are too many.
+const ROWS: usize = 17;
+
+/// What was found.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Consistency {
+    /// Warehouses.
+    pub warehouses: u64,
+    /// Rows that were looked at over all tables; none is no proof of anything.
+    pub rows_examined: u64,
+    /// Conditions that do not hold.
+    pub violations: Vec<Violation>,
+    /// Seconds it took.
+    pub duration_s: f64,
+}
+
+/// A condition that does not hold.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Violation {
+    /// Which.
+    pub condition: Condition,
+    /// In how many places.
+    pub count: u64,
+    /// Some of them in words.
+    pub places: Vec<String>,
+}
+
+/// A query over a stretch of warehouses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Task {
+    sql: &'static str,
+    first: i64,
+    last: i64,
+}
+
+impl Task {
+    fn sql(&self) -> String {
+        let numbers = [(":first", self.first), (":last", self.last), (":examples", EXAMPLES as i64)];
+        numbers.iter().fold(self.sql.to_owned(), |sql, (name, value)| sql.replace(name, &value.to_string()))
+    }
+}
+
+/// Looks at all rows of the tables that a session's names mean, by so many sessions, which share a snapshot. `tell`
+/// hears how many of all queries are done.
+///
+/// # Errors
+/// Why they cannot be looked at. Violations are a result, not an error.
+pub fn check_tpcc(
+    options: &ConnectOptions,
+    sessions: u64,
+    stop: &Stop,
+    tell: &mut dyn FnMut(u64, u64),
+) -> Result<Consistency, Problem> {
+    let start = Instant::now();
+    let mut leader = open(options, stop)?;
+    let (warehouses, missing, snapshot) = begin(&mut leader, sessions).map_err(unreadable)?;
+    if warehouses == 0 {
+        let problem = Problem::wrong_request("could not check TPC-C's tables: there is no warehouse");
+        return Err(problem.hint("load them by `pgdyno load tpcc`"));
+    }
+    let tasks = tasks(warehouses, sessions);
+    let rows = Mutex::new(missing);
+    let done = std::sync::atomic::AtomicU64::new(0);
+    let work = |session: &mut Session, number: usize| {
+        let found = session.query(&tasks[number].sql()).map_err(unreadable)?;
+        rows.lock().unwrap_or_else(PoisonError::into_inner).extend(found.iter().filter_map(Found::read));
+        done.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        Ok(())
+    };
+    let settings = settings(&leader, snapshot.as_deref());
+    let mut tick = || tell(done.load(std::sync::atomic::Ordering::Relaxed), tasks.len() as u64);
+    Crew { options, sessions, settings: &settings, stop }.work(tasks.len(), &work, &mut tick)?;
+    let rows = rows.into_inner().unwrap_or_else(PoisonError::into_inner);
+    Ok(Consistency { warehouses, duration_s: start.elapsed().as_secs_f64(), ..consistency(rows) })
+}
+
+fn unreadable(error: WireError) -> Problem {
+    let missing =
+        matches!(&error, WireError::Server(error) if ["42P01", "42703"].contains(&error.code.as_str()));
+    let problem = error.into_problem("could not check TPC-C's tables");
+    if missing {
+        problem.hint("the names are those of the specification, as `pgdyno load tpcc` makes them")
+    } else {
+        problem
+    }
+}
+
+/// Begins the transaction whose snapshot all others share: the number of warehouses, what is wrong with that and with
+/// items, and the snapshot's name where there are others.
+fn begin(session: &mut Session, sessions: u64) -> Result<(u64, Vec<Found>, Option<String>), WireError> {
+    session.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")?;
+    let counts = "SELECT count(*), min(w_id), max(w_id), (SELECT count(*) FROM item) FROM warehouse";
+    let counts = session.query(counts)?;
+    let number = |column| counts.first().and_then(|row| row.parse::<i64>(column)).unwrap_or(0);
+    let (warehouses, items) = (number(0), number(3));
+    let mut found = vec![Found::rows(items as u64)];
+    if (number(1), number(2)) != (1, warehouses) || items != ITEMS as i64 {
+        found.push(Found { condition: ROWS, count: 1, ..Found::default() });
+    }
+    let snapshot = if sessions > 1 { session.value("SELECT pg_catalog.pg_export_snapshot()")? } else { None };
+    Ok((warehouses as u64, found, snapshot))
+}
+
+/// What a session says first. One alone has a snapshot of its own.
+fn settings(leader: &Session, snapshot: Option<&str>) -> String {
+    let mut sql = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY".to_owned();
+    if let Some(snapshot) = snapshot {
+        sql += &format!("; SET TRANSACTION SNAPSHOT '{snapshot}'");
+    }
+    sql += &format!("; SET LOCAL work_mem = '{WORK_MEMORY}'");
+    if leader.major().is_some_and(|major| major < SPILLING_HASHES_SINCE) {
+        sql += "; SET LOCAL enable_hashagg = off";
+    }
+    sql
+}
+
+/// The longest queries first.
+fn tasks(warehouses: u64, sessions: u64) -> Vec<Task> {
+    let of = |sql, pieces: u64| {
+        let pieces = pieces.clamp(1, warehouses);
+        let cut = move |piece: u64| (warehouses as u128 * u128::from(piece) / u128::from(pieces)) as i64;
+        (0..pieces).map(move |piece| Task {
+            sql,
+            // What is beyond all warehouses is wrong as well.
+            first: if piece == 0 { i32::MIN.into() } else { cut(piece) + 1 },
+            last: if piece + 1 == pieces { i32::MAX.into() } else { cut(piece + 1) },
+        })
+    };
+    let stretches = warehouses.div_ceil(STRETCH).min(MOST_STRETCHES).max(sessions);
+    let stock = of(include_str!("stock.sql"), warehouses.div_ceil(STOCK_STRETCH).min(MOST_STRETCHES));
+    stock.chain(of(include_str!("conditions.sql"), stretches)).collect()
+}
+
+/// A row of the queries.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct Found {
+    condition: usize,
+    warehouse: Option<i64>,
+    district: Option<i64>,
+    what: Option<String>,
+    number: Option<i64>,
+    count: u64,
+}
+
+impl Found {
+    fn rows(count: u64) -> Self {
+        Self { count, ..Self::default() }
+    }
+
+    fn read(row: &Row) -> Option<Self> {
+        Some(Self {
+            condition: row.parse(0)?,
+            warehouse: row.parse(1),
+            district: row.parse(2),
+            what: row.get(3).map(str::to_owned),
+            number: row.parse(4),
+            count: row.parse(5)?,
+        })
+    }
+
+    fn place(&self) -> String {
+        let named = |name: &str, number: Option<i64>| number.map(|number| format!("{name} {number}"));
+        let parts = [
+            named("warehouse", self.warehouse),
+            named("district", self.district),
+            named(self.what.as_deref().unwrap_or_default(), self.number),
+        ];
+        let place = parts.into_iter().flatten().collect::<Vec<_>>().join(", ");
+        if place.is_empty() { "warehouses from 1 on, or items".to_owned() } else { place }
+    }
+}
+
+fn consistency(rows: Vec<Found>) -> Consistency {
+    let mut violations: BTreeMap<usize, (u64, Vec<String>)> = BTreeMap::new();
+    let mut rows_examined = 0;
+    for found in rows {
+        if found.condition == 0 {
+            rows_examined += found.count;
+            continue;
+        }
+        let (count, places) = violations.entry(found.condition).or_default();
+        *count += found.count;
+        places.push(found.place());
+    }
+    let violations = violations.into_iter().filter_map(|(number, (count, mut places))| {
+        places.sort_unstable();
+        Some(Violation { condition: *CONDITIONS.get(number - 1)?, count, places })
+    });
+    Consistency { rows_examined, violations: violations.collect(), ..Consistency::default() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_warehouse_is_in_one_stretch() {
+        for (warehouses, sessions) in [(1, 8), (3, 2), (1_000, 4), (1_000_000, 16)] {
+            for sql in [include_str!("stock.sql"), include_str!("conditions.sql")] {
+                let of: Vec<_> =
+                    tasks(warehouses, sessions).into_iter().filter(|task| task.sql == sql).collect();
+                assert!(of.windows(2).all(|pair| pair[0].last + 1 == pair[1].first), "{of:?}");
+                let (first, last) = (of[0].first, of[of.len() - 1].last);
+                assert_eq!((first, last), (i32::MIN.into(), i32::MAX.into()));
+                assert!(of.len() as u64 <= warehouses.min(64.max(sessions)));
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_found_is_told_by_conditions() {
+        let found = |condition, number, count| Found {
+            condition,
+            warehouse: Some(2),
+            district: Some(7),
+            what: Some("order".to_owned()),
+            number: Some(number),
+            count,
+        };
+        let rows = vec![Found::rows(40), found(6, 9, 1), found(5, 9, 1), Found::rows(2), found(6, 8, 3)];
+        let told = consistency(rows);
+        let names: Vec<_> = told.violations.iter().map(|one| (one.condition.name, one.count)).collect();
+        assert_eq!((told.rows_examined, names), (42, vec![("3.3.2.5", 1), ("3.3.2.6", 4)]));
+        assert_eq!(told.violations[1].places[0], "warehouse 2, district 7, order 8");
+    }
+
+    #[test]
+    fn queries_have_all_their_numbers() {
+        for task in tasks(100, 2) {
+            let sql = task.sql();
+            assert!(!sql.contains(":first") && !sql.contains(":last") && !sql.contains(":examples"));
+        }
+    }
+}
