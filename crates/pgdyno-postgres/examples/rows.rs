@@ -2,21 +2,21 @@
 
 use std::time::Instant;
 
-use pgdyno_core::rows::{Maker, Part, Sums, tpcb::Accounts};
+use pgdyno_core::rows::{Maker, Part, Population, Sums, tpcb::Accounts};
 
 /// Rows of a piece, as a loader makes them: its text stays in the caches.
 const PIECE: u64 = 5_000;
 
 fn main() {
     let scale = std::env::args().nth(1).map_or(200, |text| text.parse().expect("a scale"));
-    let total = Accounts.rows_at(scale);
+    let total = Accounts.units_at(scale);
     let pieces =
         || (0..total.div_ceil(PIECE)).map(|k| Part { first: k * PIECE, end: total.min((k + 1) * PIECE) });
-    let (mut text, mut bytes) = (Vec::new(), 0);
+    let (mut text, mut bytes, of) = (Vec::new(), 0, Population::default());
     let start = Instant::now();
     for part in pieces() {
         text.clear();
-        Accounts.write(0, part, &mut text);
+        Accounts.write(&of, part, &mut text);
         bytes += text.len() as u64;
     }
     println!(
@@ -26,7 +26,7 @@ fn main() {
     let mut sums = Sums::none(Accounts.columns().len());
     let start = Instant::now();
     for part in pieces() {
-        sums += &Accounts.sums(0, part);
+        sums += &Accounts.sums(&of, part);
     }
     println!("{:.1} million rows/s summed, {sums:?}", total as f64 / start.elapsed().as_secs_f64() / 1e6);
 }

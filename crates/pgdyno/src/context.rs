@@ -19,3 +19,9 @@ pub fn draw_seed() -> u64 {
     use std::hash::{BuildHasher, RandomState};
     RandomState::new().hash_one("seed") % 1_000_000_000
 }
+
+/// Seconds since 1970.
+pub fn now_s() -> i64 {
+    let now = std::time::SystemTime::now().duration_since(std::time::SystemTime::UNIX_EPOCH);
+    now.unwrap_or_default().as_secs() as i64
+}

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Cost, Set, Way};
-use crate::{problem::Problem, units};
+use crate::{problem::Problem, rows::Population, units};
 
 /// How the main table is partitioned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -43,7 +43,7 @@ pub struct LoadPlan {
     /// The tables.
     #[serde(default, skip_serializing_if = "is_default")]
     pub set: Set,
-    /// Scale factor; of [`Set::Scaleup`] the rows of `test`.
+    /// Scale factor; of [`Set::Scaleup`] the rows of `test`, of [`Set::Tpcc`] warehouses.
     pub scale: u64,
     /// Rows of `log`.
     #[serde(default, skip_serializing_if = "is_default")]
@@ -51,7 +51,10 @@ pub struct LoadPlan {
     /// What random columns come from.
     #[serde(default, skip_serializing_if = "is_default")]
     pub seed: u64,
-    /// How the main table is partitioned; `None`: not at all.
+    /// The instant of TPC-C's dates, in microseconds since 1970.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub at_us: i64,
+    /// How the tables are partitioned that can be; `None`: not at all.
     pub partitions: Option<Partitions>,
     /// Fill factor in per cent.
     pub fillfactor: u32,
@@ -89,12 +92,18 @@ impl LoadPlan {
             Set::Scaleup => {
                 format!("scaleup with {scale} rows of test and {} of log", units::count(self.log_rows))
             }
+            Set::Tpcc => format!("tpcc with {}", units::plural(self.scale, "warehouse")),
         }
     }
 
-    /// Rows of all tables.
+    /// Rows of all tables; of TPC-C's `order_line` on average.
     pub fn rows_total(&self) -> u64 {
-        self.set.tables().iter().map(|table| table.rows(self)).sum()
+        self.set.tables().iter().map(|table| table.rows_of(table.units(self))).sum()
+    }
+
+    /// What rows follow from beside their number.
+    pub fn population(&self) -> Population {
+        Population { seed: self.seed, at_us: self.at_us }
     }
 
     /// Whether rows find their partitions in the server: then partitions are not filled one by one.
@@ -113,12 +122,14 @@ impl LoadPlan {
 pub struct Wish {
     /// The tables.
     pub set: Set,
-    /// Scale factor; of [`Set::Scaleup`] the rows of `test`.
+    /// Scale factor; of [`Set::Scaleup`] the rows of `test`, of [`Set::Tpcc`] warehouses.
     pub scale: Option<u64>,
     /// Rows of `log`.
     pub log_rows: Option<u64>,
     /// What random columns come from.
     pub seed: Option<u64>,
+    /// The instant of TPC-C's dates, in microseconds since 1970.
+    pub at_us: Option<i64>,
     /// Number of partitions; 0: none.
     pub partitions: Option<u64>,
     /// How they are made.
@@ -157,15 +168,19 @@ pub enum Misfit {
     MorePartitionsThanRows {
         /// Partitions.
         count: u64,
-        /// Rows of the main table.
+        /// Rows of the main table, or warehouses.
         rows: u64,
+        /// What they are, in the singular.
+        what: &'static str,
     },
     /// A way of writing rows that these partitions do not take.
     Way(Way, PartitionMethod),
+    /// Rows are to be made by the server that only pgdyno makes.
+    MadeByServer,
 }
 
 impl Misfit {
-    /// In the words of the flags of `load tpcb`.
+    /// In the words of the flags of `load`.
     fn problem(self) -> Problem {
         let (what, hint) = match self {
             Self::MethodWithoutPartitions => {
@@ -175,9 +190,13 @@ impl Misfit {
                 format!("could not make {count} partitions: the most are {MAX_PARTITIONS}"),
                 "use fewer --partitions",
             ),
-            Self::MorePartitionsThanRows { count, rows } => (
-                format!("could not make {count} partitions of {}", units::plural(rows, "row")),
-                "use no more --partitions than there are rows",
+            Self::MorePartitionsThanRows { count, rows, what } => (
+                format!("could not make {count} partitions of {}", units::plural(rows, what)),
+                "use no more --partitions than that",
+            ),
+            Self::MadeByServer => (
+                "could not use --method server: the rows of TPC-C are made by pgdyno alone".to_owned(),
+                "leave --method out",
             ),
             Self::Way(way, method) => {
                 let (way, why) = (way.name(), why_not(method));
@@ -205,16 +224,18 @@ impl Wish {
     /// What cannot be.
     pub fn plan(&self, streams: u64) -> Result<LoadPlan, Problem> {
         let Some(scale) = self.scale else {
-            return Err(Problem::wrong_request("could not load without a scale")
-                .hint("say --scale N: a scale of 1 is 100,000 accounts, about 15 MiB"));
+            return Err(Problem::wrong_request("could not load without a scale").hint(self.scale_hint()));
         };
         if let Some(misfit) = self.misfit() {
             return Err(misfit.problem());
         }
-        let (rows, log_rows) = (self.set.main().maker().rows_at(scale), self.log_rows.unwrap_or(0));
+        let main = self.set.main();
+        let (main_units, log_rows) = (main.maker().units_at(scale), self.log_rows.unwrap_or(0));
+        let (rows, parts) = (main.rows_of(main_units), main_units / main.grain());
         let partitions = self.parts();
-        if let Some(Partitions { count, .. }) = partitions.filter(|partitions| partitions.count > rows) {
-            return Err(Misfit::MorePartitionsThanRows { count, rows }.problem());
+        if let Some(Partitions { count, .. }) = partitions.filter(|partitions| partitions.count > parts) {
+            let what = if self.set == Set::Tpcc { "warehouse" } else { "row" };
+            return Err(Misfit::MorePartitionsThanRows { count, rows: parts, what }.problem());
         }
         let chunk = rows.max(log_rows).div_ceil(streams.max(1).saturating_mul(TASKS_A_STREAM));
         Ok(LoadPlan {
@@ -222,7 +243,8 @@ impl Wish {
             scale,
             log_rows,
             seed: self.seed.unwrap_or(0),
-            way: self.way(partitions, rows.saturating_add(log_rows), streams),
+            at_us: self.at_us.unwrap_or(0),
+            way: self.way(partitions, self.written(scale).saturating_add(log_rows), streams),
             log_chunks: self.log_chunks(partitions, log_rows, streams),
             partitions,
             fillfactor: self.fillfactor.unwrap_or(100),
@@ -235,6 +257,19 @@ impl Wish {
         })
     }
 
+    /// Rows of the tables that take time to fill, but for those of `log`.
+    fn written(&self, scale: u64) -> u64 {
+        self.set.spread().iter().map(|table| table.rows_of(table.maker().units_at(scale))).sum()
+    }
+
+    fn scale_hint(&self) -> &'static str {
+        match self.set {
+            Set::Tpcb => "say --scale N: a scale of 1 is 100,000 accounts, about 15 MiB",
+            Set::Scaleup => "say --rows N",
+            Set::Tpcc => "say --warehouses N: one takes about 100 MB",
+        }
+    }
+
     /// What copies the tables of a plan from the schema that they are in.
     pub fn copying(plan: &LoadPlan, schema: &str) -> Self {
         Self {
@@ -242,6 +277,7 @@ impl Wish {
             scale: Some(plan.scale),
             log_rows: Some(plan.log_rows),
             seed: Some(plan.seed),
+            at_us: Some(plan.at_us),
             partitions: plan.partitions.map(|partitions| partitions.count),
             method: plan.partitions.map(|partitions| partitions.method),
             fillfactor: Some(plan.fillfactor),
@@ -263,6 +299,9 @@ impl Wish {
         if count > MAX_PARTITIONS {
             return Some(Misfit::TooManyPartitions(count));
         }
+        if self.set == Set::Tpcc && self.way == Some(Way::Server) && self.source.is_none() {
+            return Some(Misfit::MadeByServer);
+        }
         let method = self.parts()?.method;
         let cannot = match method {
             PartitionMethod::Range => Way::Chunks,
@@ -279,7 +318,7 @@ impl Wish {
     /// How rows are written: as asked for, else in the way that takes less.
     fn way(&self, partitions: Option<Partitions>, rows: u64, streams: u64) -> Way {
         let best = || match partitions.map(|partitions| partitions.method) {
-            None => Cost::of(rows, streams).way(),
+            None => Cost::of_set(self.set, rows, streams).way(),
             Some(PartitionMethod::Range) => Way::Stream,
             Some(PartitionMethod::Hash) => Way::Chunks,
         };
@@ -309,6 +348,7 @@ impl Wish {
             differs(&format!("--{}", self.set.scale_word()), self.scale, begun.scale),
             differs("--log-rows", self.log_rows, begun.log_rows),
             differs("--seed", self.seed, begun.seed),
+            differs("--at", self.at_us.map(seconds), seconds(begun.at_us)),
             differs("--partitions", self.partitions, partitions),
             differs(
                 "--partition-method",
@@ -326,6 +366,11 @@ impl Wish {
         .flatten()
         .collect()
     }
+}
+
+/// As users name an instant.
+fn seconds(at_us: i64) -> i64 {
+    at_us / 1_000_000
 }
 
 fn differs<T: PartialEq + std::fmt::Display>(flag: &str, asked: Option<T>, begun: T) -> Option<String> {

@@ -8,6 +8,7 @@ use crate::rows::{
     Maker,
     scaleup::{Log, Test},
     tpcb::{Accounts, Branches, Histories, Tellers},
+    tpcc,
 };
 
 /// Tables that belong together.
@@ -19,6 +20,8 @@ pub enum Set {
     Tpcb,
     /// `test` and `log`, of the article about 9.6 and 9.5.
     Scaleup,
+    /// TPC-C's.
+    Tpcc,
 }
 
 impl Set {
@@ -27,6 +30,7 @@ impl Set {
         match self {
             Self::Tpcb => "tpcb",
             Self::Scaleup => "scaleup",
+            Self::Tpcc => "tpcc",
         }
     }
 
@@ -35,6 +39,7 @@ impl Set {
         match self {
             Self::Tpcb => "scale",
             Self::Scaleup => "rows",
+            Self::Tpcc => "warehouses",
         }
     }
 
@@ -43,14 +48,47 @@ impl Set {
         match self {
             Self::Tpcb => &[Table::Branches, Table::Tellers, Table::Accounts, Table::History],
             Self::Scaleup => &[Table::Test, Table::Log],
+            Self::Tpcc => {
+                const { &[ITEM, STOCK, ORDER_LINE, CUSTOMER, HISTORY, ORDERS, NEW_ORDER, DISTRICT, WAREHOUSE] }
+            }
         }
     }
 
-    /// The one that has most rows and can have partitions.
+    /// The one that has most rows.
     pub fn main(self) -> Table {
         match self {
             Self::Tpcb => Table::Accounts,
             Self::Scaleup => Table::Test,
+            Self::Tpcc => ORDER_LINE,
+        }
+    }
+
+    /// Those that can have partitions; the one that takes longest to fill first.
+    pub fn spread(self) -> &'static [Table] {
+        match self {
+            Self::Tpcb => &[Table::Accounts],
+            Self::Scaleup => &[Table::Test],
+            Self::Tpcc => {
+                const { &[STOCK, ORDER_LINE, CUSTOMER, HISTORY, ORDERS, NEW_ORDER, DISTRICT, WAREHOUSE] }
+            }
+        }
+    }
+
+    /// The others, but for those that begin empty.
+    pub fn single(self) -> &'static [Table] {
+        match self {
+            Self::Tpcb => &[Table::Tellers, Table::Branches],
+            Self::Scaleup => &[Table::Log],
+            Self::Tpcc => const { &[ITEM] },
+        }
+    }
+
+    /// Number of foreign keys that its tables can have.
+    pub fn foreign_keys(self) -> usize {
+        match self {
+            Self::Tpcb => 5,
+            Self::Scaleup => 0,
+            Self::Tpcc => 10,
         }
     }
 
@@ -59,9 +97,22 @@ impl Set {
         match self {
             Self::Tpcb => "^pgbench_(branches|tellers|history|accounts(_[0-9]+)?)$",
             Self::Scaleup => "^(test(_[0-9]+)?|log(_id_seq)?)$",
+            Self::Tpcc => {
+                "^(item|(warehouse|district|customer|history|new_order|orders|order_line|stock)(_[0-9]+)?)$"
+            }
         }
     }
 }
+
+const WAREHOUSE: Table = Table::Tpcc(tpcc::Table::Warehouse);
+const DISTRICT: Table = Table::Tpcc(tpcc::Table::District);
+const CUSTOMER: Table = Table::Tpcc(tpcc::Table::Customer);
+const HISTORY: Table = Table::Tpcc(tpcc::Table::History);
+const NEW_ORDER: Table = Table::Tpcc(tpcc::Table::NewOrder);
+const ORDERS: Table = Table::Tpcc(tpcc::Table::Orders);
+const ORDER_LINE: Table = Table::Tpcc(tpcc::Table::OrderLine);
+const ITEM: Table = Table::Tpcc(tpcc::Table::Item);
+const STOCK: Table = Table::Tpcc(tpcc::Table::Stock);
 
 /// A table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -78,6 +129,8 @@ pub enum Table {
     Test,
     /// `log`.
     Log,
+    /// One of TPC-C's.
+    Tpcc(tpcc::Table),
 }
 
 impl Table {
@@ -90,17 +143,42 @@ impl Table {
             Self::History => &Histories,
             Self::Test => &Test,
             Self::Log => &Log,
+            Self::Tpcc(table) => {
+                // Their numbers begin with 1.
+                const { &tpcc::Table::ALL }.get(table as usize - 1).expect("every table is one of all")
+            }
         }
     }
 
-    /// The column of its primary key; `None` where it has none.
+    /// The columns of its primary key; `None` where it has none.
     pub fn key(self) -> Option<&'static str> {
-        let keyed = !matches!(self, Self::History | Self::Log);
-        keyed.then(|| self.maker().columns()[0].name)
+        match self {
+            Self::History | Self::Log => None,
+            Self::Tpcc(table) => table.key(),
+            _ => Some(self.maker().columns()[0].name),
+        }
     }
 
-    /// Rows of a plan's table.
-    pub fn rows(self, plan: &LoadPlan) -> u64 {
-        self.maker().rows_at(if self == Self::Log { plan.log_rows } else { plan.scale })
+    /// The columns of its other index, if it has one beside its primary key.
+    pub fn index(self) -> Option<&'static str> {
+        if let Self::Tpcc(table) = self { table.index() } else { None }
+    }
+
+    /// Units of a plan's table: what parts of it are counted in.
+    pub fn units(self, plan: &LoadPlan) -> u64 {
+        self.maker().units_at(if self == Self::Log { plan.log_rows } else { plan.scale })
+    }
+
+    /// Rows of so many units; of TPC-C's `order_line` on average.
+    pub fn rows_of(self, units: u64) -> u64 {
+        if let Self::Tpcc(table) = self { table.rows_of(units) } else { units }
+    }
+
+    /// Units that parts are cut between: TPC-C's tables are cut between warehouses.
+    pub fn grain(self) -> u64 {
+        match self {
+            Self::Tpcc(table) if table.warehouse().is_some() => table.units(1),
+            _ => 1,
+        }
     }
 }

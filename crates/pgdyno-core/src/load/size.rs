@@ -1,10 +1,10 @@
 //! What a load takes: pages, bytes, WAL and temporary files, and the limits that it may not reach.
 
-use super::{LoadPlan, Set, Table, Way, keys::SORT_MEMORY_BYTES};
+use super::{LoadPlan, Table, Way, keys::SORT_MEMORY_BYTES};
 use crate::{
     problem::Problem,
     rows::{
-        TableSize,
+        RelationSize, TableSize,
         scaleup::{log_size, test_size},
         tpcb::SizeEstimate,
     },
@@ -38,9 +38,11 @@ pub struct Need {
 pub struct Estimate {
     /// The main table with all partitions.
     pub main: TableSize,
-    /// The other tables with their keys.
-    pub small_bytes: u64,
-    /// Pages of the largest table or partition.
+    /// The other tables.
+    pub others: TableSize,
+    /// The largest table, or the one that has the largest partitions.
+    largest: Table,
+    /// Pages of it, or of its largest partition.
     pub largest_pages: u64,
     /// Bytes of WAL that are written at most, over the whole load; the server keeps fewer of them at a time.
     pub wal_bytes: u64,
@@ -48,41 +50,81 @@ pub struct Estimate {
     pub temp_bytes: u64,
 }
 
+/// A table of a plan: all of it, and the largest of the parts that it is stored in.
+struct Stored {
+    table: Table,
+    whole: TableSize,
+    part: TableSize,
+    /// Rows of that part, and how many parts there are.
+    part_rows: u64,
+    parts: u64,
+}
+
+impl Stored {
+    fn of(table: Table, plan: &LoadPlan, page_bytes: u64) -> Self {
+        let can = plan.set.spread().contains(&table);
+        let parts = plan.partitions.filter(|_| can).map_or(1, |partitions| partitions.count);
+        let (units, grain) = (table.units(plan), table.grain());
+        let part_units = ((units / grain).div_ceil(parts) * grain).max(1);
+        let (part, full) = (size(table, plan, part_units, page_bytes), units / part_units);
+        let left = units % part_units;
+        let rest = size(table, plan, left, page_bytes).times(u64::from(left > 0));
+        let part_rows = table.rows_of(part_units);
+        Self { table, whole: part.times(full).and(rest), part, part_rows, parts }
+    }
+
+    fn pages(&self) -> u64 {
+        self.part.heap.pages.max(self.part.index.pages)
+    }
+}
+
+/// The size of so many units of a table of a plan.
+fn size(table: Table, plan: &LoadPlan, units: u64, page_bytes: u64) -> TableSize {
+    let fillfactor = plan.fillfactor;
+    // These are never cut.
+    let small = || SizeEstimate::filled(plan.scale, page_bytes, fillfactor);
+    match table {
+        Table::Accounts => SizeEstimate::accounts_of(plan.scale, units, page_bytes, fillfactor),
+        Table::Branches => small().branches,
+        Table::Tellers => small().tellers,
+        Table::Test => test_size(table.units(plan), units, page_bytes, fillfactor),
+        Table::Log => log_size(units, page_bytes, fillfactor),
+        Table::Tpcc(table) => table.size(units, page_bytes, fillfactor),
+        Table::History => NOTHING,
+    }
+}
+
 impl Estimate {
     /// The estimate of a plan on a server.
     pub fn of(plan: &LoadPlan, need: &Need) -> Self {
-        let rows = plan.set.main().rows(plan);
-        let (page_bytes, fillfactor) = (need.page_bytes, plan.fillfactor);
-        let of_rows = |part_rows| match plan.set {
-            Set::Tpcb => SizeEstimate::accounts_of(plan.scale, part_rows, page_bytes, fillfactor),
-            Set::Scaleup => test_size(rows, part_rows, page_bytes, fillfactor),
+        let tables = plan.set.tables().iter().map(|table| Stored::of(*table, plan, need.page_bytes));
+        let tables: Vec<_> = tables.collect();
+        let sum = |main: bool| {
+            let of = tables.iter().filter(|stored| (stored.table == plan.set.main()) == main);
+            of.fold(NOTHING, |sum, stored| sum.and(stored.whole))
         };
-        let others = others(plan, page_bytes);
-        let parts = plan.partitions.map_or(1, |partitions| partitions.count);
-        let part_rows = rows.div_ceil(parts).max(1);
-        let (part, full) = (of_rows(part_rows), rows / part_rows);
-        let left = rows % part_rows;
-        let main = part.times(full).and(of_rows(left).times(u64::from(left > 0)));
-        let others_heap = others.iter().map(|table| table.heap.bytes).sum::<u64>();
-        let heap = main.heap.bytes + others_heap;
+        let (main, others) = (sum(true), sum(false));
+        let heap = main.heap.bytes + others.heap.bytes;
         let twice = match plan.way {
-            Way::Stream if plan.log_chunks => others_heap,
+            Way::Stream if plan.log_chunks => others.heap.bytes,
             Way::Stream => 0,
             Way::Chunks | Way::Server => heap,
         };
-        let largest = others.iter().chain([&part]).map(|table| table.heap.pages.max(table.index.pages));
+        let largest = tables.iter().max_by_key(|stored| stored.pages());
         Self {
             main,
-            small_bytes: others.iter().map(|table| table.heap.bytes + table.index.bytes).sum(),
-            largest_pages: largest.max().unwrap_or(0),
-            wal_bytes: wal_bytes(plan, need, (heap, twice), main.index.bytes),
-            temp_bytes: sort_bytes(part_rows, need) * parts.min(need.streams.max(1)),
+            others,
+            largest: largest.map_or(plan.set.main(), |stored| stored.table),
+            largest_pages: largest.map_or(0, Stored::pages),
+            wal_bytes: wal_bytes(plan, need, (heap, twice), main.index.bytes + others.index.bytes),
+            temp_bytes: temp_bytes(plan, &tables, need),
         }
     }
 
     /// Bytes of tables and keys afterwards.
     pub fn total_bytes(&self) -> u64 {
-        self.main.heap.bytes + self.main.index.bytes + self.small_bytes
+        let tables = [self.main, self.others];
+        tables.iter().map(|table| table.heap.bytes + table.index.bytes).sum()
     }
 
     /// Whether every relation can be as large as it must.
@@ -93,17 +135,16 @@ impl Estimate {
         if self.largest_pages <= MAX_PAGES {
             return Ok(());
         }
-        // Of the other tables `log` alone can be as large, and it has no partitions.
-        let others = others(plan, page_bytes).into_iter().map(|table| table.heap.pages);
-        let log = others.filter(|pages| *pages > MAX_PAGES).max();
-        let main = plan.set.main().maker().table();
-        let parts = self.main.heap.pages.div_ceil(MAX_PAGES);
-        let (table, fewer) = match (log, plan.partitions) {
-            (Some(_), _) => (Table::Log.maker().table().to_owned(), "fewer --log-rows".to_owned()),
-            (_, None) => (main.to_owned(), format!("--partitions {parts} or more")),
-            (_, Some(_)) => (format!("a partition of {main}"), format!("--partitions {parts} or more")),
+        let name = self.largest.maker().table();
+        let parts = plan.partitions.map_or(1, |partitions| partitions.count);
+        let more = format!("--partitions {} or more", (self.largest_pages * parts).div_ceil(MAX_PAGES));
+        let (table, fewer) = match plan.partitions {
+            // Of the tables without partitions it alone can be as large.
+            _ if self.largest == Table::Log => (name.to_owned(), "fewer --log-rows".to_owned()),
+            None => (name.to_owned(), more),
+            Some(_) => (format!("a partition of {name}"), more),
         };
-        let pages = units::count(log.unwrap_or(self.largest_pages));
+        let pages = units::count(self.largest_pages);
         let what = format!("could not load: {table} would have {pages} pages");
         let (most, most_bytes) = (units::count(MAX_PAGES), units::bytes(MAX_PAGES * page_bytes));
         Err(Problem::wrong_request(what)
@@ -112,16 +153,21 @@ impl Estimate {
     }
 }
 
-/// All tables but the main one.
-fn others(plan: &LoadPlan, page_bytes: u64) -> Vec<TableSize> {
-    match plan.set {
-        Set::Tpcb => {
-            let SizeEstimate { branches, tellers, .. } =
-                SizeEstimate::filled(plan.scale, page_bytes, plan.fillfactor);
-            vec![branches, tellers]
-        }
-        Set::Scaleup => vec![log_size(Table::Log.rows(plan), page_bytes, plan.fillfactor)],
-    }
+const NOTHING: TableSize = {
+    let none = RelationSize { pages: 0, bytes: 0 };
+    TableSize { heap: none, index: none }
+};
+
+/// As many of the largest sorts as there are streams; those of small tables do not count.
+fn temp_bytes(plan: &LoadPlan, tables: &[Stored], need: &Need) -> u64 {
+    let streams = need.streams.max(1);
+    let sorted = |stored: &&Stored| plan.set.spread().contains(&stored.table) && stored.table.key().is_some();
+    let sorts = tables.iter().filter(sorted).flat_map(|stored| {
+        std::iter::repeat_n(sort_bytes(stored.part_rows, need), stored.parts.min(streams) as usize)
+    });
+    let mut sorts: Vec<_> = sorts.collect();
+    sorts.sort_unstable_by(|a, b| b.cmp(a));
+    sorts.iter().take(streams as usize).sum()
 }
 
 /// Rows once, full pages once more where VACUUM freezes what other transactions wrote (`twice`), and the keys.
@@ -143,7 +189,7 @@ fn sort_bytes(rows: u64, need: &Need) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::load::Wish;
+    use crate::load::{Set, Wish};
 
     fn estimate(scale: u64, partitions: u64, page_bytes: u64) -> (LoadPlan, Estimate) {
         let wish = Wish { scale: Some(scale), partitions: Some(partitions), ..Wish::default() };
@@ -231,7 +277,7 @@ mod tests {
         };
         let at = Estimate::of(&wish.plan(2).expect("it can be"), &in_memory(false));
         assert_eq!(at.main.heap.pages, 4 * 250_000u64.div_ceil(107));
-        assert!(at.small_bytes > 10_000 * 8_192 && at.largest_pages == 10_000, "{at:?}");
+        assert!(at.others.heap.bytes == 10_000 * 8_192 && at.largest_pages == 10_000, "{at:?}");
         let empty = Wish { scale: Some(0), partitions: None, log_rows: None, ..wish };
         let at = Estimate::of(&empty.plan(2).expect("it can be"), &in_memory(false));
         assert_eq!(at.main.heap.pages, 0);

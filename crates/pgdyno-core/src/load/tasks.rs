@@ -51,7 +51,7 @@ pub enum Work {
         table: Table,
         /// The partition (from 1) that they go to, where that is known.
         partition: Option<u64>,
-        /// Which rows.
+        /// Which of its units.
         part: Part,
         /// Whether these are all rows of that table or partition: then it is emptied first, in the same
         /// transaction, and COPY freezes the rows as it writes them.
@@ -64,8 +64,11 @@ pub enum Work {
         /// The partition, from 1.
         partition: Option<u64>,
     },
-    /// ANALYZE of the partitioned table with all partitions.
-    Analyze,
+    /// ANALYZE of a partitioned table with all partitions.
+    Analyze {
+        /// The table.
+        table: Table,
+    },
     /// The primary key of a table or a partition, or the indexes that a table has in its place.
     Key {
         /// The table.
@@ -73,7 +76,7 @@ pub enum Work {
         /// The partition, from 1.
         partition: Option<u64>,
     },
-    /// The foreign key of this number among those of pgbench, from 0.
+    /// The foreign key of this number among those of the tables, from 0.
     ForeignKey(usize),
 }
 
@@ -86,73 +89,76 @@ pub struct Task {
     pub work: Work,
 }
 
-/// Foreign keys of pgbench's tables.
-const FOREIGN_KEYS: usize = 5;
-
 /// The tasks of a plan, in order of their stages; a task's number is its place. They follow from the plan alone.
 pub fn tasks(plan: &LoadPlan) -> Vec<Task> {
     let parts = plan.partitions.map_or(0, |partitions| partitions.count);
-    let main = plan.set.main();
     let mut all = Vec::new();
     let mut add =
         |stage: Stage, work: Vec<Work>| all.extend(work.into_iter().map(|work| Task { stage, work }));
     add(Stage::Copy, fills(plan));
-    let whole = |table: Table| (table, None);
     // The largest first, so that nobody waits long for the last one.
-    let of_main = || {
-        let partitions = (1..=parts).map(move |number| (main, Some(number)));
-        (parts == 0).then_some(whole(main)).into_iter().chain(partitions)
-    };
-    let (small, keyless): (&'static [Table], &'static [Table]) = match plan.set {
-        Set::Tpcb => (&[Table::Tellers, Table::Branches], &[Table::History]),
-        Set::Scaleup => (&[Table::Log], &[]),
-    };
-    let others = |tables: &'static [Table]| tables.iter().map(move |table| whole(*table));
-    let vacuumed = of_main().chain(others(small)).chain(others(keyless));
+    let spread = plan.set.spread().iter().flat_map(|table| {
+        let partitions = (1..=parts).map(|number| (*table, Some(number)));
+        (parts == 0).then_some((*table, None)).into_iter().chain(partitions)
+    });
+    let filled: Vec<_> = spread.chain(plan.set.single().iter().map(|table| (*table, None))).collect();
+    let empty = (plan.set == Set::Tpcb).then_some((Table::History, None));
+    let vacuumed = filled.iter().copied().chain(empty);
     add(Stage::Vacuum, vacuumed.map(|(table, partition)| Work::Vacuum { table, partition }).collect());
-    if parts > 0 {
-        add(Stage::Analyze, vec![Work::Analyze]);
-    }
-    let keyed = of_main().chain(others(small));
+    let wholes = || plan.set.spread().iter().copied().filter(|_| parts > 0);
+    add(Stage::Analyze, wholes().map(|table| Work::Analyze { table }).collect());
+    let keyed = filled.into_iter().filter(|(table, _)| has_indexes(*table));
     add(Stage::Keys, keyed.map(|(table, partition)| Work::Key { table, partition }).collect());
-    if parts > 0 {
-        add(Stage::ParentKey, vec![Work::Key { table: main, partition: None }]);
-    }
+    let keyed = wholes().filter(|table| has_indexes(*table));
+    add(Stage::ParentKey, keyed.map(|table| Work::Key { table, partition: None }).collect());
     if plan.foreign_keys {
-        add(Stage::ForeignKeys, (0..FOREIGN_KEYS).map(Work::ForeignKey).collect());
+        add(Stage::ForeignKeys, (0..plan.set.foreign_keys()).map(Work::ForeignKey).collect());
     }
     all
 }
 
+/// Whether a table has a primary key, or indexes in its place.
+fn has_indexes(table: Table) -> bool {
+    table.key().is_some() || table == Table::Log
+}
+
 fn fills(plan: &LoadPlan) -> Vec<Work> {
     let whole = |table: Table| {
-        let part = Part { first: 0, end: table.rows(plan) };
+        let part = Part { first: 0, end: table.units(plan) };
         Work::Fill { table, partition: None, part, whole: true }
     };
     let mut works = match plan.set {
         Set::Tpcb => vec![whole(Table::Branches), whole(Table::Tellers)],
         Set::Scaleup if plan.way == Way::Stream && !plan.log_chunks => vec![whole(Table::Log)],
         Set::Scaleup => chunks(plan, Table::Log),
+        Set::Tpcc => plan.set.single().iter().map(|table| whole(*table)).collect(),
     };
-    let (main, total) = (plan.set.main(), plan.set.main().rows(plan));
-    match plan.partitions {
-        Some(partitions) if partitions.method == PartitionMethod::Range => {
-            // As pgbench cuts ranges: the last parts may be short, or empty.
-            let size = total.div_ceil(partitions.count);
-            works.extend((1..=partitions.count).map(|number| {
-                let part = Part { first: ((number - 1) * size).min(total), end: (number * size).min(total) };
-                Work::Fill { table: main, partition: Some(number), part, whole: true }
-            }));
+    for &table in plan.set.spread() {
+        match plan.partitions {
+            Some(partitions) if partitions.method == PartitionMethod::Range => {
+                works.extend(ranges(plan, table, partitions.count));
+            }
+            _ if plan.whole() => works.push(whole(table)),
+            _ => works.extend(chunks(plan, table)),
         }
-        _ if plan.whole() => works.push(whole(main)),
-        _ => works.extend(chunks(plan, main)),
     }
     works
 }
 
+/// All partitions by range of a table, as pgbench cuts them: the last ones may be short, or empty.
+fn ranges(plan: &LoadPlan, table: Table, count: u64) -> impl Iterator<Item = Work> {
+    let (total, grain) = (table.units(plan), table.grain());
+    let size = (total / grain).div_ceil(count) * grain;
+    (1..=count).map(move |number| {
+        let part = Part { first: ((number - 1) * size).min(total), end: (number * size).min(total) };
+        Work::Fill { table, partition: Some(number), part, whole: true }
+    })
+}
+
 /// All rows of a table that many tasks fill.
 fn chunks(plan: &LoadPlan, table: Table) -> Vec<Work> {
-    let (total, chunk) = (table.rows(plan), plan.chunk_rows);
+    let (total, grain) = (table.units(plan), table.grain());
+    let chunk = (plan.chunk_rows / table.rows_of(grain)).max(1) * grain;
     let parts = (0..total.div_ceil(chunk)).map(|number| {
         let first = number * chunk;
         Part { first, end: (first + chunk).min(total) }
@@ -248,6 +254,42 @@ mod tests {
         assert_eq!(of_log(16 * million, None, 4), [(250_000, false); 64]);
         assert_eq!(of_log(million, None, 1), [(million, true)]);
         assert_eq!(of_log(1_000 * million, Some(Way::Stream), 1), [(1_000 * million, true)]);
+    }
+
+    proptest! {
+        /// However TPC-C's tables are cut, every unit of every table is in exactly one task, and what is cut is cut
+        /// between warehouses.
+        #[test]
+        fn warehouses_stay_whole(
+            warehouses in 1u64..400,
+            parts in 0u64..9,
+            hash: bool,
+            streams in 1u64..9,
+            way in 0usize..3,
+        ) {
+            let method = (parts > 0).then_some(if hash { PartitionMethod::Hash } else { PartitionMethod::Range });
+            let way = [None, Some(Way::Stream), Some(Way::Chunks)][way].filter(|_| parts == 0);
+            let partitions = Some(parts.min(warehouses));
+            let wish = Wish { set: Set::Tpcc, scale: Some(warehouses), partitions, method, way, ..Wish::default() };
+            let plan = wish.plan(streams).expect("it can be");
+            let tasks = tasks(&plan);
+            prop_assert!(tasks.windows(2).all(|pair| pair[0].stage <= pair[1].stage));
+            for of in plan.set.tables() {
+                let mut next = 0;
+                for task in &tasks {
+                    if let Work::Fill { table, part, .. } = task.work && table == *of {
+                        prop_assert_eq!((part.first, part.first % of.grain()), (next, 0));
+                        next = part.end;
+                    }
+                }
+                prop_assert_eq!(next, of.units(&plan));
+            }
+            let of = |stage| tasks.iter().filter(|task| task.stage == stage).count() as u64;
+            let spread = plan.partitions.map_or(1, |partitions| partitions.count);
+            prop_assert_eq!((of(Stage::Vacuum), of(Stage::Keys)), (8 * spread + 1, 7 * spread + 1));
+            let wholes = u64::from(plan.partitions.is_some());
+            prop_assert_eq!((of(Stage::Analyze), of(Stage::ParentKey)), (8 * wholes, 7 * wholes));
+        }
     }
 
     #[test]

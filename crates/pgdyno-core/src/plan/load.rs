@@ -125,7 +125,7 @@ pub(super) fn faults(plan: &Plan, faults: &mut Vec<Fault>) {
     if let (Some(count), Some(rows)) = (load.partitions, rows)
         && count > rows
     {
-        faults.push(of_misfit(Misfit::MorePartitionsThanRows { count, rows }));
+        faults.push(of_misfit(Misfit::MorePartitionsThanRows { count, rows, what: "row" }));
     }
     faults.extend(load.wish(None).misfit().map(of_misfit));
 }
@@ -142,10 +142,15 @@ fn of_misfit(misfit: Misfit) -> Fault {
             format!("{count} partitions are more than {MAX_PARTITIONS}"),
             "use fewer",
         ),
-        Misfit::MorePartitionsThanRows { count, rows } => fault(
+        Misfit::MorePartitionsThanRows { count, rows, what } => fault(
             "load.partitions",
-            format!("{count} partitions are more than {rows} rows"),
-            "use no more than there are rows",
+            format!("{count} partitions are more than {rows} {what}s"),
+            format!("use no more than there are {what}s"),
+        ),
+        Misfit::MadeByServer => fault(
+            "load.method",
+            "the rows of TPC-C are made by pgdyno alone",
+            "leave the method of loading out",
         ),
         Misfit::Way(way, method) => fault(
             "load.method",

@@ -1,18 +1,25 @@
 //! Tables as a loader and a verifier take them: text for COPY and checksums of any part, whatever the rows are.
 
-use super::{Column, Part, Sums};
+use super::{Check, Column, Part, Population, Sums};
 
-/// A table that can be made. With the same seed any part gives the same bytes and sums everywhere, and all parts
-/// together those of the whole. A table without random columns ignores the seed.
+/// A table that can be made. With the same population any part gives the same bytes and sums everywhere, and all parts
+/// together those of the whole. Parts are counted in units: a unit is a row, but of TPC-C's `order_line` an order.
 pub trait Maker: Sync {
     /// Name of the table.
     fn table(&self) -> &'static str;
 
-    /// All columns, the key first.
+    /// The columns that have a checksum each, the key first; none where the rows have one as a whole.
     fn columns(&self) -> &'static [Column];
 
+    /// All columns, as SQL lists them.
+    fn names(&self) -> String {
+        self.columns().iter().map(|column| column.name).collect::<Vec<_>>().join(", ")
+    }
+
     /// The columns that are sent, as COPY lists them; the others become what [`Maker::constants`] says, else NULL.
-    fn sent(&self) -> &'static str;
+    fn sent(&self) -> String {
+        self.names()
+    }
 
     /// Columns that have one value in all rows, and that value as SQL: the server has it from a default that stands
     /// while rows are loaded, so that it is neither sent nor read.
@@ -20,22 +27,43 @@ pub trait Maker: Sync {
         &[]
     }
 
-    /// The rows of a part as the server itself makes them: a query that gives [`Maker::sent`].
-    fn query(&self, seed: u64, part: Part) -> String;
+    /// The rows of a part as the server itself makes them: a query that gives [`Maker::sent`]. `None` where it cannot.
+    fn query(&self, population: &Population, part: Part) -> Option<String>;
 
-    /// Number of rows at a scale.
-    fn rows_at(&self, scale: u64) -> u64;
+    /// SQL that holds for the rows of a part, and for no others of a table that is as it was loaded.
+    fn within(&self, part: Part) -> String {
+        let (key, Part { first, end }) = (first_name(self.columns()), part);
+        format!("{key} > {first} AND {key} <= {end}")
+    }
 
-    /// Appends a part in COPY's text format.
-    fn write(&self, seed: u64, part: Part, out: &mut Vec<u8>);
+    /// What the server sums, in the order of [`Sums::columns`].
+    fn checks(&self) -> Vec<Check> {
+        let key = first_name(self.columns());
+        self.columns().iter().map(|column| column.check(key)).collect()
+    }
+
+    /// Number of units at a scale.
+    fn units_at(&self, scale: u64) -> u64;
+
+    /// Units to make at a time: some tens of KiB of text, which stay in a processor's caches.
+    fn piece(&self) -> u64 {
+        5_000
+    }
+
+    /// Appends a part in COPY's text format; gives its rows.
+    fn write(&self, population: &Population, part: Part, out: &mut Vec<u8>) -> u64;
 
     /// Count and checksums of a part.
-    fn sums(&self, seed: u64, part: Part) -> Sums;
+    fn sums(&self, population: &Population, part: Part) -> Sums;
+}
+
+fn first_name(columns: &[Column]) -> &'static str {
+    columns.first().map_or("", |column| column.name)
 }
 
 /// Appends rows whose key counts from 1, a line each: the key, then an ending that lasts for `run` rows. The
-/// key's digits are counted up in place: no number is divided by ten again and again.
-pub(super) fn write_runs(part: Part, run: u64, ending: impl Fn(u64) -> String, out: &mut Vec<u8>) {
+/// key's digits are counted up in place: no number is divided by ten again and again. Gives the number of rows.
+pub(super) fn write_runs(part: Part, run: u64, ending: impl Fn(u64) -> String, out: &mut Vec<u8>) -> u64 {
     let mut at = part.first;
     while at < part.end {
         let end = part.end.min((at / run + 1) * run);
@@ -48,6 +76,7 @@ pub(super) fn write_runs(part: Part, run: u64, ending: impl Fn(u64) -> String, o
         }
         at = end;
     }
+    part.rows()
 }
 
 /// A line that begins with a number.

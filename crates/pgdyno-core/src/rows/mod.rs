@@ -15,7 +15,16 @@ pub mod tpcc;
 
 pub use maker::Maker;
 pub use size::{BtreeSize, PAGE_BYTES, RelationSize, TableSize};
-pub use sums::{Column, Kind, Sums, mix};
+pub use sums::{Check, Column, Kind, Sums, mix};
+
+/// What rows follow from beside their number, of all tables of a load.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Population {
+    /// Seed of everything random.
+    pub seed: u64,
+    /// The instant of populating, in microseconds since 1970: dates are of it.
+    pub at_us: i64,
+}
 
 /// A table whose rows follow from their number.
 pub trait TableRows {

@@ -11,7 +11,7 @@ use std::fmt::Write;
 use md5::{Digest, Md5};
 
 use super::{
-    Column, Kind, Maker, Part, Sums, TableRows, mix,
+    Column, Kind, Maker, Part, Population, Sums, TableRows, mix,
     size::{INT_ROWS, RelationSize, TableSize, Tuple, brin_pages},
     text::{Clock, decimal, of_text},
 };
@@ -127,35 +127,33 @@ impl Maker for Test {
         }
     }
 
-    fn sent(&self) -> &'static str {
-        "id, info, crt_time"
-    }
-
-    fn query(&self, seed: u64, part: Part) -> String {
+    fn query(&self, population: &Population, part: Part) -> Option<String> {
+        let seed = population.seed;
         let time = "timestamp '2016-10-02 00:00:00' + n * interval '3 microseconds'";
         series(part, &format!("n, pg_catalog.md5('{seed}/' || n), {time}"))
     }
 
-    fn rows_at(&self, scale: u64) -> u64 {
+    fn units_at(&self, scale: u64) -> u64 {
         <Self as TableRows>::total(scale)
     }
 
-    fn write(&self, seed: u64, part: Part, out: &mut Vec<u8>) {
+    fn write(&self, population: &Population, part: Part, out: &mut Vec<u8>) -> u64 {
         let (mut text, mut clock) = (String::new(), Clock::default());
         for number in part.first..part.end {
             decimal(out, number + 1);
             out.push(b'\t');
-            out.extend_from_slice(&Self::info(seed, number, &mut text));
+            out.extend_from_slice(&Self::info(population.seed, number, &mut text));
             out.push(b'\t');
             clock.write(crt_time_us(number), out);
             out.push(b'\n');
         }
+        part.rows()
     }
 
-    fn sums(&self, seed: u64, part: Part) -> Sums {
+    fn sums(&self, population: &Population, part: Part) -> Sums {
         let (mut columns, mut text) = ([0; 3], String::new());
         for number in part.first..part.end {
-            let (id, info) = (id(number), of_text(&Self::info(seed, number, &mut text)));
+            let (id, info) = (id(number), of_text(&Self::info(population.seed, number, &mut text)));
             for (column, value) in columns.iter_mut().zip([id, info, crt_time_us(number)]) {
                 *column += i128::from(mix(id, value));
             }
@@ -190,19 +188,19 @@ impl Maker for Log {
     }
 
     /// What is left out becomes 0, by the defaults that the table has for good.
-    fn sent(&self) -> &'static str {
-        "id, crt_time"
+    fn sent(&self) -> String {
+        "id, crt_time".to_owned()
     }
 
-    fn query(&self, _: u64, part: Part) -> String {
+    fn query(&self, _: &Population, part: Part) -> Option<String> {
         series(part, "n, timestamptz '2016-10-02 00:00:00+00' + n * interval '3 microseconds'")
     }
 
-    fn rows_at(&self, scale: u64) -> u64 {
+    fn units_at(&self, scale: u64) -> u64 {
         <Self as TableRows>::total(scale)
     }
 
-    fn write(&self, _: u64, part: Part, out: &mut Vec<u8>) {
+    fn write(&self, _: &Population, part: Part, out: &mut Vec<u8>) -> u64 {
         let mut clock = Clock::default();
         for number in part.first..part.end {
             decimal(out, number + 1);
@@ -210,9 +208,10 @@ impl Maker for Log {
             clock.write(crt_time_us(number), out);
             out.extend_from_slice(b"+00\n");
         }
+        part.rows()
     }
 
-    fn sums(&self, _: u64, part: Part) -> Sums {
+    fn sums(&self, _: &Population, part: Part) -> Sums {
         let mut columns = [0; NUMBERS + 2];
         for number in part.first..part.end {
             let id = id(number);
@@ -226,8 +225,9 @@ impl Maker for Log {
 }
 
 /// A query for the rows of a part, whose key is `n`.
-fn series(part: Part, columns: &str) -> String {
-    format!("SELECT {columns} FROM pg_catalog.generate_series({}, {}) AS n", part.first + 1, part.end)
+fn series(part: Part, columns: &str) -> Option<String> {
+    let (first, last) = (part.first + 1, part.end);
+    Some(format!("SELECT {columns} FROM pg_catalog.generate_series({first}, {last}) AS n"))
 }
 
 /// The type of `test.id` for so many rows: the article's int as long as it counts them.
@@ -259,9 +259,13 @@ mod tests {
 
     const MAKERS: [&dyn Maker; 2] = [&Test, &Log];
 
+    fn of(seed: u64) -> Population {
+        Population { seed, at_us: 0 }
+    }
+
     fn text(maker: &dyn Maker, seed: u64, part: Part) -> String {
         let mut out = Vec::new();
-        maker.write(seed, part, &mut out);
+        maker.write(&of(seed), part, &mut out);
         String::from_utf8(out).expect("it is text")
     }
 
@@ -282,7 +286,7 @@ mod tests {
     fn another_seed_makes_other_digits() {
         let part = Part { first: 0, end: 100 };
         assert_ne!(text(&Test, 1, part), text(&Test, 2, part));
-        let (one, other) = (Test.sums(1, part), Test.sums(2, part));
+        let (one, other) = (Test.sums(&of(1), part), Test.sums(&of(2), part));
         assert_eq!((one.columns[0], one.columns[2]), (other.columns[0], other.columns[2]));
         assert_ne!(one.columns[1], other.columns[1]);
     }
@@ -294,12 +298,12 @@ mod tests {
             let whole = Part { first: 0, end: total };
             for maker in MAKERS {
                 let (mut all, mut sums) = (String::new(), Sums::none(maker.columns().len()));
-                for part in (0..parts).map(|k| Part::of(maker.rows_at(total), k, parts)) {
+                for part in (0..parts).map(|k| Part::of(maker.units_at(total), k, parts)) {
                     all += &text(maker, seed, part);
-                    sums += &maker.sums(seed, part);
+                    sums += &maker.sums(&of(seed), part);
                 }
                 prop_assert_eq!(&all, &text(maker, seed, whole));
-                prop_assert_eq!(sums, maker.sums(seed, whole));
+                prop_assert_eq!(sums, maker.sums(&of(seed), whole));
             }
             let of_rows = rows::<Test>(total, seed, whole).map(|row| {
                 let info = String::from_utf8_lossy(&row.info).into_owned();

@@ -71,6 +71,16 @@ pub(super) fn brin_pages(heap_pages: u64, page_bytes: u64) -> u64 {
     1 + ranges.div_ceil(room / BRIN_POINTER) + ranges.div_ceil(room / BRIN_ENTRY)
 }
 
+/// Pages that rows of different lengths fill to this share, in per cent: `tuple_bytes` is the mean of what they take
+/// with header and padding. Half a row finds no room at the end of a page, on average.
+pub(super) fn mixed_heap_pages(rows: u64, tuple_bytes: f64, page_bytes: u64, fillfactor: u32) -> u64 {
+    let kept_free = page_bytes * u64::from(100 - fillfactor.min(100)) / 100;
+    let room = (page_bytes - HEADER).saturating_sub(kept_free) as f64;
+    let each = tuple_bytes + LINE_POINTER as f64;
+    let in_page = ((room - each / 2.0) / each).max(1.0);
+    (rows as f64 / in_page).ceil() as u64
+}
+
 impl RelationSize {
     pub(super) fn new(pages: u64, page_bytes: u64) -> Self {
         Self { pages, bytes: pages * page_bytes }

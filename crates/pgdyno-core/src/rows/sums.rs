@@ -4,6 +4,8 @@
 //! are seen, and so is a row that is there twice while another is missing. It is bigint arithmetic by documented
 //! operators that mean the same in every server from 9.6 on, unlike the server's own hash functions, which nobody
 //! promises to keep; the sums are exact. An error that is not made on purpose passes with a chance of about 1 in 2^31.
+//!
+//! A table of many columns has one sum of all of them instead: that of 64 bits of each row's MD5.
 
 use std::ops::AddAssign;
 
@@ -42,9 +44,31 @@ pub struct Column {
     pub kind: Kind,
 }
 
+/// What the server sums.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Check {
+    /// The column; `None` where it is all of them.
+    pub column: Option<&'static str>,
+    /// The SQL that gives the checksum within an aggregate query.
+    pub sql: String,
+}
+
+impl Check {
+    /// The check of rows as a whole: `text` is SQL that makes a text of a row in which its key is. Summed are the first
+    /// 64 bits of its MD5.
+    pub(super) fn of_rows(text: &str) -> Self {
+        Self { column: None, sql: format!("sum({})", text_value(text)) }
+    }
+}
+
+/// The number that a text counts as, in SQL.
+fn text_value(text: &str) -> String {
+    format!("('x' || substr(pg_catalog.md5({text}), 1, 16))::bit(64)::bigint")
+}
+
 impl Column {
-    /// The SQL that gives its checksum within an aggregate query.
-    pub fn sum_sql(&self, key: &str) -> String {
+    /// What the server sums of it, mixed with the key.
+    pub(super) fn check(&self, key: &str) -> Check {
         let key = format!("{key}::bigint");
         let value = match self.kind {
             Kind::Integer => format!("{}::bigint", self.name),
@@ -52,9 +76,7 @@ impl Column {
                 let name = self.name;
                 format!("coalesce(({name} = '')::int * octet_length({name}), -1)::bigint")
             }
-            Kind::Text => {
-                format!("('x' || substr(pg_catalog.md5({}), 1, 16))::bit(64)::bigint", self.name)
-            }
+            Kind::Text => text_value(self.name),
             // Before 14 the epoch is a double, which holds microseconds until the year 2242.
             Kind::Time => format!("(extract(epoch FROM {}) * 1000000)::bigint", self.name),
         };
@@ -62,7 +84,7 @@ impl Column {
             "({key} % {FOLD} * {KEY} + {key} / {FOLD} * {KEY_HIGH} \
              + {value} % {FOLD} * {VALUE} + {value} / {FOLD} * {VALUE_HIGH} + {START})"
         );
-        format!("sum(({x} # ({x} >> {SHIFT})) % {MODULUS})")
+        Check { column: Some(self.name), sql: format!("sum(({x} # ({x} >> {SHIFT})) % {MODULUS})") }
     }
 }
 
@@ -79,7 +101,7 @@ pub const fn mix(key: i64, value: i64) -> i64 {
 pub struct Sums {
     /// Rows.
     pub rows: u64,
-    /// One for each column, in the table's order.
+    /// One for each of the table's checks, in their order.
     pub columns: Vec<i128>,
 }
 

@@ -6,7 +6,7 @@
 //! nothing.
 
 use super::{
-    Column, Kind, Maker, Part, Sums, TableRows,
+    Column, Kind, Maker, Part, Population, Sums, TableRows,
     maker::write_runs,
     mix,
     size::{TableSize, Tuple},
@@ -142,23 +142,23 @@ impl Maker for Branches {
         const { &[integer("bid"), integer("bbalance"), FILLER] }
     }
 
-    fn sent(&self) -> &'static str {
-        "bid, bbalance"
+    fn sent(&self) -> String {
+        "bid, bbalance".to_owned()
     }
 
-    fn query(&self, _: u64, part: Part) -> String {
+    fn query(&self, _: &Population, part: Part) -> Option<String> {
         series(part, "n, 0")
     }
 
-    fn rows_at(&self, scale: u64) -> u64 {
+    fn units_at(&self, scale: u64) -> u64 {
         <Self as TableRows>::total(scale)
     }
 
-    fn write(&self, _: u64, part: Part, out: &mut Vec<u8>) {
-        write_runs(part, u64::MAX, |_| "\t0\n".to_owned(), out);
+    fn write(&self, _: &Population, part: Part, out: &mut Vec<u8>) -> u64 {
+        write_runs(part, u64::MAX, |_| "\t0\n".to_owned(), out)
     }
 
-    fn sums(&self, _: u64, part: Part) -> Sums {
+    fn sums(&self, _: &Population, part: Part) -> Sums {
         sums(part, |number| {
             let row = Self::row(0, 0, number);
             [row.bid.into(), row.bbalance.into(), NULL]
@@ -175,23 +175,23 @@ impl Maker for Tellers {
         const { &[integer("tid"), integer("bid"), integer("tbalance"), FILLER] }
     }
 
-    fn sent(&self) -> &'static str {
-        "tid, bid, tbalance"
+    fn sent(&self) -> String {
+        "tid, bid, tbalance".to_owned()
     }
 
-    fn query(&self, _: u64, part: Part) -> String {
+    fn query(&self, _: &Population, part: Part) -> Option<String> {
         series(part, &format!("n, (n - 1) / {TELLERS_PER_SCALE} + 1, 0"))
     }
 
-    fn rows_at(&self, scale: u64) -> u64 {
+    fn units_at(&self, scale: u64) -> u64 {
         <Self as TableRows>::total(scale)
     }
 
-    fn write(&self, _: u64, part: Part, out: &mut Vec<u8>) {
-        write_runs(part, TELLERS_PER_SCALE, |branch| format!("\t{}\t0\n", branch + 1), out);
+    fn write(&self, _: &Population, part: Part, out: &mut Vec<u8>) -> u64 {
+        write_runs(part, TELLERS_PER_SCALE, |branch| format!("\t{}\t0\n", branch + 1), out)
     }
 
-    fn sums(&self, _: u64, part: Part) -> Sums {
+    fn sums(&self, _: &Population, part: Part) -> Sums {
         sums(part, |number| {
             let row = Self::row(0, 0, number);
             [row.tid.into(), row.bid.into(), row.tbalance.into(), NULL]
@@ -208,8 +208,8 @@ impl Maker for Accounts {
         const { &[integer("aid"), integer("bid"), integer("abalance"), FILLER] }
     }
 
-    fn sent(&self) -> &'static str {
-        "aid, bid"
+    fn sent(&self) -> String {
+        "aid, bid".to_owned()
     }
 
     /// The filler is sent empty by pgbench, and padded by the server for every row.
@@ -217,19 +217,19 @@ impl Maker for Accounts {
         &[("abalance", "0"), ("filler", "''")]
     }
 
-    fn query(&self, _: u64, part: Part) -> String {
+    fn query(&self, _: &Population, part: Part) -> Option<String> {
         series(part, &format!("n, (n - 1) / {ACCOUNTS_PER_SCALE} + 1"))
     }
 
-    fn rows_at(&self, scale: u64) -> u64 {
+    fn units_at(&self, scale: u64) -> u64 {
         <Self as TableRows>::total(scale)
     }
 
-    fn write(&self, _: u64, part: Part, out: &mut Vec<u8>) {
-        write_runs(part, ACCOUNTS_PER_SCALE, |branch| format!("\t{}\n", branch + 1), out);
+    fn write(&self, _: &Population, part: Part, out: &mut Vec<u8>) -> u64 {
+        write_runs(part, ACCOUNTS_PER_SCALE, |branch| format!("\t{}\n", branch + 1), out)
     }
 
-    fn sums(&self, _: u64, part: Part) -> Sums {
+    fn sums(&self, _: &Population, part: Part) -> Sums {
         sums(part, |number| {
             let row = Self::row(0, 0, number);
             [row.aid, row.bid.into(), row.abalance.into(), BLANKS]
@@ -247,28 +247,31 @@ impl Maker for Histories {
         &[]
     }
 
-    fn sent(&self) -> &'static str {
-        "tid"
+    fn sent(&self) -> String {
+        "tid".to_owned()
     }
 
-    fn query(&self, _: u64, part: Part) -> String {
+    fn query(&self, _: &Population, part: Part) -> Option<String> {
         series(part, "n")
     }
 
-    fn rows_at(&self, _: u64) -> u64 {
+    fn units_at(&self, _: u64) -> u64 {
         0
     }
 
-    fn write(&self, _: u64, _: Part, _: &mut Vec<u8>) {}
+    fn write(&self, _: &Population, _: Part, _: &mut Vec<u8>) -> u64 {
+        0
+    }
 
-    fn sums(&self, _: u64, _: Part) -> Sums {
+    fn sums(&self, _: &Population, _: Part) -> Sums {
         Sums::none(0)
     }
 }
 
 /// A query for the rows of a part, whose key is `n`.
-fn series(part: Part, columns: &str) -> String {
-    format!("SELECT {columns} FROM pg_catalog.generate_series({}, {}) AS n", part.first + 1, part.end)
+fn series(part: Part, columns: &str) -> Option<String> {
+    let (first, last) = (part.first + 1, part.end);
+    Some(format!("SELECT {columns} FROM pg_catalog.generate_series({first}, {last}) AS n"))
 }
 
 /// Sums of rows by their numbers; the first value is the key.
@@ -366,6 +369,8 @@ mod tests {
     use super::*;
     use crate::rows::{PAGE_BYTES, Part, rows};
 
+    const NONE: Population = Population { seed: 0, at_us: 0 };
+
     proptest! {
         /// All parts together are the table: ends meet, sizes differ by one at most, sums of keys add up.
         #[test]
@@ -426,13 +431,13 @@ mod tests {
         };
         let makers: [&dyn Maker; 3] = [&Branches, &Tellers, &Accounts];
         for (maker, expected) in makers.into_iter().zip(whole(2)) {
-            let total = maker.rows_at(2);
-            let all = maker.sums(0, Part { first: 0, end: total });
+            let total = maker.units_at(2);
+            let all = maker.sums(&NONE, Part { first: 0, end: total });
             assert_eq!((all.rows, all.columns.len()), (total, maker.columns().len()));
             let (mut text, mut sums) = (Vec::new(), Sums::none(maker.columns().len()));
             for part in (0..7).map(|k| Part::of(total, k, 7)) {
-                maker.write(0, part, &mut text);
-                sums += &maker.sums(0, part);
+                maker.write(&NONE, part, &mut text);
+                sums += &maker.sums(&NONE, part);
             }
             assert!(text == expected.as_bytes(), "{}", maker.table());
             assert_eq!(sums, all, "{}", maker.table());

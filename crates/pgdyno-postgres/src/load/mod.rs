@@ -7,6 +7,7 @@ mod format;
 mod found;
 mod init;
 mod prewarm;
+mod schemas;
 mod setup;
 
 pub use bulk::{
@@ -19,4 +20,5 @@ pub use found::{Found, NotFound, accounts_state, find_tables, finds_unlogged};
 pub use init::{InitError, InitEvent, Initialization, Step as InitStep, check_steps, initialize, steps};
 pub use pgdyno_core::load::PartitionMethod;
 pub use prewarm::{PrewarmMethod, PrewarmOutcome, prewarm};
+pub use schemas::{SchemaStand, Schemas};
 pub use setup::{Known, SetupOutcome, Whereabouts, carry_out, data_state, has_unlogged, prewarm_own, settle};

@@ -2,6 +2,7 @@
 
 mod copy;
 mod scaleup;
+mod tpcc;
 
 use std::process::ExitCode;
 
@@ -11,6 +12,7 @@ use pgdyno_core::{
     plan::LoadingPlan,
     problem::Problem,
     rows::{scaleup::id_type, tpcb::BIGINT_SCALE},
+    tpcc::DERIVED,
     units,
 };
 use pgdyno_engine::Stop;
@@ -41,6 +43,8 @@ enum What {
     Tpcb(Box<Tpcb>),
     /// Load the tables test (a key, 32 digits, a time) and log (22 columns) of plans/version-scaleup.toml, as tpcb is
     Scaleup(Box<scaleup::Scaleup>),
+    /// Load TPC-C's tables, as tpcb is
+    Tpcc(Box<tpcc::Tpcc>),
     /// Compare loaded tables with what they must hold: counts and checksums of all columns
     Verify(Verify),
     /// Copy loaded tables into schemas or databases, and prove the copies
@@ -154,6 +158,7 @@ pub fn run(args: &Args, _context: &Context) -> Result<ExitCode, Problem> {
     match &args.what {
         What::Tpcb(args) => load(&args.to, &args.flags, &args.wish()),
         What::Scaleup(args) => args.run(),
+        What::Tpcc(args) => args.run(),
         What::Verify(args) => verify(args),
         What::Copy(args) => copy::run(args),
     }
@@ -222,14 +227,24 @@ fn load(to: &To, flags: &Flags, wish: &Wish) -> Result<ExitCode, Problem> {
         output::print(&outlook(&plan, &survey, streams))?;
         return survey.check_room().map(|()| ExitCode::SUCCESS);
     }
-    let (job, survey) = bulk.enter(flags.entry(), wish)?;
-    eprint!("{}", outlook(&job.plan, &survey, streams));
+    let entered = bulk.enter(flags.entry(), wish)?;
+    carry_out(&mut bulk, &entered, flags, streams)
+}
+
+/// Loads, and tells how it went.
+fn carry_out(
+    bulk: &mut BulkLoad<'_>,
+    (job, survey): &(Job, Survey),
+    flags: &Flags,
+    streams: u64,
+) -> Result<ExitCode, Problem> {
+    eprint!("{}", outlook(&job.plan, survey, streams));
     let progress = Progress::new();
     let rows = job.plan.rows_total();
     let outcome =
-        bulk.run(&job, &survey, (flags.until(), !flags.no_proof), &mut |at| show(&progress, rows, at));
+        bulk.run(job, survey, (flags.until(), !flags.no_proof), &mut |at| show(&progress, rows, at));
     progress.finish();
-    conclude(&job, &outcome?)
+    conclude(job, &outcome?)
 }
 
 fn show(progress: &Progress, rows: u64, at: BulkProgress) {
@@ -268,7 +283,8 @@ fn outlook(plan: &LoadPlan, survey: &Survey, streams: u64) -> String {
     let mut line = |what: &str, value: String| text.push_str(&format!("  {what:<10} {value}\n"));
     let (main, key, key_type) = main_table(plan);
     line(main, format!("{}, key {}", units::bytes(at.main.heap.bytes), units::bytes(at.main.index.bytes)));
-    line("others", format!("{} with keys", units::bytes(at.small_bytes)));
+    let (heap, index) = (units::bytes(at.others.heap.bytes), units::bytes(at.others.index.bytes));
+    line("others", format!("{heap}, keys {index}"));
     line("WAL", format!("up to {} in all", units::bytes(at.wal_bytes)));
     line("temporary", format!("up to {}", units::bytes(at.temp_bytes)));
     line(
@@ -278,7 +294,12 @@ fn outlook(plan: &LoadPlan, survey: &Survey, streams: u64) -> String {
     line(key, key_type.to_owned());
     line("how", ways(plan));
     if let (Way::Stream | Way::Chunks, None) = (plan.way, plan.partitions) {
-        line("cost", cost(plan.rows_total(), streams));
+        line("cost", cost(plan, streams));
+    }
+    if plan.set == Set::Tpcc {
+        let (seed, at_s) = (plan.seed, plan.at_us / 1_000_000);
+        line("rows", format!("as of --seed {seed} --at {at_s}"));
+        line("note", DERIVED.to_owned());
     }
     for choice in &survey.keys.choices {
         line("keys", format!("{} = {}: {}", choice.name, choice.value, choice.reason));
@@ -298,6 +319,7 @@ fn main_table(plan: &LoadPlan) -> (&'static str, &'static str, &'static str) {
     match plan.set {
         Set::Tpcb => ("accounts", "aid", if plan.scale >= BIGINT_SCALE { "bigint" } else { "int" }),
         Set::Scaleup => ("test", "id", id_type(plan.scale)),
+        Set::Tpcc => ("order_line", "ids", "int"),
     }
 }
 
@@ -330,11 +352,15 @@ fn way(plan: &LoadPlan) -> String {
     }
 }
 
-/// Both ways of filling a plain table.
-fn cost(rows: u64, streams: u64) -> String {
-    let Cost { stream_s, chunks_s } = Cost::of(rows, streams);
+/// Both ways of filling plain tables.
+fn cost(plan: &LoadPlan, streams: u64) -> String {
+    let Cost { stream_s, chunks_s } = Cost::of_set(plan.set, plan.rows_total(), streams);
+    let (one, pace) = match plan.set {
+        Set::Tpcb | Set::Scaleup => ("one stream", "a million"),
+        Set::Tpcc => ("one stream for each table", "half a million"),
+    };
     format!(
-        "about {} in one stream, {} in chunks by {}, if one COPY writes a million rows/s here",
+        "about {} in {one}, {} in chunks by {}, if one COPY writes {pace} rows/s here",
         units::duration(stream_s),
         units::duration(chunks_s),
         units::plural(streams, "stream")
@@ -362,6 +388,9 @@ fn conclude(job: &Job, outcome: &BulkOutcome) -> Result<ExitCode, Problem> {
         text.push_str(&phases(time, outcome.workers, main_table(&job.plan).0));
     }
     text.push_str(&format!("  {:<17} {}\n", "all", units::duration(outcome.duration_s)));
+    if job.plan.set == Set::Tpcc {
+        text.push_str(&format!("{DERIVED}\n"));
+    }
     let unproved = match &outcome.proof {
         Proved::Here(proof) => return judged(text, proof, NOT_PROVED),
         Proved::Elsewhere => "proved by another process\n",

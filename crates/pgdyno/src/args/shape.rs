@@ -10,7 +10,7 @@ use pgdyno_core::{
 #[derive(Debug, Clone, Default, clap::Args)]
 #[group(skip)]
 pub struct Shape {
-    /// Partitions of the largest table (PostgreSQL 11 and newer); 0: none
+    /// Partitions of the largest table, of TPC-C's of all but item (PostgreSQL 11 and newer); 0: none
     #[arg(long, value_name = "P")]
     partitions: Option<u64>,
     /// How they are made [default: range]

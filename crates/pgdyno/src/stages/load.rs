@@ -130,7 +130,7 @@ fn prewarm_if_it_fits(
     progress.stage("reading tables into shared buffers");
     let read = match set {
         Set::Tpcb => prewarm(session).map(Some),
-        Set::Scaleup => prewarm_own(session, subject.whereabouts()),
+        Set::Scaleup | Set::Tpcc => prewarm_own(session, subject.whereabouts()),
     };
     let read = read.map_err(|error| error.into_problem("could not read the tables into shared buffers"))?;
     Ok(read.map(prewarm_record))

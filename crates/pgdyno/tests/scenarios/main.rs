@@ -24,5 +24,6 @@ mod structure;
 mod subjects;
 mod tables;
 mod tpcc;
+mod tpcc_load;
 mod ways;
 mod wrong_flags;

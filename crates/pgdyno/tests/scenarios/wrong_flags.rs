@@ -239,7 +239,12 @@ const LOAD: &[(&str, &[&str])] = &[
     ("copy|--server|x|--into-schemas|1|--into-databases|1", &["--into-schemas", "--into-databases"]),
     ("copy|--server|x|--into-schemas|1|--strategy|wal-log", &["--strategy", "--into-schemas"]),
     ("copy|--into-schemas|1", &["no server is named"]),
-    ("tpcc", &["'tpcc'"]),
+    ("tpcc|--dsn|x", &["--warehouses"]),
+    ("tpcc|--warehouses|0|--dsn|x", &["0 is not between 1 and 10000000"]),
+    ("tpcc|--warehouses|1", &["no server is named"]),
+    ("tpcc|--schemas|2|--dsn|x", &["--warehouses"]),
+    ("tpcc|--warehouses|1|--schemas|2|--join|--dsn|x", &["--schemas", "--join"]),
+    ("tpch", &["'tpch'"]),
 ];
 
 #[test]

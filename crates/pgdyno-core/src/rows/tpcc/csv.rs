@@ -147,11 +147,11 @@ impl CsvFile {
     /// Appends the lines of a part of the table, and says how many.
     pub fn write(&self, population: &Population, part: Part, out: &mut Vec<u8>) -> u64 {
         let mut lines = 0;
-        let of_table = self.table.columns();
+        let of_table = self.table.fields();
         let order: Vec<usize> = self
             .columns
             .iter()
-            .filter_map(|name| of_table.iter().position(|column| column == name))
+            .filter_map(|name| of_table.iter().position(|field| field.name == *name))
             .collect();
         self.table.each(population, part, &mut |key, row: &mut Row| {
             if self.numbered {
@@ -173,7 +173,7 @@ mod tests {
         for table in Table::ALL {
             let file = CSV_FILES.iter().find(|file| file.table == table).expect("every table has one");
             let mut in_file: Vec<_> = file.columns.to_vec();
-            let mut of_table: Vec<_> = table.columns().to_vec();
+            let mut of_table: Vec<_> = table.fields().iter().map(|field| field.name).collect();
             in_file.sort_unstable();
             of_table.sort_unstable();
             assert_eq!(in_file, of_table);

@@ -1,31 +1,35 @@
 //! Items and their stock.
 
-use super::{Population, Row, Table};
+use super::{
+    Population, Row, Table,
+    field::{Field, int, numeric, text, varchar},
+};
 use crate::tpcc::{Draws, ITEMS};
 
 /// What data of one in ten holds somewhere.
 const ORIGINAL: &[u8] = b"ORIGINAL";
 
-pub(super) const ITEM: &[&str] = &["i_id", "i_im_id", "i_name", "i_price", "i_data"];
+pub(super) const ITEM: &[Field] =
+    &[int("i_id"), int("i_im_id"), varchar("i_name", 24), numeric("i_price", 5, 2), varchar("i_data", 50)];
 
-pub(super) const STOCK: &[&str] = &[
-    "s_i_id",
-    "s_w_id",
-    "s_quantity",
-    "s_dist_01",
-    "s_dist_02",
-    "s_dist_03",
-    "s_dist_04",
-    "s_dist_05",
-    "s_dist_06",
-    "s_dist_07",
-    "s_dist_08",
-    "s_dist_09",
-    "s_dist_10",
-    "s_ytd",
-    "s_order_cnt",
-    "s_remote_cnt",
-    "s_data",
+pub(super) const STOCK: &[Field] = &[
+    int("s_i_id"),
+    int("s_w_id"),
+    int("s_quantity"),
+    text("s_dist_01", 24),
+    text("s_dist_02", 24),
+    text("s_dist_03", 24),
+    text("s_dist_04", 24),
+    text("s_dist_05", 24),
+    text("s_dist_06", 24),
+    text("s_dist_07", 24),
+    text("s_dist_08", 24),
+    text("s_dist_09", 24),
+    text("s_dist_10", 24),
+    int("s_ytd"),
+    int("s_order_cnt"),
+    int("s_remote_cnt"),
+    varchar("s_data", 50),
 ];
 
 pub(super) fn item(population: &Population, number: u64, row: &mut Row) {

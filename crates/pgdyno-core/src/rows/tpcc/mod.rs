@@ -4,26 +4,21 @@
 //! field; files follow from that.
 
 mod csv;
+mod field;
 mod goods;
+mod making;
 mod orders;
 mod people;
 mod places;
 mod row;
+mod size;
 
 pub use csv::{CSV_FILES, CsvFile};
+pub use field::{Field, Type};
 pub use row::Row;
 
-use super::Part;
+use super::{Part, Population};
 use crate::tpcc::{CUSTOMERS, DISTRICTS, Draws, ITEMS, NuRand, ORDERS};
-
-/// What all rows of a population have in common.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Population {
-    /// Seed of everything random.
-    pub seed: u64,
-    /// The instant of populating, in microseconds since 1970: dates are of it.
-    pub at_us: i64,
-}
 
 impl Population {
     fn draws(&self, table: Table, number: u64) -> Draws {
@@ -74,8 +69,57 @@ impl Table {
         Self::Stock,
     ];
 
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Warehouse => "warehouse",
+            Self::District => "district",
+            Self::Customer => "customer",
+            Self::History => "history",
+            Self::NewOrder => "new_order",
+            Self::Orders => "orders",
+            Self::OrderLine => "order_line",
+            Self::Item => "item",
+            Self::Stock => "stock",
+        }
+    }
+
+    /// The columns of its primary key (clause 1.3), that of the warehouse first; history has none.
+    pub fn key(self) -> Option<&'static str> {
+        Some(match self {
+            Self::Warehouse => "w_id",
+            Self::District => "d_w_id, d_id",
+            Self::Customer => "c_w_id, c_d_id, c_id",
+            Self::History => return None,
+            Self::NewOrder => "no_w_id, no_d_id, no_o_id",
+            Self::Orders => "o_w_id, o_d_id, o_id",
+            Self::OrderLine => "ol_w_id, ol_d_id, ol_o_id, ol_number",
+            Self::Item => "i_id",
+            Self::Stock => "s_w_id, s_i_id",
+        })
+    }
+
+    /// The columns of its other index, which customers are found by (clause 2.5.2.2), and the last order of one
+    /// (clause 2.6.2.2).
+    pub fn index(self) -> Option<&'static str> {
+        match self {
+            Self::Customer => Some("c_w_id, c_d_id, c_last, c_first"),
+            Self::Orders => Some("o_w_id, o_d_id, o_c_id, o_id"),
+            _ => None,
+        }
+    }
+
+    /// The column that says which warehouse a row is of; items are of all.
+    pub fn warehouse(self) -> Option<&'static str> {
+        match self {
+            Self::History => Some("h_w_id"),
+            Self::Item => None,
+            _ => self.key()?.split(',').next(),
+        }
+    }
+
     /// Its columns, in the order of the specification.
-    pub fn columns(self) -> &'static [&'static str] {
+    pub fn fields(self) -> &'static [Field] {
         match self {
             Self::Warehouse => places::WAREHOUSE,
             Self::District => places::DISTRICT,
@@ -149,7 +193,7 @@ mod tests {
 
     /// The fields of a part, by the names of their columns.
     fn lines(table: Table, part: Part) -> Vec<BTreeMap<&'static str, String>> {
-        let names = table.columns().iter().copied();
+        let names = table.fields().iter().map(|field| field.name);
         text(table, &POPULATION, part)
             .lines()
             .map(|line| {
@@ -161,7 +205,7 @@ mod tests {
 
     fn text(table: Table, population: &Population, part: Part) -> String {
         let mut out = Vec::new();
-        let columns = table.columns().len();
+        let columns = table.fields().len();
         table.each(population, part, &mut |_, row| row.write_csv(0..columns, &mut out));
         String::from_utf8(out).expect("it is text")
     }

@@ -1,6 +1,10 @@
 //! Orders, their lines, and those that wait for delivery.
 
-use super::{Population, Row, Say, Table, place};
+use super::{
+    Population, Row, Say, Table,
+    field::{Field, int, numeric, text, time},
+    place,
+};
 use crate::{
     rows::Part,
     tpcc::{CUSTOMERS, FIRST_OPEN_ORDER, ITEMS, ORDERS},
@@ -11,22 +15,30 @@ pub(super) const OPEN: u64 = ORDERS + 1 - FIRST_OPEN_ORDER;
 /// Lines of an order are fewer: keys of lines as one number count by it.
 const LINES: u64 = 16;
 
-pub(super) const NEW_ORDER: &[&str] = &["no_o_id", "no_d_id", "no_w_id"];
+pub(super) const NEW_ORDER: &[Field] = &[int("no_o_id"), int("no_d_id"), int("no_w_id")];
 
-pub(super) const ORDERS_COLUMNS: &[&str] =
-    &["o_id", "o_d_id", "o_w_id", "o_c_id", "o_entry_d", "o_carrier_id", "o_ol_cnt", "o_all_local"];
+pub(super) const ORDERS_COLUMNS: &[Field] = &[
+    int("o_id"),
+    int("o_d_id"),
+    int("o_w_id"),
+    int("o_c_id"),
+    time("o_entry_d"),
+    int("o_carrier_id").or_null(),
+    int("o_ol_cnt"),
+    int("o_all_local"),
+];
 
-pub(super) const ORDER_LINE: &[&str] = &[
-    "ol_o_id",
-    "ol_d_id",
-    "ol_w_id",
-    "ol_number",
-    "ol_i_id",
-    "ol_supply_w_id",
-    "ol_delivery_d",
-    "ol_quantity",
-    "ol_amount",
-    "ol_dist_info",
+pub(super) const ORDER_LINE: &[Field] = &[
+    int("ol_o_id"),
+    int("ol_d_id"),
+    int("ol_w_id"),
+    int("ol_number"),
+    int("ol_i_id"),
+    int("ol_supply_w_id"),
+    time("ol_delivery_d").or_null(),
+    int("ol_quantity"),
+    numeric("ol_amount", 6, 2),
+    text("ol_dist_info", 24),
 ];
 
 pub(super) fn new_order(_: &Population, number: u64, row: &mut Row) {

@@ -1,6 +1,11 @@
 //! Customers and their payments.
 
-use super::{Population, Row, Table, place, places::address};
+use super::{
+    Population, Row, Table,
+    field::{Field, int, money, numeric, text, time, varchar},
+    place,
+    places::address,
+};
 use crate::tpcc::{CUSTOMERS, last_name};
 
 /// Of a district so many customers have a last name of their own; the others' are drawn (clause 4.3.3.1).
@@ -10,32 +15,40 @@ const PAID: i64 = 1_000;
 /// In cents.
 const CREDIT_LIMIT: i64 = 5_000_000;
 
-pub(super) const CUSTOMER: &[&str] = &[
-    "c_id",
-    "c_d_id",
-    "c_w_id",
-    "c_first",
-    "c_middle",
-    "c_last",
-    "c_street_1",
-    "c_street_2",
-    "c_city",
-    "c_state",
-    "c_zip",
-    "c_phone",
-    "c_since",
-    "c_credit",
-    "c_credit_lim",
-    "c_discount",
-    "c_balance",
-    "c_ytd_payment",
-    "c_payment_cnt",
-    "c_delivery_cnt",
-    "c_data",
+pub(super) const CUSTOMER: &[Field] = &[
+    int("c_id"),
+    int("c_d_id"),
+    int("c_w_id"),
+    varchar("c_first", 16),
+    text("c_middle", 2),
+    varchar("c_last", 16),
+    varchar("c_street_1", 20),
+    varchar("c_street_2", 20),
+    varchar("c_city", 20),
+    text("c_state", 2),
+    text("c_zip", 9),
+    text("c_phone", 16),
+    time("c_since"),
+    text("c_credit", 2),
+    money("c_credit_lim"),
+    numeric("c_discount", 4, 4),
+    money("c_balance"),
+    money("c_ytd_payment"),
+    int("c_payment_cnt"),
+    int("c_delivery_cnt"),
+    varchar("c_data", 500),
 ];
 
-pub(super) const HISTORY: &[&str] =
-    &["h_c_id", "h_c_d_id", "h_c_w_id", "h_d_id", "h_w_id", "h_date", "h_amount", "h_data"];
+pub(super) const HISTORY: &[Field] = &[
+    int("h_c_id"),
+    int("h_c_d_id"),
+    int("h_c_w_id"),
+    int("h_d_id"),
+    int("h_w_id"),
+    time("h_date"),
+    numeric("h_amount", 6, 2),
+    varchar("h_data", 24),
+];
 
 pub(super) fn customer(population: &Population, number: u64, row: &mut Row) {
     let mut draws = population.draws(Table::Customer, number);

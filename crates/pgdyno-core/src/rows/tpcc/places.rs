@@ -1,26 +1,39 @@
 //! Warehouses and districts.
 
-use super::{Population, Row, Table, place};
+use super::{
+    Population, Row, Table,
+    field::{Field, int, money, numeric, text, varchar},
+    place,
+};
 use crate::tpcc::{DISTRICTS, Draws, ORDERS};
 
 /// Of a district, in cents: what its customers paid, 10.00 each.
 const DISTRICT_YTD: i64 = 3_000_000;
 
-pub(super) const WAREHOUSE: &[&str] =
-    &["w_id", "w_name", "w_street_1", "w_street_2", "w_city", "w_state", "w_zip", "w_tax", "w_ytd"];
+pub(super) const WAREHOUSE: &[Field] = &[
+    int("w_id"),
+    varchar("w_name", 10),
+    varchar("w_street_1", 20),
+    varchar("w_street_2", 20),
+    varchar("w_city", 20),
+    text("w_state", 2),
+    text("w_zip", 9),
+    numeric("w_tax", 4, 4),
+    money("w_ytd"),
+];
 
-pub(super) const DISTRICT: &[&str] = &[
-    "d_id",
-    "d_w_id",
-    "d_name",
-    "d_street_1",
-    "d_street_2",
-    "d_city",
-    "d_state",
-    "d_zip",
-    "d_tax",
-    "d_ytd",
-    "d_next_o_id",
+pub(super) const DISTRICT: &[Field] = &[
+    int("d_id"),
+    int("d_w_id"),
+    varchar("d_name", 10),
+    varchar("d_street_1", 20),
+    varchar("d_street_2", 20),
+    varchar("d_city", 20),
+    text("d_state", 2),
+    text("d_zip", 9),
+    numeric("d_tax", 4, 4),
+    money("d_ytd"),
+    int("d_next_o_id"),
 ];
 
 pub(super) fn warehouse(population: &Population, number: u64, row: &mut Row) {

@@ -1,5 +1,6 @@
 //! Loading by many streams, which a kill at any point neither spoils nor loses: docs/loading.md.
 
+mod bounds;
 mod flush;
 mod ledger;
 mod places;
@@ -8,6 +9,7 @@ mod room;
 mod scaleup;
 mod shape;
 mod survey;
+mod tpcc;
 mod watch;
 mod work;
 mod worker;
@@ -377,7 +379,7 @@ impl<'a> BulkLoad<'a> {
             self.session.query(&sql).map_err(|error| error.into_problem("could not look for tasks"))?;
         let numbers = done.iter().filter_map(|row| row.parse::<usize>(0));
         let rows = numbers.map(|number| match tasks.get(number).map(|task| task.work) {
-            Some(Work::Fill { part, .. }) => part.rows(),
+            Some(Work::Fill { table, part, .. }) => table.rows_of(part.rows()),
             _ => 0,
         });
         Ok(rows.sum())

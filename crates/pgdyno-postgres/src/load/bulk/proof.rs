@@ -10,7 +10,7 @@ use std::{
 use pgdyno_core::{
     load::{LoadPlan, Table},
     problem::Problem,
-    rows::{Maker, Part, Sums},
+    rows::{Maker, Part, Population, Sums},
     units,
 };
 use pgdyno_engine::Stop;
@@ -41,10 +41,11 @@ impl TableProof {
             let (found, expected) = (units::plural(found.rows, "row"), units::count(expected.rows));
             faults.push(format!("{} has {found}, {expected} were expected", maker.table()));
         }
-        for ((column, expected), found) in maker.columns().iter().zip(&expected.columns).zip(&found.columns) {
+        for ((check, expected), found) in maker.checks().iter().zip(&expected.columns).zip(&found.columns) {
             if expected != found {
-                let (table, column) = (maker.table(), column.name);
-                faults.push(format!("{table}.{column} has the checksum {found}, {expected} was expected"));
+                let column = check.column.map(|column| format!(".{column}")).unwrap_or_default();
+                let table = maker.table();
+                faults.push(format!("{table}{column} has the checksum {found}, {expected} was expected"));
             }
         }
         faults
@@ -99,10 +100,10 @@ fn prove_table(
     stop: &Stop,
 ) -> Result<TableProof, Problem> {
     let (maker, failed) = (table.maker(), AtomicBool::new(false));
-    let rows = table.rows(plan);
+    let (units, population) = (table.units(plan), plan.population());
     let over = || stop.requested() || failed.load(Ordering::Relaxed);
     let (expected, found) = thread::scope(|scope| {
-        let expected = scope.spawn(|| sums(maker, plan.seed, rows, threads, &over));
+        let expected = scope.spawn(|| sums(maker, &population, units, threads, &over));
         let found = of_server(session, maker);
         failed.store(found.is_err(), Ordering::Relaxed);
         (expected.join(), found)
@@ -116,18 +117,19 @@ fn prove_table(
 /// `None` where it is over before its end.
 fn sums(
     maker: &dyn Maker,
-    seed: u64,
+    population: &Population,
     total: u64,
     threads: u64,
     over: &(dyn Fn() -> bool + Sync),
 ) -> Option<Sums> {
+    let checks = maker.checks().len();
     let of_part = |part: Part| {
-        let mut sums = Sums::none(maker.columns().len());
+        let mut sums = Sums::none(checks);
         for first in (part.first..part.end).step_by(PIECE_ROWS as usize) {
             if over() {
                 return None;
             }
-            sums += &maker.sums(seed, Part { first, end: part.end.min(first + PIECE_ROWS) });
+            sums += &maker.sums(population, Part { first, end: part.end.min(first + PIECE_ROWS) });
         }
         Some(sums)
     };
@@ -135,7 +137,7 @@ fn sums(
     thread::scope(|scope| {
         let parts = (0..threads).map(|k| scope.spawn(move || of_part(Part::of(total, k, threads))));
         let parts: Vec<_> = parts.collect();
-        let mut all = Sums::none(maker.columns().len());
+        let mut all = Sums::none(checks);
         for part in parts {
             all += &part.join().ok().flatten()?;
         }
@@ -144,18 +146,17 @@ fn sums(
 }
 
 fn of_server(session: &mut Session, maker: &dyn Maker) -> Result<Sums, WireError> {
-    let columns = maker.columns();
-    let key = columns.first().map_or("", |column| column.name);
-    let sums: String = columns.iter().map(|column| format!(", {}", column.sum_sql(key))).collect();
+    let checks = maker.checks();
+    let sums: String = checks.iter().map(|check| format!(", {}", check.sql)).collect();
     let rows = session.query(&format!("SELECT count(*){sums} FROM {}", maker.table()))?;
     let row = rows.first().ok_or_else(|| WireError::Protocol("no row of sums".to_owned()))?;
-    read(row, columns.len()).ok_or_else(|| WireError::Protocol("sums that are no numbers".to_owned()))
+    read(row, checks.len()).ok_or_else(|| WireError::Protocol("sums that are no numbers".to_owned()))
 }
 
-fn read(row: &Row, columns: usize) -> Option<Sums> {
+fn read(row: &Row, checks: usize) -> Option<Sums> {
     // The sum of no rows is NULL.
-    let sum = |column| row.get(column).map_or(Some(0), |text| text.parse().ok());
-    Some(Sums { rows: row.parse(0)?, columns: (1..=columns).map(sum).collect::<Option<_>>()? })
+    let sum = |check| row.get(check).map_or(Some(0), |text| text.parse().ok());
+    Some(Sums { rows: row.parse(0)?, columns: (1..=checks).map(sum).collect::<Option<_>>()? })
 }
 
 #[cfg(test)]
@@ -182,8 +183,9 @@ mod tests {
     #[test]
     fn threads_change_nothing() {
         let maker = Table::Accounts.maker();
-        let one = sums(maker, 0, 100_000, 1, &|| false);
-        assert_eq!((one.is_some(), &one), (true, &sums(maker, 0, 100_000, 3, &|| false)));
-        assert_eq!(sums(maker, 0, 100_000, 1, &|| true), None);
+        let sums = |threads, over: bool| sums(maker, &Population::default(), 100_000, threads, &|| over);
+        let one = sums(1, false);
+        assert_eq!((one.is_some(), &one), (true, &sums(3, false)));
+        assert_eq!(sums(1, true), None);
     }
 }

@@ -1,11 +1,11 @@
 //! The tables `test` and `log` as SQL, after article 002.
 
 use pgdyno_core::{
-    load::{LoadPlan, PartitionMethod, Table},
+    load::{LoadPlan, Table},
     rows::scaleup::id_type,
 };
 
-use super::super::init::quoted;
+use super::{super::init::quoted, bounds::values};
 
 /// Rows stay as they were loaded until somebody vacuums them on purpose.
 pub(super) const FREEZING: [(&str, &str); 4] = [
@@ -53,22 +53,6 @@ pub(super) fn table_statements(plan: &LoadPlan) -> Vec<String> {
     statements.push(format!("CREATE{unlogged} TABLE log {columns}{}", with(Table::Log)));
     statements.push("ALTER SEQUENCE log_id_seq CACHE 100000".to_owned());
     statements
-}
-
-/// Which keys a partition has. Ranges are open at both ends, so that every key has a place.
-fn values(rows: u64, method: PartitionMethod, partitions: u64, number: u64) -> String {
-    match method {
-        PartitionMethod::Hash => format!("WITH (MODULUS {partitions}, REMAINDER {})", number - 1),
-        PartitionMethod::Range => {
-            let size = rows.div_ceil(partitions);
-            let bound = |number: u64, open: &str| match number {
-                0 => open.to_owned(),
-                number if number == partitions => open.to_owned(),
-                number => (number * size + 1).to_string(),
-            };
-            format!("FROM ({}) TO ({})", bound(number - 1, "MINVALUE"), bound(number, "MAXVALUE"))
-        }
-    }
 }
 
 /// The indexes of `log`, and its sequence, which goes on behind the rows that are there.
@@ -137,7 +121,5 @@ mod tests {
                 "{statement}"
             );
         }
-        assert_eq!(values(10, PartitionMethod::Range, 1, 1), "FROM (MINVALUE) TO (MAXVALUE)");
-        assert_eq!(values(10, PartitionMethod::Hash, 4, 4), "WITH (MODULUS 4, REMAINDER 3)");
     }
 }

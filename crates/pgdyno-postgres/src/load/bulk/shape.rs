@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use pgdyno_core::load::{LoadPlan, Set, Table};
 
-use super::{super::init::foreign_key_names, scaleup};
+use super::{super::init::foreign_key_names, scaleup, tpcc};
 use crate::wire::{Row, Session, WireError};
 
 /// One table or partition: what it must be, or what it is.
@@ -21,6 +21,8 @@ struct Relation {
     key_tablespace: Option<String>,
     /// BRIN indexes that are valid.
     brin_indexes: u64,
+    /// Columns of every other valid index, between commas.
+    indexes: Vec<String>,
     /// Names of the foreign keys that hold.
     foreign_keys: Vec<String>,
     /// Columns with a default, between commas.
@@ -36,7 +38,7 @@ pub(super) fn faults(session: &mut Session, plan: &LoadPlan) -> Result<Vec<Strin
 
 /// What the tables must be, by their names.
 fn expected(plan: &LoadPlan) -> Vec<(String, Relation)> {
-    let main = plan.set.main();
+    let spread = plan.set.spread();
     let partitions = plan.partitions.map_or(0, |partitions| partitions.count);
     let stored = |table: Table| Relation {
         unlogged: plan.unlogged,
@@ -46,25 +48,28 @@ fn expected(plan: &LoadPlan) -> Vec<(String, Relation)> {
         brin_indexes: if table == Table::Log { 2 } else { 0 },
         defaults: defaults(table),
         key_tablespace: table.key().and_then(|_| plan.index_tablespace.clone()),
-        foreign_keys: if plan.foreign_keys { foreign_key_names(table.maker().table()) } else { Vec::new() },
+        indexes: table.index().map(str::to_owned).into_iter().collect(),
+        foreign_keys: if plan.foreign_keys { foreign_keys(table) } else { Vec::new() },
         ..Relation::default()
     };
     let whole = |table: Table| {
         let stored = stored(table);
         // As pgbench has it, of TPC-B's tables with partitions these alone are unlogged.
         let unlogged = plan.unlogged && (partitions == 0 || plan.set != Set::Tpcb);
-        if table != main || partitions == 0 {
+        if !spread.contains(&table) || partitions == 0 {
             return Relation { unlogged, ..stored };
         }
-        let Relation { key, foreign_keys, .. } = stored;
-        Relation { partitioned: true, key, foreign_keys, ..Relation::default() }
+        let Relation { key, indexes, foreign_keys, .. } = stored;
+        Relation { partitioned: true, key, indexes, foreign_keys, ..Relation::default() }
     };
     let tables = plan.set.tables().iter();
     let tables = tables.map(|table| (table.maker().table().to_owned(), whole(*table)));
-    let parts = (1..=partitions).map(|number| {
-        // Foreign keys are those of the whole.
-        let part = Relation { foreign_keys: Vec::new(), ..stored(main) };
-        (format!("{}_{number}", main.maker().table()), part)
+    let parts = spread.iter().flat_map(|&table| {
+        (1..=partitions).map(move |number| {
+            // Foreign keys are those of the whole.
+            let part = Relation { foreign_keys: Vec::new(), ..stored(table) };
+            (format!("{}_{number}", table.maker().table()), part)
+        })
     });
     tables.chain(parts).collect()
 }
@@ -75,6 +80,14 @@ fn options(plan: &LoadPlan, table: Table) -> String {
         Table::History => String::new(),
         Table::Test | Table::Log => scaleup::options(plan, table),
         Table::Branches | Table::Tellers | Table::Accounts => format!("fillfactor={}", plan.fillfactor),
+        Table::Tpcc(_) => tpcc::options(plan),
+    }
+}
+
+fn foreign_keys(table: Table) -> Vec<String> {
+    match table {
+        Table::Tpcc(table) => tpcc::foreign_key_names(table),
+        _ => foreign_key_names(table.maker().table()),
     }
 }
 
@@ -97,7 +110,10 @@ fn found(session: &mut Session) -> Result<BTreeMap<String, Relation>, WireError>
          WHERE a.attrelid = c.oid AND a.attnum > 0 AND a.atthasdef), \
          (SELECT pg_catalog.count(*) FROM pg_catalog.pg_index i \
          JOIN pg_catalog.pg_class b ON b.oid = i.indexrelid JOIN pg_catalog.pg_am m ON m.oid = b.relam \
-         WHERE i.indrelid = c.oid AND i.indisvalid AND m.amname = 'brin') \
+         WHERE i.indrelid = c.oid AND i.indisvalid AND m.amname = 'brin'), \
+         (SELECT pg_catalog.string_agg((SELECT pg_catalog.string_agg(a.attname, ', ' ORDER BY a.attnum) \
+         FROM pg_catalog.pg_attribute a WHERE a.attrelid = i.indexrelid), ';') FROM pg_catalog.pg_index i \
+         WHERE i.indrelid = c.oid AND i.indisvalid AND NOT i.indisprimary) \
          FROM pg_catalog.pg_class c CROSS JOIN (SELECT t.spcname FROM pg_catalog.pg_database b \
          JOIN pg_catalog.pg_tablespace t ON t.oid = b.dattablespace \
          WHERE b.datname = pg_catalog.current_database()) d \
@@ -126,6 +142,7 @@ fn read(row: &Row) -> Relation {
         foreign_keys: names(7).collect(),
         defaults: text(8).unwrap_or_default(),
         brin_indexes: row.parse(9).unwrap_or(0),
+        indexes: row.get(10).into_iter().flat_map(|list| list.split(';').map(str::to_owned)).collect(),
     }
 }
 
@@ -166,6 +183,9 @@ fn compared(name: &str, expected: &Relation, found: Option<&Relation>) -> Vec<St
     // Of a table that is loaded without them a user may make any.
     let (is, must) = (found.brin_indexes, expected.brin_indexes);
     wrong(must > 0 && is != must, format!("has {is} BRIN indexes, {must} were expected"));
+    for index in expected.indexes.iter().filter(|index| !found.indexes.contains(index)) {
+        wrong(true, format!("lacks its index on ({index})"));
+    }
     for key in expected.foreign_keys.iter().filter(|key| !found.foreign_keys.contains(key)) {
         wrong(true, format!("lacks the foreign key {key}"));
     }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use pgdyno_core::{
-    load::{Estimate, KeyFacts, KeySettings, LoadPlan, Need},
+    load::{Estimate, KeyFacts, KeySettings, LoadPlan, Need, Set},
     problem::Problem,
     units,
 };
@@ -129,15 +129,15 @@ pub(in crate::load) fn survey(
                    'max_worker_processes') ORDER BY name LIMIT 1";
     let local = matches!(session.address(), Address::Unix(..));
     let host = local.then(|| pgdyno_host::facts::host().ok()).flatten();
-    let parts = plan.partitions.map_or(1, |partitions| partitions.count);
+    let (main, parts) = (plan.set.main(), plan.partitions.map_or(1, |partitions| partitions.count));
     let facts = KeyFacts {
         version_num,
         maintenance_bytes: own.maintenance_bytes,
         max_parallel_workers: number(session, workers).map_err(|error| error.into_problem(what))?,
         memory_available_bytes: host.as_ref().map(|host| host.memory.available_bytes),
         cpus: host.as_ref().map(|host| host.cpu.allowed.len() as u64),
-        rows: plan.set.main().rows(plan).div_ceil(parts),
-        builds: parts.min(streams),
+        rows: main.rows_of(main.units(plan)).div_ceil(parts),
+        builds: (parts * plan.set.spread().len() as u64).min(streams),
     };
     let keys = KeySettings::choose(&facts);
     let workers = keys.workers.unwrap_or(0);
@@ -162,12 +162,21 @@ impl Survey {
     /// # Errors
     /// The file system that has not enough.
     pub fn check_room(&self) -> Result<(), Problem> {
-        let lacks = |room: &&Room| room.need_bytes.saturating_add(room.left_bytes) > room.free_bytes;
+        self.check_room_for(1)
+    }
+
+    /// Whether there is room for so many of its like.
+    ///
+    /// # Errors
+    /// The file system that has not enough.
+    pub fn check_room_for(&self, loads: u64) -> Result<(), Problem> {
+        let need_bytes = |room: &Room| room.need_bytes.saturating_mul(loads);
+        let lacks = |room: &&Room| need_bytes(room).saturating_add(room.left_bytes) > room.free_bytes;
         let Some(room) = self.room.iter().find(lacks) else { return Ok(()) };
-        let [need, free, left] = [room.need_bytes, room.free_bytes, room.left_bytes].map(units::bytes);
+        let [need, free, left] = [need_bytes(room), room.free_bytes, room.left_bytes].map(units::bytes);
         Err(Problem::could_not(format!("could not load: {need} are needed under {}", room.dir.display()))
             .detail(format!("{free} are free there, of which a load leaves {left}"))
-            .hint("free space, use a smaller --scale, or other --tablespace and --index-tablespace"))
+            .hint("free space, load less, or use another --tablespace and --index-tablespace"))
     }
 }
 
@@ -239,7 +248,8 @@ fn check_locks(session: &mut Session, plan: &LoadPlan, streams: u64) -> Result<(
     let row = only(session, &sql).map_err(|error| error.into_problem(what))?;
     let (Some(most), Some(sessions)) = (row.parse::<u64>(0), row.parse::<u64>(1)) else { return Ok(()) };
     let routed = plan.routed().then_some(streams);
-    let Some((takes, needed, less)) = lacking_locks(partitions.count, routed, most) else { return Ok(()) };
+    let lacking = lacking_locks(partitions.count, relations_at_a_time(plan, streams), routed, most);
+    let Some((takes, needed, less)) = lacking else { return Ok(()) };
     let what = format!(
         "could not make {}: the server has {} locks, and {takes} {}",
         units::plural(partitions.count, "partition"),
@@ -252,14 +262,28 @@ fn check_locks(session: &mut Session, plan: &LoadPlan, streams: u64) -> Result<(
     )))
 }
 
-/// Who needs more locks than there are, how many, and the flags to lower. The server can have twice as many holders of
-/// locks as it has locks (`InitLocks` of `lock.c`); streams that fill the same partitions hold the same locks.
+/// Relations that belong to one partition and are locked together: tables and their indexes, when a key is made whole;
+/// of TPC-C's several at a time, and of both sides for a foreign key.
+fn relations_at_a_time(plan: &LoadPlan, streams: u64) -> u64 {
+    match plan.set {
+        Set::Tpcb | Set::Scaleup => 2,
+        Set::Tpcc => {
+            let tables = if plan.foreign_keys { 2 } else { 1 };
+            3 * tables * streams.min(plan.set.spread().len() as u64)
+        }
+    }
+}
+
+/// Who needs more locks than there are, how many, and the flags to lower, where so many relations of each partition are
+/// locked when keys are made whole. The server can have twice as many holders of locks as it has locks (`InitLocks` of
+/// `lock.c`); streams that fill the same partitions hold the same locks.
 fn lacking_locks(
     partitions: u64,
+    relations: u64,
     routed: Option<u64>,
     most: u64,
 ) -> Option<(&'static str, u64, &'static str)> {
-    let of_key = 2 * partitions + OTHER_LOCKS;
+    let of_key = relations * partitions + OTHER_LOCKS;
     let of_streams =
         routed.map_or(0, |streams| (streams * (partitions + OTHER_LOCKS_OF_A_STREAM)).div_ceil(2));
     if of_streams > most.max(of_key) {
@@ -294,10 +318,12 @@ fn room(
     let Some(places) = Places::find(session, plan)? else { return Ok(Vec::new()) };
     let temp_bytes = temp_share(estimate.temp_bytes, places.temp.len() as u64);
     let most_wal = number(session, &size_of("max_wal_size")).unwrap_or(u64::MAX).saturating_mul(2);
-    let heap_bytes = estimate.main.heap.bytes + estimate.small_bytes;
+    let Estimate { main, others, .. } = estimate;
+    let heap_bytes = main.heap.bytes + others.heap.bytes;
+    let index_bytes = main.index.bytes + others.index.bytes;
     let mut wanted = vec![
         (places.tables, heap_bytes.saturating_sub(there.heap_bytes)),
-        (places.keys, estimate.main.index.bytes.saturating_sub(there.index_bytes)),
+        (places.keys, index_bytes.saturating_sub(there.index_bytes)),
         (places.wal, estimate.wal_bytes.min(most_wal)),
     ];
     wanted.extend(places.temp.into_iter().map(|dir| (dir, temp_bytes)));
@@ -366,7 +392,7 @@ mod tests {
 
     #[test]
     fn streams_that_sort_rows_hold_locks_side_by_side() {
-        let lacking = |partitions, routed, most| lacking_locks(partitions, routed, most);
+        let lacking = |partitions, routed, most| lacking_locks(partitions, 2, routed, most);
         assert_eq!(lacking(1_000, None, 2_200), None);
         assert_eq!(lacking(1_000, None, 2_199), Some(("the key of the whole takes", 2_200, "--partitions")));
         assert_eq!(lacking(1_000, Some(4), 2_200), None, "2,040 for holders, half of what there can be");

@@ -7,12 +7,9 @@ use pgdyno_core::{
 
 use super::{
     super::init::{Initialization, foreign_keys, partition, quoted, tables, tablespace},
-    scaleup,
+    scaleup, tpcc,
 };
 use crate::wire::{Session, WireError};
-
-/// Rows that are made at a time: some tens of KiB of text, which stay in a processor's caches.
-const PIECE_ROWS: u64 = 5_000;
 
 /// Settings of a session that fills tables: what it writes is to be on its way to the disk at once, not when somebody
 /// waits for it.
@@ -57,12 +54,12 @@ impl Hands<'_> {
                     relation(table, partition)
                 )
             }
-            Work::Analyze => {
+            Work::Analyze { table } => {
                 let only = if analyzes_alone(session) { "ONLY " } else { "" };
-                format!("ANALYZE {only}{}", relation(self.plan.set.main(), None))
+                format!("ANALYZE {only}{}", relation(table, None))
             }
             Work::Key { table, partition } => return self.add_key(session, table, partition),
-            Work::ForeignKey(number) => foreign_keys()[number].clone(),
+            Work::ForeignKey(number) => foreign_key(self.plan.set, number),
         };
         session.execute(&sql).map(|()| Done::default())
     }
@@ -103,11 +100,12 @@ impl Hands<'_> {
         let bytes = match self.plan.way {
             Way::Server => {
                 let (columns, query) = match &self.plan.source {
-                    Some(schema) => copied(schema, maker, &name, part),
-                    None => (maker.sent().to_owned(), maker.query(self.plan.seed, part)),
+                    Some(schema) => (maker.names(), Some(copied(schema, maker, &name, part))),
+                    None => (maker.sent(), maker.query(&self.plan.population(), part)),
                 };
+                let query = query.ok_or_else(|| WireError::Protocol(format!("no query makes {name}")))?;
                 session.execute(&format!("INSERT INTO {name} ({columns}) {query}"))?;
-                sent(part.rows());
+                sent(table.rows_of(part.rows()));
                 0
             }
             Way::Stream | Way::Chunks => self.copy(session, &name, maker, part, whole, sent)?,
@@ -127,40 +125,45 @@ impl Hands<'_> {
     ) -> Result<u64, WireError> {
         let freeze = if whole { " WITH (FREEZE)" } else { "" };
         let mut copy = session.copy_in(&format!("COPY {name} ({}) FROM STDIN{freeze}", maker.sent()))?;
-        for first in (part.first..part.end).step_by(PIECE_ROWS as usize) {
+        let (population, units, mut rows) = (self.plan.population(), maker.piece(), 0);
+        for first in (part.first..part.end).step_by(units as usize) {
             if (self.over)() {
                 return Err(WireError::Stopped);
             }
-            let piece = Part { first, end: part.end.min(first + PIECE_ROWS) };
-            copy.row(|out| maker.write(self.plan.seed, piece, out))?;
-            sent(piece.rows());
+            let piece = Part { first, end: part.end.min(first + units) };
+            copy.row(|out| rows = maker.write(&population, piece, out))?;
+            sent(rows);
         }
         copy.finish()
     }
 
-    /// The primary key. Where many tasks filled the table, what stood for its constants goes with it.
+    /// The primary key, and what other index there is. Where many tasks filled the table, what stood for its constants
+    /// goes with it.
     fn key(&self, table: Table, partition: Option<u64>) -> String {
         let Some(key) = table.key() else { return scaleup::indexes(self.plan) };
+        let name = relation(table, partition);
         let space = self.plan.index_tablespace.as_ref();
-        let space = space.map(|name| format!(" USING INDEX TABLESPACE {}", quoted(name)));
+        let space = space.map_or_else(String::new, |name| format!(" TABLESPACE {}", quoted(name)));
+        let using = if space.is_empty() { String::new() } else { format!(" USING INDEX{space}") };
         let maker = table.maker();
         let shared = table == self.plan.set.main() && partition.is_none() && !self.plan.whole();
         let drops = if shared { drops(maker) } else { Vec::new() };
-        format!(
-            "ALTER TABLE {} ADD PRIMARY KEY ({}){}{}",
-            relation(table, partition),
-            key,
-            space.unwrap_or_default(),
-            drops.iter().map(|drop| format!(", {drop}")).collect::<String>()
-        )
+        let drops: String = drops.iter().map(|drop| format!(", {drop}")).collect();
+        let index = table.index().map(|columns| format!("; CREATE INDEX ON {name} ({columns}){space}"));
+        format!("ALTER TABLE {name} ADD PRIMARY KEY ({key}){using}{drops}{}", index.unwrap_or_default())
     }
 }
 
 /// Statements that make the empty tables; those of TPC-B as pgbench makes them.
 pub(in crate::load) fn table_statements(plan: &LoadPlan) -> Vec<String> {
-    if plan.set == Set::Scaleup {
-        return scaleup::table_statements(plan);
+    match plan.set {
+        Set::Tpcb => tpcb_statements(plan),
+        Set::Scaleup => scaleup::table_statements(plan),
+        Set::Tpcc => tpcc::table_statements(plan),
     }
+}
+
+fn tpcb_statements(plan: &LoadPlan) -> Vec<String> {
     let partitions = plan.partitions.map(|partitions| (partitions.method, partitions.count));
     let wanted = Initialization {
         steps: Vec::new(),
@@ -178,6 +181,14 @@ pub(in crate::load) fn table_statements(plan: &LoadPlan) -> Vec<String> {
         statements.extend((1..=count).map(part));
     }
     statements
+}
+
+/// The statement that adds a foreign key.
+fn foreign_key(set: Set, number: usize) -> String {
+    match set {
+        Set::Tpcc => tpcc::foreign_key(number),
+        Set::Tpcb | Set::Scaleup => foreign_keys()[number].clone(),
+    }
 }
 
 /// The statement that lets defaults stand for the constants of a table that many tasks fill, if it has any.
@@ -198,15 +209,9 @@ fn drops(maker: &dyn Maker) -> Vec<String> {
     maker.constants().iter().map(|(column, _)| format!("ALTER {column} DROP DEFAULT")).collect()
 }
 
-/// All columns, and the rows of a part as the table of that name in another schema has them.
-fn copied(schema: &str, maker: &dyn Maker, name: &str, part: Part) -> (String, String) {
-    let columns: Vec<_> = maker.columns().iter().map(|column| column.name).collect();
-    let (columns, key) = (columns.join(", "), columns[0]);
-    // Keys count from 1, parts from 0.
-    let Part { first, end } = part;
-    let query =
-        format!("SELECT {columns} FROM {}.{name} WHERE {key} > {first} AND {key} <= {end}", quoted(schema));
-    (columns, query)
+/// All columns of a part as the table of that name in another schema has them.
+fn copied(schema: &str, maker: &dyn Maker, name: &str, part: Part) -> String {
+    format!("SELECT {} FROM {}.{name} WHERE {}", maker.names(), quoted(schema), maker.within(part))
 }
 
 /// Whether ANALYZE can leave the partitions of a table out (18 and newer): then they are analyzed side by side.
@@ -231,15 +236,12 @@ fn relation(table: Table, partition: Option<u64>) -> String {
 pub(in crate::load) fn failed(work: Work) -> String {
     match work {
         Work::Fill { table, partition, part, .. } => {
-            format!(
-                "could not load rows {} to {} of {}",
-                part.first + 1,
-                part.end,
-                relation(table, partition)
-            )
+            let (first, end) = (part.first / table.grain() + 1, part.end.div_ceil(table.grain()));
+            let what = if table.grain() > 1 { "warehouses" } else { "rows" };
+            format!("could not load {what} {first} to {end} of {}", relation(table, partition))
         }
         Work::Vacuum { table, partition } => format!("could not vacuum {}", relation(table, partition)),
-        Work::Analyze => "could not analyze the partitioned table".to_owned(),
+        Work::Analyze { table } => format!("could not analyze {}", relation(table, None)),
         Work::Key { table, partition } => {
             let what = if table.key().is_some() { "primary key" } else { "indexes" };
             format!("could not add the {what} of {}", relation(table, partition))

@@ -10,6 +10,7 @@ use super::{
     super::{
         BulkLoad, BulkProgress, Entry, Job, Proof, Proved, Room,
         bulk::{Places, Sizes, by_file_system, find, is_whole},
+        schemas::within,
     },
     Copied, check_lengths, enough, literals, no_copy, quoted,
 };
@@ -140,13 +141,6 @@ fn not_whole(name: &str) -> Problem {
     ))
     .detail("its tables are others since it was proved, or a crash of the server has emptied them")
     .hint(format!("DROP SCHEMA {} CASCADE, and --resume copies it anew", quoted(name)))
-}
-
-/// The same server, with another schema first.
-fn within(options: &ConnectOptions, schema: &str) -> ConnectOptions {
-    let mut options = options.clone();
-    options.startup.push(("search_path".to_owned(), quoted(schema)));
-    options
 }
 
 fn check_names(session: &mut Session, names: &[String]) -> Result<(), Problem> {

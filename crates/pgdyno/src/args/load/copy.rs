@@ -17,7 +17,7 @@ use crate::{output, progress::Progress};
 #[derive(Debug, clap::Args)]
 #[command(
     disable_help_flag = true,
-    after_help = "Copies what `pgdyno load tpcb` or `scaleup` loaded: into schemas of the same database, by \
+    after_help = "Copies what `pgdyno load tpcb`, `tpcc` or `scaleup` loaded: into schemas of the same database, by \
     INSERT … SELECT, keys \
     afterwards, or into databases, by CREATE DATABASE … TEMPLATE, while nobody is connected to the source. Copies \
     are named PREFIX_1 to PREFIX_N and must not exist, but with --resume, which goes on with copies that broke off. \

@@ -5,14 +5,14 @@ use std::{
     io::{self, Write},
     path::{Path, PathBuf},
     process::ExitCode,
-    time::{Instant, SystemTime},
+    time::Instant,
 };
 
 use pgdyno_core::{
     problem::Problem,
     rows::{
-        Part,
-        tpcc::{CSV_FILES, CsvFile, Population},
+        Part, Population,
+        tpcc::{CSV_FILES, CsvFile},
     },
     tpcc::DERIVED,
     units,
@@ -21,7 +21,12 @@ use pgdyno_engine::Stop;
 use pgdyno_host::facts;
 
 use super::in_order::in_order;
-use crate::{args::target::processors, context::draw_seed, interrupt, output, progress::Progress};
+use crate::{
+    args::target::processors,
+    context::{draw_seed, now_s},
+    interrupt, output,
+    progress::Progress,
+};
 
 /// About as many bytes are made at a time.
 const PIECE_BYTES: f64 = 1_048_576.0;
@@ -111,8 +116,7 @@ impl Export {
     }
 
     fn population(&self) -> Population {
-        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-        let at_s = self.at.unwrap_or(now.as_secs() as i64);
+        let at_s = self.at.unwrap_or_else(now_s);
         Population { seed: self.seed.unwrap_or_else(draw_seed), at_us: at_s * 1_000_000 }
     }
 

@@ -1,0 +1,98 @@
+//! Loads side by side in schemas of one database: how far each is.
+
+use pgdyno_core::problem::Problem;
+use pgdyno_engine::Stop;
+
+use super::{
+    Job,
+    bulk::{find, is_whole},
+    init::quoted,
+};
+use crate::{
+    probe::open,
+    wire::{ConnectOptions, Session, WireError},
+};
+
+/// The same server, with another schema first.
+pub(super) fn within(options: &ConnectOptions, schema: &str) -> ConnectOptions {
+    let mut options = options.clone();
+    options.startup.push(("search_path".to_owned(), quoted(schema)));
+    options
+}
+
+/// How far the load of a schema is.
+#[derive(Debug, Clone)]
+pub enum SchemaStand {
+    /// There is no schema of its name, or nothing in it.
+    Nothing,
+    /// Its load broke off.
+    Begun(Job),
+    /// It is loaded and proved.
+    Loaded(Job),
+}
+
+/// Schemas that are loaded one after the other.
+#[derive(Debug)]
+pub struct Schemas<'a> {
+    options: &'a ConnectOptions,
+    session: Session,
+}
+
+impl<'a> Schemas<'a> {
+    /// Of the database that is connected to.
+    ///
+    /// # Errors
+    /// Why it cannot be reached.
+    pub fn of(options: &'a ConnectOptions, stop: &Stop) -> Result<Self, Problem> {
+        Ok(Self { options, session: open(options, stop)? })
+    }
+
+    /// How far the load of a schema is.
+    ///
+    /// # Errors
+    /// That it holds something that no load made.
+    pub fn stand(&mut self, name: &str) -> Result<SchemaStand, Problem> {
+        let relations =
+            self.relations(name).map_err(|error| error.into_problem("could not look for schemas"))?;
+        match find(&mut self.session, name)? {
+            _ if relations == 0 => Ok(SchemaStand::Nothing),
+            Some(job) if !job.finished => Ok(SchemaStand::Begun(job)),
+            Some(job) if is_whole(&mut self.session, &job)? => Ok(SchemaStand::Loaded(job)),
+            Some(job) if job.finished => {
+                let what =
+                    format!("could not load into schema {}: its load is not whole any more", quoted(name));
+                Err(Problem::wrong_request(what)
+                    .detail("its tables are others since it was loaded, or a crash of the server has emptied them")
+                    .hint(format!("DROP SCHEMA {} CASCADE, and --resume loads it anew", quoted(name))))
+            }
+            _ => {
+                let what =
+                    format!("could not load into schema {}: it holds tables that no load made", quoted(name));
+                Err(Problem::wrong_request(what).hint("drop them yourself, or load into another database"))
+            }
+        }
+    }
+
+    /// Makes a schema where it is not there.
+    ///
+    /// # Errors
+    /// The server's.
+    pub fn make(&mut self, name: &str) -> Result<(), Problem> {
+        let made = self.session.execute(&format!("CREATE SCHEMA IF NOT EXISTS {}", quoted(name)));
+        made.map_err(|error| error.into_problem(&format!("could not create the schema {name}")))
+    }
+
+    /// The same database, with a schema first.
+    pub fn within(&self, name: &str) -> ConnectOptions {
+        within(self.options, name)
+    }
+
+    fn relations(&mut self, name: &str) -> Result<u64, WireError> {
+        let sql = format!(
+            "SELECT pg_catalog.count(*) FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n \
+             ON n.oid = c.relnamespace WHERE n.nspname = '{}'",
+            name.replace('\'', "''")
+        );
+        Ok(self.session.value(&sql)?.and_then(|count| count.parse().ok()).unwrap_or(0))
+    }
+}

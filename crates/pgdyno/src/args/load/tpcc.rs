@@ -1,0 +1,137 @@
+//! `pgdyno load tpcc`.
+
+use std::process::ExitCode;
+
+use pgdyno_core::{
+    load::{Set, Wish},
+    problem::Problem,
+};
+use pgdyno_postgres::load::{BulkLoad, Entry, SchemaStand, Schemas};
+
+use super::{Flags, To, carry_out, load, stopping};
+use crate::{
+    context::{draw_seed, now_s},
+    output,
+};
+
+/// Flags of `pgdyno load tpcc`.
+#[derive(Debug, clap::Args)]
+#[command(
+    disable_help_flag = true,
+    after_help = "The nine tables as clause 4.3.3.1 populates them, with the primary keys of clause 1.3 and two more \
+    indexes: customers by last name, orders by customer. Partitions are by warehouse, of all tables but item. Rows \
+    are those that `pgdyno tpcc export` writes with the same --seed and --at. All else is as with `load tpcb`: \
+    --resume, --join, `load verify`, `load copy`. docs/tpcc.md says what is in the rows.\n\n\
+    Examples:\n  \
+    pgdyno load tpcc --server main --warehouses 10\n  \
+    pgdyno load tpcc --server main --warehouses 1000 --partitions 16 --jobs 8 --foreign-keys\n  \
+    pgdyno load tpcc --server main --warehouses 1000 --schemas 4"
+)]
+pub struct Tpcc {
+    #[command(flatten)]
+    to: To,
+    /// Number of warehouses, about 100 MB each
+    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=10_000_000),
+          required_unless_present_any = ["resume", "join"], help_heading = "What")]
+    warehouses: Option<u64>,
+    /// What all that is random comes from [default: drawn, and told]
+    #[arg(long, value_name = "SEED", help_heading = "What")]
+    seed: Option<u64>,
+    /// The instant of all dates, in seconds since 1970 [default: now]
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(i64).range(0..=9_000_000_000),
+          help_heading = "What")]
+    at: Option<i64>,
+    /// Load so many sets of tables, into schemas tpcc_1 to tpcc_N of the database
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1000),
+          conflicts_with_all = ["join", "dry_run"], requires = "warehouses", help_heading = "What")]
+    schemas: Option<u64>,
+    /// Foreign keys between the tables
+    #[arg(long, help_heading = "What")]
+    foreign_keys: bool,
+    #[command(flatten)]
+    flags: Flags,
+}
+
+/// How schemas of several sets of tables are named, before a number from 1.
+const SCHEMA: &str = "tpcc_";
+
+impl Tpcc {
+    /// Runs `pgdyno load tpcc`.
+    ///
+    /// # Errors
+    /// What the user should read.
+    pub fn run(&self) -> Result<ExitCode, Problem> {
+        let new = self.flags.entry() == Entry::New;
+        match self.schemas {
+            Some(count) => self.run_in_schemas(count),
+            // A load that is gone on with has a seed and an instant already.
+            None => load(&self.to, &self.flags, &self.wish(new.then(drawn))),
+        }
+    }
+
+    /// With a seed and an instant for what is not said.
+    fn wish(&self, known: Option<(u64, i64)>) -> Wish {
+        let at_us = self.at.map(|at_s| at_s * 1_000_000).or(known.map(|(_, at_us)| at_us));
+        Wish {
+            scale: self.warehouses,
+            seed: self.seed.or(known.map(|(seed, _)| seed)),
+            at_us,
+            foreign_keys: self.foreign_keys,
+            ..self.flags.wish(Set::Tpcc)
+        }
+    }
+
+    /// One set after the other. The seed of each is larger by one than that of the set before.
+    fn run_in_schemas(&self, count: u64) -> Result<ExitCode, Problem> {
+        let (options, streams, stop) = (self.to.resolve("could not load")?, self.to.streams(), stopping());
+        let mut schemas = Schemas::of(&options, &stop)?;
+        let names: Vec<_> = (1..=count).map(|number| format!("{SCHEMA}{number}")).collect();
+        let stands = names.iter().map(|name| schemas.stand(name)).collect::<Result<Vec<_>, _>>()?;
+        let first = self.first_of(&names, &stands)?;
+        let mut left = stands.iter().filter(|stand| matches!(stand, SchemaStand::Nothing)).count() as u64;
+        for ((name, stand), number) in names.iter().zip(stands).zip(0..) {
+            if matches!(stand, SchemaStand::Loaded(_)) {
+                output::print(&format!("{name}: loaded and proved before\n"))?;
+                continue;
+            }
+            let set = self.wish(Some((first.0.wrapping_add(number), first.1)));
+            let set = Wish { seed: self.seed.map(|seed| seed.wrapping_add(number)).or(set.seed), ..set };
+            schemas.make(name)?;
+            let options = schemas.within(name);
+            let mut bulk = BulkLoad::new(&options, streams, &stop)?;
+            let entry = if matches!(stand, SchemaStand::Begun(_)) { Entry::Resume } else { Entry::New };
+            if entry == Entry::New {
+                bulk.survey(&set)?.1.check_room_for(left)?;
+                left -= 1;
+            }
+            let entered = bulk.enter(entry, &set)?;
+            let code = carry_out(&mut bulk, &entered, &self.flags, streams)?;
+            if code != ExitCode::SUCCESS {
+                return Ok(code);
+            }
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+
+    /// Seed and instant of the first set: of a load that is gone on with those that it has.
+    fn first_of(&self, names: &[String], stands: &[SchemaStand]) -> Result<(u64, i64), Problem> {
+        let known = stands.iter().zip(0..).find_map(|(stand, number)| match stand {
+            SchemaStand::Begun(job) | SchemaStand::Loaded(job) => Some((job, number)),
+            SchemaStand::Nothing => None,
+        });
+        let resumes = self.flags.entry() == Entry::Resume;
+        match known {
+            None => Ok(drawn()),
+            Some((job, number)) if resumes => Ok((job.plan.seed.wrapping_sub(number), job.plan.at_us)),
+            Some((_, number)) => {
+                let what = format!("could not load: schema {} holds a load already", names[number as usize]);
+                Err(Problem::wrong_request(what).hint("go on with --resume, or load into another database"))
+            }
+        }
+    }
+}
+
+/// A new seed, and now in microseconds since 1970, to the second.
+fn drawn() -> (u64, i64) {
+    (draw_seed(), now_s() * 1_000_000)
+}
