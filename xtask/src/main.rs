@@ -43,6 +43,8 @@ enum Chore {
     BenchKeeping(bench::keeping::Args),
     /// Compare `pgdyno load tpcb` with `pgbench -i`, in turns, all data durable at the end of both; then the row maker
     BenchLoad(bench::load::Args),
+    /// Compare `pgdyno load tpcc` with the load of go-tpc, in turns, all data durable at the end of both
+    BenchTpcc(bench::tpcc::Args),
     /// Run PostgreSQL's own tests of pgbench against a pgbench and against pgdyno under that name
     PgbenchTests(pgbench_tests::Args),
     /// Run every test: all majors, kills and long truth tests too
@@ -59,6 +61,7 @@ fn main() -> ExitCode {
         Chore::BenchDriver(args) => bench::driver::run(&args),
         Chore::BenchKeeping(args) => bench::keeping::run(&args),
         Chore::BenchLoad(args) => bench::load::run(&args),
+        Chore::BenchTpcc(args) => bench::tpcc::run(&args),
         Chore::PgbenchTests(args) => pgbench_tests::run(&args),
         Chore::TestAll(args) => test_all::run(&args),
     };

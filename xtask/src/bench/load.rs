@@ -1,7 +1,7 @@
 //! `bench-load`: `pgdyno load tpcb` and `pgbench -i` in turns at one server, from the start of the program until all
 //! that it made is durable; then the row maker alone.
 
-use std::{fs, path::PathBuf, process::Command, time::Instant};
+use std::{fs, path::PathBuf, process::Command};
 
 use pgdyno_core::{
     analysis::compare::{
@@ -11,9 +11,12 @@ use pgdyno_core::{
     rows::tpcb::rows_total,
     units,
 };
-use pgdyno_postgres::wire::Session;
 
-use super::{Tally, build_example, build_pgdyno, cpu, process::Program, server::Own};
+use super::{
+    Tally, build_example, build_pgdyno,
+    loading::{CSV_COLUMNS, DATABASE, Load, Ring, means},
+    server::{Own, Wanted},
+};
 use crate::{Failure, workspace::output};
 
 /// Flags of `bench-load`.
@@ -63,10 +66,6 @@ const MEMORY_BAR_BYTES: u64 = 100 << 20;
 const MAKER_BAR: f64 = 20.0;
 /// Sessions of the server beside the streams: of the loader itself, and of ours.
 const SPARE_SESSIONS: u32 = 8;
-/// Where all loads go.
-const DATABASE: &str = "bench_load";
-const CSV_HEADER: &str = "tables,round,program,rows_per_s,seconds,checkpoint_s,proof_s,program_cpu_s,server_cpu_s,\
-                          wal_bytes,peak_bytes\n";
 
 /// Who loads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -102,29 +101,6 @@ impl Comparison {
     }
 }
 
-/// One load.
-#[derive(Debug, Clone, Copy)]
-struct Load {
-    /// From the start of the program to the end of the checkpoint after it.
-    seconds: f64,
-    /// The checkpoint's part.
-    checkpoint_s: f64,
-    /// The comparison of all rows after it, which is pgdyno's alone and not among the seconds.
-    proof_s: Option<f64>,
-    program_cpu_s: f64,
-    server_cpu_s: f64,
-    wal_bytes: Option<u64>,
-    peak_bytes: u64,
-}
-
-/// Where loads go, and who carries them out.
-struct Ring {
-    admin: Session,
-    own: Own,
-    pgdyno: PathBuf,
-    dir: tempfile::TempDir,
-}
-
 /// Runs both comparisons, then the row maker; false where a bar is missed.
 ///
 /// # Errors
@@ -132,13 +108,14 @@ struct Ring {
 pub fn run(args: &Args) -> Result<bool, Failure> {
     let pgdyno = args.pgdyno.clone().map_or_else(build_pgdyno, Ok)?;
     let (bindir, data, pgbench) = (args.pg_bindir.clone(), args.data.clone(), args.pgbench.clone());
-    let own = Own::start(bindir, data, pgbench, args.jobs + SPARE_SESSIONS)?;
+    let own =
+        Own::start(Wanted { bindir, data, pgbench, sessions: args.jobs + SPARE_SESSIONS, listen: false })?;
     println!("{}; pgbench: {}", own.version(), own.pgbench.display());
     println!("settings of the server: {}", own.settings().collect::<Vec<_>>().join(", "));
-    let mut ring = Ring { admin: own.admin()?, own, pgdyno, dir: tempfile::tempdir()? };
+    let mut ring = Ring::new(own, pgdyno)?;
     // Not counted: segments of WAL are made, and recycled from here on.
-    ring.load(args, Who::Pgbench, 0)?;
-    let (mut tally, mut csv) = (Tally::default(), CSV_HEADER.to_owned());
+    args.load(&mut ring, Who::Pgbench, 0)?;
+    let (mut tally, mut csv) = (Tally::default(), format!("tables,round,program,{CSV_COLUMNS}\n"));
     let comparisons = args.comparisons();
     let mut loads = vec![Vec::new(); comparisons.len()];
     let order: Vec<usize> = args.slots().order().collect();
@@ -146,7 +123,7 @@ pub fn run(args: &Args) -> Result<bool, Failure> {
         for (comparison, loads) in comparisons.iter().zip(&mut loads) {
             let mut pair = [None; ALL.len()];
             for &place in places {
-                let load = ring.load(args, ALL[place], comparison.partitions)?;
+                let load = args.load(&mut ring, ALL[place], comparison.partitions)?;
                 let line = load.csv(args.rows());
                 csv.push_str(&format!("{},{round},{},{line}\n", comparison.name(), ALL[place].name()));
                 pair[place] = Some(load);
@@ -209,6 +186,12 @@ impl Args {
         }
     }
 
+    /// One load by a program; that of ours is proved.
+    fn load(&self, ring: &mut Ring, who: Who, partitions: u32) -> Result<Load, Failure> {
+        let mut command = self.command(ring, who, partitions);
+        ring.load(who.name(), &mut command, who == Who::Pgdyno)
+    }
+
     /// Prints a comparison.
     fn judge(&self, of: Comparison, pairs: &[(Load, Load)], tally: &mut Tally) -> Result<(), Failure> {
         println!(
@@ -233,101 +216,6 @@ impl Args {
             .say(&format!("memory at most {peak}, bar < {bar}"), (1..MEMORY_BAR_BYTES).contains(&peak_bytes));
         Ok(())
     }
-}
-
-impl Load {
-    /// Behind the name of the program; an absent value is empty.
-    fn csv(&self, rows: u64) -> String {
-        let absent = |value: Option<String>| value.unwrap_or_default();
-        format!(
-            "{:.1},{:.3},{:.3},{},{:.3},{:.3},{},{}",
-            rows as f64 / self.seconds,
-            self.seconds,
-            self.checkpoint_s,
-            absent(self.proof_s.map(|seconds| format!("{seconds:.3}"))),
-            self.program_cpu_s,
-            self.server_cpu_s,
-            absent(self.wal_bytes.map(|bytes| bytes.to_string())),
-            self.peak_bytes
-        )
-    }
-}
-
-/// Means over loads, in words.
-fn means(loads: &[Load], rows: u64) -> String {
-    let mean = |what: &dyn Fn(&Load) -> f64| loads.iter().map(what).sum::<f64>() / loads.len().max(1) as f64;
-    let seconds = mean(&|load| load.seconds);
-    let proofs: Vec<f64> = loads.iter().filter_map(|load| load.proof_s).collect();
-    let proof = (!proofs.is_empty()).then(|| proofs.iter().sum::<f64>() / proofs.len() as f64);
-    format!(
-        "{:>9} rows/s, {seconds:.2} s with {:.2} s of checkpoint; processors: program {:.2} s, server {:.2} s; \
-         WAL {}{}",
-        units::rate(rows as f64 / seconds),
-        mean(&|load| load.checkpoint_s),
-        mean(&|load| load.program_cpu_s),
-        mean(&|load| load.server_cpu_s),
-        units::or_absent(loads.iter().filter_map(|load| load.wal_bytes).max(), units::bytes),
-        proof.map_or_else(String::new, |seconds| format!("; proof {seconds:.2} s, not counted"))
-    )
-}
-
-impl Ring {
-    /// One load into a new database.
-    fn load(&mut self, args: &Args, who: Who, partitions: u32) -> Result<Load, Failure> {
-        self.clear()?;
-        let pid = self.own.pid();
-        let used_ns = || cpu::tree_ns(pid).ok_or("the server is gone");
-        let (before_ns, wal) = (used_ns()?, wal_bytes(&mut self.admin));
-        let (mut peak_bytes, mut program_cpu_ns) = (0, 0);
-        let mut command = args.command(self, who, partitions);
-        let start = Instant::now();
-        let mut program = Program::start(who.name(), &mut command, self.dir.path())?;
-        program.finish(|program| {
-            peak_bytes = cpu::memory_bytes(program.pid(), "VmHWM").unwrap_or(0).max(peak_bytes);
-            program_cpu_ns = program.cpu_ns().unwrap_or(0).max(program_cpu_ns);
-        })?;
-        let loaded_s = start.elapsed().as_secs_f64();
-        self.admin.execute("CHECKPOINT").map_err(|error| error.to_string())?;
-        let seconds = start.elapsed().as_secs_f64();
-        let server_cpu_s = used_ns()?.saturating_sub(before_ns) as f64 / 1e9;
-        let wal_bytes =
-            wal_bytes(&mut self.admin).zip(wal).map(|(after, before)| after.saturating_sub(before));
-        let proof_s = (who == Who::Pgdyno).then(|| self.prove()).transpose()?;
-        Ok(Load {
-            seconds,
-            checkpoint_s: seconds - loaded_s,
-            proof_s,
-            program_cpu_s: program_cpu_ns as f64 / 1e9,
-            server_cpu_s,
-            wal_bytes,
-            peak_bytes,
-        })
-    }
-
-    /// A new database, and nothing left to be written by anybody.
-    fn clear(&mut self) -> Result<(), Failure> {
-        let drop = format!("DROP DATABASE IF EXISTS {DATABASE}");
-        for sql in [drop, format!("CREATE DATABASE {DATABASE}"), "CHECKPOINT".to_owned()] {
-            self.admin.execute(&sql).map_err(|error| format!("{sql}: {error}"))?;
-        }
-        rustix::fs::sync();
-        Ok(())
-    }
-
-    /// That the tables hold what they must; gives the seconds that it takes.
-    fn prove(&self) -> Result<f64, Failure> {
-        let mut command = Command::new(&self.pgdyno);
-        command.args(["load", "verify", "--dsn", &self.own.conninfo(DATABASE)]);
-        let start = Instant::now();
-        Program::start("verify", &mut command, self.dir.path())?.finish(|_| ())?;
-        Ok(start.elapsed().as_secs_f64())
-    }
-}
-
-/// Bytes of WAL since the server was made; `None` before 10, where the function has another name.
-fn wal_bytes(admin: &mut Session) -> Option<u64> {
-    let sql = "SELECT pg_catalog.pg_wal_lsn_diff(pg_catalog.pg_current_wal_lsn(), '0/0')";
-    admin.value(sql).ok()??.parse().ok()
 }
 
 /// The row maker alone, on one core.
@@ -358,32 +246,6 @@ fn million_rows(text: &str) -> Result<f64, Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    const LOAD: Load = Load {
-        seconds: 2.0,
-        checkpoint_s: 0.5,
-        proof_s: None,
-        program_cpu_s: 0.25,
-        server_cpu_s: 1.75,
-        wal_bytes: None,
-        peak_bytes: 7,
-    };
-
-    #[test]
-    fn a_load_is_a_line_and_what_is_absent_is_empty() {
-        assert_eq!(LOAD.csv(1_000), "500.0,2.000,0.500,,0.250,1.750,,7");
-        let proved = Load { proof_s: Some(1.0), wal_bytes: Some(9), ..LOAD };
-        assert_eq!(proved.csv(1_000), "500.0,2.000,0.500,1.000,0.250,1.750,9,7");
-        assert_eq!(CSV_HEADER.split(',').count(), 3 + LOAD.csv(1).split(',').count());
-    }
-
-    #[test]
-    fn a_proof_is_told_and_not_counted() {
-        let proved = Load { proof_s: Some(3.0), ..LOAD };
-        let words = means(&[proved, proved], 1_000);
-        assert!(words.contains("500 rows/s, 2.00 s with 0.50 s of checkpoint"), "{words}");
-        assert!(words.ends_with("WAL –; proof 3.00 s, not counted"), "{words}");
-    }
 
     #[test]
     fn the_example_is_understood() {

@@ -44,6 +44,24 @@ pub struct ServerArgs {
     pub scale: u32,
 }
 
+/// What a server of our own is to be.
+#[derive(Debug, Clone, Default)]
+pub struct Wanted {
+    /// Directory of postgres and pgbench, in place of a search.
+    pub bindir: Option<PathBuf>,
+    /// Data directory, new or empty.
+    pub data: Option<PathBuf>,
+    /// pgbench, in place of that beside postgres.
+    pub pgbench: Option<PathBuf>,
+    /// Sessions.
+    pub sessions: u32,
+    /// Whether it listens at the loopback, too.
+    pub listen: bool,
+}
+
+/// For programs that know no sockets of files.
+pub const LOOPBACK: &str = "127.0.0.1";
+
 /// An empty server of our own. Dropping it removes it.
 pub struct Own {
     /// pgbench.
@@ -52,27 +70,33 @@ pub struct Own {
 }
 
 impl Own {
-    /// Makes one for so many sessions: of the programs in `bindir`, else of those that are found.
+    /// Makes one: of the programs in `bindir`, else of those that are found.
     ///
     /// # Errors
     /// Why there is none.
-    pub fn start(
-        bindir: Option<PathBuf>,
-        data: Option<PathBuf>,
-        pgbench: Option<PathBuf>,
-        sessions: u32,
-    ) -> Result<Self, Failure> {
+    pub fn start(wanted: Wanted) -> Result<Self, Failure> {
         let request = Request {
-            bindir,
+            bindir: wanted.bindir,
             search_path: env::var_os("PATH"),
-            data,
-            clients: sessions,
+            data: wanted.data,
+            clients: wanted.sessions,
+            listen: wanted.listen.then(|| LOOPBACK.to_owned()),
             lifetime: Lifetime::DiesWithUs,
             ..Request::named(format!("bench-{}", std::process::id()))
         };
         let running = up(&request, &dirs().map_err(words)?, &mut |_| {}).map_err(words)?;
-        let pgbench = pgbench.unwrap_or_else(|| pgbench_beside(&running.bindir));
+        let pgbench = wanted.pgbench.unwrap_or_else(|| pgbench_beside(&running.bindir));
         Ok(Self { pgbench, running: Box::new(running) })
+    }
+
+    /// Its port.
+    pub fn port(&self) -> u16 {
+        self.running.port
+    }
+
+    /// The name of its superuser.
+    pub fn superuser(&self) -> &str {
+        self.running.superuser
     }
 
     /// How a database of it is reached by the superuser.
@@ -156,7 +180,8 @@ impl Server {
 
     fn own(args: &ServerArgs, programs: usize, clients: u32) -> Result<Self, Failure> {
         let sessions = programs as u32 * clients + SPARE_SESSIONS;
-        let own = Own::start(args.pg_bindir.clone(), args.data.clone(), args.pgbench.clone(), sessions)?;
+        let ServerArgs { pg_bindir, data, pgbench, .. } = args.clone();
+        let own = Own::start(Wanted { bindir: pg_bindir, data, pgbench, sessions, listen: false })?;
         let admin = Mutex::new(load(&own.options("postgres"), programs, args.scale).map_err(words)?);
         let (pgbench, description) = (own.pgbench.clone(), own.version().to_owned());
         Ok(Self { pgbench, description, home: Home::Own { admin, own } })

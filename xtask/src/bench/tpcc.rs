@@ -1,0 +1,174 @@
+//! `bench-tpcc`: `pgdyno load tpcc` and the load of another TPC-C kit in turns at one server.
+
+use std::{fs, path::PathBuf, process::Command};
+
+use pgdyno_core::{
+    analysis::compare::{
+        bar::{Bar, Ratio},
+        slots::Slots,
+    },
+    load::{Set, Wish},
+    units,
+};
+
+use super::{
+    Tally, build_pgdyno,
+    loading::{CSV_COLUMNS, DATABASE, Load, Ring, means},
+    server::{LOOPBACK, Own, Wanted},
+};
+use crate::Failure;
+
+/// Flags of `bench-tpcc`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// go-tpc to compare with
+    #[arg(long, value_name = "PATH")]
+    peer: PathBuf,
+    /// Directory of postgres, in place of a search
+    #[arg(long, value_name = "DIR")]
+    pg_bindir: Option<PathBuf>,
+    /// pgdyno to measure [default: the one of this checkout, built for it]
+    #[arg(long, value_name = "PATH")]
+    pgdyno: Option<PathBuf>,
+    /// Data directory of the server, new or empty, such as one in memory: what a disk does is then left out
+    #[arg(long, value_name = "DIR")]
+    data: Option<PathBuf>,
+    /// Warehouses
+    #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..))]
+    warehouses: u32,
+    /// Streams of pgdyno, and threads of the peer
+    #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..))]
+    jobs: u32,
+    /// Pairs of loads; an even number is in balance
+    #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u32).range(3..))]
+    rounds: u32,
+    /// Write every load as CSV
+    #[arg(long, value_name = "FILE")]
+    csv: Option<PathBuf>,
+    /// More flags for `pgdyno load tpcc`
+    #[arg(last = true, value_name = "FLAG")]
+    more: Vec<String>,
+}
+
+/// Loading is to be so many times as fast.
+const LOAD_BAR: Bar = Bar::AtLeast(3.0);
+/// Sessions of the server beside those of a program.
+const SPARE_SESSIONS: u32 = 8;
+/// Of the superuser of a server that is made for this run, at the loopback alone.
+const PASSWORD: &str = "for-this-run";
+
+/// Who loads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Who {
+    Peer,
+    Pgdyno,
+}
+
+const ALL: [Who; 2] = [Who::Peer, Who::Pgdyno];
+
+impl Who {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Peer => "peer",
+            Self::Pgdyno => "pgdyno",
+        }
+    }
+}
+
+/// Loads in turns; false where the bar is missed.
+///
+/// # Errors
+/// What could not be done.
+pub fn run(args: &Args) -> Result<bool, Failure> {
+    let pgdyno = args.pgdyno.clone().map_or_else(build_pgdyno, Ok)?;
+    let sessions = 2 * args.jobs + SPARE_SESSIONS;
+    let (bindir, data) = (args.pg_bindir.clone(), args.data.clone());
+    let own = Own::start(Wanted { bindir, data, sessions, listen: true, ..Wanted::default() })?;
+    println!("{}; peer: {}", own.version(), args.peer.display());
+    println!("settings of the server: {}", own.settings().collect::<Vec<_>>().join(", "));
+    let password = format!(
+        "SET password_encryption = 'scram-sha-256'; ALTER ROLE {} PASSWORD '{PASSWORD}'",
+        own.superuser()
+    );
+    own.admin()?.execute(&password).map_err(|error| error.to_string())?;
+    let mut ring = Ring::new(own, pgdyno)?;
+    // Not counted: segments of WAL are made, and recycled from here on.
+    args.load(&mut ring, Who::Pgdyno)?;
+    let rows = args.rows()?;
+    let (mut pairs, mut csv) = (Vec::new(), format!("round,program,{CSV_COLUMNS}\n"));
+    let slots = Slots { arms: ALL.len(), rounds: args.rounds, dropped_ns: 0, counted_ns: 0 };
+    let order: Vec<usize> = slots.order().collect();
+    for (round, places) in order.chunks(ALL.len()).enumerate() {
+        let mut pair = [None; ALL.len()];
+        for &place in places {
+            let load = args.load(&mut ring, ALL[place])?;
+            csv.push_str(&format!("{round},{},{}\n", ALL[place].name(), load.csv(rows)));
+            pair[place] = Some(load);
+        }
+        pairs.extend(pair[0].zip(pair[1]));
+        args.write(&csv)?;
+    }
+    drop(ring);
+    args.judge(&pairs, rows)
+}
+
+impl Args {
+    /// Rows of all tables, about.
+    fn rows(&self) -> Result<u64, Failure> {
+        let wish = Wish { set: Set::Tpcc, scale: Some(self.warehouses.into()), ..Wish::default() };
+        Ok(wish.plan(1).map_err(|problem| problem.what)?.rows_total())
+    }
+
+    fn write(&self, csv: &str) -> Result<(), Failure> {
+        let Some(file) = &self.csv else { return Ok(()) };
+        fs::write(file, csv).map_err(|error| format!("{}: {error}", file.display()).into())
+    }
+
+    /// One load by a program; that of ours is proved.
+    fn load(&self, ring: &mut Ring, who: Who) -> Result<Load, Failure> {
+        ring.load(who.name(), &mut self.command(ring, who), who == Who::Pgdyno)
+    }
+
+    /// The command of a program that loads by itself, and checks nothing.
+    fn command(&self, ring: &Ring, who: Who) -> Command {
+        let (warehouses, jobs) = (self.warehouses.to_string(), self.jobs.to_string());
+        match who {
+            Who::Peer => {
+                let mut command = Command::new(&self.peer);
+                let (port, user) = (ring.own.port().to_string(), ring.own.superuser());
+                command.args(["tpcc", "prepare", "--no-check", "--warehouses", &warehouses, "-T", &jobs]);
+                command.args(["-d", "postgres", "-H", LOOPBACK, "-P", &port, "-U", user, "-p", PASSWORD]);
+                command.args(["-D", DATABASE, "--conn-params", "sslmode=disable"]);
+                command
+            }
+            Who::Pgdyno => {
+                let mut command = Command::new(&ring.pgdyno);
+                let conninfo = ring.own.conninfo(DATABASE);
+                command.args(["load", "tpcc", "--dsn", &conninfo, "--warehouses", &warehouses, "--no-proof"]);
+                command.args(["--jobs", &jobs]).args(&self.more);
+                command
+            }
+        }
+    }
+
+    /// Prints the comparison.
+    fn judge(&self, pairs: &[(Load, Load)], rows: u64) -> Result<bool, Failure> {
+        println!(
+            "\nload of {} by {}; {} each way",
+            units::plural(self.warehouses.into(), "warehouse"),
+            units::plural(self.jobs.into(), "stream"),
+            units::plural(pairs.len() as u64, "load")
+        );
+        let (theirs, ours): (Vec<Load>, Vec<Load>) = pairs.iter().copied().unzip();
+        for (who, loads) in ALL.into_iter().zip([&theirs, &ours]) {
+            println!("  {:8} {}", who.name(), means(loads, rows));
+        }
+        let ratio =
+            |what: fn(&Load) -> f64| Ratio::of(pairs.iter().map(|(theirs, ours)| (what(ours), what(theirs))));
+        let mut tally = Tally::default();
+        tally.judge("speed / peer", &ratio(|load| 1.0 / load.seconds)?, Some(LOAD_BAR));
+        tally.judge("processor time of the program", &ratio(|load| load.program_cpu_s)?, None);
+        tally.judge("processor time of the server", &ratio(|load| load.server_cpu_s)?, None);
+        Ok(tally.conclude())
+    }
+}
