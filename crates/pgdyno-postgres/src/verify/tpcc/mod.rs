@@ -7,7 +7,10 @@ mod conditions;
 
 use std::{
     collections::BTreeMap,
-    sync::{Mutex, PoisonError},
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
     time::Instant,
 };
 
@@ -95,15 +98,15 @@ pub fn check_tpcc(
     }
     let tasks = tasks(warehouses, sessions);
     let rows = Mutex::new(missing);
-    let done = std::sync::atomic::AtomicU64::new(0);
+    let done = AtomicU64::new(0);
     let work = |session: &mut Session, number: usize| {
-        let found = session.query(&tasks[number].sql()).map_err(unreadable)?;
-        rows.lock().unwrap_or_else(PoisonError::into_inner).extend(found.iter().filter_map(Found::read));
-        done.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        let found = session.query(&tasks[number].sql()).and_then(|rows| read(&rows)).map_err(unreadable)?;
+        rows.lock().unwrap_or_else(PoisonError::into_inner).extend(found);
+        done.fetch_add(1, Ordering::Relaxed);
         Ok(())
     };
     let settings = settings(&leader, snapshot.as_deref());
-    let mut tick = || tell(done.load(std::sync::atomic::Ordering::Relaxed), tasks.len() as u64);
+    let mut tick = || tell(done.load(Ordering::Relaxed), tasks.len() as u64);
     Crew { options, sessions, settings: &settings, stop }.work(tasks.len(), &work, &mut tick)?;
     let rows = rows.into_inner().unwrap_or_else(PoisonError::into_inner);
     Ok(Consistency { warehouses, duration_s: start.elapsed().as_secs_f64(), ..consistency(rows) })
@@ -132,11 +135,15 @@ fn begin(session: &mut Session, sessions: u64) -> Result<(u64, Vec<Found>, Optio
     if (number(1), number(2)) != (1, warehouses) || items != ITEMS as i64 {
         found.push(Found { condition: ROWS, count: 1, ..Found::default() });
     }
-    let snapshot = if sessions > 1 { session.value("SELECT pg_catalog.pg_export_snapshot()")? } else { None };
+    // A standby of 9.6 exports none: one session does without.
+    let snapshot = match session.value("SELECT pg_catalog.pg_export_snapshot()") {
+        Err(WireError::Server(_)) if sessions == 1 => None,
+        exported => exported?,
+    };
     Ok((warehouses as u64, found, snapshot))
 }
 
-/// What a session says first. One alone has a snapshot of its own.
+/// What a session says first.
 fn settings(leader: &Session, snapshot: Option<&str>) -> String {
     let mut sql = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY".to_owned();
     if let Some(snapshot) = snapshot {
@@ -182,9 +189,10 @@ impl Found {
         Self { count, ..Self::default() }
     }
 
+    /// `None` where the row is none of these: nothing that was found is passed over.
     fn read(row: &Row) -> Option<Self> {
         Some(Self {
-            condition: row.parse(0)?,
+            condition: row.parse(0).filter(|number| *number <= CONDITIONS.len())?,
             warehouse: row.parse(1),
             district: row.parse(2),
             what: row.get(3).map(str::to_owned),
@@ -203,6 +211,11 @@ impl Found {
         let place = parts.into_iter().flatten().collect::<Vec<_>>().join(", ");
         if place.is_empty() { "warehouses from 1 on, or items".to_owned() } else { place }
     }
+}
+
+fn read(rows: &[Row]) -> Result<Vec<Found>, WireError> {
+    let found = rows.iter().map(Found::read).collect::<Option<_>>();
+    found.ok_or_else(|| WireError::Protocol("a row that no condition has".to_owned()))
 }
 
 fn consistency(rows: Vec<Found>) -> Consistency {

@@ -84,6 +84,7 @@ impl Tpcc {
     /// One set after the other. The seed of each is larger by one than that of the set before.
     fn run_in_schemas(&self, count: u64) -> Result<ExitCode, Problem> {
         let (options, streams, stop) = (self.to.resolve("could not load")?, self.to.streams(), stopping());
+        self.wish(None).plan(streams)?;
         let mut schemas = Schemas::of(&options, &stop)?;
         let names: Vec<_> = (1..=count).map(|number| format!("{SCHEMA}{number}")).collect();
         let stands = names.iter().map(|name| schemas.stand(name)).collect::<Result<Vec<_>, _>>()?;
