@@ -3,6 +3,8 @@
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
+use crate::users::Users;
+
 /// Most arrivals that are drawn one by one in a single look at the schedule; beyond it their number is taken from
 /// the rate, so that an absurd rate ends on time instead of counting forever.
 const MAX_DRAWN: u64 = 1_000_000;
@@ -106,6 +108,8 @@ pub enum Arrivals {
     Closed,
     /// Open loop: attempts fall due by a Poisson process, whether or not a client is free.
     Open(OpenLoop),
+    /// Users whose next attempt is due some time after their last has ended, whether or not a client is free.
+    Users(Users),
 }
 
 /// An open loop in constant memory, however long the backlog: one copy of the process counts what has fallen due,

@@ -5,7 +5,7 @@ use pgdyno_core::{
     script::{Draw, Random},
 };
 
-use crate::{LoadStep, Messages};
+use crate::{LoadStep, Messages, Population};
 
 /// What a run keeps beside the counting equation and its histograms; by default nothing.
 #[derive(Debug, Clone, Default)]
@@ -26,6 +26,10 @@ pub struct Bookkeeping {
     /// Whether clients end by themselves, each after a number of attempts: then the schedule has no end of its own, and
     /// what falls due after the last client has ended is nobody's.
     pub by_number: bool,
+    /// Whether attempts of each script of `mix` have counts and a histogram of their own.
+    pub by_script: bool,
+    /// Users who wait between their attempts, instead of a rate: then clients are what carries their attempts out.
+    pub users: Option<Population>,
     /// Whether the first client that is lost ends the run.
     pub end_with_first_lost: bool,
     /// Where messages of targets go.

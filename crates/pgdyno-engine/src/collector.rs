@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use pgdyno_core::measure::{CommandTally, Counts, Latency, Outage, Precision, Slowest, Tally};
 
 use crate::{
-    EngineError, ErrorTally, IntervalReport, LoadStep, MergedInterval, Phase, Report, Settings, Stop,
-    Timeline, WorkerReport, steps::StepSums,
+    EngineError, ErrorTally, IntervalReport, LoadStep, MergedInterval, Phase, Report, ScriptReport, Settings,
+    Stop, Timeline, WorkerReport, steps::StepSums,
 };
 
 /// Adds the intervals of all workers up.
@@ -109,6 +109,7 @@ impl Collector {
             elapsed_ns: 0,
             tally: self.tally,
             scripts: Vec::new(),
+            by_script: Vec::new(),
             commands: Vec::new(),
             connects: (0, 0),
             steps: Vec::new(),
@@ -159,6 +160,8 @@ impl Report {
         self.clients_lost += worker.clients_lost;
         self.scripts.resize(worker.scripts.len(), Tally::default());
         self.scripts.iter_mut().zip(&worker.scripts).for_each(|(whole, one)| whole.merge(one));
+        self.by_script.resize(worker.by_script.len(), ScriptReport::default());
+        self.by_script.iter_mut().zip(&worker.by_script).for_each(|(whole, one)| whole.merge(one));
         self.commands.resize(worker.commands.len(), CommandTally::default());
         self.commands.iter_mut().zip(&worker.commands).for_each(|(whole, one)| whole.merge(one));
         self.connects.0 += worker.connects.0;

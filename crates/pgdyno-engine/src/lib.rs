@@ -30,6 +30,7 @@ mod shift;
 mod steps;
 mod stop;
 mod target;
+mod users;
 
 pub use affinity::pin_current_thread;
 pub use arrivals::{Arrivals, OpenLoop, Poisson};
@@ -39,9 +40,10 @@ pub use drivers::{BlockingDriver, Driver, EpollDriver, LoneDriver, SocketDriver,
 pub use messages::{Level, Messages};
 pub use null::NullTarget;
 pub use probe::{ErrorTally, Probe};
-pub use recorder::{IntervalReport, Phase, Timeline, WorkerReport};
+pub use recorder::{IntervalReport, Phase, ScriptReport, Timeline, WorkerReport};
 pub use regime::{Regime, Ruled};
 pub use run::{EngineError, Listeners, Mark, MergedInterval, Report, Settings, run, run_keeping};
 pub use steps::{Load, LoadStep, StepRecord, StepReport};
 pub use stop::Stop;
 pub use target::{Client, Dial, DiskOp, Event, Step, Target};
+pub use users::{Pace, Population};

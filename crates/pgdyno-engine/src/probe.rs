@@ -93,6 +93,8 @@ pub(crate) struct Beginning {
     pub(crate) script: u32,
     pub(crate) scheduled_ns: u64,
     pub(crate) open_loop: bool,
+    /// Number of the user whose attempt it is, where there are users.
+    pub(crate) user: Option<u64>,
 }
 
 /// What a target says of an attempt that ends.
@@ -103,6 +105,8 @@ pub(crate) struct Note {
     /// Tries beyond the first.
     pub(crate) retries: u32,
     pub(crate) failure: Option<Failure>,
+    /// Whether its script rolled it back.
+    pub(crate) rolled_back: bool,
     /// When its work began, where that is later than it was begun.
     pub(crate) begun_ns: u64,
     /// Who carried it out, and what took the longest.
@@ -164,6 +168,19 @@ impl Probe {
         self.beginning.open_loop
     }
 
+    /// Number of the user whose attempt begins, from 0 over all workers; `None` where clients have attempts of their own.
+    /// Ask with [`Event::Begin`](crate::Event::Begin).
+    #[inline]
+    pub fn user(&self) -> Option<u64> {
+        self.beginning.user
+    }
+
+    /// Whether an attempt that ends at `now_ns` ends within the measured interval.
+    #[inline]
+    pub fn is_measured(&self, now_ns: u64) -> bool {
+        self.measuring && now_ns < self.end_ns
+    }
+
     /// Whether no attempt begins any more at `now_ns`: one that failed is not tried again either.
     #[inline]
     pub fn time_is_over(&self, now_ns: u64) -> bool {
@@ -210,6 +227,12 @@ impl Probe {
     #[inline]
     pub fn failed_by(&mut self, failure: Failure) {
         self.note.failure = Some(failure);
+    }
+
+    /// Says that the attempt that ends now ran to its end, and that its script rolled it back.
+    #[inline]
+    pub fn rolled_back(&mut self) {
+        self.note.rolled_back = true;
     }
 
     /// Says that the work of the attempt that ends now began only at `begun_ns`: what was before is a wait of the

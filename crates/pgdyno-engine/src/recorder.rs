@@ -20,13 +20,15 @@ pub(crate) struct Attempt {
     pub(crate) begin_ns: u64,
     /// Number of the script.
     pub(crate) script: u32,
+    /// Whose it is, where there are users.
+    pub(crate) user: Option<u64>,
 }
 
 impl Attempt {
     /// The attempt as one of the slowest.
     #[cold]
     fn slow(self, end_ns: u64, note: Note) -> Slow {
-        let Self { scheduled_ns, begin_ns, script } = self;
+        let Self { scheduled_ns, begin_ns, script, .. } = self;
         Slow { scheduled_ns, begin_ns, end_ns, script, work: note.work }
     }
 }
@@ -120,6 +122,8 @@ pub struct WorkerReport {
     pub clients_lost: u32,
     /// Attempts of every script from the start of the measured interval on.
     pub scripts: Vec<Tally>,
+    /// The same with a histogram, where that was asked for.
+    pub by_script: Vec<ScriptReport>,
     /// Commands over all scripts from the start of the measured interval on.
     pub commands: Vec<CommandTally>,
     /// Connections made from the start of the measured interval on, and the nanoseconds that they took.
@@ -128,6 +132,50 @@ pub struct WorkerReport {
     pub steps: Vec<StepRecord>,
     /// When the worker had nothing left to do, in nanoseconds of the engine's clock.
     pub end_ns: u64,
+}
+
+/// The attempts of one script.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ScriptReport {
+    /// Those that ran to their end within the measured interval.
+    pub committed: u64,
+    /// Those of them that their script rolled back.
+    pub rolled_back: u64,
+    /// Those that failed within it.
+    pub failed: u64,
+    /// Tries beyond the first of all of these.
+    pub retries: u64,
+    /// Latency of those that ran to their end from the start of the measured interval on, the drain included.
+    pub latency: Latency,
+}
+
+impl Default for ScriptReport {
+    fn default() -> Self {
+        let latency = Latency::new(Precision::Run);
+        Self { committed: 0, rolled_back: 0, failed: 0, retries: 0, latency }
+    }
+}
+
+impl ScriptReport {
+    fn ended(&mut self, outcome: Outcome, note: &Note) {
+        match outcome {
+            Outcome::Committed => {
+                self.committed += 1;
+                self.rolled_back += u64::from(note.rolled_back);
+            }
+            _ => self.failed += 1,
+        }
+        self.retries += u64::from(note.retries);
+    }
+
+    /// Adds what another worker counted.
+    pub(crate) fn merge(&mut self, other: &Self) {
+        self.committed += other.committed;
+        self.rolled_back += other.rolled_back;
+        self.failed += other.failed;
+        self.retries += other.retries;
+        self.latency.add(&other.latency);
+    }
 }
 
 /// What a worker hands to the collecting thread.
@@ -154,6 +202,7 @@ pub(crate) struct Recorded {
     pub(crate) latency: Latency,
     pub(crate) lag: Latency,
     pub(crate) scripts: Vec<Tally>,
+    pub(crate) by_script: Vec<ScriptReport>,
     pub(crate) steps: Vec<StepRecord>,
 }
 
@@ -177,6 +226,7 @@ pub(crate) struct Recorder {
     lag: Latency,
     /// Kept where there are several scripts; else the intervals say it all.
     scripts: Vec<Tally>,
+    by_script: Vec<ScriptReport>,
     steps: Option<StepBook>,
     log: Option<LogBuffer>,
     exchange: Exchange,
@@ -208,6 +258,7 @@ impl Recorder {
             latency: Latency::new(Precision::Run),
             lag: Latency::new(Precision::Run),
             scripts: vec![Tally::default(); if scripts > 1 { scripts } else { 0 }],
+            by_script: vec![ScriptReport::default(); if bookkeeping.by_script { scripts } else { 0 }],
             steps,
             log: bookkeeping.log.as_ref().map(|log| LogBuffer::new(log, exchange.worker)),
             exchange,
@@ -246,9 +297,16 @@ impl Recorder {
         self.in_flight += count;
     }
 
-    /// Counts an attempt that ended.
+    /// Counts an attempt that ended; `in_time` says whether that was before the schedule's end.
     #[inline]
-    pub(crate) fn ended(&mut self, mut attempt: Attempt, end_ns: u64, outcome: Outcome, note: Note) {
+    pub(crate) fn ended(
+        &mut self,
+        mut attempt: Attempt,
+        end_ns: u64,
+        outcome: Outcome,
+        note: Note,
+        in_time: bool,
+    ) {
         self.in_flight -= 1;
         self.counts.record(outcome);
         if note.begun_ns > attempt.begin_ns {
@@ -271,6 +329,14 @@ impl Recorder {
                 if self.open_loop {
                     self.lag.record(lag_ns);
                 }
+            }
+        }
+        if let Some(script) = self.by_script.get_mut(attempt.script as usize).filter(|_| measuring) {
+            if in_time {
+                script.ended(outcome, &note);
+            }
+            if outcome == Outcome::Committed {
+                script.latency.record(latency_ns);
             }
         }
         if let Some(steps) = &mut self.steps {
@@ -369,6 +435,12 @@ impl Recorder {
         self.roll(now_ns);
         self.close(now_ns.max(self.start_ns), true);
         let steps = self.steps.map(|steps| steps.finish(self.open_loop)).unwrap_or_default();
-        Recorded { latency: self.latency, lag: self.lag, scripts: self.scripts, steps }
+        Recorded {
+            latency: self.latency,
+            lag: self.lag,
+            scripts: self.scripts,
+            by_script: self.by_script,
+            steps,
+        }
     }
 }

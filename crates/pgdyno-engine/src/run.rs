@@ -13,8 +13,8 @@ use std::{
 use pgdyno_core::measure::{CommandTally, Counts, Imbalance, Latency, Outage, Slowest, Tally};
 
 use crate::{
-    Arrivals, Bookkeeping, Client, Clock, Driver, ErrorTally, LogRecord, Phase, Poisson, Probe, StepReport,
-    Stop, Target, Timeline, WorkerReport,
+    Arrivals, Bookkeeping, Client, Clock, Driver, ErrorTally, LogRecord, Phase, Poisson, Probe, ScriptReport,
+    StepReport, Stop, Target, Timeline, WorkerReport,
     arrivals::OpenLoop,
     bookkeeping::Chooser,
     collector::Collector,
@@ -23,6 +23,7 @@ use crate::{
     recorder::{Exchange, Handed, Recorder},
     shift::{Duty, Places, Shift},
     steps::Course,
+    users::Users,
 };
 
 /// How a run is done.
@@ -114,6 +115,8 @@ pub struct Report {
     pub tally: Tally,
     /// The same for every script of [`Bookkeeping::mix`]; empty where there is one script.
     pub scripts: Vec<Tally>,
+    /// The same with a histogram, where [`Bookkeeping::by_script`] asks for it.
+    pub by_script: Vec<ScriptReport>,
     /// The same for every command ([`Bookkeeping::commands`]).
     pub commands: Vec<CommandTally>,
     /// Connections made within the same time, and the nanoseconds that they took.
@@ -371,14 +374,15 @@ impl Job {
 
     fn shift(self, timeline: Timeline, probe: Probe) -> Shift {
         let course = Course::new(&self.bookkeeping.steps, timeline);
-        let arrivals = self.arrivals(timeline.start_ns, course.as_ref());
-        let open_loop = matches!(arrivals, Arrivals::Open(_));
+        let mut chooser = Chooser::new(&self.bookkeeping.mix, self.exchange.worker);
+        let arrivals = self.arrivals(timeline.start_ns, course.as_ref(), &mut chooser);
+        let open_loop = !matches!(arrivals, Arrivals::Closed);
         let Self { settings, bookkeeping, stop, exchange, connections, workers, .. } = self;
         Shift::new(Duty {
             timeline,
             drain_ns: settings.drain_ns,
             arrivals,
-            chooser: Chooser::new(&bookkeeping.mix, exchange.worker),
+            chooser,
             places: Places::new(course.clone(), exchange.worker, workers),
             recorder: Recorder::new(timeline, open_loop, &bookkeeping, course, exchange),
             by_number: bookkeeping.by_number,
@@ -396,13 +400,18 @@ impl Job {
         }
     }
 
-    /// One schedule a worker, shared by its clients; its rate is the worker's share of the clients.
-    fn arrivals(&self, start_ns: u64, course: Option<&Course>) -> Arrivals {
+    /// One schedule a worker, shared by its clients; its rate is the worker's share of the clients, and its users are
+    /// dealt out.
+    fn arrivals(&self, start_ns: u64, course: Option<&Course>, chooser: &mut Chooser) -> Arrivals {
+        let worker = self.exchange.worker;
+        let seed = self.settings.seed.wrapping_add(worker as u64);
+        if let Some(population) = &self.bookkeeping.users {
+            return Arrivals::Users(Users::new(population, (worker, self.workers), start_ns, seed, chooser));
+        }
         let rates = match course {
             Some(course) => course.rates(self.share),
             None => self.settings.rate_per_s.map(|rate_per_s| vec![(u64::MAX, rate_per_s * self.share)]),
         };
-        let seed = self.settings.seed.wrapping_add(self.exchange.worker as u64);
         rates.map_or(Arrivals::Closed, |rates| {
             Arrivals::Open(OpenLoop::by(Poisson::changing(start_ns, &rates, seed)))
         })

@@ -12,6 +12,7 @@ use crate::{
     probe::Beginning,
     recorder::{Attempt, Recorded, Recorder, Timeline},
     steps::Course,
+    users::Due,
 };
 
 /// Time that attempts under way get after a request to stop, in nanoseconds.
@@ -119,30 +120,49 @@ impl Shift {
         if now_ns >= self.timeline.end_ns || self.stopped_at_ns.is_some() {
             return Next::Never;
         }
-        let Arrivals::Open(open) = &mut self.arrivals else {
-            if self.recorder.in_flight() >= self.places.open {
-                return Next::At(self.places.until_ns.min(self.timeline.end_ns));
+        match &mut self.arrivals {
+            Arrivals::Closed => {
+                if self.recorder.in_flight() >= self.places.open {
+                    return Next::At(self.places.until_ns.min(self.timeline.end_ns));
+                }
+                self.recorder.due(1);
+                self.begin_any(now_ns, now_ns, false)
             }
-            self.recorder.due(1);
-            return self.begin(now_ns, now_ns, false);
-        };
-        self.recorder.due(open.count_due(now_ns));
-        match open.begin() {
-            Some(scheduled_ns) => self.begin(scheduled_ns, now_ns.max(scheduled_ns), true),
-            None => Next::At(open.next_due_ns().min(self.timeline.end_ns)),
+            Arrivals::Open(open) => {
+                self.recorder.due(open.count_due(now_ns));
+                match open.begin() {
+                    Some(scheduled_ns) => self.begin_any(scheduled_ns, now_ns.max(scheduled_ns), true),
+                    None => Next::At(open.next_due_ns().min(self.timeline.end_ns)),
+                }
+            }
+            Arrivals::Users(users) => {
+                self.recorder.due(users.count_due(now_ns));
+                match users.begin(&mut self.chooser) {
+                    Some(due) => self.begin_due(due, now_ns),
+                    None => Next::At(users.next_due_ns().min(self.timeline.end_ns)),
+                }
+            }
         }
     }
 
+    /// An attempt of nobody in particular, of a script by its weight.
     #[inline]
-    fn begin(&mut self, scheduled_ns: u64, begin_ns: u64, open_loop: bool) -> Next {
+    fn begin_any(&mut self, scheduled_ns: u64, begin_ns: u64, open_loop: bool) -> Next {
         let script = self.chooser.choose();
-        self.probe.beginning = Beginning { script, scheduled_ns, open_loop };
-        Next::Begin(Attempt { scheduled_ns, begin_ns, script })
+        self.probe.beginning = Beginning { script, scheduled_ns, open_loop, user: None };
+        Next::Begin(Attempt { scheduled_ns, begin_ns, script, user: None })
+    }
+
+    fn begin_due(&mut self, due: Due, now_ns: u64) -> Next {
+        let Due { at_ns: scheduled_ns, user, script } = due;
+        self.probe.beginning = Beginning { script, scheduled_ns, open_loop: true, user: Some(user) };
+        let begin_ns = now_ns.max(scheduled_ns);
+        Next::Begin(Attempt { scheduled_ns, begin_ns, script, user: Some(user) })
     }
 
     /// Whether arrivals come by a schedule of their own.
     pub(crate) fn open_loop(&self) -> bool {
-        matches!(self.arrivals, Arrivals::Open(_))
+        !matches!(self.arrivals, Arrivals::Closed)
     }
 
     /// Records the end of an attempt.
@@ -151,8 +171,12 @@ impl Shift {
         if end_ns >= self.recorder.boundary_ns() {
             self.roll(end_ns);
         }
+        if let (Arrivals::Users(users), Some(user)) = (&mut self.arrivals, attempt.user) {
+            users.answered(user, attempt.script, end_ns, &mut self.chooser);
+        }
         let note = std::mem::take(&mut self.probe.note);
-        self.recorder.ended(attempt, end_ns, outcome, note);
+        let in_time = end_ns < self.probe.end_ns;
+        self.recorder.ended(attempt, end_ns, outcome, note, in_time);
     }
 
     /// Counts a client that can begin no other attempt, unless it has said that it has done all it had to.
@@ -189,13 +213,30 @@ impl Shift {
     fn roll(&mut self, now_ns: u64) {
         while now_ns >= self.recorder.boundary_ns() {
             let boundary_ns = self.recorder.boundary_ns();
-            if let Arrivals::Open(open) = &mut self.arrivals {
-                self.recorder.due(open.count_due(boundary_ns.min(self.timeline.end_ns)));
-            }
+            self.fall_due(boundary_ns.min(self.timeline.end_ns));
             self.recorder.roll(boundary_ns);
             self.places.look(boundary_ns);
         }
         self.probe.measuring = self.recorder.measuring();
+    }
+
+    /// Counts what falls due by a schedule before an instant.
+    fn fall_due(&mut self, until_ns: u64) {
+        let count = match &mut self.arrivals {
+            Arrivals::Closed => 0,
+            Arrivals::Open(open) => open.count_due(until_ns),
+            Arrivals::Users(users) => users.count_due(until_ns),
+        };
+        self.recorder.due(count);
+    }
+
+    /// Attempts due and not begun.
+    fn backlog(&self) -> u64 {
+        match &self.arrivals {
+            Arrivals::Closed => 0,
+            Arrivals::Open(open) => open.backlog(),
+            Arrivals::Users(users) => users.backlog(),
+        }
     }
 
     /// The latest instant at which [`Shift::tend`] should be called again.
@@ -215,16 +256,16 @@ impl Shift {
     pub(crate) fn finish(mut self) -> WorkerReport {
         let now_ns = Clock::now_ns();
         self.tend(now_ns);
-        if let Arrivals::Open(open) = &mut self.arrivals {
+        if !matches!(self.arrivals, Arrivals::Closed) {
             // After a stop the schedule goes on to the instant of the stop, not to its planned end; and where clients
             // end by themselves, or all are lost, to now.
             let early = self.by_number || self.clients_lost > 0;
             let planned_ns = if early { now_ns } else { self.timeline.end_ns };
             let until_ns = self.stopped_at_ns.unwrap_or(planned_ns).min(self.timeline.end_ns);
-            self.recorder.due(open.count_due(until_ns));
-            self.recorder.never_started(open.backlog());
+            self.fall_due(until_ns);
+            self.recorder.never_started(self.backlog());
         }
-        let Recorded { latency, lag, scripts, steps } = self.recorder.finish(now_ns);
+        let Recorded { latency, lag, scripts, by_script, steps } = self.recorder.finish(now_ns);
         let Probe { statements, commands, errors, connects, connect_ns, .. } = self.probe;
         WorkerReport {
             latency,
@@ -233,6 +274,7 @@ impl Shift {
             errors,
             clients_lost: self.clients_lost,
             scripts,
+            by_script,
             commands,
             connects: (connects, connect_ns),
             steps,

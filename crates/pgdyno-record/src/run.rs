@@ -83,6 +83,9 @@ pub struct RunRecord {
     pub cells: Vec<CellSummary>,
     /// The balance check.
     pub balance: Option<BalanceRecord>,
+    /// The check of TPC-C's tables after the runs; absent where there are none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub consistency: Option<ConsistencyRecord>,
     /// What this machine could tell apart, all cells together.
     pub noise: Option<NoiseRecord>,
     /// The same for the cells of each script, which scatter differently.
@@ -180,6 +183,23 @@ pub struct BalanceRecord {
     /// Violations found; 0 is good.
     pub violations: u64,
     /// The first violations in words.
+    pub examples: Vec<String>,
+    /// Seconds it took.
+    pub duration_s: f64,
+}
+
+/// The check of TPC-C's tables: the conditions of clause 3.3.2, and more.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ConsistencyRecord {
+    /// Warehouses found.
+    pub warehouses: u64,
+    /// Conditions that were looked at.
+    pub conditions: u32,
+    /// Rows examined over all tables, in one snapshot.
+    pub rows_examined: u64,
+    /// Conditions that do not hold; 0 is good.
+    pub violations: u64,
+    /// The first places where one does not, in words.
     pub examples: Vec<String>,
     /// Seconds it took.
     pub duration_s: f64,

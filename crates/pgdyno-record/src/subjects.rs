@@ -8,7 +8,7 @@ use pgdyno_core::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{BalanceRecord, HeldRecord, LoadRecord, SetupDone};
+use crate::{BalanceRecord, ConsistencyRecord, HeldRecord, LoadRecord, SetupDone};
 
 /// Several servers side by side, and what each came to beside the first.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -51,6 +51,9 @@ pub struct SubjectRecord {
     pub held: Option<HeldRecord>,
     /// The check of its data.
     pub balance: Option<BalanceRecord>,
+    /// The check of TPC-C's tables; absent where there are none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub consistency: Option<ConsistencyRecord>,
     /// Whether it can be compared with the first; absent of the first itself.
     pub comparable: Option<Comparable>,
     /// Facts and settings that it does not share with the first, which is `a`.

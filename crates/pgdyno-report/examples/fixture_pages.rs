@@ -9,6 +9,7 @@ fn main() -> std::io::Result<()> {
     let fixtures = [
         ("complete", fixtures::complete()),
         ("thorough", fixtures::thorough()),
+        ("tpcc", fixtures::tpcc()),
         ("failed", fixtures::failed()),
         ("zero-cells", fixtures::zero_cells()),
         ("absent-values", fixtures::absent_values()),

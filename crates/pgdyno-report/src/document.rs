@@ -14,6 +14,7 @@ use crate::{
     figure::{Figure, Format, Phrase, Source},
     slowest::{self, SlowCell},
     subjects::{self, SubjectsView},
+    tpcc::{self, TpccView},
     verdict, words,
 };
 
@@ -44,6 +45,8 @@ pub struct Document {
     pub durability: Phrase,
     /// The table, a group a workload.
     pub groups: Vec<Group>,
+    /// Cells of TPC-C.
+    pub tpcc: Vec<TpccView>,
     /// The slowest transactions of each cell of which they were kept.
     pub slowest: Vec<SlowCell>,
     /// Reasons to distrust the result; all of them.
@@ -188,7 +191,7 @@ impl Document {
         let comparison = compared.map(|compared| ComparisonView::new(compared, &source));
         let several = record.subjects.as_ref();
         let subjects = several.map(|several| SubjectsView::new(several, record, &source));
-        let verdict = match (&comparison, &subjects) {
+        let verdict: Vec<Phrase> = match (&comparison, &subjects) {
             (Some(view), _) => {
                 let sentences = [&view.answer].into_iter().chain(&view.arms).chain([&view.comparable]);
                 sentences.cloned().map(ended).collect()
@@ -203,6 +206,8 @@ impl Document {
             }
             (None, None) => verdict::verdict(record, &source),
         };
+        let of_tpcc = tpcc::verdict(record, &source);
+        let verdict = tpcc::violated(record).into_iter().chain(of_tpcc).chain(verdict).collect();
         let checked = several.and_then(|several| subjects::balance(several, &source));
         let tiers = several.map(subjects::durability).or_else(|| compared.map(comparison::durability));
         Self {
@@ -211,9 +216,11 @@ impl Document {
             verdict,
             durability: tiers.unwrap_or_else(|| durability(record)),
             standing: standing(record),
+            tpcc: tpcc::views(record, &source),
             slowest: slowest::slowest(record, &source),
             doubts: doubt_views(record, &source),
-            balance: checked
+            balance: tpcc::consistency(record, &source)
+                .or(checked)
                 .or_else(|| compared.map(|compared| comparison::balance(compared, &source)))
                 .unwrap_or_else(|| balance(record, &source)),
             noise: comparison.as_ref().map_or_else(|| noise(record, &source), |view| view.floor.clone()),
@@ -234,7 +241,8 @@ impl Document {
     pub fn method(&self) -> impl Iterator<Item = &'static str> {
         let compared: &[&str] = if self.comparison.is_some() { &comparison::METHOD } else { &[] };
         let several: &[&str] = if self.subjects.is_some() { &subjects::METHOD } else { &[] };
-        compared.iter().chain(several).chain(&METHOD).copied()
+        let tpcc: &[&str] = if self.tpcc.is_empty() { &[] } else { &tpcc::METHOD };
+        compared.iter().chain(several).chain(tpcc).chain(&METHOD).copied()
     }
 
     /// The rows of all workloads.

@@ -26,6 +26,7 @@ mod slowest;
 mod subjects;
 mod table;
 mod text;
+mod tpcc;
 mod verdict;
 mod words;
 mod wrap;

@@ -8,6 +8,7 @@ use crate::{
     subjects::{CellWaits, LevelRow, ScriptLevels, SubjectDifferences, SubjectsView},
     table::{CLIENTS, COST, Column, SPEED},
     text,
+    tpcc::{COLUMNS, JudgedRow, ScriptRow, TpccView},
 };
 
 /// The whole report.
@@ -37,6 +38,7 @@ pub fn markdown(document: &Document) -> String {
     if !document.groups.is_empty() {
         out.push(format!("## Results\n\n{}\n\n{}", table(document, &SPEED), table(document, &COST)));
     }
+    out.extend(document.tpcc.iter().map(tpcc));
     if !document.slowest.is_empty() {
         let line = |slow: &SlowCell| {
             format!("- {}: {}", escaped(&slow.cell.plain()), escaped(&slow.attempts[0].plain()))
@@ -47,7 +49,8 @@ pub fn markdown(document: &Document) -> String {
     out.push(format!("## Doubts ({})\n\n{}", document.doubts.len(), doubts(document)));
     let (balance, noise) = (escaped(&document.balance.plain()), escaped(&document.noise.plain()));
     let driver = escaped(&document.driver.plain());
-    out.push(format!("## Checks\n\n- Balance: {balance}\n- Noise floor: {noise}\n- Driver: {driver}"));
+    let check = if document.tpcc.is_empty() { "Balance" } else { "Consistency" };
+    out.push(format!("## Checks\n\n- {check}: {balance}\n- Noise floor: {noise}\n- Driver: {driver}"));
     if !document.stages.is_empty() {
         let time = document.time.iter().map(|time| format!("{}\n\n", escaped(&time.plain())));
         out.push(format!("## Where the time went\n\n{}{}", time.collect::<String>(), stages(document)));
@@ -106,6 +109,27 @@ fn table(document: &Document, columns: &[Column]) -> String {
     };
     let rows: Vec<_> = document.rows().map(row).collect();
     format!("| script | {} |\n| --- | {} |\n{}", headers.join(" | "), rule.join(" | "), rows.join("\n"))
+}
+
+fn tpcc(view: &TpccView) -> String {
+    let heads = COLUMNS.map(|(head, ..)| head).join(" | ");
+    let rule = COLUMNS.map(|_| "---:").join(" | ");
+    let row = |row: &ScriptRow| {
+        let figures: Vec<_> = row.figures.iter().map(cell).collect();
+        format!("| {} | {} |", cell(&row.name), figures.join(" | "))
+    };
+    let rows: Vec<_> = view.rows.iter().map(row).collect();
+    let judged = |one: &JudgedRow| format!("- {}: {} ({})", cell(&one.clause), cell(&one.words), one.verdict);
+    let judged: Vec<_> = view.judged.iter().map(judged).collect();
+    let (name, rate, how) = (view.name.plain(), view.rate.plain(), view.how.plain());
+    format!(
+        "## TPC-C: {}\n\n{}; {}\n\n| transaction | {heads} |\n|---|{rule}|\n{}\n\n{}",
+        escaped(&name),
+        escaped(&rate),
+        escaped(&how),
+        rows.join("\n"),
+        judged.join("\n")
+    )
 }
 
 fn blocks(view: &ComparisonView) -> String {

@@ -6,7 +6,7 @@ use pgdyno_record::ScriptNoise;
 use crate::{
     document::{Document, Row},
     table::{self, CLIENTS, COST, Column, SPEED},
-    text, wrap,
+    text, tpcc, wrap,
 };
 
 const WIDTH: usize = 80;
@@ -28,6 +28,9 @@ pub fn paste(document: &Document) -> String {
     let answers = document.subjects.iter().flat_map(|view| view.answers.iter().take(ANSWERS));
     let found = document.comparison.iter().flat_map(|_| &document.verdict).chain(answers);
     head.extend(found.map(|sentence| wrap::cut(&sentence.plain(), WIDTH)));
+    let alone = document.comparison.is_none() && !document.tpcc.is_empty();
+    let of_tpcc = tpcc::verdict(&document.record, &document.source).into_iter().filter(|_| alone);
+    head.extend(of_tpcc.map(|sentence| wrap::cut(&sentence.plain(), WIDTH)));
     head.extend(machine(document));
     head.extend(wrap::prose(&format!("durability: {}", document.durability.plain()), WIDTH, "", "  "));
     let mut foot = vec![noise(document)];

@@ -37,14 +37,19 @@ fn of_cell(record: &RunRecord, source: &Source, index: usize, cell: &CellSummary
     found.sort_by(|a, b| b.0.cmp(&a.0).then((a.1, a.2).cmp(&(b.1, b.2))));
     let attempts: Vec<_> =
         found.into_iter().take(SHOWN).map(|(_, run, at)| attempt(source, run, at)).collect();
+    (!attempts.is_empty()).then(|| SlowCell { cell: name_of_cell(record, source, index), attempts })
+}
+
+/// Arm or subject, script and clients of a cell.
+pub fn name_of_cell(record: &RunRecord, source: &Source, index: usize) -> Phrase {
+    let script = record.cells.get(index).map_or("", |cell| &cell.workload.script);
     let at = |field: &str, format| source.figure(format!("/cells/{index}/workload/{field}"), format);
-    let name = Phrase::default()
+    Phrase::default()
         .maybe("", at("arm", Format::Word), " ")
         .maybe("", at("subject", Format::Text), " ")
-        .then(name_of_work(record, source, &format!("/cells/{index}/workload"), &cell.workload.script))
+        .then(name_of_work(record, source, &format!("/cells/{index}/workload"), script))
         .text("/")
-        .figure(at("clients", Format::Count));
-    (!attempts.is_empty()).then_some(SlowCell { cell: name, attempts })
+        .figure(at("clients", Format::Count))
 }
 
 fn attempt(source: &Source, run: usize, slow: usize) -> Phrase {

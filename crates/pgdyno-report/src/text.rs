@@ -8,7 +8,7 @@ use crate::{
     figure::Figure,
     subjects::SubjectsView,
     table::{self, CLIENTS, COST, SPEED},
-    wrap,
+    tpcc, wrap,
 };
 
 /// The terminal that is written for, in columns.
@@ -61,6 +61,7 @@ pub fn text(document: &Document, paint: Paint) -> String {
     lines.extend(document.comparison.iter().flat_map(|view| comparison(view, paint)));
     lines.extend(document.subjects.iter().flat_map(|view| subjects(view, paint)));
     lines.extend(tables(document, paint));
+    lines.extend(tpcc(document, paint));
     lines.extend(slowest(document, paint));
     lines.extend(doubts(document, paint));
     lines.extend(checks(document, paint));
@@ -190,6 +191,32 @@ fn grouped(
     out
 }
 
+/// Transactions and judgements of each cell of TPC-C.
+fn tpcc(document: &Document, paint: Paint) -> Vec<String> {
+    const WIDTHS: [usize; 8] = [9, 7, 7, 8, 8, 8, 8, 8];
+    const HEADS: [&str; 8] = ["done", "undone", "failed", "retries", "p50 ms", "p90 ms", "p99 ms", "max ms"];
+    let mut lines = Vec::new();
+    for view in &document.tpcc {
+        lines.extend(section(paint, &format!("TPC-C: {}", view.name.plain())));
+        lines.extend(wrap::prose(&format!("{}; {}", view.rate.plain(), view.how.plain()), WIDTH, "  ", "  "));
+        let heads = HEADS.iter().zip(WIDTHS).map(|(head, width)| format!("{head:>width$}"));
+        lines.push(paint.dim(&format!("  {:<13}{}", "transaction", heads.collect::<String>())));
+        lines.extend(view.rows.iter().map(|row| {
+            let figures = row.figures.iter().zip(WIDTHS).map(|(figure, width)| {
+                let text = tpcc::cell(figure);
+                format!("{text:>width$}")
+            });
+            format!("  {:<13}{}", tpcc::cell(&row.name), figures.collect::<String>())
+        }));
+        for one in &view.judged {
+            let first = format!("  {:<10}  {:<8}", one.verdict, tpcc::cell(&one.clause));
+            let wrapped = wrap::prose(tpcc::cell(&one.words), WIDTH, &first, &" ".repeat(22));
+            lines.extend(wrapped.into_iter().map(|line| if one.broken { paint.warn(&line) } else { line }));
+        }
+    }
+    lines
+}
+
 /// The slowest transaction of each cell.
 fn slowest(document: &Document, paint: Paint) -> Vec<String> {
     if document.slowest.is_empty() {
@@ -233,10 +260,20 @@ pub fn cells(doubt: &DoubtView) -> String {
 
 fn checks(document: &Document, paint: Paint) -> Vec<String> {
     let mut lines = section(paint, "checks");
-    lines.extend(wrap::prose(&document.balance.plain(), WIDTH, "  balance      ", "               "));
+    lines.extend(wrap::prose(
+        &document.balance.plain(),
+        WIDTH,
+        &format!("  {:<13}", data_check(document)),
+        "               ",
+    ));
     lines.extend(wrap::prose(&document.noise.plain(), WIDTH, "  noise floor  ", "               "));
     lines.extend(wrap::prose(&document.driver.plain(), WIDTH, "  driver       ", "               "));
     lines
+}
+
+/// What the check of data is called: TPC-C's tables have conditions, TPC-B's balances.
+pub fn data_check(document: &Document) -> &'static str {
+    if document.tpcc.is_empty() { "balance" } else { "consistency" }
 }
 
 fn stages(document: &Document, paint: Paint) -> Vec<String> {

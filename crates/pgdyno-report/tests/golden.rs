@@ -6,10 +6,11 @@ use std::{fs, path::PathBuf};
 use pgdyno_record::fixtures::{self, Fixture};
 use pgdyno_report::{Document, Paint, csv, markdown, paste, text};
 
-fn variants() -> [(&'static str, Fixture); 11] {
+fn variants() -> [(&'static str, Fixture); 12] {
     [
         ("complete", fixtures::complete()),
         ("thorough", fixtures::thorough()),
+        ("tpcc", fixtures::tpcc()),
         ("partial", fixtures::partial()),
         ("failed", fixtures::failed()),
         ("zero-cells", fixtures::zero_cells()),

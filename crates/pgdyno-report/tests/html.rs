@@ -29,10 +29,11 @@ const FORMATS: [Format; 21] = [
     Format::Word,
 ];
 
-fn variants() -> [(&'static str, Fixture); 11] {
+fn variants() -> [(&'static str, Fixture); 12] {
     [
         ("complete", fixtures::complete()),
         ("thorough", fixtures::thorough()),
+        ("tpcc", fixtures::tpcc()),
         ("partial", fixtures::partial()),
         ("failed", fixtures::failed()),
         ("zero-cells", fixtures::zero_cells()),

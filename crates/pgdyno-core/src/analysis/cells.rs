@@ -2,9 +2,13 @@
 
 use super::noise::cells;
 use crate::{
-    measure::{CellRun, CellSummary, Counts, CpuUse, Estimate, IoUse, Latency, ServedFrom, Waits, Workload},
+    measure::{
+        CellRun, CellSummary, Counts, CpuUse, Estimate, IoUse, Latency, ScriptRun, ServedFrom, Waits,
+        Workload,
+    },
     plan::Builtin,
     script::Scripts,
+    tpcc::TpccCell,
 };
 
 /// Pages for each committed transaction from which on a source counts: one read in twenty transactions.
@@ -51,9 +55,32 @@ pub fn statements_per_transaction(run: &CellRun) -> Option<u32> {
     (!run.statements.is_empty()).then(|| counted.sum())
 }
 
+/// The latencies of a cell, all its blocks added.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Histograms {
+    /// Of all attempts.
+    pub whole: Latency,
+    /// Of those of each script, where there are several.
+    pub scripts: Vec<Latency>,
+}
+
+impl From<Latency> for Histograms {
+    fn from(whole: Latency) -> Self {
+        Self { whole, scripts: Vec::new() }
+    }
+}
+
+impl Histograms {
+    /// Adds those of another block.
+    pub fn add(&mut self, other: &Self) {
+        self.whole.add(&other.whole);
+        self.scripts.iter_mut().zip(&other.scripts).for_each(|(whole, one)| whole.add(one));
+    }
+}
+
 /// One row for each cell, in the order of their first runs. `latencies` holds the histograms of each cell,
 /// those of all its blocks added; a cell without one has no latency.
-pub fn summarise(runs: &[CellRun], latencies: &[(Workload, Latency)]) -> Vec<CellSummary> {
+pub fn summarise(runs: &[CellRun], latencies: &[(Workload, Histograms)]) -> Vec<CellSummary> {
     let latency =
         |workload: &Workload| latencies.iter().find(|(of, _)| of == workload).map(|(_, latency)| latency);
     cells(runs)
@@ -62,7 +89,9 @@ pub fn summarise(runs: &[CellRun], latencies: &[(Workload, Latency)]) -> Vec<Cel
         .collect()
 }
 
-fn summary(workload: &Workload, runs: &[&CellRun], latency: Option<&Latency>) -> Option<CellSummary> {
+fn summary(workload: &Workload, runs: &[&CellRun], histograms: Option<&Histograms>) -> Option<CellSummary> {
+    let latency = histograms.map(|histograms| &histograms.whole);
+    let scripts = scripts(runs, histograms);
     let tps = Estimate::of(&runs.iter().map(|run| run.tps).collect::<Vec<_>>(), "1/s")?;
     let factor = statements_per_transaction(runs.first()?);
     let committed: u64 = runs.iter().map(|run| run.counts.committed).sum();
@@ -72,6 +101,8 @@ fn summary(workload: &Workload, runs: &[&CellRun], latency: Option<&Latency>) ->
     let each = |cpu_s: f64| (committed > 0).then(|| cpu_s * 1e6 / committed as f64);
     Some(CellSummary {
         workload: workload.clone(),
+        tpcc: TpccCell::of(runs, &scripts),
+        scripts,
         statements_per_transaction: factor,
         qps: factor.map(|factor| tps.times(f64::from(factor), "1/s")),
         tps,
@@ -85,6 +116,19 @@ fn summary(workload: &Workload, runs: &[&CellRun], latency: Option<&Latency>) ->
         served_from: slowest_source(runs),
         waits: waits(runs),
     })
+}
+
+/// The scripts of a cell: counts added up, percentiles of the added histograms.
+fn scripts(runs: &[&CellRun], histograms: Option<&Histograms>) -> Vec<ScriptRun> {
+    let mut whole: Vec<ScriptRun> = runs.first().map(|run| run.scripts.clone()).unwrap_or_default();
+    for run in runs.iter().skip(1) {
+        whole.iter_mut().zip(&run.scripts).for_each(|(whole, one)| whole.add(one));
+    }
+    let latencies = histograms.map(|histograms| histograms.scripts.as_slice()).unwrap_or_default();
+    for (script, latency) in whole.iter_mut().zip(latencies) {
+        (script.latency, script.p90_ns) = (latency.summary(), latency.quantile_ns(0.9));
+    }
+    whole
 }
 
 /// Attempts that ended without a commit, over all that ended; 1 where attempts fell due and none ended.
@@ -202,7 +246,7 @@ mod tests {
         runs[2].served_from = Some(ServedFrom::Disk);
         let mut latency = Latency::new(Precision::Run);
         (0..200).for_each(|_| latency.record(1_000_000));
-        let cells = summarise(&runs, &[(runs[0].workload.clone(), latency)]);
+        let cells = summarise(&runs, &[(runs[0].workload.clone(), latency.into())]);
         assert_eq!(cells.len(), 2);
         let cell = &cells[0];
         let qps = cell.qps.as_ref().map(|qps| qps.value);

@@ -587,6 +587,8 @@ pub(crate) mod samples {
             latency: None,
             lag: None,
             statements: Vec::new(),
+            scripts: Vec::new(),
+            tpcc: None,
             slowest: Vec::new(),
             connect_ns: 1_000_000,
             cpu: CpuUse {

@@ -21,8 +21,8 @@ pub use observation::{HostShares, Observation};
 pub use outage::Outage;
 pub use outcome::Outcome;
 pub use run::{
-    Arm, CellRun, CellSummary, CpuUse, DataState, ErrorCount, IdleServers, Interval, IoUse, ServedFrom,
-    StatementSummary, SteadyVerdict, WaitCount, Waits, Workload,
+    Arm, CellRun, CellSummary, CpuUse, DataState, ErrorCount, IdleServers, Interval, IoUse, ScriptRun,
+    ServedFrom, StatementSummary, SteadyVerdict, WaitCount, Waits, Workload,
 };
 pub use slowest::{
     Part, SLOWEST, SLOWEST_OF_RUN, Slow, SlowAttempt, SlowInterval, Slowest, Work, slowest_of,

@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Counts, Estimate, LatencySummary, Outage, SlowAttempt};
+use crate::tpcc::{TpccCell, TpccRun};
 
 /// One of the two subjects of a comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
@@ -177,6 +178,35 @@ pub struct StatementSummary {
     pub latency: Option<LatencySummary>,
 }
 
+/// One of several scripts over a run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ScriptRun {
+    /// Name of the script.
+    pub name: String,
+    /// Attempts that ran to their end within the measured interval.
+    pub committed: u64,
+    /// Those of them that their script itself rolled back.
+    pub rolled_back: u64,
+    /// Attempts that failed within it.
+    pub failed: u64,
+    /// Tries beyond the first of both, after serialization failures and deadlocks.
+    pub retries: u64,
+    /// 90th percentile of `latency` in nanoseconds; absent with fewer than 1,000 samples.
+    pub p90_ns: Option<u64>,
+    /// Latency of those that ran to their end, with those that did so in the drain.
+    pub latency: Option<LatencySummary>,
+}
+
+impl ScriptRun {
+    /// Adds the counts of another block; latency is added by histograms alone.
+    pub fn add(&mut self, other: &Self) {
+        self.committed += other.committed;
+        self.rolled_back += other.rolled_back;
+        self.failed += other.failed;
+        self.retries += other.retries;
+    }
+}
+
 /// One run: one cell in one block, from warm-up to drain.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CellRun {
@@ -203,6 +233,12 @@ pub struct CellRun {
     pub lag: Option<LatencySummary>,
     /// Statements of the script in order.
     pub statements: Vec<StatementSummary>,
+    /// Its scripts in order, where there are several; absent of one alone, and in records of older versions.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub scripts: Vec<ScriptRun>,
+    /// How it drove TPC-C; absent of other workloads.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tpcc: Option<TpccRun>,
     /// The slowest five of `latency`, the slowest first. Runs recorded before these were kept have none.
     #[serde(default)]
     pub slowest: Vec<SlowAttempt>,
@@ -339,6 +375,12 @@ pub struct CellSummary {
     /// SQL statements per transaction without BEGIN and END: QPS is this times TPS. Absent where it is not the same for
     /// every transaction: several scripts, or branches.
     pub statements_per_transaction: Option<u32>,
+    /// Its scripts in order, where there are several, over all blocks; absent of one alone.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub scripts: Vec<ScriptRun>,
+    /// What it came to as TPC-C; absent of other workloads.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tpcc: Option<TpccCell>,
     /// Transactions per second over the blocks.
     pub tps: Estimate,
     /// SQL statements per second without BEGIN and END: `tps` times the factor; absent without it.

@@ -28,6 +28,7 @@ pub(super) fn own_work(plan: &Plan, faults: &mut Vec<Fault>) {
     variables("variables", &plan.variables, &given, faults);
     workloads(&plan.workload, &given, faults);
     sizes(plan, &given, faults);
+    super::tpcc::faults(plan, faults);
 }
 
 /// Names of the variables that get their value from elsewhere than `[variables]`.
@@ -137,12 +138,16 @@ fn workloads(workloads: &[WorkloadPlan], given: &[&str], faults: &mut Vec<Fault>
 
 /// One script, one text, or a list of them.
 fn transactions(path: &str, workload: &WorkloadPlan, faults: &mut Vec<Fault>) {
-    let ways = [workload.script.is_some(), workload.text.is_some(), !workload.scripts.is_empty()];
+    let tpcc = workload.tpcc.is_some();
+    let ways = [workload.script.is_some(), workload.text.is_some(), !workload.scripts.is_empty(), tpcc];
     let count = ways.into_iter().filter(|way| *way).count();
-    if count != 1 {
+    if count != 1 || tpcc {
+        if count == 1 {
+            return;
+        }
         let what = match count {
             0 => "the workload has no `script`",
-            _ => "the workload has more than one of `script`, `text` and `scripts`",
+            _ => "the workload has more than one of `script`, `text`, `scripts` and `tpcc`",
         };
         faults.push(fault(path, what, "write one of them; `scripts` is a list of several with weights"));
         return;
@@ -209,7 +214,10 @@ fn title(path: &str, workload: &WorkloadPlan, faults: &mut Vec<Fault>) {
     }
     let hint = "use 1 to 40 letters, digits, dots, dashes and underscores, a letter or digit first";
     let name = workload.title();
-    if workload.name.is_none() && !matches!(workload.script, Some(super::Source::File(_))) {
+    if workload.name.is_none()
+        && workload.tpcc.is_none()
+        && !matches!(workload.script, Some(super::Source::File(_)))
+    {
         faults.push(fault(path, "the workload has no `name`", "add name = \"…\": reports call it so"));
     } else if !is_name(name) {
         let what = format!("`{}` cannot name a workload", shown(name));
@@ -240,6 +248,10 @@ fn sizes(plan: &Plan, given: &[&str], faults: &mut Vec<Fault>) {
         if size.scaleup.is_some() && plan.data.scaleup.is_none() {
             let hint = "write scaleup = { rows = … } in [data] too: those are its rows without --size";
             faults.push(fault(format!("{path}.scaleup"), "there is no `scaleup` in [data]", hint));
+        }
+        if size.tpcc.is_some() && plan.data.tpcc.is_none() {
+            let hint = "write tpcc = { warehouses = … } in [data] too: those are its tables without --size";
+            faults.push(fault(format!("{path}.tpcc"), "there is no `tpcc` in [data]", hint));
         }
         if let Some(missing) = size.variables.keys().find(|name| !plan.variables.contains_key(*name)) {
             let what = format!("the variable `{}` is not in [variables]", shown(missing));

@@ -99,7 +99,8 @@ impl LoadingPlan {
 pub(super) fn faults(plan: &Plan, faults: &mut Vec<Fault>) {
     let load = &plan.load;
     let scaleup = plan.data.scaleup.is_some();
-    if !load.is_default() && !plan.has_tpcb() && !scaleup {
+    let tpcc = plan.data.tpcc.is_some();
+    if !load.is_default() && !plan.has_tpcb() && !scaleup && !tpcc {
         let what = "[load] says how tables are loaded, and the plan loads none";
         faults.push(fault("load", what, "leave [load] out, or give `scale` in [data] a number"));
     }

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use super::{Builtin, Plan, RESERVED, ScriptPlan, Source, WorkloadPlan, work::definitions};
+use super::{Builtin, Plan, RESERVED, ScriptPlan, Source, TpccWork, WorkloadPlan, work::definitions};
 use crate::{
     problem::Problem,
     script::{AUTOMATIC, Action, Definition, Risk, Script, ScriptError, Scripts, risks},
+    tpcc::{Transaction, VARIABLES},
 };
 
 /// A text with its name.
@@ -35,6 +36,8 @@ pub struct Work {
     pub name: String,
     /// The built-in transaction, where it is one alone.
     pub builtin: Option<Builtin>,
+    /// How TPC-C is driven, where it is that.
+    pub tpcc: Option<TpccWork>,
     /// The scripts.
     pub scripts: Arc<Scripts>,
     /// The weight of each.
@@ -91,7 +94,7 @@ impl Material {
 
     /// Whether there is anything that is not built in.
     pub fn is_own(&self) -> bool {
-        self.setup.is_some() || self.work.iter().any(|work| work.builtin.is_none())
+        self.setup.is_some() || self.work.iter().any(Work::is_own)
     }
 
     /// Everything in it that reaches beyond tables.
@@ -151,6 +154,11 @@ fn plain_sql(script: &Script) -> Result<(), Problem> {
 }
 
 impl Work {
+    /// Whether its scripts are the plan's own.
+    pub fn is_own(&self) -> bool {
+        self.builtin.is_none() && self.tpcc.is_none()
+    }
+
     fn of(
         plan: &WorkloadPlan,
         shared: &[Definition],
@@ -163,14 +171,19 @@ impl Work {
         let (mut scripts, mut texts, mut weights) = (Scripts::default(), Vec::new(), Vec::new());
         let parts = plan.parts();
         for (at, part) in parts.iter().enumerate() {
-            let key = if plan.scripts.is_empty() { "text".to_owned() } else { format!("scripts[{at}]") };
-            let inline = inline_name(plan_file, &format!("{}: {key}", plan.title()));
+            let inline = match (&plan.tpcc, Transaction::ALL.get(at)) {
+                (Some(_), Some(transaction)) => transaction.name().to_owned(),
+                _ if plan.scripts.is_empty() => inline_name(plan_file, &format!("{}: text", plan.title())),
+                _ => inline_name(plan_file, &format!("{}: scripts[{at}]", plan.title())),
+            };
             let text = text_of(part, inline, read)?;
             scripts.add(&text.name, &text.text).map_err(wrong)?;
             texts.push(text);
             weights.push(part.weight);
         }
-        scripts.check_variables(&known(&definitions)).map_err(wrong)?;
+        let terminals = plan.tpcc.iter().flat_map(|_| VARIABLES);
+        let known: Vec<_> = known(&definitions).into_iter().chain(terminals).collect();
+        scripts.check_variables(&known).map_err(wrong)?;
         scripts.check_protocol(plan.protocol).map_err(wrong)?;
         let reset = plan.reset.as_ref().map(|text| {
             let name = inline_name(plan_file, &format!("{}: reset", plan.title()));
@@ -179,6 +192,7 @@ impl Work {
         Ok(Self {
             name: plan.title().to_owned(),
             builtin: plan.as_builtin(),
+            tpcc: plan.tpcc,
             scripts: Arc::new(scripts),
             weights,
             texts,

@@ -14,6 +14,7 @@ mod material;
 mod parse;
 mod scale;
 mod subjects;
+mod tpcc;
 mod work;
 
 use std::collections::BTreeMap;
@@ -34,6 +35,7 @@ pub use material::{Material, SqlText, Steps, Work};
 pub use parse::MAX_PLAN_BYTES;
 pub use scale::Scale;
 pub use subjects::{MAX_SUBJECTS, SubjectPlan};
+pub use tpcc::{Isolation, LOADED_AT_S, TpccPlan, TpccWork};
 pub use work::{DataPlan, Given, ScaleupPlan, ScriptPlan, SizePlan, Source, Variables, WorkloadPlan};
 
 /// The text of `plans/bench.toml`, the plan of `pgdyno bench`.
@@ -278,10 +280,12 @@ pub enum BalanceCheckMode {
 pub struct CheckPlan {
     /// The balance check.
     pub balance: BalanceCheckMode,
+    /// Whether TPC-C's conditions of consistency are looked at after all runs.
+    pub consistency: bool,
 }
 
 impl Default for CheckPlan {
     fn default() -> Self {
-        Self { balance: BalanceCheckMode::Auto }
+        Self { balance: BalanceCheckMode::Auto, consistency: true }
     }
 }

@@ -88,11 +88,12 @@ impl Source<'_> {
             }
         }
         let workloads = tree["workload"].get_ref().as_array().into_iter().flat_map(|list| list.iter());
-        let lacks_script =
-            |table: &DeTable<'_>| !["script", "text", "scripts"].iter().any(|key| table.contains_key(*key));
+        let lacks_script = |table: &DeTable<'_>| {
+            !["script", "text", "scripts", "tpcc"].iter().any(|key| table.contains_key(*key))
+        };
         let mut lacking = workloads.filter(|one| one.get_ref().as_table().is_some_and(lacks_script));
         if let Some(workload) = lacking.next() {
-            let hint = format!("add script = {}; or text, or scripts", script_words());
+            let hint = format!("add script = {}; or text, or scripts, or tpcc", script_words());
             return Err(self.problem(workload.span(), "the workload has no `script`").hint(hint));
         }
         Ok(())

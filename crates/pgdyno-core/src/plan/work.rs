@@ -5,12 +5,13 @@ use std::{borrow::Cow, collections::BTreeMap};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-use super::{Auto, Builtin, Plan, Protocol, Scale, Span, prepared};
+use super::{Auto, Builtin, LOADED_AT_S, Plan, Protocol, Scale, Span, TpccPlan, TpccWork, prepared};
 use crate::{
     load::{LoadPlan, Set, Wish},
     problem::Problem,
     rows::scaleup::{log_size, test_size},
     script::Definition,
+    tpcc::Transaction,
 };
 
 /// The data to load.
@@ -24,6 +25,9 @@ pub struct DataPlan {
     /// The tables `test` and `log` of `pgdyno load scaleup`, in place of TPC-B's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scaleup: Option<ScaleupPlan>,
+    /// The tables of TPC-C, in place of those of TPC-B.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tpcc: Option<TpccPlan>,
     /// File of SQL that sets up tables of the plan's own, once, after those that are loaded. A path that does not begin
     /// with `/` is taken from the directory of the plan file.
     pub setup: Option<String>,
@@ -185,6 +189,9 @@ pub struct WorkloadPlan {
     /// Client counts of this workload alone, instead of those of `measure.clients`.
     #[serde(default)]
     pub clients: Option<Vec<u32>>,
+    /// The five transactions of TPC-C, on the tables of `tpcc` in `[data]`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tpcc: Option<TpccWork>,
     /// Several transactions, of which every attempt draws one by weight.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 128))]
@@ -204,6 +211,7 @@ impl WorkloadPlan {
             protocol,
             reset: None,
             clients: None,
+            tpcc: None,
             scripts: Vec::new(),
             define: Variables::new(),
         }
@@ -224,14 +232,28 @@ impl WorkloadPlan {
         match (&self.name, &self.script) {
             (Some(name), _) => name,
             (None, Some(source)) => source.word().rsplit('/').next().unwrap_or_default(),
+            (None, None) if self.tpcc.is_some() => "tpcc",
             (None, None) => "text",
         }
+    }
+
+    /// A workload of TPC-C.
+    pub fn tpcc(work: TpccWork) -> Self {
+        Self { script: None, tpcc: Some(work), ..Self::builtin(Builtin::SelectOnly, Protocol::Prepared) }
     }
 
     /// Its transactions with their weights.
     pub fn parts(&self) -> Vec<ScriptPlan> {
         if !self.scripts.is_empty() {
             return self.scripts.clone();
+        }
+        if let Some(tpcc) = &self.tpcc {
+            let part = |(transaction, weight): (Transaction, u32)| ScriptPlan {
+                script: None,
+                text: Some(tpcc.shape.script(transaction).to_owned()),
+                weight,
+            };
+            return Transaction::ALL.into_iter().zip(tpcc.weights).map(part).collect();
         }
         vec![ScriptPlan { script: self.script.clone(), text: self.text.clone(), weight: 1 }]
     }
@@ -273,6 +295,9 @@ pub struct SizePlan {
     /// Instead of `data.scaleup`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scaleup: Option<ScaleupPlan>,
+    /// Instead of `data.tpcc`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tpcc: Option<TpccPlan>,
     /// Over those of `variables`.
     pub variables: Variables,
 }
@@ -288,6 +313,7 @@ impl SizePlan {
         measure.warmup = self.warmup.unwrap_or(measure.warmup);
         measure.blocks = self.blocks.unwrap_or(measure.blocks);
         plan.data.scaleup = self.scaleup.or(plan.data.scaleup);
+        plan.data.tpcc = self.tpcc.or(plan.data.tpcc);
         plan.variables.extend(self.variables.clone());
     }
 }
@@ -324,7 +350,7 @@ impl Plan {
             Scale::Given(_) => true,
             Scale::None => false,
             Scale::Auto => {
-                let others = self.data.is_own() || self.data.scaleup.is_some();
+                let others = self.data.is_own() || self.data.scaleup.is_some() || self.data.tpcc.is_some();
                 !others || self.workload.iter().any(|one| one.parts().iter().any(builtin))
             }
         }
@@ -335,7 +361,14 @@ impl Plan {
     /// # Errors
     /// What cannot be.
     pub fn loads(&self, scale: Option<u64>) -> Result<Option<LoadPlan>, Problem> {
+        let tpcc = self.data.tpcc.filter(|tpcc| !tpcc.loaded);
         let wish = match (scale, self.data.scaleup) {
+            (None, None) if let Some(TpccPlan { warehouses, .. }) = tpcc => Wish {
+                set: Set::Tpcc,
+                seed: self.seed,
+                at_us: Some(LOADED_AT_S * 1_000_000),
+                ..self.load.wish(Some(warehouses))
+            },
             (Some(scale), _) => self.load.wish(Some(scale)),
             (None, Some(ScaleupPlan { rows, log_rows })) => {
                 let rows = self.load.wish(Some(rows));

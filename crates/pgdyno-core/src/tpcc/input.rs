@@ -24,6 +24,11 @@ pub struct RunConstants {
 }
 
 impl RunConstants {
+    /// The constant by which rows of a seed were given their last names: the loader draws it first.
+    pub fn loaded(seed: u64) -> u64 {
+        Draws::new(seed, 0, 0).within(0, 255)
+    }
+
     /// Those of a seed, where the names of customers were populated by the constant `loaded`. Where that is not known,
     /// as of tables of another tool, the two constants need not differ as they must (clause 2.1.6.1).
     pub fn draw(seed: u64, loaded: Option<u64>) -> Self {

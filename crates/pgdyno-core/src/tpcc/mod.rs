@@ -4,15 +4,23 @@
 //! no TPC results.
 
 mod draws;
+mod entry;
 mod input;
 mod names;
 mod nurand;
+mod run;
+mod shape;
+mod shares;
 mod transaction;
 
 pub use draws::Draws;
+pub use entry::{Crowd, Entry, VARIABLES};
 pub use input::{Customer, Input, Line, MOST_LINES, RunConstants, Terminal, UNUSED_ITEM};
 pub use names::last_name;
 pub use nurand::NuRand;
+pub use run::{CEILING, Judged, TpccCell, TpccRun, nopm, tpm};
+pub use shape::{ROLLED_BACK, Shape};
+pub use shares::Shares;
 pub use transaction::{Mix, Terms, Transaction};
 
 /// What every output of ours says: the TPC has rules for who may speak of a result.

@@ -9,6 +9,7 @@ mod init;
 mod prewarm;
 mod schemas;
 mod setup;
+mod tpcc;
 
 pub use bulk::{
     BulkLoad, BulkOutcome, BulkProgress, Entry, Job, KeyWorkers, Phases, Proof, Proved, Room, Span,
@@ -22,3 +23,4 @@ pub use pgdyno_core::load::PartitionMethod;
 pub use prewarm::{PrewarmMethod, PrewarmOutcome, prewarm};
 pub use schemas::{SchemaStand, Schemas};
 pub use setup::{Known, SetupOutcome, Whereabouts, carry_out, data_state, has_unlogged, prewarm_own, settle};
+pub use tpcc::{TpccFound, find_tpcc};

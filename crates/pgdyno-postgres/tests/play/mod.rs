@@ -84,6 +84,7 @@ pub fn play(options: &ConnectOptions, texts: &[&str], how: &How) -> Played {
             variables: Variables::new(scripts.names(), &how.definitions, automatic),
             random: streams.clients[number as usize].clone(),
             options: Some(Arc::clone(&options)),
+            desk: None,
         };
         let regime = Regime {
             attempts: Some(how.attempts),

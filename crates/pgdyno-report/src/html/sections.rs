@@ -10,6 +10,7 @@ use crate::{
     figure::{Figure, Format},
     subjects::{ScriptLevels, SubjectsView},
     table::{CLIENTS, COST, Column, SPEED},
+    tpcc::{COLUMNS, TpccView},
 };
 
 pub(super) fn all(document: &Document) -> Markup {
@@ -21,6 +22,7 @@ pub(super) fn all(document: &Document) -> Markup {
         @if !document.groups.is_empty() { (results(document)) }
         (doubts(document))
         (checks(document))
+        @for view in &document.tpcc { (tpcc(view)) }
         (slowest(document))
         @if let Some(chart) = of_comparison(document) { div.charts { (one_chart(&chart)) } }
         @if document.subjects.is_none() {
@@ -308,6 +310,40 @@ fn results(document: &Document) -> Markup {
     }
 }
 
+/// Transactions and judgements of a cell of TPC-C.
+fn tpcc(view: &TpccView) -> Markup {
+    html! {
+        h2 { "TPC-C: " (phrase(&view.name)) }
+        p { strong { (phrase(&view.rate)) } "; " (phrase(&view.how)) }
+        div.scroll tabindex="0" {
+            table {
+                thead {
+                    tr data-fixed {
+                        th.word scope="col" { "transaction" }
+                        @for (head, ..) in &COLUMNS { th scope="col" { (head) } }
+                    }
+                }
+                tbody {
+                    @for row in &view.rows {
+                        tr {
+                            td.word { (figure(row.name.as_ref())) }
+                            @for one in &row.figures { td { (figure(one.as_ref())) } }
+                        }
+                    }
+                }
+            }
+        }
+        ul.doubts {
+            @for one in &view.judged {
+                li.severe[one.broken] {
+                    strong { (one.verdict) } " " span.cells { (figure(one.clause.as_ref())) }
+                    p { (figure(one.words.as_ref())) }
+                }
+            }
+        }
+    }
+}
+
 /// The unit of a latency stands above its four columns.
 fn header(column: &Column) -> Markup {
     let latency = column.unit == "ms";
@@ -367,7 +403,7 @@ fn checks(document: &Document) -> Markup {
     html! {
         h2 { "Checks" }
         dl.checks {
-            div { dt { "Balance check" } dd { (phrase(&document.balance)) } }
+            div { dt { @if document.tpcc.is_empty() { "Balance check" } @else { "Consistency" } } dd { (phrase(&document.balance)) } }
             div { dt { "Noise floor" } dd { (phrase(&document.noise)) } }
             div { dt { "Driver" } dd { (phrase(&document.driver)) } }
         }

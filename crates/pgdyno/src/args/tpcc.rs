@@ -3,6 +3,7 @@
 mod check;
 mod export;
 mod in_order;
+mod run;
 
 use std::process::ExitCode;
 
@@ -22,6 +23,8 @@ pub struct Args {
 enum What {
     /// Write the nine tables as the CSV files that BenchmarkSQL writes and copies
     Export(export::Export),
+    /// Drive the five transactions, and judge what came of it
+    Run(Box<run::Run>),
     /// Look whether the tables are consistent: the twelve conditions of the specification, and more
     Check(check::Check),
 }
@@ -30,9 +33,10 @@ enum What {
 ///
 /// # Errors
 /// What the user should read.
-pub fn run(args: &Args, _context: &Context) -> Result<ExitCode, Problem> {
+pub fn run(args: &Args, context: &Context) -> Result<ExitCode, Problem> {
     match &args.what {
         What::Export(export) => export.run(),
+        What::Run(run) => run.run(context),
         What::Check(check) => check.run(),
     }
 }

@@ -94,7 +94,7 @@ impl Making<'_> {
         };
         let variables = Variables::new(self.scripts.names(), &self.options.define, automatic);
         let random = self.streams.clients[client as usize].clone();
-        Start { client, variables, random, options: Some(Arc::clone(self.connect)) }
+        Start { client, variables, random, options: Some(Arc::clone(self.connect)), desk: None }
     }
 }
 

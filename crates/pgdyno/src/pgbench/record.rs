@@ -144,6 +144,7 @@ impl Wanted {
             runs: Vec::new(),
             cells: Vec::new(),
             balance: None,
+            consistency: None,
             noise: None,
             noise_by_script: Vec::new(),
             comparison: None,
@@ -237,7 +238,7 @@ impl Recorder<'_> {
                 ..run(results, workload.clone(), start_s)
             };
             record.cells =
-                cells::summarise(std::slice::from_ref(&run), &[(workload, report.latency.clone())]);
+                cells::summarise(std::slice::from_ref(&run), &[(workload, report.latency.clone().into())]);
             record.runs.push(run);
         }
         let lost = (report.clients_lost > 0).then(|| format!("{} clients were lost", report.clients_lost));
@@ -289,6 +290,8 @@ fn run(results: &Results<'_>, workload: Workload, start_s: f64) -> CellRun {
         latency: report.latency.summary(),
         lag: options.rate_per_s.and_then(|_| report.lag.summary()),
         statements: statements(results.scripts, report),
+        scripts: Vec::new(),
+        tpcc: None,
         slowest: Vec::new(),
         connect_ns: results.connect_ns,
         cpu: pgdyno_core::measure::CpuUse::default(),

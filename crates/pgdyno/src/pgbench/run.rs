@@ -268,6 +268,8 @@ pub fn bookkeeping(say: &Say, options: &Options, scripts: &Scripts, streams: &St
         log: options.log.then(|| LogSettings { share, streams: of_threads(|thread| &thread.sample) }),
         steps: options.extras.steps.as_ref().map(Steps::loads).unwrap_or_default(),
         by_number: options.time_s == 0,
+        by_script: false,
+        users: None,
         end_with_first_lost: options.exit_on_abort,
         messages: Messages::to(say.from(), move |level, text| messages.message(level, text)),
     }

@@ -17,6 +17,7 @@ use super::{
     recording::Recording,
     storage_stage,
     subject::{Subject, keep_evidence},
+    tpcc,
 };
 use crate::progress::Progress;
 
@@ -82,6 +83,7 @@ fn measured_stages(
         load::check(prepared, subject, &recording.record, stop, progress)
     })?;
     recording.record.balance = balance;
+    recording.record.consistency = tpcc::check(prepared, subject, recording, stop, progress)?;
     Ok(())
 }
 

@@ -3,16 +3,23 @@
 use std::{cell::RefCell, sync::Arc, time::Instant};
 
 use pgdyno_core::{
-    analysis::{cells::served_from, steady},
-    measure::{CellRun, DataState, ErrorCount, Interval, SlowAttempt, StatementSummary, Waits, Workload},
+    analysis::{
+        cells::{Histograms, served_from},
+        steady,
+    },
+    measure::{
+        CellRun, DataState, ErrorCount, Interval, ScriptRun, SlowAttempt, StatementSummary, Waits, Workload,
+    },
     plan::{Protocol, Work},
     problem::Problem,
     script::{Random, Script, Scripts},
+    tpcc::TpccRun,
 };
 use pgdyno_engine::{
-    Bookkeeping, Listeners, Mark, MergedInterval, Mix, Phase, Report, Settings, Stop, run_keeping,
+    Bookkeeping, Listeners, Mark, MergedInterval, Mix, Phase, Report, ScriptReport, Settings, Stop,
+    run_keeping,
 };
-use pgdyno_postgres::targets::{SqlClients, Workers};
+use pgdyno_postgres::targets::{Counted, SqlClients, Workers};
 
 use super::{
     material,
@@ -20,12 +27,15 @@ use super::{
     recording::Recording,
     slow::SlowLog,
     subject::Subject,
+    tpcc,
     watch::{Reading, Watch},
 };
 use crate::progress::Progress;
 
 /// Length of an interval of the timeline.
 const INTERVAL_NS: u64 = 1_000_000_000;
+/// Most scripts of a workload that have a histogram each, of every thread: 220 KiB.
+const MOST_SCRIPTS: usize = 16;
 /// Time that attempts under way get at the end of a run.
 const DRAIN_NS: u64 = 10_000_000_000;
 
@@ -121,26 +131,32 @@ impl<'a> Driving<'a> {
         let begin = Instant::now();
         subject.checkpoint_if_needed()?;
         before.checkpoint_s = begin.elapsed().as_secs_f64();
-        let sql = self.clients(&cell, draws);
-        let (workers, connect) =
-            sql.connect(&subject.options, clients, self.prepared.bench.jobs, self.stop)?;
+        let counted = Counted::default();
+        let sql = self.clients(&cell, subject, draws, counted.clone());
+        let options = subject.options_of(own);
+        let (workers, connect) = sql.connect(&options, clients, self.prepared.bench.jobs, self.stop)?;
         let settings = self.settings(script, draws);
         let start_s = self.recording.seconds();
         self.recording.dir.begin_run(index, &workload, block, start_s)?;
         let driven = self.drive(Bench { subject, watch }, workers, &settings, &cell)?;
         self.recording.dir.end_run()?;
         let connect_ns = connect.as_nanos() as u64;
-        let run = Finished { workload, block, start_s, connect_ns, settings, before, driven };
+        let tpcc = own.and_then(|own| own.tpcc).zip(subject.tpcc);
+        let tpcc = tpcc.map(|(work, crowd)| tpcc::run_of(&work, crowd.warehouses, counted.sum()));
+        let run = Finished { workload, block, start_s, connect_ns, settings, before, driven, tpcc };
         self.keep(run, script).map(|()| index)
     }
 
     /// What the clients of a run are made of.
-    fn clients(&self, cell: &Cell<'_>, draws: u32) -> SqlClients {
+    fn clients(&self, cell: &Cell<'_>, subject: &Subject, draws: u32, counted: Counted) -> SqlClients {
         let definitions = cell.own.map(|own| {
             let numbers = material::numbers_of_clients(self.prepared, cell.workload.clients);
             own.definitions.iter().cloned().chain(numbers).collect()
         });
+        let tpcc = cell.own.and_then(|own| own.tpcc);
         SqlClients {
+            max_tries: tpcc.map_or(1, |work| work.max_tries),
+            tpcc: tpcc.and(subject.tpcc).map(|crowd| (crowd.in_run(self.prepared.seed, draws), counted)),
             scripts: Arc::clone(cell.script),
             protocol: cell.protocol,
             scale: self.prepared.bench.scale.unwrap_or(1),
@@ -181,10 +197,14 @@ impl<'a> Driving<'a> {
         settings: &Settings,
         cell: &Cell<'_>,
     ) -> Result<Driven, Problem> {
-        let Bench { subject, watch } = bench;
         let index = self.recording.record.runs.len() as u32;
-        let bookkeeping =
-            Bookkeeping { mix: self.mix(cell, cell.draws.unwrap_or(index)), ..Bookkeeping::default() };
+        let bookkeeping = Bookkeeping {
+            mix: self.mix(cell, cell.draws.unwrap_or(index)),
+            by_script: (2..=MOST_SCRIPTS).contains(&cell.script.len()),
+            users: cell.own.and_then(|own| own.tpcc).zip(bench.subject.tpcc).and_then(tpcc::population),
+            ..Bookkeeping::default()
+        };
+        let Bench { subject, watch } = bench;
         let version_num = subject.facts.version_num;
         let (mut begin, mut end) = (None, None);
         let first_s = f64::from(index) * self.run_s();
@@ -236,9 +256,11 @@ impl<'a> Driving<'a> {
     fn keep(&mut self, run: Finished, script: &Scripts) -> Result<(), Problem> {
         let early = run.ended_early(self.stop);
         if run.driven.report.duration_ns > 0 {
-            let latency = run.driven.report.latency.clone();
+            let of_scripts = run.driven.report.by_script.iter().map(|script| script.latency.clone());
+            let latency =
+                Histograms { whole: run.driven.report.latency.clone(), scripts: of_scripts.collect() };
             let run = run.into_run(script);
-            self.recording.add_run(run, &latency)?;
+            self.recording.add_run(run, latency)?;
         }
         early.map_or(Ok(()), Err)
     }
@@ -275,6 +297,7 @@ struct Finished {
     settings: Settings,
     before: Before,
     driven: Driven,
+    tpcc: Option<TpccRun>,
 }
 
 impl Finished {
@@ -303,7 +326,7 @@ impl Finished {
     }
 
     fn into_run(self, script: &Scripts) -> CellRun {
-        let Self { workload, block, start_s, connect_ns, settings, before, driven } = self;
+        let Self { workload, block, start_s, connect_ns, settings, before, driven, tpcc } = self;
         let Driven { report, edges, slowest, waits } = driven;
         let cpu = edges.as_ref().map(|(begin, end)| end.cpu_since(begin, &report)).unwrap_or_default();
         let io = edges.as_ref().and_then(|(begin, end)| end.io_since(begin));
@@ -320,10 +343,13 @@ impl Finished {
             counts_whole: report.counts_whole,
             tps: report.counts.committed as f64 * 1e9 / report.duration_ns as f64,
             latency: report.latency.summary(),
-            lag: workload.rate_per_s.and_then(|_| report.lag.summary()),
+            // Of a closed loop it has no samples.
+            lag: report.lag.summary(),
             statements: statements
                 .map(|(statement, latency)| StatementSummary { statement, latency: latency.summary() })
                 .collect(),
+            scripts: script_runs(script, &report),
+            tpcc,
             slowest,
             connect_ns,
             served_from: io.as_ref().and_then(|io| served_from(io, report.counts.committed)),
@@ -340,6 +366,20 @@ impl Finished {
             workload,
         }
     }
+}
+
+/// What each of several scripts came to.
+fn script_runs(scripts: &Scripts, report: &Report) -> Vec<ScriptRun> {
+    let one = |(script, of): (&Script, &ScriptReport)| ScriptRun {
+        name: script.name.clone(),
+        committed: of.committed,
+        rolled_back: of.rolled_back,
+        failed: of.failed,
+        retries: of.retries,
+        p90_ns: of.latency.quantile_ns(0.9),
+        latency: of.latency.summary(),
+    };
+    scripts.iter().zip(&report.by_script).map(one).collect()
 }
 
 /// The first error of each kind with its count.

@@ -11,8 +11,9 @@ use pgdyno_core::{
     analysis::compare::Verdict,
     measure::Interval,
     problem::{Problem, ProblemKind},
+    units,
 };
-use pgdyno_record::{BalanceRecord, RunRecord, Status};
+use pgdyno_record::{BalanceRecord, ConsistencyRecord, RunRecord, Status};
 use pgdyno_report::{Document, Paint};
 
 use super::{Job, Output, recording::Recording};
@@ -85,6 +86,11 @@ fn verdict(job: &Job, record: &RunRecord) -> ExitCode {
     if let Some(balance) = balances.into_iter().find(|balance| balance.violations > 0) {
         return violated(balance);
     }
+    let of_subjects = record.subjects.iter().flat_map(|subjects| &subjects.list);
+    let checked = record.consistency.iter().chain(of_subjects.filter_map(|one| one.consistency.as_ref()));
+    if let Some(broken) = checked.into_iter().find(|checked| checked.violations > 0) {
+        return inconsistent(broken);
+    }
     let slower = record.comparison.as_ref().and_then(|comparison| comparison.result.as_ref());
     let slower = slower.is_some_and(|result| result.verdict == Verdict::Slower);
     match &job.compare {
@@ -101,6 +107,17 @@ fn violated(balance: &BalanceRecord) -> ExitCode {
     let problem = Problem::could_not(format!("the balance check found {} violation{s}", balance.violations))
         .hint("the server lost or invented data, or somebody else wrote to these tables during the run");
     let _ = problem::print(&match balance.examples.first() {
+        Some(example) => problem.detail(example.clone()),
+        None => problem,
+    });
+    ExitCode::from(1)
+}
+
+fn inconsistent(broken: &ConsistencyRecord) -> ExitCode {
+    let conditions = units::plural(broken.violations, "condition");
+    let problem = Problem::could_not(format!("TPC-C's tables are not consistent: {conditions} not met"))
+        .hint("the server lost or invented data, or somebody else wrote to these tables; `pgdyno tpcc check` tells where");
+    let _ = problem::print(&match broken.examples.first() {
         Some(example) => problem.detail(example.clone()),
         None => problem,
     });

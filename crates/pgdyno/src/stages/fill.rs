@@ -4,7 +4,7 @@ use pgdyno_core::{facts::DurabilityTier, problem::Problem};
 use pgdyno_engine::Stop;
 use pgdyno_record::{LoadRecord, SetupDone};
 
-use super::{load, material, prepare::Prepared, recording::Recording, subject::Subject};
+use super::{load, material, prepare::Prepared, recording::Recording, subject::Subject, tpcc};
 use crate::progress::Progress;
 
 /// What was put into a server.
@@ -34,6 +34,9 @@ pub fn fill(
         let streams = prepared.plan.load.streams();
         let loaded = recording.stage("load", stop, |_| load::load(plan, streams, subject, stop, progress))?;
         keep(recording, Filled::Loaded(Box::new(loaded)));
+    }
+    if prepared.plan.data.tpcc.is_some() {
+        recording.stage("look at tables", stop, |_| tpcc::ready(prepared, subject, stop))?;
     }
     if prepared.material.setup.is_some() {
         let done = recording.stage("setup", stop, |_| material::set_up(prepared, subject, stop, progress))?;

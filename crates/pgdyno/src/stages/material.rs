@@ -174,7 +174,7 @@ pub fn first_record(material: &Material, workloads: &[WorkloadPlan]) -> Option<M
         variables: variables(&setup.definitions),
         done: None,
     });
-    let own = material.work.iter().zip(workloads).filter(|(work, _)| work.builtin.is_none());
+    let own = material.work.iter().zip(workloads).filter(|(work, _)| work.is_own());
     let workloads = own.map(|(work, plan)| WorkloadRecord {
         name: work.name.clone(),
         protocol: plan.protocol.name().to_owned(),

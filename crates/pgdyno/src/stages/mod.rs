@@ -24,6 +24,7 @@ mod side_by_side;
 pub mod slow;
 mod subject;
 pub mod subjects;
+mod tpcc;
 pub mod watch;
 
 use std::process::ExitCode;

@@ -13,9 +13,10 @@ use pgdyno_core::{
     },
     facts::{HostFacts, Instrument, ServerFacts, StorageFacts},
     load::{LoadPlan, Set},
-    plan::{Builtin, Material, Plan, Waiting, WorkloadPlan},
+    plan::{Builtin, Material, Plan, TpccWork, Waiting, WorkloadPlan},
     problem::Problem,
     rows::PAGE_BYTES,
+    tpcc::{DERIVED, Shape},
     units,
 };
 use pgdyno_engine::{SocketDriver, Stop, UringDriver};
@@ -64,9 +65,9 @@ pub struct Prepared {
 }
 
 impl Prepared {
-    /// Whether what is driven are other tables than those of TPC-B, which come from the plan.
+    /// Whether what is driven are tables of the plan's, whose rows are counted before a run: neither TPC-B's nor TPC-C's.
     pub fn has_own_tables(&self) -> bool {
-        self.material.setup.is_some() || self.load.as_ref().is_some_and(|load| load.set != Set::Tpcb)
+        self.material.setup.is_some() || self.load.as_ref().is_some_and(|load| load.set == Set::Scaleup)
     }
 
     /// What was found at a server of the job that is there.
@@ -111,6 +112,9 @@ pub fn prepare(job: &Job, stop: &Stop) -> Result<Prepared, Problem> {
     let host = pgdyno_host::facts::host()
         .map_err(|error| Problem::could_not(format!("could not read the facts of this machine: {error}")))?;
     let mut plan = job.plan.clone();
+    let seed = plan.seed.unwrap_or_else(draw_seed);
+    plan.seed = Some(seed);
+    refuse_loaded(job)?;
     let reached = reach_all(job, &mut plan, stop)?;
     let there: Vec<&Reached> = reached.iter().flatten().collect();
     let known = there.last().map(|reached| &reached.facts);
@@ -154,7 +158,6 @@ pub fn prepare(job: &Job, stop: &Stop) -> Result<Prepared, Problem> {
     }));
     let thorough_hint = thorough_hint(&plan, &facts, each);
     let waiting = waiting(plan.measure.waiting)?;
-    let seed = plan.seed.unwrap_or_else(draw_seed);
     let instrument = instrument::kept(&host);
     Ok(Prepared {
         plan,
@@ -216,7 +219,8 @@ fn reach_all(job: &Job, plan: &mut Plan, stop: &Stop) -> Result<Vec<Option<Reach
             Some(compare) => compare.builtins_at(at),
             None => plan.workload.iter().filter_map(WorkloadPlan::as_builtin).collect(),
         };
-        let writing = driven.into_iter().find(|script| script.writes()).map(Builtin::name);
+        let tpcc = plan.workload.iter().any(|workload| workload.tpcc.is_some()).then_some("TPC-C");
+        let writing = driven.into_iter().find(|script| script.writes()).map(Builtin::name).or(tpcc);
         let reached = reach(external, plan, writing, stop).and_then(|reached| refuse_setup(job, reached));
         let mut reached =
             reached.map_err(|problem| Problem { what: of_subject(job, at, &problem.what), ..problem })?;
@@ -275,12 +279,38 @@ fn refuse_of(load: &LoadPlan, reached: &Reached) -> Result<(), Problem> {
 
 /// Refuses tables of the plan's own behind a pooler.
 fn refuse_setup(job: &Job, reached: Reached) -> Result<Reached, Problem> {
-    if !reached.pooled() || (job.material.setup.is_none() && job.plan.data.scaleup.is_none()) {
-        return Ok(reached);
+    let data = &job.plan.data;
+    let loads = data.scaleup.is_some() || data.tpcc.is_some_and(|tpcc| !tpcc.loaded);
+    if !reached.pooled() || (job.material.setup.is_none() && !loads) {
+        return refuse_tpcc(job, reached);
     }
     let what = "could not drive tables of the plan's own through a pooler: its sessions cannot be told to look into \
                 schema pgdyno";
     Err(Problem::wrong_request(what).hint("drive the server itself (--dsn), without the pooler"))
+}
+
+/// Refuses what sessions of TPC-C have to be told at their start, behind a pooler.
+fn refuse_tpcc(job: &Job, reached: Reached) -> Result<Reached, Problem> {
+    let mut works = job.plan.workload.iter().filter_map(|workload| workload.tpcc);
+    let asks = |work: TpccWork| work.shape == Shape::Functions || work.isolation.is_some();
+    if !reached.pooled() || !works.any(asks) {
+        return Ok(reached);
+    }
+    let what = "could not drive TPC-C by functions, or in an isolation level, through a pooler: its sessions cannot be \
+                told";
+    Err(Problem::wrong_request(what).hint(
+        "use the shape \"statements\" or \"pipelined\" at the server's own level, or drive the server itself",
+    ))
+}
+
+/// Refuses tables that are said to be there, of a server that is only made.
+fn refuse_loaded(job: &Job) -> Result<(), Problem> {
+    let loaded = job.plan.data.tpcc.is_some_and(|tpcc| tpcc.loaded);
+    if !loaded || !job.servers.iter().any(|wanted| matches!(wanted, Wanted::Own(_))) {
+        return Ok(());
+    }
+    let what = "could not drive tables that are there: a server that is made for the run has none";
+    Err(Problem::wrong_request(what).hint("leave `loaded` out, or name the server that has them (--dsn)"))
 }
 
 /// Shared buffers of each of several servers side by side, in bytes: together a quarter of memory, in whole megabytes.
@@ -361,7 +391,12 @@ pub fn announce(job: &Job, prepared: &Prepared, context: &Context) {
     let data = match (bench.scale, &prepared.load) {
         (Some(scale), _) => format!("at scale {scale}"),
         (None, Some(load)) => format!("on {}", load.title()),
-        (None, None) => "on tables of the plan's own".to_owned(),
+        (None, None) => match prepared.plan.data.tpcc {
+            Some(tpcc) => {
+                format!("on tpcc with {}, as it is there", units::plural(tpcc.warehouses, "warehouse"))
+            }
+            None => "on tables of the plan's own".to_owned(),
+        },
     };
     eprintln!("pgdyno {}: {} {data}", prepared.plan.name, workloads.join(", "));
     let each = match &job.subjects {
@@ -390,6 +425,9 @@ pub fn announce(job: &Job, prepared: &Prepared, context: &Context) {
     eprintln!("  record  in {}", context.runs.display());
     eprintln!("  takes   about {}{}", minutes(bench.cost.seconds), beside("takes between runs"));
     eprintln!("  seed    {}", prepared.seed);
+    if prepared.plan.data.tpcc.is_some() {
+        eprintln!("  {DERIVED}");
+    }
     bench.warnings.iter().for_each(|warning| eprintln!("warning: {warning}"));
 }
 

@@ -4,9 +4,14 @@ use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use pgdyno_core::{
-    analysis::{Doubt, cells, compare, doubts, noise::Noise},
+    analysis::{
+        Doubt,
+        cells::{self, Histograms},
+        compare, doubts,
+        noise::Noise,
+    },
     facts::Instrument,
-    measure::{Arm, CellRun, Latency, Precision, Workload},
+    measure::{Arm, CellRun, Workload},
     plan::BalanceCheckMode,
     problem::Problem,
 };
@@ -28,7 +33,7 @@ pub struct Recording {
     /// The record so far.
     pub record: RunRecord,
     started: Instant,
-    latencies: Vec<(Workload, Latency)>,
+    latencies: Vec<(Workload, Histograms)>,
     thorough_hint: String,
     cores_shared: bool,
     instrument: Option<Instrument>,
@@ -172,14 +177,10 @@ impl Recording {
     ///
     /// # Errors
     /// Where it cannot be written.
-    pub fn add_run(&mut self, run: CellRun, latency: &Latency) -> Result<(), Problem> {
+    pub fn add_run(&mut self, run: CellRun, latency: Histograms) -> Result<(), Problem> {
         match self.latencies.iter_mut().find(|(workload, _)| *workload == run.workload) {
-            Some((_, sum)) => sum.add(latency),
-            None => {
-                let mut sum = Latency::new(Precision::Run);
-                sum.add(latency);
-                self.latencies.push((run.workload.clone(), sum));
-            }
+            Some((_, sum)) => sum.add(&latency),
+            None => self.latencies.push((run.workload.clone(), latency)),
         }
         self.record.runs.push(run);
         self.save_in_passing()
@@ -300,6 +301,7 @@ fn first_record(job: &Job, prepared: &Prepared, id: &str, now: &Timestamp) -> Ru
         runs: Vec::new(),
         cells: Vec::new(),
         balance: None,
+        consistency: None,
         noise: None,
         noise_by_script: Vec::new(),
         pgbench: None,

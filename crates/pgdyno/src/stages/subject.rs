@@ -9,10 +9,11 @@ use pgdyno_core::{
     advice::Choice,
     facts::{DurabilityTier, ServerFacts, ServerSource, StorageFacts},
     measure::Waits,
-    plan::Builtin,
+    plan::{Builtin, Work},
     probe::Held,
     problem::Problem,
     script::Scripts,
+    tpcc::Crowd,
 };
 use pgdyno_engine::Stop;
 use pgdyno_host::procs::ProcessId;
@@ -111,6 +112,10 @@ pub struct Subject {
     pub untouched: Option<DataOf>,
     /// When the CHECKPOINT was made since which nothing was written.
     pub written_out: Option<Instant>,
+    /// What TPC-C's terminals go by, once its tables were looked at.
+    pub tpcc: Option<Crowd>,
+    /// Where sessions of a server that is somebody else's look for tables: our schema, or after theirs ours.
+    path: String,
     /// Whether the clients reach it through a pooler, which hands their server processes on.
     pub pooled: bool,
 }
@@ -140,7 +145,8 @@ impl Subject {
         match wanted {
             Wanted::External(external) => {
                 let reached = reached.ok_or_else(|| Problem::could_not("the server was not looked at"))?;
-                Self::foreign(external, reached, stop)
+                let there = prepared.plan.data.tpcc.is_some_and(|tpcc| tpcc.loaded);
+                Self::foreign(external, reached, there, stop)
             }
             Wanted::Own(request) => {
                 let mut request = (**request).clone();
@@ -197,12 +203,15 @@ impl Subject {
             resting: false,
             untouched: None,
             written_out: None,
+            tpcc: None,
+            path: SCHEMA.to_owned(),
             pooled: false,
         })
     }
 
     /// Makes the schema that everything of this run goes into. A second pgdyno on the same database is refused by it.
-    fn foreign(external: &External, reached: &Reached, stop: &Stop) -> Result<Self, Problem> {
+    /// Tables that are `there` are looked for where the sessions look by themselves.
+    fn foreign(external: &External, reached: &Reached, there: bool, stop: &Stop) -> Result<Self, Problem> {
         let options = external.admin();
         let mut admin = open_session(options, stop)?;
         let failed = |error: WireError| error.into_problem("could not prepare the database");
@@ -216,16 +225,17 @@ impl Subject {
             .hint(format!("when no run is under way, remove it: DROP SCHEMA {SCHEMA} CASCADE")));
         }
         schema.map_err(failed)?;
-        look_into_schema(&mut admin)?;
+        let path = if there { path_of(&external.drive, stop)? } else { SCHEMA.to_owned() };
+        look_into(&mut admin, &path)?;
         let mut subject = Self {
             backends: vec![admin.backend_pid()],
             // What a session sets is lost in a pooler, and PgBouncer lets nobody in who wants to set something.
             options: if reached.pooled() {
                 external.drive.clone()
             } else {
-                looking_into_schema(&external.drive)
+                looking_into(&external.drive, &path)
             },
-            named_schema: reached.pooled().then_some(SCHEMA),
+            named_schema: (reached.pooled() && !there).then_some(SCHEMA),
             admin_options: options.clone(),
             elsewhere: None,
             postmaster: postmaster_of(&admin),
@@ -241,6 +251,8 @@ impl Subject {
             resting: false,
             untouched: None,
             written_out: None,
+            tpcc: None,
+            path,
             pooled: reached.pooled(),
         };
         // From here on the schema is dropped whatever happens.
@@ -263,7 +275,7 @@ impl Subject {
             (self.untouched, self.written_out) = (None, None);
             self.admin = self.reach_again(&self.admin_options, stop)?;
             if let Home::Foreign = self.home {
-                look_into_schema(&mut self.admin)?;
+                look_into(&mut self.admin, &self.path)?;
                 self.postmaster = postmaster_of(&self.admin);
             }
             self.backends.push(self.admin.backend_pid());
@@ -434,15 +446,45 @@ impl Subject {
     pub fn session(&mut self, stop: &Stop) -> Result<Session, Problem> {
         let mut session = open_session(&self.admin_options, stop)?;
         if let Home::Foreign = self.home {
-            look_into_schema(&mut session)?;
+            look_into(&mut session, &self.path)?;
         }
         self.backends.push(session.backend_pid());
         Ok(session)
     }
 
+    /// How the clients of a workload connect.
+    pub fn options_of(&self, work: Option<&Work>) -> ConnectOptions {
+        let mut options = self.options.clone();
+        if let Some(isolation) = work.and_then(|work| work.tpcc?.isolation) {
+            options.startup.push(("default_transaction_isolation".to_owned(), isolation.sql().to_owned()));
+        }
+        options
+    }
+
+    /// How somebody connects who looks at the tables.
+    pub fn table_options(&self) -> ConnectOptions {
+        match self.home {
+            Home::Own(_) => self.admin_options.clone(),
+            Home::Foreign | Home::Gone => looking_into(&self.admin_options, &self.path),
+        }
+    }
+
+    /// Makes functions where nobody else looks, or in a database that is ours alone.
+    ///
+    /// # Errors
+    /// The server's.
+    pub fn make_functions(&self, sql: &str, stop: &Stop) -> Result<(), Problem> {
+        let mut session = open_session(&self.admin_options, stop)?;
+        if let Home::Foreign = self.home {
+            look_into(&mut session, &format!("{SCHEMA}, {}", self.path))?;
+        }
+        session.execute(sql).map_err(|error| error.into_problem("could not make the functions of TPC-C"))
+    }
+
     /// Where the plan's own tables are.
     pub fn whereabouts(&self) -> Whereabouts {
         match self.home {
+            _ if self.path != SCHEMA => Whereabouts::Database,
             Home::Own(_) => Whereabouts::Database,
             Home::Foreign | Home::Gone => Whereabouts::Schema(SCHEMA),
         }
@@ -558,17 +600,26 @@ fn untold(error: WireError) -> Problem {
     error.into_problem("could not tell an idle server what to do")
 }
 
-/// Lets a session look into our schema. A parameter at its start would do too, and a pooler refuses that.
-fn look_into_schema(session: &mut Session) -> Result<(), Problem> {
-    let set = session.execute(&format!("SET search_path = {SCHEMA}"));
+/// Lets a session look where our tables are. A parameter at its start would do too, and a pooler refuses that.
+fn look_into(session: &mut Session, path: &str) -> Result<(), Problem> {
+    let set = session.execute(&format!("SET search_path = {path}"));
     set.map_err(|error| error.into_problem("could not prepare the database"))
 }
 
-/// The same with sessions that look into our schema, whatever else they are to set at their start.
-fn looking_into_schema(options: &ConnectOptions) -> ConnectOptions {
-    let path = format!("-c search_path={SCHEMA}");
-    let own_path = options.options.as_ref().map_or(path.clone(), |given| format!("{given} {path}"));
-    ConnectOptions { options: Some(own_path), ..options.clone() }
+/// The same with sessions that look there, whatever else they are to set at their start: what is said apart goes over
+/// what `options` say (`ProcessStartupPacket`).
+fn looking_into(options: &ConnectOptions, path: &str) -> ConnectOptions {
+    let mut options = options.clone();
+    options.startup.push(("search_path".to_owned(), path.to_owned()));
+    options
+}
+
+/// Where sessions look by themselves, and then into our schema.
+fn path_of(options: &ConnectOptions, stop: &Stop) -> Result<String, Problem> {
+    let shown = open_session(options, stop)?.value("SHOW search_path");
+    let own = shown.map_err(|error| error.into_problem("could not see where sessions look for tables"))?;
+    let own = own.filter(|path| !path.trim().is_empty());
+    Ok(own.map_or_else(|| SCHEMA.to_owned(), |own| format!("{own}, {SCHEMA}")))
 }
 
 fn open_session(options: &ConnectOptions, stop: &Stop) -> Result<Session, Problem> {

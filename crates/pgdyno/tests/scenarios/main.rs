@@ -25,5 +25,6 @@ mod subjects;
 mod tables;
 mod tpcc;
 mod tpcc_load;
+mod tpcc_run;
 mod ways;
 mod wrong_flags;

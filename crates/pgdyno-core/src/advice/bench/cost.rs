@@ -5,6 +5,7 @@
 
 use super::BenchFacts;
 use crate::{
+    load::{Estimate, Need},
     plan::{BalanceCheckMode, Builtin, Plan, WorkloadPlan},
     rows::tpcb::{history_bytes, rows_total},
 };
@@ -49,8 +50,25 @@ impl Data {
                 let bytes = scaleup.bytes(facts.page_bytes, plan.load.fillfactor());
                 Self { rows: scaleup.rows.saturating_add(scaleup.log_rows), bytes, account_pages: 0 }
             }
-            (None, None) => Self::default(),
+            (None, None) => Self::of_tpcc(plan, facts),
         }
+    }
+}
+
+impl Data {
+    /// TPC-C's tables, where they are loaded.
+    fn of_tpcc(plan: &Plan, facts: &BenchFacts<'_>) -> Self {
+        let Some(load) = plan.loads(None).ok().flatten() else { return Self::default() };
+        let need = Need {
+            page_bytes: facts.page_bytes,
+            wal_minimal: false,
+            maintenance_bytes: 64 << 20,
+            workers: 0,
+            streams: plan.load.streams(),
+        };
+        let Estimate { main, others, .. } = Estimate::of(&load, &need);
+        let bytes = [main, others].iter().map(|size| size.heap.bytes + size.index.bytes).sum();
+        Self { rows: load.rows_total(), bytes, account_pages: 0 }
     }
 }
 

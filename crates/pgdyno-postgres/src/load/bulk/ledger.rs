@@ -214,7 +214,7 @@ pub(super) fn finish(session: &mut Session, job: &Job) -> Result<(), WireError> 
 }
 
 /// Whether all tasks of a load are done.
-pub(super) fn is_done(session: &mut Session, job: &Job) -> Result<bool, WireError> {
+pub(in crate::load) fn is_done(session: &mut Session, job: &Job) -> Result<bool, WireError> {
     let left = session.value(&format!("SELECT 1 FROM {} WHERE NOT done LIMIT 1", job.tasks_table()))?;
     let all = session.value(&format!("SELECT 1 FROM {} LIMIT 1", job.tasks_table()))?;
     Ok(left.is_none() && all.is_some())

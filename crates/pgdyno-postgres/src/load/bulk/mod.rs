@@ -31,7 +31,7 @@ use pgdyno_core::{
 use pgdyno_engine::Stop;
 
 pub use ledger::Job;
-pub(super) use ledger::{find, is_whole};
+pub(super) use ledger::{find, is_done, is_whole};
 pub(super) use places::{Places, Sizes};
 pub use proof::{Proof, TableProof};
 pub use survey::{Room, Survey, check_connections, check_version};

@@ -187,6 +187,12 @@ impl Player {
         scene.probe.tries(self.tries);
         scene.probe.worked(self.work);
         if self.reply.status == b'I' {
+            if self.rolled_back {
+                scene.probe.rolled_back();
+            }
+            if let Some(desk) = self.desk.as_ref().filter(|_| scene.probe.is_measured(scene.now_ns)) {
+                desk.count(&mut self.variables);
+            }
             return self.end(Step::Done(Outcome::Committed));
         }
         if !scene.play.is_pgbench() {

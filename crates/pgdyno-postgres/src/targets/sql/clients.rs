@@ -10,10 +10,11 @@ use pgdyno_core::{
     plan::Protocol,
     problem::Problem,
     script::{Automatic, Definition, Random, Scripts, Variables},
+    tpcc::{Crowd, ROLLED_BACK},
 };
 use pgdyno_engine::{Client, Stop};
 
-use super::{Manner, Play, SqlTarget, Start};
+use super::{Counted, Desk, Manner, Play, SqlTarget, Start};
 use crate::{
     targets::Link,
     wire::{ConnectOptions, connect_unless},
@@ -42,12 +43,26 @@ pub struct SqlClients {
     pub definitions: Vec<Definition>,
     /// Whether scripts may run programs.
     pub trust: bool,
+    /// Most tries of an attempt that meets serialization failures or deadlocks; 0 is no limit.
+    pub max_tries: u32,
+    /// What terminals of TPC-C enter, where the scripts are its transactions, and where it is counted.
+    pub tpcc: Option<(Crowd, Counted)>,
 }
 
 impl SqlClients {
     /// Clients of these scripts at scale 1 and seed 1, in the first run, with no variables of their own and no trust.
     pub fn new(scripts: Arc<Scripts>, protocol: Protocol) -> Self {
-        Self { scripts, protocol, scale: 1, seed: 1, run: 0, definitions: Vec::new(), trust: false }
+        Self {
+            scripts,
+            protocol,
+            scale: 1,
+            seed: 1,
+            run: 0,
+            definitions: Vec::new(),
+            trust: false,
+            max_tries: 1,
+            tpcc: None,
+        }
     }
 
     /// Connects `clients` clients and deals them out to `jobs` workers. Gives them with the time that it took.
@@ -64,8 +79,10 @@ impl SqlClients {
         let start = Instant::now();
         let mut workers: Workers = (0..jobs.min(clients)).map(|_| Vec::new()).collect();
         let count = workers.len();
-        let manner = Manner { trust: self.trust, ..Manner::default() };
-        let play = Arc::new(Play::new(Arc::clone(&self.scripts), self.protocol, manner));
+        let manner = Manner { trust: self.trust, max_tries: self.max_tries, ..Manner::default() };
+        let own_rollback = self.tpcc.as_ref().map(|_| ROLLED_BACK);
+        let play = Play::new(Arc::clone(&self.scripts), self.protocol, manner);
+        let play = Arc::new(play.rolling_back_by(own_rollback));
         let again = Arc::new(to_connect_again(options));
         for client in 0..clients {
             if stop.requested() {
@@ -97,7 +114,9 @@ impl SqlClients {
             default_seed: seed.cast_signed(),
         };
         let variables = Variables::new(self.scripts.names(), &self.definitions, automatic);
-        Start { client, variables, random: Random::seeded(seed), options: Some(Arc::clone(again)) }
+        let names = self.scripts.names();
+        let desk = self.tpcc.as_ref().map(|(crowd, counted)| Desk::new(*crowd, client, names, counted));
+        Start { client, variables, random: Random::seeded(seed), options: Some(Arc::clone(again)), desk }
     }
 }
 

@@ -3,11 +3,13 @@
 //! `play` is what all clients of a run share, `clients` makes them, `target` is one of them as the engine sees it.
 //! The rest is the inside of `target`, by topic: `act` carries commands out, `send` puts SQL into messages, `reply`
 //! takes what the server says, `store` puts results into variables, `outcome` decides what a failure means,
-//! `branches` skips what an `\if` leaves out, `shell` runs programs, `words` says what pgbench says.
+//! `desk` fills in what terminals of TPC-C
+//! enter, `branches` skips what an `\if` leaves out, `shell` runs programs, `words` says what pgbench says.
 
 mod act;
 mod branches;
 mod clients;
+mod desk;
 mod outcome;
 mod play;
 mod reply;
@@ -19,5 +21,6 @@ mod target;
 mod words;
 
 pub use clients::{SqlClients, Workers};
+pub use desk::{Counted, Desk};
 pub use play::{Conduct, Manner, Play};
 pub use target::{SqlTarget, Start};

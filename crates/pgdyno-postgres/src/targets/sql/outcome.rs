@@ -51,6 +51,7 @@ impl Player {
             if let Some(step) = self.wrong_result(scene) {
                 return step;
             }
+            self.rolled_back |= sql.part().is_some_and(|part| part.kind == SqlKind::Rollback);
             scene.probe.statement(sql.number, scene.now_ns.saturating_sub(self.command_began_ns));
         }
         self.pipeline = None;
@@ -115,6 +116,10 @@ impl Player {
 
     /// The server found an error.
     fn failed(&mut self, error: ServerError, scene: &mut Scene<'_>) -> Step {
+        if scene.play.rolls_back_by(&error.code) && self.reply.status == b'I' {
+            (self.pipeline, self.rolled_back) = (None, true);
+            return self.end_of_script(scene);
+        }
         let took_ns = scene.now_ns.saturating_sub(self.scheduled_ns);
         scene.probe.error_after(&error.code, &error.message, took_ns);
         let failure = match error.code.as_str() {

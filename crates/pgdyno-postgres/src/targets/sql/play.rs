@@ -73,6 +73,8 @@ pub struct Play {
     commands: usize,
     /// How often the server lacked room, memory or a working disk.
     shortages: Arc<AtomicU32>,
+    /// The SQLSTATE by which a script rolls itself back: its attempt has run to its end.
+    own_rollback: Option<&'static str>,
 }
 
 impl Play {
@@ -85,7 +87,28 @@ impl Play {
             commands - script.commands.len()
         };
         let first = scripts.iter().map(&mut count).collect();
-        Self { scripts, protocol, manner, names, first, commands, shortages: Arc::default() }
+        Self {
+            scripts,
+            protocol,
+            manner,
+            names,
+            first,
+            commands,
+            shortages: Arc::default(),
+            own_rollback: None,
+        }
+    }
+
+    /// The same, of scripts that roll themselves back by this SQLSTATE.
+    #[must_use]
+    pub fn rolling_back_by(mut self, code: Option<&'static str>) -> Self {
+        self.own_rollback = code;
+        self
+    }
+
+    /// Whether a script rolls itself back by an error of this SQLSTATE.
+    pub(super) fn rolls_back_by(&self, code: &str) -> bool {
+        self.own_rollback == Some(code)
     }
 
     /// The play of a client that starts with these variables: one of its own where they are parts of names in its

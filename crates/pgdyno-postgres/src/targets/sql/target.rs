@@ -17,6 +17,7 @@ use pgdyno_engine::{Event, Level, Probe, Step, Target};
 use super::{
     Play,
     branches::Branches,
+    desk::Desk,
     reply::{Of, Reply},
     sent,
     store::Results,
@@ -40,6 +41,8 @@ pub struct Start {
     /// Where it connects when it is asked to connect anew, and where a measurement connects again after a connection
     /// was lost; `None` where neither is done.
     pub options: Option<Arc<ConnectOptions>>,
+    /// What terminals of TPC-C enter, where the scripts are its transactions.
+    pub desk: Option<Desk>,
 }
 
 /// One client: scripts, its variables, and where it stands in them. It sends the messages that libpq sends for
@@ -65,6 +68,10 @@ pub(super) struct Player {
     pub at: usize,
     pub branches: Branches,
     pub tries: u32,
+    /// Whether the script itself has rolled back what it did.
+    pub rolled_back: bool,
+    /// What terminals of TPC-C enter, where the scripts are its transactions.
+    pub desk: Option<Desk>,
     pub failure: Option<Failure>,
     /// When the attempt was due, and when the command under way began.
     pub scheduled_ns: u64,
@@ -128,6 +135,8 @@ impl SqlTarget {
             at: 0,
             branches: Branches::default(),
             tries: 1,
+            rolled_back: false,
+            desk: start.desk,
             failure: None,
             scheduled_ns: 0,
             command_began_ns: 0,
@@ -206,6 +215,9 @@ impl Player {
         self.scheduled_ns = scene.probe.scheduled_ns();
         self.random_at_begin.clone_from(&self.random);
         self.tries = 1;
+        if let Some(desk) = &mut self.desk {
+            desk.enter(self.script, scene.probe.user(), &mut self.variables);
+        }
         self.work.command_ns = 0;
         self.work.backend_pid = self.backend_pid.load(Relaxed).try_into().unwrap_or_default();
         if scene.probe.hears(Level::Debug) {
@@ -220,6 +232,7 @@ impl Player {
         self.at = 0;
         self.failure = None;
         self.pipeline = None;
+        self.rolled_back = false;
         self.branches.clear();
         self.go_on(scene)
     }

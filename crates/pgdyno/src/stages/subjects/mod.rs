@@ -27,6 +27,7 @@ use super::{
     recording::Recording,
     side_by_side, storage_stage,
     subject::{Subject, keep_evidence},
+    tpcc,
     watch::Watch,
 };
 use crate::progress::Progress;
@@ -129,8 +130,9 @@ fn measured_stages(
         recording.save()?;
     }
     look(When::Before, servers.iter_mut(), recording, stop, progress, recorded::set_held)?;
-    recording
-        .stage("put to rest", stop, |_| servers.iter_mut().try_for_each(|subject| rest.begin(subject)))?;
+    recording.stage("put to rest", stop, |_| {
+        servers.iter_mut().try_for_each(|subject| rest.begin(subject, prepared))
+    })?;
     let mut ledgers = vec![Ledger::default(); servers.len()];
     recording.stage("measure", stop, |recording| {
         let driving = Driving::begin(prepared, recording, stop, progress)?;
@@ -145,7 +147,12 @@ fn measured_stages(
             recorded::set(recording, at, |record| record.balance = balance);
         }
         Ok(())
-    })
+    })?;
+    for (at, subject) in servers.iter_mut().enumerate() {
+        let consistency = tpcc::check(prepared, subject, recording, stop, progress)?;
+        recorded::set(recording, at, |record| record.consistency = consistency);
+    }
+    Ok(())
 }
 
 /// Runs all cells of a workload, then those of the next. Blocks go up and down the client counts in turn, and at each

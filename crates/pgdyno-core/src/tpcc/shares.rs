@@ -1,0 +1,78 @@
+//! How often terminals entered what they must enter in a certain share of transactions.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{Customer, DISTRICTS, Input, Line, Terminal, UNUSED_ITEM};
+
+/// Counts over transactions that the server carried out.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Shares {
+    /// New-Orders.
+    pub orders: u64,
+    /// Those that named an unused item, and were rolled back for it.
+    pub unused_items: u64,
+    /// Lines of all New-Orders.
+    pub lines: u64,
+    /// Those that another warehouse supplies.
+    pub remote_lines: u64,
+    /// Payments.
+    pub payments: u64,
+    /// Those of customers of another warehouse.
+    pub remote_payments: u64,
+    /// Customers of Payments and Order-Statuses.
+    pub customers: u64,
+    /// Those who were named, not numbered.
+    pub named: u64,
+    /// Deliveries.
+    pub deliveries: u64,
+    /// Districts that had no order to be delivered, of ten for each Delivery.
+    pub skipped_districts: u64,
+}
+
+impl Shares {
+    /// Counts one transaction; of a Delivery with the number of orders that were delivered, where it is known.
+    pub fn count(&mut self, terminal: &Terminal, input: &Input, delivered: Option<u64>) {
+        match *input {
+            Input::NewOrder { lines, count, .. } => self.order(terminal, &lines[..count]),
+            Input::Payment { customer_warehouse, customer, .. } => {
+                self.payments += 1;
+                self.remote_payments += u64::from(customer_warehouse != terminal.warehouse);
+                self.customer(customer);
+            }
+            Input::OrderStatus { customer, .. } => self.customer(customer),
+            Input::Delivery { .. } => {
+                self.deliveries += 1;
+                self.skipped_districts += DISTRICTS.saturating_sub(delivered.unwrap_or(DISTRICTS));
+            }
+            Input::StockLevel { .. } => {}
+        }
+    }
+
+    fn order(&mut self, terminal: &Terminal, lines: &[Line]) {
+        self.orders += 1;
+        self.lines += lines.len() as u64;
+        self.unused_items += u64::from(lines.iter().any(|line| u64::from(line.item) == UNUSED_ITEM));
+        let remote = lines.iter().filter(|line| u64::from(line.supply_warehouse) != terminal.warehouse);
+        self.remote_lines += remote.count() as u64;
+    }
+
+    fn customer(&mut self, customer: Customer) {
+        self.customers += 1;
+        self.named += u64::from(matches!(customer, Customer::LastName(_)));
+    }
+
+    /// Adds what another client counted.
+    pub fn merge(&mut self, other: &Self) {
+        self.orders += other.orders;
+        self.unused_items += other.unused_items;
+        self.lines += other.lines;
+        self.remote_lines += other.remote_lines;
+        self.payments += other.payments;
+        self.remote_payments += other.remote_payments;
+        self.customers += other.customers;
+        self.named += other.named;
+        self.deliveries += other.deliveries;
+        self.skipped_districts += other.skipped_districts;
+    }
+}

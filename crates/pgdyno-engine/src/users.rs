@@ -1,0 +1,210 @@
+//! Users who think between their attempts: many more of them than clients.
+
+use std::{
+    cmp::Reverse,
+    collections::{BinaryHeap, VecDeque},
+};
+
+use rand_core::{Rng, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+use crate::bookkeeping::Chooser;
+
+/// Times thought at most, in means of it (TPC-C, clause 5.2.5.4).
+const LONGEST_THOUGHT: f64 = 10.0;
+
+/// How a user goes about an attempt of one script.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Pace {
+    /// What comes before it is due, in nanoseconds: keying.
+    pub keying_ns: u64,
+    /// Mean of what comes after its answer, in nanoseconds: thinking, exponential and ten times of it at most.
+    pub think_ns: u64,
+    /// Whether the user waits for no answer, and thinks from the instant on at which it was due.
+    pub queued: bool,
+}
+
+/// Users who do nothing but key, send, wait and think. Each attempt is of a script by the weights of
+/// [`Mix`](crate::Mix); it is due when the user has keyed it, and whichever client is free carries it out.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Population {
+    /// How many there are, over all workers.
+    pub users: u64,
+    /// The pace of each script.
+    pub paces: Vec<Pace>,
+}
+
+/// An attempt that a user wants.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Due {
+    pub(crate) at_ns: u64,
+    pub(crate) user: u64,
+    pub(crate) script: u32,
+}
+
+/// The users of one worker. Each is in one place: he keys or thinks, waits for a client, or for an answer.
+#[derive(Debug)]
+pub struct Users {
+    paces: Vec<Pace>,
+    random: Xoshiro256PlusPlus,
+    /// What they are keying, or will key.
+    coming: BinaryHeap<Reverse<Due>>,
+    /// What is due and not begun, the oldest first.
+    waiting: VecDeque<Due>,
+}
+
+impl Users {
+    /// The users of a worker (its number, and how many there are): user `i` belongs to worker `i` modulo their number.
+    /// They begin somewhere in a round of theirs.
+    pub(crate) fn new(
+        population: &Population,
+        (worker, workers): (usize, usize),
+        start_ns: u64,
+        seed: u64,
+        chooser: &mut Chooser,
+    ) -> Self {
+        let mut users = Self {
+            paces: population.paces.clone(),
+            random: Xoshiro256PlusPlus::seed_from_u64(seed),
+            coming: BinaryHeap::new(),
+            waiting: VecDeque::new(),
+        };
+        for user in (worker as u64..population.users).step_by(workers.max(1)) {
+            let script = chooser.choose();
+            let round_ns = users.think_ns(script) + users.pace(script).keying_ns;
+            let at_ns = start_ns + (round_ns as f64 * users.uniform()) as u64;
+            users.coming.push(Reverse(Due { at_ns, user, script }));
+        }
+        users
+    }
+
+    fn pace(&self, script: u32) -> Pace {
+        let none = Pace { keying_ns: 0, think_ns: 0, queued: false };
+        self.paces.get(script as usize).copied().unwrap_or(none)
+    }
+
+    /// A number above 0, up to 1.
+    fn uniform(&mut self) -> f64 {
+        ((self.random.next_u64() >> 11) + 1) as f64 / (1u64 << 53) as f64
+    }
+
+    fn think_ns(&mut self, script: u32) -> u64 {
+        let mean_ns = self.pace(script).think_ns as f64;
+        ((-self.uniform().ln()).min(LONGEST_THOUGHT) * mean_ns) as u64
+    }
+
+    /// A user has an answer, or waits for none: he thinks, and keys the next.
+    fn go_on(&mut self, user: u64, script: u32, now_ns: u64, chooser: &mut Chooser) {
+        let think_ns = self.think_ns(script);
+        let script = chooser.choose();
+        let at_ns = now_ns.saturating_add(think_ns).saturating_add(self.pace(script).keying_ns);
+        self.coming.push(Reverse(Due { at_ns, user, script }));
+    }
+
+    /// Counts the attempts that have fallen due before `until_ns` since the last call.
+    pub(crate) fn count_due(&mut self, until_ns: u64) -> u64 {
+        let mut count = 0;
+        while let Some(&Reverse(due)) = self.coming.peek() {
+            if due.at_ns >= until_ns {
+                break;
+            }
+            self.coming.pop();
+            self.waiting.push_back(due);
+            count += 1;
+        }
+        count
+    }
+
+    /// Takes the oldest attempt that is due and not begun.
+    pub(crate) fn begin(&mut self, chooser: &mut Chooser) -> Option<Due> {
+        let due = self.waiting.pop_front()?;
+        if self.pace(due.script).queued {
+            self.go_on(due.user, due.script, due.at_ns, chooser);
+        }
+        Some(due)
+    }
+
+    /// The attempt of a user has ended.
+    pub(crate) fn answered(&mut self, user: u64, script: u32, end_ns: u64, chooser: &mut Chooser) {
+        if !self.pace(script).queued {
+            self.go_on(user, script, end_ns, chooser);
+        }
+    }
+
+    /// Attempts due and not begun.
+    pub(crate) fn backlog(&self) -> u64 {
+        self.waiting.len() as u64
+    }
+
+    /// When the next attempt falls due; never where all users wait.
+    pub(crate) fn next_due_ns(&self) -> u64 {
+        self.coming.peek().map_or(u64::MAX, |Reverse(due)| due.at_ns)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Mix, bookkeeping::Chooser};
+
+    const SECOND: u64 = 1_000_000_000;
+
+    fn chooser(weights: &[u32]) -> Chooser {
+        Chooser::new(&Mix { weights: weights.to_vec(), streams: Vec::new() }, 0)
+    }
+
+    fn pace(keying_s: u64, think_s: u64, queued: bool) -> Pace {
+        Pace { keying_ns: keying_s * SECOND, think_ns: think_s * SECOND, queued }
+    }
+
+    /// Attempts of `users` within an hour, each answered after `answer_ns`; how many, and how many at once.
+    fn rounds(population: &Population, weights: &[u32], answer_ns: u64) -> (u64, u64) {
+        let mut chooser = chooser(weights);
+        let mut users = Users::new(population, (0, 1), 0, 7, &mut chooser);
+        let (mut ended, mut most) = (0, 0);
+        while users.next_due_ns() < 3_600 * SECOND {
+            users.count_due(users.next_due_ns() + 1);
+            most = most.max(users.backlog());
+            while let Some(due) = users.begin(&mut chooser) {
+                users.answered(due.user, due.script, due.at_ns + answer_ns, &mut chooser);
+                ended += 1;
+            }
+        }
+        (ended, most)
+    }
+
+    /// Little's law: users over the length of a round are attempts a second.
+    #[test]
+    fn users_come_round_as_often_as_their_pace_says() {
+        let population = Population { users: 500, paces: vec![pace(18, 12, false), pace(2, 5, false)] };
+        for (weights, answer_ns, round_s) in [([1, 0], 0, 30.0), ([0, 1], 0, 7.0), ([1, 1], SECOND, 19.5)] {
+            let (ended, _) = rounds(&population, &weights, answer_ns);
+            let expected = 500.0 * 3_600.0 / round_s;
+            assert!((ended as f64 / expected - 1.0).abs() < 0.02, "{weights:?}: {ended} of {expected}");
+        }
+    }
+
+    #[test]
+    fn who_waits_for_no_answer_thinks_from_the_instant_of_sending_on() {
+        let population = Population { users: 500, paces: vec![pace(2, 5, true)] };
+        let (ended, _) = rounds(&population, &[1], 100 * SECOND);
+        let expected = 500.0 * 3_600.0 / 7.0;
+        assert!((ended as f64 / expected - 1.0).abs() < 0.02, "{ended} of {expected}");
+    }
+
+    #[test]
+    fn users_are_dealt_out_and_each_waits_once() {
+        let population = Population { users: 1_003, paces: vec![pace(1, 1, false)] };
+        let mut seen = Vec::new();
+        for worker in 0..4 {
+            let mut chooser = chooser(&[1]);
+            let mut users = Users::new(&population, (worker, 4), 0, worker as u64, &mut chooser);
+            // Nobody is answered: nobody comes twice, whatever the time.
+            users.count_due(u64::MAX);
+            seen.extend(std::iter::from_fn(|| users.begin(&mut chooser)).map(|due| due.user));
+            assert_eq!((users.backlog(), users.next_due_ns()), (0, u64::MAX));
+        }
+        seen.sort_unstable();
+        assert_eq!(seen, (0..1_003).collect::<Vec<_>>());
+    }
+}

@@ -1,0 +1,184 @@
+//! Which TPC-C tables a session finds, and whether its transactions can run on them.
+
+use pgdyno_core::{
+    load::Set,
+    problem::Problem,
+    tpcc::{CUSTOMERS, DISTRICTS, ITEMS},
+    units,
+};
+
+use super::bulk::{find, is_done};
+use crate::wire::{Session, WireError};
+
+/// The tables.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TpccFound {
+    /// Warehouses, numbered from 1 on.
+    pub warehouses: u64,
+    /// Seed of the load that made the rows; `None` where it is not known.
+    pub loaded_by: Option<u64>,
+}
+
+/// A table with the columns that transactions name, and those by which they find its rows: a list for each index.
+type Needed = (&'static str, &'static str, &'static [&'static [&'static str]]);
+
+const NEEDED: [Needed; 9] = [
+    ("item", "i_id, i_name, i_price, i_data", &[&["i_id"]]),
+    ("warehouse", "w_id, w_name, w_street_1, w_street_2, w_city, w_state, w_zip, w_tax, w_ytd", &[&["w_id"]]),
+    (
+        "district",
+        "d_id, d_w_id, d_name, d_street_1, d_street_2, d_city, d_state, d_zip, d_tax, d_ytd, d_next_o_id",
+        &[&["d_w_id", "d_id"]],
+    ),
+    (
+        "customer",
+        "c_id, c_d_id, c_w_id, c_first, c_middle, c_last, c_street_1, c_street_2, c_city, c_state, c_zip, c_phone, \
+         c_since, c_credit, c_credit_lim, c_discount, c_balance, c_ytd_payment, c_payment_cnt, c_delivery_cnt, c_data",
+        &[&["c_w_id", "c_d_id", "c_id"], &["c_w_id", "c_d_id", "c_last"]],
+    ),
+    ("history", "h_c_id, h_c_d_id, h_c_w_id, h_d_id, h_w_id, h_date, h_amount, h_data", &[]),
+    ("new_order", "no_o_id, no_d_id, no_w_id", &[&["no_w_id", "no_d_id", "no_o_id"]]),
+    (
+        "orders",
+        "o_id, o_d_id, o_w_id, o_c_id, o_entry_d, o_carrier_id, o_ol_cnt, o_all_local",
+        &[&["o_w_id", "o_d_id", "o_id"], &["o_w_id", "o_d_id", "o_c_id"]],
+    ),
+    (
+        "order_line",
+        "ol_o_id, ol_d_id, ol_w_id, ol_number, ol_i_id, ol_supply_w_id, ol_delivery_d, ol_quantity, ol_amount, \
+         ol_dist_info",
+        &[&["ol_w_id", "ol_d_id", "ol_o_id"]],
+    ),
+    (
+        "stock",
+        "s_i_id, s_w_id, s_quantity, s_dist_01, s_dist_02, s_dist_03, s_dist_04, s_dist_05, s_dist_06, s_dist_07, \
+         s_dist_08, s_dist_09, s_dist_10, s_ytd, s_order_cnt, s_remote_cnt, s_data",
+        &[&["s_w_id", "s_i_id"]],
+    ),
+];
+
+/// Columns of the valid indexes of a table, each a list in its order.
+const INDEXES: &str = "SELECT pg_catalog.array_to_string(ARRAY(SELECT a.attname \
+     FROM pg_catalog.generate_series(0, i.indnatts - 1) AS n JOIN pg_catalog.pg_attribute AS a \
+     ON a.attrelid = i.indrelid AND a.attnum = i.indkey[n] ORDER BY n), ' ') \
+     FROM pg_catalog.pg_index AS i WHERE i.indisvalid AND i.indrelid = '";
+
+const OTHERS: &str = "tables of another tool, or altered ones, cannot be driven: load with `pgdyno load tpcc`, or name \
+                      the schema by options=-csearch_path=… in --dsn";
+
+/// Looks for the tables, and at what shows in a moment whether they are whole: `pgdyno tpcc check` looks at every row.
+///
+/// # Errors
+/// A wrong request, with what is missing.
+pub fn find_tpcc(session: &mut Session) -> Result<TpccFound, Problem> {
+    for (table, columns, indexes) in NEEDED {
+        columns_of(session, table, columns)?;
+        indexes_of(session, table, indexes)?;
+    }
+    let loaded_by = load_of(session)?;
+    let warehouses = count(session)?;
+    for warehouse in [1, warehouses] {
+        look_into(session, warehouse)?;
+    }
+    Ok(TpccFound { warehouses, loaded_by })
+}
+
+fn failed(error: WireError) -> Problem {
+    error.into_problem("could not look at TPC-C's tables")
+}
+
+fn refused(why: &str) -> Problem {
+    Problem::wrong_request(format!("could not drive TPC-C: {why}"))
+}
+
+fn columns_of(session: &mut Session, table: &str, columns: &str) -> Result<(), Problem> {
+    match session.query(&format!("SELECT {columns} FROM {table} LIMIT 0")) {
+        Ok(_) => Ok(()),
+        Err(WireError::Server(error)) if error.code == "42P01" => {
+            Err(refused(&format!("there is no table {table}")).hint(OTHERS))
+        }
+        Err(WireError::Server(error)) if error.code == "42703" => {
+            Err(refused(&format!("the table {table} is another: {}", error.message)).hint(OTHERS))
+        }
+        Err(error) => Err(failed(error)),
+    }
+}
+
+/// Without one of them every transaction would read the whole table.
+fn indexes_of(session: &mut Session, table: &str, needed: &[&[&str]]) -> Result<(), Problem> {
+    let rows = session.query(&format!("{INDEXES}{table}'::pg_catalog.regclass")).map_err(failed)?;
+    let found = rows.iter().filter_map(|row| row.get(0)).map(|columns| columns.split(' ').collect());
+    let found: Vec<Vec<&str>> = found.collect();
+    let serves = |wanted: &[&str], columns: &[&str]| {
+        let first = columns.get(..wanted.len());
+        first.is_some_and(|first| wanted.iter().all(|column| first.contains(column)))
+    };
+    match needed.iter().find(|wanted| !found.iter().any(|columns| serves(wanted, columns))) {
+        None => Ok(()),
+        Some(wanted) => {
+            let what = format!("{table} has no index by {}", wanted.join(", "));
+            Err(refused(&what).hint("every transaction would read the whole table: create it, or load anew"))
+        }
+    }
+}
+
+/// The seed of the load that made them, where it is known; one that broke off is refused.
+fn load_of(session: &mut Session) -> Result<Option<u64>, Problem> {
+    let schema = session
+        .value(
+            "SELECT n.nspname FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n \
+             ON n.oid = c.relnamespace WHERE c.oid = 'warehouse'::pg_catalog.regclass",
+        )
+        .map_err(failed)?
+        .unwrap_or_default();
+    // Who may not see the ledger goes without.
+    let Ok(Some(job)) = find(session, &schema) else { return Ok(None) };
+    if job.plan.set != Set::Tpcc {
+        return Ok(None);
+    }
+    let whole = job.finished || is_done(session, &job).map_err(failed)?;
+    if !whole {
+        return Err(refused("its load broke off").hint("go on with it: `pgdyno load tpcc --resume`"));
+    }
+    Ok(Some(job.plan.seed))
+}
+
+/// The number of warehouses; the small tables have what that asks for.
+fn count(session: &mut Session) -> Result<u64, Problem> {
+    let sql = "SELECT count(*), coalesce(min(w_id), 0), coalesce(max(w_id), 0), (SELECT count(*) FROM item), \
+               (SELECT count(*) FROM district) FROM warehouse";
+    let rows = session.query(sql).map_err(failed)?;
+    let number = |column| rows.first().and_then(|row| row.parse::<u64>(column)).unwrap_or(0);
+    let warehouses = number(0);
+    if warehouses == 0 {
+        let hint = "load it: `pgdyno load tpcc --warehouses N`";
+        return Err(refused("the table warehouse is empty").hint(hint));
+    }
+    if (number(1), number(2)) != (1, warehouses) {
+        let what = format!("warehouses are numbered from {} to {}, not from 1 on", number(1), number(2));
+        return Err(refused(&what).hint(OTHERS));
+    }
+    expect("item", number(3), ITEMS)?;
+    expect("district", number(4), warehouses * DISTRICTS)?;
+    Ok(warehouses)
+}
+
+/// Whether a warehouse has its customers and its stock.
+fn look_into(session: &mut Session, warehouse: u64) -> Result<(), Problem> {
+    for (table, column, wanted) in [("customer", "c_w_id", DISTRICTS * CUSTOMERS), ("stock", "s_w_id", ITEMS)]
+    {
+        let sql = format!("SELECT count(*) FROM {table} WHERE {column} = {warehouse}");
+        let found = session.value(&sql).map_err(failed)?.and_then(|count| count.parse().ok());
+        expect(&format!("{table}, of warehouse {warehouse},"), found.unwrap_or(0), wanted)?;
+    }
+    Ok(())
+}
+
+fn expect(table: &str, found: u64, wanted: u64) -> Result<(), Problem> {
+    if found == wanted {
+        return Ok(());
+    }
+    let (found, wanted) = (units::count(found), units::count(wanted));
+    let what = format!("{table} has {found} rows where {wanted} belong: it is loaded by half, or altered");
+    Err(refused(&what).hint("`pgdyno tpcc check` tells more; load it anew"))
+}

@@ -1,0 +1,215 @@
+//! What cells of TPC-C came to: New-Orders a minute, each transaction, and what the specification asks for.
+
+use pgdyno_core::{measure::CellSummary, tpcc::DERIVED, units};
+use pgdyno_record::{ConsistencyRecord, RunRecord};
+
+use crate::{
+    figure::{Figure, Format, Phrase, Source},
+    slowest::name_of_cell,
+};
+
+/// One cell.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TpccView {
+    /// Arm or subject, workload and clients.
+    pub name: Phrase,
+    /// New-Orders and transactions a minute.
+    pub rate: Phrase,
+    /// How it was driven.
+    pub how: Phrase,
+    /// A row for each transaction.
+    pub rows: Vec<ScriptRow>,
+    /// What was judged.
+    pub judged: Vec<JudgedRow>,
+}
+
+/// One transaction.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ScriptRow {
+    /// Its name.
+    pub name: Option<Figure>,
+    /// The figures of [`COLUMNS`].
+    pub figures: Vec<Option<Figure>>,
+}
+
+/// Something that the specification asks for.
+#[derive(Debug, Clone, PartialEq)]
+pub struct JudgedRow {
+    /// Whether it held, in a word.
+    pub verdict: &'static str,
+    /// Whether it did not.
+    pub broken: bool,
+    /// Number of the clause.
+    pub clause: Option<Figure>,
+    /// What was asked for and found.
+    pub words: Option<Figure>,
+}
+
+/// Columns of the transactions: heading, field of `scripts` in a cell, and how it is written.
+pub const COLUMNS: [(&str, &str, Format); 8] = [
+    ("done", "committed", Format::Count),
+    ("rolled back", "rolled_back", Format::Count),
+    ("failed", "failed", Format::Count),
+    ("retries", "retries", Format::Count),
+    ("p50 ms", "latency/p50_ns", Format::Milliseconds),
+    ("p90 ms", "p90_ns", Format::Milliseconds),
+    ("p99 ms", "latency/p99_ns", Format::Milliseconds),
+    ("max ms", "latency/max_ns", Format::Milliseconds),
+];
+
+/// What a number means here.
+pub const METHOD: [&str; 2] = [
+    "NOPM are New-Orders a minute that were carried out and not rolled back, TPM all transactions a minute. They are no \
+     tpmC: that word is for results that were audited by the rules of the TPC.",
+    "Each transaction is timed from the moment at which its terminal sends it, waiting for a free connection included. \
+     Clauses are those of the TPC Benchmark C Standard Specification, revision 5.11; shares hold within three standard \
+     deviations.",
+];
+
+/// All cells of TPC-C.
+pub fn views(record: &RunRecord, source: &Source) -> Vec<TpccView> {
+    let cells = record.cells.iter().enumerate().filter(|(_, cell)| cell.tpcc.is_some());
+    cells.map(|(index, cell)| view(record, source, index, cell)).collect()
+}
+
+fn view(record: &RunRecord, source: &Source, index: usize, cell: &CellSummary) -> TpccView {
+    let row = |script: usize| {
+        let at =
+            |field: &str, format| source.figure(format!("/cells/{index}/scripts/{script}/{field}"), format);
+        ScriptRow {
+            name: at("name", Format::Text),
+            figures: COLUMNS.iter().map(|(_, field, format)| at(field, *format)).collect(),
+        }
+    };
+    let judged = cell.tpcc.iter().flat_map(|tpcc| &tpcc.judged).enumerate().map(|(number, one)| {
+        let at =
+            |field: &str| source.figure(format!("/cells/{index}/tpcc/judged/{number}/{field}"), Format::Text);
+        JudgedRow {
+            verdict: match one.holds {
+                Some(true) => "holds",
+                Some(false) => "NOT MET",
+                None => "not judged",
+            },
+            broken: one.holds == Some(false),
+            clause: at("clause"),
+            words: at("words"),
+        }
+    });
+    TpccView {
+        name: name_of_cell(record, source, index),
+        rate: rate(source, index),
+        how: how(source, index, cell),
+        rows: (0..cell.scripts.len()).map(row).collect(),
+        judged: judged.collect(),
+    }
+}
+
+fn rate(source: &Source, index: usize) -> Phrase {
+    let at = |field: &str| source.figure(format!("/cells/{index}/tpcc/{field}"), Format::Rate);
+    let spread = source
+        .share(format!("/cells/{index}/tpcc/nopm/half_width"), format!("/cells/{index}/tpcc/nopm/value"));
+    Phrase::default()
+        .figure(at("nopm/value"))
+        .text(" NOPM")
+        .maybe(" (±\u{a0}", spread, ")")
+        .text(", ")
+        .figure(at("tpm/value"))
+        .text(" TPM")
+}
+
+fn how(source: &Source, index: usize, cell: &CellSummary) -> Phrase {
+    let at = |field: &str, format| source.figure(format!("/cells/{index}/tpcc/run/{field}"), format);
+    let pace = match cell.tpcc.as_ref().is_some_and(|tpcc| tpcc.run.paced) {
+        true => "terminals that key and think, ten a warehouse",
+        false => "without keying and thinking",
+    };
+    Phrase::default()
+        .figure(at("warehouses", Format::Count))
+        .text(if cell.tpcc.as_ref().is_some_and(|tpcc| tpcc.run.warehouses == 1) {
+            " warehouse, "
+        } else {
+            " warehouses, "
+        })
+        .figure(at("shape", Format::Text))
+        .maybe(", ", at("isolation", Format::Text), "")
+        .text(", ")
+        .text(pace)
+}
+
+/// The opening sentences: the cell with the most New-Orders of each subject, and what they are not.
+pub fn verdict(record: &RunRecord, source: &Source) -> Vec<Phrase> {
+    let nopm = |cell: &CellSummary| cell.tpcc.as_ref()?.nopm.as_ref().map(|nopm| nopm.value);
+    let mut best: Vec<(usize, &CellSummary)> = Vec::new();
+    for (index, cell) in record.cells.iter().enumerate().filter(|(_, cell)| nopm(cell).is_some()) {
+        let whose = |of: &CellSummary| (of.workload.whose().map(str::to_owned), of.workload.script.clone());
+        match best.iter_mut().find(|(_, other)| whose(other) == whose(cell)) {
+            Some(known) if nopm(cell) > nopm(known.1) => *known = (index, cell),
+            Some(_) => {}
+            None => best.push((index, cell)),
+        }
+    }
+    let sentence = |&(index, cell): &(usize, &CellSummary)| {
+        name_of_cell(record, source, index)
+            .text(": ")
+            .then(rate(source, index))
+            .text("; ")
+            .then(how(source, index, cell))
+            .text(".")
+    };
+    let found: Vec<_> = best.iter().map(sentence).collect();
+    let derived = (!found.is_empty()).then(|| Phrase::of(DERIVED));
+    found.into_iter().chain(derived).collect()
+}
+
+/// Numbers of tables that are not consistent come after that news.
+pub fn violated(record: &RunRecord) -> Option<Phrase> {
+    let subjects = record.subjects.iter().flat_map(|subjects| &subjects.list);
+    let mut all = record.consistency.iter().chain(subjects.filter_map(|one| one.consistency.as_ref()));
+    let broken = all.any(|checked| checked.violations > 0);
+    broken.then(|| Phrase::of("TPC-C's tables are not consistent: do not use these numbers."))
+}
+
+/// The check of consistency in sentences; `None` where none was made.
+pub fn consistency(record: &RunRecord, source: &Source) -> Option<Phrase> {
+    let alone = record.consistency.iter().map(|checked| ("/consistency".to_owned(), None, checked));
+    let subjects = record.subjects.iter().flat_map(|subjects| subjects.list.iter().enumerate());
+    let several = subjects.filter_map(|(index, subject)| {
+        let pointer = format!("/subjects/list/{index}");
+        let name = source.figure(format!("{pointer}/name"), Format::Text);
+        Some((format!("{pointer}/consistency"), name, subject.consistency.as_ref()?))
+    });
+    let mut all = alone.chain(several).peekable();
+    all.peek()?;
+    let first = Phrase::default();
+    Some(all.fold(first, |sentences, (pointer, name, checked)| {
+        let blank = if sentences.0.is_empty() { "" } else { " " };
+        sentences.text(blank).maybe("", name, ": ").then(checked_words(source, &pointer, checked))
+    }))
+}
+
+fn checked_words(source: &Source, pointer: &str, checked: &ConsistencyRecord) -> Phrase {
+    let at = |field: &str, format| source.figure(format!("{pointer}/{field}"), format);
+    let phrase = match checked.violations {
+        0 => Phrase::of("consistent: all ")
+            .figure(at("conditions", Format::Count))
+            .text(" conditions hold over "),
+        _ => Phrase::of("NOT CONSISTENT: ")
+            .figure(at("violations", Format::Count))
+            .text(" of ")
+            .figure(at("conditions", Format::Count))
+            .text(" conditions do not hold over "),
+    };
+    let phrase = phrase
+        .figure(at("rows_examined", Format::Count))
+        .text(" rows in one snapshot (")
+        .figure(at("duration_s", Format::Seconds))
+        .text(").");
+    (0..checked.examples.len()).fold(phrase, |phrase, number| {
+        phrase.maybe(" Seen: ", at(&format!("examples/{number}"), Format::Text), ".")
+    })
+}
+
+/// A figure of a table.
+pub fn cell(figure: &Option<Figure>) -> &str {
+    figure.as_ref().map_or(units::ABSENT, |figure| &figure.text)
+}

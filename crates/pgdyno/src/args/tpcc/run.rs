@@ -1,0 +1,215 @@
+//! `pgdyno tpcc run`.
+
+use std::process::ExitCode;
+
+use clap::builder::PossibleValuesParser;
+use pgdyno_core::{
+    advice::bench::Level,
+    plan::{Auto, Isolation, Material, Plan, Span, TpccPlan, TpccWork, WorkloadPlan},
+    problem::Problem,
+    tpcc::{DISTRICTS, Shape},
+};
+use pgdyno_postgres::load::find_tpcc;
+
+use crate::{
+    args::{bench, measure},
+    context::Context,
+    stages::{self, External},
+};
+
+/// Warehouses of a server that is made for the run, where nothing is said.
+const WAREHOUSES: u64 = 10;
+/// Terminals that a connection serves where they key and think: one that does nothing else serves thousands.
+const TERMINALS_PER_CONNECTION: u64 = 100;
+
+/// Flags of `pgdyno tpcc run`.
+#[derive(Debug, clap::Args)]
+#[command(
+    disable_help_flag = true,
+    after_help = "With a server that is there (-h, -p, -d, --dsn) the tables are driven that `pgdyno load tpcc` left there; \
+    they stay, with what the run added. Without one a server is made and loaded for the run. The twelve conditions of \
+    consistency are looked at afterwards. NOPM are New-Orders a minute that were not rolled back; they are no tpmC, \
+    and docs/tpcc.md says why.\n\n\
+    Examples:\n  \
+    pgdyno tpcc run --warehouses 10 --clients 8,32\n  \
+    pgdyno tpcc run --dsn 'host=db user=me dbname=tpcc' --clients 64 --shape functions --duration 60s\n  \
+    pgdyno tpcc run --dsn 'host=db user=me dbname=tpcc' --paced --warmup 5min --duration 20min"
+)]
+pub struct Run {
+    /// Number of warehouses [default: as many as are there; 10 of a server made for the run]
+    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=10_000_000), help_heading = "What")]
+    warehouses: Option<u64>,
+    /// How transactions are sent: statement by statement, in pipelines, or as PL/pgSQL functions
+    #[arg(long, value_name = "statements|pipelined|functions", default_value = "statements", hide_default_value = true,
+          value_parser = PossibleValuesParser::new(Shape::ALL.map(Shape::name)), hide_possible_values = true,
+          help_heading = "What")]
+    shape: String,
+    /// Isolation level: read-committed, repeatable-read or serializable [default: the server's]
+    #[arg(long, value_name = "LEVEL", value_parser = PossibleValuesParser::new(Isolation::ALL.map(Isolation::name)),
+          hide_possible_values = true, help_heading = "What")]
+    isolation: Option<String>,
+    /// Tries of a transaction that meets a serialization failure or a deadlock; 0 is any number [default: 10]
+    #[arg(long, value_name = "N", help_heading = "What")]
+    max_tries: Option<u32>,
+    /// Per cent of New-Order/Payment/Order-Status/Delivery/Stock-Level [default: 45/43/4/4/4]
+    #[arg(long, value_name = "N/P/O/D/S", value_parser = weights, help_heading = "What")]
+    mix: Option<[u32; 5]>,
+    /// Ten terminals a warehouse that key and think; clients are the connections that serve them
+    #[arg(long, help_heading = "What")]
+    paced: bool,
+    /// Do not look whether the tables are consistent afterwards
+    #[arg(long, help_heading = "What")]
+    no_check: bool,
+    /// Under a minute beside the load: does it work, and about how fast is it?
+    #[arg(long, conflicts_with = "thorough", help_heading = "How")]
+    quick: bool,
+    /// For numbers to publish: more and longer blocks
+    #[arg(long, help_heading = "How")]
+    thorough: bool,
+    /// Client counts, such as 8,32 [default: from processors; with --paced one for each 100 terminals]
+    #[arg(long, short, value_name = "N,…", value_delimiter = ',',
+          value_parser = clap::value_parser!(u32).range(1..=100_000), help_heading = "How")]
+    clients: Option<Vec<u32>>,
+    /// Threads of the driver [default: one for each of its processors]
+    #[arg(long, short, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_024), help_heading = "How")]
+    jobs: Option<u32>,
+    /// Measured interval of a run, such as 60s
+    #[arg(long, short = 'T', value_name = "TIME", allow_hyphen_values = true, help_heading = "How")]
+    duration: Option<Span>,
+    /// Warm-up before it, such as 20s
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "How")]
+    warmup: Option<Span>,
+    /// How often every cell runs
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000), help_heading = "How")]
+    blocks: Option<u32>,
+    /// Transactions per second of all kinds, as an open loop [default: closed loop]
+    #[arg(long, short = 'R', value_name = "TPS", value_parser = bench::rate, allow_hyphen_values = true,
+          conflicts_with = "paced", help_heading = "How")]
+    rate: Option<f64>,
+    /// Processors of the driver, such as 0 or 0-3,8 [default: the last quarter]
+    #[arg(long, value_name = "LIST", value_parser = bench::processors, help_heading = "How")]
+    driver_cpus: Option<String>,
+    /// Processors of the server [default: those that the driver does not use]
+    #[arg(long, value_name = "LIST", value_parser = bench::processors, help_heading = "A server made for the run")]
+    server_cpus: Option<String>,
+    #[command(flatten)]
+    measure: measure::Args,
+}
+
+/// Five numbers between slashes or commas.
+fn weights(text: &str) -> Result<[u32; 5], String> {
+    let numbers: Option<Vec<u32>> = text.split(['/', ',']).map(|word| word.trim().parse().ok()).collect();
+    let five = numbers.and_then(|numbers| <[u32; 5]>::try_from(numbers).ok());
+    let five = five.ok_or("five whole numbers, such as 45/43/4/4/4, or 40/36/8/8/8 of the article")?;
+    match five.iter().map(|weight| u64::from(*weight)).sum::<u64>() {
+        100 => Ok(five),
+        sum => Err(format!("they add up to {sum}, not to 100")),
+    }
+}
+
+impl Run {
+    /// Runs `pgdyno tpcc run`.
+    ///
+    /// # Errors
+    /// What the user should read.
+    pub fn run(&self, context: &Context) -> Result<ExitCode, Problem> {
+        let level = match (self.quick, self.thorough) {
+            (true, _) => Level::Quick,
+            (_, true) => Level::Thorough,
+            _ => Level::Screening,
+        };
+        let external = self.measure.connection.resolve()?;
+        let data = self.data(external.as_ref())?;
+        let plan = self.plan(level, data);
+        plan.validate()?;
+        let material = Material::without_files(&plan)?;
+        let job = self.measure.job(plan, material, level)?;
+        stages::measure(&job, context)
+    }
+
+    /// The tables: those that are there, or as many as are wanted.
+    fn data(&self, external: Option<&External>) -> Result<TpccPlan, Problem> {
+        let Some(external) = external else {
+            return Ok(TpccPlan { warehouses: self.warehouses.unwrap_or(WAREHOUSES), loaded: false });
+        };
+        let warehouses = match self.warehouses {
+            Some(warehouses) => warehouses,
+            None => find_tpcc(&mut pgdyno_postgres::wire::connect(external.admin())?)?.warehouses,
+        };
+        Ok(TpccPlan { warehouses, loaded: true })
+    }
+
+    fn plan(&self, level: Level, data: TpccPlan) -> Plan {
+        let by_name = |name: &String| Isolation::ALL.into_iter().find(|one| one.name() == name);
+        let usual = TpccWork::default();
+        let work = TpccWork {
+            shape: Shape::ALL.into_iter().find(|shape| shape.name() == self.shape).unwrap_or_default(),
+            isolation: self.isolation.as_ref().and_then(by_name),
+            weights: self.mix.unwrap_or(usual.weights),
+            max_tries: self.max_tries.unwrap_or(usual.max_tries),
+            paced: self.paced,
+        };
+        let mut plan = Plan::new("tpcc", vec![WorkloadPlan::tpcc(work)]);
+        plan.description = "TPC-C's five transactions, derived from the specification.".into();
+        plan.data.tpcc = Some(data);
+        plan.check.consistency = !self.no_check;
+        level.apply(&mut plan);
+        let measure = &mut plan.measure;
+        (measure.blocks, measure.warmup, measure.duration) = self.times(level);
+        measure.clients = match &self.clients {
+            Some(clients) => Auto::Given(clients.clone()),
+            None if self.paced => Auto::Given(vec![connections(data.warehouses)]),
+            None => Auto::Auto,
+        };
+        measure.jobs = self.jobs.map_or(Auto::Auto, Auto::Given);
+        measure.rate = self.rate;
+        measure.driver_cpus.clone_from(&self.driver_cpus);
+        plan.server.cpus.clone_from(&self.server_cpus);
+        plan
+    }
+
+    /// Blocks, warm-up and interval. Terminals that think come round in 21 seconds, and need some rounds.
+    fn times(&self, level: Level) -> (u32, Span, Span) {
+        let (blocks, warmup_s, duration_s) = match (level, self.paced) {
+            (Level::Quick, false) => (2, 2, 3),
+            (Level::Screening, false) => (3, 5, 10),
+            (Level::Thorough, false) => (6, 30, 60),
+            (Level::Quick, true) => (1, 21, 30),
+            (Level::Screening, true) => (1, 60, 120),
+            (Level::Thorough, true) => (1, 600, 7_200),
+        };
+        let span = |seconds: u64| Span::from_millis(seconds * 1_000);
+        (
+            self.blocks.unwrap_or(blocks),
+            self.warmup.unwrap_or_else(|| span(warmup_s)),
+            self.duration.unwrap_or_else(|| span(duration_s)),
+        )
+    }
+}
+
+/// Connections for the terminals of so many warehouses.
+fn connections(warehouses: u64) -> u32 {
+    let terminals = warehouses.saturating_mul(DISTRICTS);
+    (terminals / TERMINALS_PER_CONNECTION).clamp(10, 200) as u32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn weights_are_five_and_add_up() {
+        assert_eq!(weights("40/36/8/8/8"), Ok([40, 36, 8, 8, 8]));
+        assert_eq!(weights("100,0,0,0,0"), Ok([100, 0, 0, 0, 0]));
+        assert_eq!(
+            weights("45/43/4/4"),
+            Err("five whole numbers, such as 45/43/4/4/4, or 40/36/8/8/8 of the article".into())
+        );
+        assert_eq!(weights("45/43/4/4/5"), Err("they add up to 101, not to 100".into()));
+    }
+
+    #[test]
+    fn a_connection_serves_many_terminals() {
+        assert_eq!([1, 10, 1_000, 1_000_000].map(connections), [10, 10, 100, 200]);
+    }
+}

@@ -1,0 +1,112 @@
+//! TPC-C's part of a run: its tables before, its terminals, its conditions afterwards.
+
+use pgdyno_core::{
+    plan::TpccWork,
+    problem::Problem,
+    tpcc::{Crowd, DISTRICTS, RunConstants, Shares, TpccRun, Transaction},
+    units,
+};
+use pgdyno_engine::{Pace, Population, Stop};
+use pgdyno_postgres::{
+    load::{TpccFound, find_tpcc},
+    verify::{CONDITIONS, check_tpcc},
+};
+use pgdyno_record::ConsistencyRecord;
+
+use super::{prepare::Prepared, recording::Recording, subject::Subject};
+use crate::progress::Progress;
+
+/// Places that the record keeps of a check.
+const EXAMPLES: usize = 10;
+/// Most sessions that check.
+const MOST_CHECKERS: u64 = 8;
+
+/// Looks whether the tables are those that the plan means, makes functions where it calls them, and says what terminals
+/// go by.
+///
+/// # Errors
+/// In what the tables differ.
+pub fn ready(prepared: &Prepared, subject: &mut Subject, stop: &Stop) -> Result<(), Problem> {
+    let Some(wanted) = prepared.plan.data.tpcc else { return Ok(()) };
+    let TpccFound { warehouses, loaded_by } = find_tpcc(&mut subject.session(stop)?)?;
+    if warehouses != wanted.warehouses {
+        let asked = if wanted.warehouses == 1 { "was" } else { "were" };
+        let found = units::plural(warehouses, "warehouse");
+        let what = format!(
+            "could not drive TPC-C: the tables have {found}, and {} {asked} asked for",
+            units::count(wanted.warehouses)
+        );
+        return Err(Problem::wrong_request(what).hint("say how many there are, or load as many as you want"));
+    }
+    let constants = RunConstants::draw(prepared.seed, loaded_by.map(RunConstants::loaded));
+    subject.tpcc = Some(Crowd { warehouses, constants, seed: prepared.seed, run: 0 });
+    let mut texts = works(prepared).filter_map(|work| work.shape.setup());
+    texts.next().map_or(Ok(()), |text| subject.make_functions(text, stop))
+}
+
+fn works(prepared: &Prepared) -> impl Iterator<Item = TpccWork> {
+    prepared.material.work.iter().filter_map(|work| work.tpcc)
+}
+
+/// The terminals of a paced workload.
+pub fn population((work, crowd): (TpccWork, Crowd)) -> Option<Population> {
+    let pace = |transaction: Transaction| {
+        let terms = transaction.terms();
+        Pace {
+            keying_ns: (terms.keying_s * 1e9) as u64,
+            think_ns: (terms.think_s * 1e9) as u64,
+            // A Delivery is queued, and its terminal goes on (clause 2.7.2).
+            queued: transaction == Transaction::Delivery,
+        }
+    };
+    let paces = Transaction::ALL.map(pace).to_vec();
+    work.paced.then(|| Population { users: crowd.warehouses * DISTRICTS, paces })
+}
+
+/// What the record keeps of how a run drove it.
+pub fn run_of(work: &TpccWork, warehouses: u64, shares: Shares) -> TpccRun {
+    TpccRun {
+        warehouses,
+        shape: work.shape,
+        isolation: work.isolation.map(|isolation| isolation.sql().to_owned()),
+        max_tries: work.max_tries,
+        paced: work.paced,
+        weights: work.weights,
+        shares,
+    }
+}
+
+/// Looks whether the tables are consistent after all runs, where they are TPC-C's and the plan does not say otherwise.
+///
+/// # Errors
+/// Where the check could not be carried out.
+pub fn check(
+    prepared: &Prepared,
+    subject: &mut Subject,
+    recording: &mut Recording,
+    stop: &Stop,
+    progress: &Progress,
+) -> Result<Option<ConsistencyRecord>, Problem> {
+    if prepared.plan.data.tpcc.is_none() || !prepared.plan.check.consistency {
+        return Ok(None);
+    }
+    recording.stage("consistency", stop, |_| {
+        subject.revive(stop)?;
+        let jobs = (prepared.host.cpu.allowed.len() as u64).clamp(1, MOST_CHECKERS);
+        progress.stage("checking consistency");
+        let found = check_tpcc(&subject.table_options(), jobs, stop, &mut |done, all| {
+            progress.say(format!("checking consistency: {done} of {}", units::plural(all, "part")));
+        })?;
+        let places = found.violations.iter().flat_map(|violation| {
+            violation.places.iter().map(|place| format!("{} in {place}", violation.condition.name))
+        });
+        Ok(Some(ConsistencyRecord {
+            warehouses: found.warehouses,
+            conditions: CONDITIONS.len() as u32,
+            rows_examined: found.rows_examined,
+            violations: found.violations.len() as u64,
+            examples: places.take(EXAMPLES).collect(),
+            duration_s: found.duration_s,
+        }))
+    })
+}

@@ -1,0 +1,312 @@
+//! `pgdyno tpcc run`: the five transactions in three shapes, judged, on tables that are consistent afterwards.
+
+use std::{fs, process::Stdio, thread, time::Duration};
+
+use crate::common::{Place, holds_together, kill, test_all, text, wait_until, word};
+use pgdyno_core::{measure::CellRun, tpcc::Shape};
+use pgdyno_postgres::wire::{Address, ConnectOptions, Session, connect};
+use pgdyno_record::{ConsistencyRecord, RunRecord};
+
+/// A server with the tables of a warehouse or two.
+struct Loaded {
+    place: Place,
+    dsn: String,
+    options: ConnectOptions,
+}
+
+impl Loaded {
+    fn new(pg: &str, warehouses: &str) -> Self {
+        let place = Place::new();
+        place.done(&["up", "main", "--pg", pg, "--bundle"]);
+        let server = place.only();
+        let address =
+            Address::Unix(word(&server, "socket_dir").into(), server["port"].as_u64().unwrap_or(0) as u16);
+        let options = ConnectOptions::local(address, word(&server, "superuser"));
+        let dsn = format!(
+            "host={} port={} user={} dbname={}",
+            word(&server, "socket_dir"),
+            server["port"],
+            word(&server, "superuser"),
+            options.database
+        );
+        let loaded = Self { place, dsn, options };
+        if warehouses != "0" {
+            loaded.place.done(&[
+                "load",
+                "tpcc",
+                "--server",
+                "main",
+                "--warehouses",
+                warehouses,
+                "--no-proof",
+            ]);
+        }
+        loaded
+    }
+
+    fn session(&self) -> Session {
+        connect(&self.options).expect("the server takes us")
+    }
+
+    /// Flags of a run of a second, with more.
+    fn flags<'a>(&'a self, more: &[&'a str]) -> Vec<&'a str> {
+        let usual =
+            ["tpcc", "run", "--dsn", &self.dsn, "--blocks", "1", "--duration", "1s", "--warmup", "100ms"];
+        usual.iter().chain(more).copied().collect()
+    }
+
+    /// Runs, and gives the record with what was printed.
+    fn driven(&self, more: &[&str]) -> (RunRecord, String) {
+        let said = self.place.done(&self.flags(more));
+        let run = self.place.runs().pop().expect("it has just been made");
+        holds_together(&run);
+        (run.record, said)
+    }
+
+    fn refused(&self, more: &[&str]) -> String {
+        self.place.refused(&self.flags(more), 2)
+    }
+}
+
+fn consistent(record: &RunRecord) -> &ConsistencyRecord {
+    let checked = record.consistency.as_ref().expect("it is looked at by default");
+    assert_eq!((checked.violations, checked.conditions), (0, 17), "{:?}", checked.examples);
+    assert!(checked.rows_examined > 500_000);
+    checked
+}
+
+/// What the scripts of a run say adds up with what it counts, and with what terminals entered.
+fn adds_up(run: &CellRun) {
+    let tpcc = run.tpcc.as_ref().expect("it is a run of TPC-C");
+    let names: Vec<_> = run.scripts.iter().map(|script| script.name.as_str()).collect();
+    assert_eq!(names, ["New-Order", "Payment", "Order-Status", "Delivery", "Stock-Level"]);
+    let committed: u64 = run.scripts.iter().map(|script| script.committed).sum();
+    // What ends within the microseconds of the edges may be counted on one side or the other.
+    let near = |one: u64, other: u64| one.abs_diff(other) <= 2 * u64::from(run.workload.clients);
+    assert!(near(committed, run.counts.committed), "{committed} {:?}", run.counts);
+    assert!(near(run.scripts[0].committed, tpcc.shares.orders), "{:?}", tpcc.shares);
+    assert!(near(run.scripts[0].rolled_back, tpcc.shares.unused_items), "{:?}", tpcc.shares);
+    assert!(run.scripts[1..].iter().all(|script| script.rolled_back == 0));
+    assert!(near(run.scripts[1].committed, tpcc.shares.payments));
+    assert!(run.scripts.iter().all(|script| script.failed == 0), "{:?}", run.scripts);
+}
+
+/// All shapes do the same to the tables, and leave nothing else behind.
+fn every_shape_keeps_the_tables_consistent(pg: &str) {
+    let loaded = Loaded::new(pg, "1");
+    let mut session = loaded.session();
+    let mut count = |sql: &str| session.value(sql).expect("it can be asked").unwrap_or_default();
+    for shape in Shape::ALL {
+        let (record, said) = loaded.driven(&["--clients", "4", "--shape", shape.name(), "--duration", "2s"]);
+        assert!(said.contains("Derived from TPC-C; this is not a TPC result"), "{said}");
+        assert!(said.contains(" NOPM") && said.contains("consistent: all 17 conditions hold"), "{said}");
+        consistent(&record);
+        adds_up(&record.runs[0]);
+        let tpcc = record.runs[0].tpcc.as_ref().expect("it is a run of TPC-C");
+        assert_eq!((tpcc.shape, tpcc.warehouses, tpcc.paced), (shape, 1, false));
+        assert!(tpcc.shares.orders > 20 && tpcc.shares.deliveries > 0, "{:?}", tpcc.shares);
+        assert_eq!(tpcc.shares.remote_lines, 0, "there is no other warehouse");
+        assert!(
+            record.cells[0].scripts[0].latency.is_some()
+                && record.cells[0].statements_per_transaction.is_none()
+        );
+    }
+    // Payments of terminals carry names of warehouse and district, and the number of their attempt.
+    let numbered = "SELECT count(*) FROM history WHERE h_data ~ '^.{1,20} [0-9]+\\.[0-9]+\\.[0-9]+$'";
+    assert!(count(numbered).parse::<u64>().is_ok_and(|count| count > 50));
+    assert_eq!(count("SELECT count(*) FROM pg_namespace WHERE nspname = 'pgdyno'"), "0");
+    assert_eq!(count("SELECT count(*) FROM pg_proc WHERE proname ~ '^tpcc_'"), "0");
+    // A stock that is always taken from never falls below ten.
+    assert_eq!(count("SELECT count(*) FROM stock WHERE s_quantity NOT BETWEEN 10 AND 100"), "0");
+}
+
+#[test]
+fn every_shape_keeps_the_tables_of_the_newest_server_consistent() {
+    every_shape_keeps_the_tables_consistent("18");
+}
+
+#[test]
+fn every_shape_keeps_the_tables_of_older_servers_consistent() {
+    if test_all() {
+        ["9.6", "12", "15"].into_iter().for_each(every_shape_keeps_the_tables_consistent);
+    }
+}
+
+/// Eight clients on one warehouse meet each other: what the server takes back is tried again, and counted.
+#[test]
+fn serialization_failures_are_tried_again_and_counted() {
+    let loaded = Loaded::new("18", "1");
+    for level in ["repeatable-read", "serializable"] {
+        let more = ["--clients", "8", "--isolation", level, "--max-tries", "0"];
+        let (record, said) = loaded.driven(&more);
+        consistent(&record);
+        let run = &record.runs[0];
+        assert!(
+            run.scripts.iter().map(|script| script.retries).sum::<u64>() > 0,
+            "{level}: {:?}",
+            run.scripts
+        );
+        assert!(run.errors.iter().any(|error| error.code == "40001"), "{:?}", run.errors);
+        adds_up(run);
+        assert!(said.contains(&level.replace('-', " ")), "{said}");
+    }
+    let said = loaded.refused(&["--isolation", "serializable", "--max-tries", "1"]);
+    assert!(said.contains("serializable transactions fail by each other, and are not tried again"), "{said}");
+}
+
+/// What is not as it must be is named before anything is driven.
+#[test]
+fn tables_that_cannot_be_driven_are_named_before() {
+    let loaded = Loaded::new("18", "0");
+    let said = loaded.refused(&[]);
+    assert!(said.contains("could not drive TPC-C: there is no table item"), "{said}");
+    loaded.place.done(&["load", "tpcc", "--server", "main", "--warehouses", "1"]);
+    for (more, what) in [
+        (&["--warehouses", "2"] as &[&str], "the tables have 1 warehouse, and 2 were asked for"),
+        (&["--mix", "45/43/4/4/5"], "they add up to 101, not to 100"),
+        (&["--mix", "45/43/12"], "five whole numbers"),
+        (&["--paced", "--rate", "5"], "cannot be used with"),
+    ] {
+        let said = text(&loaded.place.run(&loaded.flags(more)).stderr);
+        assert!(said.contains(what), "{more:?}: {said}");
+    }
+    let said = text(&loaded.place.run(&loaded.flags(&["--clients", "5000"])).stderr);
+    assert!(said.contains("5000 clients are more than the server's max_connections"), "{said}");
+    let mut session = loaded.session();
+    let by_customer =
+        "SELECT indexrelid::regclass FROM pg_index WHERE indrelid = 'orders'::regclass AND NOT indisprimary";
+    let index = session.value(by_customer).expect("it can be asked").expect("there is one");
+    session.execute(&format!("DROP INDEX {index}")).expect("it is ours");
+    let said = loaded.refused(&["--warehouses", "1"]);
+    assert!(said.contains("orders has no index by o_w_id, o_d_id, o_c_id"), "{said}");
+    session.execute("CREATE INDEX ON orders (o_w_id, o_d_id, o_c_id, o_id)").expect("it is ours");
+    // Each is looked at before those that come before it here.
+    for (fault, what) in [
+        (
+            "DELETE FROM stock WHERE s_i_id > 99990",
+            "stock, of warehouse 1, has 99,990 rows where 100,000 belong",
+        ),
+        ("DELETE FROM item WHERE i_id = 1", "item has 99,999 rows where 100,000 belong"),
+        ("UPDATE warehouse SET w_id = 3", "warehouses are numbered from 3 to 3, not from 1 on"),
+        ("TRUNCATE warehouse", "the table warehouse is empty"),
+        (
+            "ALTER TABLE customer RENAME c_data TO c_more",
+            "the table customer is another: column \"c_data\" does not exist",
+        ),
+    ] {
+        session.execute(fault).expect("it is ours");
+        let said = loaded.refused(&["--warehouses", "1"]);
+        assert!(said.contains(what), "{fault}: {said}");
+    }
+}
+
+/// Tables that were not consistent before are told as what they are, with exit status 1.
+#[test]
+fn tables_that_are_not_consistent_end_a_run_with_its_status() {
+    let loaded = Loaded::new("18", "1");
+    loaded
+        .session()
+        .execute("UPDATE customer SET c_balance = c_balance + 1 WHERE c_d_id = 3 AND c_id = 5")
+        .expect("ours");
+    let output = loaded.place.run(&loaded.flags(&["--clients", "2"]));
+    let (out, err) = (text(&output.stdout), text(&output.stderr));
+    assert_eq!(output.status.code(), Some(1), "{out}{err}");
+    assert!(out.contains("TPC-C's tables are not consistent: do not use these numbers."), "{out}");
+    assert!(out.contains("NOT CONSISTENT: 2 of 17 conditions"), "{out}");
+    assert!(err.contains("warehouse 1, district 3, customer 5"), "{err}");
+    loaded.place.done(&loaded.flags(&["--clients", "2", "--no-check"]));
+}
+
+/// Clients come back after the server has crashed and recovered, and what was acknowledged or not leaves no halves.
+#[test]
+fn a_crash_in_the_middle_leaves_no_halves() {
+    let loaded = Loaded::new("18", "1");
+    let mut command = loaded.place.command(&loaded.flags(&["--clients", "6", "--duration", "12s"]));
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("pgdyno can be run");
+    let backend =
+        "SELECT pid FROM pg_stat_activity WHERE query LIKE '%supplied%' AND pid <> pg_backend_pid() LIMIT 1";
+    let mut session = loaded.session();
+    let mut pid = None;
+    wait_until("an order is entered", || {
+        pid = session.value(backend).ok().flatten().and_then(|pid| pid.parse::<u64>().ok());
+        pid.is_some()
+    });
+    thread::sleep(Duration::from_secs(1));
+    kill(pid.expect("it was seen"), "-KILL");
+    let output = child.wait_with_output().expect("it ends");
+    let (out, err) = (text(&output.stdout), text(&output.stderr));
+    assert!(output.status.success(), "{out}{err}");
+    let run = loaded.place.only_run();
+    consistent(&run.record);
+    let outage = run.record.runs[0].outage.as_ref().expect("connections were lost");
+    assert!(outage.lost >= 6, "{outage:?}");
+}
+
+/// Ten terminals a warehouse, which key and think: few transactions, whatever the server can do.
+#[test]
+fn paced_terminals_keep_their_pace() {
+    let loaded = Loaded::new("18", "2");
+    let more = ["--paced", "--clients", "3", "--warmup", "1s", "--duration", "8s"];
+    let (record, said) = loaded.driven(&more);
+    consistent(&record);
+    let run = &record.runs[0];
+    let tpcc = run.tpcc.as_ref().expect("it is a run of TPC-C");
+    assert!(tpcc.paced && tpcc.terminals() == 20);
+    // Twenty terminals come round in 21 seconds: eight transactions in eight seconds, and hardly ever thirty.
+    assert!((1..30).contains(&run.counts_whole.committed), "{:?}", run.counts_whole);
+    assert!(run.lag.is_some(), "waiting for a connection is told apart");
+    assert!(
+        said.contains("terminals that key and think") && said.contains("% of the ceiling of 12.86"),
+        "{said}"
+    );
+}
+
+const PLAN: &str = r#"
+name = "warehouses"
+[data]
+tpcc = { warehouses = 1 }
+[[workload]]
+name = "functions"
+tpcc = { shape = "functions", weights = [40, 36, 8, 8, 8] }
+[[workload]]
+tpcc = { shape = "pipelined" }
+[measure]
+clients = [2]
+jobs = 1
+duration = "1s"
+warmup = "100ms"
+blocks = 2
+"#;
+
+/// One plan, several servers side by side, each with tables of its own.
+fn one_plan_runs_on_several_servers(versions: &[&str]) {
+    let place = Place::new();
+    fs::write(place.path("warehouses.toml"), PLAN).expect("it is ours");
+    let subjects: Vec<String> = versions.iter().map(|pg| format!("pg={pg},bundle")).collect();
+    let mut args = vec!["run", "warehouses.toml"];
+    subjects.iter().for_each(|subject| args.extend(["--subject", subject]));
+    let said = place.done(&args);
+    assert!(said.contains("Payment 36 % where 43 % are asked for"), "{said}");
+    let run = place.only_run();
+    let several = run.record.subjects.as_ref().expect("there are several");
+    assert_eq!(several.list.len(), versions.len());
+    for subject in &several.list {
+        let checked = subject.consistency.as_ref().expect("it is looked at by default");
+        assert_eq!((checked.violations, checked.warehouses), (0, 1), "{}", subject.name);
+    }
+    assert_eq!(run.record.runs.len(), 2 * 2 * versions.len());
+    run.record.runs.iter().for_each(adds_up);
+    place.nothing_is_left();
+}
+
+#[test]
+fn one_plan_runs_on_the_oldest_and_the_newest_server() {
+    one_plan_runs_on_several_servers(&["18", "9.6"]);
+}
+
+#[test]
+fn one_plan_runs_on_all_servers() {
+    if test_all() {
+        one_plan_runs_on_several_servers(&["18", "15", "12", "9.6"]);
+    }
+}
