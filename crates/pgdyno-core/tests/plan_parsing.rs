@@ -67,9 +67,32 @@ fn the_plan_of_six_cases_is_that_of_the_article() {
     assert_eq!(problem.hint.as_deref(), Some("its sizes are article, small"));
 }
 
+const TPCC: &str = include_str!("../../../plans/tpcc.toml");
+
+#[test]
+fn the_plan_of_three_shapes_drives_the_same_transactions() {
+    let plan = Plan::from_toml(TPCC, "tpcc.toml").expect("it is a plan");
+    let material =
+        Material::of(&plan, "tpcc.toml", &mut |path| panic!("{path}")).expect("its SQL can be run");
+    assert!(!material.is_own() && material.risks().is_empty());
+    let names: Vec<_> = material.work.iter().map(|work| work.name.as_str()).collect();
+    assert_eq!(names, ["statements", "pipelined", "functions"]);
+    for work in &material.work {
+        let scripts: Vec<_> = work.scripts.iter().map(|script| script.name.as_str()).collect();
+        assert_eq!(scripts, ["New-Order", "Payment", "Order-Status", "Delivery", "Stock-Level"]);
+        assert_eq!(work.weights, [45, 43, 4, 4, 4]);
+    }
+    let title = |plan: &Plan| plan.loads(None).expect("it can be").map(|load| load.title());
+    assert_eq!(title(&plan).as_deref(), Some("tpcc with 10 warehouses"));
+    let mut small = plan.at_size("small").expect("it has this size");
+    assert_eq!(title(&small).as_deref(), Some("tpcc with 1 warehouse"));
+    small.data.tpcc.as_mut().expect("it has its tables").loaded = true;
+    assert_eq!(title(&small), None, "what is there is not loaded");
+}
+
 #[test]
 fn a_plan_of_its_own_is_read_as_it_is_written() {
-    for text in [SCALE_UP, include_str!("../../../fuzz/corpus/plan/own_sql")] {
+    for text in [SCALE_UP, TPCC, include_str!("../../../fuzz/corpus/plan/own_sql")] {
         let plan = Plan::from_toml(text, "x.toml").expect("it is a plan");
         let written = toml::to_string(&plan).expect("it can be written");
         assert_eq!(Plan::from_toml(&written, "x.toml"), Ok(plan), "{written}");

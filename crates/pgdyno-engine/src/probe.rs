@@ -168,8 +168,8 @@ impl Probe {
         self.beginning.open_loop
     }
 
-    /// Number of the user whose attempt begins, from 0 over all workers; `None` where clients have attempts of their own.
-    /// Ask with [`Event::Begin`](crate::Event::Begin).
+    /// Number of the user whose attempt begins, from 0 over all workers; `None` where clients have attempts of their
+    /// own. Ask with [`Event::Begin`](crate::Event::Begin).
     #[inline]
     pub fn user(&self) -> Option<u64> {
         self.beginning.user

@@ -19,7 +19,7 @@ const SCRIPTS: &[&str] = &[
     "bom",
     "backslash_at_the_end",
 ];
-const PLANS: &[&str] = &["bench", "everything", "windows", "dotted", "least", "own_sql", "scaleup"];
+const PLANS: &[&str] = &["bench", "everything", "windows", "dotted", "least", "own_sql", "scaleup", "tpcc"];
 
 /// Wherever an input is cut, and whatever a byte of it becomes, no promise is broken.
 fn damage(bytes: &[u8], target: Target) {

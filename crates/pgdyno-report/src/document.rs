@@ -325,6 +325,7 @@ fn group(index: usize, source: &Source) -> Group {
     let note = Phrase::default().figure(at("workload/protocol", Format::Text)).text(" protocol, ");
     let note = match rate {
         Some(_) => note.text("open loop at ").figure(rate).text("/s"),
+        None if is_paced(index, source) => note.text("terminals that key and think"),
         None => note.text("closed loop"),
     };
     Group {
@@ -333,6 +334,12 @@ fn group(index: usize, source: &Source) -> Group {
         note: note.maybe(", QPS = TPS × ", at("statements_per_transaction", Format::Count), ""),
         rows: Vec::new(),
     }
+}
+
+/// Whether a cell is one of TPC-C's terminals at their pace.
+fn is_paced(index: usize, source: &Source) -> bool {
+    let paced = source.0.pointer(&format!("/cells/{index}/tpcc/run/paced"));
+    paced.and_then(Value::as_bool).unwrap_or(false)
 }
 
 fn row(index: usize, record: &RunRecord, source: &Source) -> Row {

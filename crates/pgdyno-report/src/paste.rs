@@ -153,6 +153,9 @@ fn noise(document: &Document) -> String {
 }
 
 fn balance(document: &Document) -> String {
+    if !document.tpcc.is_empty() {
+        return wrap::cut(&format!("consistency: {}", document.balance.plain()), WIDTH);
+    }
     if document.comparison.is_some() || document.subjects.is_some() {
         return wrap::cut(&format!("balance check: {}", document.balance.plain()), WIDTH);
     }

@@ -194,10 +194,13 @@ fn grouped(
 /// Transactions and judgements of each cell of TPC-C.
 fn tpcc(document: &Document, paint: Paint) -> Vec<String> {
     const WIDTHS: [usize; 8] = [9, 7, 7, 8, 8, 8, 8, 8];
-    const HEADS: [&str; 8] = ["done", "undone", "failed", "retries", "p50 ms", "p90 ms", "p99 ms", "max ms"];
-    let mut lines = Vec::new();
+    const HEADS: [&str; 8] = ["done", "rolled", "failed", "retries", "p50 ms", "p90 ms", "p99 ms", "max ms"];
+    if document.tpcc.is_empty() {
+        return Vec::new();
+    }
+    let mut lines = section(paint, "tpc-c");
     for view in &document.tpcc {
-        lines.extend(section(paint, &format!("TPC-C: {}", view.name.plain())));
+        lines.push(paint.bold(&view.name.plain()));
         lines.extend(wrap::prose(&format!("{}; {}", view.rate.plain(), view.how.plain()), WIDTH, "  ", "  "));
         let heads = HEADS.iter().zip(WIDTHS).map(|(head, width)| format!("{head:>width$}"));
         lines.push(paint.dim(&format!("  {:<13}{}", "transaction", heads.collect::<String>())));

@@ -1,5 +1,5 @@
 //! `bench-driver` and `bench-keeping`: programs that take turns at one server; `bench-load` and `bench-tpcc`: loads in
-//! turns.
+//! turns; `bench-tpcc` then drives both in turns.
 //!
 //! Single runs on a shared machine scatter by 20 %, more than what is asked. So all programs hold their connections
 //! for the whole run, and only one of them is awake at a time. Order, windows, pairs and intervals are those of
@@ -15,6 +15,7 @@ mod pgbench;
 mod process;
 mod server;
 pub mod tpcc;
+mod tpcc_run;
 mod turns;
 
 use std::{fs, path::PathBuf, time::Duration};

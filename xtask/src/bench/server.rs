@@ -122,6 +122,14 @@ impl Own {
         connect(&self.options("postgres")).map_err(words)
     }
 
+    /// A session with one of its databases.
+    ///
+    /// # Errors
+    /// Why there is none.
+    pub fn session(&self, database: &str) -> Result<Session, Failure> {
+        connect(&self.options(database)).map_err(|problem| problem.what.into())
+    }
+
     /// Number of the postmaster.
     pub fn pid(&self) -> u32 {
         self.running.pid

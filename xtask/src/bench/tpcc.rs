@@ -1,4 +1,5 @@
-//! `bench-tpcc`: `pgdyno load tpcc` and the load of another TPC-C kit in turns at one server.
+//! `bench-tpcc`: pgdyno's TPC-C and another kit in turns at one server: the load, here, and the transactions
+//! (`tpcc_run`).
 
 use std::{fs, path::PathBuf, process::Command};
 
@@ -15,6 +16,7 @@ use super::{
     Tally, build_pgdyno,
     loading::{CSV_COLUMNS, DATABASE, Load, Ring, means},
     server::{LOOPBACK, Own, Wanted},
+    tpcc_run::{self, Race},
 };
 use crate::Failure;
 
@@ -42,6 +44,18 @@ pub struct Args {
     /// Pairs of loads; an even number is in balance
     #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u32).range(3..))]
     rounds: u32,
+    /// Terminals of the runs after the loads
+    #[arg(long, default_value = "8,32", value_delimiter = ',', value_name = "N,…")]
+    terminals: Vec<u32>,
+    /// Runs of each program at each number of terminals
+    #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u32).range(3..))]
+    runs: u32,
+    /// Measured seconds of a run
+    #[arg(long, default_value_t = 15, value_parser = clap::value_parser!(u32).range(1..))]
+    seconds: u32,
+    /// Leave out one of the parts; may be given again
+    #[arg(long, value_name = "load|run|pace", value_parser = ["load", "run", "pace"])]
+    skip: Vec<String>,
     /// Write every load as CSV
     #[arg(long, value_name = "FILE")]
     csv: Option<PathBuf>,
@@ -55,7 +69,7 @@ const LOAD_BAR: Bar = Bar::AtLeast(3.0);
 /// Sessions of the server beside those of a program.
 const SPARE_SESSIONS: u32 = 8;
 /// Of the superuser of a server that is made for this run, at the loopback alone.
-const PASSWORD: &str = "for-this-run";
+pub const PASSWORD: &str = "for-this-run";
 
 /// Who loads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -75,44 +89,80 @@ impl Who {
     }
 }
 
-/// Loads in turns; false where the bar is missed.
+/// Loads in turns, then runs in turns, then paces; false where a bar is missed.
 ///
 /// # Errors
 /// What could not be done.
 pub fn run(args: &Args) -> Result<bool, Failure> {
     let pgdyno = args.pgdyno.clone().map_or_else(build_pgdyno, Ok)?;
-    let sessions = 2 * args.jobs + SPARE_SESSIONS;
-    let (bindir, data) = (args.pg_bindir.clone(), args.data.clone());
-    let own = Own::start(Wanted { bindir, data, sessions, listen: true, ..Wanted::default() })?;
-    println!("{}; peer: {}", own.version(), args.peer.display());
-    println!("settings of the server: {}", own.settings().collect::<Vec<_>>().join(", "));
-    let password = format!(
-        "SET password_encryption = 'scram-sha-256'; ALTER ROLE {} PASSWORD '{PASSWORD}'",
-        own.superuser()
-    );
-    own.admin()?.execute(&password).map_err(|error| error.to_string())?;
-    let mut ring = Ring::new(own, pgdyno)?;
-    // Not counted: segments of WAL are made, and recycled from here on.
-    args.load(&mut ring, Who::Pgdyno)?;
-    let rows = args.rows()?;
-    let (mut pairs, mut csv) = (Vec::new(), format!("round,program,{CSV_COLUMNS}\n"));
-    let slots = Slots { arms: ALL.len(), rounds: args.rounds, dropped_ns: 0, counted_ns: 0 };
-    let order: Vec<usize> = slots.order().collect();
-    for (round, places) in order.chunks(ALL.len()).enumerate() {
-        let mut pair = [None; ALL.len()];
-        for &place in places {
-            let load = args.load(&mut ring, ALL[place])?;
-            csv.push_str(&format!("{round},{},{}\n", ALL[place].name(), load.csv(rows)));
-            pair[place] = Some(load);
-        }
-        pairs.extend(pair[0].zip(pair[1]));
-        args.write(&csv)?;
+    let mut tally = Tally::default();
+    if args.wants("load") {
+        args.loads(pgdyno.clone(), &mut tally)?;
     }
-    drop(ring);
-    args.judge(&pairs, rows)
+    if args.wants("run") {
+        let (own, dir) = (args.server()?, tempfile::tempdir()?);
+        let race = Race {
+            own: &own,
+            peer: &args.peer,
+            pgdyno: &pgdyno,
+            warehouses: args.warehouses,
+            rounds: args.runs,
+            seconds: args.seconds,
+            dir: dir.path().to_owned(),
+        };
+        race.load()?;
+        args.terminals.iter().try_for_each(|terminals| race.run(*terminals, &mut tally))?;
+    }
+    if args.wants("pace") {
+        tpcc_run::pace(args.runs, args.seconds, &mut tally)?;
+    }
+    Ok(tally.conclude())
 }
 
 impl Args {
+    fn wants(&self, part: &str) -> bool {
+        !self.skip.iter().any(|skipped| skipped == part)
+    }
+
+    /// A server that lets both in.
+    fn server(&self) -> Result<Own, Failure> {
+        let most = self.terminals.iter().copied().max().unwrap_or(0);
+        let sessions = (2 * self.jobs).max(most) + SPARE_SESSIONS;
+        let (bindir, data) = (self.pg_bindir.clone(), self.data.clone());
+        let own = Own::start(Wanted { bindir, data, sessions, listen: true, ..Wanted::default() })?;
+        println!("{}; peer: {}", own.version(), self.peer.display());
+        println!("settings of the server: {}", own.settings().collect::<Vec<_>>().join(", "));
+        let password = format!(
+            "SET password_encryption = 'scram-sha-256'; ALTER ROLE {} PASSWORD '{PASSWORD}'",
+            own.superuser()
+        );
+        own.admin()?.execute(&password).map_err(|error| error.to_string())?;
+        Ok(own)
+    }
+
+    /// Loads in turns.
+    fn loads(&self, pgdyno: PathBuf, tally: &mut Tally) -> Result<(), Failure> {
+        let mut ring = Ring::new(self.server()?, pgdyno)?;
+        // Not counted: segments of WAL are made, and recycled from here on.
+        self.load(&mut ring, Who::Pgdyno)?;
+        let rows = self.rows()?;
+        let (mut pairs, mut csv) = (Vec::new(), format!("round,program,{CSV_COLUMNS}\n"));
+        let slots = Slots { arms: ALL.len(), rounds: self.rounds, dropped_ns: 0, counted_ns: 0 };
+        let order: Vec<usize> = slots.order().collect();
+        for (round, places) in order.chunks(ALL.len()).enumerate() {
+            let mut pair = [None; ALL.len()];
+            for &place in places {
+                let load = self.load(&mut ring, ALL[place])?;
+                csv.push_str(&format!("{round},{},{}\n", ALL[place].name(), load.csv(rows)));
+                pair[place] = Some(load);
+            }
+            pairs.extend(pair[0].zip(pair[1]));
+            self.write(&csv)?;
+        }
+        drop(ring);
+        self.judge(&pairs, rows, tally)
+    }
+
     /// Rows of all tables, about.
     fn rows(&self) -> Result<u64, Failure> {
         let wish = Wish { set: Set::Tpcc, scale: Some(self.warehouses.into()), ..Wish::default() };
@@ -152,7 +202,7 @@ impl Args {
     }
 
     /// Prints the comparison.
-    fn judge(&self, pairs: &[(Load, Load)], rows: u64) -> Result<bool, Failure> {
+    fn judge(&self, pairs: &[(Load, Load)], rows: u64, tally: &mut Tally) -> Result<(), Failure> {
         println!(
             "\nload of {} by {}; {} each way",
             units::plural(self.warehouses.into(), "warehouse"),
@@ -165,10 +215,9 @@ impl Args {
         }
         let ratio =
             |what: fn(&Load) -> f64| Ratio::of(pairs.iter().map(|(theirs, ours)| (what(ours), what(theirs))));
-        let mut tally = Tally::default();
         tally.judge("speed / peer", &ratio(|load| 1.0 / load.seconds)?, Some(LOAD_BAR));
         tally.judge("processor time of the program", &ratio(|load| load.program_cpu_s)?, None);
         tally.judge("processor time of the server", &ratio(|load| load.server_cpu_s)?, None);
-        Ok(tally.conclude())
+        Ok(())
     }
 }

@@ -156,13 +156,13 @@ pub(super) const KEYS: &[Key] = &[
     key("size.tpcc", "warehouses", "a whole number from 1 to 10000000"),
     key("size.tpcc", "loaded", "true or false"),
     key("size", "variables", "a table of variables, such as { pause = 10 }"),
-    key("check", "consistency", "true or false"),
     choice(
         "check",
         "balance",
         "\"auto\", \"full\", \"touched\" or \"off\"",
         &["auto", "full", "touched", "off"],
     ),
+    key("check", "consistency", "true or false"),
 ];
 
 /// Keys that people look for and that a plan does not have on purpose.
@@ -285,6 +285,6 @@ mod tests {
         assert_eq!(advice("measure", "WarmUp"), "did you mean `warmup`?");
         assert_eq!(advice("", "scale"), "`scale` belongs in [data]");
         assert!(advice("", "password").starts_with("a plan holds no address"));
-        assert_eq!(advice("check", "zzz"), "known here: balance");
+        assert_eq!(advice("check", "zzz"), "known here: balance, consistency");
     }
 }

@@ -6,7 +6,7 @@ use super::{Builtin, Plan, RESERVED, ScriptPlan, Source, TpccWork, WorkloadPlan,
 use crate::{
     problem::Problem,
     script::{AUTOMATIC, Action, Definition, Risk, Script, ScriptError, Scripts, risks},
-    tpcc::{Transaction, VARIABLES},
+    tpcc::{DELIVERED, Transaction, VARIABLES},
 };
 
 /// A text with its name.
@@ -180,6 +180,9 @@ impl Work {
             scripts.add(&text.name, &text.text).map_err(wrong)?;
             texts.push(text);
             weights.push(part.weight);
+        }
+        if plan.tpcc.is_some() {
+            scripts.reserve(DELIVERED);
         }
         let terminals = plan.tpcc.iter().flat_map(|_| VARIABLES);
         let known: Vec<_> = known(&definitions).into_iter().chain(terminals).collect();

@@ -23,8 +23,8 @@ pub struct TpccPlan {
     /// Warehouses, 1 to 10,000,000, about 100 MB each.
     #[schemars(range(min = 1, max = 10_000_000))]
     pub warehouses: u64,
-    /// Whether they are there already, as `pgdyno load tpcc` left them, where the sessions look: nothing is loaded then,
-    /// and they stay.
+    /// Whether they are there already, as `pgdyno load tpcc` left them, where the sessions look: nothing is loaded
+    /// then, and they stay.
     #[serde(default)]
     pub loaded: bool,
 }

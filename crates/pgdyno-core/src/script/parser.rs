@@ -45,6 +45,12 @@ impl Scripts {
         }
     }
 
+    /// Keeps room for a variable that no script reads and somebody else does: what `\gset` and `\set` give to others is
+    /// dropped.
+    pub fn reserve(&mut self, name: &str) {
+        Arc::make_mut(&mut self.names).slot(name.as_bytes());
+    }
+
     /// Whether the scripts can run over a protocol: with parameters there may be [`MAX_PARAMETERS`] of them.
     ///
     /// # Errors

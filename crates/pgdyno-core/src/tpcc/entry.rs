@@ -3,14 +3,15 @@
 use std::sync::Arc;
 
 use super::{
-    Customer, DISTRICTS, Draws, Input, Line, RunConstants, Shares, Terminal, Transaction, last_name,
+    Customer, DELIVERED, DISTRICTS, Draws, Input, Line, RunConstants, Shares, Terminal, Transaction,
+    last_name,
 };
 use crate::script::{Names, Slot, Value, Variables};
 
 /// The variables that a terminal fills.
 ///
-/// Numbers: warehouse and district of the terminal's transaction, the customer's, what is paid (with two digits), 1 or 0
-/// for `all_local` and `by_name`. `i_ids`, `supply_w_ids` and `quantities` are arrays as text. `attempt` is the number
+/// Numbers: warehouse and district of the terminal's transaction, the customer's, what is paid (with two digits), 1 or
+/// 0 for `all_local` and `by_name`. `i_ids`, `supply_w_ids` and `quantities` are arrays as text. `attempt` is the number
 /// of run, client and attempt, which no two attempts share.
 pub const VARIABLES: [&str; 16] = [
     "w_id",
@@ -242,7 +243,7 @@ impl Slots {
             attempt: next(),
             carrier_id: next(),
             threshold: next(),
-            delivered: names.find(b"delivered"),
+            delivered: names.find(DELIVERED.as_bytes()),
         }
     }
 }
@@ -250,17 +251,11 @@ impl Slots {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{
-        script::{Automatic, Scripts},
-        tpcc::Shape,
-    };
+    use crate::{script::Automatic, tpcc::Shape};
 
     /// A client's entry and variables, for scripts that read all of them.
     fn client(number: u32) -> (Entry, Variables, Arc<Names>) {
-        let mut scripts = Scripts::default();
-        for transaction in Transaction::ALL {
-            scripts.add(transaction.name(), Shape::Statements.script(transaction)).expect("a script");
-        }
+        let scripts = Shape::Statements.scripts().expect("they are scripts");
         let names = Arc::clone(scripts.names());
         let automatic = Automatic { scale: 1, client_id: 0, random_seed: 1, default_seed: 1 };
         let constants = RunConstants::draw(1, None);

@@ -19,7 +19,7 @@ pub use input::{Customer, Input, Line, MOST_LINES, RunConstants, Terminal, UNUSE
 pub use names::last_name;
 pub use nurand::NuRand;
 pub use run::{CEILING, Judged, TpccCell, TpccRun, nopm, tpm};
-pub use shape::{ROLLED_BACK, Shape};
+pub use shape::{DELIVERED, ROLLED_BACK, Shape};
 pub use shares::Shares;
 pub use transaction::{Mix, Terms, Transaction};
 

@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Transaction;
+use crate::script::{ScriptError, Scripts};
 
 /// How a transaction is sent. The effect is the same.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
@@ -20,6 +21,8 @@ pub enum Shape {
 
 /// What makes the functions, and removes them.
 const FUNCTIONS: &str = include_str!("shapes/functions/functions.sql");
+/// The variable in which a Delivery tells how many districts had an order to deliver.
+pub const DELIVERED: &str = "delivered";
 /// The error by which the functions say that an item is not there (clause 2.4.2.3).
 pub const ROLLED_BACK: &str = "TPC01";
 
@@ -59,6 +62,19 @@ impl Shape {
         scripts[transaction as usize]
     }
 
+    /// The scripts of all transactions, in their order, with room for what they tell besides.
+    ///
+    /// # Errors
+    /// Where one cannot be read, which a test rules out.
+    pub fn scripts(self) -> Result<Scripts, ScriptError> {
+        let mut scripts = Scripts::default();
+        for transaction in Transaction::ALL {
+            scripts.add(transaction.name(), self.script(transaction))?;
+        }
+        scripts.reserve(DELIVERED);
+        Ok(scripts)
+    }
+
     /// SQL that the server has to carry out before, if any.
     pub fn setup(self) -> Option<&'static str> {
         (self == Self::Functions).then_some(FUNCTIONS)
@@ -70,21 +86,14 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::{
-        plan::Protocol,
-        script::{Action, Scripts},
-        tpcc::VARIABLES,
-    };
+    use crate::{plan::Protocol, script::Action, tpcc::VARIABLES};
 
     #[test]
     fn every_script_reads_what_a_terminal_enters_and_nothing_else() {
         for shape in Shape::ALL {
-            let mut scripts = Scripts::default();
-            for transaction in Transaction::ALL {
-                let name = transaction.name();
-                scripts.add(name, shape.script(transaction)).expect(name);
-            }
             let name = shape.name();
+            let scripts = shape.scripts().expect(name);
+            assert!(scripts.names().find(DELIVERED.as_bytes()).is_some());
             scripts.check_variables(&VARIABLES).expect(name);
             scripts.check_protocol(Protocol::Prepared).expect(name);
         }

@@ -64,9 +64,15 @@ pub fn notice(text: &str) -> Vec<u8> {
 
 /// RowDescription of so many columns of type text.
 pub fn row_description(columns: usize) -> Vec<u8> {
-    let mut body = (columns as i16).to_be_bytes().to_vec();
-    for column in 0..columns {
-        body.extend(texts(&[&format!("c{column}")]));
+    let names: Vec<_> = (0..columns).map(|column| format!("c{column}")).collect();
+    described(&names.iter().map(String::as_str).collect::<Vec<_>>())
+}
+
+/// RowDescription of columns of type text by their names.
+pub fn described(columns: &[&str]) -> Vec<u8> {
+    let mut body = (columns.len() as i16).to_be_bytes().to_vec();
+    for column in columns {
+        body.extend(texts(&[column]));
         body.extend([0, 0, 0, 0, 0, 0, 0, 0, 0, 25, 255, 255, 255, 255, 255, 255, 0, 0]);
     }
     message(b'T', &body)

@@ -403,7 +403,10 @@ fn checks(document: &Document) -> Markup {
     html! {
         h2 { "Checks" }
         dl.checks {
-            div { dt { @if document.tpcc.is_empty() { "Balance check" } @else { "Consistency" } } dd { (phrase(&document.balance)) } }
+            div {
+                dt { @if document.tpcc.is_empty() { "Balance check" } @else { "Consistency" } }
+                dd { (phrase(&document.balance)) }
+            }
             div { dt { "Noise floor" } dd { (phrase(&document.noise)) } }
             div { dt { "Driver" } dd { (phrase(&document.driver)) } }
         }

@@ -13,7 +13,7 @@ use pgdyno_postgres::{
     wire::{ConnectOptions, Sources},
 };
 
-use super::{arm::Arm, shape::Loading, subjects::subjects};
+use super::{arm::Arm, shape::Loading, subjects::subjects, target::own};
 use crate::{
     servers,
     stages::{External, Job, Output, Wanted},
@@ -23,6 +23,9 @@ use crate::{
 #[derive(Debug, Clone, Default, ClapArgs)]
 #[command(next_help_heading = "A server that is already there")]
 pub struct Connection {
+    /// A server of `pgdyno up`, by its name; -d then names a database of it
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["host", "port", "username", "dsn", "admin_dsn"])]
+    pub server: Option<String>,
     /// Host, or directory of the socket (PGHOST)
     #[arg(short = 'h', long, value_name = "HOST")]
     pub host: Option<String>,
@@ -50,6 +53,10 @@ impl Connection {
     /// # Errors
     /// A wrong request, naming the source.
     pub(super) fn resolve(&self) -> Result<Option<External>, Problem> {
+        if let Some(name) = &self.server {
+            let drive = own(name, self.dbname.as_deref(), "could not measure")?;
+            return Ok(Some(External { drive, admin: None }));
+        }
         let database = self.dsn.as_deref().or(self.dbname.as_deref());
         if self.host.is_none() && self.port.is_none() && self.username.is_none() && database.is_none() {
             return match self.admin_dsn {
@@ -217,8 +224,9 @@ impl Args {
 
     /// Flags that name a server, or a place for one, contradict several.
     pub(super) fn refuse_beside_subjects(&self, plan: &Plan, subjects: usize) -> Result<(), Problem> {
-        let Connection { host, port, username, dbname, dsn, admin_dsn } = &self.connection;
+        let Connection { server, host, port, username, dbname, dsn, admin_dsn } = &self.connection;
         let given = [
+            ("--server", server.is_some()),
             ("-h", host.is_some()),
             ("-p", port.is_some()),
             ("-U", username.is_some()),

@@ -39,7 +39,7 @@ impl Target {
     /// That no server is named, that there is none of that name, or what is wrong with the address.
     pub fn resolve(&self, what: &str) -> Result<ConnectOptions, Problem> {
         if let Some(name) = &self.server {
-            return self.own(name, what);
+            return own(name, self.dbname.as_deref(), what);
         }
         if self.host.is_none() && self.port.is_none() && self.username.is_none() && self.dbname.is_none() {
             let problem = Problem::wrong_request(format!("{what}: no server is named"));
@@ -56,19 +56,23 @@ impl Target {
             os_user: os_user.unwrap_or_else(|| "postgres".to_owned()),
         })
     }
+}
 
-    fn own(&self, name: &str, what: &str) -> Result<ConnectOptions, Problem> {
-        let record: Record = registry::find(&servers::dirs()?, name)?;
-        if !matches!(record.status(), Status::Running { .. }) {
-            return Err(Problem::wrong_request(format!("{what}: server `{name}` does not run"))
-                .hint(format!("`pgdyno up {name}` starts it")));
-        }
-        let mut options = ConnectOptions::local(Address::Unix(record.socket.path, record.port), SUPERUSER);
-        if let Some(database) = &self.dbname {
-            options.database.clone_from(database);
-        }
-        Ok(options)
+/// How a running server of `pgdyno up` is reached, by its name; a database of it where one is named.
+///
+/// # Errors
+/// That there is none of that name, or that it does not run; `what` begins the sentence.
+pub fn own(name: &str, database: Option<&str>, what: &str) -> Result<ConnectOptions, Problem> {
+    let record: Record = registry::find(&servers::dirs()?, name)?;
+    if !matches!(record.status(), Status::Running { .. }) {
+        return Err(Problem::wrong_request(format!("{what}: server `{name}` does not run"))
+            .hint(format!("`pgdyno up {name}` starts it")));
     }
+    let mut options = ConnectOptions::local(Address::Unix(record.socket.path, record.port), SUPERUSER);
+    if let Some(database) = database {
+        database.clone_into(&mut options.database);
+    }
+    Ok(options)
 }
 
 /// The processors that this program may use, for what works on all of them.

@@ -116,7 +116,7 @@ fn violated(balance: &BalanceRecord) -> ExitCode {
 fn inconsistent(broken: &ConsistencyRecord) -> ExitCode {
     let conditions = units::plural(broken.violations, "condition");
     let problem = Problem::could_not(format!("TPC-C's tables are not consistent: {conditions} not met"))
-        .hint("the server lost or invented data, or somebody else wrote to these tables; `pgdyno tpcc check` tells where");
+        .hint("the server lost or invented data, or somebody else wrote to these tables: `pgdyno tpcc check` tells");
     let _ = problem::print(&match broken.examples.first() {
         Some(example) => problem.detail(example.clone()),
         None => problem,

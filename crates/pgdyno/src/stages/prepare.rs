@@ -65,7 +65,7 @@ pub struct Prepared {
 }
 
 impl Prepared {
-    /// Whether what is driven are tables of the plan's, whose rows are counted before a run: neither TPC-B's nor TPC-C's.
+    /// Whether what is driven are tables of the plan's, whose rows are counted before a run: not TPC-B's nor TPC-C's.
     pub fn has_own_tables(&self) -> bool {
         self.material.setup.is_some() || self.load.as_ref().is_some_and(|load| load.set == Set::Scaleup)
     }

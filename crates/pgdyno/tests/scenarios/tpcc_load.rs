@@ -180,13 +180,13 @@ const FAULTS: [Fault; 28] = [
 ];
 
 /// A server whose database is loaded.
-struct Loaded {
-    place: Place,
+pub struct Loaded {
+    pub place: Place,
     options: ConnectOptions,
 }
 
 impl Loaded {
-    fn new(pg: &str) -> Self {
+    pub fn new(pg: &str) -> Self {
         let place = Place::new();
         place.done(&["up", "--pg", pg, "--bundle", "-c", "fsync=off"]);
         let server = place.only();
@@ -196,11 +196,11 @@ impl Loaded {
         Self { place, options }
     }
 
-    fn load<'a>(more: &[&'a str]) -> Vec<&'a str> {
+    pub fn load<'a>(more: &[&'a str]) -> Vec<&'a str> {
         [&["load", "tpcc", "--server", "main", "--seed", "7", "--at", "1475366400"], more].concat()
     }
 
-    fn session(&self) -> Session {
+    pub fn session(&self) -> Session {
         connect(&self.options).expect("it takes connections")
     }
 

@@ -26,18 +26,19 @@ const TERMINALS_PER_CONNECTION: u64 = 100;
 #[derive(Debug, clap::Args)]
 #[command(
     disable_help_flag = true,
-    after_help = "With a server that is there (-h, -p, -d, --dsn) the tables are driven that `pgdyno load tpcc` left there; \
-    they stay, with what the run added. Without one a server is made and loaded for the run. The twelve conditions of \
+    after_help = "With a server that is there (--server, -h, -p, -d, --dsn) the tables are driven that `pgdyno load \
+    tpcc` left there; they stay, with what the run added. Without one a server is made and loaded for the run. The twelve conditions of \
     consistency are looked at afterwards. NOPM are New-Orders a minute that were not rolled back; they are no tpmC, \
     and docs/tpcc.md says why.\n\n\
     Examples:\n  \
     pgdyno tpcc run --warehouses 10 --clients 8,32\n  \
-    pgdyno tpcc run --dsn 'host=db user=me dbname=tpcc' --clients 64 --shape functions --duration 60s\n  \
+    pgdyno tpcc run --server main --clients 64 --shape functions --duration 60s\n  \
     pgdyno tpcc run --dsn 'host=db user=me dbname=tpcc' --paced --warmup 5min --duration 20min"
 )]
 pub struct Run {
     /// Number of warehouses [default: as many as are there; 10 of a server made for the run]
-    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=10_000_000), help_heading = "What")]
+    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=10_000_000),
+          help_heading = "What")]
     warehouses: Option<u64>,
     /// How transactions are sent: statement by statement, in pipelines, or as PL/pgSQL functions
     #[arg(long, value_name = "statements|pipelined|functions", default_value = "statements", hide_default_value = true,
@@ -71,7 +72,8 @@ pub struct Run {
           value_parser = clap::value_parser!(u32).range(1..=100_000), help_heading = "How")]
     clients: Option<Vec<u32>>,
     /// Threads of the driver [default: one for each of its processors]
-    #[arg(long, short, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_024), help_heading = "How")]
+    #[arg(long, short, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_024),
+          help_heading = "How")]
     jobs: Option<u32>,
     /// Measured interval of a run, such as 60s
     #[arg(long, short = 'T', value_name = "TIME", allow_hyphen_values = true, help_heading = "How")]
