@@ -163,7 +163,8 @@ impl ScriptReport {
                 self.committed += 1;
                 self.rolled_back += u64::from(note.rolled_back);
             }
-            _ => self.failed += 1,
+            Outcome::Failed => self.failed += 1,
+            Outcome::Skipped | Outcome::TimedOut | Outcome::InDoubt | Outcome::NeverStarted => {}
         }
         self.retries += u64::from(note.retries);
     }

@@ -362,20 +362,33 @@ impl Job {
         // Sleeps end within a microsecond of their instant, as far as the kernel can.
         let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
         let probe = Probe::keeping(self.settings.statements, &self.bookkeeping);
+        // Before all are ready: a million users take a while to be made.
+        let mut chooser = Chooser::new(&self.bookkeeping.mix, self.exchange.worker);
+        let users = self.users(&mut chooser);
         let timeline = self.gate.pass();
         let stop = self.stop.clone();
         let result = pinned.and_then(|()| {
-            let shift = self.shift(timeline, probe);
+            let shift = self.shift(timeline, probe, chooser, users);
             thread::sleep(Duration::from_nanos(timeline.start_ns.saturating_sub(Clock::now_ns())));
             driver.drive(clients, shift)
         });
         result.inspect_err(|error| stop.request(&error.to_string()))
     }
 
-    fn shift(self, timeline: Timeline, probe: Probe) -> Shift {
+    /// The users of this worker, where there are any.
+    fn users(&self, chooser: &mut Chooser) -> Option<Users> {
+        let worker = self.exchange.worker;
+        let seed = self.settings.seed.wrapping_add(worker as u64);
+        let population = self.bookkeeping.users.as_ref()?;
+        Some(Users::new(population, (worker, self.workers), seed, chooser))
+    }
+
+    fn shift(self, timeline: Timeline, probe: Probe, chooser: Chooser, users: Option<Users>) -> Shift {
         let course = Course::new(&self.bookkeeping.steps, timeline);
-        let mut chooser = Chooser::new(&self.bookkeeping.mix, self.exchange.worker);
-        let arrivals = self.arrivals(timeline.start_ns, course.as_ref(), &mut chooser);
+        let arrivals = match users {
+            Some(users) => Arrivals::Users(users.beginning_at(timeline.start_ns)),
+            None => self.arrivals(timeline.start_ns, course.as_ref()),
+        };
         let open_loop = !matches!(arrivals, Arrivals::Closed);
         let Self { settings, bookkeeping, stop, exchange, connections, workers, .. } = self;
         Shift::new(Duty {
@@ -400,14 +413,9 @@ impl Job {
         }
     }
 
-    /// One schedule a worker, shared by its clients; its rate is the worker's share of the clients, and its users are
-    /// dealt out.
-    fn arrivals(&self, start_ns: u64, course: Option<&Course>, chooser: &mut Chooser) -> Arrivals {
-        let worker = self.exchange.worker;
-        let seed = self.settings.seed.wrapping_add(worker as u64);
-        if let Some(population) = &self.bookkeeping.users {
-            return Arrivals::Users(Users::new(population, (worker, self.workers), start_ns, seed, chooser));
-        }
+    /// One schedule a worker, shared by its clients; its rate is the worker's share of the clients.
+    fn arrivals(&self, start_ns: u64, course: Option<&Course>) -> Arrivals {
+        let seed = self.settings.seed.wrapping_add(self.exchange.worker as u64);
         let rates = match course {
             Some(course) => course.rates(self.share),
             None => self.settings.rate_per_s.map(|rate_per_s| vec![(u64::MAX, rate_per_s * self.share)]),

@@ -47,6 +47,8 @@ pub(crate) struct Due {
 pub struct Users {
     paces: Vec<Pace>,
     random: Xoshiro256PlusPlus,
+    /// When they begin; all else is counted from there, since many of them take a while to be made.
+    start_ns: u64,
     /// What they are keying, or will key.
     coming: BinaryHeap<Reverse<Due>>,
     /// What is due and not begun, the oldest first.
@@ -55,27 +57,32 @@ pub struct Users {
 
 impl Users {
     /// The users of a worker (its number, and how many there are): user `i` belongs to worker `i` modulo their number.
-    /// They begin somewhere in a round of theirs.
+    /// They begin somewhere in a round of theirs, at 0.
     pub(crate) fn new(
         population: &Population,
         (worker, workers): (usize, usize),
-        start_ns: u64,
         seed: u64,
         chooser: &mut Chooser,
     ) -> Self {
         let mut users = Self {
             paces: population.paces.clone(),
             random: Xoshiro256PlusPlus::seed_from_u64(seed),
+            start_ns: 0,
             coming: BinaryHeap::new(),
             waiting: VecDeque::new(),
         };
         for user in (worker as u64..population.users).step_by(workers.max(1)) {
-            let script = chooser.choose();
-            let round_ns = users.think_ns(script) + users.pace(script).keying_ns;
-            let at_ns = start_ns + (round_ns as f64 * users.uniform()) as u64;
+            let (script, round_ns) = users.round_under_way(chooser);
+            let at_ns = (round_ns as f64 * users.uniform()) as u64;
             users.coming.push(Reverse(Due { at_ns, user, script }));
         }
         users
+    }
+
+    /// Lets them begin at an instant of the engine's clock.
+    pub(crate) fn beginning_at(mut self, start_ns: u64) -> Self {
+        self.start_ns = start_ns;
+        self
     }
 
     fn pace(&self, script: u32) -> Pace {
@@ -93,6 +100,20 @@ impl Users {
         ((-self.uniform().ln()).min(LONGEST_THOUGHT) * mean_ns) as u64
     }
 
+    /// A round that an instant falls into: a longer one holds more instants, and is as much likelier. Without that the
+    /// first users would come too soon.
+    fn round_under_way(&mut self, chooser: &mut Chooser) -> (u32, u64) {
+        let longest = |pace: &Pace| pace.keying_ns as f64 + pace.think_ns as f64 * LONGEST_THOUGHT;
+        let longest_ns = self.paces.iter().map(longest).fold(0.0, f64::max);
+        loop {
+            let script = chooser.choose();
+            let round_ns = self.think_ns(script) + self.pace(script).keying_ns;
+            if self.uniform() * longest_ns <= round_ns as f64 {
+                return (script, round_ns);
+            }
+        }
+    }
+
     /// A user has an answer, or waits for none: he thinks, and keys the next.
     fn go_on(&mut self, user: u64, script: u32, now_ns: u64, chooser: &mut Chooser) {
         let think_ns = self.think_ns(script);
@@ -103,6 +124,7 @@ impl Users {
 
     /// Counts the attempts that have fallen due before `until_ns` since the last call.
     pub(crate) fn count_due(&mut self, until_ns: u64) -> u64 {
+        let until_ns = until_ns.saturating_sub(self.start_ns);
         let mut count = 0;
         while let Some(&Reverse(due)) = self.coming.peek() {
             if due.at_ns >= until_ns {
@@ -121,13 +143,13 @@ impl Users {
         if self.pace(due.script).queued {
             self.go_on(due.user, due.script, due.at_ns, chooser);
         }
-        Some(due)
+        Some(Due { at_ns: due.at_ns + self.start_ns, ..due })
     }
 
     /// The attempt of a user has ended.
     pub(crate) fn answered(&mut self, user: u64, script: u32, end_ns: u64, chooser: &mut Chooser) {
         if !self.pace(script).queued {
-            self.go_on(user, script, end_ns, chooser);
+            self.go_on(user, script, end_ns.saturating_sub(self.start_ns), chooser);
         }
     }
 
@@ -138,7 +160,7 @@ impl Users {
 
     /// When the next attempt falls due; never where all users wait.
     pub(crate) fn next_due_ns(&self) -> u64 {
-        self.coming.peek().map_or(u64::MAX, |Reverse(due)| due.at_ns)
+        self.coming.peek().map_or(u64::MAX, |Reverse(due)| due.at_ns.saturating_add(self.start_ns))
     }
 }
 
@@ -160,7 +182,7 @@ mod tests {
     /// Attempts of `users` within an hour, each answered after `answer_ns`; how many, and how many at once.
     fn rounds(population: &Population, weights: &[u32], answer_ns: u64) -> (u64, u64) {
         let mut chooser = chooser(weights);
-        let mut users = Users::new(population, (0, 1), 0, 7, &mut chooser);
+        let mut users = Users::new(population, (0, 1), 7, &mut chooser);
         let (mut ended, mut most) = (0, 0);
         while users.next_due_ns() < 3_600 * SECOND {
             users.count_due(users.next_due_ns() + 1);
@@ -184,6 +206,28 @@ mod tests {
         }
     }
 
+    /// The first seconds are like all others: a warm-up has nothing to wait for.
+    #[test]
+    fn users_begin_in_the_middle_of_what_they_do() {
+        let users = 20_000;
+        let population = Population { users, paces: vec![pace(18, 12, false), pace(2, 5, false)] };
+        let mut chooser = chooser(&[1, 1]);
+        let mut all = Users::new(&population, (0, 1), 11, &mut chooser);
+        let mut due = Vec::new();
+        for second in 1..=60 {
+            all.count_due(second * SECOND);
+            due.push(all.backlog() as f64);
+            while let Some(due) = all.begin(&mut chooser) {
+                all.answered(due.user, due.script, due.at_ns, &mut chooser);
+            }
+        }
+        let expected = users as f64 / 18.5;
+        for (window, seconds) in due.chunks(10).enumerate() {
+            let mean = seconds.iter().sum::<f64>() / seconds.len() as f64;
+            assert!((mean / expected - 1.0).abs() < 0.05, "{window}: {mean} of {expected} a second");
+        }
+    }
+
     #[test]
     fn who_waits_for_no_answer_thinks_from_the_instant_of_sending_on() {
         let population = Population { users: 500, paces: vec![pace(2, 5, true)] };
@@ -198,7 +242,7 @@ mod tests {
         let mut seen = Vec::new();
         for worker in 0..4 {
             let mut chooser = chooser(&[1]);
-            let mut users = Users::new(&population, (worker, 4), 0, worker as u64, &mut chooser);
+            let mut users = Users::new(&population, (worker, 4), worker as u64, &mut chooser);
             // Nobody is answered: nobody comes twice, whatever the time.
             users.count_due(u64::MAX);
             seen.extend(std::iter::from_fn(|| users.begin(&mut chooser)).map(|due| due.user));

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Plan, WorkloadPlan,
+    Plan, Protocol, WorkloadPlan,
     check::{Fault, fault},
 };
 use crate::tpcc::Shape;
@@ -112,6 +112,13 @@ pub(super) fn faults(plan: &Plan, faults: &mut Vec<Fault>) {
         let what = "[load] says how tables are loaded, and those of TPC-C are there already";
         faults.push(fault("load", what, "leave [load] out, or `loaded`"));
     }
+    let loaded = plan.data.tpcc.is_some_and(|tpcc| tpcc.loaded);
+    let changes = plan.data.is_own() || plan.workload.iter().any(|workload| workload.reset.is_some());
+    if loaded && changes {
+        let what =
+            "tables that are there are driven as they are, and the plan has a setup or a reset of its own";
+        faults.push(fault("data.tpcc.loaded", what, "leave both out, or `loaded`"));
+    }
     for (index, workload) in plan.workload.iter().enumerate() {
         if let Some(tpcc) = &workload.tpcc {
             work(&format!("workload[{index}]"), plan, workload, tpcc, faults);
@@ -127,6 +134,10 @@ fn work(path: &str, plan: &Plan, workload: &WorkloadPlan, tpcc: &TpccWork, fault
     if workload.reset.is_some() || !workload.define.is_empty() {
         let what = "TPC-C has neither a `reset` nor variables of the plan's own";
         faults.push(fault(path, what, "leave both out"));
+    }
+    if workload.protocol == Protocol::Simple {
+        let what = "TPC-C sends its values as parameters, which the simple protocol has not";
+        faults.push(fault(format!("{path}.protocol"), what, "use \"prepared\" or \"extended\""));
     }
     let sum: u64 = tpcc.weights.iter().map(|weight| u64::from(*weight)).sum();
     if sum != 100 {

@@ -11,8 +11,8 @@ use crate::script::{Names, Slot, Value, Variables};
 /// The variables that a terminal fills.
 ///
 /// Numbers: warehouse and district of the terminal's transaction, the customer's, what is paid (with two digits), 1 or
-/// 0 for `all_local` and `by_name`. `i_ids`, `supply_w_ids` and `quantities` are arrays as text. `attempt` is the number
-/// of run, client and attempt, which no two attempts share.
+/// 0 for `all_local` and `by_name`. `i_ids`, `supply_w_ids` and `quantities` are arrays as text. `attempt` has the
+/// numbers of run, client and attempt, which no two attempts of a command share.
 pub const VARIABLES: [&str; 16] = [
     "w_id",
     "d_id",
@@ -332,13 +332,13 @@ mod tests {
 
     /// What a Delivery found is counted, and one that has not said it is no fault.
     #[test]
-    fn districts_without_an_order_are_counted() {
+    fn deliveries_that_pass_over_a_district_are_counted() {
         let (mut entry, mut variables, _) = client(0);
         let mut shares = Shares::default();
         entry.enter(Transaction::Delivery, Some(0), &mut variables);
         entry.count(&mut variables, &mut shares);
         set(&mut variables, entry.slots.delivered, 7);
         entry.count(&mut variables, &mut shares);
-        assert_eq!((shares.deliveries, shares.skipped_districts), (2, 3));
+        assert_eq!((shares.deliveries, shares.skipped_deliveries), (2, 1));
     }
 }

@@ -26,8 +26,8 @@ pub struct Shares {
     pub named: u64,
     /// Deliveries.
     pub deliveries: u64,
-    /// Districts that had no order to be delivered, of ten for each Delivery.
-    pub skipped_districts: u64,
+    /// Those that found a district without an order.
+    pub skipped_deliveries: u64,
 }
 
 impl Shares {
@@ -43,7 +43,8 @@ impl Shares {
             Input::OrderStatus { customer, .. } => self.customer(customer),
             Input::Delivery { .. } => {
                 self.deliveries += 1;
-                self.skipped_districts += DISTRICTS.saturating_sub(delivered.unwrap_or(DISTRICTS));
+                self.skipped_deliveries +=
+                    u64::from(delivered.is_some_and(|delivered| delivered < DISTRICTS));
             }
             Input::StockLevel { .. } => {}
         }
@@ -73,6 +74,6 @@ impl Shares {
         self.customers += other.customers;
         self.named += other.named;
         self.deliveries += other.deliveries;
-        self.skipped_districts += other.skipped_districts;
+        self.skipped_deliveries += other.skipped_deliveries;
     }
 }

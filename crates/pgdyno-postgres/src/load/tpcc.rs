@@ -57,11 +57,13 @@ const NEEDED: [Needed; 9] = [
     ),
 ];
 
-/// Columns of the valid indexes of a table, each a list in its order.
+/// Columns of the valid B-trees over all rows of a table, each a list in its order.
 const INDEXES: &str = "SELECT pg_catalog.array_to_string(ARRAY(SELECT a.attname \
      FROM pg_catalog.generate_series(0, i.indnatts - 1) AS n JOIN pg_catalog.pg_attribute AS a \
      ON a.attrelid = i.indrelid AND a.attnum = i.indkey[n] ORDER BY n), ' ') \
-     FROM pg_catalog.pg_index AS i WHERE i.indisvalid AND i.indrelid = '";
+     FROM pg_catalog.pg_index AS i JOIN pg_catalog.pg_class AS c ON c.oid = i.indexrelid \
+     JOIN pg_catalog.pg_am AS m ON m.oid = c.relam \
+     WHERE i.indisvalid AND i.indpred IS NULL AND m.amname = 'btree' AND i.indrelid = '";
 
 const OTHERS: &str = "tables of another tool, or altered ones, cannot be driven: load with `pgdyno load tpcc`, or name \
                       the schema by options=-csearch_path=… in --dsn";
@@ -131,11 +133,13 @@ fn load_of(session: &mut Session) -> Result<Option<u64>, Problem> {
         )
         .map_err(failed)?
         .unwrap_or_default();
-    // Who may not see the ledger goes without.
-    let Ok(Some(job)) = find(session, &schema) else { return Ok(None) };
-    if job.plan.set != Set::Tpcc {
-        return Ok(None);
-    }
+    let job = match find(session, &schema) {
+        Ok(Some(job)) if job.plan.set == Set::Tpcc => job,
+        Ok(_) => return Ok(None),
+        // Who may not see the ledger goes without.
+        Err(problem) if problem.what.contains("(SQLSTATE 42501)") => return Ok(None),
+        Err(problem) => return Err(problem),
+    };
     let whole = job.finished || is_done(session, &job).map_err(failed)?;
     if !whole {
         return Err(refused("its load broke off").hint("go on with it: `pgdyno load tpcc --resume`"));

@@ -465,6 +465,8 @@ impl Subject {
     pub fn table_options(&self) -> ConnectOptions {
         match self.home {
             Home::Own(_) => self.admin_options.clone(),
+            // A pooler lets nobody in who wants to set something; what is behind one is where sessions look anyway.
+            _ if self.pooled => self.admin_options.clone(),
             Home::Foreign | Home::Gone => looking_into(&self.admin_options, &self.path),
         }
     }
@@ -478,7 +480,13 @@ impl Subject {
         if let Home::Foreign = self.home {
             look_into(&mut session, &format!("{SCHEMA}, {}", self.path))?;
         }
-        session.execute(sql).map_err(|error| error.into_problem("could not make the functions of TPC-C"))
+        let failed = |error: WireError| error.into_problem("could not make the functions of TPC-C");
+        session.execute(sql).map_err(failed)?;
+        if let Home::Foreign = self.home {
+            // The clients may be of another role than who prepares.
+            session.execute(&format!("GRANT USAGE ON SCHEMA {SCHEMA} TO PUBLIC")).map_err(failed)?;
+        }
+        Ok(())
     }
 
     /// Where the plan's own tables are.

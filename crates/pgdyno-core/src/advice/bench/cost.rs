@@ -8,6 +8,7 @@ use crate::{
     load::{Estimate, Need},
     plan::{BalanceCheckMode, Builtin, Plan, WorkloadPlan},
     rows::tpcb::{history_bytes, rows_total},
+    tpcc::DISTRICTS,
 };
 
 /// Rows per second of a load with its primary keys.
@@ -20,6 +21,16 @@ pub const TRANSACTIONS_PER_CPU_S: f64 = 3_000.0;
 const WAL_PER_TRANSACTION: u64 = 700;
 /// New row versions that a transaction leaves behind: an account, a teller and a branch.
 const BLOAT_PER_TRANSACTION: u64 = 132 + 44 + 36;
+/// TPC-C transactions per second and processor of the server.
+const TPCC_PER_CPU_S: f64 = 1_500.0;
+/// WAL of a TPC-C transaction, with page images: as it was seen with ten warehouses.
+const TPCC_WAL: u64 = 6_000;
+/// What a TPC-C transaction adds on average: 4.5 lines of 90 bytes with their keys, orders, payments, row versions.
+const TPCC_BLOAT: u64 = 1_500;
+/// Rows of a warehouse.
+const TPCC_WAREHOUSE_ROWS: f64 = 500_000.0;
+/// Shortest mean of keying and thinking: of Deliveries and Stock-Levels alone.
+const TPCC_ROUND_S: f64 = 7.0;
 /// A new cluster with its first WAL segments.
 const CLUSTER_BYTES: u64 = 64 << 20;
 /// WAL that stays on disk at most (`max_wal_size` and a spread checkpoint).
@@ -72,6 +83,29 @@ impl Data {
     }
 }
 
+/// Transactions of TPC-C over all runs, at most: terminals that key and think send no more than they can.
+fn of_tpcc(plan: &Plan, levels: &[Vec<u32>], server_cpus: usize) -> u64 {
+    let measure = &plan.measure;
+    let run_s = measure.duration.as_secs_f64() + measure.warmup.as_secs_f64();
+    let most = measure.rate.unwrap_or(f64::MAX).min(TPCC_PER_CPU_S * server_cpus as f64);
+    let terminals = plan.data.tpcc.map_or(0.0, |tpcc| tpcc.warehouses as f64 * DISTRICTS as f64);
+    let of = |(workload, levels): (&WorkloadPlan, &Vec<u32>)| {
+        let rate = match workload.tpcc {
+            None => return 0,
+            Some(work) if work.paced => most.min(terminals / TPCC_ROUND_S),
+            Some(_) => most,
+        };
+        ((rate * run_s) as u64).saturating_mul(levels.len() as u64 * u64::from(measure.blocks))
+    };
+    plan.workload.iter().zip(levels).map(of).fold(0, u64::saturating_add)
+}
+
+/// Seconds of the check of consistency after the runs, of tables that are there as well.
+fn check_of_tpcc_s(plan: &Plan) -> f64 {
+    let rows = plan.data.tpcc.filter(|_| plan.check.consistency).map_or(0, |tpcc| tpcc.warehouses);
+    rows as f64 * TPCC_WAREHOUSE_ROWS / CHECK_ROWS_PER_S
+}
+
 /// What a run will cost, about.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Cost {
@@ -104,6 +138,7 @@ impl Cost {
         let rate = measure.rate.unwrap_or(f64::MAX).min(TRANSACTIONS_PER_CPU_S * server_cpus as f64);
         let transactions = (rate * run_s) as u64;
 
+        let of_tpcc = of_tpcc(plan, levels, server_cpus);
         let all = transactions.saturating_mul(writing_runs);
         let data = Data::of(plan, scale, facts);
         let data_bytes = data.bytes;
@@ -111,13 +146,18 @@ impl Cost {
         // writes it back.
         let pages = transactions.min(data.account_pages) * facts.page_bytes;
         let images = pages.saturating_mul(writing_runs);
-        let wal = data_bytes + all.saturating_mul(WAL_PER_TRANSACTION) + images;
+        let wal =
+            data_bytes + all.saturating_mul(WAL_PER_TRANSACTION) + of_tpcc.saturating_mul(TPCC_WAL) + images;
         let history = history_bytes(scale.unwrap_or(1), all, facts.page_bytes);
         let cluster = if facts.own_server { CLUSTER_BYTES } else { 0 };
-        let kept = cluster + data_bytes + history + all.saturating_mul(BLOAT_PER_TRANSACTION);
+        let grown = all.saturating_mul(BLOAT_PER_TRANSACTION) + of_tpcc.saturating_mul(TPCC_BLOAT);
+        let kept = cluster + data_bytes + history + grown;
         Self {
             runs,
-            seconds: FIXED_S + runs as f64 * (run_s + BETWEEN_S) + data.rows as f64 / LOAD_ROWS_PER_S,
+            seconds: FIXED_S
+                + runs as f64 * (run_s + BETWEEN_S)
+                + data.rows as f64 / LOAD_ROWS_PER_S
+                + check_of_tpcc_s(plan),
             written_bytes: cluster + data_bytes + history + wal + images,
             disk_bytes: kept + wal.min(WAL_KEPT_BYTES),
         }

@@ -154,6 +154,7 @@ impl Player {
             self.outgoing.clear();
             self.splitter.keep_rows(false);
             (self.pipeline, self.may_commit) = (Some(0), false);
+            self.in_block = self.reply.status != b'I';
             return None;
         };
         Some(self.abort(&self.whereabouts().aborted("startpipeline", refused), scene))

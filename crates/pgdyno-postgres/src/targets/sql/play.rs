@@ -74,7 +74,7 @@ pub struct Play {
     /// How often the server lacked room, memory or a working disk.
     shortages: Arc<AtomicU32>,
     /// The SQLSTATE by which a script rolls itself back: its attempt has run to its end.
-    own_rollback: Option<&'static str>,
+    pub(super) own_rollback: Option<&'static str>,
 }
 
 impl Play {

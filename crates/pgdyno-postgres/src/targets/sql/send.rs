@@ -22,7 +22,9 @@ impl Player {
             return Some(self.prepare(vec![sql.number], scene));
         }
         self.say_sending(sql, scene);
-        self.may_commit = may_commit(sql, self.reply.status);
+        // A function that is a whole transaction is no plain read, though it begins with SELECT.
+        let whole = play.own_rollback.is_some() && self.reply.status == b'I';
+        self.may_commit = whole || may_commit(sql, self.reply.status);
         let out = &mut self.outgoing;
         out.clear();
         match play.protocol {
@@ -45,8 +47,16 @@ impl Player {
             return Some(self.abort(&self.whereabouts().aborted(word, &why), scene));
         }
         self.say_sending(sql, scene);
-        // A pipeline without a block is one transaction up to its Sync, and lasts as one.
-        self.may_commit |= may_commit(sql, b'I');
+        // A pipeline without a block is one transaction up to its Sync, and lasts as one; within a block nothing does
+        // before its end.
+        self.may_commit |= may_commit(sql, if self.in_block { b'T' } else { b'I' });
+        for part in &sql.parts {
+            match part.kind {
+                SqlKind::Begin => self.in_block = true,
+                SqlKind::Commit | SqlKind::Rollback => self.in_block = false,
+                SqlKind::Statement => {}
+            }
+        }
         let named = scene.play.protocol == Protocol::Prepared;
         let name = if named { scene.play.names[sql.number].as_str() } else { "" };
         run_bound(&mut self.outgoing, sql, name, !named, &self.variables);

@@ -86,6 +86,8 @@ pub(super) struct Player {
     pub preparing: Vec<usize>,
     /// Whether a pipeline is open, and the Syncs in it.
     pub pipeline: Option<u32>,
+    /// Whether a transaction block is open where the pipeline ends.
+    pub in_block: bool,
     /// Whether what is under way may make something last.
     pub may_commit: bool,
     pub outgoing: Vec<u8>,
@@ -145,6 +147,7 @@ impl SqlTarget {
             prepared,
             preparing: Vec::new(),
             pipeline: None,
+            in_block: false,
             may_commit: false,
             outgoing: Vec::with_capacity(512),
             splitter: Splitter::default(),

@@ -27,9 +27,9 @@ const TERMINALS_PER_CONNECTION: u64 = 100;
 #[command(
     disable_help_flag = true,
     after_help = "With a server that is there (--server, -h, -p, -d, --dsn) the tables are driven that `pgdyno load \
-    tpcc` left there; they stay, with what the run added. Without one a server is made and loaded for the run. The twelve conditions of \
-    consistency are looked at afterwards. NOPM are New-Orders a minute that were not rolled back; they are no tpmC, \
-    and docs/tpcc.md says why.\n\n\
+    tpcc` left there; they stay, with what the run added. Without one a server is made and loaded for the run. The \
+    conditions of consistency are looked at afterwards. NOPM are New-Orders a minute that were not rolled back; they \
+    are no tpmC, and docs/tpcc.md says why.\n\n\
     Examples:\n  \
     pgdyno tpcc run --warehouses 10 --clients 8,32\n  \
     pgdyno tpcc run --server main --clients 64 --shape functions --duration 60s\n  \
@@ -67,7 +67,7 @@ pub struct Run {
     /// For numbers to publish: more and longer blocks
     #[arg(long, help_heading = "How")]
     thorough: bool,
-    /// Client counts, such as 8,32 [default: from processors; with --paced one for each 100 terminals]
+    /// Client counts, such as 8,32 [default: from processors; with --paced one for each 100 terminals, 10 to 200]
     #[arg(long, short, value_name = "N,…", value_delimiter = ',',
           value_parser = clap::value_parser!(u32).range(1..=100_000), help_heading = "How")]
     clients: Option<Vec<u32>>,
@@ -136,7 +136,7 @@ impl Run {
         };
         let warehouses = match self.warehouses {
             Some(warehouses) => warehouses,
-            None => find_tpcc(&mut pgdyno_postgres::wire::connect(external.admin())?)?.warehouses,
+            None => find_tpcc(&mut pgdyno_postgres::wire::connect(&external.drive)?)?.warehouses,
         };
         Ok(TpccPlan { warehouses, loaded: true })
     }
