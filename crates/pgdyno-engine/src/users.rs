@@ -103,11 +103,12 @@ impl Users {
     /// A round that an instant falls into: a longer one holds more instants, and is as much likelier. Without that the
     /// first users would come too soon.
     fn round_under_way(&mut self, chooser: &mut Chooser) -> (u32, u64) {
-        let longest = |pace: &Pace| pace.keying_ns as f64 + pace.think_ns as f64 * LONGEST_THOUGHT;
-        let longest_ns = self.paces.iter().map(longest).fold(0.0, f64::max);
+        let most = |of: fn(&Pace) -> u64| self.paces.iter().map(of).max().unwrap_or(0) as f64;
+        let longest_ns = most(|pace| pace.keying_ns) + most(|pace| pace.think_ns) * LONGEST_THOUGHT;
         loop {
-            let script = chooser.choose();
-            let round_ns = self.think_ns(script) + self.pace(script).keying_ns;
+            // He thinks about one, and keys the next.
+            let (before, script) = (chooser.choose(), chooser.choose());
+            let round_ns = self.think_ns(before) + self.pace(script).keying_ns;
             if self.uniform() * longest_ns <= round_ns as f64 {
                 return (script, round_ns);
             }
