@@ -333,11 +333,21 @@ fn tpcc(view: &TpccView) -> Markup {
                 }
             }
         }
-        ul.doubts {
-            @for one in &view.judged {
-                li.severe[one.broken] {
-                    strong { (one.verdict) } " " span.cells { (figure(one.clause.as_ref())) }
-                    p { (figure(one.words.as_ref())) }
+        @if view.judged.iter().any(|one| one.broken) {
+            ul.doubts {
+                @for one in view.judged.iter().filter(|one| one.broken) {
+                    li {
+                        strong { (one.verdict) } span.cells { (figure(one.clause.as_ref())) }
+                        p { (figure(one.words.as_ref())) }
+                    }
+                }
+            }
+        }
+        dl.checks {
+            @for one in view.judged.iter().filter(|one| !one.broken) {
+                div {
+                    dt { (figure(one.clause.as_ref())) " " (one.verdict) }
+                    dd { (figure(one.words.as_ref())) }
                 }
             }
         }
