@@ -237,8 +237,8 @@ fn responses(scripts: &[ScriptRun]) -> Vec<Judged> {
     .collect()
 }
 
-/// Most New-Orders a minute that the ten terminals of a warehouse can enter by their pace: 12.86 with the weights of the
-/// specification, whose transactions take 21 seconds of keying and thinking on average.
+/// Most New-Orders a minute that the ten terminals of a warehouse can enter by their pace: 12.86 with the weights of
+/// the specification, whose transactions take 21 seconds of keying and thinking on average.
 fn ceiling(mix: &Mix) -> f64 {
     let round = |transaction: Transaction| {
         let terms = transaction.terms();
