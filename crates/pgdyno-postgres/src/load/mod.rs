@@ -23,4 +23,4 @@ pub use pgdyno_core::load::PartitionMethod;
 pub use prewarm::{PrewarmMethod, PrewarmOutcome, prewarm};
 pub use schemas::{SchemaStand, Schemas};
 pub use setup::{Known, SetupOutcome, Whereabouts, carry_out, data_state, has_unlogged, prewarm_own, settle};
-pub use tpcc::{TpccFound, find_tpcc};
+pub use tpcc::{TpccFound, find_tpcc, finds_unlogged_tpcc};

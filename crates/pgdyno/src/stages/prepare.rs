@@ -497,6 +497,9 @@ pub fn written_where(job: &Job) -> String {
     let stays = if job.keep { "kept" } else { "removed at the end" };
     let Some(first) = job.servers.first() else { return "by the commands".into() };
     match first {
+        Wanted::External(_) if job.plan.data.tpcc.is_some_and(|tpcc| tpcc.loaded) => {
+            format!("in the tables that are there, where it stays; schema pgdyno is {stays}")
+        }
         Wanted::External(_) => format!("in schema pgdyno, {stays}"),
         Wanted::Own(request) => {
             let dir =

@@ -18,7 +18,7 @@ use pgdyno_core::{
 use pgdyno_engine::Stop;
 use pgdyno_host::procs::ProcessId;
 use pgdyno_postgres::{
-    load::{Whereabouts, has_unlogged},
+    load::{Whereabouts, finds_unlogged_tpcc, has_unlogged},
     observe::{postmaster_of, server_facts, wait_for_replay},
     probe::{Buffercache, held},
     provision::{self, RunningServer},
@@ -506,7 +506,12 @@ impl Subject {
     pub fn look_at_tables(&mut self) -> Result<DurabilityTier, Problem> {
         let whereabouts = self.whereabouts();
         let failed = |error: WireError| error.into_problem("could not look at the tables that were loaded");
-        let unlogged = has_unlogged(&mut self.admin, whereabouts).map_err(failed)?;
+        // Tables that are there are not the only ones of their database.
+        let unlogged = match self.path == SCHEMA {
+            true => has_unlogged(&mut self.admin, whereabouts),
+            false => finds_unlogged_tpcc(&mut self.admin),
+        };
+        let unlogged = unlogged.map_err(failed)?;
         let in_memory = places::are_in_memory(&mut self.admin, &self.facts).map_err(failed)?;
         self.facts.durability = self.facts.durability.of_tables(unlogged, in_memory);
         Ok(self.facts.durability)
