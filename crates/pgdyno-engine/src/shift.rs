@@ -136,8 +136,8 @@ impl Shift {
                 }
             }
             Arrivals::Users(users) => {
-                self.recorder.due(users.count_due(now_ns));
-                match users.begin(&mut self.chooser) {
+                self.recorder.due(users.count_due(now_ns, &mut self.chooser));
+                match users.begin() {
                     Some(due) => self.begin_due(due, now_ns),
                     None => Next::At(users.next_due_ns().min(self.timeline.end_ns)),
                 }
@@ -225,7 +225,7 @@ impl Shift {
         let count = match &mut self.arrivals {
             Arrivals::Closed => 0,
             Arrivals::Open(open) => open.count_due(until_ns),
-            Arrivals::Users(users) => users.count_due(until_ns),
+            Arrivals::Users(users) => users.count_due(until_ns, &mut self.chooser),
         };
         self.recorder.due(count);
     }

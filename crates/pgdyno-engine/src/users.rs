@@ -42,7 +42,8 @@ pub(crate) struct Due {
     pub(crate) script: u32,
 }
 
-/// The users of one worker. Each is in one place: he keys or thinks, waits for a client, or for an answer.
+/// The users of one worker. Each keys or thinks, waits for a client, or for an answer; what he queued waits without
+/// him.
 #[derive(Debug)]
 pub struct Users {
     paces: Vec<Pace>,
@@ -123,8 +124,9 @@ impl Users {
         self.coming.push(Reverse(Due { at_ns, user, script }));
     }
 
-    /// Counts the attempts that have fallen due before `until_ns` since the last call.
-    pub(crate) fn count_due(&mut self, until_ns: u64) -> u64 {
+    /// Counts the attempts that have fallen due before `until_ns` since the last call. Who waits for no answer thinks
+    /// from then on, and may be due again before it.
+    pub(crate) fn count_due(&mut self, until_ns: u64, chooser: &mut Chooser) -> u64 {
         let until_ns = until_ns.saturating_sub(self.start_ns);
         let mut count = 0;
         while let Some(&Reverse(due)) = self.coming.peek() {
@@ -134,16 +136,16 @@ impl Users {
             self.coming.pop();
             self.waiting.push_back(due);
             count += 1;
+            if self.pace(due.script).queued {
+                self.go_on(due.user, due.script, due.at_ns, chooser);
+            }
         }
         count
     }
 
     /// Takes the oldest attempt that is due and not begun.
-    pub(crate) fn begin(&mut self, chooser: &mut Chooser) -> Option<Due> {
+    pub(crate) fn begin(&mut self) -> Option<Due> {
         let due = self.waiting.pop_front()?;
-        if self.pace(due.script).queued {
-            self.go_on(due.user, due.script, due.at_ns, chooser);
-        }
         Some(Due { at_ns: due.at_ns + self.start_ns, ..due })
     }
 
@@ -186,9 +188,9 @@ mod tests {
         let mut users = Users::new(population, (0, 1), 7, &mut chooser);
         let (mut ended, mut most) = (0, 0);
         while users.next_due_ns() < 3_600 * SECOND {
-            users.count_due(users.next_due_ns() + 1);
+            users.count_due(users.next_due_ns() + 1, &mut chooser);
             most = most.max(users.backlog());
-            while let Some(due) = users.begin(&mut chooser) {
+            while let Some(due) = users.begin() {
                 users.answered(due.user, due.script, due.at_ns + answer_ns, &mut chooser);
                 ended += 1;
             }
@@ -216,9 +218,9 @@ mod tests {
         let mut all = Users::new(&population, (0, 1), 11, &mut chooser);
         let mut due = Vec::new();
         for second in 1..=60 {
-            all.count_due(second * SECOND);
+            all.count_due(second * SECOND, &mut chooser);
             due.push(all.backlog() as f64);
-            while let Some(due) = all.begin(&mut chooser) {
+            while let Some(due) = all.begin() {
                 all.answered(due.user, due.script, due.at_ns, &mut chooser);
             }
         }
@@ -237,6 +239,22 @@ mod tests {
         assert!((ended as f64 / expected - 1.0).abs() < 0.02, "{ended} of {expected}");
     }
 
+    /// Where no client is free, what is queued falls due all the same, and is counted when it does.
+    #[test]
+    fn who_waits_for_no_answer_does_not_wait_for_a_client_either() {
+        let population = Population { users: 5_000, paces: vec![pace(2, 5, true)] };
+        let mut chooser = chooser(&[1]);
+        let mut users = Users::new(&population, (0, 1), 7, &mut chooser);
+        let due: Vec<_> =
+            (1..=60).map(|second| users.count_due(second * SECOND, &mut chooser) as f64).collect();
+        for (window, seconds) in due.chunks(10).enumerate() {
+            let mean = seconds.iter().sum::<f64>() / seconds.len() as f64;
+            assert!((mean * 7.0 / 5_000.0 - 1.0).abs() < 0.05, "{window}: {mean} a second");
+        }
+        let begun: Vec<_> = std::iter::from_fn(|| users.begin()).map(|due| due.at_ns).collect();
+        assert!(begun.is_sorted() && begun.len() as f64 == due.iter().sum::<f64>());
+    }
+
     #[test]
     fn users_are_dealt_out_and_each_waits_once() {
         let population = Population { users: 1_003, paces: vec![pace(1, 1, false)] };
@@ -245,8 +263,8 @@ mod tests {
             let mut chooser = chooser(&[1]);
             let mut users = Users::new(&population, (worker, 4), worker as u64, &mut chooser);
             // Nobody is answered: nobody comes twice, whatever the time.
-            users.count_due(u64::MAX);
-            seen.extend(std::iter::from_fn(|| users.begin(&mut chooser)).map(|due| due.user));
+            users.count_due(u64::MAX, &mut chooser);
+            seen.extend(std::iter::from_fn(|| users.begin()).map(|due| due.user));
             assert_eq!((users.backlog(), users.next_due_ns()), (0, u64::MAX));
         }
         seen.sort_unstable();

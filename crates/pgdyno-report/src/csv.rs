@@ -7,7 +7,7 @@ use crate::{document::Document, subjects::place};
 
 /// The columns in order, each with the place in `run.json` it comes from: a pointer below `/runs/N`, or from
 /// the root where it starts with `^`. Units are at the end of the names; an absent value is an empty field.
-pub const COLUMNS: [(&str, &str); 41] = [
+pub const COLUMNS: [(&str, &str); 46] = [
     ("run_id", "^/id"),
     ("status", "^/status"),
     ("server_version", "^/server/version"),
@@ -49,6 +49,11 @@ pub const COLUMNS: [(&str, &str); 41] = [
     ("server_features", "^/server/build/features"),
     ("server_block_bytes", "^/server/block_bytes"),
     ("subject", "/workload/subject"),
+    ("tpcc_warehouses", "/tpcc/warehouses"),
+    ("tpcc_shape", "/tpcc/shape"),
+    ("tpcc_paced", "/tpcc/paced"),
+    ("tpcc_nopm", "/nopm"),
+    ("tpcc_note", "/tpcc/note"),
 ];
 
 /// The columns of a comparison in order, a line a block: a pointer below `/comparison/blocks/N`, or from the root.

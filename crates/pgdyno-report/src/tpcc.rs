@@ -131,9 +131,9 @@ fn how(source: &Source, index: usize, cell: &CellSummary) -> Phrase {
             " warehouses, "
         })
         .figure(at("shape", Format::Text))
-        .maybe(", ", at("isolation", Format::Text), "")
         .text(", ")
         .text(pace)
+        .maybe(", ", at("isolation", Format::Text), "")
 }
 
 /// The opening sentences: the cell with the most New-Orders of each subject, and what they are not.

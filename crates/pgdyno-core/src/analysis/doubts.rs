@@ -589,6 +589,7 @@ pub(crate) mod samples {
             statements: Vec::new(),
             scripts: Vec::new(),
             tpcc: None,
+            nopm: None,
             slowest: Vec::new(),
             connect_ns: 1_000_000,
             cpu: CpuUse {

@@ -239,6 +239,9 @@ pub struct CellRun {
     /// How it drove TPC-C; absent of other workloads.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tpcc: Option<TpccRun>,
+    /// New-Orders a minute of TPC-C that were not rolled back; absent of other workloads.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub nopm: Option<f64>,
     /// The slowest five of `latency`, the slowest first. Runs recorded before these were kept have none.
     #[serde(default)]
     pub slowest: Vec<SlowAttempt>,

@@ -18,7 +18,7 @@ pub use entry::{Crowd, Entry, VARIABLES};
 pub use input::{Customer, Input, Line, MOST_LINES, RunConstants, Terminal, UNUSED_ITEM};
 pub use names::last_name;
 pub use nurand::NuRand;
-pub use run::{Judged, TpccCell, TpccRun, nopm, tpm};
+pub use run::{Judged, TpccCell, TpccRun, nopm};
 pub use shape::{DELIVERED, ROLLED_BACK, Shape};
 pub use shares::Shares;
 pub use transaction::{Mix, Terms, Transaction};

@@ -26,7 +26,7 @@ pub struct TpccRun {
     pub warehouses: u64,
     /// How transactions were sent.
     pub shape: Shape,
-    /// Isolation level; absent is the server's default.
+    /// Isolation level: that which was asked for, else what sessions of the role have; absent in older records.
     pub isolation: Option<String>,
     /// Most tries of a transaction; 0 is no limit.
     pub max_tries: u32,
@@ -34,6 +34,13 @@ pub struct TpccRun {
     pub paced: bool,
     /// Weights of the transactions, in per cent.
     pub weights: [u32; 5],
+    /// Whether the constant is known by which the load drew last names: that of a run must be apart from it
+    /// (clause 2.1.6.1).
+    #[serde(default)]
+    pub load_constant_known: bool,
+    /// What it is not: [`DERIVED`](super::DERIVED).
+    #[serde(default)]
+    pub note: String,
     /// What was entered, of the transactions that were carried out within the measured interval.
     pub shares: Shares,
 }
@@ -60,7 +67,7 @@ impl TpccCell {
         let estimate = |of: fn(&CellRun) -> Option<f64>| {
             Estimate::of(&runs.iter().filter_map(|run| of(run)).collect::<Vec<_>>(), "1/min")
         };
-        let (nopm, tpm) = (estimate(nopm), estimate(tpm));
+        let (nopm, tpm) = (estimate(|run| run.nopm), estimate(tpm));
         let steady: Vec<_> = runs.iter().map(|run| &run.steady).collect();
         let judged = judge(&run, scripts, nopm.as_ref(), &steady);
         Some(Self { run, nopm, tpm, judged })
@@ -90,19 +97,19 @@ impl TpccRun {
     }
 }
 
-/// New-Orders a minute that were carried out and not rolled back.
-pub fn nopm(run: &CellRun) -> Option<f64> {
-    let orders = run.scripts.get(Transaction::NewOrder as usize)?;
-    per_minute(orders.committed - orders.rolled_back, run)
+/// New-Orders a minute that were carried out and not rolled back: of the five scripts of a run, and its length.
+pub fn nopm(scripts: &[ScriptRun], duration_ns: u64) -> Option<f64> {
+    let orders = scripts.get(Transaction::NewOrder as usize)?;
+    per_minute(orders.committed - orders.rolled_back, duration_ns)
 }
 
 /// Transactions a minute of all kinds, with those that were rolled back as they must: what the articles call tpmTOTAL.
-pub fn tpm(run: &CellRun) -> Option<f64> {
-    per_minute(run.counts.committed, run)
+fn tpm(run: &CellRun) -> Option<f64> {
+    per_minute(run.counts.committed, run.duration_ns)
 }
 
-fn per_minute(count: u64, run: &CellRun) -> Option<f64> {
-    (run.duration_ns > 0).then(|| count as f64 * 60e9 / run.duration_ns as f64)
+fn per_minute(count: u64, duration_ns: u64) -> Option<f64> {
+    (duration_ns > 0).then(|| count as f64 * 60e9 / duration_ns as f64)
 }
 
 /// Everything that a cell can be judged by, with the steadiness of its runs.
@@ -113,6 +120,7 @@ fn judge(
     runs: &[&SteadyVerdict],
 ) -> Vec<Judged> {
     let mut judged = weights(tpcc);
+    judged.extend(constants(tpcc));
     judged.push(mix(tpcc, scripts));
     judged.extend(shares(tpcc, scripts));
     judged.push(skipped(&tpcc.shares));
@@ -144,6 +152,16 @@ fn weights(tpcc: &TpccRun) -> Vec<Judged> {
         false => format!("weights {list}: {}", short.join(", ")),
     };
     vec![Judged { clause: "5.2.3".into(), words, holds: Some(short.is_empty()) }]
+}
+
+/// Where the load is known the two constants are apart, since the run's is drawn so.
+fn constants(tpcc: &TpccRun) -> Option<Judged> {
+    (!tpcc.load_constant_known).then(|| Judged {
+        clause: "2.1.6.1".into(),
+        words: "it is not known by which constant the load drew last names: that of the run may be too near"
+            .into(),
+        holds: None,
+    })
 }
 
 /// Whether the transactions that were carried out came as often as their weights say.
@@ -318,6 +336,8 @@ mod tests {
             max_tries: 10,
             paced: true,
             weights: [45, 43, 4, 4, 4],
+            load_constant_known: true,
+            note: crate::tpcc::DERIVED.into(),
             shares,
         };
         let script = |(transaction, committed): (Transaction, u64)| ScriptRun {
@@ -374,6 +394,14 @@ mod tests {
         let (run, scripts) = good();
         assert_eq!(broken(&run, &scripts, 80.0), ["4.2.1"], "less than nine a warehouse");
         assert_eq!(broken(&run, &scripts, 135.0), ["4.2.1"], "more than can be entered");
+    }
+
+    #[test]
+    fn a_load_that_is_not_known_is_told() {
+        let (run, scripts) = good();
+        let all = judged(&TpccRun { load_constant_known: false, ..run }, &scripts, 125.0);
+        let open: Vec<_> = all.iter().filter(|one| one.holds.is_none()).map(|one| &one.clause).collect();
+        assert_eq!(open, ["2.1.6.1"]);
     }
 
     #[test]

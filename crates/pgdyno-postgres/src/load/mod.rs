@@ -22,5 +22,6 @@ pub use init::{InitError, InitEvent, Initialization, Step as InitStep, check_ste
 pub use pgdyno_core::load::PartitionMethod;
 pub use prewarm::{PrewarmMethod, PrewarmOutcome, prewarm};
 pub use schemas::{SchemaStand, Schemas};
+pub(crate) use setup::is_found;
 pub use setup::{Known, SetupOutcome, Whereabouts, carry_out, data_state, has_unlogged, prewarm_own, settle};
-pub use tpcc::{TpccFound, find_tpcc, finds_unlogged_tpcc};
+pub use tpcc::{TpccFound, find_tpcc};

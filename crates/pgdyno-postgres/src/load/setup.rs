@@ -3,6 +3,7 @@
 use std::time::Instant;
 
 use pgdyno_core::{
+    load::Set,
     measure::DataState,
     plan::Steps,
     problem::Problem,
@@ -84,13 +85,20 @@ fn failed(error: WireError, place: &str) -> Problem {
     if problem.hint.is_some() { problem } else { problem.hint("mend the SQL there; nothing of it is kept") }
 }
 
-/// Where the plan's own tables are.
+/// Where the tables are that are driven.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Whereabouts {
     /// In any schema of the database, which is ours.
     Database,
     /// In this schema alone.
     Schema(&'static str),
+    /// Where sessions find them: the tables of this set, in whatever company.
+    Found(Set),
+}
+
+/// SQL of whether a relation `c` is a table of a set that sessions find, or a part of one.
+pub(crate) fn is_found(set: Set) -> String {
+    format!("c.relname ~ '{}' AND pg_catalog.pg_table_is_visible(c.oid)", set.names())
 }
 
 /// What a setup left behind.
@@ -143,6 +151,7 @@ pub fn has_unlogged(session: &mut Session, whereabouts: Whereabouts) -> Result<b
     let place = match whereabouts {
         Whereabouts::Database => "n.nspname !~ '^(pg_|information_schema$)'".to_owned(),
         Whereabouts::Schema(name) => format!("n.nspname = '{name}'"),
+        Whereabouts::Found(set) => is_found(set),
     };
     let sql = format!(
         "SELECT count(*) FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
@@ -187,6 +196,7 @@ fn within(whereabouts: Whereabouts) -> String {
             format!("n.nspname !~ '^(pg_|information_schema$)' AND {TPCB}")
         }
         Whereabouts::Schema(name) => format!("n.nspname = '{name}' AND {TPCB}"),
+        Whereabouts::Found(set) => is_found(set),
     }
 }
 

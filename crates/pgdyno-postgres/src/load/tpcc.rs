@@ -85,19 +85,6 @@ pub fn find_tpcc(session: &mut Session) -> Result<TpccFound, Problem> {
     Ok(TpccFound { warehouses, loaded_by })
 }
 
-/// Whether any of the tables that a session finds, or of their partitions, is unlogged.
-///
-/// # Errors
-/// The server's.
-pub fn finds_unlogged_tpcc(session: &mut Session) -> Result<bool, WireError> {
-    let sql = format!(
-        "SELECT pg_catalog.count(*) FROM pg_catalog.pg_class c WHERE c.relkind = 'r' AND c.relpersistence = 'u' \
-         AND pg_catalog.pg_table_is_visible(c.oid) AND c.relname ~ '{}'",
-        Set::Tpcc.names()
-    );
-    Ok(session.value(&sql)?.is_some_and(|count| count != "0"))
-}
-
 fn failed(error: WireError) -> Problem {
     error.into_problem("could not look at TPC-C's tables")
 }

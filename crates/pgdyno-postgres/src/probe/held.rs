@@ -4,7 +4,7 @@ use pgdyno_core::probe::{Held, HeldList, HeldRelation};
 
 use super::{extension, sizes};
 use crate::{
-    load::Whereabouts,
+    load::{Whereabouts, is_found},
     wire::{Row, Session, WireError},
 };
 
@@ -51,11 +51,16 @@ fn buffercache(session: &mut Session, buffers: Buffercache) -> Result<Option<Str
     extension::find(session, "pg_buffercache")
 }
 
-/// What a namespace `n` of a relation must be.
+/// What a relation `c` and its namespace `n` must be.
 fn within(place: Whereabouts) -> String {
     match place {
         Whereabouts::Database => "n.nspname !~ '^(pg_|information_schema$|pgdyno_load$)'".to_owned(),
         Whereabouts::Schema(name) => format!("n.nspname = '{name}'"),
+        Whereabouts::Found(set) => format!(
+            "coalesce((SELECT x.indrelid FROM pg_catalog.pg_index x WHERE x.indexrelid = c.oid), c.oid) \
+             IN (SELECT c.oid FROM pg_catalog.pg_class c WHERE {})",
+            is_found(set)
+        ),
     }
 }
 

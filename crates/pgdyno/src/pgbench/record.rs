@@ -292,6 +292,7 @@ fn run(results: &Results<'_>, workload: Workload, start_s: f64) -> CellRun {
         statements: statements(results.scripts, report),
         scripts: Vec::new(),
         tpcc: None,
+        nopm: None,
         slowest: Vec::new(),
         connect_ns: results.connect_ns,
         cpu: pgdyno_core::measure::CpuUse::default(),

@@ -13,7 +13,7 @@ use pgdyno_core::{
     plan::{Protocol, Work},
     problem::Problem,
     script::{Random, Script, Scripts},
-    tpcc::TpccRun,
+    tpcc::{TpccRun, nopm},
 };
 use pgdyno_engine::{
     Bookkeeping, Listeners, Mark, MergedInterval, Mix, Phase, Report, ScriptReport, Settings, Stop,
@@ -141,8 +141,8 @@ impl<'a> Driving<'a> {
         let driven = self.drive(Bench { subject, watch }, workers, &settings, &cell)?;
         self.recording.dir.end_run()?;
         let connect_ns = connect.as_nanos() as u64;
-        let tpcc = own.and_then(|own| own.tpcc).zip(subject.tpcc);
-        let tpcc = tpcc.map(|(work, crowd)| tpcc::run_of(&work, crowd.warehouses, counted.sum()));
+        let tpcc = own.and_then(|own| own.tpcc).zip(subject.tpcc.as_ref());
+        let tpcc = tpcc.map(|(work, ground)| tpcc::run_of(&work, ground, counted.sum()));
         let run = Finished { workload, block, start_s, connect_ns, settings, before, driven, tpcc };
         self.keep(run, script).map(|()| index)
     }
@@ -156,7 +156,9 @@ impl<'a> Driving<'a> {
         let tpcc = cell.own.and_then(|own| own.tpcc);
         SqlClients {
             max_tries: tpcc.map_or(1, |work| work.max_tries),
-            tpcc: tpcc.and(subject.tpcc).map(|crowd| (crowd.in_run(self.prepared.seed, draws), counted)),
+            tpcc: tpcc
+                .and(subject.tpcc.as_ref())
+                .map(|ground| (ground.crowd.in_run(self.prepared.seed, draws), counted)),
             scripts: Arc::clone(cell.script),
             protocol: cell.protocol,
             scale: self.prepared.bench.scale.unwrap_or(1),
@@ -201,7 +203,11 @@ impl<'a> Driving<'a> {
         let bookkeeping = Bookkeeping {
             mix: self.mix(cell, cell.draws.unwrap_or(index)),
             by_script: (2..=MOST_SCRIPTS).contains(&cell.script.len()),
-            users: cell.own.and_then(|own| own.tpcc).zip(bench.subject.tpcc).and_then(tpcc::population),
+            users: cell
+                .own
+                .and_then(|own| own.tpcc)
+                .zip(bench.subject.tpcc.as_ref())
+                .and_then(tpcc::population),
             ..Bookkeeping::default()
         };
         let Bench { subject, watch } = bench;
@@ -334,6 +340,7 @@ impl Finished {
         let alike = script.len() == 1 && !script.iter().any(Script::has_branches);
         let labels = script.statements().filter(|_| alike).map(|sql| sql.label.clone());
         let statements = labels.zip(&report.statements);
+        let scripts = script_runs(script, &report);
         CellRun {
             block,
             start_s: start_s + settings.warmup_ns as f64 / 1e9,
@@ -348,7 +355,8 @@ impl Finished {
             statements: statements
                 .map(|(statement, latency)| StatementSummary { statement, latency: latency.summary() })
                 .collect(),
-            scripts: script_runs(script, &report),
+            nopm: tpcc.as_ref().and_then(|_| nopm(&scripts, report.duration_ns)),
+            scripts,
             tpcc,
             slowest,
             connect_ns,

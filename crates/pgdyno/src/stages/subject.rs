@@ -8,17 +8,17 @@ use std::{
 use pgdyno_core::{
     advice::Choice,
     facts::{DurabilityTier, ServerFacts, ServerSource, StorageFacts},
+    load::Set,
     measure::Waits,
     plan::{Builtin, Work},
     probe::Held,
     problem::Problem,
     script::Scripts,
-    tpcc::Crowd,
 };
 use pgdyno_engine::Stop;
 use pgdyno_host::procs::ProcessId;
 use pgdyno_postgres::{
-    load::{Whereabouts, finds_unlogged_tpcc, has_unlogged},
+    load::{Whereabouts, has_unlogged},
     observe::{postmaster_of, server_facts, wait_for_replay},
     probe::{Buffercache, held},
     provision::{self, RunningServer},
@@ -27,6 +27,7 @@ use pgdyno_postgres::{
 
 use super::{
     External, Wanted, looking::Looking, material::DataOf, places, prepare::Prepared, reach::Reached,
+    tpcc::Ground,
 };
 use crate::{progress::Progress, servers};
 
@@ -112,8 +113,8 @@ pub struct Subject {
     pub untouched: Option<DataOf>,
     /// When the CHECKPOINT was made since which nothing was written.
     pub written_out: Option<Instant>,
-    /// What TPC-C's terminals go by, once its tables were looked at.
-    pub tpcc: Option<Crowd>,
+    /// What is known of TPC-C's tables, once they were looked at.
+    pub tpcc: Option<Ground>,
     /// Where sessions of a server that is somebody else's look for tables: our schema, or after theirs ours.
     path: String,
     /// Whether the clients reach it through a pooler, which hands their server processes on.
@@ -461,6 +462,17 @@ impl Subject {
         options
     }
 
+    /// The isolation level of clients that ask for none: a role or a database may have its own.
+    ///
+    /// # Errors
+    /// Where it cannot be asked.
+    pub fn default_isolation(&self, stop: &Stop) -> Result<String, Problem> {
+        let shown = open_session(&self.options, stop)?.value("SHOW default_transaction_isolation");
+        let shown =
+            shown.map_err(|error| error.into_problem("could not see how transactions are isolated"))?;
+        Ok(shown.unwrap_or_default())
+    }
+
     /// How somebody connects who looks at the tables.
     pub fn table_options(&self) -> ConnectOptions {
         match self.home {
@@ -489,10 +501,10 @@ impl Subject {
         Ok(())
     }
 
-    /// Where the plan's own tables are.
+    /// Where the tables are that are driven. Those that were there are not the only ones of their database.
     pub fn whereabouts(&self) -> Whereabouts {
         match self.home {
-            _ if self.path != SCHEMA => Whereabouts::Database,
+            _ if self.path != SCHEMA => Whereabouts::Found(Set::Tpcc),
             Home::Own(_) => Whereabouts::Database,
             Home::Foreign | Home::Gone => Whereabouts::Schema(SCHEMA),
         }
@@ -506,12 +518,7 @@ impl Subject {
     pub fn look_at_tables(&mut self) -> Result<DurabilityTier, Problem> {
         let whereabouts = self.whereabouts();
         let failed = |error: WireError| error.into_problem("could not look at the tables that were loaded");
-        // Tables that are there are not the only ones of their database.
-        let unlogged = match self.path == SCHEMA {
-            true => has_unlogged(&mut self.admin, whereabouts),
-            false => finds_unlogged_tpcc(&mut self.admin),
-        };
-        let unlogged = unlogged.map_err(failed)?;
+        let unlogged = has_unlogged(&mut self.admin, whereabouts).map_err(failed)?;
         let in_memory = places::are_in_memory(&mut self.admin, &self.facts).map_err(failed)?;
         self.facts.durability = self.facts.durability.of_tables(unlogged, in_memory);
         Ok(self.facts.durability)

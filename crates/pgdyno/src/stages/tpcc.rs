@@ -1,9 +1,9 @@
 //! TPC-C's part of a run: its tables before, its terminals, its conditions afterwards.
 
 use pgdyno_core::{
-    plan::TpccWork,
+    plan::{Isolation, TpccWork},
     problem::Problem,
-    tpcc::{Crowd, DISTRICTS, RunConstants, Shares, TpccRun, Transaction},
+    tpcc::{Crowd, DERIVED, DISTRICTS, RunConstants, Shares, TpccRun, Transaction},
     units,
 };
 use pgdyno_engine::{Pace, Population, Stop};
@@ -20,6 +20,17 @@ use crate::progress::Progress;
 const EXAMPLES: usize = 10;
 /// Most sessions that check.
 const MOST_CHECKERS: u64 = 8;
+
+/// TPC-C's tables on one server, as those know them who drive.
+#[derive(Debug, Clone)]
+pub struct Ground {
+    /// What terminals go by.
+    pub crowd: Crowd,
+    /// Whether the constant of the load is known.
+    load_constant_known: bool,
+    /// The isolation level of sessions that ask for none.
+    isolation: String,
+}
 
 /// Looks whether the tables are those that the plan means, makes functions where it calls them, and says what terminals
 /// go by.
@@ -39,7 +50,13 @@ pub fn ready(prepared: &Prepared, subject: &mut Subject, stop: &Stop) -> Result<
         return Err(Problem::wrong_request(what).hint("say how many there are, or load as many as you want"));
     }
     let constants = RunConstants::draw(prepared.seed, loaded_by.map(RunConstants::loaded));
-    subject.tpcc = Some(Crowd { warehouses, constants, seed: prepared.seed, run: 0 });
+    let isolation = subject.default_isolation(stop)?;
+    works(prepared).try_for_each(|work| fits(&work, &isolation))?;
+    subject.tpcc = Some(Ground {
+        crowd: Crowd { warehouses, constants, seed: prepared.seed, run: 0 },
+        load_constant_known: loaded_by.is_some(),
+        isolation,
+    });
     let mut texts = works(prepared).filter_map(|work| work.shape.setup());
     texts.next().map_or(Ok(()), |text| subject.make_functions(text, stop))
 }
@@ -48,8 +65,20 @@ fn works(prepared: &Prepared) -> impl Iterator<Item = TpccWork> {
     prepared.material.work.iter().filter_map(|work| work.tpcc)
 }
 
+/// What the role or the database says where nothing is asked for; the plan was held to what it asks for itself.
+fn fits(work: &TpccWork, isolation: &str) -> Result<(), Problem> {
+    let strict = [Isolation::RepeatableRead, Isolation::Serializable].map(Isolation::sql);
+    if work.isolation.is_some() || work.max_tries != 1 || !strict.contains(&isolation) {
+        return Ok(());
+    }
+    let what = format!(
+        "could not drive TPC-C: transactions are {isolation} here by default, fail by each other, and are not tried again"
+    );
+    Err(Problem::wrong_request(what).hint("allow several tries, such as 10, or ask for read-committed"))
+}
+
 /// The terminals of a paced workload.
-pub fn population((work, crowd): (TpccWork, Crowd)) -> Option<Population> {
+pub fn population((work, ground): (TpccWork, &Ground)) -> Option<Population> {
     let pace = |transaction: Transaction| {
         let terms = transaction.terms();
         Pace {
@@ -60,18 +89,21 @@ pub fn population((work, crowd): (TpccWork, Crowd)) -> Option<Population> {
         }
     };
     let paces = Transaction::ALL.map(pace).to_vec();
-    work.paced.then(|| Population { users: crowd.warehouses * DISTRICTS, paces })
+    work.paced.then(|| Population { users: ground.crowd.warehouses * DISTRICTS, paces })
 }
 
 /// What the record keeps of how a run drove it.
-pub fn run_of(work: &TpccWork, warehouses: u64, shares: Shares) -> TpccRun {
+pub fn run_of(work: &TpccWork, ground: &Ground, shares: Shares) -> TpccRun {
+    let isolation = work.isolation.map(|isolation| isolation.sql().to_owned());
     TpccRun {
-        warehouses,
+        warehouses: ground.crowd.warehouses,
         shape: work.shape,
-        isolation: work.isolation.map(|isolation| isolation.sql().to_owned()),
+        isolation: isolation.or_else(|| Some(ground.isolation.clone())),
         max_tries: work.max_tries,
         paced: work.paced,
         weights: work.weights,
+        load_constant_known: ground.load_constant_known,
+        note: DERIVED.to_owned(),
         shares,
     }
 }

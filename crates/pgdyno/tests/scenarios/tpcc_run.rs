@@ -73,6 +73,8 @@ fn every_shape_keeps_the_tables_consistent(pg: &str) {
         assert!(!said.contains("unlogged"), "the tables that are driven are logged: {said}");
         consistent(&record);
         adds_up(&record.runs[0]);
+        let held = record.held.as_ref().and_then(|held| held.after.as_ref()).expect("sizes are looked at");
+        assert_eq!((held.tables.count, held.indexes.count), (9, 10), "those of others are not counted");
         let tpcc = record.runs[0].tpcc.as_ref().expect("it is a run of TPC-C");
         assert_eq!((tpcc.shape, tpcc.warehouses, tpcc.paced), (shape, 1, false));
         assert!(tpcc.shares.orders > 20 && tpcc.shares.deliveries > 0, "{:?}", tpcc.shares);
@@ -123,6 +125,23 @@ fn serialization_failures_are_tried_again_and_counted() {
     }
     let said = loaded.refused(&["--isolation", "serializable", "--max-tries", "1"]);
     assert!(said.contains("serializable transactions fail by each other, and are not tried again"), "{said}");
+}
+
+/// A role may isolate its transactions more than the server does, and nobody said so.
+#[test]
+fn the_isolation_level_of_a_role_is_looked_at_and_recorded() {
+    let loaded = loaded("18", "1");
+    let level = |record: &RunRecord| record.runs[0].tpcc.as_ref().and_then(|tpcc| tpcc.isolation.clone());
+    let (record, _) = loaded.driven(&["--clients", "2"]);
+    assert_eq!(level(&record).as_deref(), Some("read committed"));
+    let role = "ALTER ROLE CURRENT_USER SET default_transaction_isolation = 'serializable'";
+    loaded.session().execute(role).expect("the role is set");
+    let said = loaded.refused(&["--clients", "2", "--max-tries", "1"]);
+    assert!(said.contains("transactions are serializable here by default"), "{said}");
+    let (record, said) = loaded.driven(&["--clients", "2", "--max-tries", "0"]);
+    assert_eq!(level(&record).as_deref(), Some("serializable"), "{said}");
+    let asked = ["--clients", "2", "--max-tries", "1", "--isolation", "read-committed"];
+    assert_eq!(level(&loaded.driven(&asked).0).as_deref(), Some("read committed"));
 }
 
 /// What is not as it must be is named before anything is driven.

@@ -153,6 +153,30 @@ fn clients_are_driven_through_a_pooler_in_transaction_mode() {
     assert!(html.contains("PgBouncer 1."), "the report names it");
 }
 
+/// Six clients share three server connections, and no transaction meets another's statements.
+#[test]
+fn tpcc_is_driven_through_a_pooler_by_what_its_sessions_need_not_be_told() {
+    let there = There::new(&["fsync=off"]);
+    let Some((_pooler, dsn)) = pgbouncer(&there, "transaction", "default_pool_size = 3") else { return };
+    there.place.done(&["load", "tpcc", "--server", "main", "--warehouses", "1", "--no-proof"]);
+    let admin_dsn = there.dsn();
+    let flags = |shape| {
+        let ways = ["tpcc", "run", "--dsn", &dsn, "--admin-dsn", &admin_dsn, "--clients", "6"];
+        [&ways[..], &["--shape", shape, "--blocks", "1", "--duration", "2s", "--warmup", "100ms"]].concat()
+    };
+    for shape in ["statements", "pipelined"] {
+        let said = there.place.done(&flags(shape));
+        assert!(said.contains("consistent: all 17 conditions hold"), "{said}");
+        let run = there.place.runs().pop().expect("there is a run");
+        assert!(way(&run).pooler.is_some());
+        let scripts = &run.record.runs[0].scripts;
+        assert!(scripts.iter().all(|script| script.failed == 0), "{scripts:?}");
+        assert!(scripts[0].committed > 10, "{scripts:?}");
+    }
+    let said = there.place.refused(&flags("functions"), 2);
+    assert!(said.contains("through a pooler: its sessions cannot be told"), "{said}");
+}
+
 /// What does a pooler cost? A goes through it, B does not; each has a database of its own.
 #[test]
 fn a_comparison_may_be_one_of_two_ways() {

@@ -2,7 +2,7 @@
 
 use super::{
     Population, Row, Table,
-    field::{Field, int, money, numeric, text, varchar},
+    field::{Field, int, numeric, takings, text, varchar},
     place,
 };
 use crate::tpcc::{DISTRICTS, Draws, ORDERS};
@@ -19,7 +19,7 @@ pub(super) const WAREHOUSE: &[Field] = &[
     text("w_state", 2),
     text("w_zip", 9),
     numeric("w_tax", 4, 4),
-    money("w_ytd"),
+    takings("w_ytd"),
 ];
 
 pub(super) const DISTRICT: &[Field] = &[
@@ -32,7 +32,7 @@ pub(super) const DISTRICT: &[Field] = &[
     text("d_state", 2),
     text("d_zip", 9),
     numeric("d_tax", 4, 4),
-    money("d_ytd"),
+    takings("d_ytd"),
     int("d_next_o_id"),
 ];
 
