@@ -72,7 +72,8 @@ fn fits(work: &TpccWork, isolation: &str) -> Result<(), Problem> {
         return Ok(());
     }
     let what = format!(
-        "could not drive TPC-C: transactions are {isolation} here by default, fail by each other, and are not tried again"
+        "could not drive TPC-C: transactions are {isolation} here by default, fail by each other, and are not tried \
+         again"
     );
     Err(Problem::wrong_request(what).hint("allow several tries, such as 10, or ask for read-committed"))
 }
