@@ -7,7 +7,7 @@ use crate::{document::Document, subjects::place};
 
 /// The columns in order, each with the place in `run.json` it comes from: a pointer below `/runs/N`, or from
 /// the root where it starts with `^`. Units are at the end of the names; an absent value is an empty field.
-pub const COLUMNS: [(&str, &str); 46] = [
+pub const COLUMNS: [(&str, &str); 50] = [
     ("run_id", "^/id"),
     ("status", "^/status"),
     ("server_version", "^/server/version"),
@@ -52,7 +52,11 @@ pub const COLUMNS: [(&str, &str); 46] = [
     ("tpcc_warehouses", "/tpcc/warehouses"),
     ("tpcc_shape", "/tpcc/shape"),
     ("tpcc_paced", "/tpcc/paced"),
+    ("tpcc_isolation", "/tpcc/isolation"),
+    ("tpcc_max_tries", "/tpcc/max_tries"),
+    ("tpcc_weights", "/tpcc/weights"),
     ("tpcc_nopm", "/nopm"),
+    ("tpcc_conditions_broken", "^/consistency/violations"),
     ("tpcc_note", "/tpcc/note"),
 ];
 
@@ -102,11 +106,14 @@ pub fn csv(document: &Document) -> String {
     }
 }
 
-/// Where there are several subjects, each has a server of its own.
+/// Where there are several subjects, each has a server of its own, and a check of its data.
 fn of_subject(document: &Document, run: &CellRun, pointer: &str) -> String {
-    match pointer.strip_prefix("^/server/") {
-        Some(rest) if run.workload.subject.is_some() => {
-            format!("^/subjects/list/{}/server/{rest}", place(&document.record, &run.workload))
+    match pointer.strip_prefix("^/") {
+        Some(rest)
+            if run.workload.subject.is_some()
+                && ["server/", "consistency/"].iter().any(|of| rest.starts_with(of)) =>
+        {
+            format!("^/subjects/list/{}/{rest}", place(&document.record, &run.workload))
         }
         _ => pointer.to_owned(),
     }
@@ -143,9 +150,10 @@ fn doubts(document: &Document, run: &CellRun) -> String {
 fn field(value: Option<&Value>) -> String {
     match value {
         None | Some(Value::Null) => String::new(),
-        // A list of words.
+        // A list of words or numbers.
         Some(Value::Array(list)) => {
-            let words: Vec<_> = list.iter().filter_map(Value::as_str).collect();
+            let words: Vec<_> =
+                list.iter().map(|one| one.as_str().map_or_else(|| one.to_string(), str::to_owned)).collect();
             field(Some(&Value::from(words.join("; "))))
         }
         Some(Value::String(text)) if text.contains([',', '"', '\n', '\r']) => {

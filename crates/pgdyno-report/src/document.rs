@@ -408,7 +408,10 @@ fn doubt_view(index: usize, doubt: &Doubt, source: &Source) -> DoubtView {
         title: words::doubt(doubt.kind),
         detail: Phrase::default().figure(at("detail")),
         advice: Phrase::default().figure(at("advice")),
-        severe: matches!(doubt.kind, DoubtKind::BalanceViolated | DoubtKind::Implausible),
+        severe: matches!(
+            doubt.kind,
+            DoubtKind::BalanceViolated | DoubtKind::Inconsistent | DoubtKind::Implausible
+        ),
         everywhere: false,
         cells: (0..doubt.cells.len()).filter_map(|cell| at(&format!("cells/{cell}"))).collect(),
     }

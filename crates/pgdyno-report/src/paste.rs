@@ -29,8 +29,9 @@ pub fn paste(document: &Document) -> String {
     let found = document.comparison.iter().flat_map(|_| &document.verdict).chain(answers);
     head.extend(found.map(|sentence| wrap::cut(&sentence.plain(), WIDTH)));
     let alone = document.comparison.is_none() && !document.tpcc.is_empty();
-    let of_tpcc = tpcc::verdict(&document.record, &document.source).into_iter().filter(|_| alone);
-    head.extend(of_tpcc.map(|sentence| wrap::cut(&sentence.plain(), WIDTH)));
+    if alone {
+        head.extend(of_tpcc(document));
+    }
     head.extend(machine(document));
     head.extend(wrap::prose(&format!("durability: {}", document.durability.plain()), WIDTH, "", "  "));
     let mut foot = vec![noise(document)];
@@ -51,6 +52,19 @@ pub fn paste(document: &Document) -> String {
     };
     let body = table_lines(document, &rows).into_iter().chain(doubts);
     head.into_iter().chain(body).chain(foot).map(|line| format!("{}\n", line.trim_end())).collect()
+}
+
+/// What TPC-C came to. One or two sentences have the room of two lines each, which is what they take.
+fn of_tpcc(document: &Document) -> Vec<String> {
+    let broken = tpcc::violated(&document.record).map(|sentence| sentence.plain());
+    let found = tpcc::verdict(&document.record, &document.source);
+    let lines = |sentence: String| match found.len() {
+        ..=3 => wrap::prose(&sentence, WIDTH, "", "  "),
+        _ => vec![wrap::cut(&sentence, WIDTH)],
+    };
+    let sentences = broken.into_iter().chain(found.iter().map(|sentence| sentence.plain()));
+    let sentences = sentences.chain(tpcc::not_met(&document.tpcc));
+    sentences.flat_map(lines).collect()
 }
 
 fn machine(document: &Document) -> Vec<String> {

@@ -6,6 +6,7 @@ use pgdyno_record::{ConsistencyRecord, RunRecord};
 use crate::{
     figure::{Figure, Format, Phrase, Source},
     slowest::name_of_cell,
+    subjects::place,
 };
 
 /// One cell.
@@ -59,8 +60,8 @@ pub const COLUMNS: [(&str, &str, Format); 8] = [
 
 /// What a number means here.
 pub const METHOD: [&str; 2] = [
-    "NOPM are New-Orders a minute that were carried out and not rolled back, TPM all transactions a minute. They are \
-     no tpmC: that word is for results that were audited by the rules of the TPC.",
+    "NOPM are New-Orders a minute that were carried out and not rolled back, TPM all transactions a minute, with those \
+     that were rolled back as they must; `done` counts these too. They are no tpmC: that word is for results that were audited by the rules of the TPC.",
     "Each transaction is timed from the moment at which its terminal sends it, waiting for a free connection included. \
      Clauses are those of the TPC Benchmark C Standard Specification, revision 5.11; shares hold within four standard \
      deviations.",
@@ -98,7 +99,7 @@ fn view(record: &RunRecord, source: &Source, index: usize, cell: &CellSummary) -
     TpccView {
         name: name_of_cell(record, source, index),
         rate: rate(source, index),
-        how: how(source, index, cell),
+        how: how_in_full(source, index, cell),
         rows: (0..cell.scripts.len()).map(row).collect(),
         judged: judged.collect(),
     }
@@ -119,10 +120,8 @@ fn rate(source: &Source, index: usize) -> Phrase {
 
 fn how(source: &Source, index: usize, cell: &CellSummary) -> Phrase {
     let at = |field: &str, format| source.figure(format!("/cells/{index}/tpcc/run/{field}"), format);
-    let pace = match cell.tpcc.as_ref().is_some_and(|tpcc| tpcc.run.paced) {
-        true => "terminals that key and think, ten a warehouse",
-        false => "without keying and thinking",
-    };
+    let paced = cell.tpcc.as_ref().is_some_and(|tpcc| tpcc.run.paced);
+    let rate = source.figure(format!("/cells/{index}/workload/rate_per_s"), Format::Rate);
     Phrase::default()
         .figure(at("warehouses", Format::Count))
         .text(if cell.tpcc.as_ref().is_some_and(|tpcc| tpcc.run.warehouses == 1) {
@@ -131,9 +130,24 @@ fn how(source: &Source, index: usize, cell: &CellSummary) -> Phrase {
             " warehouses, "
         })
         .figure(at("shape", Format::Text))
-        .text(", ")
-        .text(pace)
+        .text(if paced { ", paced" } else { ", unpaced" })
+        .maybe(" at ", rate, " TPS offered")
         .maybe(", ", at("isolation", Format::Text), "")
+}
+
+/// The same with what only the section has room for.
+fn how_in_full(source: &Source, index: usize, cell: &CellSummary) -> Phrase {
+    let tries = cell.tpcc.as_ref().map_or(0, |tpcc| tpcc.run.max_tries);
+    let phrase = how(source, index, cell);
+    match tries {
+        0 => phrase.text(", any number of tries"),
+        1 => phrase.text(", one try"),
+        _ => phrase.maybe(
+            ", ",
+            source.figure(format!("/cells/{index}/tpcc/run/max_tries"), Format::Count),
+            " tries at most",
+        ),
+    }
 }
 
 /// The opening sentences: the cell with the most New-Orders of each subject, and what they are not.
@@ -148,6 +162,9 @@ pub fn verdict(record: &RunRecord, source: &Source) -> Vec<Phrase> {
             None => best.push((index, cell)),
         }
     }
+    // Subjects of one workload stand together, as the plan lists them.
+    let first = |script: &str| record.cells.iter().position(|cell| cell.workload.script == script);
+    best.sort_by_key(|(_, cell)| (first(&cell.workload.script), place(record, &cell.workload)));
     let sentence = |&(index, cell): &(usize, &CellSummary)| {
         name_of_cell(record, source, index)
             .text(": ")
@@ -169,8 +186,32 @@ pub fn violated(record: &RunRecord) -> Option<Phrase> {
     broken.then(|| Phrase::of("TPC-C's tables are not consistent: do not use these numbers."))
 }
 
-/// The check of consistency in sentences; `None` where none was made.
+/// Clauses that some cell did not meet, each once, for one line.
+pub fn not_met(views: &[TpccView]) -> Option<String> {
+    let mut clauses: Vec<_> = views
+        .iter()
+        .flat_map(|view| &view.judged)
+        .filter(|one| one.broken)
+        .filter_map(|one| one.clause.as_ref().map(|clause| clause.text.clone()))
+        .collect();
+    clauses.sort();
+    clauses.dedup();
+    (!clauses.is_empty()).then(|| format!("clauses NOT MET: {}", clauses.join(", ")))
+}
+
+/// The check of consistency in sentences, or that none was made; `None` of runs that did not drive TPC-C.
 pub fn consistency(record: &RunRecord, source: &Source) -> Option<Phrase> {
+    checked(record, source).or_else(|| {
+        let drove = record.cells.iter().any(|cell| cell.tpcc.is_some());
+        drove.then(|| {
+            Phrase::of(
+                "Not checked: TPC-C's conditions were not looked at (--no-check, or consistency in [check]).",
+            )
+        })
+    })
+}
+
+fn checked(record: &RunRecord, source: &Source) -> Option<Phrase> {
     let alone = record.consistency.iter().map(|checked| ("/consistency".to_owned(), None, checked));
     let subjects = record.subjects.iter().flat_map(|subjects| subjects.list.iter().enumerate());
     let several = subjects.filter_map(|(index, subject)| {

@@ -70,9 +70,18 @@ fn sentence(record: &RunRecord, source: &Source, of: Work<'_>) -> Option<Phrase>
             .figure(at("workload/clients", Format::Count))
             .text(clients)
             .maybe(", p99 ", at("latency/p99_ns", Format::Latency), "")
-            .then(as_good(record, source, &cells, best.1))
+            .then(if is_offered(best.1) {
+                Phrase::default()
+            } else {
+                as_good(record, source, &cells, best.1)
+            })
             .text("."),
     )
+}
+
+/// Whether what is carried out is set by a rate or a pace, and not by what the server can do.
+fn is_offered(cell: &CellSummary) -> bool {
+    cell.workload.rate_per_s.is_some() || cell.tpcc.as_ref().is_some_and(|tpcc| tpcc.run.paced)
 }
 
 /// A peak has something lower on its right: a maximum at the end of what was tried is none, nor is one that more
@@ -80,7 +89,11 @@ fn sentence(record: &RunRecord, source: &Source, of: Work<'_>) -> Option<Phrase>
 fn verb(record: &RunRecord, cells: &[(usize, &CellSummary)], best: &CellSummary) -> &'static str {
     let mut more = cells.iter().filter(|(_, cell)| cell.workload.clients > best.workload.clients).peekable();
     let falls = more.peek().is_some() && more.all(|(_, cell)| !is_as_good(record, cell, best));
-    if falls { " peaks at " } else { " reaches " }
+    match () {
+        () if is_offered(best) => " carried out ",
+        () if falls => " peaks at ",
+        () => " reaches ",
+    }
 }
 
 /// Whether this run cannot tell a cell from the best one.

@@ -24,6 +24,7 @@ pub fn doubt(kind: DoubtKind) -> &'static str {
         DoubtKind::Implausible => "Implausible numbers",
         DoubtKind::Misses => "Attempts missed",
         DoubtKind::BalanceViolated => "Balance violated",
+        DoubtKind::Inconsistent => "Tables not consistent",
         DoubtKind::NotChecked => "Not checked",
         DoubtKind::ServerNotObserved => "Server not observed",
         DoubtKind::UnpinnedBundle => "Untested server program",

@@ -45,6 +45,8 @@ pub enum DoubtKind {
     ConnectionsLost,
     /// The balance check found a violation.
     BalanceViolated,
+    /// TPC-C's tables break a condition of consistency.
+    Inconsistent,
     /// Nothing was checked after runs that write.
     NotChecked,
     /// The server's processor time could not be seen.

@@ -76,7 +76,9 @@ pub struct Evidence<'a> {
     /// Every cell over its blocks.
     pub cells: &'a [CellSummary],
     /// The balance check, where one was made.
-    pub balance: Option<BalanceEvidence<'a>>,
+    pub balance: Option<CheckEvidence<'a>>,
+    /// The check of TPC-C's conditions, where one was made.
+    pub consistency: Option<CheckEvidence<'a>>,
 }
 
 /// What the driver can do at most, and how it was used.
@@ -113,12 +115,12 @@ impl CeilingEvidence<'_> {
     }
 }
 
-/// What the balance check found.
+/// What a check of the data found after all runs.
 #[derive(Debug, Clone, Copy)]
-pub struct BalanceEvidence<'a> {
+pub struct CheckEvidence<'a> {
     /// Rows examined; a check that examined none has failed.
     pub rows_examined: u64,
-    /// Violations.
+    /// Violations; of conditions, those that do not hold.
     pub violations: u64,
     /// The first of them in words.
     pub examples: &'a [String],
@@ -126,8 +128,9 @@ pub struct BalanceEvidence<'a> {
 
 /// Every reason to distrust the run, worst things first.
 pub fn judge(evidence: &Evidence<'_>) -> Vec<Doubt> {
-    let rules: [fn(&Evidence<'_>) -> Option<Doubt>; 22] = [
+    let rules: [fn(&Evidence<'_>) -> Option<Doubt>; 23] = [
         balance_violated,
+        inconsistent,
         partial,
         connections_lost,
         implausible,
@@ -176,8 +179,14 @@ pub(super) fn of_runs(evidence: &Evidence<'_>) -> Vec<Doubt> {
 
 /// Those of the reasons that a server and its data give.
 pub(super) fn of_server(evidence: &Evidence<'_>) -> Vec<Doubt> {
-    let rules: [fn(&Evidence<'_>) -> Option<Doubt>; 5] =
-        [balance_violated, not_checked_builtin, weak_durability, build_not_optimised, unpinned_bundle];
+    let rules: [fn(&Evidence<'_>) -> Option<Doubt>; 6] = [
+        balance_violated,
+        inconsistent,
+        not_checked_builtin,
+        weak_durability,
+        build_not_optimised,
+        unpinned_bundle,
+    ];
     rules.iter().filter_map(|rule| rule(evidence)).collect()
 }
 
@@ -512,21 +521,39 @@ fn balance_violated(evidence: &Evidence<'_>) -> Option<Doubt> {
     doubt(DoubtKind::BalanceViolated, detail, advice, Vec::new())
 }
 
+fn inconsistent(evidence: &Evidence<'_>) -> Option<Doubt> {
+    let checked = evidence.consistency?;
+    let conditions = units::plural(checked.violations, "condition");
+    let detail = match (checked.violations, checked.examples.first()) {
+        (0, _) if checked.rows_examined > 0 => return None,
+        (0, _) => "the check of TPC-C's conditions examined no row".into(),
+        (_, Some(example)) => format!("TPC-C's tables break {conditions}, the first: {example}"),
+        (_, None) => format!("TPC-C's tables break {conditions}"),
+    };
+    let advice = "Do not use its numbers. Were the tables consistent before (`pgdyno tpcc check`)? Else keep the data \
+                  directory and the server's log: the server lost or invented something.";
+    doubt(DoubtKind::Inconsistent, detail, advice, Vec::new())
+}
+
 /// Transactions that are known wrote, and nobody looked. What a script of one's own writes is not known: then the plan
 /// says why nothing was checked, and it is no reason for a doubt.
 fn not_checked(evidence: &Evidence<'_>) -> Option<Doubt> {
     let known = |workload: &Workload| Builtin::by_name(&workload.script).is_some_and(Builtin::writes);
-    let wrote = evidence.runs.iter().any(|run| known(&run.workload));
-    if evidence.balance.is_some() || !wrote {
-        return None;
-    }
+    let unseen = evidence.balance.is_none() && evidence.runs.iter().any(|run| known(&run.workload));
+    let advice = match unseen {
+        true => "Let the balance check run (balance in [check]).",
+        false if evidence.consistency.is_some() => return None,
+        false if evidence.runs.iter().all(|run| run.tpcc.is_none()) => return None,
+        false => "Let TPC-C's conditions be checked (without --no-check; consistency in [check]).",
+    };
     let detail = "the data was not checked after runs that write".into();
-    doubt(DoubtKind::NotChecked, detail, "Let the balance check run (balance in [check]).", Vec::new())
+    doubt(DoubtKind::NotChecked, detail, advice, Vec::new())
 }
 
 /// The same where there would have been something to check: what a script of one's own writes, nobody knows.
 fn not_checked_builtin(evidence: &Evidence<'_>) -> Option<Doubt> {
-    let known = evidence.runs.iter().all(|run| Builtin::by_name(&run.workload.script).is_some());
+    let known = |run: &CellRun| run.tpcc.is_some() || Builtin::by_name(&run.workload.script).is_some();
+    let known = evidence.runs.iter().all(known);
     not_checked(evidence).filter(|_| known)
 }
 
@@ -656,6 +683,7 @@ mod tests {
         analysis::{cells::summarise, steady, steady::tests::Normal},
         facts::{BuildFacts, instrument::samples::instrument},
         measure::{ErrorCount, IdleServers, LatencySummary, ServedFrom, StatementSummary},
+        tpcc::{DERIVED, Shape, Shares, TpccRun},
     };
 
     /// A thorough run of six blocks with the noise of a quiet machine (1 % between blocks, 3 % between
@@ -684,6 +712,7 @@ mod tests {
         ceiling: Option<Instrument>,
         bundle_pinned: Option<bool>,
         balance: Option<(u64, u64)>,
+        consistency: Option<(u64, u64)>,
     }
 
     fn clean() -> Case {
@@ -696,16 +725,14 @@ mod tests {
             ceiling: Some(instrument(2_000.0)),
             bundle_pinned: Some(true),
             balance: Some((5_000_000, 0)),
+            consistency: None,
         }
     }
 
     fn doubts(case: &Case) -> Vec<Doubt> {
         let cells = summarise(&case.runs, &[]);
-        let balance = case.balance.map(|(rows_examined, violations)| BalanceEvidence {
-            rows_examined,
-            violations,
-            examples: &[],
-        });
+        let checked =
+            |(rows_examined, violations)| CheckEvidence { rows_examined, violations, examples: &[] };
         judge(&Evidence {
             thorough: case.thorough,
             thorough_hint: None,
@@ -720,7 +747,8 @@ mod tests {
             bundle_pinned: case.bundle_pinned,
             runs: &case.runs,
             cells: &cells,
-            balance,
+            balance: case.balance.map(checked),
+            consistency: case.consistency.map(checked),
         })
     }
 
@@ -780,7 +808,7 @@ mod tests {
 
     type Fault = (DoubtKind, fn(&mut Case));
 
-    const FAULTS: [Fault; 22] = [
+    const FAULTS: [Fault; 23] = [
         (DoubtKind::Implausible, |case| break_last(case, |run, _| run.latency = Some(latency(run, 0.8)))),
         (DoubtKind::ScreeningRun, |case| case.thorough = false),
         (DoubtKind::Partial, |case| case.complete = false),
@@ -831,6 +859,7 @@ mod tests {
             });
         }),
         (DoubtKind::BalanceViolated, |case| case.balance = Some((5_000_000, 1))),
+        (DoubtKind::Inconsistent, |case| case.consistency = Some((1_000_000, 3))),
         (DoubtKind::NotChecked, |case| case.balance = None),
         (DoubtKind::ServerNotObserved, |case| break_last(case, |run, _| run.cpu.server_s = None)),
         (DoubtKind::UnpinnedBundle, |case| case.bundle_pinned = Some(false)),
@@ -898,6 +927,7 @@ mod tests {
                 runs: &[run],
                 cells: &[],
                 balance: None,
+                consistency: None,
             };
             near_ceiling(&evidence).map(|doubt| doubt.detail)
         };
@@ -915,6 +945,36 @@ mod tests {
     fn a_check_that_examined_nothing_is_a_violation() {
         let found = doubts(&Case { balance: Some((0, 0)), ..clean() });
         assert_eq!(found[0].detail, "the balance check examined no row");
+        let found = doubts(&Case { consistency: Some((0, 0)), ..clean() });
+        assert_eq!(found[0].detail, "the check of TPC-C's conditions examined no row");
+    }
+
+    /// Makes a run one of TPC-C.
+    fn drive_tpcc(run: &mut CellRun) {
+        run.workload.script = "tpcc".into();
+        run.tpcc = Some(TpccRun {
+            warehouses: 10,
+            shape: Shape::Statements,
+            isolation: None,
+            max_tries: 10,
+            paced: false,
+            weights: [45, 43, 4, 4, 4],
+            load_constant_known: true,
+            note: DERIVED.into(),
+            shares: Shares::default(),
+        });
+    }
+
+    #[test]
+    fn tables_of_tpcc_that_are_consistent_are_no_doubt_and_unchecked_ones_are() {
+        let mut case = Case { balance: None, consistency: Some((1_000_000, 0)), ..clean() };
+        case.runs.retain(|run| run.workload.script == "tpcb-like");
+        case.runs.iter_mut().for_each(drive_tpcc);
+        assert_eq!(doubts(&case), []);
+        case.consistency = None;
+        let found = doubts(&case);
+        assert_eq!(found.iter().map(|doubt| doubt.kind).collect::<Vec<_>>(), [DoubtKind::NotChecked]);
+        assert!(found[0].advice.contains("--no-check"), "{found:?}");
     }
 
     #[test]

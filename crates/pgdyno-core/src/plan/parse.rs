@@ -126,7 +126,15 @@ impl Source<'_> {
         let problem = self.problem(span, &format!("`{path}` must be {}, not {given}", key.expects));
         match keys::nearest(given.trim_matches(['"', '\'']), key.words.iter().copied()) {
             Some(word) => problem.hint(format!("did you mean \"{word}\"?")),
-            None => problem.hint("plans/bench.toml is a plan to compare with"),
+            None => problem.hint(self.example()),
+        }
+    }
+
+    /// A plan of the same kind.
+    fn example(&self) -> &'static str {
+        match self.text.contains("tpcc") {
+            true => "plans/tpcc.toml is a plan to compare with",
+            false => "plans/bench.toml is a plan to compare with",
         }
     }
 
@@ -140,7 +148,7 @@ impl Source<'_> {
                 let hint = "a name with a dot is written in quotes, as in \"auto_explain.log_min_duration\" = \"1s\"";
                 self.problem(name.span(), &what).hint(hint)
             }
-            None => self.problem(span, message).hint("plans/bench.toml is a plan to compare with"),
+            None => self.problem(span, message).hint(self.example()),
         }
     }
 

@@ -65,19 +65,23 @@ const INDEXES: &str = "SELECT pg_catalog.array_to_string(ARRAY(SELECT a.attname 
      JOIN pg_catalog.pg_am AS m ON m.oid = c.relam \
      WHERE i.indisvalid AND i.indpred IS NULL AND m.amname = 'btree' AND i.indrelid = '";
 
-const OTHERS: &str = "tables of another tool, or altered ones, cannot be driven: load with `pgdyno load tpcc`, or name \
-                      the schema by options=-csearch_path=… in --dsn";
+const OTHERS: &str = "altered tables, or those of a tool with other names, cannot be driven: load some with `pgdyno load \
+                      tpcc --warehouses N` and the same flags of the connection, or name the schema by \
+                      options=-csearch_path=… in --dsn";
 
 /// Looks for the tables, and at what shows in a moment whether they are whole: `pgdyno tpcc check` looks at every row.
 ///
 /// # Errors
 /// A wrong request, with what is missing.
 pub fn find_tpcc(session: &mut Session) -> Result<TpccFound, Problem> {
-    for (table, columns, indexes) in NEEDED {
+    for (table, columns, _) in NEEDED {
         columns_of(session, table, columns)?;
+    }
+    // A load that broke off has left all else undone as well.
+    let loaded_by = load_of(session)?;
+    for (table, _, indexes) in NEEDED {
         indexes_of(session, table, indexes)?;
     }
-    let loaded_by = load_of(session)?;
     let warehouses = count(session)?;
     for warehouse in [1, warehouses] {
         look_into(session, warehouse)?;

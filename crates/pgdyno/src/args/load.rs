@@ -442,7 +442,7 @@ fn verify(args: &Verify) -> Result<ExitCode, Problem> {
     let structure = structure.as_ref();
     let (plan, proof) = compared.inspect_err(|_| eprint!("{}", structure.map(built).unwrap_or_default()))?;
     let text = format!("{}\n{}", plan.title(), structure.map(built).unwrap_or_default());
-    let code = judged(text, &proof, "")?;
+    let code = judged(text, &proof, WRITTEN)?;
     let damaged = structure.is_some_and(|structure| !structure.faults.is_empty());
     Ok(if damaged { ExitCode::from(1) } else { code })
 }
@@ -471,6 +471,10 @@ fn built(structure: &Structure) -> String {
 /// What to do where tables that were just loaded are not as they must be.
 const NOT_PROVED: &str = "hint: drop the tables and load anew; if nobody else wrote to them, report it: \
                           a load must not end like this\n";
+
+/// Why tables that were loaded some time ago may differ.
+const WRITTEN: &str = "hint: tables that were driven are not as they were loaded; `pgdyno tpcc check` looks at those of \
+                       TPC-C, and every run of pgdyno at what it wrote\n";
 
 /// Prints a proof behind a text; exit status 1 and a hint where it failed.
 fn judged(mut text: String, proof: &Proof, hint: &str) -> Result<ExitCode, Problem> {

@@ -21,12 +21,12 @@ pub struct Args {
 
 #[derive(Debug, Subcommand)]
 enum What {
-    /// Write the nine tables as the CSV files that BenchmarkSQL writes and copies
-    Export(export::Export),
     /// Drive the five transactions, and judge what came of it
     Run(Box<run::Run>),
     /// Look whether the tables are consistent: the twelve conditions of the specification, and more
     Check(check::Check),
+    /// Write the nine tables as the CSV files that BenchmarkSQL writes and copies
+    Export(export::Export),
 }
 
 /// Runs `pgdyno tpcc`.

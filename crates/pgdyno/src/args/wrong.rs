@@ -30,11 +30,17 @@ fn one_line(paragraph: &str) -> String {
     paragraph.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// The program with the sub-command that was asked for, where there is one of that name.
+/// The program with the sub-commands that were asked for, where there are such.
 fn sub_command(words: &[String]) -> String {
-    let command: Command = <super::Cli as clap::CommandFactory>::command();
-    let known = words.iter().skip(1).find(|word| command.find_subcommand(word).is_some());
-    known.map_or("pgdyno".to_owned(), |name| format!("pgdyno {name}"))
+    let whole: Command = <super::Cli as clap::CommandFactory>::command();
+    let (mut command, mut names) = (&whole, "pgdyno".to_owned());
+    for word in words.iter().skip(1) {
+        if let Some(known) = command.find_subcommand(word) {
+            names = format!("{names} {word}");
+            command = known;
+        }
+    }
+    names
 }
 
 /// `x is not in 1..=9` becomes `x is not between 1 and 9`.
@@ -70,6 +76,12 @@ mod tests {
         let problem = said(&["pgdyno", "bench", "--blocks", "0"]).expect("it is wrong");
         assert_eq!(problem.what, "invalid value '0' for '--blocks <N>': 0 is not between 1 and 1000");
         assert_eq!(problem.hint.as_deref(), Some("`pgdyno bench --help` shows what is possible"));
+    }
+
+    #[test]
+    fn help_is_that_of_the_innermost_command() {
+        let problem = said(&["pgdyno", "tpcc", "run", "--blocks", "0"]).expect("it is wrong");
+        assert_eq!(problem.hint.as_deref(), Some("`pgdyno tpcc run --help` shows what is possible"));
     }
 
     #[test]

@@ -38,6 +38,8 @@ use pgdyno_core::{
 use pgdyno_engine::Stop;
 use pgdyno_postgres::{provision::Request, wire::ConnectOptions};
 
+pub use tpcc::are_as_many;
+
 use crate::{context::Context, progress::Progress};
 use prepare::Prepared;
 use recording::Recording;

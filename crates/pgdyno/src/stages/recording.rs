@@ -18,8 +18,8 @@ use pgdyno_core::{
 use pgdyno_engine::Stop;
 use pgdyno_postgres::{observe::is_private_setting, wire::Address};
 use pgdyno_record::{
-    BalanceRecord, ComparisonRecord, FORMAT, PlanRecord, RunDir, RunRecord, ScriptNoise, StageRecord, Status,
-    SubjectsRecord, TimeRecord, ToolRecord, VERSION,
+    BalanceRecord, ComparisonRecord, ConsistencyRecord, FORMAT, PlanRecord, RunDir, RunRecord, ScriptNoise,
+    StageRecord, Status, SubjectsRecord, TimeRecord, ToolRecord, VERSION,
 };
 
 use super::{Job, Wanted, ab, material, prepare::Prepared, subject::Subject, subjects};
@@ -207,6 +207,7 @@ impl Recording {
             runs: &record.runs,
             cells: &record.cells,
             balance: record.balance.as_ref().map(balance_evidence),
+            consistency: record.consistency.as_ref().map(consistency_evidence),
         }
     }
 
@@ -220,6 +221,7 @@ impl Recording {
                 server: of.server.as_ref(),
                 bundle_pinned,
                 balance: of.balance.as_ref().map(balance_evidence),
+                consistency: of.consistency.as_ref().map(consistency_evidence),
             })
             .collect();
         compare::subjects::judge(&self.evidence(), &subjects)
@@ -265,11 +267,19 @@ fn is_worth_it(ago: Duration, took: Duration) -> bool {
     ago >= (took * SAVING_SHARE).min(LONGEST_UNSAVED)
 }
 
-fn balance_evidence(balance: &BalanceRecord) -> doubts::BalanceEvidence<'_> {
-    doubts::BalanceEvidence {
+fn balance_evidence(balance: &BalanceRecord) -> doubts::CheckEvidence<'_> {
+    doubts::CheckEvidence {
         rows_examined: balance.rows_examined,
         violations: balance.violations,
         examples: &balance.examples,
+    }
+}
+
+fn consistency_evidence(checked: &ConsistencyRecord) -> doubts::CheckEvidence<'_> {
+    doubts::CheckEvidence {
+        rows_examined: checked.rows_examined,
+        violations: checked.violations,
+        examples: &checked.examples,
     }
 }
 

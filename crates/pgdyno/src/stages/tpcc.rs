@@ -1,6 +1,7 @@
 //! TPC-C's part of a run: its tables before, its terminals, its conditions afterwards.
 
 use pgdyno_core::{
+    load::Set,
     plan::{Isolation, TpccWork},
     problem::Problem,
     tpcc::{Crowd, DERIVED, DISTRICTS, RunConstants, Shares, TpccRun, Transaction},
@@ -40,15 +41,10 @@ pub struct Ground {
 pub fn ready(prepared: &Prepared, subject: &mut Subject, stop: &Stop) -> Result<(), Problem> {
     let Some(wanted) = prepared.plan.data.tpcc else { return Ok(()) };
     let TpccFound { warehouses, loaded_by } = find_tpcc(&mut subject.session(stop)?)?;
-    if warehouses != wanted.warehouses {
-        let asked = if wanted.warehouses == 1 { "was" } else { "were" };
-        let found = units::plural(warehouses, "warehouse");
-        let what = format!(
-            "could not drive TPC-C: the tables have {found}, and {} {asked} asked for",
-            units::count(wanted.warehouses)
-        );
-        return Err(Problem::wrong_request(what).hint("say how many there are, or load as many as you want"));
-    }
+    are_as_many(warehouses, wanted.warehouses)?;
+    // What was loaded for this run has no ledger.
+    let ours = prepared.load.as_ref().filter(|load| load.set == Set::Tpcc && !wanted.loaded);
+    let loaded_by = loaded_by.or_else(|| ours.map(|load| load.seed));
     let constants = RunConstants::draw(prepared.seed, loaded_by.map(RunConstants::loaded));
     let isolation = subject.default_isolation(stop)?;
     works(prepared).try_for_each(|work| fits(&work, &isolation))?;
@@ -63,6 +59,23 @@ pub fn ready(prepared: &Prepared, subject: &mut Subject, stop: &Stop) -> Result<
 
 fn works(prepared: &Prepared) -> impl Iterator<Item = TpccWork> {
     prepared.material.work.iter().filter_map(|work| work.tpcc)
+}
+
+/// Refuses tables of other numbers of warehouses than were asked for.
+///
+/// # Errors
+/// How many there are.
+pub fn are_as_many(found: u64, asked: u64) -> Result<(), Problem> {
+    if found == asked {
+        return Ok(());
+    }
+    let were = if asked == 1 { "was" } else { "were" };
+    let what = format!(
+        "could not drive TPC-C: the tables have {}, and {} {were} asked for",
+        units::plural(found, "warehouse"),
+        units::count(asked)
+    );
+    Err(Problem::wrong_request(what).hint("say how many there are, or load as many as you want"))
 }
 
 /// What the role or the database says where nothing is asked for; the plan was held to what it asks for itself.

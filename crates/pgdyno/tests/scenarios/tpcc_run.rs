@@ -6,8 +6,8 @@ use crate::{
     common::{Place, holds_together, kill, test_all, text, wait_until},
     tpcc_load::Loaded,
 };
-use pgdyno_core::{measure::CellRun, tpcc::Shape};
-use pgdyno_record::{ConsistencyRecord, RunRecord};
+use pgdyno_core::{analysis::DoubtKind, measure::CellRun, tpcc::Shape};
+use pgdyno_record::{ConsistencyRecord, Run, RunRecord};
 
 /// A server with the tables of so many warehouses.
 fn loaded(pg: &str, warehouses: &str) -> Loaded {
@@ -150,7 +150,9 @@ fn tables_that_cannot_be_driven_are_named_before() {
     let loaded = Loaded::new("18");
     let said = loaded.refused(&[]);
     assert!(said.contains("could not drive TPC-C: there is no table item"), "{said}");
-    loaded.place.done(&Loaded::load(&["--warehouses", "1", "--no-proof"]));
+    loaded.place.done(&Loaded::load(&["--warehouses", "1", "--until", "rows"]));
+    assert!(loaded.refused(&[]).contains("its load broke off"));
+    loaded.place.done(&Loaded::load(&["--resume", "--no-proof"]));
     for (more, what) in [
         (&["--warehouses", "2"] as &[&str], "the tables have 1 warehouse, and 2 were asked for"),
         (&["--mix", "45/43/4/4/5"], "they add up to 101, not to 100"),
@@ -160,6 +162,7 @@ fn tables_that_cannot_be_driven_are_named_before() {
         let said = text(&loaded.place.run(&loaded.flags(more)).stderr);
         assert!(said.contains(what), "{more:?}: {said}");
     }
+    assert!(loaded.place.runs().is_empty(), "there is no record of what was never begun");
     let said = text(&loaded.place.run(&loaded.flags(&["--clients", "5000"])).stderr);
     assert!(said.contains("5000 clients are more than the server's max_connections"), "{said}");
     let mut session = loaded.session();
@@ -205,7 +208,17 @@ fn tables_that_are_not_consistent_end_a_run_with_its_status() {
     assert!(out.contains("NOT CONSISTENT: 2 of 17 conditions"), "{out}");
     assert!(err.contains("in the tables that are there, where it stays"), "{err}");
     assert!(err.contains("warehouse 1, district 3, customer 5"), "{err}");
+    let kinds = |run: &Run| run.record.doubts.iter().map(|doubt| doubt.kind).collect::<Vec<_>>();
+    let run = loaded.place.only_run();
+    assert_eq!(kinds(&run)[0], DoubtKind::Inconsistent);
+    let path = run.path.to_str().expect("it is text");
+    let paste = loaded.place.done(&["report", path, "--paste"]);
+    assert!(paste.lines().nth(1).is_some_and(|line| line.contains("do not use these numbers")), "{paste}");
+    let csv = loaded.place.done(&["report", path, "--format", "csv"]);
+    assert!(csv.contains(",2,\"Derived from TPC-C; this is not a TPC result"), "{csv}");
     loaded.place.done(&loaded.flags(&["--clients", "2", "--no-check"]));
+    let unchecked = loaded.place.runs().into_iter().find(|run| run.record.consistency.is_none());
+    assert!(kinds(&unchecked.expect("it was not checked")).contains(&DoubtKind::NotChecked));
 }
 
 /// Clients come back after the server has crashed and recovered, and what was acknowledged or not leaves no halves.
@@ -307,6 +320,8 @@ fn one_plan_runs_on_several_servers(versions: &[&str]) {
     }
     assert_eq!(run.record.runs.len(), 2 * 2 * versions.len());
     run.record.runs.iter().for_each(adds_up);
+    let of_tpcc = |run: &CellRun| run.tpcc.as_ref().is_some_and(|tpcc| tpcc.load_constant_known);
+    assert!(run.record.runs.iter().all(of_tpcc), "what was loaded for the run is known");
     place.nothing_is_left();
 }
 

@@ -18,7 +18,7 @@ pub struct ArmEvidence<'a> {
     /// Whether its bundle is one of those tested; `None` where it is none.
     pub bundle_pinned: Option<bool>,
     /// The check of its data, where one was made.
-    pub balance: Option<of_run::BalanceEvidence<'a>>,
+    pub balance: Option<of_run::CheckEvidence<'a>>,
 }
 
 /// All that is known of a comparison when it is judged.
@@ -65,6 +65,7 @@ fn whole<'a>(evidence: &Evidence<'a>) -> of_run::Evidence<'a> {
         runs: evidence.runs,
         cells: evidence.cells,
         balance: None,
+        consistency: None,
     }
 }
 
@@ -214,7 +215,7 @@ pub(crate) mod tests {
         let looks = looks(8);
         let result = compare(&case.differences, &looks, 0.02);
         let floor = Floor::of(&case.floor, looks[0]);
-        let balance = case.balance.map(|violations| of_run::BalanceEvidence {
+        let balance = case.balance.map(|violations| of_run::CheckEvidence {
             rows_examined: 1_000,
             violations,
             examples: &[],

@@ -20,13 +20,16 @@ pub struct SubjectEvidence<'a> {
     /// Whether its bundle is one of those tested; `None` where it is none.
     pub bundle_pinned: Option<bool>,
     /// The check of its data, where one was made.
-    pub balance: Option<of_run::BalanceEvidence<'a>>,
+    pub balance: Option<of_run::CheckEvidence<'a>>,
+    /// The check of TPC-C's conditions, where one was made.
+    pub consistency: Option<of_run::CheckEvidence<'a>>,
 }
 
 /// Every reason to distrust the run, worst things first. `whole` says what is known of the run as a whole; its server
 /// and its balance check are asked of each subject instead.
 pub fn judge(whole: &of_run::Evidence<'_>, subjects: &[SubjectEvidence<'_>]) -> Vec<Doubt> {
-    let whole = of_run::Evidence { server: None, bundle_pinned: None, balance: None, ..*whole };
+    let whole =
+        of_run::Evidence { server: None, bundle_pinned: None, balance: None, consistency: None, ..*whole };
     let mut doubts: Vec<_> = subjects.iter().flat_map(|subject| of_one(&whole, subject)).collect();
     doubts.extend(of_run::of_runs(&whole));
     doubts.extend(
@@ -46,6 +49,7 @@ fn of_one(whole: &of_run::Evidence<'_>, subject: &SubjectEvidence<'_>) -> Vec<Do
         server: subject.server,
         bundle_pinned: subject.bundle_pinned,
         balance: subject.balance,
+        consistency: subject.consistency,
         runs: &runs,
         cells: &cells,
         ..*whole
@@ -95,9 +99,15 @@ mod tests {
             runs,
             cells: &cells,
             balance: None,
+            consistency: None,
         };
-        let subject =
-            |name, server| SubjectEvidence { name, server: Some(server), bundle_pinned: None, balance: None };
+        let subject = |name, server| SubjectEvidence {
+            name,
+            server: Some(server),
+            bundle_pinned: None,
+            balance: None,
+            consistency: None,
+        };
         let doubts = judge(&whole, &[subject("old", servers[0]), subject("new", servers[1])]);
         doubts.into_iter().map(|doubt| (doubt.kind, doubt.detail)).collect()
     }

@@ -117,7 +117,8 @@ fn unreadable(error: WireError) -> Problem {
         matches!(&error, WireError::Server(error) if ["42P01", "42703"].contains(&error.code.as_str()));
     let problem = error.into_problem("could not check TPC-C's tables");
     if missing {
-        problem.hint("the names are those of the specification, as `pgdyno load tpcc` makes them")
+        Problem::wrong_request(problem.what)
+            .hint("the names are those of the specification, as `pgdyno load tpcc` makes them")
     } else {
         problem
     }

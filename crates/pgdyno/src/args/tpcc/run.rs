@@ -61,6 +61,9 @@ pub struct Run {
     /// Do not look whether the tables are consistent afterwards
     #[arg(long, help_heading = "What")]
     no_check: bool,
+    /// Say what would be done, and end
+    #[arg(long, help_heading = "What")]
+    dry_run: bool,
     /// Under a minute beside the load: does it work, and about how fast is it?
     #[arg(long, conflicts_with = "thorough", help_heading = "How")]
     quick: bool,
@@ -126,7 +129,7 @@ impl Run {
         plan.validate()?;
         let material = Material::without_files(&plan)?;
         let job = self.measure.job(plan, material, level)?;
-        stages::measure(&job, context)
+        stages::measure(&stages::Job { dry_run: self.dry_run, ..job }, context)
     }
 
     /// The tables: those that are there, or as many as are wanted.
@@ -134,11 +137,9 @@ impl Run {
         let Some(external) = external else {
             return Ok(TpccPlan { warehouses: self.warehouses.unwrap_or(WAREHOUSES), loaded: false });
         };
-        let warehouses = match self.warehouses {
-            Some(warehouses) => warehouses,
-            None => find_tpcc(&mut pgdyno_postgres::wire::connect(&external.drive)?)?.warehouses,
-        };
-        Ok(TpccPlan { warehouses, loaded: true })
+        let found = find_tpcc(&mut pgdyno_postgres::wire::connect(&external.drive)?)?.warehouses;
+        stages::are_as_many(found, self.warehouses.unwrap_or(found))?;
+        Ok(TpccPlan { warehouses: found, loaded: true })
     }
 
     fn plan(&self, level: Level, data: TpccPlan) -> Plan {
@@ -157,7 +158,9 @@ impl Run {
         plan.check.consistency = !self.no_check;
         level.apply(&mut plan);
         let measure = &mut plan.measure;
-        (measure.blocks, measure.warmup, measure.duration) = self.times(level);
+        measure.blocks = self.blocks.unwrap_or(measure.blocks);
+        measure.warmup = self.warmup.unwrap_or(measure.warmup);
+        measure.duration = self.duration.unwrap_or(measure.duration);
         measure.clients = match &self.clients {
             Some(clients) => Auto::Given(clients.clone()),
             None if self.paced => Auto::Given(vec![connections(data.warehouses)]),
@@ -168,24 +171,6 @@ impl Run {
         measure.driver_cpus.clone_from(&self.driver_cpus);
         plan.server.cpus.clone_from(&self.server_cpus);
         plan
-    }
-
-    /// Blocks, warm-up and interval. Terminals that think come round in 21 seconds, and need some rounds.
-    fn times(&self, level: Level) -> (u32, Span, Span) {
-        let (blocks, warmup_s, duration_s) = match (level, self.paced) {
-            (Level::Quick, false) => (2, 2, 3),
-            (Level::Screening, false) => (3, 5, 10),
-            (Level::Thorough, false) => (6, 30, 60),
-            (Level::Quick, true) => (1, 21, 30),
-            (Level::Screening, true) => (1, 60, 120),
-            (Level::Thorough, true) => (1, 600, 7_200),
-        };
-        let span = |seconds: u64| Span::from_millis(seconds * 1_000);
-        (
-            self.blocks.unwrap_or(blocks),
-            self.warmup.unwrap_or_else(|| span(warmup_s)),
-            self.duration.unwrap_or_else(|| span(duration_s)),
-        )
     }
 }
 

@@ -29,6 +29,7 @@ pub fn judge(record: &RunRecord, options: &Options, local: bool) -> Vec<Doubt> {
         runs: &record.runs,
         cells: &record.cells,
         balance: None,
+        consistency: None,
     });
     let builtin = options.scripts.iter().all(|chosen| Builtin::by_name(&short_name(&chosen.name)).is_some());
     // Pauses between transactions are asked for; with retries latency has all tries in it, and with skipped ones none.
