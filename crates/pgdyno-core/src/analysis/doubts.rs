@@ -468,12 +468,15 @@ fn misses(evidence: &Evidence<'_>) -> Option<Doubt> {
     let first =
         first.map(|error| format!("; first error {}: {}", error.code, error.message)).unwrap_or_default();
     let detail = format!("of {due} attempts {}{first}", parts.join(", "));
-    doubt(
-        DoubtKind::Misses,
-        detail,
-        "Find the cause before quoting a rate: latency has no such attempts in it.",
-        names,
-    )
+    // What fails by another transaction may well be carried out the next time, where it is tried.
+    let by_others = |run: &CellRun| {
+        run.tpcc.is_some() && run.errors.iter().any(|error| ["40001", "40P01"].contains(&error.code.as_str()))
+    };
+    let advice = match evidence.runs.iter().any(by_others) {
+        true => "Allow more tries (--max-tries) before quoting a rate: latency has no such attempts in it.",
+        false => "Find the cause before quoting a rate: latency has no such attempts in it.",
+    };
+    doubt(DoubtKind::Misses, detail, advice, names)
 }
 
 /// In a closed loop every client has one transaction under way, so by Little's law clients = TPS × mean latency.

@@ -62,7 +62,7 @@ fn keys(document: &Document) -> Markup {
     html! {
         dl.keys {
             @if document.subjects.is_none() {
-                @for group in &document.groups { @if let Some(row) = best(group) { (peak(group, row)) } }
+                @for group in &document.groups { @if let Some(row) = best(group) { (peak(document, group, row)) } }
             }
             @if document.comparison.is_some() { (floor(document)) }
             @else if let Some(server) = document.rows().next().map(|(_, row)| row) {
@@ -254,15 +254,21 @@ fn best(group: &Group) -> Option<&Row> {
     group.rows.iter().max_by(|a, b| tps(a).total_cmp(&tps(b)))
 }
 
-fn peak(group: &Group, row: &Row) -> Markup {
+fn peak(document: &Document, group: &Group, row: &Row) -> Markup {
+    // Of TPC-C New-Orders are what is spoken of.
+    let nopm = document.source.figure(format!("/cells/{}/tpcc/nopm/value", row.index), Format::Rate);
     html! {
         div.key {
             dt {
                 @if group.arm.is_some() { (figure(group.arm.as_ref())) " " }
                 (figure(group.script.as_ref()))
             }
-            dd.big { (figure(row.tps.as_ref())) " " span.unit { "TPS" } }
+            @match &nopm {
+                Some(_) => dd.big { (figure(nopm.as_ref())) " " span.unit { "NOPM" } },
+                None => dd.big { (figure(row.tps.as_ref())) " " span.unit { "TPS" } },
+            }
             dd.more.pieces {
+                @if nopm.is_some() { span { (figure(row.tps.as_ref())) " TPS" } }
                 @if row.spread.is_some() { span { "± " (figure(row.spread.as_ref())) } }
                 @else { span { "spread unknown" } }
                 span {

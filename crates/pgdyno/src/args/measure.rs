@@ -35,7 +35,7 @@ pub struct Connection {
     /// Role (PGUSER)
     #[arg(short = 'U', long = "username", value_name = "ROLE")]
     pub username: Option<String>,
-    /// Database, URI or keyword string (PGDATABASE); everything goes into its schema `pgdyno`
+    /// Database, URI or keyword string (PGDATABASE); what is made goes into its schema `pgdyno`
     #[arg(short, long, value_name = "DBNAME")]
     pub dbname: Option<String>,
     /// Connection string for the driver's clients, such as that of a pooler or a standby; goes over -h -p -U

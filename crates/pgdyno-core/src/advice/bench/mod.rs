@@ -290,6 +290,9 @@ fn balance(
         BalanceCheckMode::Off
     };
     let Some(scale) = scale else {
+        if plan.data.tpcc.is_some() {
+            return off("there are no TPC-B tables; those of TPC-C have conditions of their own", choices);
+        }
         return off("there are no TPC-B tables, and what the plan's own scripts write is not known", choices);
     };
     if !plan.workload.iter().any(|workload| workload.as_builtin().is_some_and(Builtin::writes)) {
