@@ -60,8 +60,9 @@ pub const COLUMNS: [(&str, &str, Format); 8] = [
 
 /// What a number means here.
 pub const METHOD: [&str; 2] = [
-    "NOPM are New-Orders a minute that were carried out and not rolled back, TPM all transactions a minute, with those \
-     that were rolled back as they must; `done` counts these too. They are no tpmC: that word is for results that were audited by the rules of the TPC.",
+    "NOPM are New-Orders a minute that were carried out and not rolled back, TPM all transactions a minute, with \
+     those that were rolled back as they must; `done` counts these too. They are no tpmC: that word is for results \
+     that were audited by the rules of the TPC.",
     "Each transaction is timed from the moment at which its terminal sends it, waiting for a free connection included. \
      Clauses are those of the TPC Benchmark C Standard Specification, revision 5.11; shares hold within four standard \
      deviations.",

@@ -14,8 +14,8 @@ const LEAST: f64 = 9.0;
 /// Standard deviations that a share may be off: of nine shares of a cell one would else be beyond three in one of 45
 /// cells.
 const SIGMAS: f64 = 4.0;
-/// Standard deviations of a share, squared, from which on the binomial distribution is one that [`SIGMAS`] hold of: with
-/// fewer a share can be anything.
+/// Variance of a count from which on its distribution is near enough to a normal one for [`SIGMAS`]: below it a share
+/// can be anything.
 const LEAST_VARIANCE: f64 = 10.0;
 /// Fewest Deliveries whose share of those that found nothing is judged: one more would else be beyond it.
 const LEAST_DELIVERIES: u64 = 100;

@@ -65,9 +65,9 @@ const INDEXES: &str = "SELECT pg_catalog.array_to_string(ARRAY(SELECT a.attname 
      JOIN pg_catalog.pg_am AS m ON m.oid = c.relam \
      WHERE i.indisvalid AND i.indpred IS NULL AND m.amname = 'btree' AND i.indrelid = '";
 
-const OTHERS: &str = "altered tables, or those of a tool with other names, cannot be driven: load some with `pgdyno load \
-                      tpcc --warehouses N` and the same flags of the connection, or name the schema by \
-                      options=-csearch_path=… in --dsn";
+const OTHERS: &str = "altered tables, or those of a tool with other names, cannot be driven: load some with \
+                      `pgdyno load tpcc --warehouses N` and the same flags of the connection, or name the schema \
+                      by options=-csearch_path=… in --dsn";
 
 /// Looks for the tables, and at what shows in a moment whether they are whole: `pgdyno tpcc check` looks at every row.
 ///

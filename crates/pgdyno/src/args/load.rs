@@ -473,8 +473,8 @@ const NOT_PROVED: &str = "hint: drop the tables and load anew; if nobody else wr
                           a load must not end like this\n";
 
 /// Why tables that were loaded some time ago may differ.
-const WRITTEN: &str = "hint: tables that were driven are not as they were loaded; `pgdyno tpcc check` looks at those of \
-                       TPC-C, and every run of pgdyno at what it wrote\n";
+const WRITTEN: &str = "hint: tables that were driven are not as they were loaded; `pgdyno tpcc check` looks at \
+                       those of TPC-C, and every run of pgdyno at what it wrote\n";
 
 /// Prints a proof behind a text; exit status 1 and a hint where it failed.
 fn judged(mut text: String, proof: &Proof, hint: &str) -> Result<ExitCode, Problem> {

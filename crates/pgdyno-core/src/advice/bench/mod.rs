@@ -45,8 +45,9 @@ impl Level {
         plan.measure.thorough = self == Self::Thorough;
     }
 
-    /// Blocks, and milliseconds of interval and warm-up. Terminals of TPC-C that think come round in 23 seconds and need
-    /// some rounds; thoroughly they are measured for the two hours of clause 5.5.2, in as many blocks as an interval takes.
+    /// Blocks, and milliseconds of interval and warm-up. Terminals of TPC-C that think come round in 23 seconds and
+    /// need some rounds; thoroughly they are measured for the two hours of clause 5.5.2, in as many blocks as an
+    /// interval takes.
     fn times(self, plan: &Plan) -> (u32, u64, u64) {
         let paced = plan.workload.iter().filter_map(|workload| workload.tpcc).map(|tpcc| tpcc.paced).max();
         match (self, paced) {
