@@ -406,7 +406,7 @@ fn what_cannot_be_is_named_before() {
         let refused = text(&loaded.place.run(&Loaded::load(more)).stderr);
         assert!(refused.contains(said), "{refused}");
     }
-    let said = loaded.place.refused(&["tpcc", "check", "--server", "main"], 3);
+    let said = loaded.place.refused(&["tpcc", "check", "--server", "main"], 2);
     assert!(said.contains("the names are those of the specification"), "{said}");
     admin(&loaded.place.only()).execute("CREATE TABLE orders (o_id int)").expect("a new name");
     let said = loaded.place.refused(&Loaded::load(&["--warehouses", "1"]), 2);
