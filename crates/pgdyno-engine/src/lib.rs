@@ -36,7 +36,7 @@ pub use affinity::pin_current_thread;
 pub use arrivals::{Arrivals, OpenLoop, Poisson};
 pub use bookkeeping::{Bookkeeping, LogRecord, LogSettings, Mix};
 pub use clock::Clock;
-pub use drivers::{BlockingDriver, Driver, EpollDriver, LoneDriver, SocketDriver, UringDriver};
+pub use drivers::{BlockingDriver, Driver, EpollDriver, SocketDriver, UringDriver};
 pub use messages::{Level, Messages};
 pub use null::NullTarget;
 pub use probe::{ErrorTally, Probe};

@@ -1,9 +1,15 @@
 //! Behaviour of whole runs, with targets whose every attempt is known.
 
 use std::{
+    fs,
     io::{Read, Write},
     os::{fd::OwnedFd, unix::net::UnixStream},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
     thread,
+    time::Duration,
 };
 
 use pgdyno_core::measure::{Counts, Outcome};
@@ -187,6 +193,84 @@ fn echo_client(answers: usize, hang: bool) -> (Client<Echo>, thread::JoinHandle<
         }
     });
     (Client { target: Echo, io: Some(OwnedFd::from(ours)) }, peer)
+}
+
+/// Echoes, and looks how often its thread went to sleep between two of its attempts.
+struct Sleeper {
+    attempts: u64,
+    asleep_before: u64,
+    asleep_between: Arc<AtomicU64>,
+}
+
+impl Sleeper {
+    const FIRST: u64 = 10;
+    const LAST: u64 = 110;
+
+    /// How often this thread has given up its processor to wait (`proc_pid_status(5)`).
+    fn asleep() -> u64 {
+        let status = fs::read_to_string("/proc/thread-self/status").expect("procfs is mounted");
+        let line = status.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"));
+        line.expect("the kernel counts context switches").trim().parse().expect("a number")
+    }
+}
+
+impl Target for Sleeper {
+    fn step(&mut self, event: Event<'_>, now_ns: u64, probe: &mut Probe) -> Step {
+        if matches!(event, Event::Begin) {
+            self.attempts += 1;
+            match self.attempts {
+                Self::FIRST => self.asleep_before = Self::asleep(),
+                Self::LAST => {
+                    self.asleep_between.store(Self::asleep() - self.asleep_before, Ordering::Relaxed);
+                }
+                _ => {}
+            }
+        }
+        Echo.step(event, now_ns, probe)
+    }
+
+    fn outgoing(&self) -> &[u8] {
+        Echo.outgoing()
+    }
+
+    fn abandon(&mut self) -> Outcome {
+        Echo.abandon()
+    }
+}
+
+/// The server takes the request, works, and answers. A receive that blocks is woken by the first as well: on a Unix
+/// socket it waits in the same queue as those who wait for room to write.
+#[test]
+fn a_single_client_sleeps_once_for_every_answer() {
+    for driver in SocketDriver::usable() {
+        let (ours, mut theirs) = UnixStream::pair().expect("a socket pair");
+        let peer = thread::spawn(move || {
+            let mut byte = [0];
+            while theirs.read_exact(&mut byte).is_ok() {
+                thread::sleep(Duration::from_millis(1));
+                if theirs.write_all(&byte).is_err() {
+                    return;
+                }
+            }
+        });
+        let asleep = Arc::new(AtomicU64::new(0));
+        let target = Sleeper { attempts: 0, asleep_before: 0, asleep_between: Arc::clone(&asleep) };
+        let client = Client { target, io: Some(OwnedFd::from(ours)) };
+        // Long enough for a busy machine, and ended when there is enough to see.
+        let settings = Settings { duration_ns: 60_000_000_000, ..SETTINGS };
+        let (stop, mut committed) = (Stop::default(), 0);
+        let enough = |interval: &MergedInterval| {
+            committed += interval.counts.committed;
+            if committed > Sleeper::LAST {
+                stop.request("enough was seen");
+            }
+        };
+        run(driver, vec![vec![client]], &settings, &stop, enough, |_| ()).expect("the run works");
+        peer.join().expect("the peer ended");
+        // Ticks end waits, too.
+        let (asleep, answers) = (asleep.load(Ordering::Relaxed), Sleeper::LAST - Sleeper::FIRST);
+        assert!((answers / 2..answers * 3 / 2).contains(&asleep), "{driver}: {asleep} for {answers} answers");
+    }
 }
 
 /// A message far larger than a socket holds, every byte of which comes back while it is still being sent.

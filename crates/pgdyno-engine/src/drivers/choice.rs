@@ -2,11 +2,11 @@
 
 use std::{fmt, io};
 
-use super::{Driver, EpollDriver, LoneDriver, UringDriver};
+use super::{Driver, EpollDriver, UringDriver};
 use crate::{Client, Target, WorkerReport, shift::Shift};
 
-/// A driver for sockets, chosen when the program runs: how a worker waits for many of them. One with a single client
-/// has nothing to choose; it is driven by [`LoneDriver`].
+/// A driver for sockets, chosen when the program runs: how a worker waits for many of them. With a single client there
+/// is nothing to batch, and both are [`EpollDriver`]: docs/decisions/0011-waiting-by-completion.md has the figures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SocketDriver {
     /// [`EpollDriver`]: any kernel.
@@ -47,9 +47,8 @@ impl fmt::Display for SocketDriver {
 impl Driver for SocketDriver {
     fn drive<T: Target>(self, clients: Vec<Client<T>>, shift: Shift) -> io::Result<WorkerReport> {
         match self {
-            _ if clients.len() == 1 => LoneDriver.drive(clients, shift),
-            Self::Epoll => EpollDriver.drive(clients, shift),
-            Self::IoUring => UringDriver.drive(clients, shift),
+            Self::IoUring if clients.len() > 1 => UringDriver.drive(clients, shift),
+            Self::Epoll | Self::IoUring => EpollDriver.drive(clients, shift),
         }
     }
 }

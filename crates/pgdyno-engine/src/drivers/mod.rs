@@ -4,7 +4,6 @@ mod blocking;
 mod choice;
 mod epoll;
 mod floor;
-mod lone;
 mod sockets;
 mod uring;
 
@@ -13,7 +12,6 @@ use std::io;
 pub use blocking::BlockingDriver;
 pub use choice::SocketDriver;
 pub use epoll::EpollDriver;
-pub use lone::LoneDriver;
 pub use uring::UringDriver;
 
 use crate::{Client, Target, shift::Shift};
