@@ -385,7 +385,14 @@ fn server_of(cell: usize, record: &RunRecord, source: &Source) -> String {
 /// The worst doubts by their names, in the order of the list: for whoever reads the number and nothing else.
 fn standing(record: &RunRecord) -> Option<Phrase> {
     const NAMED: usize = 3;
-    let names: Vec<_> = record.doubts.iter().map(|doubt| words::doubt(doubt.kind).to_lowercase()).collect();
+    let mut names: Vec<String> = Vec::new();
+    for doubt in &record.doubts {
+        // Several servers may have the same one.
+        let name = words::doubt(doubt.kind).to_lowercase();
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
     let screening = record.doubts.iter().any(|doubt| doubt.kind == DoubtKind::ScreeningRun);
     let beginning = if screening { "Not publishable: " } else { "Doubtful: " };
     let others = if names.len() > NAMED { " and other doubts" } else { "" };
