@@ -154,6 +154,7 @@ impl Wanted {
             pgbench: Some(asked(options, scripts)),
             doubts: Vec::new(),
             error: None,
+            seal: None,
         };
         let saved = self.dir.save(&record);
         let start_s = self.started.elapsed().as_secs_f64();

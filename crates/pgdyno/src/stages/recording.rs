@@ -319,6 +319,7 @@ fn first_record(job: &Job, prepared: &Prepared, id: &str, now: &Timestamp) -> Ru
         subjects: job.subjects.as_ref().map(subjects::first_record),
         doubts: Vec::new(),
         error: None,
+        seal: None,
     }
 }
 
