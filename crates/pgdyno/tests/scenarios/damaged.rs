@@ -1,10 +1,14 @@
 //! What is damaged under a run heals or says how: reports without room, schemas left behind, plans that never commit.
 
-use std::process::{Child, Output, Stdio};
+use std::{
+    fs,
+    process::{Child, Output, Stdio},
+};
 
 use pgdyno_postgres::wire::Session;
+use pgdyno_record::Status;
 
-use crate::common::{Place, admin, text, tiny, wait_until, word};
+use crate::common::{Place, admin, holds_together, text, tiny, wait_until, word};
 
 /// A measurement under way, with what it says to come.
 fn started(place: &Place, args: &[&str]) -> Child {
@@ -44,4 +48,24 @@ fn a_schema_that_is_left_behind_is_named() {
     let writes = "BEGIN READ WRITE; DROP SCHEMA pgdyno CASCADE; COMMIT";
     session.execute(writes).expect("the statement removes it");
     assert_eq!(session.value(left).expect("it can be asked").as_deref(), Some("0"));
+}
+
+/// A script of which no transaction is carried out: not complete, and the statement and its error are told once.
+#[test]
+fn a_plan_that_never_commits_is_not_complete() {
+    let place = Place::new();
+    let plan = place.path("div.toml");
+    let own = "name = \"div\"\n[[workload]]\nname = \"div\"\ntext = \"SELECT 1;\\nSELECT 1/0;\\n\"\n\
+               [measure]\nclients = [2]\njobs = 1\nduration = \"300ms\"\nwarmup = \"50ms\"\nblocks = 3\n";
+    fs::write(&plan, own).expect("it can be written");
+    let run = ["run", &plan.display().to_string(), "--pg", "18", "--bundle"];
+    let (code, _, err) = ended(started(&place, &run));
+    assert_eq!(code, Some(3), "{err}");
+    assert_eq!(err.matches("division by zero").count(), 1, "{err}");
+    assert!(err.contains("error: every transaction of div/2 failed: division by zero"), "{err}");
+    assert!(err.contains(" with 22012, at: SELECT 1/0") && err.contains("partial record: "), "{err}");
+    let run = place.only_run();
+    assert_eq!((run.record.status, run.record.runs.len()), (Status::Stopped, 1));
+    holds_together(&run);
+    place.nothing_is_left();
 }
