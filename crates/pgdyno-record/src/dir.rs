@@ -313,6 +313,30 @@ impl RunDir {
     }
 }
 
+impl RunDir {
+    /// Whether the log of a server is kept in it.
+    pub fn keeps_log(&self) -> bool {
+        let is_log = |name: &str| name.starts_with("server") && name.contains(".log");
+        let entries = fs::read_dir(self.dir()).into_iter().flatten().flatten();
+        entries.into_iter().any(|entry| entry.file_name().to_str().is_some_and(is_log))
+    }
+
+    /// Takes the directory away with all that is in it: nothing was recorded.
+    ///
+    /// # Errors
+    /// It cannot be removed.
+    pub fn discard(mut self) -> Result<(), Problem> {
+        let hidden = self.path.with_file_name(format!(".{}.new", self.id));
+        if self.hidden.is_none() {
+            fs::rename(&self.path, &hidden).map_err(|e| {
+                Problem::could_not(format!("could not remove {}: {}", self.path.display(), reason(&e)))
+            })?;
+        }
+        self.hidden = Some(hidden); // dropping it removes what is hidden
+        Ok(())
+    }
+}
+
 /// A directory that was never saved leaves no trace.
 impl Drop for RunDir {
     fn drop(&mut self) {

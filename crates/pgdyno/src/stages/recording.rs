@@ -88,11 +88,6 @@ impl Recording {
         self.save()
     }
 
-    /// Whether the run directory can be seen.
-    pub fn is_shown(&self) -> bool {
-        self.shown
-    }
-
     /// Writes `run.json` as it is now, with cells and doubts of what was measured until now: a run that is killed can
     /// be read as far as it came.
     ///

@@ -21,6 +21,30 @@ fn ended(child: Child) -> (Option<i32>, String, String) {
     (status.code(), text(&stdout), text(&stderr))
 }
 
+/// Where the page should go there is a directory: the report is printed all the same, and the record is whole.
+#[test]
+fn a_report_that_cannot_be_written_is_printed() {
+    let place = Place::new();
+    let child = started(&place, &tiny(&["--pg", "18", "--bundle"]));
+    wait_until("the run can be seen", || {
+        let runs = fs::read_dir(place.path("runs")).into_iter().flatten().flatten();
+        let seen = runs.map(|entry| entry.path()).find(|path| path.join("run.json").is_file());
+        seen.is_some_and(|path| fs::create_dir(path.join("report.html")).is_ok())
+    });
+    let (code, out, err) = ended(child);
+    assert_eq!(code, Some(3), "{err}");
+    assert!(out.contains("THROUGHPUT AND LATENCY"), "{out}");
+    let run = place.only_run();
+    assert!(err.contains(&format!("\nrecord: {}\n", run.path.display())), "{err}");
+    assert!(err.contains("error: could not write ") && err.contains("report.html"), "{err}");
+    assert!(err.contains("hint: `pgdyno report`") && !err.contains("panicked"), "{err}");
+    assert_eq!(run.record.status, Status::Complete);
+    holds_together(&run);
+    fs::remove_dir(run.path.join("report.html")).expect("it is empty");
+    place.done(&["report"]);
+    place.nothing_is_left();
+}
+
 /// A server that takes no writes any more keeps the schema: the end names it, with the statement that removes it.
 #[test]
 fn a_schema_that_is_left_behind_is_named() {
