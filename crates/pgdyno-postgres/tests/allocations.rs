@@ -255,7 +255,7 @@ fn an_open_loop_allocates_nothing() {
 fn cut(_request: &Request) -> Answer {
     let complete = message::complete("SELECT 1");
     let (first, rest) = complete.split_at(8);
-    let row = [message::row(&[Some("0")]), first.to_vec()].concat();
+    let row = [message::row_description(1), message::row(&[Some("0")]), first.to_vec()].concat();
     Answer::default().then_bytes(row).then_wait(Duration::from_micros(200)).then_bytes(rest.to_vec())
 }
 

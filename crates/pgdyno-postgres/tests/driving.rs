@@ -451,13 +451,41 @@ fn copies_and_garbage_end_the_client() {
     );
 }
 
+/// As in libpq, whose words it has.
+#[test]
+fn a_row_with_other_fields_than_were_described_ends_the_client() {
+    fn answered(request: &Request, messages: &[Vec<u8>]) -> Answer {
+        let end = [message::complete("SELECT 1"), message::ready(b'T')].concat();
+        match request.number {
+            1 => Answer::bytes([messages.concat(), end].concat()),
+            _ => usual(request),
+        }
+    }
+    let answers: [fn(&Request) -> Answer; 4] = [
+        |request| answered(request, &[message::row_description(2), message::row(&[Some("1")])]),
+        |request| {
+            let good = message::row(&[Some("1")]);
+            answered(request, &[message::row_description(1), good, message::row(&[None, None])])
+        },
+        |request| answered(request, &[message::row(&[Some("1")])]),
+        |request| answered(request, &[message::row_description(1), message::message(b'D', &[])]),
+    ];
+    for answer in answers {
+        ends_with(answer, counts(0, 1, 0), "protocol");
+        both(answer, &ENDLESS, |report, _| {
+            let said: Vec<_> = report.errors.iter().map(|(_, message, _)| message).collect();
+            assert!(said[0].ends_with("unexpected field count in \"D\" message"), "{said:?}");
+        });
+    }
+}
+
 #[test]
 fn a_huge_row_is_passed_over_in_bounded_memory() {
     let before = peak_kib();
     comes_back(
         |request| match request.number {
             1 => {
-                let head = message::announced(b'D', i32::MAX, &[]);
+                let head = [message::row_description(0), message::announced(b'D', i32::MAX, &[])].concat();
                 Answer::bytes(head).then_repeat(vec![0; 1 << 20], 200).close()
             }
             _ => usual(request),

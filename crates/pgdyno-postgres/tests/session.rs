@@ -81,9 +81,19 @@ fn rows_that_are_cut_are_errors() {
 fn a_row_with_another_number_of_fields_than_was_described_is_an_error() {
     for fields in [&[][..], &[Some("a")], &[Some("a"), Some("b"), Some("c")]] {
         let row = [message::row_description(2), message::row(fields), message::ready(b'I')].concat();
-        let (_server, mut session) = answering(row);
+        let (_server, mut session) = answering(row.clone());
         assert!(is_protocol(session.query("SELECT 1")), "{fields:?}");
+        // Also where nobody wants the rows.
+        let (_server, mut session) = answering(row);
+        let error =
+            session.execute_hearing("SELECT 1", &mut |_| ()).expect_err("it is no answer").to_string();
+        assert!(error.ends_with("unexpected field count in \"D\" message"), "{error}");
     }
+    // What was announced for one result says nothing of the next.
+    let one =
+        [message::row_description(1), message::row(&[Some("a")]), message::complete("SELECT 1")].concat();
+    let (_server, mut session) = answering([one, message::row(&[Some("b")]), message::ready(b'I')].concat());
+    assert!(is_protocol(session.query("SELECT 1; SELECT 2")));
 }
 
 #[test]

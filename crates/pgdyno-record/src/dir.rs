@@ -1,6 +1,7 @@
 //! Writing a run directory.
 
 use std::{
+    collections::BTreeMap,
     fs::{self, File},
     io::{self, BufRead, BufReader, BufWriter, Read, Seek, SeekFrom, Write},
     path::{Path, PathBuf},
@@ -21,6 +22,7 @@ use crate::{
     files::{could_not_write, reason, sync_dir, write_atomically},
     hlog,
     redact::redact,
+    seal,
     stream::{self, COMPRESS_OVER_BYTES, Stream},
 };
 
@@ -55,6 +57,8 @@ pub struct RunDir {
     slowest: Stream,
     observations: Stream,
     current: Option<CurrentRun>,
+    /// Digests of the other files, once they are whole.
+    digests: BTreeMap<String, String>,
     max_intervals: usize,
     compress_over: u64,
 }
@@ -107,6 +111,7 @@ impl RunDir {
             slowest: Stream::new(SLOWEST_ATTEMPTS),
             observations: Stream::new(OBSERVATIONS),
             current: None,
+            digests: BTreeMap::new(),
             max_intervals: MAX_INTERVALS,
             compress_over: COMPRESS_OVER_BYTES,
         };
@@ -140,9 +145,8 @@ impl RunDir {
     /// nothing is written (a number in it is not finite).
     pub fn save(&mut self, record: &RunRecord) -> Result<(), Problem> {
         let record = without_secrets(record);
-        let mut json = serde_json::to_vec_pretty(&record).map_err(|e| self.unreadable(&e))?;
+        let json = seal::sealed(record, self.digests.clone()).map_err(|e| self.unreadable(&e))?;
         serde_json::from_slice::<RunRecord>(&json).map_err(|e| self.unreadable(&e))?;
-        json.push(b'\n');
         let path = self.dir().join(RUN_JSON);
         write_atomically(&path, &json).map_err(|e| could_not_write(&self.path.join(RUN_JSON), &e))?;
         self.show().map_err(|e| could_not_write(&self.path, &e))
@@ -301,8 +305,35 @@ impl RunDir {
         for stream in [&mut self.timeline, &mut self.latency, &mut self.slowest, &mut self.observations] {
             stream.finish(&dir, self.compress_over)?;
         }
+        self.digests = seal::files(&dir).map_err(|e| {
+            Problem::could_not(format!("could not seal {}: {}", self.path.display(), reason(&e)))
+        })?;
         self.save(record)?;
         Ok(self.path.clone())
+    }
+}
+
+impl RunDir {
+    /// Whether the log of a server is kept in it.
+    pub fn keeps_log(&self) -> bool {
+        let is_log = |name: &str| name.starts_with("server") && name.contains(".log");
+        let entries = fs::read_dir(self.dir()).into_iter().flatten().flatten();
+        entries.into_iter().any(|entry| entry.file_name().to_str().is_some_and(is_log))
+    }
+
+    /// Takes the directory away with all that is in it: nothing was recorded.
+    ///
+    /// # Errors
+    /// It cannot be removed.
+    pub fn discard(mut self) -> Result<(), Problem> {
+        let hidden = self.path.with_file_name(format!(".{}.new", self.id));
+        if self.hidden.is_none() {
+            fs::rename(&self.path, &hidden).map_err(|e| {
+                Problem::could_not(format!("could not remove {}: {}", self.path.display(), reason(&e)))
+            })?;
+        }
+        self.hidden = Some(hidden); // dropping it removes what is hidden
+        Ok(())
     }
 }
 

@@ -16,7 +16,7 @@ use crate::{
     FORMAT, Lines, LoggedInterval, RunRecord, VERSION,
     dir::{LATENCY_LOG, OBSERVATIONS, RUN_JSON, SLOWEST_ATTEMPTS, TIMELINE},
     files::reason,
-    hlog, stream,
+    hlog, seal, stream,
 };
 
 /// Largest `run.json` that a reader takes.
@@ -71,16 +71,23 @@ fn json_line<T: serde::de::DeserializeOwned>(line: &str) -> Result<Option<T>, St
     serde_json::from_str(line).map(Some).map_err(|e| e.to_string())
 }
 
-/// Reads the run in a directory.
+/// Reads the run in a directory. One that was edited after it was written has [`DoubtKind::Edited`], of the record and
+/// of its JSON.
+///
+/// [`DoubtKind::Edited`]: pgdyno_core::analysis::DoubtKind::Edited
 ///
 /// # Errors
 /// A [`Problem`] naming the file: it is not there, is not a run of pgdyno, or was written in a newer format.
 pub fn open(path: &Path) -> Result<Run, Problem> {
     let file = path.join(RUN_JSON);
-    read_record(&file).map(|(record, json)| Run { path: path.to_path_buf(), record, json }).map_err(|why| {
+    let (mut record, mut json) = read_record(&file).map_err(|why| {
         Problem::could_not(format!("could not read {}: {why}", file.display()))
             .hint("`pgdyno list` shows the runs that can be read")
-    })
+    })?;
+    let broken: Vec<_> =
+        seal::broken(&json, &record).into_iter().chain(seal::broken_files(path, &record)).collect();
+    seal::doubt(&broken, &mut record, &mut json);
+    Ok(Run { path: path.to_path_buf(), record, json })
 }
 
 fn read_record(file: &Path) -> Result<(RunRecord, Value), String> {
@@ -147,7 +154,11 @@ fn list_one(path: PathBuf) -> Option<Listed> {
     let id = path.file_name()?.to_str()?.to_owned();
     let is_run = !id.starts_with('.') && path.is_dir() && (is_id(&id) || path.join(RUN_JSON).exists());
     is_run.then(|| {
-        let record = read_record(&path.join(RUN_JSON)).map(|(record, _)| Box::new(record));
+        let record = read_record(&path.join(RUN_JSON)).map(|(mut record, mut json)| {
+            let broken: Vec<_> = seal::broken(&json, &record).into_iter().collect();
+            seal::doubt(&broken, &mut record, &mut json);
+            Box::new(record)
+        });
         Listed { path, id, record: record.map_err(|why| format!("{RUN_JSON}: {why}")) }
     })
 }

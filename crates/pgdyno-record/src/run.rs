@@ -12,7 +12,9 @@ use pgdyno_core::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{ComparisonRecord, HeldRecord, LoadRecord, MaterialRecord, SubjectsRecord, TimeRecord};
+use crate::{
+    ComparisonRecord, HeldRecord, LoadRecord, MaterialRecord, SealRecord, SubjectsRecord, TimeRecord,
+};
 
 /// Value of [`RunRecord::format`].
 pub const FORMAT: &str = "pgdyno-run";
@@ -104,6 +106,9 @@ pub struct RunRecord {
     pub doubts: Vec<Doubt>,
     /// Why the run stopped early.
     pub error: Option<String>,
+    /// What shows that the run was edited after it was written. Set whenever it is written.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seal: Option<SealRecord>,
 }
 
 /// What measured.

@@ -385,9 +385,18 @@ fn server_of(cell: usize, record: &RunRecord, source: &Source) -> String {
 /// The worst doubts by their names, in the order of the list: for whoever reads the number and nothing else.
 fn standing(record: &RunRecord) -> Option<Phrase> {
     const NAMED: usize = 3;
-    let names: Vec<_> = record.doubts.iter().map(|doubt| words::doubt(doubt.kind).to_lowercase()).collect();
-    let screening = record.doubts.iter().any(|doubt| doubt.kind == DoubtKind::ScreeningRun);
-    let beginning = if screening { "Not publishable: " } else { "Doubtful: " };
+    let kinds = || record.doubts.iter().map(|doubt| doubt.kind);
+    let (edited, others): (Vec<_>, Vec<_>) = kinds().partition(|kind| *kind == DoubtKind::Edited);
+    let mut names: Vec<String> = Vec::new();
+    for kind in edited.into_iter().chain(others) {
+        // Several servers may have the same one.
+        let name = words::doubt(kind).to_lowercase();
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    let unfit = kinds().any(|kind| matches!(kind, DoubtKind::ScreeningRun | DoubtKind::Edited));
+    let beginning = if unfit { "Not publishable: " } else { "Doubtful: " };
     let others = if names.len() > NAMED { " and other doubts" } else { "" };
     let named = names.iter().take(NAMED).map(String::as_str).collect::<Vec<_>>().join(", ");
     (!names.is_empty()).then(|| Phrase::of(format!("{beginning}{named}{others}.")))
@@ -410,7 +419,7 @@ fn doubt_view(index: usize, doubt: &Doubt, source: &Source) -> DoubtView {
         advice: Phrase::default().figure(at("advice")),
         severe: matches!(
             doubt.kind,
-            DoubtKind::BalanceViolated | DoubtKind::Inconsistent | DoubtKind::Implausible
+            DoubtKind::BalanceViolated | DoubtKind::Inconsistent | DoubtKind::Implausible | DoubtKind::Edited
         ),
         everywhere: false,
         cells: (0..doubt.cells.len()).filter_map(|cell| at(&format!("cells/{cell}"))).collect(),

@@ -1,6 +1,6 @@
 //! Many runs at a glance.
 
-use pgdyno_core::{measure::CellSummary, units};
+use pgdyno_core::{analysis::DoubtKind, measure::CellSummary, units};
 use pgdyno_record::{Listed, RunRecord};
 use serde_json::{Value, json};
 
@@ -16,7 +16,12 @@ pub fn listing(runs: &[Listed], paint: Paint) -> String {
     let mut lines = vec![paint.dim(&header)];
     for run in runs {
         match &run.record {
-            Ok(record) => lines.extend(readable(&run.id, record, width)),
+            Ok(record) => {
+                lines.extend(readable(&run.id, record, width));
+                if record.doubts.iter().any(|doubt| doubt.kind == DoubtKind::Edited) {
+                    lines.push(paint.warn("  edited after it was recorded"));
+                }
+            }
             Err(why) => {
                 lines.push(format!("{:<width$}  {}", run.id, paint.warn("broken")));
                 lines.extend(wrap::prose(why, WIDTH, "  ", "  "));

@@ -133,8 +133,20 @@ fn doubts_in_full(document: &Document) -> Vec<String> {
 }
 
 fn doubts_in_names(document: &Document) -> Vec<String> {
-    let names: Vec<_> = document.doubts.iter().map(|doubt| doubt.title).collect();
-    let text = format!("doubts ({}): {}", names.len(), names.join(" · "));
+    // Several servers may have the same one.
+    let mut names: Vec<(&str, usize)> = Vec::new();
+    for doubt in &document.doubts {
+        match names.iter_mut().find(|(title, _)| *title == doubt.title) {
+            Some((_, count)) => *count += 1,
+            None => names.push((doubt.title, 1)),
+        }
+    }
+    let name = |&(title, count): &(&str, usize)| match count {
+        1 => title.to_owned(),
+        count => format!("{title} ({count})"),
+    };
+    let names: Vec<_> = names.iter().map(name).collect();
+    let text = format!("doubts ({}): {}", document.doubts.len(), names.join(" · "));
     wrap::prose(&text, WIDTH, "", "  ")
 }
 

@@ -31,6 +31,7 @@ pub fn doubt(kind: DoubtKind) -> &'static str {
         DoubtKind::BuildDiffers => "Two builds",
         DoubtKind::TestsDisagree => "Tests disagree",
         DoubtKind::SameDiffers => "A differs from A",
+        DoubtKind::Edited => "Edited after it was recorded",
     }
 }
 

@@ -120,6 +120,19 @@ fn markdown_and_csv_are_as_somebody_read_them() {
     }
 }
 
+/// Two servers with one weakness: its name stands once in the headline, and both stand among the doubts.
+#[test]
+fn a_headline_names_a_doubt_once() {
+    let mut fixture = fixtures::several();
+    let doubt = fixture.record.doubts[0].clone();
+    fixture.record.doubts.insert(0, doubt.clone());
+    let document = Document::new(&fixture.record, &fixture.timeline());
+    let standing = document.standing.as_ref().expect("there are doubts").plain();
+    let name = pgdyno_report::doubt_heading(doubt.kind).to_lowercase();
+    assert_eq!(standing.matches(&name).count(), 1, "{standing}");
+    assert_eq!(document.doubts.len(), fixture.record.doubts.len());
+}
+
 #[test]
 fn an_absent_value_is_never_a_zero() {
     let fixture = fixtures::absent_values();

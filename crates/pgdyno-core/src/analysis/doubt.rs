@@ -59,6 +59,8 @@ pub enum DoubtKind {
     TestsDisagree,
     /// Blocks of A against A found a difference.
     SameDiffers,
+    /// The record is not as it was written.
+    Edited,
 }
 
 /// One reason to distrust a result, with what it concerns and what to do.

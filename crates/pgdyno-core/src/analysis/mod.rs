@@ -4,6 +4,7 @@ pub mod cells;
 pub mod compare;
 mod doubt;
 pub mod doubts;
+pub mod edited;
 mod estimate;
 pub mod find_rate;
 pub mod noise;

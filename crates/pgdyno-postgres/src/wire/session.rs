@@ -10,7 +10,7 @@ use std::{
 use pgdyno_engine::Stop;
 
 use super::{
-    Address, CopyIn, Records, ServerError, WireError,
+    Address, CopyIn, Fields, Records, ServerError, WireError,
     connect::{Canceller, Patience, Socket},
     encode,
 };
@@ -194,11 +194,9 @@ impl Session {
     /// answers nothing more.
     pub fn query(&mut self, sql: &str) -> Result<Vec<Row>, WireError> {
         let (mut rows, mut bytes) = (Vec::new(), 0);
-        let mut columns = None;
         self.send_query(sql)?;
         self.read_answer(|tag, body| {
             match tag {
-                b'T' => columns = body.first_chunk().map(|count| u16::from_be_bytes(*count)),
                 b'D' if rows.len() == MAX_ROWS => {
                     return Err(WireError::Protocol(format!("more than {MAX_ROWS} rows")));
                 }
@@ -209,11 +207,7 @@ impl Session {
                             "more than {MAX_ANSWER_BYTES} bytes of rows"
                         )));
                     }
-                    let row = read_row(body)?;
-                    if columns.is_none_or(|columns| usize::from(columns) != row.0.len()) {
-                        return Err(WireError::Protocol("a row has not the columns announced".to_owned()));
-                    }
-                    rows.push(row);
+                    rows.push(read_row(body)?);
                 }
                 _ => {}
             }
@@ -342,9 +336,14 @@ impl Session {
         if self.broken {
             return Err(WireError::Closed);
         }
+        let mut fields = Fields::default();
         loop {
             let taken = self.incoming.next().and_then(|(tag, body)| match tag {
-                b'1' | b'T' | b'D' | b'C' | b'I' | b'N' | b'S' | b'A' | b'H' | b'd' | b'c' => {
+                b'T' | b'D' | b'C' => {
+                    fields.take(tag, &body)?;
+                    on_message(tag, &body).map(|()| (tag, body))
+                }
+                b'1' | b'I' | b'N' | b'S' | b'A' | b'H' | b'd' | b'c' => {
                     on_message(tag, &body).map(|()| (tag, body))
                 }
                 b'E' | b'G' | b'Z' => Ok((tag, body)),

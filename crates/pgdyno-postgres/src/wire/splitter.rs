@@ -8,6 +8,8 @@ const MAX_KEPT_BYTES: usize = 1 << 20;
 const MAX_SPARE_BYTES: usize = 1 << 10;
 /// Type byte and length.
 const HEADER_BYTES: usize = 5;
+/// Bytes at the start of a row or its description: the number of fields.
+const COUNT_BYTES: usize = 2;
 
 /// Cuts received bytes into messages, in bounded memory and, where a message is not cut, without a copy.
 #[derive(Debug, Default)]
@@ -33,8 +35,19 @@ impl Splitter {
         matches!(tag, b'C' | b'E' | b'N' | b'Z') || (self.keep_rows && matches!(tag, b'D' | b'T'))
     }
 
+    /// How many bytes of a message of this length anybody reads, from its type byte on.
+    #[inline]
+    fn kept(&self, tag: u8, total: usize) -> usize {
+        match tag {
+            _ if self.body_matters(tag) => total,
+            b'D' | b'T' => total.min(HEADER_BYTES + COUNT_BYTES),
+            _ => HEADER_BYTES,
+        }
+    }
+
     /// Takes the next bytes and calls `on_message` with type and body of every message that is complete. The body is
-    /// empty for messages that nobody reads on the hot path: rows and descriptions, unless [`Splitter::keep_rows`].
+    /// empty for messages that nobody reads on the hot path; of rows and descriptions it is the number of fields alone,
+    /// unless [`Splitter::keep_rows`].
     ///
     /// # Errors
     /// [`WireError::Protocol`] for an impossible length, or what `on_message` returned.
@@ -69,21 +82,21 @@ impl Splitter {
             return Ok(&[]);
         }
         let (tag, total) = self.header(bytes)?;
+        let kept = self.kept(tag, total);
         if let Some((message, rest)) = bytes.split_at_checked(total) {
-            let body = if self.body_matters(tag) { &message[HEADER_BYTES..] } else { &[] };
-            on_message(tag, body)?;
+            on_message(tag, &message[HEADER_BYTES..kept])?;
             return Ok(rest);
         }
-        if self.body_matters(tag) {
+        if bytes.len() < kept {
             self.carry.extend_from_slice(bytes);
         } else {
             self.skip = total - bytes.len();
-            on_message(tag, &[])?;
+            on_message(tag, &bytes[HEADER_BYTES..kept])?;
         }
         Ok(&[])
     }
 
-    /// Adds to the message that was cut, first its header, then its body. Gives the rest.
+    /// Adds to the message that was cut, first its header, then what is kept of its body. Gives the rest.
     fn take_carried<'a>(
         &mut self,
         bytes: &'a [u8],
@@ -96,21 +109,20 @@ impl Splitter {
                 return Ok(rest);
             }
             let (tag, total) = self.header(&self.carry)?;
-            if !self.body_matters(tag) {
+            if self.kept(tag, total) == HEADER_BYTES {
                 self.carry.clear();
                 self.skip = total - HEADER_BYTES;
-                on_message(tag, &[])?;
-            } else if total == HEADER_BYTES {
-                self.carry.clear();
                 on_message(tag, &[])?;
             }
             return Ok(rest);
         }
         let (tag, total) = self.header(&self.carry)?;
-        let (more, rest) = bytes.split_at(bytes.len().min(total - self.carry.len()));
+        let kept = self.kept(tag, total);
+        let (more, rest) = bytes.split_at(bytes.len().min(kept - self.carry.len()));
         self.carry.extend_from_slice(more);
-        if self.carry.len() == total {
+        if self.carry.len() == kept {
             let mut message = std::mem::take(&mut self.carry);
+            self.skip = total - kept;
             on_message(tag, &message[HEADER_BYTES..])?;
             // The next message that is cut needs no room of its own; a long one, an error's text, is seldom.
             if message.capacity() <= MAX_SPARE_BYTES {
@@ -169,9 +181,9 @@ mod tests {
                 splitter.feed(part, |tag, body| { got.push((tag, body.to_vec())); Ok(()) }).expect("it is well formed");
                 rest = after;
             }
-            let kept = |tag| Splitter::default().body_matters(tag);
+            let kept = |tag, body: &[u8]| Splitter::default().kept(tag, body.len() + HEADER_BYTES) - HEADER_BYTES;
             let want: Vec<_> = messages.into_iter()
-                .map(|(tag, body)| (tag, if kept(tag) { body } else { Vec::new() })).collect();
+                .map(|(tag, body)| (tag, body[..kept(tag, &body)].to_vec())).collect();
             prop_assert_eq!(got, want);
         }
 
@@ -197,9 +209,10 @@ mod tests {
         let mut splitter = Splitter::default();
         let mut bytes = vec![b'D'];
         bytes.extend(i32::MAX.to_be_bytes());
+        bytes.extend([0, 1]);
         splitter
             .feed(&bytes, |tag, body| {
-                assert!(tag == b'D' && body.is_empty());
+                assert_eq!((tag, body), (b'D', &[0, 1][..]), "the number of fields");
                 Ok(())
             })
             .expect("it is allowed");

@@ -59,8 +59,10 @@ pub fn run(args: &Args, context: &Context) -> Result<ExitCode, Problem> {
     match out {
         None => output::print(&text)?,
         Some(path) => {
-            pgdyno_record::write_atomically(&path, text.as_bytes())
-                .map_err(|e| Problem::could_not(format!("could not write {}: {e}", path.display())))?;
+            pgdyno_record::write_atomically(&path, text.as_bytes()).map_err(|e| {
+                Problem::could_not(format!("could not write {}: {e}", path.display()))
+                    .hint("choose another file with --out, or print it: --out -")
+            })?;
             output::print(&format!("{}\n", path.display()))?;
         }
     }

@@ -16,6 +16,7 @@ mod getopt;
 mod init;
 mod limits;
 mod logfile;
+mod newfile;
 mod numbers;
 mod options;
 mod progress;

@@ -154,6 +154,7 @@ impl Wanted {
             pgbench: Some(asked(options, scripts)),
             doubts: Vec::new(),
             error: None,
+            seal: None,
         };
         let saved = self.dir.save(&record);
         let start_s = self.started.elapsed().as_secs_f64();
@@ -212,18 +213,24 @@ impl Recorder<'_> {
         }
     }
 
-    /// Writes what the run came to; gives the directory.
+    /// Writes what the run came to; gives the directory, or `None` where nothing was measured and none is kept.
     ///
     /// # Errors
-    /// What could not be written; said already.
-    pub fn finish(mut self, say: &Say, results: &Results<'_>) -> Go<PathBuf> {
+    /// What could not be written, and where the rest is; said already.
+    pub fn finish(mut self, say: &Say, results: &Results<'_>) -> Go<Option<PathBuf>> {
+        let path = self.wanted.dir.path().to_path_buf();
         let ended = self.wanted.dir.end_run();
         let failed = self.failed.take().map_or(ended, Err);
         let written = failed.and_then(|()| self.write(results));
-        written.or_else(|problem| told(say, &problem))
+        written.or_else(|problem| {
+            told(
+                say,
+                &problem.detail(format!("what could be written of the record is in {}", path.display())),
+            )
+        })
     }
 
-    fn write(self, results: &Results<'_>) -> Result<PathBuf, Problem> {
+    fn write(self, results: &Results<'_>) -> Result<Option<PathBuf>, Problem> {
         let (report, options) = (results.report, results.options);
         let Self { wanted, mut record, workload, start_s, edges, slowest, .. } = self;
         let local = wanted.seen.postmaster.is_some();
@@ -240,6 +247,9 @@ impl Recorder<'_> {
             record.cells =
                 cells::summarise(std::slice::from_ref(&run), &[(workload, report.latency.clone().into())]);
             record.runs.push(run);
+        }
+        if record.runs.is_empty() {
+            return wanted.dir.discard().map(|()| None);
         }
         let lost = (report.clients_lost > 0).then(|| format!("{} clients were lost", report.clients_lost));
         record.error = report.stopped.clone().or(lost);
@@ -258,7 +268,7 @@ impl Recorder<'_> {
         let page = path.join("report.html");
         pgdyno_record::write_atomically(&page, html.as_bytes())
             .map_err(|error| Problem::could_not(format!("could not write {}: {error}", page.display())))?;
-        Ok(path)
+        Ok(Some(path))
     }
 }
 

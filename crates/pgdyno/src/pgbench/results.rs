@@ -1,9 +1,7 @@
 //! What a run came to: the summary, and what goes beyond it.
 
 use std::{
-    fs::File,
-    io::Write,
-    path::{Path, PathBuf},
+    path::PathBuf,
     time::{Duration, SystemTime},
 };
 
@@ -20,6 +18,7 @@ use super::{
         steps,
         summary::{Connecting, ScriptPart, Summary},
     },
+    newfile::NewFile,
     options::{Options, strerror},
     say::{Go, Say},
 };
@@ -232,35 +231,33 @@ fn percentile_line(latency: &Latency, percentile: f64) -> String {
 /// Files beyond pgbench's, opened before anything is done.
 #[derive(Debug)]
 pub struct Histograms {
-    json: Option<(PathBuf, File)>,
-    hdr: Option<(PathBuf, File)>,
+    json: Option<NewFile>,
+    hdr: Option<NewFile>,
+    /// When the files were made.
+    started: SystemTime,
     statements: bool,
     /// The first error of writing.
     failed: Option<String>,
 }
 
 impl Histograms {
-    /// Opens the files.
+    /// Makes the files.
     ///
     /// # Errors
-    /// One is there already, or cannot be made; said already.
+    /// One is there already and not empty, or cannot be made; said already.
     pub fn open(say: &Say, options: &Options) -> Go<Self> {
         let open = |path: &Option<PathBuf>| match path {
             None => Ok(None),
-            Some(path) => match File::create_new(path) {
-                Ok(file) => Ok(Some((path.clone(), file))),
+            Some(path) => match NewFile::make(path) {
+                Ok(file) => Ok(Some(file)),
                 Err(error) => {
                     say.fatal(format!("could not make file \"{}\": {}", path.display(), strerror(&error)))
                 }
             },
         };
         let (json, hdr) = (open(&options.extras.json)?, open(&options.extras.hdr)?);
-        let mut opened = Self { json, hdr, statements: false, failed: None };
+        let mut opened = Self { json, hdr, started: SystemTime::now(), statements: false, failed: None };
         opened.statements = opened.json.is_some();
-        if let Some((_, file)) = &mut opened.hdr {
-            let header = pgdyno_record::histogram_log_header(SystemTime::now());
-            opened.failed = file.write_all(&header).err().map(|error| strerror(&error));
-        }
         Ok(opened)
     }
 
@@ -271,7 +268,8 @@ impl Histograms {
 
     /// Writes an interval.
     pub fn interval(&mut self, interval: &MergedInterval) {
-        let Some((_, file)) = &mut self.hdr else { return };
+        self.begin_log();
+        let Some(file) = &mut self.hdr else { return };
         let tag = match interval.phase {
             Phase::WarmUp => "warm-up",
             Phase::Measured => "measured",
@@ -280,8 +278,18 @@ impl Histograms {
         let (start, length) =
             (Duration::from_nanos(interval.start_ns), Duration::from_nanos(interval.duration_ns));
         let line = pgdyno_record::histogram_log_line(tag, start, length, &interval.latency);
-        if let Err(error) = file.write_all(&line) {
+        if let Err(error) = file.write(&line) {
             self.failed.get_or_insert_with(|| strerror(&error));
+        }
+    }
+
+    /// Writes the head of the histogram log, once: a file that nothing came into is removed again.
+    fn begin_log(&mut self) {
+        if let Some(file) = self.hdr.as_mut().filter(|file| !file.holds_anything()) {
+            let header = pgdyno_record::histogram_log_header(self.started);
+            if let Err(error) = file.write(&header) {
+                self.failed.get_or_insert_with(|| strerror(&error));
+            }
         }
     }
 
@@ -298,16 +306,17 @@ impl Histograms {
     /// # Errors
     /// What could not be written; said already.
     pub fn finish(mut self, say: &Say, json: impl FnOnce() -> Value) -> Go<()> {
-        if let Some((_, file)) = &mut self.json {
+        self.begin_log();
+        if let Some(file) = &mut self.json {
             let text = format!("{:#}\n", json());
-            if let Err(error) = file.write_all(text.as_bytes()) {
+            if let Err(error) = file.write(text.as_bytes()) {
                 self.failed.get_or_insert_with(|| strerror(&error));
             }
         }
-        let path = self.json.as_ref().or(self.hdr.as_ref()).map(|(path, _)| path.as_path());
+        let path = self.json.as_ref().or(self.hdr.as_ref()).map(NewFile::path);
         match (&self.failed, path) {
             (Some(why), Some(path)) => {
-                say.fatal(format!("could not write file \"{}\": {why}", Path::display(path)))
+                say.fatal(format!("could not write file \"{}\": {why}", path.display()))
             }
             _ => Ok(()),
         }

@@ -55,8 +55,9 @@ pub fn run(say: Say, options: &Options, scripts: Scripts, stop: &Stop, runs: &Pa
     let results = Results { options, scripts: &scripts, found, connect_ns, report: &report, server_version };
     let told = tell(&say, outputs, &results);
     if let Some(recorder) = recorder {
-        let path = recorder.finish(&say, &results)?;
-        say.raw(format!("record: {}\n", path.display()));
+        if let Some(path) = recorder.finish(&say, &results)? {
+            say.raw(format!("record: {}\n", path.display()));
+        }
     }
     told
 }

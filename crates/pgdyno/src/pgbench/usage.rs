@@ -110,8 +110,8 @@ const BEYOND: &str = r#"
 Beyond pgbench 18 (none changes the output above):
   --continue-on-error      go on after an SQL error: the transaction counts as failed (as pgbench 19)
   --percentiles=LIST       show these percentiles of latency below the summary, such as 50,95,99.9
-  --json=FILE              write the results to FILE as JSON, which must not exist
-  --hdr=FILE               write the latency histogram to FILE as an HdrHistogram log, which must not exist
+  --json=FILE              write the results to FILE as JSON, which must be new or empty
+  --hdr=FILE               write the latency histogram to FILE as an HdrHistogram log, which must be new or empty
   --warmup=TIME            run for TIME (such as 30s) before what is counted begins
   --think-time=TIME        let each client pause for TIME (such as 10ms) between transactions
   --reconnect=NUM          let each client make a new connection after NUM transactions

@@ -16,7 +16,7 @@ use super::{
     prepare::Prepared,
     recording::Recording,
     storage_stage,
-    subject::{Subject, keep_evidence},
+    subject::{Subject, keep_evidence, with_leftovers},
     tpcc,
 };
 use crate::progress::Progress;
@@ -50,7 +50,7 @@ pub fn all_stages(
         progress.stage("cleaning up");
         subject.close(job.keep || evidence)
     });
-    measured.and(logged).and(closed)
+    with_leftovers(measured.and(logged), closed)
 }
 
 fn measured_stages(

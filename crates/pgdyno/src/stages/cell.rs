@@ -14,6 +14,7 @@ use pgdyno_core::{
     problem::Problem,
     script::{Random, Script, Scripts},
     tpcc::{TpccRun, nopm},
+    units,
 };
 use pgdyno_engine::{
     Bookkeeping, Listeners, Mark, MergedInterval, Mix, Phase, Report, ScriptReport, Settings, Stop,
@@ -260,7 +261,7 @@ impl<'a> Driving<'a> {
 
     /// Adds a run to the record. A run that stopped within its measured interval is kept with what it had.
     fn keep(&mut self, run: Finished, script: &Scripts) -> Result<(), Problem> {
-        let early = run.ended_early(self.stop);
+        let early = run.ended_early(self.stop).or_else(|| run.all_failed(script));
         if run.driven.report.duration_ns > 0 {
             let of_scripts = run.driven.report.by_script.iter().map(|script| script.latency.clone());
             let latency =
@@ -331,6 +332,25 @@ impl Finished {
         })
     }
 
+    /// Why nothing of this run can be used although it came to its end: not one transaction was carried out.
+    fn all_failed(&self, scripts: &Scripts) -> Option<Problem> {
+        let report = &self.driven.report;
+        let counts = &report.counts_whole;
+        if counts.committed > 0 || counts.failed == 0 {
+            return None;
+        }
+        let (code, message, count) = report.errors.iter().max_by_key(|(_, _, count)| *count)?;
+        let cell = self.workload.cell();
+        let problem = Problem::could_not(format!("every transaction of {cell} failed: {message}"))
+            .hint("correct the script, the tables or the server's settings, and measure again");
+        let seen =
+            format!("{} failed, {count} times with {code}", units::plural(counts.failed, "transaction"));
+        Some(problem.detail(match never_done(scripts, report) {
+            Some(statement) => format!("{seen}, at: {statement}"),
+            None => seen,
+        }))
+    }
+
     fn into_run(self, script: &Scripts) -> CellRun {
         let Self { workload, block, start_s, connect_ns, settings, before, driven, tpcc } = self;
         let Driven { report, edges, slowest, waits } = driven;
@@ -374,6 +394,16 @@ impl Finished {
             workload,
         }
     }
+}
+
+/// The statement at which every transaction of a script ended: the first that was never carried out. It is not known of
+/// several scripts, nor of one that leaves statements out.
+fn never_done<'a>(scripts: &'a Scripts, report: &Report) -> Option<&'a str> {
+    if scripts.len() != 1 || scripts.iter().any(Script::has_branches) {
+        return None;
+    }
+    let mut all = scripts.statements().zip(&report.statements);
+    all.find(|(_, latency)| latency.count() == 0).map(|(sql, _)| sql.label.as_str())
 }
 
 /// What each of several scripts came to.

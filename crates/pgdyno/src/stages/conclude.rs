@@ -7,12 +7,7 @@ use std::{
 };
 
 use jiff::Timestamp;
-use pgdyno_core::{
-    analysis::compare::Verdict,
-    measure::Interval,
-    problem::{Problem, ProblemKind},
-    units,
-};
+use pgdyno_core::{analysis::compare::Verdict, measure::Interval, problem::Problem, units};
 use pgdyno_record::{BalanceRecord, ConsistencyRecord, RunRecord, Status};
 use pgdyno_report::{Document, Paint};
 
@@ -54,25 +49,59 @@ pub fn conclude(
     result: Result<(), Problem>,
 ) -> Result<ExitCode, Problem> {
     if let Err(problem) = &result
-        && !recording.is_shown()
-        && problem.kind == ProblemKind::WrongRequest
+        && recorded_nothing(&recording.record)
+        && !(points_to_log(problem) && recording.dir.keeps_log())
     {
+        recording.dir.discard()?;
         return Ok(problem::print(problem));
     }
     let record = &mut recording.record;
     record.status = if result.is_ok() { Status::Complete } else { Status::Stopped };
     record.error = result.as_ref().err().map(|problem| problem.what.clone());
     record.finished_at = Some(Timestamp::now().to_string());
-    recording.show()?;
+    let path = recording.dir.path().to_path_buf();
+    let shown = recording.show();
     let record = recording.record.clone();
-    let path = recording.dir.finish(&record)?;
-    report(job, &record, &path)?;
-    match result {
-        Err(problem) => {
-            eprintln!("partial record: {}", path.display());
-            Ok(problem::print(&problem))
+    let kept = shown.and(recording.dir.finish(&record).map(drop));
+    let whole = if result.is_ok() && kept.is_ok() { "record" } else { "partial record" };
+    let unwritten: Vec<_> = kept.err().into_iter().chain(report(job, &record, &path)).collect();
+    if result.is_err() || !unwritten.is_empty() {
+        match path.is_dir() {
+            true => eprintln!("{whole}: {}", path.display()),
+            false => eprintln!("no record: nothing could be written to {}", path.display()),
         }
-        Ok(()) => Ok(verdict(job, &record)),
+    }
+    Ok(told(job, &record, result, unwritten))
+}
+
+/// A load that took so many seconds is worth keeping, whatever became of the run.
+const LONG_LOAD_S: f64 = 60.0;
+
+/// Whether a run that did not come to its end has nothing to keep: no result, and no long load that was done.
+fn recorded_nothing(record: &RunRecord) -> bool {
+    let mut loads = record.stages.iter().filter(|stage| ["load", "setup"].contains(&stage.name.as_str()));
+    !measured_anything(record) && !loads.any(|stage| stage.duration_s >= LONG_LOAD_S)
+}
+
+/// Whether the server itself was in trouble: then its log in the record is worth keeping.
+fn points_to_log(problem: &Problem) -> bool {
+    // Out of resources, errors of the system, corruption; the end of the server.
+    const SIGNS: [&str; 5] =
+        ["(SQLSTATE 53", "(SQLSTATE 58", "(SQLSTATE XX", "server.log", "the server's log"];
+    let texts = [Some(&problem.what), problem.detail.as_ref(), problem.hint.as_ref()];
+    texts.into_iter().flatten().any(|text| SIGNS.iter().any(|sign| text.contains(sign)))
+}
+
+/// Says how it went and what could not be written. What kept the run from its end is the error, else the first that
+/// could not be written: a run whose results did not reach the disk is not completed.
+fn told(job: &Job, record: &RunRecord, result: Result<(), Problem>, unwritten: Vec<Problem>) -> ExitCode {
+    let verdict = result.is_ok().then(|| verdict(job, record));
+    let mut problems = result.err().into_iter().chain(unwritten);
+    let first = problems.next();
+    problems.for_each(|problem| eprintln!("warning: {}", problem.what));
+    match first {
+        Some(problem) => problem::print(&problem),
+        None => verdict.unwrap_or(ExitCode::SUCCESS),
     }
 }
 
@@ -124,23 +153,31 @@ fn inconsistent(broken: &ConsistencyRecord) -> ExitCode {
     ExitCode::from(1)
 }
 
-/// Writes the reports. A run that measured nothing has none to print.
-fn report(job: &Job, record: &RunRecord, path: &Path) -> Result<(), Problem> {
-    let run = pgdyno_record::open(path)?;
-    let timeline = run.timeline().map(|lines| lines.items).unwrap_or_default();
+/// Writes the reports and prints one, whatever cannot be written; gives what could not. A run that measured nothing has
+/// none to print. What is reported is in memory: the file may not be up to it.
+fn report(job: &Job, record: &RunRecord, path: &Path) -> Vec<Problem> {
+    let run = pgdyno_record::open(path).ok();
+    let timeline = run.as_ref().and_then(|run| run.timeline().ok()).map(|lines| lines.items);
+    let timeline = timeline.unwrap_or_default();
+    // As it was written it has its seal.
+    let written = run.map(|run| run.record).filter(|written| written.finished_at == record.finished_at);
+    let record = written.as_ref().unwrap_or(record);
     let document = Document::new(record, &timeline);
     let html = path.join("report.html");
-    write(&html, &pgdyno_report::html(&document))?;
-    if let Some((out, form)) = job.output.out.as_deref().and_then(|out| Some((out, Form::of(out)?))) {
-        write(out, &form.render(&document, record, &timeline))?;
-    }
-    if job.output.json {
-        output::print(&Form::Json.render(&document, record, &timeline))?;
+    let made = write(&html, &pgdyno_report::html(&document));
+    let wanted = job.output.out.as_deref().and_then(|out| Some((out, Form::of(out)?)));
+    let out = wanted.map_or(Ok(()), |(out, form)| write(out, &form.render(&document, record, &timeline)));
+    let printed = if job.output.json {
+        output::print(&Form::Json.render(&document, record, &timeline))
     } else if measured_anything(record) {
-        output::print(&pgdyno_report::text(&document, output::paint()))?;
+        output::print(&pgdyno_report::text(&document, output::paint()))
+    } else {
+        Ok(())
+    };
+    if made.is_ok() {
+        eprintln!("report: {}", html.display());
     }
-    eprintln!("report: {}", html.display());
-    Ok(())
+    [made, out, printed].into_iter().filter_map(Result::err).collect()
 }
 
 fn measured_anything(record: &RunRecord) -> bool {
@@ -148,8 +185,10 @@ fn measured_anything(record: &RunRecord) -> bool {
 }
 
 fn write(path: &Path, text: &str) -> Result<(), Problem> {
-    pgdyno_record::write_atomically(path, text.as_bytes())
-        .map_err(|error| Problem::could_not(format!("could not write {}: {error}", path.display())))
+    pgdyno_record::write_atomically(path, text.as_bytes()).map_err(|error| {
+        Problem::could_not(format!("could not write {}: {error}", path.display()))
+            .hint("`pgdyno report` writes it again, from the record")
+    })
 }
 
 /// A form of report, by the ending of a file's name.

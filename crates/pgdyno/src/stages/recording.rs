@@ -88,11 +88,6 @@ impl Recording {
         self.save()
     }
 
-    /// Whether the run directory can be seen.
-    pub fn is_shown(&self) -> bool {
-        self.shown
-    }
-
     /// Writes `run.json` as it is now, with cells and doubts of what was measured until now: a run that is killed can
     /// be read as far as it came.
     ///
@@ -319,6 +314,7 @@ fn first_record(job: &Job, prepared: &Prepared, id: &str, now: &Timestamp) -> Ru
         subjects: job.subjects.as_ref().map(subjects::first_record),
         doubts: Vec::new(),
         error: None,
+        seal: None,
     }
 }
 

@@ -7,7 +7,12 @@ use pgdyno_core::{advice::Choice, problem::Problem};
 use pgdyno_engine::Stop;
 use pgdyno_postgres::provision::Request;
 
-use super::{Job, Wanted, prepare::Prepared, recording::Recording, subject::Subject};
+use super::{
+    Job, Wanted,
+    prepare::Prepared,
+    recording::Recording,
+    subject::{Subject, with_leftovers},
+};
 use crate::progress::Progress;
 
 /// Settings that pgdyno chooses by the free space of the disk, which the first server has made less for the second.
@@ -79,9 +84,9 @@ pub fn keep_logs<'a>(
 /// Closes each of them, whatever became of the one before.
 ///
 /// # Errors
-/// The first that was met.
+/// The first that was met, with what else was left behind.
 pub fn close<'a>(subjects: impl Iterator<Item = &'a mut Subject>, keep: bool) -> Result<(), Problem> {
-    subjects.map(|subject| subject.close(keep)).fold(Ok(()), Result::and)
+    subjects.map(|subject| subject.close(keep)).fold(Ok(()), with_leftovers)
 }
 
 #[cfg(test)]

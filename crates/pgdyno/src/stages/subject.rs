@@ -75,6 +75,26 @@ pub fn keep_evidence(result: Result<(), Problem>) -> (bool, Result<(), Problem>)
     (corrupt, result.map_err(|problem| if corrupt { problem.hint(hint) } else { problem }))
 }
 
+/// What stages came to and what became of cleaning up after them. What was left behind is told in any case, with how to
+/// remove it.
+///
+/// # Errors
+/// The problem of the stages with that of cleaning up, or one of them.
+pub fn with_leftovers(result: Result<(), Problem>, closed: Result<(), Problem>) -> Result<(), Problem> {
+    let joined = |one: Option<String>, other: Option<String>| match (one, other) {
+        (Some(one), Some(other)) if one != other => Some(format!("{one}; {other}")),
+        (one, other) => one.or(other),
+    };
+    match (result, closed) {
+        (Err(problem), Err(left)) => Err(Problem {
+            detail: joined(problem.detail, Some(left.what)),
+            hint: joined(problem.hint, left.hint),
+            ..problem
+        }),
+        (result, closed) => result.and(closed),
+    }
+}
+
 /// The server of a run.
 #[derive(Debug)]
 pub struct Subject {
@@ -586,14 +606,20 @@ impl Subject {
         options
     }
 
-    /// Drops the schema through a new session: the old ones may be in the middle of something, and are ended.
+    /// Drops the schema; where it stays, says so and how to remove it.
     fn drop_schema(&self) -> Result<(), Problem> {
-        let failed = |error: WireError| {
-            error
-                .into_problem(&format!("could not remove schema {SCHEMA}"))
-                .hint(format!("remove it by hand: DROP SCHEMA {SCHEMA} CASCADE"))
-        };
-        let mut session = connect(&self.last_options())?;
+        self.try_to_drop_schema().map_err(|why| {
+            let database = &self.admin_options.database;
+            Problem::could_not(format!("schema {SCHEMA} is left in database {database}: {why}")).hint(
+                format!("remove it once the server is there and takes writes: DROP SCHEMA {SCHEMA} CASCADE"),
+            )
+        })
+    }
+
+    /// Drops it through a new session: the old ones may be in the middle of something, and are ended.
+    fn try_to_drop_schema(&self) -> Result<(), String> {
+        let failed = |error: WireError| error.to_string();
+        let mut session = connect(&self.last_options()).map_err(|problem| problem.what)?;
         let name = self.admin_options.application_name().replace('\'', "''");
         for backend in &self.backends {
             // By number and name: the number may belong to somebody else by now.
@@ -612,6 +638,7 @@ impl Drop for Subject {
     fn drop(&mut self) {
         if let Err(problem) = self.close(false) {
             eprintln!("warning: {}", problem.what);
+            problem.hint.iter().for_each(|hint| eprintln!("hint: {hint}"));
         }
     }
 }
@@ -651,6 +678,19 @@ fn open_session(options: &ConnectOptions, stop: &Stop) -> Result<Session, Proble
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_left_behind_is_told_beside_what_went_wrong() {
+        let wrong = || Problem::could_not("stopped").detail("seen").hint("look");
+        let left = || Problem::could_not("schema x is left").hint("DROP SCHEMA x");
+        let both = with_leftovers(Err(wrong()), Err(left())).expect_err("both went wrong");
+        assert_eq!(both.what, "stopped");
+        assert_eq!(both.detail.as_deref(), Some("seen; schema x is left"));
+        assert_eq!(both.hint.as_deref(), Some("look; DROP SCHEMA x"));
+        assert_eq!(with_leftovers(Ok(()), Err(left())), Err(left()));
+        assert_eq!(with_leftovers(Err(wrong()), Ok(())), Err(wrong()));
+        assert_eq!(with_leftovers(Ok(()), Ok(())), Ok(()));
+    }
 
     #[test]
     fn corrupt_data_is_kept_and_nothing_else() {

@@ -11,7 +11,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use pgdyno_core::facts::DurabilityTier;
+use pgdyno_core::{analysis::DoubtKind, facts::DurabilityTier};
 use pgdyno_postgres::wire::{Address, ConnectOptions, Session, connect};
 use pgdyno_record::{Run, RunRecord, Status};
 use serde_json::Value;
@@ -234,6 +234,8 @@ pub fn holds_together(run: &Run) {
             assert!(validator.is_valid(&value), "{:?}", validator.iter_errors(&value).next());
         }
     }
+    let edited = run.record.doubts.iter().find(|doubt| doubt.kind == DoubtKind::Edited);
+    assert_eq!(edited, None, "its seal fits, and its figures agree");
     for cell in &run.record.runs {
         cell.counts.check().expect("the measured interval adds up");
         cell.counts_whole.check().expect("the whole run adds up");

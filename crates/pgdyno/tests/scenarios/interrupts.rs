@@ -194,9 +194,9 @@ fn ctrl_c_while_loading_leaves_nothing_running() {
     bench.reach("load");
     bench.signal("-INT");
     let ended = bench.end();
-    ended.could_not(&["stopping: what was measured is kept", "stopped", "partial record: "]);
+    ended.could_not(&["stopping: what was measured is kept", "stopped"]);
     assert_eq!(ended.stdout, "", "nothing was measured, nothing is reported");
-    kept_as_stopped(&place, 0);
+    assert_eq!(place.runs().len(), 0, "nothing was measured, nothing is kept");
     place.nothing_is_left();
 }
 
@@ -496,7 +496,11 @@ fn a_full_disk_under_the_data_is_named() {
         let ended = bench.end();
         println!("{stage}: {}", ended.stderr);
         ended.could_not(&[&format!("the disk of {data} is full"), "hint: free space there"]);
-        kept_as_stopped(&place, 0);
+        // A server that found no room has said so in its log.
+        match place.runs().len() {
+            0 => assert!(!ended.stderr.contains("SQLSTATE 53100"), "{}", ended.stderr),
+            _ => kept_as_stopped(&place, 0),
+        }
         place.nothing_is_left();
         assert!(!Path::new(&data).exists(), "what was made there is gone");
     }
@@ -529,7 +533,12 @@ fn a_full_disk_under_the_runs_is_named() {
     disk.fill(0);
     let ended = bench.end();
     println!("{}", ended.stderr);
-    ended.could_not(&["could not write", "No space left on device", "hint: "]);
+    ended.could_not(&["could not write", "No space left on device", "hint: ", "partial record: "]);
+    assert!(
+        ended.stdout.contains("THROUGHPUT AND LATENCY"),
+        "what was measured is printed: {}",
+        ended.stdout
+    );
     let run = place.only_run();
     assert!(run.record.runs.len() >= 2 && run.record.status != Status::Complete);
     holds_together(&run);

@@ -190,6 +190,7 @@ fn a_setup_that_fails_shows_its_place() {
         said.contains("\nLINE 2:     SELECT nosuch;\n                   ^\nhint: mend the SQL"),
         "{said}"
     );
+    assert_eq!(place.runs().len(), 0, "nothing was measured, nothing is kept");
     place.nothing_is_left();
 }
 

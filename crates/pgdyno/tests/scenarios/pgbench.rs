@@ -178,6 +178,13 @@ fn runs(pg: &str) {
     assert!(hdr.contains("Tag=measured") && hdr.contains("Tag=warm-up"), "{hdr}");
     let (_, err) = bench.says("-S -t 1 --json r.json", 1);
     assert!(err.contains("could not make file \"r.json\": File exists"), "{err}");
+    // What came to nothing does not stand in the way of the next try, nor does what a killed run left.
+    fs::write(bench.place.path("next.json"), "").expect("it can be made");
+    bench.says("-S -t 1 --json next.json --hdr next.hlog -p 1", 1);
+    assert!(!bench.place.path("next.json").exists() && !bench.place.path("next.hlog").exists());
+    fs::write(bench.place.path("next.json"), "").expect("it can be made");
+    bench.says("-S -t 1 --json next.json --hdr next.hlog", 0);
+    assert!(fs::read_to_string(bench.place.path("next.json")).expect("it was written").starts_with('{'));
     mistakes_show_their_place(&bench);
 }
 

@@ -38,6 +38,40 @@ fn stderr(output: &Output) -> String {
     String::from_utf8(output.stderr.clone()).expect("plain text")
 }
 
+/// One figure that somebody changed: every form of every report says so, and none can be had without.
+#[test]
+fn an_edited_record_is_shown_as_edited() {
+    let runs = runs();
+    let forms: [&[&str]; 7] = [
+        &["list"],
+        &["show"],
+        &["report", "--format", "text"],
+        &["report", "--format", "markdown"],
+        &["report", "--paste"],
+        &["report", "--format", "json"],
+        &["report", "--out", "-"],
+    ];
+    let says = |args: &[&str]| stdout(&pgdyno(runs.dir.path(), args)).to_lowercase();
+    for args in forms {
+        assert!(!says(args).contains("edited"), "{args:?}");
+    }
+    let file = runs.complete.join("run.json");
+    let mut json: serde_json::Value =
+        serde_json::from_slice(&fs::read(&file).expect("it is there")).expect("JSON");
+    json["cells"][2]["latency"]["p99_ns"] = 1_000.into();
+    fs::write(&file, serde_json::to_vec_pretty(&json).expect("JSON")).expect("it can be written");
+    for args in forms {
+        let said = says(args);
+        let words = if args.contains(&"json") { "\"edited\"" } else { "edited after it was recorded" };
+        assert!(said.contains(words), "{args:?}: {said}");
+    }
+    let csv = says(&["report", "--format", "csv"]);
+    assert!(csv.lines().skip(1).all(|line| line.ends_with(" edited")), "{csv}");
+    assert!(says(&["list", "--json"]).contains("\"edited\""));
+    let show = says(&["show"]);
+    assert!(show.contains("not publishable: edited after it was recorded, screening run, "), "{show}");
+}
+
 #[test]
 fn a_run_can_be_listed_and_shown_in_every_form() {
     let runs = runs();

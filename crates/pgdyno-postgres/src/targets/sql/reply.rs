@@ -3,7 +3,7 @@
 use pgdyno_core::script::{Sql, Variables};
 
 use super::store::{Refusal, Results};
-use crate::wire::{ServerError, WireError};
+use crate::wire::{Fields, ServerError, WireError};
 
 /// What came since something was sent, up to the last ReadyForQuery that answers it.
 #[derive(Debug, Default)]
@@ -24,6 +24,8 @@ pub(super) struct Reply {
     pub refusal: Option<(Refusal, u32)>,
     /// Whether a statement was parsed: it stays prepared, whatever became of its execution.
     pub parsed: bool,
+    /// The fields of the rows that come.
+    pub fields: Fields,
     /// The server wants to copy.
     pub copies: bool,
     /// Errors of statements that were prepared by themselves, each with the number of those before it.
@@ -59,6 +61,7 @@ impl Reply {
         (self.awaited, self.answered) = (awaited, 0);
         (self.error, self.completed, self.refusal) = (None, None, None);
         (self.results, self.before_error, self.parsed) = (0, 0, false);
+        self.fields = Fields::default();
     }
 
     /// Takes a message.
@@ -69,10 +72,14 @@ impl Reply {
         }
         match tag {
             b'Z' => self.ready(body)?,
-            b'C' | b'I' | b's' => self.complete(body, of)?,
+            b'C' | b'I' | b's' => {
+                self.fields.take(tag, body)?;
+                self.complete(body, of)?;
+            }
             b'E' => self.failed(body, of),
             b'1' => self.parsed = true,
             b'T' => {
+                self.fields.take(tag, body)?;
                 if let Of::Stored { sql, results, variables } = of
                     && let Some(store) = &sql.store
                 {
@@ -80,6 +87,7 @@ impl Reply {
                 }
             }
             b'D' => {
+                self.fields.take(tag, body)?;
                 if let Of::Stored { results, .. } = of {
                     results.row(body);
                 }

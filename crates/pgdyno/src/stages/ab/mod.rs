@@ -27,7 +27,7 @@ use super::{
     prepare::Prepared,
     recording::Recording,
     side_by_side, storage_stage,
-    subject::{Subject, keep_evidence},
+    subject::{Subject, keep_evidence, with_leftovers},
 };
 use crate::progress::Progress;
 
@@ -162,7 +162,7 @@ pub fn all_stages(
         progress.stage("cleaning up");
         side_by_side::close(servers.iter_mut().map(|server| &mut server.subject), job.keep || evidence)
     });
-    measured.and(logged).and(closed)
+    with_leftovers(measured.and(logged), closed)
 }
 
 /// Makes or reaches the servers.

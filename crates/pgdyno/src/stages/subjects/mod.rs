@@ -26,7 +26,7 @@ use super::{
     prepare::Prepared,
     recording::Recording,
     side_by_side, storage_stage,
-    subject::{Subject, keep_evidence},
+    subject::{Subject, keep_evidence, with_leftovers},
     tpcc,
     watch::Watch,
 };
@@ -85,7 +85,7 @@ pub fn all_stages(
         progress.stage("cleaning up");
         side_by_side::close(servers.iter_mut(), job.keep || evidence)
     });
-    measured.and(logged).and(closed)
+    with_leftovers(measured.and(logged), closed)
 }
 
 /// What a synchronous write costs under the data of the first server, and on every other file system of one.
