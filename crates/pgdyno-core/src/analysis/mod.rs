@@ -7,6 +7,7 @@ pub mod doubts;
 mod estimate;
 pub mod find_rate;
 pub mod noise;
+pub mod over_blocks;
 pub mod steady;
 pub mod student;
 
