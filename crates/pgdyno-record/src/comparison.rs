@@ -1,5 +1,7 @@
 //! What a comparison adds to `run.json`.
 
+use std::collections::BTreeSet;
+
 use pgdyno_core::{
     advice::Choice,
     analysis::compare::{Comparable, Comparison, Difference, Floor, Look},
@@ -114,6 +116,25 @@ impl ComparisonRecord {
         self.blocks.iter().filter(|block| block.kind == kind).map(|block| block.ln_ratio).collect()
     }
 
+    /// Results of A and of B, per second, in the blocks of both in the order they were made.
+    pub fn rates(&self) -> [Vec<f64>; 2] {
+        let both = || self.blocks.iter().filter(|block| block.kind == BlockKind::Ab);
+        [both().map(|block| block.a_per_s).collect(), both().map(|block| block.b_per_s).collect()]
+    }
+
+    /// The blocks of A and B that the result rests on, by the number that their runs have (from 0); all that were made
+    /// where there is no result yet. What is said of an arm is said of these.
+    pub fn counted_blocks(&self) -> BTreeSet<u32> {
+        let both = self.blocks.iter().filter(|block| block.kind == BlockKind::Ab);
+        let counted = self.result.as_ref().map_or(usize::MAX, |result| result.blocks as usize);
+        both.take(counted).map(|block| block.number - 1).collect()
+    }
+
+    /// Whether both runs of a block, given by the number that they have, were A's.
+    pub fn is_same_twice(&self, block: u32) -> bool {
+        self.blocks.iter().any(|of| of.kind == BlockKind::Aa && of.number == block + 1)
+    }
+
     /// One of the arms.
     pub fn arm(&self, arm: Arm) -> Option<&ArmRecord> {
         self.arms.get(arm.index())
@@ -125,5 +146,28 @@ impl ArmRecord {
     pub fn way(&self) -> Option<ConnectionFacts> {
         self.server.as_ref()?;
         Some(self.connection.clone().unwrap_or_else(ConnectionFacts::of_own_server))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::fixtures;
+
+    /// Ten blocks of A and B were made, and nobody looks between the eighth and the twelfth.
+    #[test]
+    fn cells_of_a_comparison_are_those_of_the_blocks_that_its_result_rests_on() {
+        let record = fixtures::cannot_tell().record;
+        let comparison = record.comparison.as_ref().expect("it is one");
+        let result = comparison.result.as_ref().expect("there were blocks");
+        assert_eq!((comparison.blocks.len(), result.blocks), (14, 8));
+        // Four blocks of A against A went before them.
+        let counted: Vec<u32> = comparison.counted_blocks().into_iter().collect();
+        assert_eq!(counted, [4, 5, 6, 7, 8, 9, 10, 11]);
+        assert!(comparison.is_same_twice(3) && !comparison.is_same_twice(4));
+        for (cell, rates) in record.cells.iter().zip(comparison.rates()) {
+            assert_eq!((cell.tps.count, rates.len()), (8, 10));
+            let mean = rates.iter().take(8).sum::<f64>() / 8.0;
+            assert!((cell.tps.value / mean - 1.0).abs() < 1e-9, "{} {mean}", cell.tps.value);
+        }
     }
 }

@@ -81,7 +81,8 @@ pub struct RunRecord {
     pub material: Option<MaterialRecord>,
     /// Every run of every cell, in the order they ran.
     pub runs: Vec<CellRun>,
-    /// Every cell over its blocks.
+    /// Every cell over its blocks; in a comparison over those of A and B that its result rests on, without the runs of
+    /// A against A.
     pub cells: Vec<CellSummary>,
     /// The balance check.
     pub balance: Option<BalanceRecord>,

@@ -79,7 +79,8 @@ pub const METHOD: [&str; 5] = [
     "The sign-flip test counts in how many of all patterns of signs the mean would be as far from nothing; \
      Hodges-Lehmann is a middle that wild blocks hardly move. Outliers are marked and never left out.",
     "Blocks of two runs of A show what the machine does by itself. An effect smaller than the smallest that so many \
-     blocks can show is found only by luck.",
+     blocks can show is found only by luck. The table has the blocks of A and B that the answer rests on, without \
+     these.",
     "A and B are comparable where nothing differs but what was asked, and what a version brings by itself: defaults \
      that it changed. Whatever else differs may be the reason just as well. Where compilers or flags differ, the \
      question is one of two builds and not of two versions.",

@@ -1,7 +1,10 @@
 //! The opening sentences: what was found, in plain English, with its spread.
 
-use pgdyno_core::measure::{CellSummary, Workload};
-use pgdyno_record::{RunRecord, ScriptNoise};
+use pgdyno_core::{
+    analysis::doubts::MAX_HALF_WIDTH,
+    measure::{CellSummary, Workload},
+};
+use pgdyno_record::{NoiseRecord, RunRecord, ScriptNoise};
 
 use crate::{
     figure::{Format, Phrase, Source},
@@ -96,18 +99,25 @@ fn verb(record: &RunRecord, cells: &[(usize, &CellSummary)], best: &CellSummary)
     }
 }
 
-/// Whether this run cannot tell a cell from the best one.
-fn is_as_good(record: &RunRecord, cell: &CellSummary, best: &CellSummary) -> bool {
+/// What this run can tell apart among the cells of one script, with its place in the record.
+fn noise_of<'a>(record: &'a RunRecord, best: &CellSummary) -> Option<(String, &'a NoiseRecord)> {
     let of = |name: &str| {
-        let same = |of: &&ScriptNoise| {
+        let same = |of: &ScriptNoise| {
             (of.script.as_str(), of.arm, &of.subject) == (name, best.workload.arm, &best.workload.subject)
         };
-        record.noise_by_script.iter().find(same).map(|of| &of.noise)
+        let at = record.noise_by_script.iter().position(same)?;
+        Some((format!("/noise_by_script/{at}/noise"), &record.noise_by_script[at].noise))
     };
     // Older records do not tell protocols apart.
     let own = of(&best.workload.title()).or_else(|| of(&best.workload.script));
-    let noise = own.or(record.noise.as_ref().filter(|_| record.noise_by_script.is_empty()));
-    noise.is_some_and(|noise| cell.tps.value >= best.tps.value / (1.0 + noise.smallest_difference))
+    let all = || Some(("/noise".to_owned(), record.noise.as_ref()?));
+    own.or_else(|| all().filter(|_| record.noise_by_script.is_empty()))
+}
+
+/// Whether this run cannot tell a cell from the best one.
+fn is_as_good(record: &RunRecord, cell: &CellSummary, best: &CellSummary) -> bool {
+    let noise = noise_of(record, best);
+    noise.is_some_and(|(_, noise)| cell.tps.value >= best.tps.value / (1.0 + noise.smallest_difference))
 }
 
 /// The fewest clients that this run cannot tell from the best; or that more clients were not tried.
@@ -123,14 +133,44 @@ fn as_good(
         .filter(|(_, cell)| is_as_good(record, cell, best))
         .min_by_key(|(_, cell)| cell.workload.clients);
     match near {
-        Some((index, cell)) => Phrase::of("; ")
-            .figure(source.figure(format!("/cells/{index}/workload/clients"), Format::Count))
-            .text(if cell.workload.clients == 1 { " client gives" } else { " clients give" })
-            .text(" the same within what this run can tell apart"),
+        Some((index, cell)) => near_words(record, source, *index, cell, best),
         None if cells.len() > 1 && most == Some(best.workload.clients) => {
             Phrase::of("; it may rise further, more clients were not tried")
         }
         None => Phrase::default(),
+    }
+}
+
+/// What is said of fewer clients that do not stand out from the best: where hardly anything would, that is no likeness.
+fn near_words(
+    record: &RunRecord,
+    source: &Source,
+    index: usize,
+    cell: &CellSummary,
+    best: &CellSummary,
+) -> Phrase {
+    let at = |field: &str, format| source.figure(format!("/cells/{index}/{field}"), format);
+    let one = cell.workload.clients == 1;
+    let clients = Phrase::default().figure(at("workload/clients", Format::Count)).text(if one {
+        " client"
+    } else {
+        " clients"
+    });
+    match noise_of(record, best).filter(|(_, noise)| noise.smallest_difference > MAX_HALF_WIDTH) {
+        Some((place, _)) => Phrase::of("; this run is too noisy to tell whether ")
+            .then(clients)
+            .text(" (")
+            .figure(at("tps/value", Format::Rate))
+            .text(if one { " TPS) gives less" } else { " TPS) give less" })
+            .maybe(
+                ", since differences up to ",
+                source.figure(format!("{place}/smallest_difference"), Format::Percent),
+                " do not stand out",
+            ),
+        None => Phrase::of("; ")
+            .then(clients)
+            .text(if one { " gives" } else { " give" })
+            .text(" the same within what this run can tell apart"),
     }
 }
 
@@ -139,6 +179,30 @@ mod tests {
     use pgdyno_record::fixtures::complete;
 
     use super::*;
+
+    #[test]
+    fn what_a_noisy_run_cannot_tell_is_not_called_the_same() {
+        let told = |smallest_difference: f64| {
+            let mut record = complete().record;
+            record.cells.retain(|cell| cell.workload.script == "select-only");
+            for (cell, (clients, tps)) in
+                record.cells.iter_mut().zip([(2, 15_361.0), (4, 25_060.0), (8, 24_000.0)])
+            {
+                (cell.workload.clients, cell.tps.value) = (clients, tps);
+            }
+            for of in &mut record.noise_by_script {
+                of.noise.smallest_difference = smallest_difference;
+            }
+            let source = Source(serde_json::to_value(&record).expect("plain data"));
+            verdict(&record, &source)[0].plain()
+        };
+        let noisy = told(0.72);
+        let words = "this run is too noisy to tell whether 2 clients (15,361 TPS) give less, since differences up to \
+                     72.0 % do not stand out.";
+        assert!(noisy.ends_with(words) && !noisy.contains("the same"), "{noisy}");
+        let quiet = told(0.05);
+        assert!(!quiet.contains("noisy") && !quiet.contains("2 clients"), "{quiet}");
+    }
 
     #[test]
     fn one_script_over_two_protocols_has_a_sentence_for_each() {

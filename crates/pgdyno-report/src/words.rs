@@ -10,6 +10,8 @@ pub fn doubt(kind: DoubtKind) -> &'static str {
         DoubtKind::TooFewBlocks => "Too few blocks",
         DoubtKind::NotSteady => "Not steady",
         DoubtKind::Noisy => "Noisy",
+        DoubtKind::UnsteadyBlocks => "Unsteady from block to block",
+        DoubtKind::FewBranches => "More clients than branches",
         DoubtKind::DriverSaturated => "Driver saturated",
         DoubtKind::NearCeiling => "Near the driver's ceiling",
         DoubtKind::CoresShared => "Cores shared",

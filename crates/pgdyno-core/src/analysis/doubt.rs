@@ -17,6 +17,10 @@ pub enum DoubtKind {
     NotSteady,
     /// Blocks of one cell scatter more than 10 % (half-width over mean).
     Noisy,
+    /// Throughput jumped or drifted from block to block.
+    UnsteadyBlocks,
+    /// More clients than branches, each of which every transaction of `tpcb-like` updates one of.
+    FewBranches,
     /// The driver was the limit.
     DriverSaturated,
     /// The driver's threads did almost as much as they can at most, as `pgdyno selftest` found.

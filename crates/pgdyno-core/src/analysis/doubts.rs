@@ -7,6 +7,7 @@ use super::{
     Doubt, DoubtKind,
     cells::{busiest_worker, idle_cpus, idle_written_bytes, missed, others_cpus, steal},
     noise::cells,
+    over_blocks::Change,
 };
 use crate::{
     facts::{DurabilityTier, Instrument, ServerFacts},
@@ -67,6 +68,8 @@ pub struct Evidence<'a> {
     pub cores_shared: bool,
     /// What the driver can do at most on this machine; `None` where it was never measured.
     pub ceiling: Option<CeilingEvidence<'a>>,
+    /// Scale of the TPC-B tables, which is the number of their branches; `None` where there are none.
+    pub scale: Option<u64>,
     /// The server.
     pub server: Option<&'a ServerFacts>,
     /// Whether the bundle is one of those tested with this version; `None` where the server is no bundle.
@@ -128,7 +131,7 @@ pub struct CheckEvidence<'a> {
 
 /// Every reason to distrust the run, worst things first.
 pub fn judge(evidence: &Evidence<'_>) -> Vec<Doubt> {
-    let rules: [fn(&Evidence<'_>) -> Option<Doubt>; 23] = [
+    let rules: [fn(&Evidence<'_>) -> Option<Doubt>; 25] = [
         balance_violated,
         inconsistent,
         partial,
@@ -145,7 +148,9 @@ pub fn judge(evidence: &Evidence<'_>) -> Vec<Doubt> {
         screening_run,
         too_few_blocks,
         not_steady,
+        unsteady_blocks,
         noisy,
+        few_branches,
         cores_shared,
         uneven_checkpoints,
         mixed_cache,
@@ -158,12 +163,13 @@ pub fn judge(evidence: &Evidence<'_>) -> Vec<Doubt> {
 
 /// Those of the reasons that runs give by themselves, whatever was made of them.
 pub(super) fn of_runs(evidence: &Evidence<'_>) -> Vec<Doubt> {
-    let rules: [fn(&Evidence<'_>) -> Option<Doubt>; 14] = [
+    let rules: [fn(&Evidence<'_>) -> Option<Doubt>; 15] = [
         partial,
         connections_lost,
         implausible,
         misses,
         not_steady,
+        few_branches,
         driver_saturated,
         near_ceiling,
         cores_shared,
@@ -283,9 +289,70 @@ fn in_words(verdict: &SteadyVerdict) -> String {
     }
 }
 
+/// What cells did over their blocks, of those that did not stay as they were.
+fn changed(evidence: &Evidence<'_>) -> Vec<(String, Change)> {
+    let of = |(workload, runs): (&Workload, Vec<&CellRun>)| {
+        let rates: Vec<f64> = runs.iter().map(|run| run.tps).collect();
+        Change::of(&rates).map(|change| (cell_name(workload), change))
+    };
+    cells(evidence.runs).into_iter().filter_map(of).collect()
+}
+
+/// A mean over blocks that jump or drift is that of no state the server was in.
+pub(super) fn unsteady_blocks(evidence: &Evidence<'_>) -> Option<Doubt> {
+    blocks_changed(&changed(evidence))
+}
+
+/// [`DoubtKind::UnsteadyBlocks`] of what changed, each with its name; that of the strongest change is told.
+pub(super) fn blocks_changed(changed: &[(String, Change)]) -> Option<Doubt> {
+    let (name, change) = changed.iter().max_by(|a, b| a.1.strength().total_cmp(&b.1.strength()))?;
+    let detail = match *change {
+        Change::Jump { block, from, to } => format!(
+            "TPS of {name} {} from {} to {} between its blocks {block} and {}",
+            if to > from { "rose" } else { "fell" },
+            units::rate(from),
+            units::rate(to),
+            block + 1
+        ),
+        Change::Drift { change, blocks } => format!(
+            "TPS of {name} {} by {} over its {blocks} blocks",
+            if change > 0.0 { "rose" } else { "fell" },
+            percent(change.abs())
+        ),
+    };
+    let advice = "Look for what changed from block to block (a cache that fills, tables that grow, a throttled disk, \
+                  other load) and measure again: the mean is that of no state.";
+    doubt(DoubtKind::UnsteadyBlocks, detail, advice, changed.iter().map(|(name, _)| name.clone()).collect())
+}
+
+/// There are as many branches as the scale says, and every transaction updates one of them: "-c values in excess of -s
+/// will undoubtedly result in lots of transactions blocked waiting for other transactions" (pgbench's manual, Good
+/// Practices).
+fn few_branches(evidence: &Evidence<'_>) -> Option<Doubt> {
+    let scale = evidence.scale?;
+    let updates =
+        |workload: &Workload| Builtin::by_name(&workload.script).is_some_and(Builtin::updates_branches);
+    let crowded = cells(evidence.runs)
+        .into_iter()
+        .filter(|(workload, _)| updates(workload) && u64::from(workload.clients) > scale)
+        .map(|(workload, _)| (cell_name(workload), f64::from(workload.clients)));
+    let (names, most) = worst(crowded)?;
+    let detail = format!(
+        "up to {most:.0} clients updated the rows of {} branch{}: they wait for each other's transactions to end",
+        units::count(scale),
+        if scale == 1 { "" } else { "es" }
+    );
+    let advice =
+        format!("Load at least scale {most:.0} (--scale), as pgbench's manual says under Good Practices.");
+    doubt(DoubtKind::FewBranches, detail, &advice, names)
+}
+
+/// Blocks that jump or drift have a doubt that says more.
 fn noisy(evidence: &Evidence<'_>) -> Option<Doubt> {
+    let changed = changed(evidence);
+    let told = |cell: &CellSummary| changed.iter().any(|(name, _)| *name == cell_name(&cell.workload));
     let shares = evidence.cells.iter().filter_map(|cell| Some((cell, cell.tps.relative_half_width()?)));
-    let noisy = shares.filter(|(_, share)| *share > MAX_HALF_WIDTH);
+    let noisy = shares.filter(|(cell, share)| *share > MAX_HALF_WIDTH && !told(cell));
     let (names, most) = worst(noisy.map(|(cell, share)| (cell_name(&cell.workload), share)))?;
     let detail =
         format!("blocks of one cell scatter: the 95 % interval is up to ± {} of the mean", percent(most));
@@ -715,6 +782,7 @@ mod tests {
         complete: bool,
         cores_shared: bool,
         ceiling: Option<Instrument>,
+        scale: u64,
         bundle_pinned: Option<bool>,
         balance: Option<(u64, u64)>,
         consistency: Option<(u64, u64)>,
@@ -728,6 +796,7 @@ mod tests {
             complete: true,
             cores_shared: false,
             ceiling: Some(instrument(2_000.0)),
+            scale: 16,
             bundle_pinned: Some(true),
             balance: Some((5_000_000, 0)),
             consistency: None,
@@ -748,6 +817,7 @@ mod tests {
                 waiting: "epoll",
                 jobs: 1,
             }),
+            scale: Some(case.scale),
             server: Some(&case.server),
             bundle_pinned: case.bundle_pinned,
             runs: &case.runs,
@@ -813,7 +883,7 @@ mod tests {
 
     type Fault = (DoubtKind, fn(&mut Case));
 
-    const FAULTS: [Fault; 23] = [
+    const FAULTS: [Fault; 25] = [
         (DoubtKind::Implausible, |case| break_last(case, |run, _| run.latency = Some(latency(run, 0.8)))),
         (DoubtKind::ScreeningRun, |case| case.thorough = false),
         (DoubtKind::Partial, |case| case.complete = false),
@@ -825,7 +895,11 @@ mod tests {
                 }
             });
         }),
-        (DoubtKind::Noisy, |case| break_last(case, |run, block| run.tps *= 1.0 + 0.1 * block as f64)),
+        (DoubtKind::Noisy, |case| break_last(case, |run, block| run.tps *= [1.0, 1.5][block % 2])),
+        (DoubtKind::UnsteadyBlocks, |case| {
+            break_last(case, |run, block| run.tps *= if block == 0 { 1.0 / 17.0 } else { 1.0 });
+        }),
+        (DoubtKind::FewBranches, |case| case.scale = 15),
         (DoubtKind::DriverSaturated, |case| break_last(case, |run, _| run.cpu.busiest_worker = 0.95)),
         (DoubtKind::NearCeiling, |case| case.ceiling = Some(instrument(1_100.0))),
         (DoubtKind::CoresShared, |case| case.cores_shared = true),
@@ -898,6 +972,42 @@ mod tests {
     }
 
     #[test]
+    fn what_blocks_did_is_told_with_its_figures() {
+        let told = |rate: fn(usize) -> f64| {
+            let mut case = clean();
+            break_last(&mut case, |run, block| run.tps = rate(block));
+            let found = doubts(&case).pop().expect("there is a doubt");
+            assert_eq!(
+                (found.kind, found.cells),
+                (DoubtKind::UnsteadyBlocks, vec!["tpcb-like/16".to_owned()])
+            );
+            found.detail
+        };
+        let rose = told(|block| if block == 0 { 1_443.0 } else { 25_060.0 });
+        assert_eq!(rose, "TPS of tpcb-like/16 rose from 1,443 to 25,060 between its blocks 1 and 2");
+        let fell = told(|block| 1_000.0 * 0.9f64.powi(block as i32));
+        assert_eq!(fell, "TPS of tpcb-like/16 fell by 41.0 % over its 6 blocks");
+    }
+
+    #[test]
+    fn clients_wait_for_branches_where_a_script_updates_them() {
+        let found = |script: &str, scale| {
+            let mut case = Case { scale, ..clean() };
+            case.runs.iter_mut().for_each(|run| run.workload.script = script.into());
+            let doubt = doubts(&case).into_iter().find(|doubt| doubt.kind == DoubtKind::FewBranches);
+            doubt.map(|doubt| (doubt.detail, doubt.advice, doubt.cells))
+        };
+        let (detail, advice, cells) = found("tpcb-like", 6).expect("16 clients on 6 branches");
+        assert!(detail.starts_with("up to 16 clients updated the rows of 6 branches"), "{detail}");
+        assert!(advice.starts_with("Load at least scale 16 (--scale)"), "{advice}");
+        assert_eq!(cells, ["tpcb-like/16"]);
+        assert_eq!(
+            (found("simple-update", 6), found("select-only", 6), found("tpcb-like", 16)),
+            (None, None, None)
+        );
+    }
+
+    #[test]
     fn a_build_for_tests_is_doubted_as_one_for_size() {
         let mut case = clean();
         case.server.build.features = Some(vec!["cassert".into()]);
@@ -929,6 +1039,7 @@ mod tests {
                 complete: true,
                 cores_shared: false,
                 ceiling: Some(ceiling),
+                scale: None,
                 server: None,
                 bundle_pinned: None,
                 runs: &[run],

@@ -8,6 +8,7 @@ pub mod edited;
 mod estimate;
 pub mod find_rate;
 pub mod noise;
+pub mod over_blocks;
 pub mod steady;
 pub mod student;
 

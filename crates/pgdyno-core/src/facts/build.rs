@@ -129,6 +129,12 @@ impl BuildFacts {
         Some(named(one) == named(other))
     }
 
+    /// The compiler by its name and version alone, as Meson tells of it: `gcc-12.2.0`.
+    pub fn compiler_in_short(&self) -> Option<String> {
+        let (name, version) = name_and_version(self.compiler.as_deref()?)?;
+        Some(format!("{name}-{version}"))
+    }
+
     /// The features that may change what the program does.
     pub fn telling_features(&self) -> Option<BTreeSet<&str>> {
         let features = self.features.as_ref()?.iter().map(String::as_str);
@@ -254,6 +260,10 @@ mod tests {
         assert!(!same("gcc (Debian 12.2.0-14) 12.2.0", "gcc (Ubuntu 12.2.0-3) 12.2.0"), "both say more");
         assert!(!same("tcc-0.9.27", "gcc-12.2.0") && same("tcc-0.9.27", "tcc-0.9.27"));
         assert_eq!(of("gcc-12.2.0").has_compiler_of(&BuildFacts::default()), None);
+        let short = |compiler| of(compiler).compiler_in_short();
+        assert_eq!(short("gcc (GCC) 4.4.7 20120313 (Red Hat 4.4.7-23)").as_deref(), Some("gcc-4.4.7"));
+        assert_eq!(short("gcc-12.2.0").as_deref(), Some("gcc-12.2.0"));
+        assert_eq!(short("tcc-0.9.27"), None);
     }
 
     #[test]

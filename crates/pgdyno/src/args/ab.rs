@@ -150,6 +150,9 @@ pub struct Args {
     /// Keep the servers' data (or the schema) when the run is over
     #[arg(long, help_heading = "Options")]
     keep: bool,
+    /// Say what would be done, and end: arms, programs, this machine and servers that are there are looked at
+    #[arg(long, help_heading = "Options")]
+    dry_run: bool,
     /// Seed of every random choice
     #[arg(long, value_name = "N", help_heading = "Options",
           value_parser = clap::value_parser!(u64).range(..=i64::MAX as u64))]
@@ -223,7 +226,7 @@ impl Args {
         Ok(Job {
             material: Material::without_files(&plan)?,
             trust: self.trust,
-            dry_run: false,
+            dry_run: self.dry_run,
             plan,
             level: Level::Screening,
             servers,

@@ -116,7 +116,8 @@ pub fn fits_buffers(size_bytes: u64, buffers_bytes: u64) -> bool {
 }
 
 /// Reads tables that fit into shared buffers, so that all blocks of a cell start from the same cache. Larger ones are
-/// measured as the load left them.
+/// measured as the load left them. Of several servers all are treated alike: where the tables fit into the buffers of
+/// one, they are read in all, and each begins with as much of them as it will ever hold.
 fn prewarm_if_it_fits(
     session: &mut Session,
     set: Set,
@@ -124,7 +125,7 @@ fn prewarm_if_it_fits(
     subject: &Subject,
     progress: &Progress,
 ) -> Result<Option<PrewarmRecord>, Problem> {
-    if !fits_buffers(size_bytes, subject.facts.shared_buffers_bytes) {
+    if !fits_buffers(size_bytes, subject.largest_buffers_bytes) {
         return Ok(None);
     }
     progress.stage("reading tables into shared buffers");

@@ -58,7 +58,7 @@ pub fn set_up(
     let mut session = subject.session(stop)?;
     progress.stage("vacuuming");
     let outcome = settle(&mut session, subject.whereabouts(), stop)?;
-    let prewarm = match fits_buffers(outcome.size_bytes, subject.facts.shared_buffers_bytes) {
+    let prewarm = match fits_buffers(outcome.size_bytes, subject.largest_buffers_bytes) {
         true => {
             progress.stage("reading tables into shared buffers");
             prewarm_own(&mut session, subject.whereabouts())

@@ -18,6 +18,7 @@ mod looking;
 mod material;
 pub mod places;
 mod prepare;
+mod programs;
 mod reach;
 mod recording;
 mod side_by_side;

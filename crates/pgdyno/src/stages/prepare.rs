@@ -8,7 +8,7 @@ use std::{
 use pgdyno_core::{
     advice::{
         Choice,
-        bench::{BenchFacts, BenchPlan, Level, resolve},
+        bench::{BenchFacts, BenchPlan, Level, few_branches, resolve},
         config::usable_memory_bytes,
     },
     facts::{HostFacts, Instrument, ServerFacts, StorageFacts},
@@ -20,11 +20,14 @@ use pgdyno_core::{
     units,
 };
 use pgdyno_engine::{SocketDriver, Stop, UringDriver};
-use pgdyno_postgres::{load::check_version, provision::builds};
+use pgdyno_postgres::{
+    load::check_version,
+    provision::{Foreseen, builds},
+};
 use pgdyno_record::LoadTerms;
 
 use super::{
-    Job, Wanted,
+    Job, Wanted, programs,
     reach::{Reached, reach},
     subject::Subject,
 };
@@ -60,6 +63,8 @@ pub struct Prepared {
     pub shared_buffers_bytes: Option<u64>,
     /// Command and time of a thorough run, for the advice.
     pub thorough_hint: String,
+    /// The program of each of the job's servers that is to be made; `None` of one that is there.
+    pub programs: Vec<Option<Foreseen>>,
     /// What was found at each of the job's servers that is there; `None` where one is to be made.
     reached: Vec<Option<Reached>>,
 }
@@ -172,6 +177,7 @@ pub fn prepare(job: &Job, stop: &Stop) -> Result<Prepared, Problem> {
         storage,
         shared_buffers_bytes,
         thorough_hint,
+        programs: programs::foresee(job)?,
         reached,
     })
 }
@@ -412,10 +418,10 @@ pub fn announce(job: &Job, prepared: &Prepared, context: &Context) {
         measure.blocks
     );
     announce_tables(prepared);
-    for (at, wanted) in job.servers.iter().enumerate() {
+    for at in 0..job.servers.len() {
         let name = job.subjects.as_ref().and_then(|subjects| subjects.list.get(at)).map(|one| &one.name);
         let name = name.map(|name| format!("{name}: ")).unwrap_or_default();
-        eprintln!("  server  {name}{}{}", server_words(wanted), behind(prepared.reached(at)));
+        eprintln!("  server  {name}{}", programs::words(job, prepared, at));
     }
     let own = prepared.material.is_own();
     let beside =
@@ -429,6 +435,16 @@ pub fn announce(job: &Job, prepared: &Prepared, context: &Context) {
         eprintln!("  {DERIVED}");
     }
     bench.warnings.iter().for_each(|warning| eprintln!("warning: {warning}"));
+    let levels = prepared.plan.workload.iter().zip(&bench.levels);
+    let crowd = levels.filter(|(workload, _)| workload.as_builtin().is_some_and(Builtin::updates_branches));
+    warn_of_branches(prepared, crowd.flat_map(|(_, levels)| levels).max().copied());
+    programs::warn_of_builds(job, prepared);
+}
+
+/// Warns where so many clients will update fewer branches.
+pub fn warn_of_branches(prepared: &Prepared, clients: Option<u32>) {
+    let told = prepared.bench.scale.zip(clients).and_then(|(scale, clients)| few_branches(scale, clients));
+    told.into_iter().for_each(|warning| eprintln!("warning: {warning}"));
 }
 
 /// What tables are like, where a plan or flags say it.
@@ -462,33 +478,6 @@ pub fn warn_of_addresses(job: &Job) {
         let notices = external.drive.notices.iter();
         let notices = notices.chain(external.admin.iter().flat_map(|admin| &admin.notices));
         notices.for_each(|notice| eprintln!("warning: {notice}"));
-    }
-}
-
-/// The pooler in front of a server, in words.
-fn behind(reached: Option<&Reached>) -> String {
-    match reached.and_then(|reached| reached.connection.pooler.as_ref()) {
-        Some(pooler) => {
-            format!(", through {} in {} mode", pooler.name.as_deref().unwrap_or("a pooler"), pooler.mode)
-        }
-        None => String::new(),
-    }
-}
-
-/// A server in words.
-pub fn server_words(wanted: &Wanted) -> String {
-    match wanted {
-        Wanted::External(external) => {
-            format!("{} (database {})", external.drive.places(), external.drive.database)
-        }
-        Wanted::Own(request) => match (&request.bindir, &request.pg) {
-            _ if request.build.is_some() => {
-                format!("made for this run, of the build `{}`", request.build.as_deref().unwrap_or_default())
-            }
-            (Some(bindir), _) => format!("made for this run, with the programs in {}", bindir.display()),
-            (None, Some(pg)) => format!("made for this run: PostgreSQL {pg}"),
-            (None, None) => "made for this run: the newest PostgreSQL installed, else the bundle".to_owned(),
-        },
     }
 }
 

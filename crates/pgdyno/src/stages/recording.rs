@@ -34,6 +34,8 @@ pub struct Recording {
     pub record: RunRecord,
     started: Instant,
     latencies: Vec<(Workload, Histograms)>,
+    /// Those of a comparison's runs that its result does not rest on until now, each with the number of its block.
+    later: Vec<(u32, Workload, Histograms)>,
     thorough_hint: String,
     cores_shared: bool,
     instrument: Option<Instrument>,
@@ -62,6 +64,7 @@ impl Recording {
             record,
             started: Instant::now(),
             latencies: Vec::new(),
+            later: Vec::new(),
             thorough_hint: prepared.thorough_hint.clone(),
             // Where servers are is not known of commands that bring their own.
             cores_shared: prepared.bench.cpus.shared && !job.servers.is_empty(),
@@ -173,17 +176,32 @@ impl Recording {
     /// # Errors
     /// Where it cannot be written.
     pub fn add_run(&mut self, run: CellRun, latency: Histograms) -> Result<(), Problem> {
-        match self.latencies.iter_mut().find(|(workload, _)| *workload == run.workload) {
-            Some((_, sum)) => sum.add(&latency),
-            None => self.latencies.push((run.workload.clone(), latency)),
+        match self.record.comparison {
+            Some(_) => self.later.push((run.block, run.workload.clone(), latency)),
+            None => add_latency(&mut self.latencies, run.workload.clone(), latency),
         }
         self.record.runs.push(run);
         self.save_in_passing()
     }
 
-    /// Sums the cells up, as far as there are any.
+    /// Sums the cells up, as far as there are any: those of a comparison over the blocks that its result rests on.
     fn summarise(&mut self) {
-        self.record.cells = cells::summarise(&self.record.runs, &self.latencies);
+        self.record.cells = match &self.record.comparison {
+            None => cells::summarise(&self.record.runs, &self.latencies),
+            Some(comparison) => {
+                let counted = comparison.counted_blocks();
+                self.later.retain(|(block, ..)| !comparison.is_same_twice(*block));
+                let (now, later): (Vec<_>, Vec<_>) = std::mem::take(&mut self.later)
+                    .into_iter()
+                    .partition(|(block, ..)| counted.contains(block));
+                self.later = later;
+                for (_, workload, latency) in now {
+                    add_latency(&mut self.latencies, workload, latency);
+                }
+                let runs = self.record.runs.iter().filter(|run| counted.contains(&run.block)).cloned();
+                cells::summarise(&runs.collect::<Vec<_>>(), &self.latencies)
+            }
+        };
         self.record.noise = Noise::of(&self.record.runs).map(Into::into);
         self.record.noise_by_script = ScriptNoise::of(&self.record.runs);
     }
@@ -197,6 +215,7 @@ impl Recording {
             complete: record.status == Status::Complete,
             cores_shared: self.cores_shared,
             ceiling: self.ceiling(),
+            scale: record.plan.scale,
             server: record.server.as_ref(),
             bundle_pinned: self.bundle_pinned,
             runs: &record.runs,
@@ -238,16 +257,26 @@ impl Recording {
                 balance: of_arm.balance.as_ref().map(balance_evidence),
             }
         };
+        let rates = comparison.rates();
         compare::doubts::judge(&compare::doubts::Evidence {
             complete: record.status == Status::Complete,
             cores_shared: self.cores_shared,
             ceiling: self.ceiling(),
+            scale: record.plan.scale,
+            rates: [&rates[0], &rates[1]],
             arms: Arm::BOTH.map(arm),
             runs: &record.runs,
             cells: &record.cells,
             result: comparison.result.as_ref(),
             floor: comparison.floor.as_ref(),
         })
+    }
+}
+
+fn add_latency(sums: &mut Vec<(Workload, Histograms)>, workload: Workload, latency: Histograms) {
+    match sums.iter_mut().find(|(of, _)| *of == workload) {
+        Some((_, sum)) => sum.add(&latency),
+        None => sums.push((workload, latency)),
     }
 }
 

@@ -36,6 +36,8 @@ pub fn open(
         };
         subjects.push(Subject::open(wanted, prepared.reached(subjects.len()), prepared, stop, progress)?);
     }
+    let largest = subjects.iter().map(|subject| subject.facts.shared_buffers_bytes).max().unwrap_or(0);
+    subjects.iter_mut().for_each(|subject| subject.largest_buffers_bytes = largest);
     Ok(subjects)
 }
 

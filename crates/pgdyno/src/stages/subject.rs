@@ -110,6 +110,8 @@ pub struct Subject {
     pub admin: Session,
     /// Facts.
     pub facts: ServerFacts,
+    /// Shared buffers of it, or of that of the servers side by side which has the most, in bytes.
+    pub largest_buffers_bytes: u64,
     /// Number of the postmaster, where the server is on this machine.
     pub postmaster: Option<u32>,
     /// Settings that were chosen for it.
@@ -212,6 +214,7 @@ impl Subject {
             named_schema: None,
             options,
             admin,
+            largest_buffers_bytes: facts.shared_buffers_bytes,
             facts,
             postmaster: Some(server.pid),
             process: ProcessId::of(server.pid),
@@ -262,6 +265,7 @@ impl Subject {
             postmaster: postmaster_of(&admin),
             admin,
             facts: reached.facts.clone(),
+            largest_buffers_bytes: reached.facts.shared_buffers_bytes,
             choices: Vec::new(),
             bundle_pinned: None,
             process: None,

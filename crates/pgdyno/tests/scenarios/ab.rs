@@ -1,12 +1,16 @@
 //! `pgdyno ab` from end to end: servers made for it, one that is there, and commands whose results are known.
 
-use std::{fs, path::PathBuf};
+use std::{fs, os::unix::fs::PermissionsExt, path::PathBuf, process::Command};
 
 use crate::common::{Place, admin, holds_together, is_complete, text, word};
 use pgdyno_core::{
-    analysis::{DoubtKind, compare::Verdict},
+    analysis::{
+        DoubtKind,
+        compare::{Verdict, same_build},
+    },
     measure::Arm,
 };
+use pgdyno_postgres::provision::bundle::{self, Pin, version_num_of};
 use pgdyno_record::{BlockKind, ComparisonRecord, Run, Status};
 
 /// The shortest comparison that has every part.
@@ -56,10 +60,30 @@ fn a_planted_slowdown_is_found_on_two_servers() {
     let dirs: Vec<_> = dirs.collect();
     assert!(dirs[0].is_some() && dirs[1].is_some() && dirs[0] != dirs[1], "each arm has a server of its own");
     assert_eq!(comparison.differences, [], "two servers that were asked for alike are alike");
+    cells_are_those_of_the_blocks(&run);
     assert!(run.path.join("server-a.log").is_file() && run.path.join("server-b.log").is_file());
     assert!(out.contains("\n\nB is ") && out.contains(" % slower ["), "{out}");
     every_form_tells_the_answer(&place);
     place.nothing_is_left();
+}
+
+/// The table beside the answer has what the answer rests on: no run of A against A.
+fn cells_are_those_of_the_blocks(run: &Run) {
+    let (rates, counted) = (compared(run).rates(), compared(run).counted_blocks());
+    assert_eq!((run.record.cells.len(), rates[0].len()), (2, 8));
+    for (cell, rates) in run.record.cells.iter().zip(&rates) {
+        let mean = rates.iter().sum::<f64>() / 8.0;
+        assert_eq!(cell.tps.count, 8);
+        assert!(
+            (cell.tps.value / mean - 1.0).abs() < 1e-9,
+            "{} TPS in the table, {mean} by blocks",
+            cell.tps.value
+        );
+        let own = run.record.runs.iter().filter(|run| run.workload == cell.workload);
+        let own = own.filter(|run| counted.contains(&run.block));
+        let samples: u64 = own.filter_map(|run| Some(run.latency.as_ref()?.count)).sum();
+        assert_eq!(cell.latency.as_ref().map(|latency| latency.count), Some(samples));
+    }
 }
 
 fn every_form_tells_the_answer(place: &Place) {
@@ -104,6 +128,7 @@ fn the_oldest_bundle_against_the_newest() {
         .map(|server| server.version_num / 10_000)
         .collect();
     assert_eq!(versions, [9, 18]);
+    are_as_the_lock_says(comparison);
     let kinds: Vec<_> = run.record.doubts.iter().map(|doubt| doubt.kind).collect();
     assert!(
         kinds.contains(&DoubtKind::BuildDiffers) && kinds.contains(&DoubtKind::TooFewBlocks),
@@ -112,6 +137,119 @@ fn the_oldest_bundle_against_the_newest() {
     assert!(comparison.differences.iter().any(|difference| difference.what == "build"));
     assert!(comparison.differences.iter().all(|difference| difference.what != "version"));
     place.nothing_is_left();
+}
+
+/// What is said of bundles before they are fetched is what they tell by themselves.
+fn are_as_the_lock_says(comparison: &ComparisonRecord) {
+    for server in comparison.arms.iter().filter_map(|arm| arm.server.as_ref()) {
+        let pins = bundle::pins();
+        let of = |pin: &Pin| version_num_of(&pin.version) == server.version_num;
+        let pin = pins.into_iter().find(of).expect("it is pinned");
+        assert_eq!(same_build(&pin.build, &server.build), Some(true), "{pin:?} {:?}", server.build);
+    }
+}
+
+/// Of two sizes of shared buffers the tables fit into one: both servers read them in, and that is no difference.
+#[test]
+fn both_servers_begin_with_as_much_in_buffers_as_they_hold() {
+    let place = Place::new();
+    let sizes = ["--set", "shared_buffers=8MB", "--set", "shared_buffers=128MB", "-b", "select-only"];
+    place.done(&ab(&[&sizes[..], &["--blocks", "3"]].concat()));
+    let run = place.only_run();
+    is_complete(&run);
+    let comparison = compared(&run);
+    let read: Vec<_> =
+        comparison.arms.iter().map(|arm| arm.load.as_ref().map(|load| load.prewarm.is_some())).collect();
+    assert_eq!(read, [Some(true), Some(true)]);
+    let differing: Vec<_> =
+        comparison.differences.iter().map(|difference| difference.what.as_str()).collect();
+    assert!(
+        !differing.contains(&"data in buffers") && differing.contains(&"shared_buffers"),
+        "{differing:?}"
+    );
+}
+
+/// Programs that tell a version, and how they were compiled, as far as anybody looks before they are started.
+fn programs(place: &Place, name: &str, version: &str, compiler: &str, flags: &str) -> String {
+    let bin = place.path(name);
+    fs::create_dir_all(&bin).expect("it can be made");
+    let answer = format!("#!/bin/sh\necho 'postgres (PostgreSQL) {version}'\nexit 0\n");
+    let compiled = format!("\0PostgreSQL {version} on x86_64-pc-linux-gnu, compiled by {compiler}, 64-bit\0");
+    for program in ["postgres", "initdb"] {
+        let script = place.path("script");
+        fs::write(&script, format!("{answer}{compiled}-Wall -Wmissing-prototypes {flags}\0"))
+            .expect("written");
+        fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).expect("it is ours");
+        // By another process: what this one has open for writing cannot be run.
+        let copied = Command::new("cp").arg("-p").arg(&script).arg(bin.join(program)).status();
+        assert!(copied.is_ok_and(|status| status.success()));
+    }
+    bin.display().to_string()
+}
+
+const DEBIAN: &str = "gcc (Debian 12.2.0-14+deb12u1) 12.2.0";
+
+/// Nothing is fetched to say it: the cache is empty, and stays so.
+#[test]
+fn builds_that_differ_are_said_before_anything_is_done() {
+    let place = Place::with_empty_cache();
+    let [old, new] = [("old", "15.19"), ("new", "18.6")]
+        .map(|(name, version)| programs(&place, name, version, DEBIAN, "-O2"));
+    let said = |args: &[&str]| {
+        let output = place.run(&[args, &["--dry-run"]].concat());
+        assert!(output.status.success() && output.stdout.is_empty(), "{}", text(&output.stderr));
+        text(&output.stderr)
+    };
+    let (a, b) = (format!("bindir={old}"), "pg=18,bundle");
+    let err = said(&["ab", &a, b]);
+    assert!(err.contains(&format!("PostgreSQL 15.19, installed in {old}; made for this run")), "{err}");
+    assert!(err.contains("PostgreSQL 18.6, embedded bundle, fetched first (about 15 MB)"), "{err}");
+    assert!(err.contains("warning: the programs are not built alike"), "{err}");
+    assert!(
+        err.contains("A is PostgreSQL 15.19 (gcc 12.2.0, -O2); B is PostgreSQL 18.6 (gcc-7.5.0, -Os)"),
+        "{err}"
+    );
+    assert!(
+        err.contains("hint: for programs built alike use embedded bundles (--pg 15 --pg 18 --bundle), or"),
+        "{err}"
+    );
+    assert!(
+        err.contains("pgdyno build pg15 --source postgresql-15.19.tar.bz2 && pgdyno build pg18"),
+        "{err}"
+    );
+    assert!(err.contains(") and use --build pg15 --build pg18"), "{err}");
+    // What is offered is alike, and so are two that are installed.
+    for alike in
+        [&["ab", "--pg", "15", "--pg", "18", "--bundle"][..], &["ab", "--bindir", &old, "--bindir", &new]]
+    {
+        let err = said(alike);
+        assert!(!err.contains("not built alike") && err.contains("PostgreSQL 15.19, "), "{err}");
+    }
+    let err = said(&["ab", "--pg", "9.6", "--pg", "18", "--bundle"]);
+    assert!(
+        err.contains("A is PostgreSQL 9.6.24 (gcc-4.4.7, -O2)")
+            && err.contains("hint: for programs built alike make builds (pgdyno build pg18 "),
+        "{err}"
+    );
+    let path = place.path("plan.toml");
+    fs::write(&path, "name = \"two\"\n[[workload]]\nscript = \"select-only\"\n").expect("it can be written");
+    let path = path.display().to_string();
+    let err = said(&["run", &path, "--subject", &a, "--subject", b]);
+    assert!(err.contains("pg=18,bundle is PostgreSQL 18.6 (gcc-7.5.0, -Os)"), "{err}");
+    let like = "use embedded bundles (--subject pg=15,bundle --subject pg=18,bundle), or make builds (";
+    assert!(err.contains(like), "{err}");
+    assert!(!place.path("cache").exists() && !place.path("runs").exists());
+    place.nothing_is_left();
+}
+
+#[test]
+fn more_clients_than_branches_are_said_before() {
+    let place = Place::new();
+    let dry = |more: &[&str]| text(&place.run(&[&ab(more)[..], &["--dry-run"]].concat()).stderr);
+    let two = ["--set", "jit=on", "--set", "jit=off"];
+    let err = dry(&two);
+    assert!(err.contains("warning: scale 1 has fewer branches than there are clients (8)"), "{err}");
+    assert!(!dry(&[&two[..], &["-b", "select-only"]].concat()).contains("branches"));
 }
 
 /// One server that is there, named once for both arms: it is one subject, and nothing of us stays in it.

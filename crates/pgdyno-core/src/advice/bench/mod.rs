@@ -13,7 +13,7 @@ pub use cpus::{CpuSplit, split};
 use super::Choice;
 use crate::{
     facts::HostFacts,
-    plan::{Auto, BalanceCheckMode, Builtin, Plan, Scale, Span},
+    plan::{Auto, BalanceCheckMode, Builtin, Plan, Scale, Span, WorkloadPlan},
     problem::Problem,
     rows::tpcb::ACCOUNTS_PER_SCALE,
     units,
@@ -67,7 +67,7 @@ impl Level {
     /// its own.
     fn scales(self) -> (u64, u64) {
         match self {
-            Self::Quick => (10, 10),
+            Self::Quick => (10, 50),
             Self::Screening => (50, 200),
             Self::Thorough => (200, 1_000),
         }
@@ -158,7 +158,10 @@ pub fn resolve(plan: &Plan, level: Level, facts: &BenchFacts<'_>) -> Result<Benc
     let jobs = jobs(plan, &clients, &cpus, &mut choices);
     let cost = |scale| Cost::of(plan, scale, &levels, cpus.server_count(facts), facts);
     let scale = match plan.has_tpcb() {
-        true => Some(scale(plan, level, &clients, facts, |scale| cost(Some(scale)), &mut choices)?),
+        true => {
+            let crowds = Crowds::of(plan, &levels);
+            Some(scale(plan, level, crowds, facts, |scale| cost(Some(scale)), &mut choices)?)
+        }
         false => None,
     };
     let balance = balance(plan, scale, facts, &mut choices);
@@ -210,10 +213,38 @@ fn jobs(plan: &Plan, clients: &[u32], cpus: &CpuSplit, choices: &mut Vec<Choice>
     }
 }
 
+/// The most clients.
+#[derive(Debug, Clone, Copy)]
+struct Crowds {
+    /// Of all workloads.
+    all: u32,
+    /// Of those that update branches; 0 where there are none.
+    at_branches: u32,
+}
+
+impl Crowds {
+    fn of(plan: &Plan, levels: &[Vec<u32>]) -> Self {
+        let most = |levels: &mut dyn Iterator<Item = &Vec<u32>>| levels.flatten().copied().max().unwrap_or(0);
+        let updates = |workload: &WorkloadPlan| workload.as_builtin().is_some_and(Builtin::updates_branches);
+        let at_branches = plan.workload.iter().zip(levels).filter(|(workload, _)| updates(workload));
+        Self { all: most(&mut levels.iter()), at_branches: most(&mut at_branches.map(|(_, levels)| levels)) }
+    }
+}
+
+/// What to know before more clients update branches than there are; `None` where there are enough.
+pub fn few_branches(scale: u64, clients: u32) -> Option<String> {
+    (u64::from(clients) > scale).then(|| {
+        format!(
+            "scale {scale} has fewer branches than there are clients ({clients}): transactions of tpcb-like wait for \
+             each other; use at least scale {clients} (--scale)"
+        )
+    })
+}
+
 fn scale(
     plan: &Plan,
     level: Level,
-    clients: &[u32],
+    crowds: Crowds,
     facts: &BenchFacts<'_>,
     cost: impl Fn(u64) -> Cost,
     choices: &mut Vec<Choice>,
@@ -228,20 +259,28 @@ fn scale(
         };
     }
     let (base, ceiling) = level.scales();
-    let crowd = clients.iter().copied().max().map_or(1, u64::from);
+    let crowd = u64::from(crowds.all.max(1));
     let wanted = crowd.clamp(base, ceiling);
     let room = (facts.buffers_bytes() as f64 * BUFFERS_SHARE) as u64;
     let in_memory = largest(wanted, |scale| plan.load.sizes(scale, facts.page_bytes).total_bytes() <= room);
-    let scale = largest(in_memory.max(1), |scale| fits(scale, available / 3));
+    // Waiting for each other's rows would change what is measured by more than reads from the page cache do.
+    let branches = u64::from(crowds.at_branches).min(ceiling);
+    let least = in_memory.max(branches).max(1);
+    let scale = largest(least, |scale| fits(scale, available / 3));
     if scale == 0 {
         return Err(
             no_room("scale 1", &cost(1), facts).hint("a run may fill a third of the free space: free some")
         );
     }
     let why = match () {
-        () if scale < in_memory => {
+        () if scale < least => {
             format!("as much as a third of the free disk space ({}) holds", size(available / 3))
         }
+        () if scale > in_memory => format!(
+            "a branch for each of {branches} clients, which would else wait for each other's updates; it does not fit \
+             well into shared buffers ({})",
+            size(facts.buffers_bytes())
+        ),
         () if scale < wanted => {
             format!("as much as fits well into shared buffers ({})", size(facts.buffers_bytes()))
         }

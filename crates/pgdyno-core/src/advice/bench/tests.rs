@@ -69,7 +69,7 @@ fn the_usual_machine_gets_a_first_look_in_three_minutes() {
     assert!(!screening.cpus.shared && screening.balance == BalanceCheckMode::Full);
     assert!(screening.cost.runs == 18 && screening.cost.seconds < 180.0, "{:?}", screening.cost);
     let quick = bench(Level::Quick, &facts);
-    assert!(quick.scale == Some(10) && quick.cost.seconds < 40.0, "{:?}", quick.cost);
+    assert!(quick.scale == Some(16) && quick.cost.seconds < 40.0, "{:?}", quick.cost);
     let thorough = bench(Level::Thorough, &facts);
     assert!(thorough.scale == Some(200) && thorough.cost.seconds < 40.0 * 60.0, "{:?}", thorough.cost);
     let names: Vec<_> = screening.choices.iter().map(|choice| choice.name.as_str()).collect();
@@ -90,6 +90,27 @@ fn many_clients_find_a_branch_each() {
     assert_eq!(bench(Level::Thorough, &facts).scale, Some(512));
 }
 
+/// A stock server has 128 MB of shared buffers, which hold six units of scale well.
+#[test]
+fn clients_that_update_branches_get_one_each_also_where_buffers_are_small() {
+    let host = host(2, 24 * GIB);
+    let stock = BenchFacts { shared_buffers_bytes: Some(128 << 20), ..facts(&host, 100 * GIB) };
+    for level in [Level::Quick, Level::Screening, Level::Thorough] {
+        let chosen = bench(level, &stock);
+        assert_eq!((chosen.scale, chosen.clients.last()), (Some(16), Some(&16)), "{level:?}");
+        let why = chosen.choices.iter().find(|one| one.name == "scale").expect("a reason").reason.clone();
+        assert!(why.starts_with("a branch for each of 16 clients") && why.contains("128 MiB"), "{why}");
+        assert_eq!(few_branches(16, 16), None);
+    }
+    let told = few_branches(6, 16).expect("ten of them wait");
+    assert!(told.starts_with("scale 6 has fewer branches") && told.contains("scale 16 (--scale)"), "{told}");
+    // Where the disk has no room for them, the scale is what it holds.
+    let full = BenchFacts { disk_available_bytes: Some(3 << 30), ..stock };
+    let chosen = bench(Level::Screening, &full);
+    let why = chosen.choices.iter().find(|one| one.name == "scale").expect("a reason").reason.clone();
+    assert!(chosen.scale < Some(16) && why.starts_with("as much as a third of the free disk"), "{why}");
+}
+
 #[test]
 fn one_processor_is_shared() {
     let host = host(1, 4 * GIB);
@@ -105,8 +126,12 @@ fn a_quota_counts_as_processors() {
     let facts = facts(&host, 100 * GIB);
     let limited = bench(Level::Screening, &facts);
     assert_eq!((limited.clients, facts.memory_bytes()), (vec![1, 4, 16], GIB));
-    // 256 MiB of shared buffers hold 12 units of scale well.
-    assert_eq!(limited.scale, Some(12));
+    // 256 MiB of shared buffers hold 12 units of scale well, and 16 clients want a branch each.
+    assert_eq!(limited.scale, Some(16));
+    let mut reads = plan(Level::Screening);
+    reads.workload.retain(|workload| workload.as_builtin().is_some_and(|script| !script.updates_branches()));
+    let reads = resolve(&reads, Level::Screening, &facts).expect("it is possible");
+    assert_eq!(reads.scale, Some(12), "select-only waits for nobody");
 }
 
 #[test]

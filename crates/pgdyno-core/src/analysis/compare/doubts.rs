@@ -2,7 +2,7 @@
 //! since the interval tells it.
 
 use super::{
-    super::{Doubt, DoubtKind, doubts as of_run},
+    super::{Doubt, DoubtKind, doubts as of_run, over_blocks::Change},
     Comparison, Floor, Look, same_build,
 };
 use crate::{
@@ -30,6 +30,10 @@ pub struct Evidence<'a> {
     pub cores_shared: bool,
     /// What the driver can do at the most here, where it was measured.
     pub ceiling: Option<of_run::CeilingEvidence<'a>>,
+    /// Scale of the TPC-B tables.
+    pub scale: Option<u64>,
+    /// Results of A and of B, block by block.
+    pub rates: [&'a [f64]; 2],
     /// A and B.
     pub arms: [ArmEvidence<'a>; 2],
     /// Every run that pgdyno's own driver made.
@@ -46,8 +50,14 @@ pub struct Evidence<'a> {
 pub fn judge(evidence: &Evidence<'_>) -> Vec<Doubt> {
     let mut doubts = of_arms(evidence);
     doubts.extend(of_run::of_runs(&whole(evidence)));
-    let own: [fn(&Evidence<'_>) -> Option<Doubt>; 5] =
-        [too_few_blocks, build_differs, same_differs, tests_disagree, checkpoints_in_one_arm];
+    let own: [fn(&Evidence<'_>) -> Option<Doubt>; 6] = [
+        too_few_blocks,
+        build_differs,
+        same_differs,
+        tests_disagree,
+        unsteady_blocks,
+        checkpoints_in_one_arm,
+    ];
     doubts.extend(own.iter().filter_map(|rule| rule(evidence)));
     doubts
 }
@@ -60,6 +70,7 @@ fn whole<'a>(evidence: &Evidence<'a>) -> of_run::Evidence<'a> {
         complete: evidence.complete,
         cores_shared: evidence.cores_shared,
         ceiling: evidence.ceiling,
+        scale: evidence.scale,
         server: None,
         bundle_pinned: None,
         runs: evidence.runs,
@@ -142,6 +153,13 @@ fn tests_disagree(evidence: &Evidence<'_>) -> Option<Doubt> {
     doubt(DoubtKind::TestsDisagree, detail, "Look at the blocks for outliers, and measure more of them.")
 }
 
+/// What both arms do alike cancels in their ratio, as far as it is a ratio of one state to one state.
+fn unsteady_blocks(evidence: &Evidence<'_>) -> Option<Doubt> {
+    let of = |arm: Arm| Some((arm.letter().to_owned(), Change::of(evidence.rates[arm.index()])?));
+    let changed: Vec<_> = Arm::BOTH.into_iter().filter_map(of).collect();
+    of_run::blocks_changed(&changed).map(|doubt| Doubt { cells: Vec::new(), ..doubt })
+}
+
 /// Within an arm a checkpoint in some of its blocks is seen by [`of_run`]; here in all of one and none of the other.
 fn checkpoints_in_one_arm(evidence: &Evidence<'_>) -> Option<Doubt> {
     let seen = |arm: Arm| {
@@ -221,10 +239,16 @@ pub(crate) mod tests {
             examples: &[],
         });
         let arm = |server| ArmEvidence { server: Some(server), bundle_pinned: None, balance };
+        let [a, b] = Arm::BOTH.map(|arm| {
+            let own = case.runs.iter().filter(|run| run.workload.arm == Some(arm));
+            own.map(|run| run.tps).collect::<Vec<_>>()
+        });
         judge(&Evidence {
             complete: case.complete,
             cores_shared: case.cores_shared,
             ceiling: None,
+            scale: Some(8),
+            rates: [&a, &b],
             arms: [arm(&case.a), arm(&case.b)],
             runs: &case.runs,
             cells: &summarise(&case.runs, &[]),
@@ -246,13 +270,14 @@ pub(crate) mod tests {
 
     #[test]
     fn every_fault_gives_its_doubt_and_no_other() {
-        let faults: [Fault; 9] = [
+        let faults: [Fault; 10] = [
             (DoubtKind::BuildDiffers, |case| case.b.build.compiler = Some("clang 19".into())),
             (DoubtKind::TooFewBlocks, |case| case.differences.truncate(5)),
             (DoubtKind::TestsDisagree, |case| case.differences[3] = 0.9),
             (DoubtKind::SameDiffers, |case| case.floor = vec![0.05, 0.051, 0.049, 0.05]),
             (DoubtKind::CoresShared, |case| case.cores_shared = true),
             (DoubtKind::Partial, |case| case.complete = false),
+            (DoubtKind::UnsteadyBlocks, |case| case.runs[1].tps /= 17.0),
             (DoubtKind::NotChecked, |case| case.balance = None),
             (DoubtKind::BalanceViolated, |case| case.balance = Some(1)),
             (DoubtKind::UnevenCheckpoints, |case| {

@@ -33,9 +33,14 @@ pub fn judge(whole: &of_run::Evidence<'_>, subjects: &[SubjectEvidence<'_>]) -> 
     let mut doubts: Vec<_> = subjects.iter().flat_map(|subject| of_one(&whole, subject)).collect();
     doubts.extend(of_run::of_runs(&whole));
     doubts.extend(
-        [of_run::screening_run(&whole), of_run::too_few_blocks(&whole), builds_differ(subjects)]
-            .into_iter()
-            .flatten(),
+        [
+            of_run::screening_run(&whole),
+            of_run::too_few_blocks(&whole),
+            of_run::unsteady_blocks(&whole),
+            builds_differ(subjects),
+        ]
+        .into_iter()
+        .flatten(),
     );
     doubts
 }
@@ -94,6 +99,7 @@ mod tests {
             complete: true,
             cores_shared: false,
             ceiling: None,
+            scale: Some(4),
             server: None,
             bundle_pinned: None,
             runs,
@@ -134,6 +140,18 @@ mod tests {
         assert_eq!(found.len(), 2, "{found:?}");
         assert!(found[0].0 == DoubtKind::BuildNotOptimised && found[0].1.starts_with("new: "));
         assert!(found[1].0 == DoubtKind::BuildDiffers && found[1].1.starts_with("old and new come"));
+    }
+
+    #[test]
+    fn blocks_that_jump_are_seen_by_subject() {
+        let mut runs = runs();
+        runs.iter_mut().filter(|run| run.block > 2).for_each(|run| {
+            run.tps *= if run.workload.subject.as_deref() == Some("new") { 3.0 } else { 1.0 };
+        });
+        let found = kinds(&runs, [&server(), &server()]);
+        assert_eq!(found.len(), 1, "{found:?}");
+        let detail = "TPS of new select-only/4 rose from 1,000 to 3,000 between its blocks 3 and 4";
+        assert_eq!(found[0], (DoubtKind::UnsteadyBlocks, detail.to_owned()));
     }
 
     #[test]

@@ -24,6 +24,7 @@ pub fn judge(record: &RunRecord, options: &Options, local: bool) -> Vec<Doubt> {
         // Neither side is kept to processors of its own.
         cores_shared: local,
         ceiling,
+        scale: record.plan.scale,
         server: record.server.as_ref(),
         bundle_pinned: None,
         runs: &record.runs,

@@ -1,11 +1,11 @@
 //! What the user is told before a comparison begins: what is done, where, and what it costs.
 
-use pgdyno_core::{measure::Arm, units};
+use pgdyno_core::{measure::Arm, plan::Builtin, units};
 
 use super::{ArmJob, Compare, Work};
 use crate::{
     context::Context,
-    stages::{Job, prepare},
+    stages::{Job, prepare, programs},
 };
 
 /// Seconds of a run beside warm-up and interval: CHECKPOINT, the state of the data, connections, drain.
@@ -17,7 +17,7 @@ pub fn announce(job: &Job, compare: &Compare, prepared: &prepare::Prepared, cont
     let looks: Vec<_> = compare.looks.iter().map(|look| look.blocks.to_string()).collect();
     eprintln!("pgdyno ab: is B faster than A?");
     for arm in Arm::BOTH {
-        eprintln!("  {}       {}", arm.letter(), arm_words(job, compare.arm(arm)));
+        eprintln!("  {}       {}", arm.letter(), arm_words(job, prepared, compare.arm(arm)));
     }
     eprintln!(
         "  runs    {} after {} of warm-up, {} at scale {}",
@@ -53,10 +53,15 @@ pub fn announce(job: &Job, compare: &Compare, prepared: &prepare::Prepared, cont
         if least == most { format!("about {most}") } else { format!("{least} to {most}") }
     );
     eprintln!("  seed    {}", prepared.seed);
+    bench.warnings.iter().for_each(|warning| eprintln!("warning: {warning}"));
+    let updates = |arm: &ArmJob| arm.builtin().is_some_and(Builtin::updates_branches);
+    let clients = bench.clients.first().copied().filter(|_| compare.arms.iter().any(updates));
+    prepare::warn_of_branches(prepared, clients);
+    programs::warn_of_builds(job, prepared);
 }
 
-fn arm_words(job: &Job, arm: &ArmJob) -> String {
-    let server = arm.server.and_then(|at| job.servers.get(at)).map(prepare::server_words);
+fn arm_words(job: &Job, prepared: &prepare::Prepared, arm: &ArmJob) -> String {
+    let server = arm.server.map(|at| programs::words(job, prepared, at));
     let work = match &arm.work {
         Work::Script { name, protocol, .. } => format!("{name} ({} protocol)", protocol.name()),
         Work::Command(command) => format!("command: {}", pgdyno_record::redact(&command.text)),
