@@ -13,6 +13,7 @@ mod interrupts;
 mod load;
 mod own_plans;
 mod pgbench;
+mod pgbench_connect;
 mod pgbench_record;
 mod places;
 mod probe;
