@@ -15,7 +15,7 @@ use pgdyno_core::plan::{Builtin, Protocol};
 use pgdyno_engine::{MergedInterval, Settings, SocketDriver, Stop, run};
 use pgdyno_postgres::{
     targets::SqlClients,
-    wire::{ConnectOptions, Sources},
+    wire::{ConnectOptions, OsUser, Sources},
 };
 
 fn main() {
@@ -31,7 +31,7 @@ fn main() {
         user: None,
         database: Some(conninfo),
         env: &env,
-        os_user: "root".into(),
+        os_user: &OsUser::of_process(),
     };
     let options = ConnectOptions::resolve(&sources).expect("a connection string");
     let script = Builtin::by_name(script).expect("a built-in script").scripts();

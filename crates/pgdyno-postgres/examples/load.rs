@@ -6,7 +6,7 @@ use pgdyno_core::load::{Stage, Way, Wish};
 use pgdyno_engine::Stop;
 use pgdyno_postgres::{
     load::load_tables,
-    wire::{ConnectOptions, Sources, connect},
+    wire::{ConnectOptions, OsUser, Sources, connect},
 };
 
 fn main() {
@@ -22,7 +22,7 @@ fn main() {
         user: None,
         database: Some(conninfo),
         env: &env,
-        os_user: "root".into(),
+        os_user: &OsUser::of_process(),
     };
     let options = ConnectOptions::resolve(&sources).expect("a connection string");
     let mut session = connect(&options).expect("a server");

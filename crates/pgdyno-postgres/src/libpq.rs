@@ -2,10 +2,10 @@
 
 mod position;
 
-use std::{io, net::IpAddr};
+use std::io;
 
 use crate::wire::{
-    Address, ConnectOptions, NO_PORT_LEFT, ServerError, Session, Tried, WireError, try_connect,
+    Address, ConnectOptions, NO_PORT_LEFT, ServerError, Session, Tried, WhyIgnored, WireError, try_everywhere,
 };
 
 /// Connects and authenticates.
@@ -13,32 +13,61 @@ use crate::wire::{
 /// # Errors
 /// What `PQerrorMessage` says after such a failure, without the end of its last line.
 pub fn connect(options: &ConnectOptions) -> Result<Session, String> {
-    try_connect(options).map_err(|error| match &error {
-        WireError::Everywhere(tried) => {
-            let told = tried.iter().map(|Tried { address, ip, error }| failed(address, *ip, error));
-            told.collect::<Vec<_>>().join("\n")
-        }
-        error => failed(options.address(), None, error),
+    try_everywhere(options).map_err(|tried| {
+        let told = tried.iter().map(|tried| failed(tried, options));
+        told.collect::<Vec<_>>().join("\n")
     })
 }
 
+/// What libpq warns of on stderr before it connects: lines with their ends. It says so for every connection.
+pub fn warnings(options: &ConnectOptions) -> Vec<String> {
+    let mut lines = Vec::new();
+    for ignored in options.hosts.iter().filter_map(|host| host.passfile_ignored.as_ref()) {
+        let why = match ignored.why {
+            WhyIgnored::Open => "has group or world access; permissions should be u=rw (0600) or less",
+            WhyIgnored::NotPlain => "is not a plain file",
+            WhyIgnored::Unreadable(_) => continue,
+        };
+        let line = format!("WARNING: password file \"{}\" {why}\n", ignored.path.display());
+        if !lines.contains(&line) {
+            lines.push(line);
+        }
+    }
+    lines
+}
+
 /// That a connection to one address failed, and why.
-fn failed(address: &Address, ip: Option<IpAddr>, error: &WireError) -> String {
-    let ip = ip.map_or(String::new(), |ip| format!(" ({ip})"));
-    let place = match address {
-        address @ Address::Unix(..) => {
+fn failed(tried: &Tried, options: &ConnectOptions) -> String {
+    let Tried { address, ip, error } = tried;
+    let mut of_address = options.hosts.iter().filter(|host| host.address == *address);
+    let place = match (address, ip) {
+        (address @ Address::Unix(..), _) => {
             let path = address.socket_path().unwrap_or_default();
             format!("on socket \"{}\"", path.display())
         }
-        Address::Tcp(host, port) => format!("at \"{host}\"{ip}, port {port}"),
+        (Address::Tcp(host, port), None) => format!("at \"{host}\", port {port}"),
+        (Address::Tcp(_, port), Some(ip)) if of_address.clone().any(|host| host.hostaddr == Some(*ip)) => {
+            format!("at \"{ip}\", port {port}")
+        }
+        (Address::Tcp(host, port), Some(ip)) => format!("at \"{host}\" ({ip}), port {port}"),
     };
+    // What did not get as far as an address has no such head.
+    let head = match (address, error) {
+        (Address::Tcp(..), WireError::Io(error)) if error.kind() == io::ErrorKind::Other && ip.is_none() => {
+            String::new()
+        }
+        _ => format!("connection to server {place} failed: "),
+    };
+    let passfile = of_address.find_map(|host| host.passfile.as_ref());
+    let retrieved = passfile.filter(|_| error.code() == Some("28P01"));
+    let retrieved = retrieved.map(|path| format!("\npassword retrieved from file \"{}\"", path.display()));
     let local = matches!(address, Address::Unix(..));
-    format!("connection to server {place} failed: {}", why(error, local))
+    format!("{head}{}{}", why(error, local), retrieved.unwrap_or_default())
 }
 
-/// What `PQhost` and `PQport` say.
-pub fn host_and_port(options: &ConnectOptions) -> (String, u16) {
-    match options.address() {
+/// What `PQhost` and `PQport` say of a session's address.
+pub fn host_and_port(address: &Address) -> (String, u16) {
+    match address {
         Address::Unix(dir, port) => (dir.display().to_string(), *port),
         Address::Tcp(host, port) => (host.clone(), *port),
     }
@@ -64,9 +93,9 @@ fn why(error: &WireError, local: bool) -> String {
     }
 }
 
-/// The system's words, without its number.
+/// The system's words, without its number and without those that Rust puts before them.
 fn system(error: &io::Error) -> String {
-    let text = error.to_string();
+    let text = error.to_string().replace("failed to lookup address information: ", "");
     text.split(" (os error").next().unwrap_or(&text).to_owned()
 }
 
@@ -83,9 +112,16 @@ pub fn message(error: &WireError) -> String {
     }
 }
 
+/// A notice as libpq prints it, with its line's end.
+pub fn notice(notice: &ServerError) -> String {
+    let notice = ServerError { context: None, ..notice.clone() };
+    format!("{}\n", server_message(&notice))
+}
+
 fn server_message(error: &ServerError) -> String {
     let (place, lines) = place(error);
-    let mut text = format!("{}:  {}{place}{lines}", error.severity, error.message);
+    let severity = if error.label.is_empty() { &error.severity } else { &error.label };
+    let mut text = format!("{severity}:  {}{place}{lines}", error.message);
     for (name, part) in [
         ("DETAIL", &error.detail),
         ("HINT", &error.hint),
@@ -161,7 +197,9 @@ mod tests {
     #[test]
     fn ports_that_are_used_up_are_named() {
         let error = io::Error::from_raw_os_error(rustix::io::Errno::ADDRNOTAVAIL.raw_os_error());
-        let text = failed(&Address::Tcp("localhost".to_owned(), 5432), None, &WireError::Io(error));
+        let address = Address::Tcp("localhost".to_owned(), 5432);
+        let options = ConnectOptions::local(address.clone(), "me");
+        let text = failed(&Tried { address, ip: None, error: WireError::Io(error) }, &options);
         assert!(text.contains("failed: Cannot assign requested address\n\tno local port is left"), "{text}");
     }
 

@@ -3,6 +3,7 @@
 use std::{
     net::TcpListener,
     os::unix::net::UnixListener,
+    sync::{Arc, Mutex},
     thread,
     time::{Duration, Instant},
 };
@@ -10,10 +11,11 @@ use std::{
 use pgdyno_core::problem::Problem;
 use pgdyno_engine::Stop;
 use pgdyno_postgres::{
-    fake::{FakeServer, Greeting, Listen, Scram, message, usual},
+    fake::{Answer, FakeServer, Greeting, Listen, Request, Scram, message, usual},
+    libpq,
     wire::{
-        Address, ChannelBinding, ConnectOptions, Method, RequireAuth, Session, SslMode, connect,
-        connect_unless,
+        Address, ChannelBinding, ConnectOptions, Hear, Method, OsUser, ProtocolVersion, RequireAuth, Session,
+        Sources, SslMode, connect, connect_unless,
     },
 };
 
@@ -172,7 +174,6 @@ fn wrong_messages_in_the_greeting_are_refused() {
     let negotiate = message::message(b'v', &[0, 3, 0, 9, 0, 0, 0, 0]);
     let ok = message::authentication(0, &[]);
     for bytes in [
-        negotiate.clone(),
         [ok.as_slice(), &negotiate].concat(),
         message::message(b'R', &[0]),
         message::authentication(5, b"sa"),
@@ -409,6 +410,122 @@ fn a_stop_ends_a_wait_for_a_server_that_is_frozen() {
         }
         assert!(start.elapsed() < QUICK, "{:?}", start.elapsed());
     });
+}
+
+/// What a connection begins with is what libpq would send.
+#[test]
+fn nothing_is_sent_that_nobody_asked_for() {
+    let server = FakeServer::start(usual).expect("it listens");
+    let mut options = server.options(None);
+    options.client_encoding = None;
+    connect(&options).expect("it trusts everybody");
+    options.client_encoding = Some("KOI8R".to_owned());
+    options.application_name = Some(String::new());
+    options.replication = Some("database".to_owned());
+    connect(&options).expect("it trusts everybody");
+    let startups = server.startups();
+    let parameters = [("user", "me"), ("database", "db"), ("application_name", "pgdyno")];
+    assert_eq!(startups[0].parameters, parameters.map(|(name, value)| (name.to_owned(), value.to_owned())));
+    assert_eq!(startups[0].version, 3 << 16);
+    let second = |name| startups[1].parameter(name);
+    assert_eq!(second("client_encoding"), Some("KOI8R"));
+    assert_eq!((second("application_name"), second("replication")), (None, Some("database")));
+}
+
+/// A server from 18 on takes 3.2, an older one says that it speaks 3.0.
+#[test]
+fn a_version_of_the_protocol_is_agreed_upon() {
+    use ProtocolVersion::{V30, V32};
+    let told = |number: i32, unknown: i32| {
+        let body = [number.to_be_bytes(), unknown.to_be_bytes()].concat();
+        let mut bytes = message::message(b'v', &body);
+        bytes.extend(message::authentication(0, &[]));
+        // The secret of 3.2 has 32 bytes.
+        bytes.extend(message::message(b'K', &[7; 36]));
+        bytes.extend(message::ready(b'I'));
+        FakeServer::listen(Listen::Socket, Greeting::Bytes(bytes), usual).expect("it listens")
+    };
+    let asked = |server: &FakeServer, protocol| ConnectOptions { protocol, ..server.options(None) };
+    let older = told(3 << 16, 0);
+    connect(&asked(&older, (V30, V32))).expect("3.0 will do");
+    assert_eq!(older.startups()[0].version, (3 << 16) + 2);
+    let new = FakeServer::start(usual).expect("it listens");
+    connect(&asked(&new, (V32, V32))).expect("it says nothing against 3.2");
+    for (server, protocol, why) in [
+        (
+            &older,
+            (V32, V32),
+            "server only supports protocol version 3.0, but \"min_protocol_version\" was set to 3.2",
+        ),
+        (&older, (V30, V30), "server negotiated but asks for no changes"),
+        (&told((3 << 16) + 9, 0), (V30, V32), "downgrade to a higher-numbered version"),
+        (&told((3 << 16) + 1, 0), (V30, V32), "non-existent 3.1 protocol version"),
+        (&told(2 << 16, 0), (V30, V32), "pre-3.0 protocol version"),
+        (&told(3 << 16, -1), (V30, V32), "negative number of unsupported parameters"),
+        (&told(3 << 16, 1), (V30, V32), "unsupported parameter that was not requested"),
+    ] {
+        let text = refusal(&asked(server, protocol));
+        assert!(text.contains(why), "{text}");
+    }
+}
+
+/// The example of RFC 7677; its keys were computed by Python's hashlib.
+#[test]
+fn keys_take_the_place_of_a_password() {
+    let verifier = "SCRAM-SHA-256$4096:W22ZaJ0SNY7soEsUEjb6gQ==\
+                    $WG5d8oPm3OtcPnkdi4Uo7BkeZkBFzpcXkuLmtbsT4qY=:wfPLwcE6nTWhTAmQ7tl2KeoiWGPlZqQxSrmfPwDl2dU=";
+    let (client, server) =
+        ("pg/JI9Z+hkSpLRa5btpe9GVrDHJcSEN0viVTVXaZbos=", "wfPLwcE6nTWhTAmQ7tl2KeoiWGPlZqQxSrmfPwDl2dU=");
+    let with = |text: String, how| {
+        let greeting = Greeting::Scram(verifier.to_owned(), how);
+        let fake = FakeServer::listen(Listen::Socket, greeting, usual).expect("it listens");
+        let os_user = &OsUser { name: Ok("me".to_owned()), home: None };
+        let sources =
+            Sources { host: None, port: None, user: None, database: Some(&text), env: &|_| None, os_user };
+        let resolved = ConnectOptions::resolve(&sources).expect("the keys are well formed");
+        connect(&ConnectOptions { scram_keys: resolved.scram_keys, ..fake.options(None) })
+    };
+    let keys = |client, server| format!("scram_client_key={client} scram_server_key={server}");
+    with(keys(client, server), Scram::Honest).expect("they are the right ones");
+    let problem = with(keys(server, server), Scram::Honest).expect_err("the client's is wrong");
+    assert!(all(&problem).contains("28P01"), "{problem}");
+    let problem = with(keys(client, client), Scram::Honest).expect_err("the server's is wrong");
+    assert!(all(&problem).contains("verification of the server failed"), "{problem}");
+    for (how, why) in [
+        (Scram::ForeignNonce, "nonce"),
+        (Scram::SameNonce, "nonce"),
+        (Scram::WrongSignature, "verification"),
+        (Scram::NoSignature, "did not prove"),
+        (Scram::OkAtOnce, "did not prove"),
+    ] {
+        let problem = with(keys(client, server), how).expect_err("it does not play by the rules");
+        assert!(all(&problem).contains(why), "{how:?}: {problem}");
+    }
+}
+
+/// Notices of connecting and of statements, in libpq's form and in the server's own words for their severity.
+#[test]
+fn notices_are_heard() {
+    let mut welcome = message::notice("mind the step");
+    let fields = b"SWARNUNG\0VWARNING\0C01000\0Mder Rand ist nah\0DSehr nah.\0HZurueck.\0Whier\0\0";
+    welcome.extend(message::message(b'N', fields));
+    let server = FakeServer::listen(Listen::Socket, Greeting::TrustWith(welcome), |request: &Request| {
+        match request.sql.as_str() {
+            "loud" => Answer::default().then_bytes(message::notice("loud indeed")).then_complete("LOUD"),
+            _ => usual(request),
+        }
+    })
+    .expect("it listens");
+    let heard = Arc::new(Mutex::new(String::new()));
+    let into = Arc::clone(&heard);
+    let hear = Hear::new(move |notice| into.lock().expect("nobody panics").push_str(&libpq::notice(notice)));
+    let mut session = libpq::connect(&ConnectOptions { hear: Some(hear), ..server.options(None) })
+        .expect("it trusts everybody");
+    let welcomed =
+        "NOTICE:  mind the step\nWARNUNG:  der Rand ist nah\nDETAIL:  Sehr nah.\nHINT:  Zurueck.\n";
+    assert_eq!(*heard.lock().expect("nobody panics"), welcomed);
+    session.execute("loud").expect("it is answered");
+    assert_eq!(*heard.lock().expect("nobody panics"), format!("{welcomed}NOTICE:  loud indeed\n"));
 }
 
 #[test]

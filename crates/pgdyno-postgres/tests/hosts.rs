@@ -11,6 +11,7 @@ use std::{
 
 use pgdyno_postgres::{
     fake::{Answer, FakeServer, Greeting, Listen, Request, message, usual},
+    libpq,
     wire::{Address, ConnectOptions, Host, SessionAttrs, connect},
 };
 
@@ -51,6 +52,56 @@ fn the_next_host_is_tried_where_nobody_is_or_nobody_can_serve() {
     let (never, last) = host(Greeting::Trust);
     assert!(refusal(&among(vec![strict, last])).contains("28P01"));
     assert_eq!(never.connections(), 0);
+}
+
+/// What PQerrorMessage of libpq 18 says in such cases.
+#[test]
+fn all_that_was_tried_is_told_in_libpqs_words() {
+    let wrong =
+        libpq_error(Greeting::Cleartext("other".to_owned()), |host| host.passfile = Some("/pass".into()));
+    assert!(
+        wrong.ends_with(
+            "failed: FATAL:  password authentication failed\npassword retrieved from file \"/pass\""
+        )
+    );
+    let refused = |address: &Address| match address {
+        Address::Tcp(host, port) => format!(
+            "connection to server at \"{host}\", port {port} failed: Connection refused\n\
+             \tIs the server running on that host and accepting TCP/IP connections?"
+        ),
+        Address::Unix(..) => panic!("it is by TCP"),
+    };
+    let (_strict, strict) = host(Greeting::Cleartext("other".to_owned()));
+    let nobody = nobody();
+    let said = libpq::connect(&among(vec![nobody.clone(), strict.clone()])).expect_err("none would do");
+    let (first, second) = said.split_once("\nconn").expect("two are told");
+    assert_eq!(first, refused(&nobody.address));
+    assert!(second.ends_with("failed: FATAL:  password authentication failed"), "{said}");
+    // An address that is given stands for the name, one that is found stands beside it.
+    let Address::Tcp(_, port) = nobody.address else { panic!("it is by TCP") };
+    let named = |name: &str, hostaddr: Option<&str>| {
+        let hostaddr = hostaddr.map(|ip| ip.parse().expect("an IP"));
+        let host = Host { hostaddr, ..Host::at(Address::Tcp(name.to_owned(), port)) };
+        libpq::connect(&among(vec![host])).expect_err("nobody is there")
+    };
+    assert_eq!(
+        named("somewhere.invalid", Some("127.0.0.1")),
+        refused(&Address::Tcp("127.0.0.1".to_owned(), port))
+    );
+    let found = named("localhost", None);
+    assert!(found.contains(&format!("at \"localhost\" (127.0.0.1), port {port} failed: ")), "{found}");
+    let unknown = named("somewhere.invalid", None);
+    assert!(
+        unknown.starts_with("could not translate host name \"somewhere.invalid\" to address: "),
+        "{unknown}"
+    );
+}
+
+/// What is said of a server that greets so, reached by a host that is changed first.
+fn libpq_error(greeting: Greeting, change: impl FnOnce(&mut Host)) -> String {
+    let (_server, mut host) = host(greeting);
+    change(&mut host);
+    libpq::connect(&among(vec![host])).expect_err("it is refused")
 }
 
 #[test]

@@ -7,7 +7,8 @@ pub const REDACTED: &str = "***";
 const SECOND_WAY: &str = ",admin-dsn=";
 
 /// Keys whose value is a secret end with one of these.
-const SECRET_ENDINGS: [&str; 4] = ["password", "client_secret", "token", "passwd"];
+const SECRET_ENDINGS: [&str; 6] =
+    ["password", "client_secret", "token", "passwd", "scram_client_key", "scram_server_key"];
 
 /// The arguments of a command without the passwords in them: those of URIs (`postgresql://user:SECRET@host`,
 /// and in their query), of conninfo strings (`password=SECRET`, quoted or not), and of options

@@ -21,7 +21,8 @@ const BUFFER_BYTES: usize = 4 << 10;
 pub(super) fn converse(link: &File, number: usize, shared: &Shared) -> io::Result<()> {
     let mut input = BufReader::with_capacity(BUFFER_BYTES, link);
     let mut output = link;
-    if !greeting::greet(&shared.greeting, &mut input, &mut output)? {
+    let note = |startup: &Message| shared.note_startup(startup);
+    if !greeting::greet(&shared.greeting, &mut input, &mut output, note)? {
         return Ok(());
     }
     let backend = Backend { input, output, number, shared, requests: 0, status: b'I', out: Vec::new() };

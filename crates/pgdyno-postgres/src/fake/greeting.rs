@@ -4,7 +4,7 @@ use std::io::{self, Read, Write};
 
 use postgres_protocol::authentication::md5_hash;
 
-use super::{message, scram};
+use super::{Message, message, scram};
 
 /// Salt of MD5 authentication.
 const SALT: [u8; 4] = *b"salt";
@@ -58,8 +58,13 @@ pub enum Scram {
     OkAtOnce,
 }
 
-/// Greets a client; whether it was let in.
-pub(super) fn greet(greeting: &Greeting, input: &mut impl Read, output: &mut impl Write) -> io::Result<bool> {
+/// Greets a client; whether it was let in. `note` keeps its StartupMessage.
+pub(super) fn greet(
+    greeting: &Greeting,
+    input: &mut impl Read,
+    output: &mut impl Write,
+    note: impl FnOnce(&Message),
+) -> io::Result<bool> {
     let mut startup = message::read(input, true)?;
     let asked = startup.body == SSL_REQUEST;
     if asked {
@@ -72,6 +77,7 @@ pub(super) fn greet(greeting: &Greeting, input: &mut impl Read, output: &mut imp
     if startup.body.starts_with(&CANCEL_REQUEST) {
         return Ok(false);
     }
+    note(&startup);
     let greeting = match greeting {
         Greeting::AfterTls(with, _) if asked => with,
         Greeting::AfterTls(_, without) => without,

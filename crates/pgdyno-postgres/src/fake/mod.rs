@@ -50,6 +50,33 @@ pub enum Listen {
     Loopback,
 }
 
+/// What a client begins with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Startup {
+    /// The version of the protocol, as its number in messages.
+    pub version: i32,
+    /// Names and values, in the order in which they were sent.
+    pub parameters: Vec<(String, String)>,
+}
+
+impl Startup {
+    fn read(message: &Message) -> Self {
+        let version = message.body.first_chunk().map_or(0, |version| i32::from_be_bytes(*version));
+        let mut texts = message.body.get(4..).unwrap_or_default().split(|&byte| byte == 0);
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        let mut parameters = Vec::new();
+        while let (Some(name), Some(value)) = (texts.next().filter(|name| !name.is_empty()), texts.next()) {
+            parameters.push((text(name), text(value)));
+        }
+        Self { version, parameters }
+    }
+
+    /// The value of a parameter.
+    pub fn parameter(&self, name: &str) -> Option<&str> {
+        self.parameters.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+    }
+}
+
 /// A running fake server. Dropping it closes everything.
 #[derive(Debug)]
 pub struct FakeServer {
@@ -75,6 +102,8 @@ struct State {
     connections: Vec<Option<Arc<File>>>,
     /// Every message received after the greeting, with the number of its connection.
     received: Vec<(usize, Message)>,
+    /// Every StartupMessage.
+    startups: Vec<Message>,
     /// How long every answer took.
     served: Vec<Duration>,
     stalled_until: Option<Instant>,
@@ -138,6 +167,11 @@ impl FakeServer {
     /// Every message received so far after the greeting, with the number of its connection (from 0).
     pub fn received(&self) -> Vec<(usize, Message)> {
         self.shared.lock().received.clone()
+    }
+
+    /// What every connection so far began with, in the order in which they came.
+    pub fn startups(&self) -> Vec<Startup> {
+        self.shared.lock().startups.iter().map(Startup::read).collect()
     }
 
     /// How long each answer so far took, from the request's last byte to the last byte of its answer, by the server's
@@ -226,6 +260,12 @@ impl Shared {
     pub(crate) fn note(&self, connection: usize, message: &Message) {
         if self.keeping.load(Ordering::Relaxed) {
             self.lock().received.push((connection, message.clone()));
+        }
+    }
+
+    pub(crate) fn note_startup(&self, startup: &Message) {
+        if self.keeping.load(Ordering::Relaxed) {
+            self.lock().startups.push(startup.clone());
         }
     }
 

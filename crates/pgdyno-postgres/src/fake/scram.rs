@@ -60,9 +60,12 @@ struct Verifier {
 }
 
 impl Verifier {
-    /// Reads `SCRAM-SHA-256$iterations:salt$stored:server`, as it stands in `pg_authid`.
+    /// Reads `SCRAM-SHA-256$iterations:salt$stored:server`, as it stands in `pg_authid`; a password may be one already.
     fn new(password: &str) -> io::Result<Self> {
-        let text = postgres_protocol::password::scram_sha_256(password.as_bytes());
+        let text = match password.starts_with("SCRAM-SHA-256$") {
+            true => password.to_owned(),
+            false => postgres_protocol::password::scram_sha_256(password.as_bytes()),
+        };
         let parts: Vec<&str> = text.split(['$', ':']).collect();
         let [_, iterations, salt, stored, server] = parts.as_slice() else {
             return Err(io::Error::other("a verifier has five parts"));

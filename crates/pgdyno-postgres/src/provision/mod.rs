@@ -32,7 +32,7 @@ pub use foresee::{Foreseen, foresee, foresee_bundle};
 pub use initdb::SUPERUSER;
 pub use registry::{Record, Status};
 pub use run_as::User;
-pub(crate) use run_as::uid_of;
+pub(crate) use run_as::{of_process, uid_of};
 pub use running::{RunningServer, Tcp, remove, remove_leftover, stop};
 pub use safe::Place;
 pub use stop::{FAST_LIMIT, Stopped};

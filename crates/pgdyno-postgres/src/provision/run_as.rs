@@ -71,28 +71,46 @@ fn default_for_root(lookup: &dyn Fn(&str) -> Option<User>) -> Result<Chosen, Pro
     }
 }
 
+/// The user with whose rights this process works, whatever the environment says.
+///
+/// # Errors
+/// That the machine does not know the number, in libpq's words: in containers that happens.
+pub(crate) fn of_process() -> Result<User, String> {
+    let uid = rustix::process::geteuid().as_raw();
+    by_number(uid).ok_or_else(|| format!("local user with ID {uid} does not exist"))
+}
+
+fn by_number(uid: u32) -> Option<User> {
+    look_up(&uid.to_string(), |user| user.uid == uid)
+}
+
 /// The number of a user of this machine.
 pub(crate) fn uid_of(name: &str) -> Option<u32> {
     lookup(name).map(|user| user.uid)
 }
 
-/// Looks a user up in `/etc/passwd`, then by `getent`, which knows directories too.
 fn lookup(name: &str) -> Option<User> {
-    let passwd = fs::read_to_string("/etc/passwd").unwrap_or_default();
-    find_in(&passwd, name).or_else(|| {
-        let output = Command::new("getent").args(["passwd", "--", name]).output().ok()?;
-        find_in(&String::from_utf8_lossy(&output.stdout), name)
+    look_up(name, |user| user.name == name)
+}
+
+/// Looks a user up in `/etc/passwd`, then by `getent`, which knows directories too. `key` is a name or a number.
+fn look_up(key: &str, is_it: impl Fn(&User) -> bool) -> Option<User> {
+    let passwd = fs::read("/etc/passwd").unwrap_or_default();
+    find(&String::from_utf8_lossy(&passwd), &is_it).or_else(|| {
+        let output = Command::new("getent").args(["passwd", "--", key]).output().ok()?;
+        find(&String::from_utf8_lossy(&output.stdout), &is_it)
     })
 }
 
-/// `passwd(5)`: name, password, uid, gid, comment, home, shell.
-fn find_in(passwd: &str, name: &str) -> Option<User> {
-    passwd.lines().find_map(|line| {
+/// The first of the users in a text as `passwd(5)` has it: name, password, uid, gid, comment, home, shell.
+fn find(passwd: &str, is_it: impl Fn(&User) -> bool) -> Option<User> {
+    let users = passwd.lines().filter_map(|line| {
         let fields: Vec<&str> = line.split(':').collect();
-        (fields.len() >= 6 && fields[0] == name && !name.is_empty()).then_some(())?;
+        (fields.len() >= 6 && !fields[0].is_empty()).then_some(())?;
         let (uid, gid) = (fields[2].parse().ok()?, fields[3].parse().ok()?);
-        Some(User { name: name.to_owned(), uid, gid, home: PathBuf::from(fields[5]) })
-    })
+        Some(User { name: fields[0].to_owned(), uid, gid, home: PathBuf::from(fields[5]) })
+    });
+    users.into_iter().find(is_it)
 }
 
 #[cfg(test)]
@@ -109,7 +127,7 @@ short:x:1
 ";
 
     fn chosen(requested: Option<&str>, uid: u32, passwd: &str) -> Result<Option<u32>, String> {
-        let result = choose_among(requested, uid, &|name| find_in(passwd, name));
+        let result = choose_among(requested, uid, &|name| find(passwd, |user| user.name == name));
         result.map(|(user, _)| user.map(|user| user.uid)).map_err(|problem| problem.what)
     }
 
@@ -121,10 +139,20 @@ short:x:1
             assert!(chosen(Some(wrong), 0, PASSWD).is_err(), "{wrong}");
         }
         let without = PASSWD.replace("postgres:", "pg:");
-        let (user, warning) = choose_among(None, 0, &|name| find_in(&without, name)).expect("nobody is left");
+        let (user, warning) =
+            choose_among(None, 0, &|name| find(&without, |user| user.name == name)).expect("nobody is left");
         assert_eq!(user.map(|user| user.uid), Some(65534));
         assert!(warning.is_some_and(|words| words.contains("nobody")));
         assert!(chosen(None, 0, "").is_err());
+    }
+
+    #[test]
+    fn a_user_is_found_by_number() {
+        let named = |uid| find(PASSWD, |user| user.uid == uid).map(|user| user.name);
+        assert_eq!(named(0).as_deref(), Some("root"), "the first of two counts");
+        assert_eq!((named(101).as_deref(), named(7)), (Some("postgres"), None));
+        let me = of_process().expect("tests are run by somebody");
+        assert_eq!(me.uid, rustix::process::geteuid().as_raw());
     }
 
     #[test]

@@ -77,11 +77,11 @@ pub fn password(out: &mut Vec<u8>, bytes: &[u8]) {
     message(out, b'p', |out| out.extend_from_slice(bytes));
 }
 
-/// StartupMessage of protocol 3.0.
-pub fn startup(out: &mut Vec<u8>, parameters: &[(&str, &str)]) {
+/// StartupMessage; the version is its number in messages.
+pub fn startup(out: &mut Vec<u8>, version: i32, parameters: &[(&str, &str)]) {
     let start = out.len();
     out.extend_from_slice(&[0; 4]);
-    out.extend_from_slice(&(3i32 << 16).to_be_bytes());
+    out.extend_from_slice(&version.to_be_bytes());
     for (name, value) in parameters {
         text(out, name);
         text(out, value);
@@ -192,7 +192,7 @@ mod tests {
         frontend::execute("", 0, &mut theirs).expect("no NUL");
         sync(&mut ours);
         frontend::sync(&mut theirs);
-        startup(&mut ours, &[("user", "me"), ("database", "db")]);
+        startup(&mut ours, 3 << 16, &[("user", "me"), ("database", "db")]);
         frontend::startup_message([("user", "me"), ("database", "db")], &mut theirs).expect("no NUL");
         ssl_request(&mut ours);
         frontend::ssl_request(&mut theirs);

@@ -9,8 +9,10 @@ use super::Address;
 /// An error that the server reported (PostgreSQL manual, "Error and Notice Message Fields").
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ServerError {
-    /// `ERROR`, `FATAL` or `PANIC`.
+    /// `ERROR`, `FATAL` or `PANIC`; of notices `WARNING`, `NOTICE` or less.
     pub severity: String,
+    /// The same in the server's language, as libpq shows it.
+    pub label: String,
     /// SQLSTATE: five characters. It decides; the text never does.
     pub code: String,
     /// Primary message.
@@ -49,7 +51,7 @@ impl ServerError {
             let text = printable(text);
             match kind {
                 b'V' => error.severity = text,
-                b'S' if error.severity.is_empty() => error.severity = text,
+                b'S' => error.label = text,
                 b'C' => error.code = text,
                 b'M' => error.message = text,
                 b'D' => error.detail = Some(text),
@@ -60,6 +62,9 @@ impl ServerError {
                 b'q' => error.internal_query = Some(text),
                 _ => {}
             }
+        }
+        if error.severity.is_empty() {
+            error.severity.clone_from(&error.label);
         }
         error
     }
@@ -106,6 +111,9 @@ pub enum WireError {
     /// What came is not the protocol.
     #[error("the peer does not speak the PostgreSQL protocol as expected: {0}")]
     Protocol(String),
+    /// A version of the protocol could not be agreed upon.
+    #[error("{0}")]
+    Version(String),
     /// What answered is no server for us, said before it proved who it is: its words may be anybody's.
     #[error("before encryption the peer said (unauthenticated): {0}")]
     Unauthenticated(Box<ServerError>),

@@ -16,10 +16,11 @@ mod splitter;
 mod tls;
 
 pub use address::{
-    Address, CertMode, ChannelBinding, ClientCertificate, ConnectOptions, Host, Method, Password,
-    RequireAuth, Roots, SessionAttrs, Sources, SslMode, TcpSettings, TlsSettings, TlsVersion,
+    Address, CertMode, ChannelBinding, ClientCertificate, ConnectOptions, Hear, Host, Ignored, Method,
+    OsUser, Password, ProtocolVersion, RequireAuth, Roots, ScramKeys, SessionAttrs, Sources, SslMode,
+    TcpSettings, TlsSettings, TlsVersion, WhyIgnored,
 };
-pub(crate) use connect::{NO_PORT_LEFT, try_connect, try_connect_unless};
+pub(crate) use connect::{NO_PORT_LEFT, try_connect, try_connect_unless, try_everywhere};
 pub use connect::{NOBODY_THERE, connect, connect_unless};
 pub use copy::CopyIn;
 pub use error::{ServerError, Tried, WireError};

@@ -10,7 +10,7 @@ use std::{
 use pgdyno_engine::Stop;
 
 use super::{
-    Address, CopyIn, Fields, Records, ServerError, WireError,
+    Address, CopyIn, Fields, Hear, Records, ServerError, WireError,
     connect::{Canceller, Patience, Socket},
     encode,
 };
@@ -118,6 +118,8 @@ pub struct Session {
     parameters: BTreeMap<String, String>,
     /// How its server is asked to end what it does.
     canceller: Box<Canceller>,
+    /// Who hears notices.
+    hear: Option<Hear>,
     /// Whether the session ends with this value: not after the hot path took its socket.
     says_goodbye: bool,
     /// Whether an answer broke off: what comes next belongs to nothing that is asked.
@@ -129,8 +131,17 @@ impl Session {
         incoming: Incoming,
         parameters: BTreeMap<String, String>,
         canceller: Canceller,
+        hear: Option<Hear>,
     ) -> Self {
-        Self { incoming, parameters, canceller: Box::new(canceller), says_goodbye: true, broken: false }
+        let canceller = Box::new(canceller);
+        Self { incoming, parameters, canceller, hear, says_goodbye: true, broken: false }
+    }
+
+    /// Tells a notice to who wants to hear it; of one with a place, `sql` shows where that is.
+    fn notice(&self, body: &[u8], sql: Option<&str>) {
+        if let Some(hear) = &self.hear {
+            hear.tell(&ServerError::parse(body).in_statement(|| sql.map(str::to_owned)));
+        }
     }
 
     /// The greeting is over, with all that was asked in it: from now on the server may take its time.
@@ -195,7 +206,7 @@ impl Session {
     pub fn query(&mut self, sql: &str) -> Result<Vec<Row>, WireError> {
         let (mut rows, mut bytes) = (Vec::new(), 0);
         self.send_query(sql)?;
-        self.read_answer(|tag, body| {
+        self.read_answer(Some(sql), |tag, body| {
             match tag {
                 b'D' if rows.len() == MAX_ROWS => {
                     return Err(WireError::Protocol(format!("more than {MAX_ROWS} rows")));
@@ -239,7 +250,7 @@ impl Session {
     /// As [`Session::query`].
     pub fn execute_hearing(&mut self, sql: &str, hear: &mut dyn FnMut(&str)) -> Result<(), WireError> {
         self.send_query(sql)?;
-        self.read_answer(|tag, body| {
+        self.read_answer(Some(sql), |tag, body| {
             if tag == b'N' {
                 hear(&ServerError::parse(body).message);
             }
@@ -260,7 +271,8 @@ impl Session {
                 Ok((b'E', body)) => {
                     return Err(self.rest_of_error(ServerError::parse(&body)).in_statement(sql));
                 }
-                Ok((b'N' | b'S' | b'A', _)) => {}
+                Ok((b'N', body)) => self.notice(&body, Some(sql)),
+                Ok((b'S' | b'A', _)) => {}
                 Ok((tag, _)) => {
                     let text = format!("a message of type {:?} instead of COPY", tag as char);
                     return Err(self.broke(WireError::Protocol(text)));
@@ -271,13 +283,15 @@ impl Session {
     }
 
     /// The socket, for the hot path, and the record layer of TLS where the session is encrypted. Nothing may be under
-    /// way; what the server said unasked is passed over.
+    /// way; of what the server said unasked, notices alone are told.
     ///
     /// # Errors
     /// The kernel's, where no descriptor is left or the connection is gone; and where TLS gives its keys not out.
     pub fn into_parts(mut self) -> io::Result<(OwnedFd, Option<Records>)> {
         while self.incoming.is_ready() {
-            self.incoming.next().map_err(io::Error::other)?;
+            if let (b'N', body) = self.incoming.next().map_err(io::Error::other)? {
+                self.notice(&body, None);
+            }
         }
         self.says_goodbye = false;
         let fd = self.incoming.socket.as_fd().try_clone_to_owned()?;
@@ -309,7 +323,7 @@ impl Session {
 
     /// The outcome of a statement that is under way.
     pub(super) fn drain(&mut self) -> Result<(), WireError> {
-        self.read_answer(|_, _| Ok(()))
+        self.read_answer(None, |_, _| Ok(()))
     }
 
     /// The server's error, if it has refused the COPY under way: it says so long before all rows are sent.
@@ -317,7 +331,8 @@ impl Session {
         while self.incoming.is_ready() {
             match self.incoming.next() {
                 Ok((b'E', body)) => return Err(self.rest_of_error(ServerError::parse(&body))),
-                Ok((b'N' | b'S' | b'A', _)) => {}
+                Ok((b'N', body)) => self.notice(&body, None),
+                Ok((b'S' | b'A', _)) => {}
                 Ok((tag, _)) => {
                     let text = format!("a message of type {:?} during COPY", tag as char);
                     return Err(self.broke(WireError::Protocol(text)));
@@ -331,6 +346,7 @@ impl Session {
     /// Reads an answer to its end. A server that says why it goes away is heard before the lost connection is told.
     fn read_answer(
         &mut self,
+        sql: Option<&str>,
         mut on_message: impl FnMut(u8, &[u8]) -> Result<(), WireError>,
     ) -> Result<(), WireError> {
         if self.broken {
@@ -353,6 +369,7 @@ impl Session {
                 Ok((b'E', body)) => return Err(self.rest_of_error(ServerError::parse(&body))),
                 Ok((b'G', _)) => self.refuse_copy()?,
                 Ok((b'Z', _)) => return Ok(()),
+                Ok((b'N', body)) => self.notice(&body, sql),
                 Ok(_) => {}
                 Err(error) => return Err(self.broke(error)),
             }
@@ -364,6 +381,7 @@ impl Session {
         loop {
             match self.incoming.next() {
                 Ok((b'Z', _)) => break,
+                Ok((b'N', body)) => self.notice(&body, None),
                 Ok(_) => {}
                 Err(_) => {
                     self.broken = true;

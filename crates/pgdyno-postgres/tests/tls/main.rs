@@ -9,7 +9,7 @@ mod own;
 mod rsa;
 mod server;
 
-use std::sync::Arc;
+use std::{fs, os::unix::fs::PermissionsExt, sync::Arc};
 
 use between::Between;
 use pgdyno_core::{
@@ -57,6 +57,7 @@ fn everything_holds(major: &str) -> Server {
     a_client_certificate_is_shown(&server);
     authentication_is_bound_to_the_connection(&server);
     what_the_session_starts_with_arrives(&server);
+    keys_are_written_where_that_is_asked_for(&server);
     the_measured_path_is_encrypted(&server);
     certificates_of_rsa(&server);
     again::connections_are_made_again(&server);
@@ -175,6 +176,32 @@ fn what_the_session_starts_with_arrives(server: &Server) {
         assert_eq!(session.value(&format!("SHOW {setting}")).expect("it has that").as_deref(), Some(value));
     }
     assert_eq!(session.address(), options.address());
+}
+
+/// Lines as NSS's key log has them, in a file of the user alone; what is there is kept.
+fn keys_are_written_where_that_is_asked_for(server: &Server) {
+    let path = server.file("keys.log", "# mine\n", 0o600);
+    let new = server.path("new.log");
+    for version in ["TLSv1.2", "TLSv1.3"] {
+        let text = format!("user=plain sslmode=require ssl_max_protocol_version={version} sslkeylogfile=");
+        drop((server.connects(&format!("{text}{path}")), server.connects(&format!("{text}{new}"))));
+    }
+    let text = fs::read_to_string(&path).expect("it is there");
+    let mut lines = text.lines();
+    assert_eq!(lines.next(), Some("# mine"));
+    let labels: Vec<_> = lines
+        .map(|line| {
+            let words: Vec<_> = line.split(' ').collect();
+            let [label, random, secret] = words[..] else { panic!("{line}") };
+            assert!(random.len() == 64 && [64, 96].contains(&secret.len()), "{line}");
+            label
+        })
+        .collect();
+    assert!(labels.contains(&"CLIENT_RANDOM") && labels.contains(&"SERVER_TRAFFIC_SECRET_0"), "{labels:?}");
+    let mode = fs::metadata(&new).expect("it is there").permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    let nowhere = "user=plain sslmode=require sslkeylogfile=/no/such/dir/keys";
+    server.refuses(nowhere, "could not open SSL key logging file");
 }
 
 /// Loads by COPY and drives transactions over TLS 1.3 and 1.2; the balances say that nothing was lost or doubled.

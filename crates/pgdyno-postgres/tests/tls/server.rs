@@ -12,7 +12,7 @@ use std::{
 use pgdyno_core::problem::Problem;
 use pgdyno_postgres::{
     provision::Request,
-    wire::{ConnectOptions, Session, Sources, connect},
+    wire::{ConnectOptions, OsUser, Session, Sources, connect},
 };
 use rcgen::{
     BasicConstraints, CertificateParams, CertificateRevocationListParams, DnType, IsCa, Issuer, KeyIdMethod,
@@ -183,7 +183,7 @@ impl Server {
             user: None,
             database: Some(&text),
             env: &|_| None,
-            os_user: "nobody".to_owned(),
+            os_user: &OsUser { name: Ok("nobody".to_owned()), home: None },
         };
         ConnectOptions::resolve(&sources).unwrap_or_else(|problem| panic!("{text}: {problem}"))
     }

@@ -10,7 +10,7 @@ use pgdyno_core::{
 };
 use pgdyno_postgres::{
     provision::{self, Lifetime, Request},
-    wire::{ConnectOptions, Sources},
+    wire::{ConnectOptions, OsUser, Sources},
 };
 
 use super::{arm::Arm, shape::Loading, subjects::subjects, target::own};
@@ -68,21 +68,21 @@ impl Connection {
             };
         }
         let variable = |name: &str| env::var(name).ok();
-        let os_user =
-            variable("USER").or_else(|| variable("LOGNAME")).unwrap_or_else(|| "postgres".to_owned());
+        let port = self.port.map(|port| port.to_string());
+        let os_user = &OsUser::of_process();
         let sources = Sources {
             host: self.host.as_deref(),
-            port: self.port,
+            port: port.as_deref(),
             user: self.username.as_deref(),
             database,
             env: &variable,
-            os_user: os_user.clone(),
+            os_user,
         };
-        let drive = ConnectOptions::resolve(&sources)?;
+        let drive = ConnectOptions::resolve(&sources)?.in_utf8();
         let admin = self.admin_dsn.as_deref().map(|dsn| {
             let alone =
                 Sources { host: None, port: None, user: None, database: Some(dsn), env: &variable, os_user };
-            ConnectOptions::resolve(&alone)
+            ConnectOptions::resolve(&alone).map(ConnectOptions::in_utf8)
         });
         Ok(Some(External { drive, admin: admin.transpose()? }))
     }

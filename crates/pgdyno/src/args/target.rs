@@ -5,7 +5,7 @@ use std::env;
 use pgdyno_core::problem::Problem;
 use pgdyno_postgres::{
     provision::{Record, SUPERUSER, Status, registry},
-    wire::{Address, ConnectOptions, Sources},
+    wire::{Address, ConnectOptions, OsUser, Sources},
 };
 
 use crate::servers;
@@ -46,15 +46,16 @@ impl Target {
             return Err(problem.hint("name one by --server (of `pgdyno up`), by --dsn, or by -h -p -U -d"));
         }
         let variable = |name: &str| env::var(name).ok();
-        let os_user = variable("USER").or_else(|| variable("LOGNAME"));
-        ConnectOptions::resolve(&Sources {
+        let port = self.port.map(|port| port.to_string());
+        let resolved = ConnectOptions::resolve(&Sources {
             host: self.host.as_deref(),
-            port: self.port,
+            port: port.as_deref(),
             user: self.username.as_deref(),
             database: self.dbname.as_deref(),
             env: &variable,
-            os_user: os_user.unwrap_or_else(|| "postgres".to_owned()),
-        })
+            os_user: &OsUser::of_process(),
+        });
+        resolved.map(ConnectOptions::in_utf8)
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use pgdyno_engine::Stop;
 use pgdyno_postgres::{
     libpq,
-    wire::{ConnectOptions, Session, Sources},
+    wire::{ConnectOptions, Hear, OsUser, Session, Sources},
 };
 
 use super::{
@@ -34,33 +34,27 @@ pub fn stop_on_interrupt(say: &Say) -> Stop {
     stop
 }
 
-/// Where to connect: options, then the environment, as libpq has it.
+/// Where to connect: options, then the environment, as libpq has it. Notices of the server are shown.
 ///
 /// # Errors
 /// They name no server; said already.
 pub fn target(say: &Say, options: &Options) -> Go<ConnectOptions> {
-    let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
-    let port = match options.port.as_deref().filter(|text| !text.is_empty()).map(str::parse::<u16>) {
-        None => None,
-        Some(Ok(port @ 1..)) => Some(port),
-        Some(_) => {
-            let text = options.port.as_deref().unwrap_or_default();
-            return say.fatal(format!("invalid port number: \"{text}\""));
-        }
-    };
-    let os_user = variable("USER").or_else(|| variable("LOGNAME")).unwrap_or_else(|| "postgres".to_owned());
-    let sources = Sources {
+    let variable = |name: &str| std::env::var(name).ok();
+    let os_user = OsUser::of_process();
+    let database = database(say, options, &variable, &os_user)?;
+    let resolved = ConnectOptions::resolve(&Sources {
         host: options.host.as_deref(),
-        port,
+        port: options.port.as_deref(),
         user: options.username.as_deref(),
-        database: options.dbname.as_deref(),
+        database: Some(&database),
         env: &variable,
-        os_user,
-    };
-    match ConnectOptions::resolve(&sources) {
-        Ok(mut resolved) => {
-            resolved.fallback_application_name = NAME.to_owned();
-            Ok(resolved)
+        os_user: &os_user,
+    });
+    match resolved {
+        Ok(resolved) => {
+            let say = say.clone();
+            let hear = Hear::new(move |notice| say.raw(libpq::notice(notice)));
+            Ok(ConnectOptions { fallback_application_name: NAME.to_owned(), hear: Some(hear), ..resolved })
         }
         Err(problem) => {
             say.error(&problem.what);
@@ -72,12 +66,31 @@ pub fn target(say: &Say, options: &Options) -> Go<ConnectOptions> {
     }
 }
 
-/// A session for everything but the run itself.
+/// The database, by pgbench's rules: the one that is named, be it empty; then the variables, which may hold whole
+/// connection strings; then who runs this program, whatever the role is.
+fn database(
+    say: &Say,
+    options: &Options,
+    variable: &dyn Fn(&str) -> Option<String>,
+    os_user: &OsUser,
+) -> Go<String> {
+    let variables = ["PGDATABASE", "PGUSER"].into_iter();
+    let named = variables.filter_map(variable).find(|name| !name.is_empty());
+    match (options.dbname.clone().or(named), &os_user.name) {
+        (Some(name), _) => Ok(name),
+        (None, Ok(name)) => Ok(name.clone()),
+        (None, Err(why)) => say.fatal(why),
+    }
+}
+
+/// A session for everything but the run itself. What libpq warns of is said once here, and not for every connection.
 ///
 /// # Errors
 /// There is none to be had; said already, with `what` could not be.
 pub fn session(say: &Say, options: &Options, what: &str) -> Go<Session> {
-    libpq::connect(&target(say, options)?).or_else(|error| {
+    let target = target(say, options).or_else(|_| say.fatal(what))?;
+    libpq::warnings(&target).iter().for_each(|line| say.raw(line));
+    libpq::connect(&target).or_else(|error| {
         say.error(error);
         say.fatal(what)
     })

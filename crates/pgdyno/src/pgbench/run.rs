@@ -10,7 +10,7 @@ use pgdyno_engine::{
 use pgdyno_postgres::{
     libpq,
     load::{Found, NotFound, find_tables},
-    wire::{ConnectOptions, Session},
+    wire::{Address, Session},
 };
 
 use super::{
@@ -89,7 +89,8 @@ pub fn set_up(say: &Say, options: &Options, wanted: Option<&mut Wanted>) -> Go<(
     } else {
         print(say, &format!("pgbench ({program}, server {server_version})\n"))?;
     }
-    say.message(Level::Debug, &parameters(options, &connect::target(say, options)?));
+    let database = connect::target(say, options)?.database;
+    say.message(Level::Debug, &parameters(options, session.address(), &database));
     let mut found = Found { scale: i64::from(options.scale), partitions: None };
     if options.builtin_used {
         found = tables(say, &mut session, options)?;
@@ -104,13 +105,13 @@ pub fn set_up(say: &Say, options: &Options, wanted: Option<&mut Wanted>) -> Go<(
 }
 
 /// What `--debug` tells of the run to come.
-fn parameters(options: &Options, target: &ConnectOptions) -> String {
-    let (host, port) = libpq::host_and_port(target);
+fn parameters(options: &Options, address: &Address, database: &str) -> String {
+    let (host, port) = libpq::host_and_port(address);
     let (what, number) = match options.time_s {
         0 => ("nxacts", options.transactions),
         seconds => ("duration", seconds),
     };
-    let (clients, database) = (options.clients, &target.database);
+    let clients = options.clients;
     format!("pghost: {host} pgport: {port} nclients: {clients} {what}: {number} dbName: {database}")
 }
 

@@ -14,6 +14,7 @@ mod interrupts;
 mod load;
 mod own_plans;
 mod pgbench;
+mod pgbench_connect;
 mod pgbench_record;
 mod places;
 mod probe;

@@ -49,17 +49,18 @@ fn port(text: &str, parts: &Parts) -> Result<u16, Problem> {
     if text.is_empty() {
         return Ok(DEFAULT_PORT);
     }
-    match text.parse() {
-        Ok(port) if port > 0 => Ok(port),
-        _ => {
-            let problem = Problem::wrong_request(format!("invalid port number: \"{text}\""))
-                .hint("a number from 1 to 65535");
-            Err(match parts.part("port") {
-                Some(part) => problem.detail(part.origin.to_string()),
-                None => problem,
-            })
-        }
-    }
+    let what = match text.parse::<i32>() {
+        Ok(number) => match u16::try_from(number) {
+            Ok(port @ 1..) => return Ok(port),
+            _ => format!("invalid port number: \"{text}\""),
+        },
+        Err(_) => format!("invalid integer value \"{text}\" for connection option \"port\""),
+    };
+    let problem = Problem::wrong_request(what).hint("a number from 1 to 65535");
+    Err(match parts.part("port") {
+        Some(part) => problem.detail(part.origin.to_string()),
+        None => problem,
+    })
 }
 
 fn host(name: Option<&str>, address: Option<&str>, port: u16) -> Result<(Address, Option<IpAddr>), Problem> {

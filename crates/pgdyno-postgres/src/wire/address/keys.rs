@@ -81,22 +81,15 @@ pub(super) fn treatment(key: &str, value: &str) -> Treatment {
     use Treatment::{Harmless, Refused, Used};
     match (key, value) {
         ("sslcompression", "0") | ("gssencmode", "disable" | "prefer") | ("gssdelegation", "0") => Used,
-        ("replication", "0" | "false" | "off" | "no") => Used,
         ("sslcompression", _) => Harmless("TLS is not compressed: nothing has done so since CVE-2012-4929"),
         ("krbsrvname" | "gsslib" | "gssdelegation", _) => Harmless("GSSAPI is not used"),
         ("gssencmode", _) => Refused("connections are not encrypted by GSSAPI; TLS is possible (sslmode)"),
-        ("replication", _) => Refused("a replication connection runs no transactions"),
         ("sslpassword", _) => {
             Refused("keys that are encrypted are not read; decrypt a copy with `openssl pkey`, mode 0600")
-        }
-        ("sslkeylogfile", _) => Refused("the keys of sessions are not written anywhere"),
-        ("scram_client_key" | "scram_server_key", _) => {
-            Refused("SCRAM is done with a password, not with keys that were computed from one")
         }
         ("oauth_issuer" | "oauth_client_id" | "oauth_client_secret" | "oauth_scope", _) => {
             Refused("OAuth is not possible")
         }
-        ("min_protocol_version", "3.2" | "latest") => Refused("version 3.0 of the protocol is spoken"),
         _ => Used,
     }
 }

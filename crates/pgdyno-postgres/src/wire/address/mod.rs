@@ -14,16 +14,22 @@ pub mod service;
 mod settings;
 mod uri;
 
-use std::{fmt, net::IpAddr, path::PathBuf, time::Duration};
+use std::{fmt, net::IpAddr, path::PathBuf, sync::Arc, time::Duration};
 
+pub use passfile::{Ignored, WhyIgnored};
 pub use resolve::Sources;
 pub use settings::{
-    CertMode, ChannelBinding, ClientCertificate, Method, RequireAuth, Roots, SessionAttrs, SslMode,
-    TcpSettings, TlsSettings, TlsVersion,
+    CertMode, ChannelBinding, ClientCertificate, Method, ProtocolVersion, RequireAuth, Roots, ScramKeys,
+    SessionAttrs, SslMode, TcpSettings, TlsSettings, TlsVersion,
 };
+
+use super::ServerError;
+use crate::provision;
 
 /// `application_name` of sessions for which nobody gives another.
 const APPLICATION_NAME: &str = "pgdyno";
+/// Encoding of the texts that this program reads.
+const UTF8: &str = "UTF8";
 /// Time to connect where none is given. libpq waits for ever; a benchmark that hangs tells nobody anything.
 const DEFAULT_CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -48,6 +54,54 @@ impl fmt::Debug for Password {
         f.write_str("Password(…)")
     }
 }
+
+/// Who runs this program, as the operating system knows them.
+#[derive(Debug, Clone)]
+pub struct OsUser {
+    /// Their name: the role where no other is named. Where there is none, why.
+    pub name: Result<String, String>,
+    /// Their home directory, for where `HOME` names none.
+    pub home: Option<String>,
+}
+
+impl OsUser {
+    /// The user with whose rights this process works (`geteuid`), whatever the environment says: as with libpq.
+    pub fn of_process() -> Self {
+        let user = provision::of_process();
+        let home = user.as_ref().ok().and_then(|user| Some(user.home.to_str()?.to_owned()));
+        Self { name: user.map(|user| user.name), home }
+    }
+}
+
+/// Who hears what a server says unasked: its notices and warnings, as they come.
+#[derive(Clone)]
+pub struct Hear(Arc<dyn Fn(&ServerError) + Send + Sync>);
+
+impl Hear {
+    /// A listener.
+    pub fn new(hear: impl Fn(&ServerError) + Send + Sync + 'static) -> Self {
+        Self(Arc::new(hear))
+    }
+
+    /// Tells a notice.
+    pub(super) fn tell(&self, notice: &ServerError) {
+        (self.0)(notice);
+    }
+}
+
+impl fmt::Debug for Hear {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Hear")
+    }
+}
+
+impl PartialEq for Hear {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl Eq for Hear {}
 
 /// Where a server listens.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -87,14 +141,16 @@ pub struct Host {
     pub hostaddr: Option<IpAddr>,
     /// Password, if any source had one for it.
     pub password: Option<Password>,
-    /// Why the password file was ignored, if it was.
-    pub passfile_ignored: Option<String>,
+    /// The file that the password comes from, if it comes from one.
+    pub passfile: Option<PathBuf>,
+    /// The password file that was ignored, if it was.
+    pub passfile_ignored: Option<Ignored>,
 }
 
 impl Host {
     /// A server without a password.
     pub fn at(address: Address) -> Self {
-        Self { address, hostaddr: None, password: None, passfile_ignored: None }
+        Self { address, hostaddr: None, password: None, passfile: None, passfile_ignored: None }
     }
 }
 
@@ -107,7 +163,7 @@ pub struct ConnectOptions {
     pub user: String,
     /// Database.
     pub database: String,
-    /// `application_name`, where somebody gave one.
+    /// `application_name`, where somebody gave one; an empty one is sent to nobody.
     pub application_name: Option<String>,
     /// `application_name` otherwise.
     pub fallback_application_name: String,
@@ -115,16 +171,22 @@ pub struct ConnectOptions {
     pub connect_timeout: Duration,
     /// Run-time options sent at the start (`options`, as PGOPTIONS).
     pub options: Option<String>,
-    /// `client_encoding`.
-    pub client_encoding: String,
+    /// `client_encoding`; without it the server's own choice: the database's, unless its settings name another.
+    pub client_encoding: Option<String>,
+    /// `replication`, which the server makes of what it will: with `database` it still runs SQL by the simple protocol.
+    pub replication: Option<String>,
     /// Settings of the session that are sent at the start: names and values.
     pub startup: Vec<(String, String)>,
+    /// The oldest version of the protocol that will do, and the one that is asked for.
+    pub protocol: (ProtocolVersion, ProtocolVersion),
     /// Encryption.
     pub tls: TlsSettings,
     /// `channel_binding`.
     pub channel_binding: ChannelBinding,
     /// `require_auth`.
     pub require_auth: Option<RequireAuth>,
+    /// What SCRAM is done with in place of a password.
+    pub scram_keys: Option<ScramKeys>,
     /// `requirepeer`: the user that a server on a Unix-domain socket must run as.
     pub require_peer: Option<String>,
     /// Keep-alives and time-outs of TCP.
@@ -135,6 +197,8 @@ pub struct ConnectOptions {
     pub load_balance: bool,
     /// What was given and changes nothing, to be told.
     pub notices: Vec<String>,
+    /// Who hears the server's notices, of connecting and of what a [`Session`](super::Session) asks for.
+    pub hear: Option<Hear>,
 }
 
 impl ConnectOptions {
@@ -148,17 +212,27 @@ impl ConnectOptions {
             fallback_application_name: APPLICATION_NAME.to_owned(),
             connect_timeout: DEFAULT_CONNECT_TIMEOUT,
             options: None,
-            client_encoding: "UTF8".to_owned(),
+            client_encoding: Some(UTF8.to_owned()),
+            replication: None,
             startup: Vec::new(),
+            protocol: Default::default(),
             tls: TlsSettings::default(),
             channel_binding: ChannelBinding::default(),
             require_auth: None,
+            scram_keys: None,
             require_peer: None,
             tcp: TcpSettings::default(),
             target: SessionAttrs::default(),
             load_balance: false,
             notices: Vec::new(),
+            hear: None,
         }
+    }
+
+    /// The same in UTF-8, unless somebody asked for another encoding: for who reads names and texts of any database.
+    #[must_use]
+    pub fn in_utf8(self) -> Self {
+        Self { client_encoding: self.client_encoding.or_else(|| Some(UTF8.to_owned())), ..self }
     }
 
     /// The first address that is tried.

@@ -63,6 +63,11 @@ impl Parts {
         self.part(key).map(|part| part.value.as_str())
     }
 
+    /// The value of a key, which may be empty.
+    pub(super) fn text(&self, key: &str) -> Option<&str> {
+        self.0.iter().find(|part| part.key == key).map(|part| part.value.as_str())
+    }
+
     /// All parts.
     pub(super) fn iter(&self) -> impl Iterator<Item = &Part> {
         self.0.iter()

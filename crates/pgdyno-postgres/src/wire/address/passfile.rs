@@ -1,6 +1,7 @@
 //! The password file (PostgreSQL manual, "The Password File").
 
 use std::{
+    fmt,
     fs::{self, File},
     io::{self, Read},
     os::unix::fs::PermissionsExt,
@@ -17,33 +18,60 @@ const MAX_FILE_BYTES: u64 = 1 << 20;
 pub(super) struct Found {
     /// The password of the first matching line.
     pub(super) password: Option<Password>,
-    /// Why the file was ignored, to be said if the server then asks for a password.
-    pub(super) ignored: Option<String>,
+    /// That the file was ignored.
+    pub(super) ignored: Option<Ignored>,
 }
 
-/// Looks a password up in PGPASSFILE or ~/.pgpass. A file that others may read is ignored, as libpq does.
-pub(super) fn look_up(
-    path: Option<&str>,
-    env: &dyn Fn(&str) -> Option<String>,
-    address: &Address,
-    database: &str,
-    user: &str,
-) -> Found {
+/// A password file that is there and was ignored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ignored {
+    /// The file.
+    pub path: PathBuf,
+    /// Why.
+    pub why: WhyIgnored,
+}
+
+/// Why a password file is ignored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum WhyIgnored {
+    /// Others than its owner may use it.
+    Open,
+    /// It is a directory, a pipe or a device.
+    NotPlain,
+    /// The system does not let us, in its words.
+    Unreadable(String),
+}
+
+impl fmt::Display for Ignored {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let path = self.path.display();
+        match &self.why {
+            WhyIgnored::Open => write!(f, "{path} was ignored, because others may read it (chmod 0600 it)"),
+            WhyIgnored::NotPlain => write!(f, "{path} was ignored, because it is not a plain file"),
+            WhyIgnored::Unreadable(error) => write!(f, "{path} could not be read: {error}"),
+        }
+    }
+}
+
+/// The file to look in: the one that is named (`passfile`, PGPASSFILE), else ~/.pgpass.
+pub(super) fn path(named: Option<&str>, env: &dyn Fn(&str) -> Option<String>) -> Option<PathBuf> {
     let default = || env("HOME").map(|home| PathBuf::from(home).join(".pgpass"));
-    let Some(path) = path.map(PathBuf::from).or_else(default) else { return Found::default() };
-    let Ok(metadata) = fs::metadata(&path) else { return Found::default() };
-    if metadata.permissions().mode() & 0o077 != 0 {
-        return ignored(format!(
-            "{} was ignored, because others may read it (chmod 0600 it)",
-            path.display()
-        ));
-    }
+    named.map(PathBuf::from).or_else(default)
+}
+
+/// Looks a password up in a file. One that others may read is ignored, as libpq does.
+pub(super) fn look_up(path: &Path, address: &Address, database: &str, user: &str) -> Found {
+    let ignored = |why| Found { password: None, ignored: Some(Ignored { path: path.to_owned(), why }) };
+    let Ok(metadata) = fs::metadata(path) else { return Found::default() };
     if !metadata.is_file() {
-        return ignored(format!("{} was ignored, because it is not a plain file", path.display()));
+        return ignored(WhyIgnored::NotPlain);
     }
-    let text = match read(&path) {
+    if metadata.permissions().mode() & 0o077 != 0 {
+        return ignored(WhyIgnored::Open);
+    }
+    let text = match read(path) {
         Ok(text) => text,
-        Err(error) => return ignored(format!("{} could not be read: {error}", path.display())),
+        Err(error) => return ignored(WhyIgnored::Unreadable(error.to_string())),
     };
     let (host, port) = match address {
         Address::Unix(dir, port) if is_default(dir) => ("localhost".to_owned(), port),
@@ -59,26 +87,23 @@ fn read(path: &Path) -> io::Result<String> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-fn ignored(why: String) -> Found {
-    Found { password: None, ignored: Some(why) }
-}
-
 /// A socket in a default directory counts as `localhost`.
 fn is_default(dir: &Path) -> bool {
     ["/var/run/postgresql", "/run/postgresql", "/tmp"].iter().any(|default| dir == Path::new(default))
 }
 
-/// The password of the first line whose four fields match.
+/// The password of the first line whose four fields match. An empty one is none.
 fn find(text: &str, wanted: &[&str; 4]) -> Option<Password> {
-    text.lines().filter(|line| !line.starts_with('#')).find_map(|line| {
+    let found = text.lines().filter(|line| !line.starts_with('#')).find_map(|line| {
         let fields = split(line);
         let matching =
-            fields.len() == 5 && fields.iter().zip(wanted).all(|(field, want)| field == "*" || field == want);
-        matching.then(|| Password::new(fields[4].clone()))
-    })
+            fields.len() >= 5 && fields.iter().zip(wanted).all(|(field, want)| field == "*" || field == want);
+        matching.then(|| fields[4].clone())
+    });
+    found.filter(|password| !password.is_empty()).map(Password::new)
 }
 
-/// Five fields at colons; `\` escapes a colon or itself.
+/// Fields at colons; `\` escapes a colon or itself. What follows the fifth is passed over, as libpq does.
 fn split(line: &str) -> Vec<String> {
     let mut fields = vec![String::new()];
     let mut chars = line.chars();
@@ -86,7 +111,7 @@ fn split(line: &str) -> Vec<String> {
         let last = fields.len() - 1;
         match c {
             '\\' => fields[last].extend(chars.next()),
-            ':' if last < 4 => fields.push(String::new()),
+            ':' => fields.push(String::new()),
             c => fields[last].push(c),
         }
     }
@@ -127,7 +152,13 @@ mod tests {
         let find = |host, db| find(FILE, &[host, "5432", db, "me"]);
         assert_eq!(find("localhost", "x"), Some(Password::new("one")));
         assert_eq!(find("h:ost", "db"), Some(Password::new("t:w\\o")));
-        assert_eq!(find("elsewhere", "db"), Some(Password::new("last:one")));
+        // What fe-connect.c makes of a password field: it ends at a colon that is not escaped.
+        assert_eq!(find("elsewhere", "db"), Some(Password::new("last")));
+        assert_eq!(
+            super::find("h:1:d:me:\n*:*:*:*:x\n", &["h", "1", "d", "me"]),
+            None,
+            "an empty one is none"
+        );
     }
 
     #[test]
@@ -136,8 +167,8 @@ mod tests {
         let path = dir.path().join("pass");
         fs::write(&path, FILE).expect("it can be written");
         fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).expect("it is ours");
-        let look = || look_up(path.to_str(), &|_| None, &Address::Unix("/tmp".into(), 5432), "x", "me");
-        assert!(look().ignored.expect("it is ignored").contains("chmod"));
+        let look = || look_up(&path, &Address::Unix("/tmp".into(), 5432), "x", "me");
+        assert_eq!(look().ignored, Some(Ignored { path: path.clone(), why: WhyIgnored::Open }));
         fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).expect("it is ours");
         assert_eq!(look().password, Some(Password::new("one")));
     }

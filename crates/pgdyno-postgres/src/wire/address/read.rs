@@ -2,13 +2,14 @@
 
 use std::{path::PathBuf, time::Duration};
 
+use base64::{Engine, engine::general_purpose::STANDARD};
 use pgdyno_core::problem::Problem;
 
 use super::{
     parts::{Part, Parts},
     settings::{
-        CertMode, ChannelBinding, ClientCertificate, Method, RequireAuth, Roots, SessionAttrs, SslMode,
-        TcpSettings, TlsSettings, TlsVersion,
+        CertMode, ChannelBinding, ClientCertificate, Method, ProtocolVersion, RequireAuth, Roots, ScramKeys,
+        SessionAttrs, SslMode, TcpSettings, TlsSettings, TlsVersion,
     },
 };
 use crate::wire::tls::Cache;
@@ -89,6 +90,7 @@ pub(super) fn tls(parts: &Parts, home: Option<&str>) -> Result<TlsSettings, Prob
         sni: one_of(parts, "sslsni", &[("0", false), ("1", true)])?.unwrap_or(true),
         min,
         max,
+        key_log: parts.get("sslkeylogfile").map(PathBuf::from),
         cache: Cache::default(),
     })
 }
@@ -103,18 +105,18 @@ fn client_certificate(parts: &Parts, home: Option<&str>) -> Option<ClientCertifi
 
 fn versions(parts: &Parts) -> Result<(TlsVersion, TlsVersion), Problem> {
     // What is older than 1.2 is never spoken, so as a lower limit it says nothing.
-    let old = ["TLSv1", "TLSv1.1"];
-    let choices = [("TLSv1.2", TlsVersion::V12), ("TLSv1.3", TlsVersion::V13)];
-    let min = match parts.get("ssl_min_protocol_version") {
-        Some(text) if old.contains(&text) => TlsVersion::V12,
-        _ => one_of(parts, "ssl_min_protocol_version", &choices)?.unwrap_or(TlsVersion::V12),
+    let is = |text: &str, name: &str| text.eq_ignore_ascii_case(name);
+    let old = |text: &str| is(text, "TLSv1") || is(text, "TLSv1.1");
+    let version = |part: &Part| match &part.value {
+        text if is(text, "TLSv1.2") => Ok(TlsVersion::V12),
+        text if is(text, "TLSv1.3") => Ok(TlsVersion::V13),
+        _ => Err(invalid(part).hint("TLSv1.2 and TLSv1.3 are spoken, nothing older")),
     };
-    if let Some(part) =
-        parts.part("ssl_max_protocol_version").filter(|part| old.contains(&part.value.as_str()))
-    {
-        return Err(invalid(part).hint("TLS 1.2 and 1.3 are spoken, nothing older"));
-    }
-    let max = one_of(parts, "ssl_max_protocol_version", &choices)?.unwrap_or(TlsVersion::V13);
+    let min = match parts.part("ssl_min_protocol_version") {
+        Some(part) if old(&part.value) => TlsVersion::V12,
+        part => part.map(version).transpose()?.unwrap_or(TlsVersion::V12),
+    };
+    let max = parts.part("ssl_max_protocol_version").map(version).transpose()?.unwrap_or(TlsVersion::V13);
     if min > max {
         return Err(Problem::wrong_request("invalid SSL protocol version range")
             .hint("ssl_min_protocol_version must not be above ssl_max_protocol_version"));
@@ -145,6 +147,38 @@ pub(super) fn channel_binding(parts: &Parts) -> Result<ChannelBinding, Problem> 
         ("require", ChannelBinding::Require),
     ];
     Ok(one_of(parts, "channel_binding", &choices)?.unwrap_or_default())
+}
+
+/// The lowest version of the protocol that will do, and the one that is asked for.
+pub(super) fn protocol(parts: &Parts) -> Result<(ProtocolVersion, ProtocolVersion), Problem> {
+    use ProtocolVersion::{V30, V32};
+    let choices = [("3.0", V30), ("3.2", V32), ("latest", V32)];
+    let min = one_of(parts, "min_protocol_version", &choices)?.unwrap_or(V30);
+    // As libpq: servers and poolers that are old cannot negotiate, so the newest is for who wants it.
+    let max = one_of(parts, "max_protocol_version", &choices)?.unwrap_or(min);
+    if min > max {
+        let what = "\"min_protocol_version\" is greater than \"max_protocol_version\"";
+        return Err(Problem::wrong_request(what));
+    }
+    Ok((min, max))
+}
+
+/// Both keys of SCRAM, or none.
+pub(super) fn scram_keys(parts: &Parts) -> Result<Option<ScramKeys>, Problem> {
+    let key = |name: &str, who: &str| -> Result<Option<[u8; 32]>, Problem> {
+        let Some(part) = parts.part(name) else { return Ok(None) };
+        let wrong = |what: String| Problem::wrong_request(what).detail(part.origin.to_string());
+        let bytes = STANDARD.decode(&part.value).map_err(|_| wrong(format!("invalid SCRAM {who} key")))?;
+        let length = bytes.len();
+        let key = bytes.try_into().map_err(|_| wrong(format!("invalid SCRAM {who} key length: {length}")))?;
+        Ok(Some(key))
+    };
+    match (key("scram_client_key", "client")?, key("scram_server_key", "server")?) {
+        (Some(client), Some(server)) => Ok(Some(ScramKeys { client, server })),
+        (None, None) => Ok(None),
+        _ => Err(Problem::wrong_request("could not use one key of SCRAM without the other")
+            .hint("give both scram_client_key and scram_server_key")),
+    }
 }
 
 /// A list of methods, all of them with `!` or none.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use pgdyno_core::problem::Problem;
 
 use super::{
-    APPLICATION_NAME, ConnectOptions, DEFAULT_CONNECT_TIMEOUT, Host, Password, conninfo, hosts,
+    APPLICATION_NAME, ConnectOptions, DEFAULT_CONNECT_TIMEOUT, Host, OsUser, Password, conninfo, hosts,
     keys::{self, Treatment},
     parts::{Origin, Parts},
     passfile,
@@ -17,19 +17,30 @@ use super::{
 const FOR_EVER: Duration = Duration::from_secs(365 * 24 * 3600);
 
 /// Where the parts of an address may come from. `env` is passed in, so that the library itself reads no environment.
+/// A flag without a text counts as not given.
 pub struct Sources<'a> {
     /// `-h`.
     pub host: Option<&'a str>,
-    /// `-p`.
-    pub port: Option<u16>,
+    /// `-p`: a port, or one for each host.
+    pub port: Option<&'a str>,
     /// `-U`.
     pub user: Option<&'a str>,
     /// `-d`: a name, a URI or a keyword string. What the latter two say goes over the flags, as in psql.
     pub database: Option<&'a str>,
     /// Environment.
     pub env: &'a dyn Fn(&str) -> Option<String>,
-    /// Name of the user at the operating system.
-    pub os_user: String,
+    /// Who runs this program.
+    pub os_user: &'a OsUser,
+}
+
+impl Sources<'_> {
+    /// A variable; the home directory is known where `HOME` says nothing, too.
+    fn variable(&self, name: &str) -> Option<String> {
+        match name {
+            "HOME" => (self.env)(name).filter(|home| !home.is_empty()).or_else(|| self.os_user.home.clone()),
+            _ => (self.env)(name),
+        }
+    }
 }
 
 impl ConnectOptions {
@@ -38,21 +49,20 @@ impl ConnectOptions {
     ///
     /// # Errors
     /// A wrong request, naming the source: an unknown keyword, a value that its keyword does not have, a service that
-    /// there is not, or something that libpq has and that is not possible here.
+    /// there is not, something that libpq has and that is not possible here, or nobody to be the role.
     pub fn resolve(sources: &Sources<'_>) -> Result<Self, Problem> {
         let mut parts = Parts::default();
-        let port = sources.port.map(|port| port.to_string());
         for (key, value, flag) in
-            [("host", sources.host, "-h"), ("port", port.as_deref(), "-p"), ("user", sources.user, "-U")]
+            [("host", sources.host, "-h"), ("port", sources.port, "-p"), ("user", sources.user, "-U")]
         {
-            if let Some(value) = value {
+            if let Some(value) = value.filter(|value| !value.is_empty()) {
                 parts.set(key, value, Origin::Flag(flag));
             }
         }
-        if let Some(text) = sources.database {
+        if let Some(text) = sources.database.filter(|text| !text.is_empty()) {
             read_database(text, &mut parts)?;
         }
-        add_service(&mut parts, sources.env)?;
+        add_service(&mut parts, &|name| sources.variable(name))?;
         for (key, variable) in keys::KEYS {
             if let Some((variable, value)) = variable.and_then(|name| Some((name, (sources.env)(name)?))) {
                 parts.set_default(key, value, Origin::Variable(variable));
@@ -62,18 +72,18 @@ impl ConnectOptions {
     }
 
     fn from_parts(parts: &Parts, sources: &Sources<'_>) -> Result<Self, Problem> {
-        let home = (sources.env)("HOME");
-        let user = parts.get("user").unwrap_or(&sources.os_user).to_owned();
+        let home = sources.variable("HOME");
+        let user = user(parts, sources)?;
         let database = parts.get("dbname").unwrap_or(&user).to_owned();
         let startup = keys::STARTUP.iter().filter_map(|(variable, setting)| {
-            let value = (sources.env)(variable).filter(|value| value != "default")?;
+            let value = (sources.env)(variable).filter(|value| !value.eq_ignore_ascii_case("default"))?;
             Some(((*setting).to_owned(), value))
         });
         let balance = one_of(parts, "load_balance_hosts", &[("disable", false), ("random", true)])?;
         Ok(Self {
             notices: notices(parts)?,
             hosts: with_passwords(parts, sources, &database, &user)?,
-            application_name: parts.get("application_name").map(str::to_owned),
+            application_name: parts.text("application_name").map(str::to_owned),
             fallback_application_name: parts
                 .get("fallback_application_name")
                 .unwrap_or(APPLICATION_NAME)
@@ -81,7 +91,10 @@ impl ConnectOptions {
             connect_timeout: connect_timeout(parts)?,
             options: parts.get("options").map(str::to_owned),
             client_encoding: encoding(parts),
+            replication: parts.get("replication").map(str::to_owned),
             startup: startup.collect(),
+            protocol: read::protocol(parts)?,
+            scram_keys: read::scram_keys(parts)?,
             tls: read::tls(parts, home.as_deref())?,
             channel_binding: read::channel_binding(parts)?,
             require_auth: read::require_auth(parts)?,
@@ -91,7 +104,17 @@ impl ConnectOptions {
             load_balance: balance.unwrap_or(false),
             user,
             database,
+            hear: None,
         })
+    }
+}
+
+/// The role: the one that is named, else who runs this program.
+fn user(parts: &Parts, sources: &Sources<'_>) -> Result<String, Problem> {
+    match (parts.get("user"), &sources.os_user.name) {
+        (Some(name), _) => Ok(name.to_owned()),
+        (None, Ok(name)) => Ok(name.clone()),
+        (None, Err(why)) => Err(Problem::wrong_request(why.clone()).hint("name the role by -U or PGUSER")),
     }
 }
 
@@ -153,8 +176,6 @@ fn notices(parts: &Parts) -> Result<Vec<String>, Problem> {
             );
         }
     }
-    one_of(parts, "min_protocol_version", &[("3.0", ())])?;
-    one_of(parts, "max_protocol_version", &[("3.0", ()), ("3.2", ()), ("latest", ())])?;
     one_of(parts, "gssencmode", &[("disable", ()), ("prefer", ())])?;
     Ok(notices)
 }
@@ -167,28 +188,33 @@ fn with_passwords(
     user: &str,
 ) -> Result<Vec<Host>, Problem> {
     let given = parts.get("password").map(Password::new);
-    let hosts = hosts::hosts(parts)?.into_iter().map(|(address, hostaddr)| {
-        let found = match &given {
-            Some(password) => passfile::Found { password: Some(password.clone()), ignored: None },
-            None => passfile::look_up(parts.get("passfile"), sources.env, &address, database, user),
-        };
-        Host { address, hostaddr, password: found.password, passfile_ignored: found.ignored }
+    let path = passfile::path(parts.get("passfile"), &|name| sources.variable(name));
+    let hosts = hosts::hosts(parts)?.into_iter().map(|(address, hostaddr)| match (&given, &path) {
+        (None, Some(path)) => {
+            let found = passfile::look_up(path, &address, database, user);
+            let (password, passfile_ignored) = (found.password, found.ignored);
+            let passfile = password.is_some().then(|| path.clone());
+            Host { hostaddr, password, passfile, passfile_ignored, ..Host::at(address) }
+        }
+        _ => Host { hostaddr, password: given.clone(), ..Host::at(address) },
     });
     Ok(hosts.collect())
 }
 
-/// In seconds; 1 counts as 2, and 0 and less as for ever, as in libpq.
+/// In seconds; 0 and less count as for ever, as in libpq.
 fn connect_timeout(parts: &Parts) -> Result<Duration, Problem> {
     Ok(match read::integer(parts, "connect_timeout")? {
         None => DEFAULT_CONNECT_TIMEOUT,
-        Some(seconds @ 1..) => Duration::from_secs(seconds.max(2) as u64),
+        Some(seconds @ 1..) => Duration::from_secs(seconds as u64),
         Some(_) => FOR_EVER,
     })
 }
 
-/// What is sent is UTF-8 unless somebody knows better; `auto` means that too, whatever the locale.
-fn encoding(parts: &Parts) -> String {
-    parts.get("client_encoding").filter(|name| *name != "auto").unwrap_or("UTF8").to_owned()
+/// The encoding that somebody asked for. `auto` is that of the program's locale: this one, as pgbench, sets none, and
+/// libpq takes SQL_ASCII then.
+fn encoding(parts: &Parts) -> Option<String> {
+    let name = parts.get("client_encoding")?;
+    Some(if name == "auto" { "SQL_ASCII" } else { name }.to_owned())
 }
 
 #[cfg(test)]

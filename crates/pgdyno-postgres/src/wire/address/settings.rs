@@ -1,6 +1,6 @@
 //! What a connection is made with, besides where to: TLS, authentication, TCP, the kind of server.
 
-use std::{path::PathBuf, time::Duration};
+use std::{fmt, path::PathBuf, time::Duration};
 
 use crate::wire::tls::Cache;
 
@@ -61,6 +61,53 @@ pub struct ClientCertificate {
     pub key: PathBuf,
 }
 
+/// A version of the frontend/backend protocol. 3.1 never was.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ProtocolVersion {
+    /// 3.0
+    #[default]
+    V30,
+    /// 3.2, from PostgreSQL 18 on: the secret for a cancellation is longer.
+    V32,
+}
+
+impl ProtocolVersion {
+    /// Both, by the numbers that stand in messages, and their names.
+    const ALL: [(Self, i32, &'static str); 2] =
+        [(Self::V30, 3 << 16, "3.0"), (Self::V32, (3 << 16) + 2, "3.2")];
+
+    /// Its number in messages: major version in the upper half, minor one in the lower.
+    pub fn number(self) -> i32 {
+        Self::ALL[self as usize].1
+    }
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        Self::ALL[self as usize].2
+    }
+
+    /// The version of a number.
+    pub(crate) fn of_number(number: i32) -> Option<Self> {
+        Self::ALL.iter().find(|(_, known, _)| *known == number).map(|(version, ..)| *version)
+    }
+}
+
+/// Keys that were computed from a password, in place of it (`scram_client_key` and `scram_server_key`). They cannot be
+/// printed by accident.
+#[derive(Clone, PartialEq, Eq)]
+pub struct ScramKeys {
+    /// Proves who the client is.
+    pub(crate) client: [u8; 32],
+    /// Shows whether the server knows the password too.
+    pub(crate) server: [u8; 32],
+}
+
+impl fmt::Debug for ScramKeys {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ScramKeys(…)")
+    }
+}
+
 /// Everything about TLS.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TlsSettings {
@@ -82,6 +129,8 @@ pub struct TlsSettings {
     pub min: TlsVersion,
     /// `ssl_max_protocol_version`.
     pub max: TlsVersion,
+    /// `sslkeylogfile`: the file that the keys of every connection are added to, for programs that show its traffic.
+    pub key_log: Option<PathBuf>,
     /// What was read from the files above, once for all connections.
     pub cache: Cache,
 }
@@ -98,6 +147,7 @@ impl Default for TlsSettings {
             sni: true,
             min: TlsVersion::V12,
             max: TlsVersion::V13,
+            key_log: None,
             cache: Cache::default(),
         }
     }

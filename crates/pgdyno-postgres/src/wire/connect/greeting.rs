@@ -8,7 +8,10 @@ use rustix::net::sockopt;
 use super::{Socket, scram};
 use crate::{
     provision::uid_of,
-    wire::{ChannelBinding, ConnectOptions, Host, Method, ServerError, WireError, encode, session::Incoming},
+    wire::{
+        ChannelBinding, ConnectOptions, Host, Method, ProtocolVersion, ServerError, WireError, encode,
+        session::Incoming,
+    },
 };
 
 /// Messages a server may send before it is ready. More is a flood.
@@ -25,13 +28,24 @@ pub(super) struct Greeting<'a> {
     seen_bytes: usize,
     /// Whether the server has asked for something, or let us in.
     pub(super) asked: bool,
+    /// Whether the server has said which version of the protocol it speaks.
+    negotiated: bool,
     /// Whether authentication was bound to the TLS connection.
     pub(super) bound: bool,
 }
 
 impl<'a> Greeting<'a> {
     pub(super) fn new(incoming: Incoming, options: &'a ConnectOptions, host: &'a Host) -> Self {
-        Self { incoming, options, host, seen: 0, seen_bytes: 0, asked: false, bound: false }
+        Self {
+            incoming,
+            options,
+            host,
+            seen: 0,
+            seen_bytes: 0,
+            asked: false,
+            negotiated: false,
+            bound: false,
+        }
     }
 
     /// Goes through it; gives what the server reports of itself, and the number of its process with the secret that a
@@ -52,7 +66,11 @@ impl<'a> Greeting<'a> {
                 }
                 b'K' => key = body,
                 b'Z' if body == b"I" => return Ok((parameters, key)),
-                b'N' => {}
+                b'N' => {
+                    if let Some(hear) = &self.options.hear {
+                        hear.tell(&ServerError::parse(&body));
+                    }
+                }
                 tag => return Err(unexpected(tag, "while starting")),
             }
         }
@@ -60,21 +78,20 @@ impl<'a> Greeting<'a> {
 
     fn start(&mut self) -> Result<(), WireError> {
         let options = self.options;
-        let mut parameters = vec![
-            ("user", options.user.as_str()),
-            ("database", options.database.as_str()),
-            ("application_name", options.application_name()),
-            ("client_encoding", options.client_encoding.as_str()),
+        let mut parameters = vec![("user", options.user.as_str()), ("database", options.database.as_str())];
+        let others = [
+            ("replication", options.replication.as_deref()),
+            ("options", options.options.as_deref()),
+            ("application_name", Some(options.application_name()).filter(|name| !name.is_empty())),
+            ("client_encoding", options.client_encoding.as_deref()),
         ];
-        if let Some(run_time) = &options.options {
-            parameters.push(("options", run_time));
-        }
+        parameters.extend(others.iter().filter_map(|(name, value)| Some((*name, (*value)?))));
         parameters.extend(options.startup.iter().map(|(name, value)| (name.as_str(), value.as_str())));
         if parameters.iter().any(|(_, value)| value.contains('\0')) {
             return Err(WireError::Protocol("a connection parameter contains a NUL byte".to_owned()));
         }
         let mut out = Vec::new();
-        encode::startup(&mut out, &parameters);
+        encode::startup(&mut out, options.protocol.1.number(), &parameters);
         self.incoming.socket().write_all(&out)
     }
 
@@ -93,10 +110,12 @@ impl<'a> Greeting<'a> {
         }
         match message {
             (b'E', body) => Err(WireError::Server(Box::new(ServerError::parse(&body)))),
-            (b'v', _) => {
-                let text = "it wants to negotiate the protocol, where version 3.0 was asked for".to_owned();
-                Err(WireError::Protocol(text))
+            (b'v', body) if !self.asked && !self.negotiated => {
+                self.negotiated = true;
+                negotiate(&body, self.options.protocol)?;
+                self.next()
             }
+            (b'v', _) => Err(WireError::Protocol("it negotiates the protocol at the wrong time".to_owned())),
             message => Ok(message),
         }
     }
@@ -204,6 +223,38 @@ pub(super) fn check_peer(socket: &Socket, wanted: Option<&str>) -> Result<(), Wi
             Err(WireError::Authentication(text))
         }
     }
+}
+
+/// What NegotiateProtocolVersion comes to: the newest version that the server speaks, and parameters that it does not
+/// know, of which none was sent. Refusals are libpq's, word by word.
+fn negotiate(body: &[u8], (min, asked): (ProtocolVersion, ProtocolVersion)) -> Result<(), WireError> {
+    let wrong =
+        |why: &str| Err(WireError::Version(format!("received invalid protocol negotiation message: {why}")));
+    let (Some(theirs), Some(unknown)) = (number(body, 0), number(body, 4)) else {
+        return wrong("message too short");
+    };
+    match ProtocolVersion::of_number(theirs) {
+        _ if theirs > asked.number() => wrong("server requested downgrade to a higher-numbered version"),
+        None if theirs < ProtocolVersion::V30.number() => {
+            wrong("server requested downgrade to pre-3.0 protocol version")
+        }
+        None => wrong("server requested downgrade to non-existent 3.1 protocol version"),
+        _ if unknown < 0 => wrong("server reported negative number of unsupported parameters"),
+        Some(version) if version == asked && unknown == 0 => {
+            wrong("server negotiated but asks for no changes")
+        }
+        Some(version) if version < min => Err(WireError::Version(format!(
+            "server only supports protocol version {}, but \"min_protocol_version\" was set to {}",
+            version.name(),
+            min.name()
+        ))),
+        Some(_) if unknown > 0 => wrong("server reported an unsupported parameter that was not requested"),
+        Some(_) => Ok(()),
+    }
+}
+
+fn number(body: &[u8], at: usize) -> Option<i32> {
+    Some(i32::from_be_bytes(*body.get(at..)?.first_chunk()?))
 }
 
 fn unexpected(tag: u8, when: &str) -> WireError {

@@ -42,6 +42,11 @@ pub(crate) fn try_connect(options: &ConnectOptions) -> Result<Session, WireError
     Hosts { options, stop: None }.connect()
 }
 
+/// As [`try_connect`]; of a failure it gives every address that was tried, in order, each with its error.
+pub(crate) fn try_everywhere(options: &ConnectOptions) -> Result<Session, Vec<Tried>> {
+    Hosts { options, stop: None }.try_all()
+}
+
 /// As [`try_connect`], and heeds a request to stop as [`connect_unless`] does.
 pub(crate) fn try_connect_unless(stop: &Stop, options: &ConnectOptions) -> Result<Session, WireError> {
     Hosts { options, stop: Some(stop) }.connect()
@@ -60,7 +65,7 @@ fn explain(error: WireError, options: &ConnectOptions) -> Problem {
         WireError::NoPassword => {
             let problem = Problem::could_not(format!("{what}: {error}"));
             match options.hosts.iter().find_map(|host| host.passfile_ignored.as_ref()) {
-                Some(ignored) => problem.detail(ignored.clone()),
+                Some(ignored) => problem.detail(ignored.to_string()),
                 None => problem,
             }
             .hint("set PGPASSWORD, or write a line into the password file (PGPASSFILE, mode 0600)")
@@ -134,6 +139,17 @@ struct Hosts<'a> {
 
 impl Hosts<'_> {
     fn connect(&self) -> Result<Session, WireError> {
+        self.try_all().map_err(|mut tried| match tried.pop() {
+            // What ends the search says something about the request, and is told alone.
+            Some(last) if tried.is_empty() || !goes_on(&last.error) => last.error,
+            last => {
+                tried.extend(last);
+                WireError::Everywhere(tried)
+            }
+        })
+    }
+
+    fn try_all(&self) -> Result<Session, Vec<Tried>> {
         let mut hosts: Vec<&Host> = self.options.hosts.iter().collect();
         if self.options.load_balance {
             look_up::shuffle(&mut hosts);
@@ -145,8 +161,11 @@ impl Hosts<'_> {
         };
         for (round, target) in rounds.iter().enumerate() {
             for host in &hosts {
-                if let Some(session) = self.host(host, *target, &mut tried)? {
+                if let Some(session) = self.host(host, *target, &mut tried) {
                     return Ok(session);
+                }
+                if tried.last().is_some_and(|last| !goes_on(&last.error)) {
+                    return Err(tried);
                 }
             }
             // What the first round found is told where the second finds nothing either.
@@ -154,25 +173,16 @@ impl Hosts<'_> {
                 tried.clear();
             }
         }
-        match tried.len() {
-            1 => Err(tried.swap_remove(0).error),
-            _ => Err(WireError::Everywhere(tried)),
-        }
+        Err(tried)
     }
 
     /// Tries a host by all its addresses. Only what says nothing about the request lets the next one be tried.
-    fn host(
-        &self,
-        host: &Host,
-        target: SessionAttrs,
-        tried: &mut Vec<Tried>,
-    ) -> Result<Option<Session>, WireError> {
+    fn host(&self, host: &Host, target: SessionAttrs, tried: &mut Vec<Tried>) -> Option<Session> {
         let places = match self.places(host) {
             Ok(places) => places,
-            Err(WireError::Stopped) => return Err(WireError::Stopped),
             Err(error) => {
                 tried.push(Tried { address: host.address.clone(), ip: None, error });
-                return Ok(None);
+                return None;
             }
         };
         for place in places {
@@ -183,14 +193,17 @@ impl Hosts<'_> {
                 _ => None,
             };
             match self.place(host, &place, target) {
-                Ok(session) => return Ok(Some(session)),
-                Err(error) if goes_on(&error) => {
-                    tried.push(Tried { address: host.address.clone(), ip, error })
+                Ok(session) => return Some(session),
+                Err(error) => {
+                    let done = !goes_on(&error);
+                    tried.push(Tried { address: host.address.clone(), ip, error });
+                    if done {
+                        break;
+                    }
                 }
-                Err(error) => return Err(error),
             }
         }
-        Ok(None)
+        None
     }
 
     fn places(&self, host: &Host) -> Result<Vec<Place>, WireError> {
@@ -261,7 +274,8 @@ impl Hosts<'_> {
         };
         let canceller =
             Canceller { place: place.clone(), address: host.address.clone(), tls, tcp: tcp.clone(), key };
-        let mut session = Session::new(greeting.incoming, parameters, canceller);
+        let hear = self.options.hear.clone();
+        let mut session = Session::new(greeting.incoming, parameters, canceller, hear);
         attrs::check(&mut session, target).map_err(Failed::for_good)?;
         session.greeted();
         Ok(session)

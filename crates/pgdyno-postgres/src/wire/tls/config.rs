@@ -24,7 +24,7 @@ use rustls::{
     version::{TLS12, TLS13},
 };
 
-use super::{explain, verify::Verifier};
+use super::{explain, key_log, verify::Verifier};
 use crate::wire::{Address, CertMode, ClientCertificate, Roots, SslMode, TlsSettings, TlsVersion, WireError};
 
 /// What the peer of a TLS connection is to speak, as libpq 17 and later tell it.
@@ -137,6 +137,9 @@ fn build(settings: &TlsSettings) -> Result<Context, WireError> {
         .dangerous()
         .with_custom_certificate_verifier(Arc::new(verifier))
         .with_no_client_auth();
+    if let Some(path) = &settings.key_log {
+        config.key_log = Arc::new(key_log::KeyLogFile::open(path)?);
+    }
     config.alpn_protocols = vec![ALPN.to_vec()];
     config.enable_sni = settings.sni;
     // Every connection does the whole handshake, as those of libpq do.

@@ -6,6 +6,7 @@
 mod certificate;
 mod config;
 mod explain;
+mod key_log;
 mod records;
 mod verify;
 

@@ -6,7 +6,7 @@ use std::{
 };
 
 use super::{
-    super::{Address, ChannelBinding, Method, Roots, SessionAttrs, SslMode, TlsVersion},
+    super::{Address, ChannelBinding, Method, ProtocolVersion, Roots, SessionAttrs, SslMode, TlsVersion},
     *,
 };
 
@@ -20,8 +20,12 @@ fn flagged(
     env: &[(&str, &str)],
 ) -> Result<ConnectOptions, Problem> {
     let env = |name: &str| env.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned());
-    let sources = Sources { host, port: None, user: None, database, env: &env, os_user: "me".to_owned() };
-    ConnectOptions::resolve(&sources)
+    let os_user = &me();
+    ConnectOptions::resolve(&Sources { host, port: None, user: None, database, env: &env, os_user })
+}
+
+fn me() -> OsUser {
+    OsUser { name: Ok("me".to_owned()), home: None }
 }
 
 fn good(text: &str) -> ConnectOptions {
@@ -92,7 +96,7 @@ fn what_a_connection_is_made_with_is_read() {
          channel_binding=require require_auth=scram-sha-256,md5 target_session_attrs=prefer-standby \
          load_balance_hosts=random keepalives=0 keepalives_count=9 keepalives_idle=0 tcp_user_timeout=1500 \
          application_name=a fallback_application_name=f options='-c x=y' client_encoding=auto requirepeer=postgres \
-         sslnegotiation=direct connect_timeout=1",
+         sslnegotiation=direct connect_timeout=1 sslkeylogfile=/log replication=database max_protocol_version=3.2",
     );
     let tls = &options.tls;
     assert_eq!((tls.mode, tls.direct, tls.sni), (SslMode::VerifyFull, true, false));
@@ -110,9 +114,15 @@ fn what_a_connection_is_made_with_is_read() {
         (Some(9), None, Some(1500))
     );
     assert_eq!(options.application_name(), "a");
-    assert_eq!((options.options.as_deref(), options.client_encoding.as_str()), (Some("-c x=y"), "UTF8"));
+    assert_eq!(options.options.as_deref(), Some("-c x=y"));
     assert_eq!(options.require_peer.as_deref(), Some("postgres"));
-    assert_eq!(options.connect_timeout, Duration::from_secs(2));
+    assert_eq!(options.connect_timeout, Duration::from_secs(1));
+    assert_eq!(options.tls.key_log.as_deref(), Some(Path::new("/log")));
+    assert_eq!(options.replication.as_deref(), Some("database"));
+    assert_eq!(options.protocol, (ProtocolVersion::V30, ProtocolVersion::V32));
+    // As libpq: who asks for a lowest version asks for the newest.
+    assert_eq!(good("min_protocol_version=3.2").protocol, (ProtocolVersion::V32, ProtocolVersion::V32));
+    assert_eq!(good("host=a").protocol, (ProtocolVersion::V30, ProtocolVersion::V30));
     assert_eq!(options.notices, Vec::<String>::new());
 }
 
@@ -140,12 +150,104 @@ fn the_environment_says_all_that_libpq_lets_it_say() {
     assert!(options.connect_timeout > Duration::from_secs(1_000_000), "less than 0 is for ever");
 }
 
+/// What `PQconnectdbParams` makes of empty strings: of a flag or a database's name nothing, of a variable and of a key
+/// in a connection string the default.
+#[test]
+fn what_is_empty_is_not_given() {
+    let env = [("PGHOST", "env"), ("PGPORT", "7"), ("PGUSER", "someone"), ("PGDATABASE", "there")];
+    let get = |name: &str| env.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned());
+    let empty = Some("");
+    let sources =
+        Sources { host: empty, port: empty, user: empty, database: empty, env: &get, os_user: &me() };
+    let options = ConnectOptions::resolve(&sources).expect("it is as if nothing were given");
+    assert_eq!(*options.address(), tcp("env", 7));
+    assert_eq!((options.user.as_str(), options.database.as_str()), ("someone", "there"));
+    let empty = env.map(|(name, _)| (name, ""));
+    let options = resolve(None, &empty).expect("defaults");
+    assert!(matches!(options.address(), Address::Unix(_, 5432)));
+    assert_eq!((options.user.as_str(), options.database.as_str()), ("me", "me"));
+    assert_eq!(resolve(Some("application_name=''"), &[]).expect("it is given").application_name(), "");
+    assert_eq!(resolve(None, &[("PGAPPNAME", "")]).expect("it is given").application_name(), "");
+}
+
+#[test]
+fn ports_are_one_for_all_hosts_or_one_for_each() {
+    let ports = |host, port| {
+        let os_user = &me();
+        let options = ConnectOptions::resolve(&Sources {
+            host: Some(host),
+            port: Some(port),
+            user: None,
+            database: None,
+            env: &|_| None,
+            os_user,
+        });
+        options.map(|options| options.hosts.into_iter().map(|host| host.address).collect::<Vec<_>>())
+    };
+    assert_eq!(ports("a,b", "1,5432").expect("one for each"), [tcp("a", 1), tcp("b", 5432)]);
+    assert_eq!(ports("a,b", "1").expect("one for all"), [tcp("a", 1), tcp("b", 1)]);
+    assert_eq!(ports("a,b", "1,").expect("an empty one is the default"), [tcp("a", 1), tcp("b", 5432)]);
+    let problem = ports("a", "1,5432").expect_err("there is one host");
+    assert_eq!(problem.what, "could not match 2 port numbers to 1 hosts");
+}
+
+/// As libpq: nobody asks for an encoding, and the server takes the database's.
+#[test]
+fn an_encoding_is_asked_for_where_somebody_asks() {
+    let encoding = |text: &str, env: &[(&str, &str)]| {
+        resolve(Some(text), env).expect("it is well formed").client_encoding
+    };
+    assert_eq!(encoding("d", &[]), None);
+    assert_eq!(encoding("d", &[("PGCLIENTENCODING", "")]), None);
+    assert_eq!(encoding("d", &[("PGCLIENTENCODING", "LATIN1")]).as_deref(), Some("LATIN1"));
+    assert_eq!(encoding("client_encoding=KOI8R", &[("PGCLIENTENCODING", "x")]).as_deref(), Some("KOI8R"));
+    // pgbench 15 to 18 set no locale, whatever LC_ALL says: `SHOW client_encoding` is SQL_ASCII then.
+    assert_eq!(encoding("client_encoding=auto", &[]).as_deref(), Some("SQL_ASCII"));
+    let own = |text| good(text).in_utf8().client_encoding;
+    assert_eq!(
+        (own("d").as_deref(), own("client_encoding=LATIN1").as_deref()),
+        (Some("UTF8"), Some("LATIN1"))
+    );
+}
+
+#[test]
+fn who_runs_this_is_the_role_and_has_a_home() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let path = dir.path().join(".pgpass");
+    fs::write(&path, "*:*:*:*:secret\n").expect("it can be written");
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).expect("it is ours");
+    let home = dir.path().to_str().expect("UTF-8").to_owned();
+    let resolve = |os_user: &OsUser, env: &[(&str, &str)]| {
+        let env =
+            |name: &str| env.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned());
+        let none = None;
+        ConnectOptions::resolve(&Sources {
+            host: none,
+            port: none,
+            user: none,
+            database: none,
+            env: &env,
+            os_user,
+        })
+    };
+    let at_home = OsUser { home: Some(home), ..me() };
+    let password = |env| resolve(&at_home, env).expect("defaults").hosts.remove(0).password;
+    assert_eq!(password(&[("USER", "other"), ("LOGNAME", "other")]), Some(Password::new("secret")));
+    assert_eq!(password(&[("HOME", "")]), Some(Password::new("secret")));
+    assert_eq!(password(&[("HOME", "/nonexistent")]), None);
+    let nobody = OsUser { name: Err("local user with ID 4711 does not exist".to_owned()), home: None };
+    let problem = resolve(&nobody, &[("USER", "other")]).expect_err("nobody is the role");
+    assert_eq!(problem.what, "local user with ID 4711 does not exist");
+    assert_eq!(resolve(&nobody, &[("PGUSER", "me")]).expect("the role is named").user, "me");
+}
+
 #[test]
 fn a_system_root_is_for_whole_verification() {
     assert_eq!(good("sslrootcert=system").tls.mode, SslMode::VerifyFull);
     assert_eq!(good("sslrootcert=system").tls.roots, Roots::System);
     assert_eq!(good("requiressl=1").tls.mode, SslMode::Require);
     assert_eq!(good("ssl_min_protocol_version=TLSv1").tls.min, TlsVersion::V12);
+    assert_eq!(good("ssl_min_protocol_version=tlsv1.3").tls.min, TlsVersion::V13);
 }
 
 /// Every wrong value, with a part of what is said about it.
@@ -156,7 +258,7 @@ fn wrong_addresses_name_what_is_wrong() {
         ("host=a hots=b", none, "unknown keyword `hots`"),
         ("postgres://h/d?hots=b", none, "unknown keyword `hots`"),
         ("postgres://h:0/d", none, "invalid port number: \"0\""),
-        ("postgres://h:x/d", none, "invalid port number: \"x\""),
+        ("postgres://h:x/d", none, "invalid integer value \"x\" for connection option \"port\""),
         ("host=a,b port=1,2,3", none, "could not match 3 port numbers to 2 hosts"),
         ("host=a,b hostaddr=127.0.0.1", none, "could not match 2 host names to 1 hostaddr values"),
         ("hostaddr=localhost", none, "could not parse network address \"localhost\""),
@@ -189,12 +291,20 @@ fn wrong_addresses_name_what_is_wrong() {
         ("sslcrldir=/no/such/dir", none, "could not read sslcrldir /no/such/dir"),
         ("gssencmode=require", none, "could not use gssencmode"),
         ("gssencmode=maybe", none, "could not use gssencmode"),
-        ("replication=database", none, "could not use replication"),
         ("sslpassword=x", none, "could not use sslpassword"),
-        ("sslkeylogfile=/x", none, "could not use sslkeylogfile"),
-        ("scram_client_key=x", none, "could not use scram_client_key"),
+        ("scram_client_key=x", none, "invalid SCRAM client key"),
+        ("scram_server_key=eA==", none, "invalid SCRAM server key length: 1"),
+        (
+            "scram_client_key=pg/JI9Z+hkSpLRa5btpe9GVrDHJcSEN0viVTVXaZbos=",
+            none,
+            "could not use one key of SCRAM without the other",
+        ),
         ("oauth_issuer=x", none, "could not use oauth_issuer"),
-        ("min_protocol_version=3.2", none, "could not use min_protocol_version"),
+        (
+            "min_protocol_version=latest max_protocol_version=3.0",
+            none,
+            "\"min_protocol_version\" is greater than \"max_protocol_version\"",
+        ),
         ("max_protocol_version=2.0", none, "invalid max_protocol_version value"),
         ("service=prod", none, "definition of service \"prod\" not found"),
         ("d", ("PGSERVICE", "prod"), "definition of service \"prod\" not found"),
