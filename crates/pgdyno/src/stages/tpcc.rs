@@ -14,7 +14,7 @@ use pgdyno_postgres::{
 };
 use pgdyno_record::ConsistencyRecord;
 
-use super::{prepare::Prepared, recording::Recording, subject::Subject};
+use super::{prepare::Prepared, subject::Subject};
 use crate::progress::Progress;
 
 /// Places that the record keeps of a check.
@@ -129,30 +129,27 @@ pub fn run_of(work: &TpccWork, ground: &Ground, shares: Shares) -> TpccRun {
 pub fn check(
     prepared: &Prepared,
     subject: &mut Subject,
-    recording: &mut Recording,
     stop: &Stop,
     progress: &Progress,
 ) -> Result<Option<ConsistencyRecord>, Problem> {
     if prepared.plan.data.tpcc.is_none() || !prepared.plan.check.consistency {
         return Ok(None);
     }
-    recording.stage("consistency", stop, |_| {
-        subject.revive(stop)?;
-        let jobs = (prepared.host.cpu.allowed.len() as u64).clamp(1, MOST_CHECKERS);
-        progress.stage("checking consistency");
-        let found = check_tpcc(&subject.table_options(), jobs, stop, &mut |done, all| {
-            progress.say(format!("checking consistency: {done} of {}", units::plural(all, "part")));
-        })?;
-        let places = found.violations.iter().flat_map(|violation| {
-            violation.places.iter().map(|place| format!("{} in {place}", violation.condition.name))
-        });
-        Ok(Some(ConsistencyRecord {
-            warehouses: found.warehouses,
-            conditions: CONDITIONS.len() as u32,
-            rows_examined: found.rows_examined,
-            violations: found.violations.len() as u64,
-            examples: places.take(EXAMPLES).collect(),
-            duration_s: found.duration_s,
-        }))
-    })
+    subject.revive(stop)?;
+    let jobs = (prepared.host.cpu.allowed.len() as u64).clamp(1, MOST_CHECKERS);
+    progress.stage("checking consistency");
+    let found = check_tpcc(&subject.table_options(), jobs, stop, &mut |done, all| {
+        progress.say(format!("checking consistency: {done} of {}", units::plural(all, "part")));
+    })?;
+    let places = found.violations.iter().flat_map(|violation| {
+        violation.places.iter().map(|place| format!("{} in {place}", violation.condition.name))
+    });
+    Ok(Some(ConsistencyRecord {
+        warehouses: found.warehouses,
+        conditions: CONDITIONS.len() as u32,
+        rows_examined: found.rows_examined,
+        violations: found.violations.len() as u64,
+        examples: places.take(EXAMPLES).collect(),
+        duration_s: found.duration_s,
+    }))
 }

@@ -41,6 +41,9 @@ fn consistent(record: &RunRecord) -> &ConsistencyRecord {
     let checked = record.consistency.as_ref().expect("it is looked at by default");
     assert_eq!((checked.violations, checked.conditions), (0, 17), "{:?}", checked.examples);
     assert!(checked.rows_examined > 500_000);
+    // What the stages say of the check is about this one.
+    let checks: Vec<_> = record.stages.iter().filter(|stage| stage.name == "check").collect();
+    assert!(checks.len() == 1 && checks[0].duration_s >= checked.duration_s, "{:?}", record.stages);
     checked
 }
 
