@@ -15,7 +15,7 @@ use pgdyno_postgres::{
 use pgdyno_record::ConsistencyRecord;
 
 use super::{prepare::Prepared, subject::Subject};
-use crate::progress::Progress;
+use crate::{context::draw_seed, progress::Progress};
 
 /// Places that the record keeps of a check.
 const EXAMPLES: usize = 10;
@@ -48,8 +48,9 @@ pub fn ready(prepared: &Prepared, subject: &mut Subject, stop: &Stop) -> Result<
     let constants = RunConstants::draw(prepared.seed, loaded_by.map(RunConstants::loaded));
     let isolation = subject.default_isolation(stop)?;
     works(prepared).try_for_each(|work| fits(&work, &isolation))?;
+    let command = draw_seed() as u32;
     subject.tpcc = Some(Ground {
-        crowd: Crowd { warehouses, constants, seed: prepared.seed, run: 0 },
+        crowd: Crowd { warehouses, constants, seed: prepared.seed, command, run: 0 },
         load_constant_known: loaded_by.is_some(),
         isolation,
     });
