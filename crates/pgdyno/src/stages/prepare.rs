@@ -492,21 +492,30 @@ pub fn server_words(wanted: &Wanted) -> String {
     }
 }
 
-/// Where data goes, and whether it stays.
+/// Where data of all servers goes, and whether it stays.
 pub fn written_where(job: &Job) -> String {
     let stays = if job.keep { "kept" } else { "removed at the end" };
-    let Some(first) = job.servers.first() else { return "by the commands".into() };
-    match first {
-        Wanted::External(_) if job.plan.data.tpcc.is_some_and(|tpcc| tpcc.loaded) => {
-            format!("in the tables that are there, where it stays; schema pgdyno is {stays}")
-        }
-        Wanted::External(_) => format!("in schema pgdyno, {stays}"),
-        Wanted::Own(request) => {
-            let dir =
-                request.data.clone().or_else(|| Some(servers::dirs().ok()?.servers().join(&request.name)));
-            format!("in {}, {stays}", dir.unwrap_or_default().display())
-        }
+    let is_external = |wanted: &Wanted| matches!(wanted, Wanted::External(_));
+    let external = job.servers.iter().any(is_external);
+    if external && job.plan.data.tpcc.is_some_and(|tpcc| tpcc.loaded) {
+        return format!("in the tables that are there, where it stays; schema pgdyno is {stays}");
     }
+    let mut places: Vec<String> = job.servers.iter().flat_map(own_dirs).collect();
+    if external {
+        places.insert(0, "schema pgdyno".to_owned());
+    }
+    let Some((last, before)) = places.split_last() else { return "by the commands".into() };
+    match before {
+        [] => format!("in {last}, {stays}"),
+        _ => format!("in {} and {last}, {stays}", before.join(", ")),
+    }
+}
+
+/// The directories of a server to be made; WAL's, where it has one of its own.
+fn own_dirs(wanted: &Wanted) -> Vec<String> {
+    let Wanted::Own(request) = wanted else { return Vec::new() };
+    let data = request.data.clone().or_else(|| Some(servers::dirs().ok()?.servers().join(&request.name)));
+    data.into_iter().chain(request.waldir.clone()).map(|dir| dir.display().to_string()).collect()
 }
 
 /// A length of time, about.

@@ -355,5 +355,13 @@ fn what_cannot_be_is_said_before_anything_begins() {
         dry.status.success() && err.contains("server  pg=15: ") && err.contains("takes   about"),
         "{err}"
     );
+    // The directories of all of them are named.
+    let places = ["first", "second", "wal"].map(|name| place.path(name).display().to_string());
+    let [first, second, wal] = &places;
+    let subjects = [format!("pg=18,bundle,data={first}"), format!("pg=18,bundle,data={second},waldir={wal}")];
+    let dry = place.run(&["run", &path, "--subject", &subjects[0], "--subject", &subjects[1], "--dry-run"]);
+    let err = text(&dry.stderr);
+    let told = format!(" in {first}, {second} and {wal}, removed at the end");
+    assert!(dry.status.success() && err.contains(&told), "{err}");
     place.nothing_is_left();
 }
