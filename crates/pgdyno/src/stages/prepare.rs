@@ -13,6 +13,7 @@ use pgdyno_core::{
     },
     facts::{HostFacts, Instrument, ServerFacts, StorageFacts},
     load::{LoadPlan, Set},
+    measure::Arm,
     plan::{Builtin, Material, Plan, TpccWork, Waiting, WorkloadPlan},
     problem::Problem,
     rows::PAGE_BYTES,
@@ -242,6 +243,7 @@ fn refuse_tables(
         let what = "could not load tables: the commands bring servers of their own";
         return Err(Problem::wrong_request(what).hint("leave out what is said of tables"));
     }
+    refuse_for_one_arm(job)?;
     for (at, (wanted, reached)) in job.servers.iter().zip(reached).enumerate() {
         let refused = match (wanted, reached) {
             (Wanted::Own(request), _) => {
@@ -254,6 +256,18 @@ fn refuse_tables(
         refused.map_err(|problem| Problem { what: of_subject(job, at, &problem.what), ..problem })?;
     }
     Ok(())
+}
+
+/// Refuses tables that only one arm of a comparison would have.
+fn refuse_for_one_arm(job: &Job) -> Result<(), Problem> {
+    let alone = |arm: &Arm| job.compare.as_ref().is_some_and(|compare| compare.arm(*arm).server.is_none());
+    let Some(arm) = Arm::BOTH.into_iter().find(alone) else { return Ok(()) };
+    let what = format!(
+        "could not load tables for both arms: the command of {} brings a server of its own",
+        arm.letter()
+    );
+    Err(Problem::wrong_request(what)
+        .hint("leave out what is said of tables, or have that arm make a server: pg=18,command=LINE"))
 }
 
 fn refuse_tablespaces(load: &LoadPlan) -> Result<(), Problem> {

@@ -196,6 +196,11 @@ const AB: &[(&str, &[&str])] = &[
     ("default|default|--out|report.pdf", &["its ending names no form of report"]),
     ("default|default|--plan|/nonexistent.toml", &["could not read the plan /nonexistent.toml"]),
     ("default|default|--quick", &["'--quick'"]),
+    (
+        "default|command=x|--partitions|4",
+        &["could not load tables for both arms: the command of B brings a server of its own"],
+    ),
+    ("command=x|default|--fillfactor|50", &["for both arms: the command of A brings", "pg=18,command=LINE"]),
 ];
 
 #[test]
