@@ -633,3 +633,24 @@ fn a_plan_from_a_windows_editor_is_read() {
     let path = plan(&place, content.as_bytes());
     is_wrong(&place, &["run", &shown(&path)], &["plan.toml:5:10: ", "0 blocks are not"]);
 }
+
+/// The rows of TPC-C are made by pgdyno alone: no help offers to have the server make them.
+#[test]
+fn help_offers_only_methods_that_are_taken() {
+    let place = Place::new();
+    for (args, flag, by_server) in [
+        (&["load", "tpcc"][..], "--method", false),
+        (&["load", "tpcb"], "--method", true),
+        (&["load", "scaleup"], "--method", true),
+        (&["tpcc", "run"], "--load-method", false),
+        (&["bench"], "--load-method", true),
+    ] {
+        let help = place.done(&[args, &["--help"]].concat());
+        let of_flag = help.split_once(flag).expect("it has the flag").1;
+        let of_flag = of_flag.split_once("\n      --").map_or(of_flag, |(of_flag, _)| of_flag);
+        assert_eq!(of_flag.contains("- server:"), by_server, "{args:?} {of_flag}");
+        assert!(of_flag.contains("- stream:") && of_flag.contains("- chunks:"), "{args:?} {of_flag}");
+    }
+    let wrong = ["load", "tpcc", "--warehouses", "1", "--method", "server"];
+    is_wrong(&place, &wrong, &["'server' for '--method <METHOD>'", "stream, chunks"]);
+}
