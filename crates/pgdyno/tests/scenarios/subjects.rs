@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, fs, os::unix::fs::PermissionsExt, path::Path};
 
-use crate::common::{Place, holds_together, text};
+use crate::common::{Place, holds_together, left_out, text};
 use pgdyno_core::{
     analysis::{
         DoubtKind,
@@ -295,7 +295,7 @@ fn autovacuum_that_was_asked_for_is_left_alone() {
     assert_eq!((of_autovacuum(&run), were_told(&run)), ("as asked", [false, false]));
     match elsewhere {
         Some(dir) => storage_of_each_is_kept(&run, &dir),
-        None => println!("left out: there is no second file system with room"),
+        None => left_out("there is no second file system with room"),
     }
     place.nothing_is_left();
 }

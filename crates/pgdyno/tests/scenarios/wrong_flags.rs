@@ -3,7 +3,7 @@
 
 use std::{fs, os::unix::fs::symlink, path::PathBuf, process::Command};
 
-use crate::common::{Place, am_root, text};
+use crate::common::{Place, am_root, left_out, text};
 
 /// Runs pgdyno with what is wrong; tells what its answer lacks of the form of an error, or of these words.
 fn lacks(place: &Place, args: &[&str], words: &[&str]) -> Option<String> {
@@ -374,7 +374,7 @@ fn outputs_that_cannot_be_written() {
 #[test]
 fn directories_of_somebody_else() {
     if am_root() {
-        println!("left out: root may write everywhere");
+        left_out("root may write everywhere");
         return;
     }
     let place = Place::new();
