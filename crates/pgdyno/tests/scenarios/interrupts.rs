@@ -12,7 +12,8 @@ use std::{
 };
 
 use crate::common::{
-    Place, admin, holds_together, kill, mounted, processes_of, test_all, text, tiny, wait_until, workers_in,
+    HANG, Place, admin, holds_together, kill, mounted, processes_of, test_all, text, tiny, wait_until,
+    workers_in,
 };
 use pgdyno_record::Status;
 
@@ -128,7 +129,7 @@ impl<'a> Bench<'a> {
         let position = |stage: &str| STAGES.iter().position(|known| *known == stage).unwrap_or(STAGES.len());
         let begin = Instant::now();
         while position(self.stage()) < position(stage) && self.is_running() {
-            assert!(begin.elapsed() < Duration::from_secs(120), "not within two minutes: {stage}");
+            assert!(begin.elapsed() < HANG, "not within {HANG:?}: {stage}");
             thread::sleep(Duration::from_millis(2));
         }
     }
