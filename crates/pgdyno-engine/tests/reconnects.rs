@@ -119,7 +119,7 @@ fn others_go_on_while_a_client_connects() {
         let others_went_on = move |_, _: &Stop| {
             let (before, begin) = (seen.load(SeqCst), Instant::now());
             while seen.load(SeqCst) < before + 10 {
-                if begin.elapsed() > Duration::from_secs(20) {
+                if begin.elapsed() > Duration::from_secs(600) {
                     return Err(io::ErrorKind::TimedOut.into());
                 }
                 thread::sleep(Duration::from_millis(1));
@@ -187,8 +187,9 @@ fn the_end_waits_for_no_connection() {
             Err(io::ErrorKind::TimedOut.into())
         });
         let begin = Instant::now();
-        let report = drive(way, 1, &settings(400, Some(500.0)), &done, never);
-        assert!(begin.elapsed() < Duration::from_secs(8), "the drain would last 10 s");
+        let settings = Settings { drain_ns: 3_600_000 * MS, ..settings(400, Some(500.0)) };
+        let report = drive(way, 1, &settings, &done, never);
+        assert!(begin.elapsed() < Duration::from_secs(600), "the drain would last an hour");
         let whole = report.counts_whole;
         assert_eq!((whole.failed, whole.committed, report.outage.made_again), (1, 0, 0), "{way:?}");
         assert_eq!(whole.never_started, whole.scheduled - 1, "{way:?}");

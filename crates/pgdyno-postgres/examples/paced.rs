@@ -45,7 +45,7 @@ fn main() {
     let server = FakeServer::start(answer).expect("a server that does nothing");
     server.keep_nothing();
     let scripts = Arc::new(Shape::Statements.scripts().expect("they are scripts"));
-    let crowd = Crowd { warehouses, constants: RunConstants::draw(1, None), seed: 1, run: 0 };
+    let crowd = Crowd { warehouses, constants: RunConstants::draw(1, None), seed: 1, command: 0, run: 0 };
     let sql = SqlClients {
         tpcc: Some((crowd, Counted::default())),
         ..SqlClients::new(Arc::clone(&scripts), Protocol::Prepared)

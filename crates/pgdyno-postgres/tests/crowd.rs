@@ -2,6 +2,8 @@
 //!
 //! The fake server is a process of its own (this program again), so that only the driver's memory is looked at.
 
+mod left_out;
+
 use std::{
     env, fs,
     io::{BufRead, BufReader, Lines},
@@ -14,6 +16,7 @@ use std::{
     time::Duration,
 };
 
+use left_out::left_out;
 use pgdyno_core::{
     measure::Outcome,
     plan::{Builtin, Protocol},
@@ -204,9 +207,8 @@ fn fits(clients: u32, seconds: u64) {
     let wanted = u64::from(clients) + OTHER_FILES;
     let allowed = raise_file_limit(wanted);
     if allowed < wanted {
-        return eprintln!(
-            "left out: {clients} clients need {wanted} open files, and the hard limit is {allowed}"
-        );
+        let why = format!("{clients} clients need {wanted} open files, and the hard limit is {allowed}");
+        return left_out(&why);
     }
     let server = Server::start();
     for driver in SocketDriver::usable() {

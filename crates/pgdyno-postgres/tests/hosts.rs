@@ -1,5 +1,7 @@
 //! Which of several servers a connection is made to, and by which kind of address.
 
+mod left_out;
+
 use std::{
     net::{Ipv6Addr, TcpListener},
     os::{
@@ -9,6 +11,7 @@ use std::{
     thread,
 };
 
+use left_out::left_out;
 use pgdyno_postgres::{
     fake::{Answer, FakeServer, Greeting, Listen, Request, message, usual},
     libpq,
@@ -203,7 +206,7 @@ fn greet(mut link: impl std::io::Read + std::io::Write) {
 fn ipv6_and_abstract_sockets_are_connected_to() {
     let fake = FakeServer::start(usual).expect("it listens");
     match TcpListener::bind((Ipv6Addr::LOCALHOST, 0)) {
-        Err(error) => eprintln!("left out: this machine has no IPv6 ({error})"),
+        Err(error) => left_out(&format!("this machine has no IPv6 ({error})")),
         Ok(listener) => {
             let port = listener.local_addr().expect("a port").port();
             let server = thread::spawn(move || greet(listener.accept().expect("a client").0));

@@ -91,9 +91,11 @@ fn host(source: &Source) -> FactGroup {
 fn storage(below: &str, title: Phrase, source: &Source) -> FactGroup {
     let at = |pointer: &str, format| one(source, &format!("{below}/storage/{pointer}"), format);
     let sync = |pointer: &str, format| one(source, &format!("{below}/sync_check/{pointer}"), format);
+    let backing = source.figure(format!("{below}/storage/backing/filesystem"), Text);
+    let device = at("device", Text).maybe(", a file on ", backing, "");
     let items = vec![
         ("path", at("path", Text)),
-        ("file system", at("filesystem", Text).text(" on ").then(at("device", Text))),
+        ("file system", at("filesystem", Text).text(" on ").then(device)),
         ("mounted at", at("mount_point", Text).text(" (").then(at("mount_options", Text)).text(")")),
         ("write cache", at("write_cache", Text)),
         ("size", at("size_bytes", Bytes).text(", free ").then(at("available_bytes", Bytes))),

@@ -41,7 +41,8 @@ pub fn prewarm(prewarm: &Prewarm) -> String {
     ));
     for relation in &prewarm.relations {
         if let Some(why) = &relation.not_read {
-            text.push_str(&format!("! {} was not read: {why}\n", relation.name));
+            let name = units::printable(&relation.name);
+            text.push_str(&format!("! {name} was not read: {why}\n"));
         }
     }
     let full = bytes as f64 / server.shared_buffers_bytes as f64;
@@ -61,7 +62,7 @@ const RESIDENCY: [&str; 4] = ["<relation", "pages", "resident", "share"];
 
 fn resident(relation: &Residency) -> [String; 4] {
     [
-        relation.name.clone(),
+        units::printable(&relation.name).into_owned(),
         units::count(relation.pages),
         pages(relation.resident_pages),
         share(relation.share),
@@ -87,7 +88,8 @@ pub fn probe(probe: &Probe) -> String {
 }
 
 fn asked(server: &Asked) -> String {
-    format!("PostgreSQL {}, database {}", server.version, server.database)
+    let [version, database] = [&server.version, &server.database].map(|text| units::printable(text));
+    format!("PostgreSQL {version}, database {database}")
 }
 
 fn shaped(shape: &Shape) -> String {
@@ -96,7 +98,7 @@ fn shaped(shape: &Shape) -> String {
         parts => format!("{}, ", units::plural(parts, "partition")),
     };
     let (table, index) = (units::bytes(shape.table_bytes), units::bytes(shape.index_bytes));
-    format!("{}: {parts}table {table}, indexes {index}", shape.name)
+    format!("{}: {parts}table {table}, indexes {index}", units::printable(&shape.name))
 }
 
 fn checkpoints(made: bool) -> &'static str {
@@ -192,6 +194,7 @@ fn count_table(table: &CountTable) -> String {
 
 fn scans(way: &CountWay) -> String {
     let scans = way.plan.scans.join(" and ");
+    let scans = units::printable(&scans).into_owned();
     match way.plan.scan_count {
         0 => "no scan".to_owned(),
         1 => scans,
@@ -202,7 +205,7 @@ fn scans(way: &CountWay) -> String {
 fn depth(depth: &Depth) -> String {
     let row = |index: &IndexDepth| {
         [
-            index.name.clone(),
+            units::printable(&index.name).into_owned(),
             pages(index.rows_estimated),
             units::count(index.pages),
             pages(index.pages_predicted),
@@ -232,7 +235,8 @@ fn sizes(sizes: &Sizes) -> String {
     ] {
         let row = |size: &Size| {
             let parts = if size.partitions > 0 { units::count(size.partitions) } else { String::new() };
-            [size.name.clone(), parts, units::or_absent(size.bytes, units::bytes)]
+            let name = units::printable(&size.name).into_owned();
+            [name, parts, units::or_absent(size.bytes, units::bytes)]
         };
         let rows: Vec<_> = list.iter().map(row).collect();
         let parted = list.iter().any(|size| size.partitions > 0);
@@ -405,5 +409,66 @@ pages and workers are those of the first count of each line, which is not timed
         let text = probe(&Probe::Sizes(sizes));
         assert!(text.contains("tables    partitions      size\npublic.t           8  1.22 TiB\n"), "{text}");
         assert!(text.contains("databases    size\nd               –\n"), "{text}");
+    }
+
+    /// A terminal would obey what stands in a name, or show it on lines of its own.
+    #[test]
+    fn names_of_a_foreign_database_are_escaped() {
+        let name = "public.\"a\u{1b}[2Jb\nc\u{9b}m\u{202e}\"".to_owned();
+        let server = || Asked { database: name.clone(), version: name.clone(), ..server() };
+        let residency = Residency {
+            name: name.clone(),
+            kind: RelationKind::Table,
+            pages: 1,
+            resident_pages: Some(0),
+            share: Some(0.0),
+            not_read: Some("no query reads it".to_owned()),
+        };
+        let size = Size { name: name.clone(), partitions: 0, bytes: Some(1) };
+        let sizes = || vec![size.clone()];
+        let ddl = DdlTable { table: shape(&name, 0), statements: Vec::new() };
+        let way = CountWay {
+            by: CountBy::Index,
+            workers_asked: 0,
+            plan: Explained { scans: vec![name.clone()], scan_count: 1, ..Explained::default() },
+            seconds: vec![0.05],
+        };
+        let index = IndexDepth {
+            name: name.clone(),
+            table: name.clone(),
+            rows_estimated: None,
+            pages: 1,
+            levels: None,
+            levels_predicted: None,
+            pages_predicted: None,
+        };
+        let texts = [
+            prewarm(&Prewarm {
+                server: server(),
+                method: ReadMethod::Scans,
+                duration_s: 0.1,
+                seen_by: SeenBy::PgBuffercache,
+                relations: vec![residency],
+            }),
+            probe(&Probe::Ddl(Ddl { server: server(), checkpoints: true, tables: vec![ddl] })),
+            probe(&Probe::Count(Count {
+                server: server(),
+                checkpoints: true,
+                tables: vec![CountTable { table: shape(&name, 0), rows: 1, ways: vec![way] }],
+            })),
+            probe(&Probe::Depth(Depth { server: server(), measured: true, indexes: vec![index] })),
+            probe(&Probe::Sizes(Sizes {
+                server: server(),
+                tables: sizes(),
+                indexes: sizes(),
+                databases: sizes(),
+                tablespaces: sizes(),
+            })),
+        ];
+        for text in texts {
+            assert!(text.contains("public.\"a\\u{1b}[2Jb\\nc\\u{9b}m\\u{202e}\""), "{text}");
+            assert!(!text.contains(|c: char| c.is_control() && c != '\n' || c == '\u{202e}'), "{text:?}");
+            assert!(!text.contains("b\nc"), "{text}");
+        }
     }
 }

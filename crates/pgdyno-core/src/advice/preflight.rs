@@ -212,6 +212,7 @@ pub(crate) mod tests {
             write_cache: None,
             size_bytes: available_bytes,
             available_bytes,
+            backing: None,
         }
     }
 

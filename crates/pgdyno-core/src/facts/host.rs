@@ -103,10 +103,14 @@ pub struct StorageFacts {
     pub size_bytes: u64,
     /// Bytes an unprivileged process may still write.
     pub available_bytes: u64,
+    /// Of a loop device: the storage of the file that it stands for; its `path` is that of the file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub backing: Option<Box<StorageFacts>>,
 }
 
 impl StorageFacts {
-    /// Whether it is memory, which a restart of the machine empties: `tmpfs`, `ramfs`, or a RAM disk (`brd`, `zram`).
+    /// Whether it is memory, which a restart of the machine empties: `tmpfs`, `ramfs`, a RAM disk (`brd`, `zram`), or a
+    /// loop device on a file there.
     pub fn is_in_memory(&self) -> bool {
         let is_ram_disk = |device: &str| {
             let number = device.strip_prefix("/dev/ram").or_else(|| device.strip_prefix("/dev/zram"));
@@ -115,6 +119,7 @@ impl StorageFacts {
         };
         matches!(self.filesystem.as_deref(), Some("tmpfs" | "ramfs"))
             || self.device.as_deref().is_some_and(is_ram_disk)
+            || self.backing.as_ref().is_some_and(|backing| backing.is_in_memory())
     }
 
     /// Whether two directories are on one file system.

@@ -12,7 +12,7 @@ use crate::script::{Names, Slot, Value, Variables};
 ///
 /// Numbers: warehouse and district of the terminal's transaction, the customer's, what is paid (with two digits), 1 or
 /// 0 for `all_local` and `by_name`. `i_ids`, `supply_w_ids` and `quantities` are arrays as text. `attempt` has the
-/// numbers of run, client and attempt, which no two attempts of a command share.
+/// numbers of command, run, client and attempt in base 36, which no two attempts on one database share.
 pub const VARIABLES: [&str; 16] = [
     "w_id",
     "d_id",
@@ -44,6 +44,8 @@ pub struct Crowd {
     pub constants: RunConstants,
     /// Seed of the run.
     pub seed: u64,
+    /// Number of the command, drawn below 10⁹: two commands may have the same seed, and their attempts differ by this.
+    pub command: u32,
     /// Number of the run.
     pub run: u32,
 }
@@ -108,8 +110,9 @@ impl Entry {
                 self.fill_text(slots.amount, variables, |out| {
                     out.extend_from_slice(format!("{}.{:02}", amount / 100, amount % 100).as_bytes());
                 });
-                let name = format!("{}.{}.{}", self.crowd.run, self.client, self.attempts);
-                self.fill_text(slots.attempt, variables, |out| out.extend_from_slice(name.as_bytes()));
+                let Crowd { command, run, .. } = self.crowd;
+                let numbers = [command.into(), run.into(), self.client.into(), self.attempts];
+                self.fill_text(slots.attempt, variables, |out| write_mark(numbers, out));
             }
             Input::OrderStatus { district, customer } => {
                 set(variables, slots.d_id, district);
@@ -199,6 +202,24 @@ fn write_array(values: impl Iterator<Item = u32>, out: &mut Vec<u8>) {
     out.push(b'}');
 }
 
+/// Numbers in base 36 between dots: the mark of an attempt, which leaves room for a name in the 24 characters of
+/// `h_data`.
+fn write_mark(numbers: [u64; 4], out: &mut Vec<u8>) {
+    for (at, number) in numbers.into_iter().enumerate() {
+        if at > 0 {
+            out.push(b'.');
+        }
+        write_base36(number, out);
+    }
+}
+
+fn write_base36(number: u64, out: &mut Vec<u8>) {
+    if number >= 36 {
+        write_base36(number / 36, out);
+    }
+    out.push(b"0123456789abcdefghijklmnopqrstuvwxyz"[(number % 36) as usize]);
+}
+
 /// Where the variables are, of those that a script reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Slots {
@@ -259,7 +280,7 @@ mod tests {
         let names = Arc::clone(scripts.names());
         let automatic = Automatic { scale: 1, client_id: 0, random_seed: 1, default_seed: 1 };
         let constants = RunConstants::draw(1, None);
-        let crowd = Crowd { warehouses: 7, constants, seed: 3, run: 2 };
+        let crowd = Crowd { warehouses: 7, constants, seed: 3, command: 36 * 36 + 35, run: 2 };
         (Entry::new(crowd, number, &names), Variables::new(&names, &[], automatic), names)
     }
 
@@ -313,9 +334,17 @@ mod tests {
             let (units, cents) =
                 text("amount").split_once('.').map(|(a, b)| (a.len(), b.len())).expect("cents");
             assert!((1..=4).contains(&units) && cents == 2);
-            assert!(text("attempt").starts_with("2.4.") && attempts.insert(text("attempt")));
+            assert!(text("attempt").starts_with("10z.2.4.") && attempts.insert(text("attempt")));
         }
         assert!((200..400).contains(&named), "{named}");
+    }
+
+    /// The last attempt of a day at 20,000 a second, of the last client of the last run of any command.
+    #[test]
+    fn the_longest_mark_leaves_room_for_a_name() {
+        let mut mark = Vec::new();
+        write_mark([999_999_999, 46_655, 99_999, 20_000 * 86_400], &mut mark);
+        assert_eq!(String::from_utf8(mark).expect("it is ASCII"), "gjdgxr.zzz.255r.skslxc");
     }
 
     /// Without a terminal of its own a client goes to all of them: else few clients would touch few warehouses.

@@ -15,15 +15,20 @@ use super::{first_line, mounts};
 /// # Errors
 /// Where no ancestor can be asked (`statvfs`).
 pub fn read(path: &Path) -> io::Result<StorageFacts> {
-    read_at(Path::new("/"), path)
+    read_at(Path::new("/"), path, MOST_LOOPS)
 }
 
-fn read_at(root: &Path, path: &Path) -> io::Result<StorageFacts> {
+/// Loop devices on files of loop devices that are followed; the kernel allows fewer.
+const MOST_LOOPS: u32 = 16;
+
+fn read_at(root: &Path, path: &Path, loops: u32) -> io::Result<StorageFacts> {
     let there = nearest_existing(path)?;
     let space = rustix::fs::statvfs(&there)?;
     let mounts = mounts::parse(&super::text(root, "proc/self/mountinfo").unwrap_or_default());
     let mount = mounts::holding(&mounts, &there);
-    let queue = mount.and_then(|mount| queue_dir(root, &mount.device_number));
+    let queue = mount.and_then(|mount| device_dir(root, &mount.device_number, "queue"));
+    let file = mount.and_then(|mount| backing_file(root, &mount.device_number)).filter(|_| loops > 0);
+    let backing = file.and_then(|file| read_at(root, &file, loops - 1).ok());
     let queue_line = |name: &str| first_line(queue.as_deref()?, name);
     Ok(StorageFacts {
         path: path.display().to_string(),
@@ -35,6 +40,7 @@ fn read_at(root: &Path, path: &Path) -> io::Result<StorageFacts> {
         write_cache: queue_line("write_cache"),
         size_bytes: space.f_blocks.saturating_mul(space.f_frsize),
         available_bytes: space.f_bavail.saturating_mul(space.f_frsize),
+        backing: backing.map(Box::new),
     })
 }
 
@@ -44,14 +50,26 @@ fn nearest_existing(path: &Path) -> io::Result<PathBuf> {
     Ok(there.unwrap_or_else(|| PathBuf::from("/")))
 }
 
-/// `queue/` of the device; a partition has none of its own, its disk above it has.
-fn queue_dir(root: &Path, device_number: &str) -> Option<PathBuf> {
+/// `queue/` or `loop/` of the device; a partition has none of its own, its disk above it has.
+fn device_dir(root: &Path, device_number: &str, name: &str) -> Option<PathBuf> {
     let device = fs::canonicalize(root.join("sys/dev/block").join(device_number)).ok()?;
     [Some(device.as_path()), device.parent()]
         .into_iter()
         .flatten()
-        .map(|dir| dir.join("queue"))
+        .map(|dir| dir.join(name))
         .find(|dir| dir.is_dir())
+}
+
+/// The file that a loop device stands for. One that was deleted, which the kernel says behind its name, is held by the
+/// device and lies where its directory does. `None` where the path leads nowhere here, as from within a container.
+fn backing_file(root: &Path, device_number: &str) -> Option<PathBuf> {
+    let line = first_line(&device_dir(root, device_number, "loop")?, "backing_file")?;
+    let file = PathBuf::from(&line);
+    if file.exists() {
+        return Some(file);
+    }
+    let deleted = Path::new(line.strip_suffix(" (deleted)")?);
+    deleted.parent().is_some_and(Path::is_dir).then(|| deleted.to_owned())
 }
 
 fn parse_flag(line: &str) -> Option<bool> {
@@ -85,7 +103,7 @@ mod tests {
         fs::create_dir_all(root.path().join("sys/dev/block")).expect("it can be made");
         std::os::unix::fs::symlink("../../devices/sda/sda1", root.path().join("sys/dev/block/8:1"))
             .expect("a link can be made");
-        let facts = read_at(root.path(), Path::new("/")).expect("the root can be asked");
+        let facts = read_at(root.path(), Path::new("/"), MOST_LOOPS).expect("the root can be asked");
         assert_eq!(facts.rotational, Some(true));
         assert_eq!(facts.write_cache.as_deref(), Some("write back"));
         assert_eq!(facts.filesystem.as_deref(), Some("xfs"));
@@ -95,8 +113,54 @@ mod tests {
     #[test]
     fn a_device_the_kernel_does_not_show_is_unknown() {
         let root = tree(&[("proc/self/mountinfo", "27 1 0:50 / / rw - overlay overlay rw\n")]);
-        let facts = read_at(root.path(), Path::new("/")).expect("the root can be asked");
+        let facts = read_at(root.path(), Path::new("/"), MOST_LOOPS).expect("the root can be asked");
         assert_eq!((facts.rotational, facts.write_cache), (None, None));
         assert_eq!(parse_flag("2"), None);
+    }
+
+    /// A loop device, and a file of it or of the disk below, as the kernel shows them; the facts of `/`.
+    fn on_a_loop(below: &str, suffix: &str) -> StorageFacts {
+        let root = tree(&[("sys/devices/loop7/loop/pid", "")]);
+        let place = root.path().display();
+        let mounts = format!(
+            "27 1 7:7 / / rw,noatime - ext4 /dev/loop7 rw\n28 27 0:40 / {place} rw - {below} /dev/below rw\n"
+        );
+        let file = format!("{place}/disk.img{suffix}\n");
+        fs::create_dir_all(root.path().join("proc/self")).expect("it can be made");
+        fs::create_dir_all(root.path().join("sys/dev/block")).expect("it can be made");
+        let link = root.path().join("sys/dev/block/7:7");
+        std::os::unix::fs::symlink("../../devices/loop7", link).expect("a link can be made");
+        for (name, text) in [("proc/self/mountinfo", mounts), ("sys/devices/loop7/loop/backing_file", file)] {
+            fs::write(root.path().join(name), text).expect("it can be written");
+        }
+        if suffix.is_empty() {
+            fs::write(root.path().join("disk.img"), "").expect("it can be written");
+        }
+        read_at(root.path(), Path::new("/"), MOST_LOOPS).expect("the root can be asked")
+    }
+
+    #[test]
+    fn a_loop_device_lies_where_its_file_does() {
+        let in_memory = on_a_loop("tmpfs", "");
+        let file = in_memory.backing.as_ref().expect("it is followed");
+        assert!(file.path.ends_with("/disk.img") && file.filesystem.as_deref() == Some("tmpfs"));
+        assert_eq!(in_memory.device.as_deref(), Some("/dev/loop7"));
+        assert!(in_memory.is_in_memory() && on_a_loop("tmpfs", " (deleted)").is_in_memory());
+        let on_disk = on_a_loop("xfs", "");
+        assert!(on_disk.backing.is_some() && !on_disk.is_in_memory());
+        assert_eq!(on_a_loop("tmpfs", " of somebody else").backing, None);
+    }
+
+    /// What no kernel allows ends all the same: a loop device on a file of its own file system.
+    #[test]
+    fn a_circle_of_loop_devices_ends() {
+        let root = tree(&[
+            ("proc/self/mountinfo", "27 1 7:7 / / rw - ext4 /dev/loop7 rw\n"),
+            ("sys/devices/loop7/loop/backing_file", "/\n"),
+        ]);
+        fs::create_dir_all(root.path().join("sys/dev/block")).expect("it can be made");
+        let link = root.path().join("sys/dev/block/7:7");
+        std::os::unix::fs::symlink("../../devices/loop7", link).expect("a link can be made");
+        assert!(read_at(root.path(), Path::new("/"), MOST_LOOPS).is_ok());
     }
 }

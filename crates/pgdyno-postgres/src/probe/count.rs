@@ -63,7 +63,7 @@ struct CountProbe<'a> {
 
 impl CountProbe<'_> {
     fn table(&mut self, table: &Table) -> Result<CountTable, Problem> {
-        let what = format!("could not count {}", table.name);
+        let what = format!("could not count {}", table.shown());
         let shape = shape(&mut self.session, table).map_err(|error| error.into_problem(&what))?;
         let (mut ways, mut rows) = (Vec::new(), None);
         for &by in &self.wish.by {

@@ -107,7 +107,7 @@ fn check_consent(session: &mut Session, table: &Table, may_change: bool) -> Resu
     if may_change || made_by_us(session, table)? {
         return Ok(());
     }
-    Err(Problem::wrong_request(format!("could not change {}: pgdyno did not load it", table.name))
+    Err(Problem::wrong_request(format!("could not change {}: pgdyno did not load it", table.shown()))
         .detail("statements that change it would lock it against everybody for a moment, and be rolled back")
         .hint("say --may-change if that is all right"))
 }
@@ -146,7 +146,7 @@ impl Statement {
 
 impl DdlProbe<'_> {
     fn table(&mut self, table: &Table) -> Result<DdlTable, Problem> {
-        let what = format!("could not look at {}", table.name);
+        let what = format!("could not look at {}", table.shown());
         let shape = shape(&mut self.session, table).map_err(|error| error.into_problem(&what))?;
         let before = self.fingerprint(table).map_err(|error| error.into_problem(&what))?;
         let mut statements = Vec::new();
@@ -155,7 +155,7 @@ impl DdlProbe<'_> {
         }
         let after = self.fingerprint(table).map_err(|error| error.into_problem(&what))?;
         if before != after {
-            let what = format!("{} is not as it was: somebody else changed it meanwhile", table.name);
+            let what = format!("{} is not as it was: somebody else changed it meanwhile", table.shown());
             return Err(Problem::could_not(what).hint("try again when nobody changes tables"));
         }
         Ok(DdlTable { table: shape, statements })
@@ -219,7 +219,7 @@ impl DdlProbe<'_> {
             return Ok(Some(format!("it would write {} anew: say --rewrite", units::bytes(bytes))));
         }
         let free = self.free_bytes(table).map_err(|error| {
-            error.into_problem(&format!("could not ask how much room {} has", table.name))
+            error.into_problem(&format!("could not ask how much room {} has", table.shown()))
         })?;
         let short = free.filter(|free| *free < bytes + bytes / 4);
         Ok(short.map(|free| {
@@ -298,12 +298,12 @@ impl DdlProbe<'_> {
     fn failed(&self, error: WireError, table: &Table, statement: Statement) -> Problem {
         if error.code() == Some(LOCK_NOT_AVAILABLE) {
             let waited = units::duration(self.wish.lock_timeout_ms as f64 / 1e3);
-            let what = format!("could not lock {} within {waited}: it is in use", table.name);
+            let what = format!("could not lock {} within {waited}: it is in use", table.shown());
             return Problem::could_not(what).detail(format!("for {}", statement.name)).hint(
                 "try again when nobody uses it, or wait longer by --lock-timeout. Nothing was changed.",
             );
         }
-        error.into_problem(&format!("could not carry out {} on {}", statement.name, table.name))
+        error.into_problem(&format!("could not carry out {} on {}", statement.name, table.shown()))
     }
 }
 

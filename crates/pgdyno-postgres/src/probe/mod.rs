@@ -11,9 +11,12 @@ mod residency;
 mod sizes;
 pub(crate) mod warm;
 
+use std::borrow::Cow;
+
 use pgdyno_core::{
     probe::{Asked, Shape},
     problem::Problem,
+    units,
 };
 use pgdyno_engine::Stop;
 
@@ -102,13 +105,20 @@ struct Table {
     partitioned: bool,
 }
 
+impl Table {
+    /// Its name for messages: whoever made it may have put anything into it.
+    fn shown(&self) -> Cow<'_, str> {
+        units::printable(&self.name)
+    }
+}
+
 /// The tables that names mean in a session, in their order.
 fn find_tables(session: &mut Session, names: &[String]) -> Result<Vec<Table>, Problem> {
     names.iter().map(|name| find_table(session, name)).collect()
 }
 
 fn find_table(session: &mut Session, name: &str) -> Result<Table, Problem> {
-    let what = format!("could not find the table {name}");
+    let what = format!("could not find the table {}", units::printable(name));
     let sql = format!(
         "SELECT c.oid, pg_catalog.format('%I.%I', n.nspname, c.relname), n.nspname, c.relkind \
          FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
@@ -125,7 +135,7 @@ fn find_table(session: &mut Session, name: &str) -> Result<Table, Problem> {
         (Some(oid), Some("r" | "p" | "m")) => {
             Ok(Table { oid, name: text(1), schema: text(2), partitioned: row.get(3) == Some("p") })
         }
-        _ => Err(Problem::wrong_request(format!("{what}: {} is no table", text(1)))
+        _ => Err(Problem::wrong_request(format!("{what}: {} is no table", units::printable(&text(1))))
             .hint("name a table, a partition or a materialized view")),
     }
 }

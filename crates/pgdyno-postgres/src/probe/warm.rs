@@ -222,7 +222,7 @@ fn read_all(
     let (pages, unread) = (AtomicU64::new(0), Mutex::new(BTreeSet::new()));
     let work = |session: &mut Session, number: usize| {
         let task = reading.tasks[number];
-        let name = &reading.relations[task.relation].name;
+        let name = units::printable(&reading.relations[task.relation].name);
         let read = reading.read(session, task);
         if !read.map_err(|error| error.into_problem(&format!("could not read {name}")))?
             && let Ok(mut unread) = unread.lock()

@@ -16,7 +16,10 @@ use pgdyno_postgres::{
     wire::{ConnectOptions, Session, connect},
 };
 
-use crate::own::{Server, bundle};
+use crate::{
+    left_out::left_out,
+    own::{Server, bundle},
+};
 
 #[test]
 fn the_oldest_major() {
@@ -31,8 +34,7 @@ fn the_newest_major() {
 #[test]
 fn every_major_between() {
     if env::var_os("PGDYNO_TEST_ALL").is_none() {
-        eprintln!("left out: set PGDYNO_TEST_ALL for the majors between");
-        return;
+        return left_out("set PGDYNO_TEST_ALL for the majors between");
     }
     (10..18).for_each(|major| everything_holds(&major.to_string()));
 }
@@ -206,7 +208,7 @@ fn every_way_loads_what_pgbench_loads(server: &Server) {
 /// Every page of accounts is marked as frozen, where the extension that tells is installed.
 fn frozen(database: &mut Database) {
     if database.session().execute("CREATE EXTENSION pg_visibility").is_err() {
-        return eprintln!("pg_visibility is not installed: whether rows are frozen was not looked at");
+        return left_out("pg_visibility is not installed: whether rows are frozen was not looked at");
     }
     let all = "SELECT all_frozen = pg_relation_size('pgbench_accounts') / 8192 \
                FROM pg_visibility_map_summary('pgbench_accounts')";

@@ -2,6 +2,8 @@
 //! `PGDYNO_TEST_ALL` is set.
 
 mod everything;
+#[path = "../left_out/mod.rs"]
+mod left_out;
 mod lifetime;
 mod own;
 #[path = "../play/mod.rs"]

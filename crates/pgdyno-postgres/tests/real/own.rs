@@ -1,6 +1,6 @@
 //! A real server of a test's own, removed at its end.
 
-use std::{env, fs, os::unix::fs::PermissionsExt, path::PathBuf};
+use std::{env, fs, os::unix::fs::PermissionsExt, path::PathBuf, time::Duration};
 
 use pgdyno_postgres::{
     provision::{Dirs, Environment, Lifetime, Request, RunningServer, registry, up},
@@ -33,7 +33,9 @@ impl Place {
 /// A bundle of this major, which ends with the test whatever happens.
 pub fn bundle(major: &str) -> Request {
     let pg = Some(major.parse().expect("it is a version"));
-    Request { pg, bundle_only: true, lifetime: Lifetime::DiesWithUs, ..Request::named("own") }
+    // On a busy machine a server may say nothing for longer than its users would wait.
+    let start_limit = Duration::from_secs(900);
+    Request { pg, bundle_only: true, lifetime: Lifetime::DiesWithUs, start_limit, ..Request::named("own") }
 }
 
 /// A running server.

@@ -2,7 +2,10 @@
 
 use std::{path::Path, process::Command};
 
-use crate::server::{Server, hosts};
+use crate::{
+    left_out::left_out,
+    server::{Server, hosts},
+};
 
 /// A certificate: the kind of its key, and the options of its authority's signature.
 struct Kind {
@@ -26,8 +29,7 @@ pub fn certificates_of_rsa(server: &Server) {
         return;
     }
     if Command::new("openssl").arg("version").output().is_err() {
-        println!("left out: openssl is not installed");
-        return;
+        return left_out("openssl is not installed");
     }
     let dir = server.dir.path();
     openssl(dir, "req -x509 -newkey rsa:2048 -nodes -keyout rsa.key -out rsa.crt -subj /CN=rsa -days 3000");

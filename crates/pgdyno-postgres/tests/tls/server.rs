@@ -6,7 +6,7 @@ use std::{
     os::unix::fs::{PermissionsExt, chown},
     path::{Path, PathBuf},
     thread,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use pgdyno_core::problem::Problem;
@@ -148,7 +148,8 @@ impl Server {
         let mut admin = self.admin();
         let before = loaded(&mut admin);
         admin.execute("SELECT pg_reload_conf()").expect("it is ours");
-        for _ in 0..200 {
+        let begin = Instant::now();
+        while begin.elapsed() < Duration::from_secs(900) {
             if loaded(&mut self.admin()) != before {
                 return;
             }

@@ -5,6 +5,8 @@
 
 mod calm;
 mod commits;
+#[path = "../left_out/mod.rs"]
+mod left_out;
 #[path = "../real/own.rs"]
 mod own;
 mod reconnects;

@@ -19,7 +19,7 @@ const SCRIPT: &str = "BEGIN;\nINSERT INTO history VALUES (1, 2);\nEND;\n";
 const SLOW: &str = "BEGIN;\nSELECT pg_sleep(0.004);\nINSERT INTO history VALUES (1, 2);\nEND;\n";
 const CLIENTS: u32 = 6;
 /// A run that is not ended by what it has committed is ended by this.
-const LIMIT: Duration = Duration::from_secs(100);
+const LIMIT: Duration = Duration::from_secs(900);
 
 fn prepare(server: &Server) {
     let mut session = connect(&server.options()).expect("the server answers");

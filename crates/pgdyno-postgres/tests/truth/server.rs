@@ -46,7 +46,7 @@ impl Server {
                 // A postmaster that was sent a signal still runs until it heeds it, and its processes may be on their
                 // way out after it.
                 Ok(RunningServer { already_running: true, .. }) | Err(_)
-                    if begin.elapsed() < Duration::from_secs(60) =>
+                    if begin.elapsed() < Duration::from_secs(900) =>
                 {
                     thread::sleep(Duration::from_millis(50));
                 }

@@ -20,7 +20,7 @@ use pgdyno_postgres::{
     targets::{Link, SqlTarget},
 };
 
-use crate::{Drive, alone, calm::calmly, test_all};
+use crate::{Drive, alone, calm::calmly, left_out::left_out, test_all};
 
 /// A run with a stall.
 #[derive(Debug, Clone, Copy)]
@@ -147,7 +147,7 @@ fn a_stall_of_all_backends_shows_by_what_is_chosen() {
 #[test]
 fn a_stall_of_2_s_in_60_s_shows() {
     if !test_all() {
-        return eprintln!("left out: set PGDYNO_TEST_ALL for the long form");
+        return left_out("set PGDYNO_TEST_ALL for the long form");
     }
     SocketDriver::usable().for_each(|driver| a_stall_shows(LONG, driver));
 }

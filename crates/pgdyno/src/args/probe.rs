@@ -7,6 +7,7 @@ use pgdyno_core::{
     plan::Span,
     probe::{CountBy, Probe, json},
     problem::Problem,
+    units,
 };
 use pgdyno_postgres::probe::{self, CountWish, DdlWish};
 
@@ -161,7 +162,7 @@ pub fn run(args: &Args, _context: &Context) -> Result<ExitCode, Problem> {
     let options = common.target.resolve("could not probe")?;
     let stop = interrupt::on_interrupt_saying("stopping: changes are rolled back", "ended at once");
     let progress = Progress::new();
-    let tell = &mut |what: &str| progress.stage(what);
+    let tell = &mut |what: &str| progress.stage(&units::printable(what));
     let found = match &args.what {
         What::Ddl(args) => probe::ddl(&options, &args.wish(), &stop, tell).map(Probe::Ddl),
         What::Count(args) => probe::count(&options, &args.wish(), &stop, tell).map(Probe::Count),

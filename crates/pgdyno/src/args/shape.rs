@@ -1,6 +1,9 @@
 //! What TPC-B's tables are to be like, and how a measuring command loads them.
 
-use clap::ValueEnum;
+use clap::{
+    Arg, ValueEnum,
+    builder::{PossibleValuesParser, TypedValueParser},
+};
 use pgdyno_core::{
     load::{PartitionMethod, Way},
     plan::LoadingPlan,
@@ -63,6 +66,13 @@ pub enum Writing {
     Chunks,
     /// INSERT … SELECT of rows that the server makes itself, then frozen by VACUUM
     Server,
+}
+
+/// A flag that takes a [`Writing`], for tables whose rows no server makes.
+pub fn without_server(flag: Arg) -> Arg {
+    let all = Writing::value_variants().iter().filter(|writing| !matches!(writing, Writing::Server));
+    let values = PossibleValuesParser::new(all.filter_map(ValueEnum::to_possible_value));
+    flag.value_parser(values.try_map(|name| Writing::from_str(&name, false)))
 }
 
 impl Writing {

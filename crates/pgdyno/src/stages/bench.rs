@@ -79,12 +79,11 @@ fn measured_stages(
         recording.stage("measure", stop, |recording| drive(prepared, subject, recording, stop, progress));
     driven?;
     look(When::After, iter::once(&mut *subject), recording, stop, progress, of_run)?;
-    let balance = recording.stage("check", stop, |recording| {
-        load::check(prepared, subject, &recording.record, stop, progress)
-    })?;
-    recording.record.balance = balance;
-    recording.record.consistency = tpcc::check(prepared, subject, recording, stop, progress)?;
-    Ok(())
+    recording.stage("check", stop, |recording| {
+        recording.record.balance = load::check(prepared, subject, &recording.record, stop, progress)?;
+        recording.record.consistency = tpcc::check(prepared, subject, stop, progress)?;
+        Ok(())
+    })
 }
 
 fn of_run(recording: &mut Recording, _: usize, change: &dyn Fn(&mut Option<HeldRecord>)) {

@@ -13,6 +13,7 @@ use pgdyno_core::{
     },
     facts::{HostFacts, Instrument, ServerFacts, StorageFacts},
     load::{LoadPlan, Set},
+    measure::Arm,
     plan::{Builtin, Material, Plan, TpccWork, Waiting, WorkloadPlan},
     problem::Problem,
     rows::PAGE_BYTES,
@@ -248,6 +249,7 @@ fn refuse_tables(
         let what = "could not load tables: the commands bring servers of their own";
         return Err(Problem::wrong_request(what).hint("leave out what is said of tables"));
     }
+    refuse_for_one_arm(job)?;
     for (at, (wanted, reached)) in job.servers.iter().zip(reached).enumerate() {
         let refused = match (wanted, reached) {
             (Wanted::Own(request), _) => {
@@ -260,6 +262,18 @@ fn refuse_tables(
         refused.map_err(|problem| Problem { what: of_subject(job, at, &problem.what), ..problem })?;
     }
     Ok(())
+}
+
+/// Refuses tables that only one arm of a comparison would have.
+fn refuse_for_one_arm(job: &Job) -> Result<(), Problem> {
+    let alone = |arm: &Arm| job.compare.as_ref().is_some_and(|compare| compare.arm(*arm).server.is_none());
+    let Some(arm) = Arm::BOTH.into_iter().find(alone) else { return Ok(()) };
+    let what = format!(
+        "could not load tables for both arms: the command of {} brings a server of its own",
+        arm.letter()
+    );
+    Err(Problem::wrong_request(what)
+        .hint("leave out what is said of tables, or have that arm make a server: pg=18,command=LINE"))
 }
 
 fn refuse_tablespaces(load: &LoadPlan) -> Result<(), Problem> {
@@ -481,21 +495,30 @@ pub fn warn_of_addresses(job: &Job) {
     }
 }
 
-/// Where data goes, and whether it stays.
+/// Where data of all servers goes, and whether it stays.
 pub fn written_where(job: &Job) -> String {
     let stays = if job.keep { "kept" } else { "removed at the end" };
-    let Some(first) = job.servers.first() else { return "by the commands".into() };
-    match first {
-        Wanted::External(_) if job.plan.data.tpcc.is_some_and(|tpcc| tpcc.loaded) => {
-            format!("in the tables that are there, where it stays; schema pgdyno is {stays}")
-        }
-        Wanted::External(_) => format!("in schema pgdyno, {stays}"),
-        Wanted::Own(request) => {
-            let dir =
-                request.data.clone().or_else(|| Some(servers::dirs().ok()?.servers().join(&request.name)));
-            format!("in {}, {stays}", dir.unwrap_or_default().display())
-        }
+    let is_external = |wanted: &Wanted| matches!(wanted, Wanted::External(_));
+    let external = job.servers.iter().any(is_external);
+    if external && job.plan.data.tpcc.is_some_and(|tpcc| tpcc.loaded) {
+        return format!("in the tables that are there, where it stays; schema pgdyno is {stays}");
     }
+    let mut places: Vec<String> = job.servers.iter().flat_map(own_dirs).collect();
+    if external {
+        places.insert(0, "schema pgdyno".to_owned());
+    }
+    let Some((last, before)) = places.split_last() else { return "by the commands".into() };
+    match before {
+        [] => format!("in {last}, {stays}"),
+        _ => format!("in {} and {last}, {stays}", before.join(", ")),
+    }
+}
+
+/// The directories of a server to be made; WAL's, where it has one of its own.
+fn own_dirs(wanted: &Wanted) -> Vec<String> {
+    let Wanted::Own(request) = wanted else { return Vec::new() };
+    let data = request.data.clone().or_else(|| Some(servers::dirs().ok()?.servers().join(&request.name)));
+    data.into_iter().chain(request.waldir.clone()).map(|dir| dir.display().to_string()).collect()
 }
 
 /// A length of time, about.

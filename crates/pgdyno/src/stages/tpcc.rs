@@ -14,8 +14,8 @@ use pgdyno_postgres::{
 };
 use pgdyno_record::ConsistencyRecord;
 
-use super::{prepare::Prepared, recording::Recording, subject::Subject};
-use crate::progress::Progress;
+use super::{prepare::Prepared, subject::Subject};
+use crate::{context::draw_seed, progress::Progress};
 
 /// Places that the record keeps of a check.
 const EXAMPLES: usize = 10;
@@ -48,8 +48,9 @@ pub fn ready(prepared: &Prepared, subject: &mut Subject, stop: &Stop) -> Result<
     let constants = RunConstants::draw(prepared.seed, loaded_by.map(RunConstants::loaded));
     let isolation = subject.default_isolation(stop)?;
     works(prepared).try_for_each(|work| fits(&work, &isolation))?;
+    let command = draw_seed() as u32;
     subject.tpcc = Some(Ground {
-        crowd: Crowd { warehouses, constants, seed: prepared.seed, run: 0 },
+        crowd: Crowd { warehouses, constants, seed: prepared.seed, command, run: 0 },
         load_constant_known: loaded_by.is_some(),
         isolation,
     });
@@ -129,30 +130,27 @@ pub fn run_of(work: &TpccWork, ground: &Ground, shares: Shares) -> TpccRun {
 pub fn check(
     prepared: &Prepared,
     subject: &mut Subject,
-    recording: &mut Recording,
     stop: &Stop,
     progress: &Progress,
 ) -> Result<Option<ConsistencyRecord>, Problem> {
     if prepared.plan.data.tpcc.is_none() || !prepared.plan.check.consistency {
         return Ok(None);
     }
-    recording.stage("consistency", stop, |_| {
-        subject.revive(stop)?;
-        let jobs = (prepared.host.cpu.allowed.len() as u64).clamp(1, MOST_CHECKERS);
-        progress.stage("checking consistency");
-        let found = check_tpcc(&subject.table_options(), jobs, stop, &mut |done, all| {
-            progress.say(format!("checking consistency: {done} of {}", units::plural(all, "part")));
-        })?;
-        let places = found.violations.iter().flat_map(|violation| {
-            violation.places.iter().map(|place| format!("{} in {place}", violation.condition.name))
-        });
-        Ok(Some(ConsistencyRecord {
-            warehouses: found.warehouses,
-            conditions: CONDITIONS.len() as u32,
-            rows_examined: found.rows_examined,
-            violations: found.violations.len() as u64,
-            examples: places.take(EXAMPLES).collect(),
-            duration_s: found.duration_s,
-        }))
-    })
+    subject.revive(stop)?;
+    let jobs = (prepared.host.cpu.allowed.len() as u64).clamp(1, MOST_CHECKERS);
+    progress.stage("checking consistency");
+    let found = check_tpcc(&subject.table_options(), jobs, stop, &mut |done, all| {
+        progress.say(format!("checking consistency: {done} of {}", units::plural(all, "part")));
+    })?;
+    let places = found.violations.iter().flat_map(|violation| {
+        violation.places.iter().map(|place| format!("{} in {place}", violation.condition.name))
+    });
+    Ok(Some(ConsistencyRecord {
+        warehouses: found.warehouses,
+        conditions: CONDITIONS.len() as u32,
+        rows_examined: found.rows_examined,
+        violations: found.violations.len() as u64,
+        examples: places.take(EXAMPLES).collect(),
+        duration_s: found.duration_s,
+    }))
 }

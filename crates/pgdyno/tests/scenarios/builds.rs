@@ -8,7 +8,7 @@ use std::{
     sync::OnceLock,
 };
 
-use crate::common::{Place, holds_together, is_complete, text, tiny, word};
+use crate::common::{Place, holds_together, is_complete, left_out, text, tiny, word};
 use pgdyno_core::{
     analysis::{
         DoubtKind,
@@ -204,7 +204,7 @@ fn twins_are_alike_and_a_setting_of_one_is_what_was_asked() {
 fn a_bundle_against_what_is_installed_differs_in_its_build() {
     let installed = Path::new("/usr/lib/postgresql/15/bin");
     if !installed.join("postgres").is_file() {
-        println!("left out: PostgreSQL 15 is not installed on this machine");
+        left_out("PostgreSQL 15 is not installed on this machine");
         return;
     }
     let place = Place::new();

@@ -12,7 +12,8 @@ use std::{
 };
 
 use crate::common::{
-    Place, admin, am_root, holds_together, kill, processes_of, test_all, text, tiny, wait_until, workers_in,
+    HANG, Place, admin, holds_together, kill, mounted, processes_of, test_all, text, tiny, wait_until,
+    workers_in,
 };
 use pgdyno_record::Status;
 
@@ -128,7 +129,7 @@ impl<'a> Bench<'a> {
         let position = |stage: &str| STAGES.iter().position(|known| *known == stage).unwrap_or(STAGES.len());
         let begin = Instant::now();
         while position(self.stage()) < position(stage) && self.is_running() {
-            assert!(begin.elapsed() < Duration::from_secs(120), "not within two minutes: {stage}");
+            assert!(begin.elapsed() < HANG, "not within {HANG:?}: {stage}");
             thread::sleep(Duration::from_millis(2));
         }
     }
@@ -436,24 +437,15 @@ fn a_server_that_recovers_is_driven_on() {
     place.nothing_is_left();
 }
 
-/// A small file system in memory, for disks that fill up. Only root can make one.
+/// A small file system in memory, for disks that fill up.
 struct SmallDisk(PathBuf);
 
 impl SmallDisk {
+    /// On `None` the test is to end: see [`mounted`].
     fn new(place: &Place, name: &str, mib: u32) -> Option<Self> {
-        if !am_root() {
-            println!("left out: only root can mount a small file system");
-            return None;
-        }
         let dir = place.path(name);
         fs::create_dir(&dir).expect("it can be made");
-        let options = format!("size={mib}m,mode=755");
-        let mount = Command::new("mount").args(["-t", "tmpfs", "-o", &options, "none"]).arg(&dir).output();
-        if !mount.is_ok_and(|mount| mount.status.success()) {
-            println!("left out: no file system can be mounted here");
-            return None;
-        }
-        Some(Self(dir))
+        mounted(&dir, &format!("size={mib}m,mode=755")).then(|| Self(dir))
     }
 
     /// Takes its free space, down to what is left for later.

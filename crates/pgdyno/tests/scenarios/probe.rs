@@ -234,6 +234,20 @@ fn others_tables_are_left_alone(probed: &Probed, session: &mut Session) {
         .expect("the role may");
     let said = probed.place.refused(&[&ddl[..], &["one.pgbench_history"]].concat(), 2);
     assert!(said.contains("pgdyno did not load it"), "{said}");
+    no_name_reaches_the_terminal(probed, session);
+}
+
+/// Whoever may make tables may put into their names what a terminal obeys.
+fn no_name_reaches_the_terminal(probed: &Probed, session: &mut Session) {
+    let name = "theirs.\"a\u{1b}[2J\nb\"";
+    session.execute(&format!("CREATE TABLE {name} AS SELECT 1 AS a")).expect("the role may");
+    let server = ["--server", "main"];
+    let sizes = probed.place.done(&[&["probe", "sizes"], &server[..]].concat());
+    let warmed = probed.place.done(&[&["prewarm"], &server[..], &[name]].concat());
+    let refused = probed.place.refused(&[&["probe", "ddl"], &server[..], &[name]].concat(), 2);
+    for said in [sizes, warmed, refused] {
+        assert!(said.contains("theirs.\"a\\u{1b}[2J\\nb\"") && !said.contains('\u{1b}'), "{said:?}");
+    }
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::common::{Place, kill, text, tiny};
+use crate::common::{Place, kill, text, tiny, wait_until};
 use pgdyno_core::{analysis::DoubtKind, facts::Instrument};
 
 /// Measured once for all that follows: it takes some seconds.
@@ -76,6 +76,13 @@ fn the_table_says_what_it_is_and_clean_removes_what_is_kept() {
     assert!(!place.path("state/selftest.json").exists());
 }
 
+/// Whether a process has a handler for SIGINT, the second signal (`proc_pid_status(5)`).
+fn heeds_ctrl_c(pid: u32) -> bool {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
+    caught.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_some_and(|mask| mask & 0b10 != 0)
+}
+
 #[test]
 fn what_is_interrupted_is_not_kept() {
     let place = Place::new();
@@ -85,7 +92,7 @@ fn what_is_interrupted_is_not_kept() {
         .stderr(std::process::Stdio::piped())
         .spawn()
         .expect("it starts");
-    std::thread::sleep(std::time::Duration::from_millis(1_500));
+    wait_until("it heeds Ctrl-C", || heeds_ctrl_c(child.id()));
     kill(u64::from(child.id()), "-INT");
     let output = child.wait_with_output().expect("it ends");
     assert_eq!(output.status.code(), Some(3), "{}", text(&output.stderr));

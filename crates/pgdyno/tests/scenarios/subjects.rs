@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, fs, os::unix::fs::PermissionsExt, path::Path};
 
-use crate::common::{Place, holds_together, text};
+use crate::common::{Place, holds_together, left_out, text};
 use pgdyno_core::{
     analysis::{
         DoubtKind,
@@ -295,7 +295,7 @@ fn autovacuum_that_was_asked_for_is_left_alone() {
     assert_eq!((of_autovacuum(&run), were_told(&run)), ("as asked", [false, false]));
     match elsewhere {
         Some(dir) => storage_of_each_is_kept(&run, &dir),
-        None => println!("left out: there is no second file system with room"),
+        None => left_out("there is no second file system with room"),
     }
     place.nothing_is_left();
 }
@@ -355,5 +355,13 @@ fn what_cannot_be_is_said_before_anything_begins() {
         dry.status.success() && err.contains("server  pg=15: ") && err.contains("takes   about"),
         "{err}"
     );
+    // The directories of all of them are named.
+    let places = ["first", "second", "wal"].map(|name| place.path(name).display().to_string());
+    let [first, second, wal] = &places;
+    let subjects = [format!("pg=18,bundle,data={first}"), format!("pg=18,bundle,data={second},waldir={wal}")];
+    let dry = place.run(&["run", &path, "--subject", &subjects[0], "--subject", &subjects[1], "--dry-run"]);
+    let err = text(&dry.stderr);
+    let told = format!(" in {first}, {second} and {wal}, removed at the end");
+    assert!(dry.status.success() && err.contains(&told), "{err}");
     place.nothing_is_left();
 }

@@ -400,7 +400,7 @@ fn what_cannot_be_is_named_before() {
             &["--warehouses", "2", "--partitions", "3"] as &[&str],
             "could not make 3 partitions of 2 warehouses",
         ),
-        (&["--warehouses", "2", "--method", "server"], "the rows of TPC-C are made by pgdyno alone"),
+        (&["--warehouses", "2", "--method", "server"], "'server' for '--method <METHOD>'"),
         (&["--warehouses", "1000000"], "could not load"),
     ] {
         let refused = text(&loaded.place.run(&Loaded::load(more)).stderr);

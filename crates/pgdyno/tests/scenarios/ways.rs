@@ -10,7 +10,7 @@ use std::{
     time::Duration,
 };
 
-use crate::common::{Place, admin, am_root, is_complete, kill, text, tiny, wait_until, word};
+use crate::common::{Place, admin, am_root, is_complete, kill, left_out, text, tiny, wait_until, word};
 use pgdyno_core::{analysis::compare::Fairness, facts::ConnectionFacts, measure::Arm};
 use pgdyno_postgres::wire::{Address, ConnectOptions, Session, connect};
 use pgdyno_record::Run;
@@ -93,7 +93,7 @@ fn pgbouncer(there: &There, mode: &str, more: &str) -> Option<(Running, String)>
     let program =
         ["/usr/sbin/pgbouncer", "/usr/bin/pgbouncer"].map(PathBuf::from).into_iter().find(|p| p.exists());
     let Some(program) = program else {
-        println!("left out: pgbouncer is not installed");
+        left_out("PgBouncer is not installed");
         return None;
     };
     let port = free_port();

@@ -3,7 +3,7 @@
 
 use std::{fs, os::unix::fs::symlink, path::PathBuf, process::Command};
 
-use crate::common::{Place, am_root, text};
+use crate::common::{Place, am_root, left_out, text};
 
 /// Runs pgdyno with what is wrong; tells what its answer lacks of the form of an error, or of these words.
 fn lacks(place: &Place, args: &[&str], words: &[&str]) -> Option<String> {
@@ -196,6 +196,11 @@ const AB: &[(&str, &[&str])] = &[
     ("default|default|--out|report.pdf", &["its ending names no form of report"]),
     ("default|default|--plan|/nonexistent.toml", &["could not read the plan /nonexistent.toml"]),
     ("default|default|--quick", &["'--quick'"]),
+    (
+        "default|command=x|--partitions|4",
+        &["could not load tables for both arms: the command of B brings a server of its own"],
+    ),
+    ("command=x|default|--fillfactor|50", &["for both arms: the command of A brings", "pg=18,command=LINE"]),
 ];
 
 #[test]
@@ -369,7 +374,7 @@ fn outputs_that_cannot_be_written() {
 #[test]
 fn directories_of_somebody_else() {
     if am_root() {
-        println!("left out: root may write everywhere");
+        left_out("root may write everywhere");
         return;
     }
     let place = Place::new();
@@ -627,4 +632,25 @@ fn a_plan_from_a_windows_editor_is_read() {
     let content = format!("\u{feff}{}[measure]\r\nblocks = 0\r\n", GOOD.replace('\n', "\r\n"));
     let path = plan(&place, content.as_bytes());
     is_wrong(&place, &["run", &shown(&path)], &["plan.toml:5:10: ", "0 blocks are not"]);
+}
+
+/// The rows of TPC-C are made by pgdyno alone: no help offers to have the server make them.
+#[test]
+fn help_offers_only_methods_that_are_taken() {
+    let place = Place::new();
+    for (args, flag, by_server) in [
+        (&["load", "tpcc"][..], "--method", false),
+        (&["load", "tpcb"], "--method", true),
+        (&["load", "scaleup"], "--method", true),
+        (&["tpcc", "run"], "--load-method", false),
+        (&["bench"], "--load-method", true),
+    ] {
+        let help = place.done(&[args, &["--help"]].concat());
+        let of_flag = help.split_once(flag).expect("it has the flag").1;
+        let of_flag = of_flag.split_once("\n      --").map_or(of_flag, |(of_flag, _)| of_flag);
+        assert_eq!(of_flag.contains("- server:"), by_server, "{args:?} {of_flag}");
+        assert!(of_flag.contains("- stream:") && of_flag.contains("- chunks:"), "{args:?} {of_flag}");
+    }
+    let wrong = ["load", "tpcc", "--warehouses", "1", "--method", "server"];
+    is_wrong(&place, &wrong, &["'server' for '--method <METHOD>'", "stream, chunks"]);
 }

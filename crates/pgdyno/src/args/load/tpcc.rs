@@ -10,6 +10,7 @@ use pgdyno_postgres::load::{BulkLoad, Entry, SchemaStand, Schemas};
 
 use super::{Flags, To, carry_out, load, stopping};
 use crate::{
+    args::shape::without_server,
     context::{draw_seed, now_s},
     output,
 };
@@ -18,6 +19,7 @@ use crate::{
 #[derive(Debug, clap::Args)]
 #[command(
     disable_help_flag = true,
+    mut_arg("method", without_server),
     after_help = "The nine tables as clause 4.3.3.1 populates them, with the primary keys of clause 1.3 and two more \
     indexes: customers by last name, orders by customer. Partitions are by warehouse, of all tables but item. Rows \
     are those that `pgdyno tpcc export` writes with the same --seed and --at. All else is as with `load tpcb`: \

@@ -12,7 +12,7 @@ use pgdyno_core::{
 use pgdyno_postgres::load::find_tpcc;
 
 use crate::{
-    args::{bench, measure},
+    args::{bench, measure, shape::without_server},
     context::Context,
     stages::{self, External},
 };
@@ -26,6 +26,7 @@ const TERMINALS_PER_CONNECTION: u64 = 100;
 #[derive(Debug, clap::Args)]
 #[command(
     disable_help_flag = true,
+    mut_arg("load_method", without_server),
     after_help = "With a server that is there (--server, -h, -p, -d, --dsn) the tables are driven that `pgdyno load \
     tpcc` left there; they stay, with what the run added. Without one a server is made and loaded for the run. The \
     conditions of consistency are looked at afterwards. NOPM are New-Orders a minute that were not rolled back; they \

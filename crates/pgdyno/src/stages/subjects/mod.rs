@@ -145,14 +145,11 @@ fn measured_stages(
             let balance =
                 load::check_sums(prepared, subject, ledger, &recording.record, &job.name, stop, progress)?;
             recorded::set(recording, at, |record| record.balance = balance);
+            let consistency = tpcc::check(prepared, subject, stop, progress)?;
+            recorded::set(recording, at, |record| record.consistency = consistency);
         }
         Ok(())
-    })?;
-    for (at, subject) in servers.iter_mut().enumerate() {
-        let consistency = tpcc::check(prepared, subject, recording, stop, progress)?;
-        recorded::set(recording, at, |record| record.consistency = consistency);
-    }
-    Ok(())
+    })
 }
 
 /// Runs all cells of a workload, then those of the next. Blocks go up and down the client counts in turn, and at each
