@@ -2,7 +2,9 @@
 //!
 //! Rules: bytes in KiB, MiB and GiB; latencies in µs, ms or s with three significant digits; counts with
 //! thousands separators; rates as whole numbers from 100 on; an absent or non-finite number is [`ABSENT`],
-//! never 0.
+//! never 0. Text that somebody else wrote passes through [`printable`] on its way out.
+
+use std::{borrow::Cow, fmt::Write};
 
 /// What stands where there is no number.
 pub const ABSENT: &str = "–";
@@ -138,6 +140,56 @@ pub fn plural(value: u64, noun: &str) -> String {
     format!("{} {noun}{}", count(value), if value == 1 { "" } else { "s" })
 }
 
+/// Text that somebody else wrote, such as a server or a file, on one line of a terminal: control characters, which a
+/// terminal would obey, are written as escapes (`\n`, `\t`, `\u{1b}`).
+pub fn printable(text: &str) -> Cow<'_, str> {
+    escaped(text, |_| false)
+}
+
+/// The same of a text that may have several lines: line feeds and tabs stay.
+pub fn printable_lines(text: &str) -> Cow<'_, str> {
+    escaped(text, |c| matches!(c, '\n' | '\t'))
+}
+
+/// The same of JSON: its own escapes leave some control characters as they are. The value stays the same.
+pub fn printable_json(json: &str) -> Cow<'_, str> {
+    // All of these are below 2¹⁶: four digits hold them.
+    replaced(json, |c| c == '\n', |out, c| write!(out, "\\u{:04x}", u32::from(c)))
+}
+
+fn escaped(text: &str, stays: impl Fn(char) -> bool) -> Cow<'_, str> {
+    replaced(text, stays, |out, c| match c {
+        '\n' | '\r' | '\t' => write!(out, "{}", c.escape_default()),
+        c => write!(out, "\\u{{{:x}}}", u32::from(c)),
+    })
+}
+
+fn replaced(
+    text: &str,
+    stays: impl Fn(char) -> bool,
+    escape: impl Fn(&mut String, char) -> std::fmt::Result,
+) -> Cow<'_, str> {
+    let obeyed = |c: char| (c.is_control() || reorders(c)) && !stays(c);
+    if !text.contains(obeyed) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len() + 16);
+    for c in text.chars() {
+        if obeyed(c) {
+            // Writing to a String cannot fail.
+            let _ = escape(&mut out, c);
+        } else {
+            out.push(c);
+        }
+    }
+    Cow::Owned(out)
+}
+
+/// Separators of lines and marks of direction, by which a text can look like another one.
+fn reorders(c: char) -> bool {
+    matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -189,7 +241,28 @@ mod tests {
         assert_eq!(or_absent(None::<u64>, count), ABSENT);
     }
 
+    #[test]
+    fn a_terminal_obeys_no_text_of_somebody_else() {
+        assert_eq!(printable("18.4 (Debian) größer"), "18.4 (Debian) größer");
+        assert!(matches!(printable("18.4"), Cow::Borrowed(_)));
+        assert_eq!(printable("\u{1b}[31mred\u{7}\u{9b}2J"), "\\u{1b}[31mred\\u{7}\\u{9b}2J");
+        assert_eq!(printable("a\nb\tc\r\u{7f}"), "a\\nb\\tc\\r\\u{7f}");
+        assert_eq!(printable("\u{202e}txt.exe"), "\\u{202e}txt.exe");
+        assert_eq!(printable_lines("a\nb\tc\r\u{1b}"), "a\nb\tc\\r\\u{1b}");
+        assert_eq!(
+            printable_json("{\n\"a\": \"\u{7f}\u{9b}\u{202e}\"}"),
+            "{\n\"a\": \"\\u007f\\u009b\\u202e\"}"
+        );
+    }
+
     proptest! {
+        #[test]
+        fn what_is_printable_holds_no_control_character(text in any::<String>()) {
+            prop_assert!(!printable(&text).contains(char::is_control));
+            let once = printable_lines(&text).into_owned();
+            prop_assert_eq!(&*printable_lines(&once), &once);
+        }
+
         /// Read back, a written number is within half a unit of its third digit.
         #[test]
         fn three_digits_are_kept(value in 0.001f64..1e9) {
