@@ -40,7 +40,9 @@ pub use load::{
 };
 pub use material::{MaterialRecord, SetupDone, SetupRecord, TextRecord, WeightedText, WorkloadRecord};
 pub use read::{Listed, Run, find, list, open};
-pub use redact::{REDACTED, command_line, redact, redact_command, redact_sql};
+pub use redact::{
+    REDACTED, command_line, redact, redact_command, redact_log_line, redact_setting, redact_sql,
+};
 pub use run::*;
 pub use schema::schemas;
 pub use stream::{COMPRESS_OVER_BYTES, Lines};

@@ -66,7 +66,7 @@ pub fn conclude(
     recording.show()?;
     let record = recording.record.clone();
     let path = recording.dir.finish(&record)?;
-    report(job, &record, &path)?;
+    report(job, &path)?;
     match result {
         Err(problem) => {
             eprintln!("partial record: {}", path.display());
@@ -124,9 +124,10 @@ fn inconsistent(broken: &ConsistencyRecord) -> ExitCode {
     ExitCode::from(1)
 }
 
-/// Writes the reports. A run that measured nothing has none to print.
-fn report(job: &Job, record: &RunRecord, path: &Path) -> Result<(), Problem> {
+/// Writes the reports of what was saved, which holds no secret. A run that measured nothing has none to print.
+fn report(job: &Job, path: &Path) -> Result<(), Problem> {
     let run = pgdyno_record::open(path)?;
+    let record = &run.record;
     let timeline = run.timeline().map(|lines| lines.items).unwrap_or_default();
     let document = Document::new(record, &timeline);
     let html = path.join("report.html");
@@ -180,7 +181,10 @@ impl Form {
             Self::Markdown => pgdyno_report::markdown(document),
             Self::Text => pgdyno_report::text(document, Paint::Plain),
             Self::Csv => pgdyno_report::csv(document),
-            Self::Json => serde_json::to_string_pretty(record).map(|json| json + "\n").unwrap_or_default(),
+            Self::Json => {
+                let json = serde_json::to_string_pretty(record).map(|json| json + "\n").unwrap_or_default();
+                units::printable_json(&json).into_owned()
+            }
         }
     }
 }
