@@ -12,8 +12,11 @@ mod conf;
 mod dirs;
 mod initdb;
 pub mod installation;
+mod lock;
+mod manifest;
 mod process;
 mod ready;
+mod refused;
 pub mod registry;
 mod run_as;
 mod running;
@@ -141,6 +144,13 @@ pub enum Event {
     FetchingBundle {
         /// Version of PostgreSQL.
         version: String,
+    },
+    /// A bundle in the cache is not what it was, and is fetched anew.
+    BundleDamaged {
+        /// Version of the bundle.
+        version: String,
+        /// What is wrong with it.
+        why: String,
     },
     /// What a killed pgdyno left of a server of this name is being removed.
     CleaningUp {

@@ -11,6 +11,7 @@ mod common;
 mod copy;
 mod interrupts;
 mod load;
+mod neighbours;
 mod own_plans;
 mod pgbench;
 mod pgbench_record;
