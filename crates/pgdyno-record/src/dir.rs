@@ -10,6 +10,9 @@ use std::{
 
 use jiff::Timestamp;
 use pgdyno_core::{
+    advice::Choice,
+    analysis::compare::Difference,
+    facts::ServerFacts,
     measure::{
         Coarsener, Interval, Latency, MAX_INTERVALS, Merger, Observation, Part, Slice, SlowAttempt,
         SlowInterval, Workload,
@@ -21,7 +24,7 @@ use crate::{
     RunRecord,
     files::{could_not_write, reason, sync_dir, write_atomically},
     hlog,
-    redact::redact,
+    redact::{redact, redact_setting},
     seal,
     stream::{self, COMPRESS_OVER_BYTES, Stream},
 };
@@ -407,15 +410,49 @@ fn slow_interval(slice: &Slice) -> SlowInterval {
     SlowInterval { run, start_ns, duration_ns, part, attempts: slice.slowest.clone() }
 }
 
-/// The last line of defence of invariant 2.
-fn without_secrets(record: &RunRecord) -> RunRecord {
+/// The record without secrets in its texts and settings, as it is written: the last line of defence of invariant 2.
+pub fn without_secrets(record: &RunRecord) -> RunRecord {
     let mut clean = record.clone();
     clean.command = redact(&clean.command);
     clean.error = clean.error.as_deref().map(redact);
     for error in clean.runs.iter_mut().flat_map(|run| &mut run.errors) {
         error.message = redact(&error.message);
     }
+    without_secret_settings(&mut clean.choices, clean.server.as_mut(), &mut []);
+    if let Some(comparison) = &mut clean.comparison {
+        for arm in &mut comparison.arms {
+            arm.said = redact(&arm.said);
+            arm.command = arm.command.as_deref().map(redact);
+            without_secret_settings(&mut arm.choices, arm.server.as_mut(), &mut []);
+        }
+        without_secret_settings(&mut [], None, &mut comparison.differences);
+    }
+    for subject in clean.subjects.iter_mut().flat_map(|subjects| &mut subjects.list) {
+        subject.said = redact(&subject.said);
+        without_secret_settings(&mut subject.choices, subject.server.as_mut(), &mut subject.differences);
+    }
     clean
+}
+
+fn without_secret_settings(
+    choices: &mut [Choice],
+    server: Option<&mut ServerFacts>,
+    differences: &mut [Difference],
+) {
+    for Choice { name, value, .. } in choices {
+        *value = redact_setting(name, value);
+    }
+    if let Some(ServerFacts { settings, defaults, .. }) = server {
+        let set = settings.iter_mut().map(|setting| (&setting.name, &mut setting.value));
+        for (name, value) in set.chain(defaults.iter_mut().flatten()) {
+            *value = redact_setting(name, value);
+        }
+    }
+    for Difference { what, a, b, .. } in differences {
+        for value in [a, b].into_iter().flatten() {
+            *value = redact_setting(what, value);
+        }
+    }
 }
 
 fn json_line(value: &impl serde::Serialize) -> Vec<u8> {

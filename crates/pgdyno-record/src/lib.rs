@@ -32,7 +32,7 @@ mod subjects;
 mod time;
 
 pub use comparison::{ArmRecord, BlockKind, BlockRecord, ComparisonRecord};
-pub use dir::{LATENCY_LOG, OBSERVATIONS, RUN_JSON, RunDir, SLOWEST_ATTEMPTS, TIMELINE};
+pub use dir::{LATENCY_LOG, OBSERVATIONS, RUN_JSON, RunDir, SLOWEST_ATTEMPTS, TIMELINE, without_secrets};
 pub use files::write_atomically;
 pub use held::HeldRecord;
 pub use hlog::{LoggedInterval, header as histogram_log_header, line as histogram_log_line};
@@ -41,7 +41,9 @@ pub use load::{
 };
 pub use material::{MaterialRecord, SetupDone, SetupRecord, TextRecord, WeightedText, WorkloadRecord};
 pub use read::{Listed, Run, find, list, open};
-pub use redact::{REDACTED, command_line, redact, redact_command, redact_sql};
+pub use redact::{
+    REDACTED, command_line, redact, redact_command, redact_log_line, redact_setting, redact_sql,
+};
 pub use run::*;
 pub use schema::schemas;
 pub use seal::SealRecord;

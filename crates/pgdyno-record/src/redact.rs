@@ -1,5 +1,7 @@
 //! No secret in the record (invariant 2).
 
+use pgdyno_core::facts::SECRET_SETTINGS;
+
 /// What stands where a secret was.
 pub const REDACTED: &str = "***";
 
@@ -7,26 +9,74 @@ pub const REDACTED: &str = "***";
 const SECOND_WAY: &str = ",admin-dsn=";
 
 /// Keys whose value is a secret end with one of these.
-const SECRET_ENDINGS: [&str; 6] =
-    ["password", "client_secret", "token", "passwd", "scram_client_key", "scram_server_key"];
+const SECRET_ENDINGS: [&str; 7] =
+    ["password", "passwd", "passphrase", "secret", "token", "scram_client_key", "scram_server_key"];
+
+/// What the terms of an arm begin with, one of which ends the value of a setting before it.
+const TERMS: [&str; 12] = [
+    "set:",
+    "pg=",
+    "build=",
+    "bindir=",
+    "data=",
+    "waldir=",
+    "script=",
+    "builtin=",
+    "protocol=",
+    "dsn=",
+    "command=",
+    "bundle",
+];
 
 /// The arguments of a command without the passwords in them: those of URIs (`postgresql://user:SECRET@host`,
-/// and in their query), of conninfo strings (`password=SECRET`, quoted or not), and of options
-/// (`--password=SECRET`, `PGPASSWORD=SECRET`). Where a malformed URI leaves a doubt about what is secret,
-/// more is removed rather than less.
+/// and in their query), of conninfo strings (`password=SECRET`, quoted or not), of options
+/// (`--password=SECRET`, `PGPASSWORD=SECRET`), and the whole values of settings that may hold one
+/// (`--set archive_command=…`). Where a malformed URI leaves a doubt about what is secret, more is removed rather than
+/// less.
 pub fn redact_command<S: AsRef<str>>(args: &[S]) -> Vec<String> {
     let mut out: Vec<String> = Vec::with_capacity(args.len());
     for arg in args {
         let arg = arg.as_ref();
-        let value_of_secret_option = out.last().is_some_and(|before| {
-            before.starts_with("--") && !before.contains(['=', ' ']) && is_secret_key(before)
-        });
+        let before = out.last().map_or("", String::as_str);
+        let value_of_secret_option =
+            before.starts_with("--") && !before.contains(['=', ' ']) && is_secret_key(before);
         out.push(match value_of_secret_option && !arg.starts_with('-') {
             true => REDACTED.to_owned(),
-            false => redact(arg),
+            false if before == "--set" => redact_assignment(arg),
+            false => match arg.strip_prefix("--set=") {
+                Some(assignment) => format!("--set={}", redact_assignment(assignment)),
+                None => redact(arg),
+            },
         });
     }
     out
+}
+
+/// `NAME=VALUE` of a setting.
+fn redact_assignment(text: &str) -> String {
+    match text.split_once('=') {
+        Some((name, value)) => format!("{name}={}", redact_setting(name, value)),
+        None => redact(text),
+    }
+}
+
+/// The value of a setting of the server without the secrets in it: nothing of it where the setting may hold one.
+pub fn redact_setting(name: &str, value: &str) -> String {
+    let name = name.trim();
+    let secret =
+        SECRET_SETTINGS.iter().any(|secret| secret.eq_ignore_ascii_case(name)) || is_secret_key(name);
+    if secret && !value.is_empty() { REDACTED.to_owned() } else { redact(value) }
+}
+
+/// A line of a server's log without the passwords of statements and of connection strings, and without commands that it
+/// ran for a setting.
+pub fn redact_log_line(line: &str) -> String {
+    let commands = ["archive command was: ", "command \""];
+    let command = commands.iter().filter_map(|before| Some(line.find(before)? + before.len())).min();
+    match command {
+        Some(at) => format!("{}{REDACTED}", redact(&redact_sql(&line[..at]))),
+        None => redact(&redact_sql(line)),
+    }
 }
 
 /// One line for a shell that runs the arguments, quoted where they need it, without the passwords.
@@ -45,6 +95,7 @@ fn quote(arg: &str) -> String {
 /// One text without the passwords in it. A subject of a comparison may have a second way to its server, behind
 /// `,admin-dsn=`, with a password of its own.
 pub fn redact(text: &str) -> String {
+    let text = &redact_settings(text);
     let lower = text.to_ascii_lowercase();
     let (mut out, mut done) = (String::with_capacity(text.len()), 0);
     for (at, second) in lower.match_indices(SECOND_WAY) {
@@ -53,6 +104,44 @@ pub fn redact(text: &str) -> String {
         done = at + second.len();
     }
     out + &redact_one(&text[done..])
+}
+
+/// Cuts the values of settings that may hold a secret. Where such a value ends cannot be seen, but in an arm, so all
+/// that follows goes.
+fn redact_settings(text: &str) -> String {
+    let lower = text.to_ascii_lowercase();
+    let (mut out, mut done) = (String::with_capacity(text.len()), 0);
+    while let Some((from, to)) = value_of_setting(&lower, done) {
+        out.push_str(&text[done..from]);
+        out.push_str(REDACTED);
+        done = to;
+    }
+    out + &text[done..]
+}
+
+/// Where the value of the next such setting begins and ends, in a text of small letters.
+fn value_of_setting(lower: &str, from: usize) -> Option<(usize, usize)> {
+    let found = SECRET_SETTINGS.iter().flat_map(|name| {
+        lower[from..].match_indices(name).filter_map(move |(at, _)| {
+            let (before, behind) = lower.split_at(from + at);
+            let value = behind[name.len()..].trim_start().strip_prefix('=')?.trim_start();
+            (!value.is_empty()).then_some((before, value))
+        })
+    });
+    let (before, value) = found.min_by_key(|(before, _)| before.len())?;
+    let start = lower.len() - value.len();
+    let end = match before.ends_with("set:") {
+        _ if value.starts_with(REDACTED) => REDACTED.len(),
+        true => end_of_term(value),
+        false => value.len(),
+    };
+    Some((start, start + end))
+}
+
+/// Where the value of an arm's setting ends: at the comma before the next term.
+fn end_of_term(value: &str) -> usize {
+    let begins_term = |rest: &str| TERMS.iter().any(|term| rest.trim_start().starts_with(term));
+    value.match_indices(',').find(|(at, _)| begins_term(&value[at + 1..])).map_or(value.len(), |(at, _)| at)
 }
 
 /// One text with at most one way to a server.
@@ -212,6 +301,52 @@ mod tests {
     }
 
     #[test]
+    fn settings_that_may_hold_a_secret_are_cut_whole() {
+        let cases = [
+            (vec!["--set", "primary_conninfo=host=db password='s3 c'"], "--set 'primary_conninfo=***'"),
+            (vec!["--set=Archive_Command=curl -u me:s3 %p"], "'--set=Archive_Command=***'"),
+            (
+                vec!["--set", "ssl_passphrase_command=echo s3", "--quick"],
+                "--set 'ssl_passphrase_command=***' --quick",
+            ),
+            (vec!["--set", "my.password=s3 and s3", "--quick"], "--set 'my.password=***' --quick"),
+            (vec!["--set", "my.uri=postgres://u:s3@h/d"], "--set 'my.uri=postgres://u:***@h/d'"),
+            (vec!["--set", "password_encryption=md5"], "--set password_encryption=md5"),
+            (
+                vec!["--a", "pg=18,set:restore_command=cp s3 %p,s3 x,set:jit=off,script=s.sql"],
+                "--a 'pg=18,set:restore_command=***,set:jit=off,script=s.sql'",
+            ),
+        ];
+        for (args, want) in cases {
+            assert_eq!(command_line(&args), want);
+            assert_eq!(redact(&command_line(&args)), want, "twice changes nothing");
+        }
+        assert_eq!(redact("could not set archive_command = 'cp s3'"), "could not set archive_command = ***");
+        assert_eq!(redact_setting("RESTORE_command", "cp s3"), REDACTED);
+        assert_eq!(redact_setting("archive_command", ""), "");
+        assert_eq!(redact_setting("work_mem", "64MB"), "64MB");
+    }
+
+    #[test]
+    fn a_log_shows_no_password_and_no_command() {
+        let cases = [
+            (
+                "DETAIL:  The failed archive command was: curl -u me:s3 pg_wal/1",
+                "DETAIL:  The failed archive command was: ***",
+            ),
+            ("LOG:  command \"echo s3\" failed", "LOG:  command \"***"),
+            ("LOG:  statement: ALTER ROLE x PASSWORD 's3';", "LOG:  statement: ALTER ROLE x PASSWORD ***;"),
+            (
+                "LOG:  checkpoint starting: immediate force wait",
+                "LOG:  checkpoint starting: immediate force wait",
+            ),
+        ];
+        for (line, want) in cases {
+            assert_eq!(redact_log_line(line), want);
+        }
+    }
+
+    #[test]
     fn a_script_keeps_all_but_its_passwords() {
         let cases = [
             ("ALTER USER bob PASSWORD 's3cret';\nSELECT 1;", "ALTER USER bob PASSWORD ***;\nSELECT 1;"),
@@ -291,8 +426,19 @@ mod tests {
         }
 
         #[test]
+        fn no_secret_of_a_setting_survives(secret in secret(WILD), which in 0..SECRET_SETTINGS.len()) {
+            let assignment = format!("{}={secret}", SECRET_SETTINGS[which]);
+            let arm = format!("pg=18,set:{assignment}");
+            let redacted = command_line(&["--set", &assignment, &format!("--set={assignment}"), &arm]);
+            // A value of an arm cannot hold what begins another term.
+            prop_assert!(!redacted.contains(&secret[..4]), "{redacted}");
+        }
+
+        #[test]
         fn nothing_makes_it_panic(text in "\\PC*") {
             redact(&text);
+            redact(&format!("set:archive_command={text}"));
+            redact_log_line(&text);
             redact(&format!("postgres://{text}"));
         }
     }

@@ -2,13 +2,17 @@
 
 use std::{
     fs::{self, File, OpenOptions},
-    io::{self, BufRead, BufReader, Read, Write},
+    io::{self, BufRead, BufReader, BufWriter, Read, Write},
+    os::unix::fs::OpenOptionsExt,
     path::{Path, PathBuf},
 };
 
 use pgdyno_core::problem::Problem;
 
-use crate::files::{could_not_write, rename_durably};
+use crate::{
+    files::{could_not_write, rename_durably},
+    redact::redact_log_line,
+};
 
 /// Streams over this many bytes are compressed at the end of a run.
 pub const COMPRESS_OVER_BYTES: u64 = 10_000_000;
@@ -84,18 +88,40 @@ impl Stream {
     }
 }
 
-/// Copies a file of whatever size to `dir`/`name`, compressed where it is over `compress_over` bytes.
+/// Copies a server's log of whatever size to `dir`/`name` without secrets, compressed where it is over `compress_over`
+/// bytes. Like the log itself it can be read by its owner alone.
 pub(crate) fn keep(dir: &Path, name: &str, from: &Path, compress_over: u64) -> io::Result<()> {
     let large = fs::metadata(from)?.len() > compress_over;
     let kept = if large { format!("{name}.zst") } else { name.to_owned() };
     let temporary = dir.join(format!("{kept}.new"));
+    let target = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&temporary)?;
     if large {
-        compress(from, &temporary)?;
+        let mut encoder = zstd::Encoder::new(target, 0)?;
+        without_secrets(from, &mut encoder)?;
+        encoder.finish()?.sync_all()?;
     } else {
-        fs::copy(from, &temporary)?;
-        File::open(&temporary)?.sync_all()?;
+        let mut target = BufWriter::new(target);
+        without_secrets(from, &mut target)?;
+        target.into_inner()?.sync_all()?;
     }
     rename_durably(&temporary, &dir.join(kept))
+}
+
+/// Bytes that are no text, and a line of more than [`MAX_LINE_BYTES`], which is taken in pieces, stay as they are where
+/// nothing in them is a secret.
+fn without_secrets(from: &Path, to: &mut impl Write) -> io::Result<()> {
+    let mut from = BufReader::new(File::open(from)?);
+    let mut line = Vec::new();
+    while from.by_ref().take(MAX_LINE_BYTES).read_until(b'\n', &mut line)? > 0 {
+        let text = String::from_utf8_lossy(&line);
+        let (text, end) = text.strip_suffix('\n').map_or((&*text, ""), |text| (text, "\n"));
+        match redact_log_line(text) {
+            same if same == text => to.write_all(&line)?,
+            redacted => to.write_all(format!("{redacted}{end}").as_bytes())?,
+        }
+        line.clear();
+    }
+    Ok(())
 }
 
 fn compress(from: &Path, to: &Path) -> io::Result<()> {

@@ -147,6 +147,19 @@ fn doubts(document: &Document, run: &CellRun) -> String {
     document.record.doubts.iter().enumerate().filter_map(concerned).collect::<Vec<_>>().join(" ")
 }
 
+/// Whether a spreadsheet would calculate a text. Flags of a compiler begin with a minus: what can harm has more in it.
+fn is_formula(text: &str) -> bool {
+    text.starts_with(['=', '+', '@', '\t', '\r']) || (text.starts_with('-') && text.contains(['(', '|', '!']))
+}
+
+/// A text as RFC 4180 has it.
+fn quoted(text: &str) -> String {
+    match text.contains([',', '"', '\n', '\r']) {
+        true => format!("\"{}\"", text.replace('"', "\"\"")),
+        false => text.to_owned(),
+    }
+}
+
 fn field(value: Option<&Value>) -> String {
     match value {
         None | Some(Value::Null) => String::new(),
@@ -156,10 +169,8 @@ fn field(value: Option<&Value>) -> String {
                 list.iter().map(|one| one.as_str().map_or_else(|| one.to_string(), str::to_owned)).collect();
             field(Some(&Value::from(words.join("; "))))
         }
-        Some(Value::String(text)) if text.contains([',', '"', '\n', '\r']) => {
-            format!("\"{}\"", text.replace('"', "\"\""))
-        }
-        Some(Value::String(text)) => text.clone(),
+        Some(Value::String(text)) if is_formula(text) => quoted(&format!("'{text}")),
+        Some(Value::String(text)) => quoted(text),
         Some(other) => other.to_string(),
     }
 }

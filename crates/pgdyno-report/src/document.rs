@@ -1,5 +1,7 @@
 //! What a report says, before it is said in text, Markdown or HTML.
 
+use std::borrow::Cow;
+
 use pgdyno_core::{
     analysis::{Doubt, DoubtKind, doubts},
     measure::{Interval, Workload},
@@ -185,6 +187,8 @@ impl Group {
 impl Document {
     /// The report of a record and its intervals (which may be empty).
     pub fn new(record: &RunRecord, timeline: &[Interval]) -> Self {
+        let printable = printable_record(record);
+        let record = &*printable;
         let source = Source(serde_json::to_value(record).unwrap_or(Value::Null));
         let groups = groups(record, &source);
         let compared = record.comparison.as_ref();
@@ -248,6 +252,33 @@ impl Document {
     /// The rows of all workloads.
     pub fn rows(&self) -> impl Iterator<Item = (&Group, &Row)> {
         self.groups.iter().flat_map(|group| group.rows.iter().map(move |row| (group, row)))
+    }
+}
+
+/// A record whose texts a terminal can show: what servers and other people wrote may hold what it would obey.
+pub fn printable_record(record: &RunRecord) -> Cow<'_, RunRecord> {
+    let mut json = serde_json::to_value(record).unwrap_or(Value::Null);
+    if !make_printable(&mut json) {
+        return Cow::Borrowed(record);
+    }
+    // Texts stay texts: what was a record is one still.
+    serde_json::from_value(json).map_or(Cow::Borrowed(record), Cow::Owned)
+}
+
+/// Tells whether something was changed.
+fn make_printable(json: &mut Value) -> bool {
+    match json {
+        Value::String(text) => match units::printable_lines(text) {
+            Cow::Borrowed(_) => false,
+            Cow::Owned(printable) => {
+                *text = printable;
+                true
+            }
+        },
+        // Every one of them, not only as far as the first that is changed.
+        Value::Array(list) => list.iter_mut().map(make_printable).fold(false, |any, one| any | one),
+        Value::Object(fields) => fields.values_mut().map(make_printable).fold(false, |any, one| any | one),
+        _ => false,
     }
 }
 

@@ -4,31 +4,32 @@ use pgdyno_core::{analysis::DoubtKind, measure::CellSummary, units};
 use pgdyno_record::{Listed, RunRecord};
 use serde_json::{Value, json};
 
-use crate::{comparison, figure::Source, text::Paint, wrap};
+use crate::{comparison, document::printable_record, figure::Source, text::Paint, wrap};
 
 const WIDTH: usize = 80;
 
 /// A table of runs in the order given: a line each, and below it the best TPS of every script. A run that
 /// cannot be read stands in it with the reason.
 pub fn listing(runs: &[Listed], paint: Paint) -> String {
-    let width = runs.iter().map(|run| wrap::length(&run.id)).max().unwrap_or(0).max(2);
+    let width = runs.iter().map(|run| wrap::length(&units::printable(&run.id))).max().unwrap_or(0).max(2);
     let header = format!("{:<width$}  STATUS    WHEN (UTC)        SERVER   SCALE  DOUBTS", "ID");
     let mut lines = vec![paint.dim(&header)];
     for run in runs {
+        let id = units::printable(&run.id);
         match &run.record {
             Ok(record) => {
-                lines.extend(readable(&run.id, record, width));
+                lines.extend(readable(&id, &printable_record(record), width));
                 if record.doubts.iter().any(|doubt| doubt.kind == DoubtKind::Edited) {
                     lines.push(paint.warn("  edited after it was recorded"));
                 }
             }
             Err(why) => {
-                lines.push(format!("{:<width$}  {}", run.id, paint.warn("broken")));
-                lines.extend(wrap::prose(why, WIDTH, "  ", "  "));
+                lines.push(format!("{id:<width$}  {}", paint.warn("broken")));
+                lines.extend(wrap::prose(&units::printable_lines(why), WIDTH, "  ", "  "));
             }
         }
     }
-    lines.iter().map(|line| format!("{}\n", line.trim_end())).collect()
+    lines.iter().map(|line| format!("{}\n", line.trim_end().replace('\n', " "))).collect()
 }
 
 fn readable(id: &str, record: &RunRecord, width: usize) -> Vec<String> {
@@ -150,5 +151,19 @@ mod tests {
         assert_eq!(json[0]["best"][1]["script"], "tpcb-like");
         assert_eq!(json[1]["status"], "broken");
         assert_eq!(json[2]["server_version"], Value::Null);
+    }
+
+    #[test]
+    fn a_terminal_obeys_nothing_that_somebody_else_recorded() {
+        let mut record = fixtures::complete().record;
+        record.server.as_mut().expect("the fixture has one").version = "18\u{1b}[2J\nforged".into();
+        let of = |id: &str, record| Listed { path: PathBuf::from(id), id: id.into(), record };
+        let runs = [
+            of("a\u{1b}]0;x\u{7}", Ok(Box::new(record))),
+            of("b", Err("unknown variant `\u{1b}[31m`".into())),
+        ];
+        let text = listing(&runs, Paint::Plain);
+        assert!(!text.contains(|c: char| c.is_control() && c != '\n'), "{text:?}");
+        assert!(text.contains("a\\u{1b}]0;x") && text.contains("18\\u{1b}[2J forged"), "{text}");
     }
 }

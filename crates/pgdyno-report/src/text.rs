@@ -71,6 +71,8 @@ pub fn text(document: &Document, paint: Paint) -> String {
     lines.extend(section(paint, "what a number means"));
     lines.extend(document.method().flat_map(|line| wrap::prose(line, WIDTH, "  ", "  ")));
     lines.extend(section(paint, "run it again"));
+    // A name with a line feed in it begins no line of its own; in a command it is part of a word.
+    lines.iter_mut().filter(|line| line.contains('\n')).for_each(|line| *line = line.replace('\n', " "));
     lines.extend(wrap::command(&document.record.command, WIDTH));
     lines.extend(wrap::prose(AGAIN, WIDTH, "  ", "  "));
     lines.iter().map(|line| format!("{}\n", line.trim_end())).collect()

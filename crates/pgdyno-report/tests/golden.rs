@@ -4,7 +4,7 @@
 use std::{fs, path::PathBuf};
 
 use pgdyno_record::fixtures::{self, Fixture};
-use pgdyno_report::{Document, Paint, csv, markdown, paste, text};
+use pgdyno_report::{Document, Paint, csv, html, markdown, paste, text};
 
 fn variants() -> [(&'static str, Fixture); 12] {
     [
@@ -47,6 +47,38 @@ fn text_is_as_somebody_read_it() {
         let coloured = text(&document, Paint::Colour);
         assert!(coloured.contains("\x1b[1m") && !got.contains('\x1b'));
     }
+}
+
+/// A record that somebody else made is shown, and neither obeyed nor calculated.
+#[test]
+fn a_hostile_record_is_only_text() {
+    let mut fixture = fixtures::complete();
+    let server = fixture.record.server.as_mut().expect("the fixture has one");
+    server.version = "18\u{1b}]0;title\u{7}".into();
+    server.version_text = "\u{1b}[2J\u{9b}31m".into();
+    server.build.compiler = Some("=HYPERLINK(\"http://x\")".into());
+    server.build.cflags = Some("-2+3+cmd|' /C calc'!A0".into());
+    fixture.record.command = "pgdyno bench \u{1b}[31m".into();
+    fixture.record.choices[0].reason = "<img src=x>\u{1b}[1m|\rforged".into();
+    fixture.record.runs[0].workload.script = "@SUM(1)\u{202e}".into();
+    let document = Document::new(&fixture.record, &fixture.timeline());
+    for got in [
+        text(&document, Paint::Plain),
+        markdown(&document),
+        csv(&document),
+        paste(&document),
+        html(&document),
+    ] {
+        let obeyed = got.chars().find(|c| (c.is_control() && !"\n\t".contains(*c)) || *c == '\u{202e}');
+        assert_eq!(obeyed, None, "{got}");
+    }
+    assert!(text(&document, Paint::Plain).contains("18\\u{1b}]0;title\\u{7}"));
+    assert!(!markdown(&document).contains("<img"));
+    let csv = csv(&document);
+    for field in [",\"'=HYPERLINK(\"\"http://x\"\")\",", ",'-2+3+cmd|", ",'@SUM(1)"] {
+        assert!(csv.contains(field), "{field}\n{csv}");
+    }
+    assert!(!csv.contains(",=") && !csv.contains(",-2+"), "{csv}");
 }
 
 #[test]

@@ -1,6 +1,9 @@
 //! Results on stdout.
 
-use std::io::{self, ErrorKind, IsTerminal, Write};
+use std::{
+    ffi::OsStr,
+    io::{self, ErrorKind, IsTerminal, Write},
+};
 
 use pgdyno_core::problem::Problem;
 use pgdyno_report::Paint;
@@ -26,7 +29,34 @@ pub fn paint() -> Paint {
     let colour = match (set("NO_COLOR"), set("PG_COLOR").as_deref()) {
         (Some(_), _) | (None, Some("never")) => false,
         (None, Some("always")) => true,
-        (None, _) => io::stdout().is_terminal(),
+        (None, _) => obeys(io::stdout().is_terminal()),
     };
     if colour { Paint::Colour } else { Paint::Plain }
+}
+
+/// Whether something is a terminal that obeys escape sequences: `TERM=dumb` says that it does not.
+pub fn obeys(is_terminal: bool) -> bool {
+    obeys_as(is_terminal, std::env::var_os("TERM").as_deref())
+}
+
+fn obeys_as(is_terminal: bool, term: Option<&OsStr>) -> bool {
+    is_terminal && term.is_none_or(|term| term != "dumb")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_dumb_terminal_gets_no_escapes() {
+        let cases = [
+            (true, None, true),
+            (true, Some("xterm"), true),
+            (true, Some("dumb"), false),
+            (false, Some("xterm"), false),
+        ];
+        for (is_terminal, term, obeys) in cases {
+            assert_eq!(obeys_as(is_terminal, term.map(OsStr::new)), obeys, "{term:?}");
+        }
+    }
 }

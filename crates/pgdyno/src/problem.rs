@@ -2,21 +2,54 @@
 
 use std::process::ExitCode;
 
-use pgdyno_core::problem::{Problem, ProblemKind};
+use pgdyno_core::{
+    problem::{Problem, ProblemKind},
+    units::printable_lines,
+};
+
+/// Longest part of a problem that is printed, in characters: what programs said may be without end.
+const LONGEST: usize = 2_000;
+/// How many of them are the end of what was said, which often tells more than its middle.
+const LAST: usize = 500;
 
 /// Prints a problem on stderr and gives the exit status it stands for.
 pub fn print(problem: &Problem) -> ExitCode {
-    eprintln!("error: {}", problem.what);
+    eprintln!("error: {}", shown(&problem.what));
     if let Some(detail) = &problem.detail {
         // A caret in the second line points into the first: both begin at the margin.
         let margin = if detail.contains('\n') { "\n" } else { " " };
-        eprintln!("detail:{margin}{detail}");
+        eprintln!("detail:{margin}{}", shown(detail));
     }
     if let Some(hint) = &problem.hint {
-        eprintln!("hint: {hint}");
+        eprintln!("hint: {}", shown(hint));
     }
     match problem.kind {
         ProblemKind::WrongRequest => ExitCode::from(2),
         ProblemKind::CouldNotComplete => ExitCode::from(3),
+    }
+}
+
+/// A part as a terminal may have it: nothing that it obeys, and not too much.
+fn shown(part: &str) -> String {
+    let part = printable_lines(part);
+    let length = part.chars().count();
+    if length <= LONGEST {
+        return part.into_owned();
+    }
+    let begin: String = part.chars().take(LONGEST - LAST).collect();
+    let end: String = part.chars().skip(length - LAST).collect();
+    format!("{begin} … ({} characters left out) … {end}", length - LONGEST)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_part_is_neither_obeyed_nor_endless() {
+        assert_eq!(shown("line 1\n  ^\u{1b}[2J"), "line 1\n  ^\\u{1b}[2J");
+        let long = shown(&format!("begin{}end", "ä".repeat(40 << 10)));
+        assert!(long.starts_with("begin") && long.ends_with("end"), "{long}");
+        assert!(long.contains("(38968 characters left out)") && long.chars().count() < 2_100, "{long}");
     }
 }

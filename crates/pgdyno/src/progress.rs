@@ -1,8 +1,14 @@
-//! What a person at a terminal sees while they wait. On stderr; silent where that is no terminal.
+//! What a person at a terminal sees while they wait. On stderr; silent where that is no terminal, or a dumb one.
 
-use std::time::Duration;
+use std::{
+    io::{self, IsTerminal},
+    time::Duration,
+};
 
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use pgdyno_core::units::{printable, printable_lines};
+
+use crate::output;
 
 /// One line that changes.
 #[derive(Debug)]
@@ -12,6 +18,9 @@ impl Progress {
     /// A line that shows nothing yet.
     pub fn new() -> Self {
         let bar = ProgressBar::new_spinner();
+        if !output::obeys(io::stderr().is_terminal()) {
+            bar.set_draw_target(ProgressDrawTarget::hidden());
+        }
         bar.enable_steady_tick(Duration::from_millis(200));
         Self(bar)
     }
@@ -52,7 +61,7 @@ impl Progress {
 
     /// What is going on now.
     pub fn say(&self, what: String) {
-        self.0.set_message(what);
+        self.0.set_message(printable(&what).into_owned());
     }
 
     /// Prints something above the line.
@@ -62,7 +71,7 @@ impl Progress {
 
     /// Prints a warning above the line.
     pub fn warn(&self, what: &str) {
-        self.aside(|| eprintln!("warning: {what}"));
+        self.aside(|| eprintln!("warning: {}", printable_lines(what)));
     }
 
     /// Takes the line away.

@@ -2,7 +2,7 @@
 
 use std::{env, path::PathBuf};
 
-use pgdyno_core::problem::Problem;
+use pgdyno_core::{problem::Problem, units::printable};
 use pgdyno_postgres::provision::{Dirs, Environment, Event};
 
 /// The roots of servers and bundles, as of the environment.
@@ -31,11 +31,17 @@ pub fn say(event: Event) {
         Event::FetchingBundle { version } => {
             eprintln!("fetching PostgreSQL {version} (about 15 MB, kept for the next time)");
         }
+        Event::BundleDamaged { version, why } => {
+            eprintln!(
+                "warning: the bundle of PostgreSQL {version} in the cache is damaged ({}): fetching it anew",
+                printable(&why)
+            );
+        }
         Event::CleaningUp { name } => eprintln!("removing what an unfinished server `{name}` left"),
         Event::MakingCluster { data_dir } => eprintln!("making a cluster in {}", data_dir.display()),
         Event::Starting { .. } => {}
         Event::StillStarting { seconds, log_line } => {
-            let line = log_line.map(|line| format!(": {line}")).unwrap_or_default();
+            let line = log_line.map(|line| format!(": {}", printable(&line))).unwrap_or_default();
             eprintln!("the server is still starting after {seconds} s{line}");
         }
         Event::StoppingAtOnce { seconds } => {

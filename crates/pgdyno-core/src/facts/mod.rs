@@ -17,4 +17,6 @@ pub use connection::{ConnectionFacts, PoolerFacts, Transport};
 pub use durability::DurabilityTier;
 pub use host::{CgroupLimits, CpuFacts, HostFacts, HugePages, MemoryFacts, StorageFacts, SyncCheck};
 pub use instrument::{Ceiling, ClockFacts, Instrument, Machine, TimerLag};
-pub use server::{DatabaseFacts, ServerFacts, ServerSource, Setting, major_of};
+pub use server::{
+    DatabaseFacts, SECRET_SETTINGS, ServerFacts, ServerSource, Setting, is_private_setting, major_of,
+};

@@ -45,6 +45,22 @@ pub struct Setting {
     pub source: String,
 }
 
+/// Settings whose values may hold a password: connection strings, and commands that may have one among their arguments.
+pub const SECRET_SETTINGS: [&str; 6] = [
+    "primary_conninfo",
+    "ssl_passphrase_command",
+    "archive_command",
+    "restore_command",
+    "recovery_end_command",
+    "archive_cleanup_command",
+];
+
+/// Whether a setting may hold an address, a path of a key or a secret, and stays out of the record.
+pub fn is_private_setting(name: &str) -> bool {
+    let addresses_and_keys = ["ssl_key_file", "krb_server_keyfile", "listen_addresses"];
+    SECRET_SETTINGS.iter().chain(&addresses_and_keys).any(|private| private.eq_ignore_ascii_case(name))
+}
+
 /// A PostgreSQL server as it was while numbers were measured.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ServerFacts {

@@ -4,31 +4,13 @@ use std::collections::BTreeMap;
 
 use pgdyno_core::facts::{
     BuildFacts, DatabaseFacts, DurabilityTier, FEATURES, ServerFacts, ServerSource, Setting,
-    features_of_configure,
+    features_of_configure, is_private_setting,
 };
 
 use crate::{
     provision::installation::compiler,
     wire::{Session, WireError},
 };
-
-/// Settings whose values may hold an address, a path of a key or a secret: they stay out of the record.
-const PRIVATE: [&str; 9] = [
-    "primary_conninfo",
-    "ssl_passphrase_command",
-    "ssl_key_file",
-    "krb_server_keyfile",
-    "archive_command",
-    "restore_command",
-    "recovery_end_command",
-    "archive_cleanup_command",
-    "listen_addresses",
-];
-
-/// Whether a setting may hold an address, a path of a key or a secret, and stays out of the record.
-pub fn is_private_setting(name: &str) -> bool {
-    PRIVATE.iter().any(|private| private.eq_ignore_ascii_case(name))
-}
 
 /// Reads the facts of the server that a session is connected to.
 ///

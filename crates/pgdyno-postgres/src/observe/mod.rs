@@ -9,7 +9,7 @@ mod waits;
 mod wal;
 
 pub use counters::Counters;
-pub use facts::{is_private_setting, server_facts};
+pub use facts::server_facts;
 pub use identity::{check_version, postmaster_of};
 pub use places::tablespace_dirs;
 pub use replica::{Instance, wait_for_replay};

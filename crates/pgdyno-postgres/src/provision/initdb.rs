@@ -4,7 +4,7 @@ use std::{
     fs::{self, File},
     io::{self, Read, Write},
     path::{Path, PathBuf},
-    process::{Command, Stdio},
+    process::{Command, Output, Stdio},
 };
 
 use pgdyno_core::problem::Problem;
@@ -65,7 +65,15 @@ pub fn initdb(cluster: &Cluster<'_>) -> Result<(), Problem> {
     if output.status.success() {
         return Ok(());
     }
-    Err(Problem::could_not("could not make the cluster: initdb failed").detail(last_lines(&output.stderr)))
+    Err(Problem::could_not("could not make the cluster: initdb failed").detail(last_words(&output)))
+}
+
+/// What a program said last, where it failed: on stderr, else on stdout, else how it ended.
+fn last_words(output: &Output) -> String {
+    let said = [&output.stderr, &output.stdout].into_iter().map(|bytes| last_lines(bytes));
+    said.into_iter()
+        .find(|said| !said.is_empty())
+        .unwrap_or_else(|| format!("it ended with {}", output.status))
 }
 
 fn pwfile(path: &Path) -> std::ffi::OsString {
@@ -215,6 +223,15 @@ mod tests {
     fn names_and_places_are_quoted() {
         let sql = create_tablespace("a\"b", Path::new("/it's\\here"));
         assert_eq!(sql, "CREATE TABLESPACE \"a\"\"b\" LOCATION E'/it''s\\\\here'\n");
+    }
+
+    #[test]
+    fn a_program_that_says_nothing_has_its_status_told() {
+        let output =
+            |script: &str| Command::new("sh").args(["-c", script]).output().expect("there is a shell");
+        assert_eq!(last_words(&output("echo out; echo err >&2; exit 1")), "err");
+        assert_eq!(last_words(&output("echo out; exit 1")), "out");
+        assert!(last_words(&output("kill -SEGV $$")).contains("signal: 11"));
     }
 
     #[test]

@@ -13,8 +13,11 @@ mod dirs;
 mod foresee;
 mod initdb;
 pub mod installation;
+mod lock;
+pub mod manifest;
 mod process;
 mod ready;
+mod refused;
 pub mod registry;
 mod run_as;
 mod running;
@@ -143,6 +146,13 @@ pub enum Event {
     FetchingBundle {
         /// Version of PostgreSQL.
         version: String,
+    },
+    /// A bundle in the cache is not what it was, and is fetched anew.
+    BundleDamaged {
+        /// Version of the bundle.
+        version: String,
+        /// What is wrong with it.
+        why: String,
     },
     /// What a killed pgdyno left of a server of this name is being removed.
     CleaningUp {

@@ -16,6 +16,7 @@ use super::{
     Event, Lifetime,
     child::{Manner, command},
     ready::{PidFile, Readiness, readiness, socket_path},
+    refused,
     run_as::User,
     safe::{open_log, remove_in},
     wait::wait_for_exit,
@@ -122,7 +123,7 @@ fn ended(status: ExitStatus, log_path: &Path, log_from: u64) -> Problem {
     let reason = reason(&log).unwrap_or_else(|| format!("it ended with {status}"));
     let problem = Problem::could_not(format!("could not start the server: {reason}"));
     let problem = match reason.contains("contains errors") || reason.contains("unrecognized") {
-        true => problem.hint("correct or leave out what --set (or the plan's [server.settings]) says"),
+        true => problem.hint(refused::HINT),
         false => problem,
     };
     match context(&log) {

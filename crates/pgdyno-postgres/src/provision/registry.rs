@@ -13,13 +13,15 @@ use std::{
 
 use pgdyno_core::{advice::Choice, facts::ServerSource, problem::Problem};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::{
     Dirs, Event,
+    lock::lock,
     process::{find_postmaster, workers_on},
     ready::{PidFile, Readiness, readiness, socket_path},
     run_as::User,
-    safe::{Place, make_open_dir, write_file},
+    safe::{Place, close_dir, close_file, make_own_dir, write_file},
     wait::Held,
 };
 
@@ -27,6 +29,12 @@ use super::{
 pub const FORMAT: u32 = 1;
 /// Longest name of a server: it is part of the name of its socket.
 const LONGEST_NAME: usize = 40;
+/// Longest wait while another pgdyno works on a server: it may fetch a bundle, or wait for a recovery.
+const LOCK_LIMIT: Duration = Duration::from_secs(300);
+/// Files of a server that pgdyno alone reads.
+const OUR_FILES: [&str; 2] = ["server.json", "password"];
+/// Files of a server that the server itself reads or writes.
+const SERVER_FILES: [&str; 3] = ["pgdyno.conf", "pg_hba.conf", "server.log"];
 
 /// How far pgdyno has come with a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -198,18 +206,44 @@ pub struct Slot {
 }
 
 impl Slot {
-    /// Locks the directory of a name, making it where it is missing; waits while another pgdyno has it.
+    /// Locks the directory of a name, making it where it is missing; waits while another pgdyno has it. What an older
+    /// version let others read in it is closed to them.
     ///
     /// # Errors
-    /// Where the directory cannot be made or locked.
+    /// Where the directory cannot be made or locked, belongs to another user, or another pgdyno keeps it for too long.
     pub fn lock(dirs: &Dirs, name: &str, progress: &mut dyn FnMut(Event)) -> Result<Self, Problem> {
         let dir = dirs.servers().join(name);
         let mut wait = || progress(Event::WaitingForServer { name: name.to_owned() });
-        let lock = lock_dir(&dir, &mut wait).map_err(|error| {
-            Problem::could_not(format!("could not use {}: {error}", dir.display()))
-                .hint("choose another directory with the environment variable PGDYNO_STATE")
+        let lock = lock_dir(&dir, &mut wait).map_err(|error| match error.kind() {
+            io::ErrorKind::TimedOut => {
+                Problem::could_not(format!("could not use server `{name}`: another pgdyno works on it"))
+                    .detail(error.to_string())
+                    .hint("try again when that one is done, or end it if it hangs. Nothing was changed.")
+            }
+            _ => Problem::could_not(format!("could not use {}: {error}", dir.display()))
+                .hint("choose another directory with the environment variable PGDYNO_STATE"),
         })?;
-        Ok(Self { dir, _lock: lock })
+        let slot = Self { dir, _lock: lock };
+        if let Ok(Some(record)) = slot.read() {
+            slot.close_to_others(record.run_as.as_ref())?;
+        }
+        Ok(slot)
+    }
+
+    /// Leaves the directory and what is in it to their owner, and to the user whom the server runs as.
+    ///
+    /// # Errors
+    /// Where something in it is not what pgdyno put there.
+    pub fn close_to_others(&self, user: Option<&User>) -> Result<(), Problem> {
+        let ours = OUR_FILES.iter().map(|name| (name, None));
+        let of_server = SERVER_FILES.iter().map(|name| (name, user));
+        let mut files = ours.chain(of_server);
+        let closed = close_dir(&self.dir, user)
+            .and_then(|()| files.try_for_each(|(name, owner)| close_file(&self.dir, name, owner)));
+        closed.map_err(|error| {
+            Problem::could_not(format!("could not close {} to other users: {error}", self.dir.display()))
+                .hint("see what is in it: it should hold what pgdyno made, and nothing else")
+        })
     }
 
     /// The directory itself.
@@ -234,7 +268,7 @@ impl Slot {
             Problem::could_not(format!("could not write {}: {error}", self.dir.join("server.json").display()))
         };
         let text = serde_json::to_vec_pretty(record).map_err(|error| problem(error.into()))?;
-        write_file(&self.dir.join("server.json"), &text, 0o644, None).map_err(problem)
+        write_file(&self.dir.join("server.json"), &text, 0o600, None).map_err(problem)
     }
 
     /// Removes all that belongs to a server that does not run, its record last.
@@ -276,18 +310,14 @@ fn wait_for_workers(data_dir: &Path) {
 /// one.
 fn lock_dir(dir: &Path, wait: &mut dyn FnMut()) -> io::Result<File> {
     loop {
-        make_open_dir(dir)?;
+        make_own_dir(dir)?;
         let path = dir.join("lock");
-        let file = match File::options().create(true).truncate(false).write(true).open(&path) {
+        let file = match lock(&path, LOCK_LIMIT, wait) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
             other => other?,
         };
-        if file.try_lock().is_err() {
-            wait();
-            file.lock()?;
-        }
         let locked = file.metadata()?;
-        let there = fs::metadata(&path);
+        let there = fs::symlink_metadata(&path);
         if there.is_ok_and(|there| (there.dev(), there.ino()) == (locked.dev(), locked.ino())) {
             return Ok(file);
         }
@@ -296,15 +326,48 @@ fn lock_dir(dir: &Path, wait: &mut dyn FnMut()) -> io::Result<File> {
 
 fn read(dir: &Path) -> Result<Option<Record>, Problem> {
     let path = dir.join("server.json");
-    let text = match fs::read_to_string(&path) {
+    let text = match fs::read(&path) {
         Ok(text) => text,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(Problem::could_not(format!("could not read {}: {error}", path.display()))),
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+            return Ok(None);
+        }
+        Err(error) => {
+            return Err(Problem::could_not(format!("could not read {}: {error}", path.display())).hint(
+                "work as the user who made this server, or choose another directory with PGDYNO_STATE",
+            ));
+        }
     };
-    serde_json::from_str::<Record>(&text).map(Some).map_err(|error| {
-        Problem::could_not(format!("could not understand {}: {error}", path.display()))
-            .hint("it was written by another version of pgdyno, or by hand")
+    serde_json::from_slice::<Record>(&text).map(Some).map_err(|error| {
+        let format = serde_json::from_slice::<Value>(&text).ok().and_then(|json| json["format"].as_u64());
+        match format.filter(|format| *format > u64::from(FORMAT)) {
+            Some(format) => Problem::could_not(format!(
+                "could not understand {}: it has format {format}, and this pgdyno knows {FORMAT}",
+                path.display()
+            ))
+            .hint("a newer pgdyno wrote it: use that one for this server"),
+            None => broken(dir, &error),
+        }
     })
+}
+
+/// A record that nobody can read: what may be left of its server, and how to give it up.
+fn broken(dir: &Path, error: &serde_json::Error) -> Problem {
+    let data = dir.join("data");
+    let problem =
+        Problem::could_not(format!("could not understand {}: {error}", dir.join("server.json").display()));
+    let (stop, problem) = match find_postmaster(&data) {
+        Some(process) => (
+            format!("stop it (`kill -INT {}`) and ", process.pid),
+            problem.detail(format!("its server runs, process {}", process.pid)),
+        ),
+        None => (String::new(), problem),
+    };
+    problem.hint(format!(
+        "its data are in {}, unless --data put them elsewhere. Put server.json back from a copy; or to give the server \
+         up, {stop}remove {}",
+        data.display(),
+        dir.display()
+    ))
 }
 
 /// All recorded servers, by name; one that cannot be read is a problem of its own beside the others.
@@ -420,6 +483,56 @@ pub(super) mod tests {
         drop(first);
         let second = waiter.join().expect("it does not panic").expect("it can be locked");
         assert!(second.dir().join("lock").exists());
+    }
+
+    #[test]
+    fn what_an_older_version_left_open_is_closed() {
+        use std::os::unix::fs::PermissionsExt;
+        let root = tempfile::tempdir().expect("a temporary directory can be made");
+        let dirs = dirs(root.path());
+        let slot = Slot::lock(&dirs, "a", &mut |_| {}).expect("it can be locked");
+        slot.write(&record(root.path(), "a")).expect("it can be written");
+        drop(slot);
+        let dir = dirs.servers().join("a");
+        let set =
+            |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("ours");
+        fs::write(dir.join("pgdyno.conf"), "primary_conninfo = 'password=x'").expect("it can be written");
+        let files = ["lock", "server.json", "pgdyno.conf"].map(|name| dir.join(name));
+        files.iter().for_each(|path| set(path, 0o644));
+        set(&dir, 0o755);
+        drop(Slot::lock(&dirs, "a", &mut |_| {}).expect("it can be locked"));
+        let mode = |path: &Path| fs::metadata(path).expect("it is there").mode() & 0o777;
+        assert_eq!(mode(&dir), 0o700);
+        assert_eq!(files.each_ref().map(|path| mode(path)), [0o600; 3]);
+    }
+
+    #[test]
+    fn a_directory_behind_a_link_is_not_used() {
+        let root = tempfile::tempdir().expect("a temporary directory can be made");
+        let dirs = dirs(root.path());
+        fs::create_dir_all(dirs.servers()).expect("it can be made");
+        fs::create_dir(root.path().join("elsewhere")).expect("it can be made");
+        std::os::unix::fs::symlink(root.path().join("elsewhere"), dirs.servers().join("a")).expect("a link");
+        let problem = Slot::lock(&dirs, "a", &mut |_| {}).expect_err("it is a link");
+        assert!(problem.what.contains("symbolic link"), "{}", problem.what);
+        assert_eq!(fs::read_dir(root.path().join("elsewhere")).expect("it stays").count(), 0);
+    }
+
+    #[test]
+    fn a_broken_record_says_what_to_do() {
+        let root = tempfile::tempdir().expect("a temporary directory can be made");
+        let dirs = dirs(root.path());
+        let slot = Slot::lock(&dirs, "a", &mut |_| {}).expect("it can be locked");
+        for (text, what, hint) in [
+            ("", "could not understand", "its data are in"),
+            ("{\"format\": 1, \"name\": 3}", "could not understand", "its data are in"),
+            ("{\"format\": 7}", "it has format 7, and this pgdyno knows 1", "a newer pgdyno wrote it"),
+        ] {
+            fs::write(slot.dir().join("server.json"), text).expect("it can be written");
+            let problem = find(&dirs, "a").expect_err("it is broken");
+            assert!(problem.what.contains(what), "{}", problem.what);
+            assert!(problem.hint.as_ref().is_some_and(|words| words.contains(hint)), "{problem:?}");
+        }
     }
 
     #[test]

@@ -173,6 +173,12 @@ pub fn remove(dirs: &Dirs, name: &str, progress: &mut dyn FnMut(Event)) -> Resul
 /// # Errors
 /// Where it cannot be locked or removed.
 pub fn remove_leftover(dirs: &Dirs, name: &str, progress: &mut dyn FnMut(Event)) -> Result<(), Problem> {
+    let path = dirs.servers().join(name);
+    if std::fs::symlink_metadata(&path).is_ok_and(|metadata| !metadata.is_dir()) {
+        // A link goes, and what it leads to stays.
+        return std::fs::remove_file(&path)
+            .map_err(|error| Problem::could_not(format!("could not remove {}: {error}", path.display())));
+    }
     let slot = Slot::lock(dirs, name, progress)?;
     // Somebody may have made a server of it while this one waited.
     if slot.read()?.is_none() { slot.remove_dir() } else { Ok(()) }

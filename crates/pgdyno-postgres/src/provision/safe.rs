@@ -188,13 +188,94 @@ pub fn write_file(path: &Path, content: &[u8], mode: u32, owner: Option<&User>) 
     open_dir(path.parent().unwrap_or(Path::new("/")))?.sync_all()
 }
 
-/// Opens a file of ours to append to, made where it is missing, for the given user. The directory must be
+/// Opens a file of ours to append to, made where it is missing, for the given user alone. The directory must be
 /// ours.
 pub fn open_log(path: &Path, owner: Option<&User>) -> io::Result<File> {
     let flags = OFlags::NOFOLLOW.bits() as i32;
-    let file = OpenOptions::new().append(true).create(true).mode(0o640).custom_flags(flags).open(path)?;
-    give(&file, owner, 0o640)?;
+    let file = OpenOptions::new().append(true).create(true).mode(0o600).custom_flags(flags).open(path)?;
+    give(&file, owner, 0o600)?;
     Ok(file)
+}
+
+/// Opens a lock file, made where it is missing, that its owner alone can open; one of ours that others could open is
+/// closed to them.
+///
+/// # Errors
+/// Where it cannot be opened, or is a symbolic link or anything but a plain file.
+pub fn open_lock(path: &Path) -> io::Result<File> {
+    // A pipe nobody reads from would be waited for without the second flag.
+    let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits() as i32;
+    let mut options = OpenOptions::new();
+    let file = options.create(true).truncate(false).write(true).mode(0o600).custom_flags(flags).open(path);
+    let file = file.map_err(|error| link_or(error, "symbolic link"))?;
+    let metadata = file.metadata()?;
+    if !metadata.is_file() {
+        return Err(io::Error::other("it is not a plain file"));
+    }
+    if metadata.mode() & 0o077 != 0 && metadata.uid() == rustix::process::geteuid().as_raw() {
+        fchmod(&file, Mode::from_raw_mode(0o600))?;
+    }
+    Ok(file)
+}
+
+/// What a link that was not followed gives, in words.
+fn link_or(error: io::Error, what: &str) -> io::Error {
+    match Errno::from_io_error(&error) {
+        Some(Errno::LOOP | Errno::NOTDIR) => io::Error::other(format!("it is a {what}")),
+        _ => error,
+    }
+}
+
+/// Makes a directory of ours that nobody else can enter, and the missing ones above it.
+///
+/// # Errors
+/// Where it cannot be made, is a symbolic link or no directory, or belongs to another user.
+pub fn make_own_dir(dir: &Path) -> io::Result<()> {
+    make_parents(dir)?;
+    if let Err(error) = fs::DirBuilder::new().mode(0o700).create(dir)
+        && error.kind() != io::ErrorKind::AlreadyExists
+    {
+        return Err(error);
+    }
+    own_dir(dir).map(drop)
+}
+
+fn own_dir(dir: &Path) -> io::Result<File> {
+    let file = open_dir(dir).map_err(|error| link_or(error, "symbolic link or no directory"))?;
+    let owner = file.metadata()?.uid();
+    match owner == rustix::process::geteuid().as_raw() {
+        true => Ok(file),
+        false => Err(io::Error::other(format!("it belongs to user {owner}: work as that user"))),
+    }
+}
+
+/// Closes a directory of ours to all but its owner and the user of the server in it, who may pass through it to what
+/// they own and no more.
+///
+/// # Errors
+/// Where it is not ours, or its mode or group cannot be changed.
+pub fn close_dir(dir: &Path, user: Option<&User>) -> io::Result<()> {
+    let file = own_dir(dir)?;
+    let Some(user) = user else { return Ok(fchmod(&file, Mode::from_raw_mode(0o700))?) };
+    fchown(&file, None, Some(Gid::from_raw(user.gid)))?;
+    Ok(fchmod(&file, Mode::from_raw_mode(0o710))?)
+}
+
+/// Closes a plain file in a directory of ours to all but its owner; one that is not there needs nothing.
+///
+/// # Errors
+/// Where it cannot be opened, or its mode or owner cannot be changed.
+pub fn close_file(dir: &Path, name: &str, owner: Option<&User>) -> io::Result<()> {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = match rustix::fs::openat(own_dir(dir)?, name, flags, Mode::empty()) {
+        Err(Errno::NOENT) => return Ok(()),
+        other => File::from(other?),
+    };
+    let metadata = file.metadata()?;
+    if !metadata.is_file() || metadata.nlink() != 1 {
+        return Err(io::Error::other(format!("{name} is not a plain file")));
+    }
+    give(&file, owner, 0o600)
 }
 
 /// Appends a line to a plain file in a directory that belongs to the server's user, who might have put a link
@@ -315,6 +396,34 @@ mod tests {
         append_line(&dir, "plain", "b").expect("it is a plain file");
         assert_eq!(fs::read_to_string(dir.join("plain")).expect("it is there"), "a\nb\n");
         assert_eq!(fs::read_to_string(&outside).expect("it is there"), "");
+    }
+
+    #[test]
+    fn a_directory_and_its_files_are_closed_to_others() {
+        let root = temp();
+        let (dir, link) = (root.path().join("a/b"), root.path().join("link"));
+        make_own_dir(&dir).and_then(|()| make_own_dir(&dir)).expect("it can be made");
+        let mode = |path: &Path| fs::metadata(path).expect("it is there").mode() & 0o777;
+        assert_eq!((mode(&dir), mode(&root.path().join("a"))), (0o700, 0o755));
+        // As older versions left it.
+        fs::set_permissions(&dir, fs::Permissions::from_mode(0o755)).expect("it is ours");
+        fs::write(dir.join("x"), "").expect("it can be written");
+        fs::set_permissions(dir.join("x"), fs::Permissions::from_mode(0o644)).expect("it is ours");
+        close_dir(&dir, None).and_then(|()| close_file(&dir, "x", None)).expect("they are ours");
+        close_file(&dir, "missing", None).expect("it needs nothing");
+        assert_eq!((mode(&dir), mode(&dir.join("x"))), (0o700, 0o600));
+        let us = User {
+            name: "us".into(),
+            uid: rustix::process::geteuid().as_raw(),
+            gid: rustix::process::getegid().as_raw(),
+            home: "/".into(),
+        };
+        close_dir(&dir, Some(&us)).expect("it is ours");
+        assert_eq!(mode(&dir), 0o710);
+        symlink(&dir, &link).expect("a link can be made");
+        symlink(dir.join("x"), dir.join("y")).expect("a link can be made");
+        assert!(make_own_dir(&link).is_err() && close_dir(&link, None).is_err());
+        assert!(close_file(&dir, "y", None).is_err());
     }
 
     #[test]

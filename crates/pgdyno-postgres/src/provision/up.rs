@@ -16,7 +16,7 @@ use pgdyno_core::{
 use pgdyno_host::{facts, procs};
 
 use super::{
-    Dirs, Event, Lifetime, Request, RunningServer,
+    Dirs, Event, Lifetime, Request, RunningServer, Wanted,
     builds::{self, Build},
     bundle,
     child::{Manner, command},
@@ -25,6 +25,7 @@ use super::{
     installation::{self, Installation},
     process::{self, Start, start, wait_ready},
     ready::socket_path,
+    refused,
     registry::{FORMAT, Phase, Record, Slot, Status, check_name},
     run_as::{self, User},
     safe::{Place, append_line, first_closed, make_open_dir, write_file},
@@ -237,7 +238,7 @@ fn again(
 ) -> Result<RunningServer, Problem> {
     refuse_contradiction(request, &record)?;
     process::settle(&record.data.path, &record.socket.path, record.port)?;
-    let found = installation::inspect(&record.bindir)?;
+    let found = program_again(&record, dirs, progress)?;
     if found.version_num / 100 != record.version_num / 100 {
         return Err(Problem::could_not(format!(
             "the programs in {} are another version now",
@@ -245,7 +246,7 @@ fn again(
         ))
         .detail(format!("the cluster was made by {}, they are {}", record.version, found.version)));
     }
-    (record.version_num, record.version) = (found.version_num, found.version);
+    (record.version_num, record.version, record.bindir) = (found.version_num, found.version, found.bindir);
     record.given.extend(request.settings.clone());
     record.listen = request.listen.clone().or(record.listen);
     record.port = request.port.unwrap_or(record.port);
@@ -254,7 +255,21 @@ fn again(
     }
     make_socket_dir(&mut record, slot)?;
     let warnings = size(request, &mut record, dirs)?;
+    refuse_settings(&record, slot)?;
     launch(request, record, slot, dirs, warnings, progress)
+}
+
+/// The program of a server that was made before. A bundle of the cache is looked at as for a new one.
+fn program_again(
+    record: &Record,
+    dirs: &Dirs,
+    progress: &mut dyn FnMut(Event),
+) -> Result<Installation, Problem> {
+    if record.source == ServerSource::Bundle && record.runs_from(&dirs.cache) {
+        let bundle = bundle::obtain(Some(Wanted::Exact(record.version_num)), &dirs.cache, progress)?;
+        return installation::inspect(&bundle.bindir());
+    }
+    installation::inspect(&record.bindir)
 }
 
 /// The runtime directory may be empty after a restart of the machine.
@@ -328,6 +343,8 @@ fn create(
     (record.source, record.pinned) = (source, pinned);
     let mut warnings: Vec<String> = warning.into_iter().collect();
     warnings.extend(size(request, &mut record, dirs)?);
+    slot.close_to_others(record.run_as.as_ref())?;
+    refuse_settings(&record, slot)?;
     slot.write(&record)?;
     take_places(&mut record, slot)?;
     progress(Event::MakingCluster { data_dir: record.data.path.clone() });
@@ -577,11 +594,22 @@ fn make_cluster(request: &Request, record: &Record, slot: &Slot) -> Result<(), P
         home: slot.dir(),
         password: &password,
     };
-    initdb(&cluster)?;
+    initdb(&cluster).map_err(|failed| of_bundle(record, failed))?;
     let tablespaces = record.tablespaces.iter().map(|(name, place)| (name.clone(), place.path.clone()));
     create_tablespaces(&cluster, &tablespaces.collect::<Vec<_>>())?;
     let include = format!("include {}", conf::quote(&slot.dir().join("pgdyno.conf").to_string_lossy()));
     append_line(&record.data.path, "postgresql.conf", &include).map_err(problem)
+}
+
+/// A bundle that an older version unpacked is not looked at file by file: what fails may lie in it.
+fn of_bundle(record: &Record, problem: Problem) -> Problem {
+    match (record.source, &problem.hint, record.bindir.parent()) {
+        (ServerSource::Bundle, None, Some(dir)) => problem.hint(format!(
+            "where nothing that was asked for explains it, remove {}: the bundle is fetched anew then",
+            dir.display()
+        )),
+        _ => problem,
+    }
 }
 
 fn write_conf(record: &Record, slot: &Slot) -> Result<(), Problem> {
@@ -596,9 +624,20 @@ fn write_conf(record: &Record, slot: &Slot) -> Result<(), Problem> {
         hba_file: &hba_file,
     };
     let hba = conf::render_hba(record.version_num, record.listen.is_some());
-    write_file(&hba_file, hba.as_bytes(), 0o644, None).map_err(problem)?;
+    // The server reads both, and nobody else: settings may hold passwords.
+    let user = record.run_as.as_ref();
+    write_file(&hba_file, hba.as_bytes(), 0o600, user).map_err(problem)?;
     let text = conf::render(&frame, &record.settings);
-    write_file(&slot.dir().join("pgdyno.conf"), text.as_bytes(), 0o644, None).map_err(problem)
+    write_file(&slot.dir().join("pgdyno.conf"), text.as_bytes(), 0o600, user).map_err(problem)
+}
+
+/// Has given settings judged by the program itself; those of pgdyno's own need it not.
+fn refuse_settings(record: &Record, slot: &Slot) -> Result<(), Problem> {
+    if record.given.is_empty() {
+        return Ok(());
+    }
+    write_conf(record, slot)?;
+    refused::refuse_settings(record, slot.dir(), &slot.dir().join("pgdyno.conf"))
 }
 
 /// Writes the configuration, starts the server and waits for it. One that does not come up is stopped.
@@ -632,7 +671,7 @@ fn launch(
     if let Err(problem) = wait_ready(&how, &mut started, progress) {
         // It may still be there, silent; what is wrong with it was said above.
         let _ = stop::stop(&record.data.path, Some(std::time::Duration::from_secs(5)), progress);
-        return Err(problem);
+        return Err(refused::told_by_start(problem, &record.given));
     }
     Ok(RunningServer::of(&record, pid, dirs, warnings))
 }

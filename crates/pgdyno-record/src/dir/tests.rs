@@ -1,9 +1,10 @@
 use std::{collections::HashMap, os::unix::fs::symlink};
 
+use pgdyno_core::facts::Setting;
 use serde_json::Value;
 
 use super::*;
-use crate::{Run, Status, find, fixtures, list, open, schemas};
+use crate::{Run, Status, SubjectRecord, SubjectsRecord, find, fixtures, list, open, schemas};
 
 fn instant() -> Timestamp {
     "2026-11-20T10:15:02Z".parse().expect("an instant")
@@ -207,6 +208,48 @@ fn no_secret_reaches_the_disk() {
     dir.save(&record).expect("it can be saved");
     let text = fs::read_to_string(dir.path().join(RUN_JSON)).expect("it is there");
     assert!(!text.contains("s3cret") && text.matches("***").count() == 3);
+}
+
+#[test]
+fn no_secret_of_a_setting_reaches_the_disk() {
+    let runs = temporary();
+    let mut record = fixtures::complete().record;
+    let choice =
+        |name: &str, value: &str| Choice { name: name.into(), value: value.into(), reason: "given".into() };
+    let setting = |name: &str, value: &str| Setting {
+        name: name.into(),
+        value: value.into(),
+        source: "configuration file".into(),
+    };
+    record.command = "pgdyno bench --set 'archive_command=curl -u me:s3cret %p'".into();
+    record.choices = vec![choice("archive_command", "s3cret"), choice("my.uri", "postgres://u:s3cret@h/d")];
+    let server = record.server.as_mut().expect("the fixture has one");
+    server.settings =
+        vec![setting("primary_conninfo", "host=h password=s3cret"), setting("my.password", "s3cret")];
+    let differs =
+        |what: &str, a: &str| Difference { what: what.into(), a: Some(a.into()), b: None, why: None };
+    record.subjects = Some(SubjectsRecord {
+        margin: 0.02,
+        list: vec![SubjectRecord {
+            said: "pg=18,set:restore_command=cp s3cret,set:jit=off".into(),
+            choices: vec![choice("restore_command", "cp s3cret")],
+            differences: vec![differs("my.token", "s3cret"), differs("work_mem", "64MB")],
+            ..SubjectRecord::default()
+        }],
+        judged: 0,
+        levels: vec![],
+    });
+    let mut dir = RunDir::create(runs.path(), "bench", instant()).expect("it can be made");
+    dir.save(&record).expect("it can be saved");
+    let log = runs.path().join("log");
+    fs::write(&log, b"LOG:  x\nDETAIL:  The failed archive command was: cp s3cret\nLOG:  \xff y")
+        .expect("a file");
+    dir.keep_server_log(&log).expect("it can be kept");
+    let text = fs::read_to_string(dir.path().join(RUN_JSON)).expect("it is there");
+    assert!(!text.contains("s3cret") && text.matches("***").count() == 8, "{text}");
+    assert!(text.contains("set:jit=off") && text.contains("64MB"), "{text}");
+    let kept = fs::read(dir.path().join(SERVER_LOG)).expect("it is there");
+    assert_eq!(kept, b"LOG:  x\nDETAIL:  The failed archive command was: ***\nLOG:  \xff y");
 }
 
 #[test]

@@ -11,7 +11,7 @@ use pgdyno_core::{problem::Problem, units};
 use pgdyno_host::procs;
 use pgdyno_postgres::provision::{Dirs, Record, builds, bundle, registry, remove, remove_leftover};
 
-use crate::{context::Context, instrument, servers};
+use crate::{context::Context, instrument, problem, servers};
 
 /// Flags of `pgdyno clean`.
 #[derive(Debug, clap::Args)]
@@ -51,8 +51,26 @@ enum Free {
 /// What the user should read.
 pub fn run(args: &Args, _context: &Context) -> Result<ExitCode, Problem> {
     let dirs = servers::dirs()?;
-    let records: Vec<Record> = registry::list(&dirs).into_iter().collect::<Result<_, _>>()?;
-    let kept = kept(&dirs, &records);
+    let (mut records, mut problems) = (Vec::new(), Vec::new());
+    for record in registry::list(&dirs) {
+        match record {
+            Ok(record) => records.push(record),
+            Err(problem) => problems.push(problem),
+        }
+    }
+    let done = clean(args, &dirs, &records);
+    for problem in &problems {
+        problem::print(problem);
+    }
+    // What cannot be understood stays, and is no reason to keep the rest.
+    match (done, problems.is_empty()) {
+        (Ok(_), false) => Ok(ExitCode::from(3)),
+        (done, _) => done,
+    }
+}
+
+fn clean(args: &Args, dirs: &Dirs, records: &[Record]) -> Result<ExitCode, Problem> {
+    let kept = kept(dirs, records);
     if kept.is_empty() {
         println!("pgdyno keeps nothing in {} and {}", dirs.state.display(), dirs.cache.display());
         return Ok(ExitCode::SUCCESS);
@@ -61,9 +79,9 @@ pub fn run(args: &Args, _context: &Context) -> Result<ExitCode, Problem> {
     let total: u64 = freed.clone().map(|kept| kept.size_bytes).sum();
     if args.yes {
         for kept in freed {
-            free(&dirs, kept)?;
+            free(dirs, kept)?;
         }
-        builds::forget(&dirs).map_err(|error| {
+        builds::forget(dirs).map_err(|error| {
             Problem::could_not(format!("could not remove what is remembered of sources: {error}"))
         })?;
     }
@@ -150,12 +168,22 @@ fn unrecorded(dirs: &Dirs, records: &[Record]) -> Vec<Kept> {
     let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
     names
         .filter(|name| !records.iter().any(|record| record.name == *name))
+        // One that cannot be understood is somebody's server all the same.
+        .filter(|name| !is_there(&dirs.servers().join(name).join("server.json")))
         .map(|name| {
             let path = dirs.servers().join(&name);
-            let size_bytes = size(&path);
+            let size_bytes = if path.is_symlink() { 0 } else { size(&path) };
             Kept { what: "leftover".to_owned(), path, size_bytes, used: None, free: Free::Leftover(name) }
         })
         .collect()
+}
+
+/// Whether something is there, also where this user may not look.
+fn is_there(path: &Path) -> bool {
+    fs::symlink_metadata(path).map_or_else(
+        |error| !matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory),
+        |_| true,
+    )
 }
 
 fn free(dirs: &Dirs, kept: &Kept) -> Result<(), Problem> {

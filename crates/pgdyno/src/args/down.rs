@@ -31,11 +31,10 @@ pub struct Args {
 /// What the user should read: the first problem; the others are printed before it.
 pub fn run(args: &Args, _context: &Context) -> Result<ExitCode, Problem> {
     let dirs = servers::dirs()?;
-    let names = if args.all { all(&dirs)? } else { args.names.clone() };
-    if names.is_empty() {
+    let (names, mut first) = if args.all { all(&dirs) } else { (args.names.clone(), None) };
+    if names.is_empty() && first.is_none() {
         println!("there is no server");
     }
-    let mut first = None;
     for name in &names {
         match down(&dirs, name, args.remove) {
             Ok(words) => println!("{words}"),
@@ -48,8 +47,19 @@ pub fn run(args: &Args, _context: &Context) -> Result<ExitCode, Problem> {
     first.map_or(Ok(ExitCode::SUCCESS), Err)
 }
 
-fn all(dirs: &Dirs) -> Result<Vec<String>, Problem> {
-    registry::list(dirs).into_iter().map(|record| record.map(|record| record.name)).collect()
+/// All names, and the first problem of a record that cannot be understood; the others are printed.
+fn all(dirs: &Dirs) -> (Vec<String>, Option<Problem>) {
+    let (mut names, mut first) = (Vec::new(), None);
+    for record in registry::list(dirs) {
+        match record {
+            Ok(record) => names.push(record.name),
+            Err(next) if first.is_none() => first = Some(next),
+            Err(next) => {
+                problem::print(&next);
+            }
+        }
+    }
+    (names, first)
 }
 
 fn down(dirs: &Dirs, name: &str, and_remove: bool) -> Result<String, Problem> {

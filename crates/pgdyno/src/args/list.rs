@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use pgdyno_core::problem::Problem;
+use pgdyno_core::{problem::Problem, units::printable_json};
 
 use crate::{context::Context, output};
 
@@ -21,7 +21,7 @@ pub struct Args {
 pub fn run(args: &Args, context: &Context) -> Result<ExitCode, Problem> {
     let runs = pgdyno_record::list(&context.runs)?;
     if args.json {
-        output::print(&format!("{:#}\n", pgdyno_report::listing_json(&runs)))?;
+        output::print(&printable_json(&format!("{:#}\n", pgdyno_report::listing_json(&runs))))?;
     } else if runs.is_empty() {
         eprintln!("There is no run in {} yet: measure one with `pgdyno bench`.", context.runs.display());
     } else {

@@ -276,7 +276,7 @@ fn outlook(plan: &LoadPlan, survey: &Survey, streams: u64) -> String {
         "{} into schema {:?} of PostgreSQL {}: {} rows, {}\n",
         plan.title(),
         survey.target,
-        survey.version,
+        units::printable(&survey.version),
         units::count(plan.rows_total()),
         units::plural(streams, "stream")
     );

@@ -2,8 +2,9 @@
 
 use std::process::ExitCode;
 
-use pgdyno_core::problem::Problem;
+use pgdyno_core::{advice::Choice, problem::Problem, units::printable_json};
 use pgdyno_postgres::provision::{Record, registry};
+use pgdyno_record::redact_setting;
 use serde_json::{Value, json};
 
 use crate::{context::Context, problem, servers};
@@ -31,7 +32,7 @@ pub fn run(args: &Args, _context: &Context) -> Result<ExitCode, Problem> {
     }
     if args.json {
         let list: Vec<Value> = records.iter().map(as_json).collect();
-        println!("{:#}", Value::from(list));
+        println!("{}", printable_json(&format!("{:#}", Value::from(list))));
     } else {
         print!("{}", table(&records.iter().map(row).collect::<Vec<_>>()));
     }
@@ -60,8 +61,15 @@ fn as_json(record: &Record) -> Value {
         "source": record.source,
         "pinned": record.pinned,
         "run_as": record.run_as.as_ref().map(|user| &user.name),
-        "settings": record.settings,
+        "settings": settings(record),
     })
+}
+
+/// Settings without the secrets in them.
+fn settings(record: &Record) -> Vec<Choice> {
+    let public =
+        |choice: &Choice| Choice { value: redact_setting(&choice.name, &choice.value), ..choice.clone() };
+    record.settings.iter().map(public).collect()
 }
 
 /// Widest line.

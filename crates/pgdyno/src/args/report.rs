@@ -8,7 +8,7 @@ use std::{
 };
 
 use clap::ValueEnum;
-use pgdyno_core::{measure::Interval, problem::Problem};
+use pgdyno_core::{measure::Interval, problem::Problem, units::printable_json};
 use pgdyno_record::Run;
 use pgdyno_report::{Document, HTML_MARK, Paint};
 
@@ -109,7 +109,7 @@ fn render(args: &Args, run: &Run) -> Result<String, Problem> {
         Format::Text => pgdyno_report::text(&document, Paint::Plain),
         Format::Markdown => pgdyno_report::markdown(&document),
         Format::Html => pgdyno_report::html(&document),
-        Format::Json => format!("{:#}\n", run.json),
+        Format::Json => printable_json(&format!("{:#}\n", run.json)).into_owned(),
         Format::Csv => pgdyno_report::csv(&document),
     })
 }

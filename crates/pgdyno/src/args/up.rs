@@ -5,6 +5,8 @@ use std::{env, path::PathBuf, process::ExitCode, time::Duration};
 use pgdyno_core::{facts::ServerSource, plan::CpuList, problem::Problem};
 use pgdyno_postgres::provision::{Lifetime, Request, RunningServer, Wanted, up};
 
+use pgdyno_record::redact_setting;
+
 use crate::{context::Context, servers};
 
 /// Flags of `pgdyno up`.
@@ -181,7 +183,8 @@ fn print(server: &RunningServer, verbose: bool) {
 fn print_settings(server: &RunningServer) {
     println!("\nsettings (everything else is the server's default)");
     for choice in &server.choices {
-        println!("  {} = {}\n      {}", choice.name, choice.value, choice.reason);
+        let value = redact_setting(&choice.name, &choice.value);
+        println!("  {} = {value}\n      {}", choice.name, choice.reason);
     }
 }
 

@@ -2,7 +2,10 @@
 
 use std::{cell::RefCell, path::Path, sync::Arc};
 
-use pgdyno_core::script::{Scripts, Streams};
+use pgdyno_core::{
+    script::{Scripts, Streams},
+    units::printable,
+};
 use pgdyno_engine::{
     Bookkeeping, Clock, Level, Listeners, LogSettings, MergedInterval, Messages, Mix, Report, Settings,
     SocketDriver, Stop, run_keeping,
@@ -82,7 +85,7 @@ fn tell(say: &Say, outputs: Histograms, results: &Results<'_>) -> Go<()> {
 /// version.
 pub fn set_up(say: &Say, options: &Options, wanted: Option<&mut Wanted>) -> Go<(Found, String)> {
     let mut session = connect::session(say, options, "could not create connection for setup")?;
-    let server_version = session.parameter("server_version").unwrap_or_default().to_owned();
+    let server_version = printable(session.parameter("server_version").unwrap_or_default()).into_owned();
     let program = usage::version();
     if server_version.split(' ').next() == Some(usage::LIKE) {
         print(say, &format!("pgbench ({program})\n"))?;

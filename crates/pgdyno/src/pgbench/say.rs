@@ -6,9 +6,11 @@ use std::{
     sync::Arc,
 };
 
+use pgdyno_core::units::printable_lines;
 use pgdyno_engine::Level;
 
 use super::NAME;
+use crate::output;
 
 /// Whether to go on: `Err` holds the exit status of a program that has said why it ends.
 pub type Go<T> = Result<T, u8>;
@@ -72,7 +74,7 @@ impl Say {
     /// Messages on stderr, all in pgbench's name, whatever the program is called. What nobody reads any more is no
     /// failure.
     pub fn on_stderr(called: &'static str) -> Self {
-        let colours = Colours::from_environment(io::stderr().is_terminal());
+        let colours = Colours::from_environment(output::obeys(io::stderr().is_terminal()));
         let sink = Arc::new(|text: &str| {
             let _ = io::stderr().lock().write_all(text.as_bytes());
         });
@@ -89,13 +91,14 @@ impl Say {
         self.from
     }
 
-    /// A message of a level; what a script or the server asked to have shown goes out as it is.
+    /// A message of a level; what a script or the server asked to have shown goes out as it is, but for what a terminal
+    /// would obey.
     pub fn message(&self, level: Level, text: &str) {
         match level {
             Level::Debug | Level::Info => self.put(level, "", "", text),
             Level::Warning => self.put(level, &self.colours.warning, "warning: ", text),
             Level::Error => self.put(level, &self.colours.error, "error: ", text),
-            Level::Plain => (self.sink)(text),
+            Level::Plain => (self.sink)(&printable_lines(text)),
         }
     }
 
@@ -148,7 +151,7 @@ impl Say {
         }
         let locus = painted(&self.colours.locus, &format!("{NAME}: "));
         let part = if part.is_empty() { String::new() } else { painted(colour, part) };
-        let text = text.strip_suffix('\n').unwrap_or(text);
+        let text = printable_lines(text.strip_suffix('\n').unwrap_or(text));
         (self.sink)(&format!("{locus}{part}{text}\n"));
     }
 }
@@ -184,10 +187,13 @@ pub mod tests {
         say.detail("more");
         say.warning("beware");
         say.message(Level::Plain, "as it is\n");
+        say.message(Level::Plain, "NOTICE:  \u{1b}[31mred\n");
+        say.error("\u{1b}]0;title\u{7}");
         assert_eq!(say.see_help::<()>(), Err(1));
         assert_eq!(
             *heard.lock().expect("nobody panics"),
             "pgbench: heard\npgbench: error: wrong\npgbench: detail: more\npgbench: warning: beware\nas it is\n\
+             NOTICE:  \\u{1b}[31mred\npgbench: error: \\u{1b}]0;title\\u{7}\n\
              pgbench: hint: Try \"pgbench --help\" for more information.\n"
         );
     }

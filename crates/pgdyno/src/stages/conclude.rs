@@ -159,9 +159,9 @@ fn report(job: &Job, record: &RunRecord, path: &Path) -> Vec<Problem> {
     let run = pgdyno_record::open(path).ok();
     let timeline = run.as_ref().and_then(|run| run.timeline().ok()).map(|lines| lines.items);
     let timeline = timeline.unwrap_or_default();
-    // As it was written it has its seal.
+    // As it was written it has its seal, and no secret.
     let written = run.map(|run| run.record).filter(|written| written.finished_at == record.finished_at);
-    let record = written.as_ref().unwrap_or(record);
+    let record = &written.unwrap_or_else(|| pgdyno_record::without_secrets(record));
     let document = Document::new(record, &timeline);
     let html = path.join("report.html");
     let made = write(&html, &pgdyno_report::html(&document));
@@ -219,7 +219,10 @@ impl Form {
             Self::Markdown => pgdyno_report::markdown(document),
             Self::Text => pgdyno_report::text(document, Paint::Plain),
             Self::Csv => pgdyno_report::csv(document),
-            Self::Json => serde_json::to_string_pretty(record).map(|json| json + "\n").unwrap_or_default(),
+            Self::Json => {
+                let json = serde_json::to_string_pretty(record).map(|json| json + "\n").unwrap_or_default();
+                units::printable_json(&json).into_owned()
+            }
         }
     }
 }

@@ -10,13 +10,13 @@ use pgdyno_core::{
         compare, doubts,
         noise::Noise,
     },
-    facts::Instrument,
+    facts::{Instrument, is_private_setting},
     measure::{Arm, CellRun, Workload},
     plan::BalanceCheckMode,
     problem::Problem,
 };
 use pgdyno_engine::Stop;
-use pgdyno_postgres::{observe::is_private_setting, wire::Address};
+use pgdyno_postgres::wire::Address;
 use pgdyno_record::{
     BalanceRecord, ComparisonRecord, ConsistencyRecord, FORMAT, PlanRecord, RunDir, RunRecord, ScriptNoise,
     StageRecord, Status, SubjectsRecord, TimeRecord, ToolRecord, VERSION,

@@ -14,6 +14,7 @@ use pgdyno_core::{
     probe::Held,
     problem::Problem,
     script::Scripts,
+    units,
 };
 use pgdyno_engine::Stop;
 use pgdyno_host::procs::ProcessId;
@@ -641,8 +642,8 @@ impl Subject {
 impl Drop for Subject {
     fn drop(&mut self) {
         if let Err(problem) = self.close(false) {
-            eprintln!("warning: {}", problem.what);
-            problem.hint.iter().for_each(|hint| eprintln!("hint: {hint}"));
+            eprintln!("warning: {}", units::printable_lines(&problem.what));
+            problem.hint.iter().for_each(|hint| eprintln!("hint: {}", units::printable_lines(hint)));
         }
     }
 }

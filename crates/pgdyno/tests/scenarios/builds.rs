@@ -20,7 +20,7 @@ use pgdyno_postgres::provision::builds::{BuildSystem, Manifest, Patch};
 use pgdyno_record::{ComparisonRecord, Run};
 
 /// Where the bundle of PostgreSQL 18 is kept on this machine.
-fn bundle() -> &'static Path {
+pub fn bundle() -> &'static Path {
     static BUNDLE: OnceLock<PathBuf> = OnceLock::new();
     BUNDLE.get_or_init(|| {
         let place = Place::new();

@@ -12,6 +12,7 @@ mod copy;
 mod damaged;
 mod interrupts;
 mod load;
+mod neighbours;
 mod own_plans;
 mod pgbench;
 mod pgbench_connect;

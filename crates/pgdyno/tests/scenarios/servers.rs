@@ -242,12 +242,14 @@ fn wrong_flags_have_one_clear_sentence() {
 fn a_server_that_does_not_come_up_tells_why_and_leaves_nothing() {
     let place = Place::new();
     for pg in ["9.6", "18"] {
-        let said = place.refused(&["up", "--pg", pg, "--bundle", "--set", "no_such_setting=1"], 3);
-        assert!(
-            said.contains("error: could not start the server: ") && said.contains("no_such_setting"),
-            "{said}"
-        );
-        assert!(!place.path("state/servers/main").exists());
+        for (setting, words) in [
+            ("no_such_setting=1", "refuses the setting no_such_setting: "),
+            ("shared_preload_libraries=no_such_library", "error: could not start the server: "),
+        ] {
+            let said = place.refused(&["up", "--pg", pg, "--bundle", "--set", setting], 2);
+            assert!(said.contains(words) && said.contains("no_such_"), "{said}");
+            assert!(!place.path("state/servers/main").exists());
+        }
     }
     assert_eq!(place.ps(), Vec::<Value>::new());
 }

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::super::{
     Dirs,
-    safe::{make_open_dir, write_file},
+    safe::{make_open_dir, open_lock, write_file},
 };
 
 /// Name of the file that makes a build complete.
@@ -180,7 +180,7 @@ impl Shelf {
     pub fn try_lock(&self, digest: &str) -> io::Result<Option<File>> {
         let locks = self.root.join("locks");
         make_open_dir(&locks)?;
-        let file = File::options().create(true).truncate(false).write(true).open(locks.join(digest))?;
+        let file = open_lock(&locks.join(digest))?;
         Ok(file.try_lock().is_ok().then_some(file))
     }
 

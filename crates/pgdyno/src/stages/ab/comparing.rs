@@ -3,10 +3,10 @@
 use pgdyno_core::{
     advice::Choice,
     analysis::compare::{self, Comparable, Floor, LoadedData, Side, Verdict, judge, outliers},
+    facts::is_private_setting,
     measure::Arm,
     problem::Problem,
 };
-use pgdyno_postgres::observe::is_private_setting;
 use pgdyno_record::{ArmRecord, BlockKind, BlockRecord, ComparisonRecord, RunRecord};
 
 use super::{ArmJob, Compare, Work};

@@ -3,10 +3,10 @@
 use pgdyno_core::{
     advice::Choice,
     analysis::compare::{Comparable, LoadedData, Side, levels},
+    facts::is_private_setting,
     load::Set,
     problem::Problem,
 };
-use pgdyno_postgres::observe::is_private_setting;
 use pgdyno_record::{HeldRecord, LoadRecord, RunRecord, SubjectRecord, SubjectsRecord};
 
 use super::{MARGIN, Subjects};

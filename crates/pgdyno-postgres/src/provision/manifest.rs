@@ -1,0 +1,266 @@
+//! What a bundle in the cache consists of, so that damage to it is seen before it is used.
+//!
+//! The manifest is written when a bundle is unpacked. At every use sizes and times of change are compared, which takes
+//! milliseconds; contents are read only of files that were touched since, and of all where there is no manifest.
+
+use std::{
+    collections::BTreeMap,
+    fs::{self, File},
+    io::{self, Read},
+    os::unix::fs::MetadataExt,
+    path::{Path, PathBuf},
+};
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use super::safe::write_file;
+
+/// The file in a bundle that lists all others.
+const FILE: &str = "files.json";
+
+/// The files of a bundle by their paths in it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Manifest {
+    /// SHA-256 of the archive that they came from, in hexadecimal; empty where that is not known.
+    pub archive: String,
+    files: BTreeMap<String, Entry>,
+}
+
+/// A file or a symbolic link of a bundle.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Entry {
+    /// A plain file.
+    File {
+        size_bytes: u64,
+        /// SHA-256 of its content in hexadecimal.
+        sha256: String,
+        executable: bool,
+    },
+    /// A symbolic link.
+    Link { to: PathBuf },
+}
+
+impl Manifest {
+    /// Reads all files under a directory; those in `but` are not part of it.
+    ///
+    /// # Errors
+    /// Where something cannot be read.
+    pub fn of(dir: &Path, archive: &str, but: &[&str]) -> io::Result<Self> {
+        let mut files = BTreeMap::new();
+        collect(dir, "", &mut files)?;
+        files.retain(|path, _| path != FILE && !but.contains(&path.as_str()));
+        Ok(Self { archive: archive.to_owned(), files })
+    }
+
+    /// The manifest of a directory; `None` where there is none that can be understood.
+    pub fn read(dir: &Path) -> Option<Self> {
+        serde_json::from_slice(&fs::read(dir.join(FILE)).ok()?).ok()
+    }
+
+    /// Writes it into the directory. From now on files count as changed that are changed after this.
+    ///
+    /// # Errors
+    /// Where it cannot be written.
+    pub fn write(&self, dir: &Path) -> io::Result<()> {
+        write_file(&dir.join(FILE), &serde_json::to_vec(self)?, 0o644, None)
+    }
+
+    /// SHA-256 of names and contents, in hexadecimal: the same wherever this archive is unpacked.
+    pub fn digest(&self) -> String {
+        // Plain data with texts as keys serialises.
+        hex(&Sha256::digest(serde_json::to_vec(&self.files).unwrap_or_default()))
+    }
+
+    /// The first difference between the directory and this manifest, in words; `None` where there is none. A manifest
+    /// is written anew where files were touched and are what they were, so that they are not read again.
+    pub fn difference(&self, dir: &Path) -> Option<String> {
+        let written = fs::metadata(dir.join(FILE)).map_or((0, 0), |file| (file.mtime(), file.mtime_nsec()));
+        let mut touched = false;
+        for (path, entry) in &self.files {
+            match entry.look(&dir.join(path), written) {
+                Look::Same => {}
+                Look::Touched => {
+                    touched = true;
+                    if !entry.is_content_of(&dir.join(path)) {
+                        return Some(format!("the content of {path} is not what it was"));
+                    }
+                }
+                Look::Other(why) => return Some(format!("{path} {why}")),
+            }
+        }
+        if touched {
+            // A cache that this user may not write is read again the next time.
+            let _ = self.write(dir);
+        }
+        None
+    }
+}
+
+/// What a look at a file without reading it shows.
+enum Look {
+    Same,
+    /// It has its size, and was changed since the manifest was written.
+    Touched,
+    Other(String),
+}
+
+impl Entry {
+    /// `written` are seconds and nanoseconds since 1970.
+    fn look(&self, path: &Path, written: (i64, i64)) -> Look {
+        let metadata = match fs::symlink_metadata(path) {
+            Ok(metadata) => metadata,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                return Look::Other("is missing".to_owned());
+            }
+            Err(error) => return Look::Other(format!("cannot be looked at: {error}")),
+        };
+        match self {
+            Self::Link { to } => match fs::read_link(path).is_ok_and(|has| has == *to) {
+                true => Look::Same,
+                false => Look::Other(format!("is not a link to {}", to.display())),
+            },
+            Self::File { .. } if !metadata.is_file() => Look::Other("is not a plain file".to_owned()),
+            Self::File { size_bytes, .. } if metadata.len() != *size_bytes => {
+                Look::Other(format!("has {} bytes and should have {size_bytes}", metadata.len()))
+            }
+            Self::File { executable: true, .. } if metadata.mode() & 0o111 == 0 => {
+                Look::Other("cannot be executed".to_owned())
+            }
+            // Any change sets this time, and nobody can set it back. The clock of files goes in steps of milliseconds.
+            Self::File { .. } if (metadata.ctime(), metadata.ctime_nsec()) >= written => Look::Touched,
+            Self::File { .. } => Look::Same,
+        }
+    }
+
+    fn is_content_of(&self, path: &Path) -> bool {
+        match self {
+            Self::File { sha256, .. } => content(path).is_ok_and(|found| found == *sha256),
+            Self::Link { .. } => true,
+        }
+    }
+}
+
+fn collect(dir: &Path, below: &str, files: &mut BTreeMap<String, Entry>) -> io::Result<()> {
+    for entry in fs::read_dir(dir)? {
+        let entry = entry?;
+        let name = entry.file_name().into_string().map_err(|_| io::Error::other("a name is not UTF-8"))?;
+        let path = format!("{below}{name}");
+        let metadata = fs::symlink_metadata(entry.path())?;
+        if metadata.is_dir() {
+            collect(&entry.path(), &format!("{path}/"), files)?;
+        } else if metadata.is_symlink() {
+            files.insert(path, Entry::Link { to: fs::read_link(entry.path())? });
+        } else if metadata.is_file() {
+            let executable = metadata.mode() & 0o111 != 0;
+            let sha256 = content(&entry.path())?;
+            files.insert(path, Entry::File { size_bytes: metadata.len(), sha256, executable });
+        }
+    }
+    Ok(())
+}
+
+fn content(path: &Path) -> io::Result<String> {
+    let (mut file, mut hasher) = (File::open(path)?, Sha256::new());
+    let mut piece = vec![0; 1 << 16];
+    loop {
+        match file.read(&mut piece)? {
+            0 => return Ok(hex(&hasher.finalize())),
+            length => hasher.update(&piece[..length]),
+        }
+    }
+}
+
+/// Bytes in hexadecimal.
+pub fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    use super::*;
+
+    fn bundle() -> tempfile::TempDir {
+        let dir = tempfile::tempdir().expect("a temporary directory can be made");
+        fs::create_dir_all(dir.path().join("bin")).expect("it can be made");
+        for name in ["bin/postgres", "bin/initdb", "note"] {
+            fs::write(dir.path().join(name), name).expect("it can be written");
+        }
+        fs::set_permissions(dir.path().join("bin/initdb"), fs::Permissions::from_mode(0o755)).expect("ours");
+        symlink("postgres", dir.path().join("bin/postmaster")).expect("a link can be made");
+        Manifest::of(dir.path(), "aa", &["note"])
+            .and_then(|manifest| manifest.write(dir.path()))
+            .expect("it can be written");
+        dir
+    }
+
+    fn difference(dir: &Path) -> Option<String> {
+        Manifest::read(dir).expect("it is there").difference(dir)
+    }
+
+    #[test]
+    fn every_kind_of_damage_is_told() {
+        type Damage = fn(&Path) -> io::Result<()>;
+        let damages: [(Damage, &str); 7] = [
+            (|dir| fs::remove_file(dir.join("bin/postgres")), "bin/postgres is missing"),
+            (|dir| fs::write(dir.join("bin/postgres"), ""), "bin/postgres has 0 bytes and should have 12"),
+            (|dir| fs::write(dir.join("bin/postgres"), "bin/POSTGRES"), "the content of bin/postgres is not"),
+            (
+                |dir| fs::set_permissions(dir.join("bin/initdb"), PermissionsExt::from_mode(0o644)),
+                "cannot be executed",
+            ),
+            (
+                |dir| {
+                    fs::remove_file(dir.join("bin/initdb"))?;
+                    fs::create_dir(dir.join("bin/initdb"))
+                },
+                "bin/initdb is not a plain file",
+            ),
+            (
+                |dir| {
+                    fs::remove_file(dir.join("bin/postmaster"))?;
+                    symlink("/bin/sh", dir.join("bin/postmaster"))
+                },
+                "bin/postmaster is not a link to postgres",
+            ),
+            (|dir| fs::remove_dir_all(dir.join("bin")), " is missing"),
+        ];
+        for (damage, words) in damages {
+            let dir = bundle();
+            assert_eq!(difference(dir.path()), None);
+            damage(dir.path()).expect("it can be damaged");
+            let told = difference(dir.path());
+            assert!(told.as_ref().is_some_and(|told| told.contains(words)), "{told:?} {words}");
+        }
+    }
+
+    #[test]
+    fn what_was_only_touched_is_whole_and_read_once() {
+        let dir = bundle();
+        let path = dir.path().join("bin/postgres");
+        let before = fs::metadata(dir.path().join(FILE)).expect("it is there").ino();
+        fs::write(&path, "bin/postgres").expect("it can be written");
+        fs::write(dir.path().join("note"), "another").expect("it can be written");
+        // Longer than a step of the clock of files.
+        std::thread::sleep(std::time::Duration::from_millis(50));
+        assert_eq!(difference(dir.path()), None);
+        let after = fs::metadata(dir.path().join(FILE)).expect("it is there").ino();
+        assert_ne!(before, after, "the manifest is as new as the file");
+        assert_eq!(difference(dir.path()), None);
+        assert_eq!(after, fs::metadata(dir.path().join(FILE)).expect("it is there").ino());
+    }
+
+    #[test]
+    fn the_digest_is_that_of_names_and_contents() {
+        let (one, other) = (bundle(), bundle());
+        let digest = |dir: &Path| Manifest::of(dir, "x", &["note"]).expect("it can be read").digest();
+        assert_eq!(digest(one.path()), digest(other.path()));
+        fs::write(other.path().join("bin/postgres"), "bin/POSTGRES").expect("it can be written");
+        assert_ne!(digest(one.path()), digest(other.path()));
+        fs::write(one.path().join(FILE), "{").expect("it can be written");
+        assert_eq!(Manifest::read(one.path()), None);
+    }
+}

@@ -1,0 +1,119 @@
+//! Settings that a server would refuse: asked of its program before a cluster is made, and told by their name where
+//! only the start finds out.
+
+use std::{collections::BTreeMap, path::Path, process::Stdio};
+
+use pgdyno_core::problem::{Problem, ProblemKind};
+
+use super::{
+    child::{Manner, command},
+    registry::Record,
+};
+
+/// What to do about a setting that is refused.
+pub const HINT: &str = "correct or leave out what --set (or the plan's [server.settings]) says";
+/// Levels of the messages that name what is wrong in a configuration.
+const LEVELS: [&str; 3] = ["LOG:", "ERROR:", "FATAL:"];
+
+/// Asks the server's program whether it takes a configuration file (`postgres -C`): names that it does not know and
+/// values that it does not take are refused. `home` is any directory that its user can enter.
+///
+/// # Errors
+/// A wrong request that names the setting, where it was given; what keeps the program from running is told by others.
+pub fn refuse_settings(record: &Record, home: &Path, configuration: &Path) -> Result<(), Problem> {
+    let manner = Manner { user: record.run_as.as_ref(), ..Manner::default() };
+    let mut ask = command(&record.bindir.join("postgres"), home, manner);
+    ask.args(["-C", "port", "-D"]).arg(home).arg("-c");
+    let mut file = std::ffi::OsString::from("config_file=");
+    file.push(configuration);
+    let Ok(output) = ask.arg(file).stdin(Stdio::null()).output() else { return Ok(()) };
+    if output.status.success() {
+        return Ok(());
+    }
+    let said = String::from_utf8_lossy(&output.stderr);
+    refusal(&said, &record.given, &record.version).map_or(Ok(()), Err)
+}
+
+/// The first message about a given setting; the server's hints, and other such messages, are the detail.
+fn refusal(said: &str, given: &BTreeMap<String, String>, version: &str) -> Option<Problem> {
+    let about = |line: &str| {
+        let message = LEVELS.iter().find_map(|level| Some(line.split_once(*level)?.1.trim()))?;
+        let name = given.keys().find(|name| names(message, name))?;
+        // Where it stands in a file that nobody wrote by hand helps nobody.
+        Some((name, message.split(" in file \"").next().unwrap_or(message).to_owned()))
+    };
+    let mut found = said.lines().filter_map(about);
+    let (name, message) = found.next()?;
+    let hint = |line: &str| Some(line.split_once("HINT:")?.1.trim().to_owned());
+    let detail: Vec<String> =
+        said.lines().filter_map(hint).chain(found.map(|(_, message)| message)).collect();
+    let problem =
+        Problem::wrong_request(format!("PostgreSQL {version} refuses the setting {name}: {message}"))
+            .hint(HINT);
+    Some(if detail.is_empty() { problem } else { problem.detail(detail.join("; ")) })
+}
+
+/// Whether a message is about a setting: its name stands there as a word of its own.
+fn names(message: &str, name: &str) -> bool {
+    let is_of_name = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '.';
+    message.split(|c| !is_of_name(c)).any(|word| word.trim_matches('.').eq_ignore_ascii_case(name))
+}
+
+/// A server that ended while it started, because of a setting that was given, is a wrong request.
+pub fn told_by_start(mut problem: Problem, given: &BTreeMap<String, String>) -> Problem {
+    let library = |(name, value): (&String, &String)| {
+        let loads = ["shared_preload_libraries", "session_preload_libraries", "local_preload_libraries"];
+        let missing = ["could not access file \"", "could not load library \""];
+        let named = value.split(',').any(|library| problem.what.contains(library.trim().trim_matches('"')));
+        loads.iter().any(|loads| name.eq_ignore_ascii_case(loads))
+            && missing.iter().any(|words| problem.what.contains(words))
+            && named
+    };
+    if given.keys().any(|name| names(&problem.what, name)) || given.iter().any(library) {
+        problem.kind = ProblemKind::WrongRequest;
+        problem.hint.get_or_insert_with(|| HINT.to_owned());
+    }
+    problem
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn given(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
+        pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+    }
+
+    #[test]
+    fn the_setting_is_named_with_the_servers_words() {
+        let said = "2026-01-01 UTC [1] LOG:  invalid value for parameter \"shared_buffers\": \"99XB\"\n\
+                    2026-01-01 UTC [1] HINT:  Valid units for this parameter are \"B\", \"kB\" and \"MB\".\n\
+                    LOG:  unrecognized configuration parameter \"no_such\" in file \"/s/pgdyno.conf\" line 9\n\
+                    2026-01-01 UTC [1] FATAL:  configuration file \"/s/pgdyno.conf\" contains errors\n";
+        let problem = refusal(said, &given(&[("Shared_Buffers", "99XB"), ("no_such", "1")]), "18.6")
+            .expect("it is refused");
+        assert_eq!(problem.kind, ProblemKind::WrongRequest);
+        let what = "PostgreSQL 18.6 refuses the setting Shared_Buffers: \
+                    invalid value for parameter \"shared_buffers\": \"99XB\"";
+        assert_eq!(problem.what, what);
+        let detail = "Valid units for this parameter are \"B\", \"kB\" and \"MB\".; \
+                      unrecognized configuration parameter \"no_such\"";
+        assert_eq!(problem.detail.as_deref(), Some(detail));
+        assert_eq!(refusal(said, &given(&[("work_mem", "4MB")]), "18.6"), None);
+    }
+
+    #[test]
+    fn what_only_the_start_finds_is_a_wrong_request_where_it_was_given() {
+        let kind = |what: &str, pairs: &[(&str, &str)]| {
+            told_by_start(Problem::could_not(format!("could not start the server: {what}")), &given(pairs))
+                .kind
+        };
+        let senders = "WAL streaming (\"max_wal_senders\" > 0) requires \"wal_level\" to be \"replica\"";
+        assert_eq!(kind(senders, &[("wal_level", "minimal")]), ProblemKind::WrongRequest);
+        assert_eq!(kind(senders, &[("work_mem", "4MB")]), ProblemKind::CouldNotComplete);
+        let library = "could not access file \"no_such\": No such file or directory";
+        let loads = |value| kind(library, &[("shared_preload_libraries", value)]);
+        assert_eq!(loads("pg_stat_statements, no_such"), ProblemKind::WrongRequest);
+        assert_eq!(loads("auto_explain"), ProblemKind::CouldNotComplete);
+    }
+}
