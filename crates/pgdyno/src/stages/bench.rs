@@ -50,6 +50,12 @@ pub fn all_stages(
         progress.stage("cleaning up");
         subject.close(job.keep || evidence)
     });
+    // What ended the measurement is told as the problem; what stays behind must be told as well.
+    let closed = closed.inspect_err(|problem| {
+        if measured.is_err() {
+            progress.warn(&format!("{}: {}", problem.what, problem.hint.as_deref().unwrap_or_default()));
+        }
+    });
     measured.and(logged).and(closed)
 }
 

@@ -47,7 +47,17 @@ impl Place {
     }
 
     pub fn command(&self, args: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_pgdyno"));
+        let program = env!("CARGO_BIN_EXE_pgdyno");
+        // Where the tests themselves run by nohup or in the background of a script, signals are ignored; pgdyno would
+        // heed that.
+        let mut command = match [1, 2, 15].into_iter().any(pgdyno_host::procs::ignores_signal) {
+            true => {
+                let mut heeding = Command::new("env");
+                heeding.arg("--default-signal=HUP,INT,TERM").arg(program);
+                heeding
+            }
+            false => Command::new(program),
+        };
         command.args(args).env("PGDYNO_STATE", self.path("state")).env("PGDYNO_RUNS", self.path("runs"));
         command.stdin(Stdio::null()).current_dir(self.dir.path());
         for (name, _) in

@@ -9,6 +9,7 @@ mod builds;
 mod cancel;
 mod common;
 mod copy;
+mod hanging;
 mod interrupts;
 mod load;
 mod own_plans;
