@@ -60,6 +60,14 @@ impl ErrorTally {
         self.0.iter().map(|(code, kind)| (code.as_str(), kind.message.as_str(), kind.count))
     }
 
+    /// Says what happened, and the error that came most often, which is why.
+    pub fn why(&self, what: &str) -> String {
+        match self.iter().max_by_key(|(_, _, count)| *count) {
+            Some((code, message, _)) => format!("{what}: {message} ({code})"),
+            None => what.to_owned(),
+        }
+    }
+
     /// The longest time from the instant at which an attempt was due to the error of this kind that ended it, in
     /// nanoseconds; `None` where no such time is known.
     pub fn longest_ns(&self, code: &str) -> Option<u64> {

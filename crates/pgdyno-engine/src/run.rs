@@ -223,7 +223,7 @@ pub fn run_keeping<T: Target + 'static, D: Driver>(
     let mut report = collector.finish(reports, settings, stop);
     report.outage = connections.outage();
     if report.stopped.is_none() && clients > 0 && report.clients_lost as usize == clients {
-        report.stopped = Some("every client lost its connection".to_owned());
+        report.stopped = Some(report.errors.why("every client ended"));
     }
     Ok(report)
 }

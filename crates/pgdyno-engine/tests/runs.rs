@@ -365,6 +365,8 @@ fn a_run_whose_clients_are_all_lost_ends() {
         let endless = Settings { duration_ns: 3_600_000_000_000, ..SETTINGS };
         let (report, _) = checked(driver, vec![vec![lost]], &endless, &Stop::default());
         assert_eq!((report.counts_whole.committed, report.counts_whole.in_doubt), (10, 1));
+        // Why is what the clients met: it may be another thing than a lost connection.
+        assert_eq!(report.stopped.as_deref(), Some("every client ended: gone (connection)"));
         peer.join().expect("the peer ended");
 
         // What would have fallen due in the hour that did not come is nobody's.

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use pgdyno_core::{
     analysis::{Doubt, DoubtKind, doubts},
     measure::{Interval, Workload},
+    plan::cpus_in_words,
     units,
 };
 use pgdyno_record::{RunRecord, Status};
@@ -45,6 +46,8 @@ pub struct Document {
     pub time: Option<Phrase>,
     /// What the run promises for a commit.
     pub durability: Phrase,
+    /// Where a server that was made for the run and the driver ran; `None` where the server had every processor.
+    pub placed: Option<String>,
     /// The table, a group a workload.
     pub groups: Vec<Group>,
     /// Cells of TPC-C.
@@ -220,6 +223,7 @@ impl Document {
             verdict,
             durability: tiers.unwrap_or_else(|| durability(record)),
             standing: standing(record),
+            placed: placed(record),
             tpcc: tpcc::views(record, &source),
             slowest: slowest::slowest(record, &source),
             doubts: doubt_views(record, &source),
@@ -322,6 +326,12 @@ fn durability(record: &RunRecord) -> Phrase {
         Some(server) => Phrase::of(server.durability.label()),
         None => Phrase::of("not known: there was no server"),
     }
+}
+
+/// A server that is somebody else's is where it is.
+fn placed(record: &RunRecord) -> Option<String> {
+    let (plan, cpus) = (&record.plan, record.host.cpu.allowed.len());
+    if plan.server != "own" { None } else { cpus_in_words(&plan.server_cpus, &plan.driver_cpus, cpus) }
 }
 
 /// The cells grouped by script, protocol and rate, in the order they stand in the record.

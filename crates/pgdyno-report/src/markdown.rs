@@ -22,6 +22,7 @@ pub fn markdown(document: &Document) -> String {
     out.push(
         verdict
             .chain([format!("Durability {}.", document.durability.plain())])
+            .chain(document.placed.iter().map(|placed| text::head_sentence(placed)))
             .chain(standing)
             .collect::<Vec<_>>()
             .join("\n"),

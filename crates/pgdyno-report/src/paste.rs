@@ -19,30 +19,23 @@ const ANSWERS: usize = 6;
 /// again.
 ///
 /// Where 25 lines are short, cells give way first (the best of each workload stays), then the words of the
-/// doubts; no doubt is left out, and the command is never shortened (one of more than 1,000 characters takes
-/// more lines).
+/// doubts; no doubt is left out, no sentence is cut, and the command is never shortened (one of more than 1,000
+/// characters takes more lines).
 pub fn paste(document: &Document) -> String {
-    let mut head = vec![wrap::cut(&format!("pgdyno {}", document.heading.plain()), WIDTH)];
-    let warning = document.warning.as_ref().map(|warning| wrap::cut(&warning.plain(), WIDTH));
-    head.extend(warning);
-    let answers = document.subjects.iter().flat_map(|view| view.answers.iter().take(ANSWERS));
-    let found = document.comparison.iter().flat_map(|_| &document.verdict).chain(answers);
-    head.extend(found.map(|sentence| wrap::cut(&sentence.plain(), WIDTH)));
-    let alone = document.comparison.is_none() && !document.tpcc.is_empty();
-    if alone {
-        head.extend(of_tpcc(document));
-    }
-    head.extend(machine(document));
-    head.extend(wrap::prose(&format!("durability: {}", document.durability.plain()), WIDTH, "", "  "));
-    let mut foot = vec![noise(document)];
-    foot.push(balance(document));
+    let heading = wrap::cut(&format!("pgdyno {}", document.heading.plain()), WIDTH);
+    let mut facts = machine(document);
+    facts.extend(sentence(&format!("durability: {}", document.durability.plain())));
+    let mut foot = sentence(&noise(document));
+    foot.extend(sentence(&balance(document)));
     foot.push("again:".into());
     foot.extend(wrap::command(&document.record.command, WIDTH));
-    let room = LINES.saturating_sub(head.len() + foot.len());
-    let compact = doubts_in_names(document);
     let all: Vec<_> = document.rows().map(|(_, row)| row).collect();
     let best: Vec<_> = document.groups.iter().filter_map(|group| best(&group.rows)).collect();
-    let whole = doubts_in_full(document);
+    let (whole, compact) = (doubts_in_full(document), doubts_in_names(document));
+    let room = LINES.saturating_sub(1 + facts.len() + foot.len());
+    let least = table_lines(document, &best).len() + compact.len();
+    let said = fitting(&sentences(document), room.saturating_sub(least));
+    let room = room.saturating_sub(said.len());
     let fits = |rows: &[&Row], doubts: &[String]| table_lines(document, rows).len() + doubts.len() <= room;
     let (rows, doubts) = match () {
         () if fits(&all, &whole) => (all, whole),
@@ -51,25 +44,57 @@ pub fn paste(document: &Document) -> String {
         () => (best, compact),
     };
     let body = table_lines(document, &rows).into_iter().chain(doubts);
-    head.into_iter().chain(body).chain(foot).map(|line| format!("{}\n", line.trim_end())).collect()
+    let head = [heading].into_iter().chain(said).chain(facts);
+    head.chain(body).chain(foot).map(|line| format!("{}\n", line.trim_end())).collect()
 }
 
-/// What TPC-C came to. One or two sentences have the room of two lines each, which is what they take.
+/// What the report says in sentences, the most important first.
+fn sentences(document: &Document) -> Vec<String> {
+    let warning = document.warning.iter().map(|warning| warning.plain());
+    let answers = document.subjects.iter().flat_map(|view| view.answers.iter().take(ANSWERS));
+    let compared = document.comparison.iter().flat_map(|_| &document.verdict);
+    let found = compared.chain(answers).map(|sentence| sentence.plain());
+    let alone = document.comparison.is_none() && !document.tpcc.is_empty();
+    let tpcc = if alone { of_tpcc(document) } else { Vec::new() };
+    warning.chain(found).chain(tpcc).collect()
+}
+
+/// A sentence as a whole.
+fn sentence(text: &str) -> Vec<String> {
+    wrap::prose(text, WIDTH, "", "  ")
+}
+
+/// As many sentences as there is room for, each as a whole; the line that says how many are left out counts.
+fn fitting(sentences: &[String], room: usize) -> Vec<String> {
+    let mut lines = Vec::new();
+    for (at, text) in sentences.iter().enumerate() {
+        let left = sentences.len() - at;
+        let more = usize::from(left > 1);
+        let next = sentence(text);
+        if lines.len() + next.len() + more > room {
+            if lines.len() < room {
+                lines.push(format!("({} more in the whole report)", plural(left as u64, "sentence")));
+            }
+            break;
+        }
+        lines.extend(next);
+    }
+    lines
+}
+
+/// What TPC-C came to.
 fn of_tpcc(document: &Document) -> Vec<String> {
     let broken = tpcc::violated(&document.record).map(|sentence| sentence.plain());
     let found = tpcc::verdict(&document.record, &document.source);
-    let lines = |sentence: String| match found.len() {
-        ..=3 => wrap::prose(&sentence, WIDTH, "", "  "),
-        _ => vec![wrap::cut(&sentence, WIDTH)],
-    };
     let sentences = broken.into_iter().chain(found.iter().map(|sentence| sentence.plain()));
-    let sentences = sentences.chain(tpcc::not_met(&document.tpcc));
-    sentences.flat_map(lines).collect()
+    sentences.chain(tpcc::not_met(&document.tpcc)).collect()
 }
 
 fn machine(document: &Document) -> Vec<String> {
     let host = &document.record.host;
     let processors = plural(host.cpu.allowed.len() as u64, "processor");
+    let placed = document.placed.as_ref().map(|placed| format!(" ({placed})")).unwrap_or_default();
+    let processors = format!("{processors}{placed}");
     let storage = document.record.storage.as_ref().and_then(|storage| storage.filesystem.clone());
     // The model comes last: its end is what a line can best do without.
     let parts =
@@ -88,8 +113,7 @@ fn table_lines(document: &Document, rows: &[&Row]) -> Vec<String> {
         if document.comparison.is_some() {
             return Vec::new();
         }
-        let sentences = document.verdict.iter().map(|sentence| wrap::cut(&sentence.plain(), WIDTH));
-        return sentences.take(2).collect();
+        return document.verdict.iter().take(2).flat_map(|said| sentence(&said.plain())).collect();
     }
     let [tps, spread, _, p50, _, p99, max] = SPEED;
     let columns: [Column; 7] = [CLIENTS, tps, spread, p50, p99, max, COST[4]];
@@ -168,7 +192,7 @@ fn noise(document: &Document) -> String {
         }
         Some(_) if scripts.len() > 1 => {
             let each = scripts.iter().map(of_script).collect::<Vec<_>>().join(", ");
-            wrap::cut(&format!("noise floor: differences under {each} mean nothing here"), WIDTH)
+            format!("noise floor: differences under {each} mean nothing here")
         }
         Some(noise) => format!(
             "noise floor: differences under {} mean nothing here",
@@ -180,10 +204,10 @@ fn noise(document: &Document) -> String {
 
 fn balance(document: &Document) -> String {
     if !document.tpcc.is_empty() {
-        return wrap::cut(&format!("consistency: {}", document.balance.plain()), WIDTH);
+        return format!("consistency: {}", document.balance.plain());
     }
     if document.comparison.is_some() || document.subjects.is_some() {
-        return wrap::cut(&format!("balance check: {}", document.balance.plain()), WIDTH);
+        return format!("balance check: {}", document.balance.plain());
     }
     match &document.record.balance {
         Some(balance) => format!(

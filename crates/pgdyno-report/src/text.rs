@@ -55,6 +55,8 @@ pub fn text(document: &Document, paint: Paint) -> String {
         lines.extend(wrap::prose(&sentence.plain(), WIDTH, "", ""));
     }
     lines.extend(wrap::prose(&format!("Durability {}.", document.durability.plain()), WIDTH, "", ""));
+    lines
+        .extend(document.placed.iter().flat_map(|placed| wrap::prose(&head_sentence(placed), WIDTH, "", "")));
     let standing =
         document.standing.iter().flat_map(|standing| wrap::prose(&standing.plain(), WIDTH, "", ""));
     lines.extend(standing.map(|line| paint.warn(&line)));
@@ -76,6 +78,11 @@ pub fn text(document: &Document, paint: Paint) -> String {
     lines.extend(wrap::command(&document.record.command, WIDTH));
     lines.extend(wrap::prose(AGAIN, WIDTH, "  ", "  "));
     lines.iter().map(|line| format!("{}\n", line.trim_end())).collect()
+}
+
+/// Where server and driver ran, as a sentence.
+pub fn head_sentence(placed: &str) -> String {
+    format!("Processors: {placed}.")
 }
 
 fn section(paint: Paint, title: &str) -> Vec<String> {

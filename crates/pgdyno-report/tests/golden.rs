@@ -90,8 +90,27 @@ fn paste_is_short_and_whole() {
         assert!(document.doubts.iter().all(|doubt| got.contains(doubt.title)), "{got}");
         assert!(got.contains("durability: ") && got.contains("noise floor: "), "{got}");
         assert!(got.replace(" \\\n  ", " ").contains(&fixture.record.command), "{got}");
+        // Facts and names may be cut at their ends, sentences may not.
+        let cut = |line: &&str| line.ends_with('…') && !line.starts_with("machine: ");
+        assert_eq!(got.lines().skip(1).find(cut), None, "{name}: {got}");
         check(&format!("{name}.paste.txt"), &got);
     }
+}
+
+/// A server that had not all processors is told at the head of every form.
+#[test]
+fn a_server_on_some_processors_is_told() {
+    let mut fixture = fixtures::complete();
+    (fixture.record.plan.server_cpus, fixture.record.plan.driver_cpus) = (vec![0], vec![1]);
+    let of = fixture.record.host.cpu.allowed.len();
+    let said = format!("server on CPU 0 of {of}, driver on CPU 1");
+    let document = Document::new(&fixture.record, &fixture.timeline());
+    let head = |text: &str| text.lines().take(12).any(|line| line.contains(&said));
+    assert!(head(&text(&document, Paint::Plain)) && head(&markdown(&document)) && head(&paste(&document)));
+    assert!(pgdyno_report::html(&document).contains(&said));
+    fixture.record.plan.server = "external".to_owned();
+    let document = Document::new(&fixture.record, &fixture.timeline());
+    assert!(!text(&document, Paint::Plain).contains(&said), "whose server is somebody else's is not known");
 }
 
 /// With every doubt there is and a long command, the lines still suffice and no doubt is left out.

@@ -1,5 +1,27 @@
 //! pgdyno: a dynamometer for PostgreSQL.
 
+/// As that of the standard library, but that a stderr which takes nothing any more (its terminal was closed, its reader
+/// has ended) is no reason to panic: the work goes on, and its result is in the record.
+macro_rules! eprintln {
+    ($($words:tt)*) => { $crate::output::tell(format_args!("{}\n", format_args!($($words)*))) };
+}
+
+/// The same without the end of the line.
+macro_rules! eprint {
+    ($($words:tt)*) => { $crate::output::tell(format_args!($($words)*)) };
+}
+
+/// As that of the standard library, but that a stdout which cannot be written ends the program as [`output::print`]
+/// says, instead of by a panic.
+macro_rules! println {
+    ($($words:tt)*) => { $crate::output::result(format_args!("{}\n", format_args!($($words)*))) };
+}
+
+/// The same without the end of the line.
+macro_rules! print {
+    ($($words:tt)*) => { $crate::output::result(format_args!($($words)*)) };
+}
+
 mod args;
 mod context;
 mod instrument;
@@ -10,6 +32,7 @@ mod problem;
 mod progress;
 mod servers;
 mod stages;
+mod waiting;
 
 use std::{ffi::OsString, process::ExitCode};
 

@@ -1,7 +1,8 @@
-//! Results on stdout.
+//! Results on stdout, and what is told meanwhile on stderr.
 
 use std::{
     ffi::OsStr,
+    fmt,
     io::{self, ErrorKind, IsTerminal, Write},
 };
 
@@ -20,6 +21,19 @@ pub fn print(text: &str) -> Result<(), Problem> {
         }
         _ => Ok(()),
     }
+}
+
+/// Writes a line of a result to stdout, or ends the program where it cannot be written.
+pub fn result(words: fmt::Arguments<'_>) {
+    if let Err(problem) = print(&words.to_string()) {
+        let _ = crate::problem::print(&problem);
+        std::process::exit(3);
+    }
+}
+
+/// Tells something on stderr, where somebody may listen or not.
+pub fn tell(words: fmt::Arguments<'_>) {
+    let _ = io::stderr().lock().write_fmt(words);
 }
 
 /// Whether stdout takes colours: a terminal, unless `NO_COLOR` is set or `PG_COLOR` is `never`; always with

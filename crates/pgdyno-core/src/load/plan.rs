@@ -111,6 +111,15 @@ impl LoadPlan {
         self.partitions.is_some_and(|partitions| partitions.method == PartitionMethod::Hash)
     }
 
+    /// What a load that breaks off keeps, and what it repeats when it is resumed.
+    pub fn kept(&self) -> &'static str {
+        match (self.whole(), self.partitions) {
+            (true, None) => "tables that are full stay, one that is being filled begins anew",
+            (true, Some(_)) => "partitions that are full stay, those that are being filled begin anew",
+            (false, _) => "what is done stays, but for at most a chunk of each stream",
+        }
+    }
+
     /// Whether the main table, or each partition of it, is written by one task alone.
     pub fn whole(&self) -> bool {
         self.partitions.map_or(self.way == Way::Stream, |_| !self.routed())
@@ -389,6 +398,19 @@ mod tests {
             wish.plan(streams).expect("it can be").chunk_rows
         };
         assert_eq!((chunk(1, 4), chunk(100, 2), chunk(10_000_000, 64)), (50_000, 312_500, 10_000_000));
+    }
+
+    /// Whoever stops a load is told what it costs: a table in one stream begins anew.
+    #[test]
+    fn what_stays_depends_on_the_way() {
+        let kept = |partitions, method, streams| {
+            let wish = Wish { scale: Some(1), partitions: Some(partitions), method, ..Wish::default() };
+            wish.plan(streams).expect("it can be").kept()
+        };
+        assert!(kept(0, None, 1).contains("one that is being filled begins anew"));
+        assert!(kept(2, None, 1).contains("partitions that are full stay"));
+        assert!(kept(0, None, 8).contains("a chunk of each stream"));
+        assert!(kept(2, Some(PartitionMethod::Hash), 1).contains("a chunk of each stream"));
     }
 
     #[test]

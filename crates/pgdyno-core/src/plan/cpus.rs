@@ -67,6 +67,18 @@ impl FromStr for CpuList {
     }
 }
 
+/// Where server and driver run, in words, such as `server on CPU 0 of 2, driver on CPU 1`; `None` where the server may
+/// run on every processor.
+pub fn cpus_in_words(server: &[u32], driver: &[u32], of: usize) -> Option<String> {
+    let words = |who: &str, cpus: &[u32]| {
+        let many = if cpus.len() == 1 { "" } else { "s" };
+        CpuList::of(cpus.to_vec()).map(|list| format!("{who} on CPU{many} {list}"))
+    };
+    let server = words("server", server).filter(|_| server.len() < of)?;
+    let driver = words("driver", driver).map(|words| format!(", {words}")).unwrap_or_default();
+    Some(format!("{server} of {of}{driver}"))
+}
+
 /// The ends of one item of the list.
 fn range(item: &str, text: &str) -> Result<(u32, u32), NotACpuList> {
     if item.is_empty() {
@@ -120,6 +132,17 @@ mod tests {
         ] {
             assert_eq!(text.parse::<CpuList>().map(CpuList::into_vec), Ok(cpus), "{text}");
         }
+    }
+
+    #[test]
+    fn a_server_that_has_not_all_processors_is_told() {
+        assert_eq!(cpus_in_words(&[0], &[1], 2).as_deref(), Some("server on CPU 0 of 2, driver on CPU 1"));
+        assert_eq!(
+            cpus_in_words(&[2, 0, 1], &[3], 8).as_deref(),
+            Some("server on CPUs 0-2 of 8, driver on CPU 3")
+        );
+        assert_eq!(cpus_in_words(&[0], &[], 2).as_deref(), Some("server on CPU 0 of 2"));
+        assert_eq!((cpus_in_words(&[0, 1], &[0, 1], 2), cpus_in_words(&[], &[0], 2)), (None, None));
     }
 
     #[test]

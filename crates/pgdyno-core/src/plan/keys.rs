@@ -169,6 +169,9 @@ pub(super) const KEYS: &[Key] = &[
 const ADDRESS: &[&str] =
     &["dsn", "uri", "url", "host", "port", "user", "username", "password", "dbname", "database", "admin_dsn"];
 
+/// Names that people give TPC-B's tables, which have no key: other tables have.
+const TPCB: &[&str] = &["tpcb", "tpc_b", "pgbench"];
+
 /// The least likeness (Jaro-Winkler, 0 to 1) of a name that is worth a hint.
 const LIKENESS: f64 = 0.75;
 
@@ -211,6 +214,9 @@ pub(super) fn advice(section: &str, name: &str) -> String {
     if is_address(name) {
         return "a plan holds no address, user or password: say them with -h, -p, -U, -d or PG* variables"
             .into();
+    }
+    if matches!(section, "data" | "size") && TPCB.contains(&name.to_ascii_lowercase().as_str()) {
+        return "TPC-B's tables are what `scale` asks for, such as scale = 100: they have no key of their own".into();
     }
     if let Some(known) = nearest(name, names(section)) {
         return format!("did you mean `{known}`?");
@@ -285,6 +291,12 @@ mod tests {
         assert_eq!(advice("measure", "WarmUp"), "did you mean `warmup`?");
         assert_eq!(advice("", "scale"), "`scale` belongs in [data]");
         assert!(advice("", "password").starts_with("a plan holds no address"));
+        // `tpcc` is but a letter away, and another set of tables.
+        for section in ["data", "size"] {
+            let said = advice(section, "tpcb");
+            assert!(said.contains("`scale`") && !said.contains("tpcc"), "{said}");
+        }
+        assert_eq!(advice("data", "tpc"), "did you mean `tpcc`?");
         assert_eq!(advice("check", "zzz"), "known here: balance, consistency");
     }
 }

@@ -28,7 +28,7 @@ pub use check::{
     MIN_DURATION, OLDEST_PG,
 };
 pub use check_work::{MAX_WORKLOADS, RESERVED};
-pub use cpus::{CpuList, MAX_CPU, NotACpuList};
+pub use cpus::{CpuList, MAX_CPU, NotACpuList, cpus_in_words};
 pub use duration::{NotASpan, Span};
 pub use load::LoadingPlan;
 pub use material::{Material, SqlText, Steps, Work};

@@ -156,7 +156,7 @@ impl Session {
     }
 
     /// Ends every later wait for this session's server that takes longer than a time; `None` lets them last.
-    pub(super) fn within(&mut self, time: Option<Duration>) {
+    pub fn within(&mut self, time: Option<Duration>) {
         self.incoming.socket.patience.deadline = time.map(|time| Instant::now() + time);
     }
 

@@ -10,6 +10,7 @@ use crate::{
     figure::{Figure, Format},
     subjects::{ScriptLevels, SubjectsView},
     table::{CLIENTS, COST, Column, SPEED},
+    text,
     tpcc::{COLUMNS, TpccView},
 };
 
@@ -53,6 +54,7 @@ fn top(document: &Document) -> Markup {
             p.sub { (phrase(&document.heading)) }
             @if let Some(warning) = &document.warning { p.banner { (phrase(warning)) } }
             @for sentence in &document.verdict { p.lead { (phrase(sentence)) } }
+            @if let Some(placed) = &document.placed { p.lead { (text::head_sentence(placed)) } }
             @if let Some(standing) = &document.standing { p.lead.standing { a href="#doubts" { (phrase(standing)) } } }
         }
     }

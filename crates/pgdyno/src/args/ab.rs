@@ -28,7 +28,7 @@ use crate::{
 
 const EXAMPLES: &str = "\
 Examples:
-  pgdyno ab --pg 15 --pg 18                             two majors
+  pgdyno ab --bundle --pg 17 --pg 18                    two majors, built alike
   pgdyno ab --build pg18-gcc --build pg18-clang         two builds
   pgdyno ab --bindir OLD/bin --bindir NEW/bin -f my.sql two programs, your script
   pgdyno ab --set jit=on --set jit=off -b select-only   one setting
@@ -296,10 +296,15 @@ impl Args {
         };
         arms.iter().zip(["A", "B"]).try_for_each(|(arm, name)| makes_sense(arm, name))?;
         if self.a.is_none() && arms[0] == arms[1] {
-            return Err(Problem::wrong_request("there is nothing to compare: A and B are the same").hint(
-                "give a flag twice (--pg 15 --pg 18), or write both out (pg=15 pg=18); `pgdyno ab default default` \
-                 compares a server with its like on purpose",
-            ));
+            let problem = Problem::wrong_request("there is nothing to compare: A and B are the same");
+            let how = if self.is_twice() {
+                "a flag that is there twice is A's first and then B's, and both of yours have one value"
+            } else {
+                "give a flag twice, with another value for B (--pg 17 --pg 18), or write both out (pg=17 pg=18)"
+            };
+            return Err(problem.hint(format!(
+                "{how}; `pgdyno ab default default` compares a server with its like on purpose"
+            )));
         }
         let data = |arm: &Arm| arm.data.clone().or_else(|| plan.server.data.clone().map(PathBuf::from));
         if arms.iter().all(|arm| arm.dsn.is_none())
@@ -310,6 +315,24 @@ impl Args {
                 .hint("write the arms out, each with its own: data=/srv/a data=/srv/b"));
         }
         Ok(arms)
+    }
+
+    /// Whether a flag that names A and B is there for each of them.
+    fn is_twice(&self) -> bool {
+        let counts = [
+            self.pg.len(),
+            self.build.len(),
+            self.bindir.len(),
+            self.dsn.len(),
+            self.admin_dsn.len(),
+            self.builtin.len(),
+            self.script.len(),
+            self.protocol.len(),
+            self.command.len(),
+        ];
+        let again =
+            |(at, (name, _)): (usize, &(String, String))| self.set[..at].iter().any(|(set, _)| set == name);
+        counts.iter().any(|count| *count > 1) || self.set.iter().enumerate().any(again)
     }
 
     fn arms_of_flags(&self) -> Result<[Arm; 2], Problem> {

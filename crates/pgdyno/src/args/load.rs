@@ -205,9 +205,10 @@ impl Flags {
     }
 }
 
+/// What is kept is said once it is known how tables are loaded.
 fn stopping() -> Stop {
-    let first = "stopping: what is done is kept (once more to end at once)";
-    interrupt::on_interrupt_saying(first, "ended at once; --resume goes on from there")
+    let first = "stopping (once more to end at once)";
+    interrupt::on_interrupt_saying(first, "ended at once; --resume goes on with what was kept")
 }
 
 /// The same of what changes nothing.
@@ -239,6 +240,7 @@ fn carry_out(
     streams: u64,
 ) -> Result<ExitCode, Problem> {
     eprint!("{}", outlook(&job.plan, survey, streams));
+    interrupt::answer_with(format!("stopping: {} (once more to end at once)", job.plan.kept()));
     let progress = Progress::new();
     let rows = job.plan.rows_total();
     let outcome =

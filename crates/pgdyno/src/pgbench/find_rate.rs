@@ -1,16 +1,17 @@
 //! `--find-rate`: one probe after the other until the highest rate within the limit is known.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Instant};
 
 use pgdyno_core::{
     analysis::{
         Doubt,
         doubts::CeilingEvidence,
-        find_rate::{Answer, Bounds, Limit, Plan, Search, Seen, Verdict, Why},
+        find_rate::{Answer, Bounds, Limit, MOST_PROBES, Plan, Search, Seen, Verdict, Why},
     },
     facts::Instrument,
     measure::CommandTally,
     script::{Action, Script, Scripts, Streams},
+    units,
 };
 use pgdyno_engine::{
     Listeners, Load, LoadStep, Report, Settings, SocketDriver, StepReport, Stop, run_keeping,
@@ -44,6 +45,11 @@ const CONFIRMING: u64 = 3;
 const CALIBRATION_NS: u64 = 3 * NS_PER_S;
 /// Where to begin, as a share of what the clients do at most.
 const START: f64 = 0.5;
+/// Probes that a search usually makes, and how many of them confirm an end.
+const TYPICAL: u64 = 10;
+const ENDS: u64 = 2;
+/// Longest search in nanoseconds, where the most probes of the usual length do not take longer.
+const MOST_NS: u64 = 7_200 * NS_PER_S;
 /// Time that transactions under way get at the end of a probe, in nanoseconds.
 const DRAIN_NS: u64 = 10 * NS_PER_S;
 
@@ -64,11 +70,13 @@ pub fn run(say: &Say, options: &Options, limit: &Limit, scripts: Scripts, stop: 
         instrument: pgdyno_host::facts::host().ok().and_then(|host| instrument::kept(&host)),
         stop,
     };
+    let begin = Instant::now();
+    print(say, &finding.outlook())?;
     let most_tps = finding.calibrate()?;
     let lowest = limit.lowest_rate(finding.longest_ns());
     let bounds = Bounds { start: (most_tps * START).max(lowest), lowest };
     print(say, &finding.heading(most_tps))?;
-    let (probes, ended) = finding.search(bounds)?;
+    let (probes, ended) = finding.search(bounds, begin)?;
     if let Ok(found) = &ended {
         let longest_s = finding.longest_ns() as f64 / 1e9;
         print(say, &answer(limit, found, &probes, options.clients, longest_s))?;
@@ -142,15 +150,38 @@ impl Finding<'_> {
         self.ceiling()?.doubt(of_answer.filter_map(|probe| Some((probe.name(), probe.of_ceiling?))))
     }
 
-    fn heading(&self, most_tps: f64) -> String {
-        let Options { clients, time_s, extras, .. } = self.options;
-        let warmup_s = extras.warmup_ns as f64 / 1e9;
+    /// A probe with its warm-up and the time that transactions under way get at its end, in nanoseconds.
+    fn whole_ns(&self, length_ns: u64) -> u64 {
+        self.options.extras.warmup_ns + length_ns + DRAIN_NS
+    }
+
+    /// The most that a search may take, in nanoseconds.
+    fn most_ns(&self) -> u64 {
+        MOST_NS.max(MOST_PROBES as u64 * self.whole_ns(CONFIRMING * self.time_ns()))
+    }
+
+    /// What is about to be done, and what it takes.
+    fn outlook(&self) -> String {
+        let warmup_ns = self.options.extras.warmup_ns;
+        let (once_ns, confirming_ns) = (self.time_ns(), CONFIRMING * self.time_ns());
+        let usual_ns = (TYPICAL - ENDS) * (warmup_ns + once_ns) + ENDS * (warmup_ns + confirming_ns);
+        let words = |ns: u64| units::duration(ns as f64 / 1e9);
         format!(
-            "searching for the highest rate that keeps {}: probes of at least {time_s} s after {warmup_s} s of \
-             warm-up, some ten of them\nin a closed loop {clients} clients commit {most_tps:.1} TPS\n{}",
+            "searching for the highest rate that keeps {}\na probe takes {} with {} of warm-up, one that confirms {}; \
+             at low rates up to {}\nsome ten of them take about {}; the search ends after at most {}\n",
             self.limit,
-            head(self.limit)
+            words(warmup_ns + once_ns),
+            words(warmup_ns),
+            words(warmup_ns + confirming_ns),
+            words(warmup_ns + CONFIRMING * self.longest_ns()),
+            words(usual_ns),
+            words(self.most_ns()),
         )
+    }
+
+    fn heading(&self, most_tps: f64) -> String {
+        let clients = self.options.clients;
+        format!("in a closed loop {clients} clients commit {most_tps:.1} TPS\n{}", head(self.limit))
     }
 
     /// What the clients commit a second in a closed loop.
@@ -169,25 +200,29 @@ impl Finding<'_> {
     }
 
     /// Probes until there is an answer, or a reason why there is none.
-    fn search(&self, bounds: Bounds) -> Go<(Vec<Probed>, Result<Answer, String>)> {
+    fn search(&self, bounds: Bounds, begin: Instant) -> Go<(Vec<Probed>, Result<Answer, String>)> {
         let (mut search, mut probes) = (Search::new(bounds), Vec::new());
         loop {
             let plan = match search.next() {
                 Ok(plan) => plan,
                 Err(answer) => return Ok((probes, Ok(answer))),
             };
-            let number = probes.len() + 1;
-            let (report, step) = self.measure(number as u64, Some(plan.rate_per_s), self.length_ns(plan))?;
+            let (number, length_ns) = (probes.len() + 1, self.length_ns(plan));
+            let ends_ns = begin.elapsed().as_nanos() as u64 + self.whole_ns(length_ns);
+            if ends_ns > self.most_ns() {
+                return Ok((probes, Ok(search.gave_up())));
+            }
+            let (report, step) = self.measure(number as u64, Some(plan.rate_per_s), length_ns)?;
             let at = plan.rate_per_s;
             if let Some(why) = &report.stopped {
                 return Ok((probes, Err(format!("{why} in the probe at {at} TPS"))));
             }
             if report.clients_lost > 0 {
                 let lost = report.clients_lost;
-                let why = format!(
+                let what = format!(
                     "{lost} clients were aborted in the probe at {at} TPS, and fewer are another load"
                 );
-                return Ok((probes, Err(why)));
+                return Ok((probes, Err(report.errors.why(&what))));
             }
             let Some(step) = step else { return self.say.fatal("the driver kept no account of a probe") };
             let probe = self.judged(plan, &report, &step);

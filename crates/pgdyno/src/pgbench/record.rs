@@ -251,7 +251,8 @@ impl Recorder<'_> {
         if record.runs.is_empty() {
             return wanted.dir.discard().map(|()| None);
         }
-        let lost = (report.clients_lost > 0).then(|| format!("{} clients were lost", report.clients_lost));
+        let lost = (report.clients_lost > 0)
+            .then(|| report.errors.why(&format!("{} clients were aborted", report.clients_lost)));
         record.error = report.stopped.clone().or(lost);
         record.status = if record.error.is_some() { Status::Stopped } else { Status::Complete };
         record.finished_at = Some(Timestamp::now().to_string());

@@ -31,7 +31,7 @@ use super::{
     tpcc,
     watch::{Reading, Watch},
 };
-use crate::progress::Progress;
+use crate::{progress::Progress, waiting::waiting_for};
 
 /// Length of an interval of the timeline.
 const INTERVAL_NS: u64 = 1_000_000_000;
@@ -119,23 +119,27 @@ impl<'a> Driving<'a> {
         let whose = whose(&workload);
         let clients = workload.clients;
         self.progress.say(format!("{whose}{} {clients} clients, block {}", workload.script, block + 1));
-        subject.revive(self.stop)?;
+        waiting_for("an answer of the server", || subject.revive(self.stop))?;
         watch.follow(subject.postmaster);
         let mut before = Before::default();
         if let Some(work) = own {
             let begin = Instant::now();
             before.data_state =
-                material::before_run(self.prepared, subject, work, clients, self.stop, self.progress)?;
+                waiting_for("what comes before a run (a reset, or the state of the data)", || {
+                    material::before_run(self.prepared, subject, work, clients, self.stop, self.progress)
+                })?;
             let did_anything = work.reset.is_some() || before.data_state.is_some();
             before.reset_s = did_anything.then(|| begin.elapsed().as_secs_f64());
         }
         let begin = Instant::now();
-        subject.checkpoint_if_needed()?;
+        waiting_for("CHECKPOINT", || subject.checkpoint_if_needed())?;
         before.checkpoint_s = begin.elapsed().as_secs_f64();
         let counted = Counted::default();
         let sql = self.clients(&cell, subject, draws, counted.clone());
         let options = subject.options_of(own);
-        let (workers, connect) = sql.connect(&options, clients, self.prepared.bench.jobs, self.stop)?;
+        let (workers, connect) = waiting_for("the clients' connections", || {
+            sql.connect(&options, clients, self.prepared.bench.jobs, self.stop)
+        })?;
         let settings = self.settings(script, draws);
         let start_s = self.recording.seconds();
         self.recording.dir.begin_run(index, &workload, block, start_s)?;
@@ -241,7 +245,9 @@ impl<'a> Driving<'a> {
             if let Some(looking) = looking.as_ref().filter(|_| mark == Mark::MeasureEnd) {
                 looking.only_while(false);
             }
-            let reading = watch.borrow().read_all(subject.borrow_mut().observed(), version_num);
+            let reading = waiting_for("the server's counters", || {
+                watch.borrow().read_all(subject.borrow_mut().observed(), version_num)
+            });
             match mark {
                 Mark::MeasureStart => begin = Some(reading),
                 Mark::MeasureEnd => end = Some(reading),
@@ -262,6 +268,14 @@ impl<'a> Driving<'a> {
     /// Adds a run to the record. A run that stopped within its measured interval is kept with what it had.
     fn keep(&mut self, run: Finished, script: &Scripts) -> Result<(), Problem> {
         let early = run.ended_early(self.stop).or_else(|| run.all_failed(script));
+        if let (1.., None) = (unanswered(&run.driven.report), &early) {
+            let many = units::plural(unanswered(&run.driven.report), "transaction");
+            let (cell, drain_s) = (run.cell(), DRAIN_NS / 1_000_000_000);
+            self.progress.warn(&format!(
+                "{many} of {cell} got no answer within {drain_s} s of the end of the run, and {} given up",
+                if many.starts_with("1 ") { "was" } else { "were" }
+            ));
+        }
         if run.driven.report.duration_ns > 0 {
             let of_scripts = run.driven.report.by_script.iter().map(|script| script.latency.clone());
             let latency =
@@ -295,6 +309,12 @@ fn whose(workload: &Workload) -> String {
     workload.whose().map(|whose| format!("{whose}: ")).unwrap_or_default()
 }
 
+/// What a run drives, for a line of text.
+pub fn cell_words(workload: &Workload) -> String {
+    let clients = units::plural(u64::from(workload.clients), "client");
+    format!("{}{} with {clients}", whose(workload), workload.script)
+}
+
 /// A run that is over.
 struct Finished {
     workload: Workload,
@@ -308,15 +328,14 @@ struct Finished {
 }
 
 impl Finished {
+    /// What was driven, for a line of text.
+    fn cell(&self) -> String {
+        cell_words(&self.workload)
+    }
+
     /// Why nothing can come after this run.
     fn ended_early(&self, stop: &Stop) -> Option<Problem> {
-        let report = &self.driven.report;
-        let cell = format!(
-            "{}{} with {} clients",
-            whose(&self.workload),
-            self.workload.script,
-            self.workload.clients
-        );
+        let (report, cell) = (&self.driven.report, self.cell());
         if stop.requested() {
             let why = report.stopped.clone().or_else(|| stop.reason()).unwrap_or_default();
             return Some(
@@ -324,11 +343,25 @@ impl Finished {
                     .hint("what was measured before is kept"),
             );
         }
-        let (code, message, count) = report.errors.iter().max_by_key(|(_, _, count)| *count)?;
-        (report.clients_lost > 0).then(|| {
-            Problem::could_not(format!("{} connections were lost in {cell}: {message}", report.clients_lost))
-                .detail(format!("{count} times {code}; {} transactions are in doubt", report.counts_whole.in_doubt))
-                .hint("look at the server's log: did it crash, or was it stopped? What was measured before is kept")
+        if report.clients_lost > 0 {
+            let lost = format!("{} clients ended before {cell} did", report.clients_lost);
+            return Some(
+                Problem::could_not(report.errors.why(&lost))
+                    .detail(format!("{} transactions are in doubt", report.counts_whole.in_doubt))
+                    .hint("the server's log may tell more. What was measured before is kept"),
+            );
+        }
+        let whole = &report.counts_whole;
+        let answered = whole.committed + whole.failed;
+        (answered == 0 && unanswered(report) > 0).then(|| {
+            let seconds = units::duration((self.settings.warmup_ns + report.elapsed_ns) as f64 / 1e9);
+            Problem::could_not(format!("the server answered nothing in {cell} for {seconds}"))
+                .detail(format!("{} got no answer", units::plural(unanswered(report), "transaction")))
+                .hint(
+                    "do they wait for a lock, for a server process that is stopped (SIGSTOP), or for a disk? \
+                     A transaction that takes longer than that needs a longer --duration. What was measured before is \
+                     kept",
+                )
         })
     }
 
@@ -404,6 +437,12 @@ fn never_done<'a>(scripts: &'a Scripts, report: &Report) -> Option<&'a str> {
     }
     let mut all = scripts.statements().zip(&report.statements);
     all.find(|(_, latency)| latency.count() == 0).map(|(sql, _)| sql.label.as_str())
+}
+
+/// Transactions that got no answer, although their connections lived.
+fn unanswered(report: &Report) -> u64 {
+    let whole = &report.counts_whole;
+    if report.outage.lost > 0 { 0 } else { whole.timed_out + whole.in_doubt }
 }
 
 /// What each of several scripts came to.

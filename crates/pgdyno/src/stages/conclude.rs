@@ -7,11 +7,16 @@ use std::{
 };
 
 use jiff::Timestamp;
-use pgdyno_core::{analysis::compare::Verdict, measure::Interval, problem::Problem, units};
+use pgdyno_core::{
+    analysis::compare::Verdict,
+    measure::{Interval, Workload},
+    problem::Problem,
+    units,
+};
 use pgdyno_record::{BalanceRecord, ConsistencyRecord, RunRecord, Status};
 use pgdyno_report::{Document, Paint};
 
-use super::{Job, Output, recording::Recording};
+use super::{Job, Output, cell::cell_words, recording::Recording};
 use crate::{output, problem};
 
 /// Checks, before anything is measured, that the report can be written where it is wanted.
@@ -56,6 +61,7 @@ pub fn conclude(
         return Ok(problem::print(problem));
     }
     let record = &mut recording.record;
+    let result = result.and_then(|()| all_measured(record));
     record.status = if result.is_ok() { Status::Complete } else { Status::Stopped };
     record.error = result.as_ref().err().map(|problem| problem.what.clone());
     record.finished_at = Some(Timestamp::now().to_string());
@@ -103,6 +109,25 @@ fn told(job: &Job, record: &RunRecord, result: Result<(), Problem>, unwritten: V
         Some(problem) => problem::print(&problem),
         None => verdict.unwrap_or(ExitCode::SUCCESS),
     }
+}
+
+/// Whether every cell measured something: of one that did not there is nothing to report.
+fn all_measured(record: &RunRecord) -> Result<(), Problem> {
+    let commits = |workload: &Workload| -> u64 {
+        let of_cell = record.runs.iter().filter(|run| run.workload == *workload);
+        of_cell.map(|run| run.counts.committed).sum()
+    };
+    let Some(empty) = record.runs.iter().find(|run| commits(&run.workload) == 0) else { return Ok(()) };
+    let what = format!("no transaction was committed in {}", cell_words(&empty.workload));
+    let problem = Problem::could_not(what);
+    Err(match empty.errors.iter().max_by_key(|error| error.count) {
+        Some(error) => problem
+            .detail(format!("{}: {} ({})", units::plural(error.count, "error"), error.message, error.code))
+            .hint("what else was measured is kept"),
+        None => problem.hint(
+            "a run must be longer than its transactions take (--duration); what else was measured is kept",
+        ),
+    })
 }
 
 /// Exit status of a run that came to its end; says on stderr what failed, since stdout may be read by a program.
@@ -170,7 +195,10 @@ fn report(job: &Job, record: &RunRecord, path: &Path) -> Vec<Problem> {
     let printed = if job.output.json {
         output::print(&Form::Json.render(&document, record, &timeline))
     } else if measured_anything(record) {
-        output::print(&pgdyno_report::text(&document, output::paint()))
+        output::print(&match record.status {
+            Status::Complete => pgdyno_report::text(&document, output::paint()),
+            Status::Partial | Status::Stopped => stopped(record, &document),
+        })
     } else {
         Ok(())
     };
@@ -178,6 +206,14 @@ fn report(job: &Job, record: &RunRecord, path: &Path) -> Vec<Problem> {
         eprintln!("report: {}", html.display());
     }
     [made, out, printed].into_iter().filter_map(Result::err).collect()
+}
+
+/// The short report of a run that did not come to its end; the whole one is in its directory.
+fn stopped(record: &RunRecord, document: &Document) -> String {
+    let runs = units::plural(record.runs.len() as u64, "run");
+    let why = record.error.as_deref().unwrap_or("it did not come to its end");
+    let why = why.strip_prefix("stopped ").map_or_else(|| format!(": {why}"), |why| format!(", {why}"));
+    format!("stopped after {runs}{why}\n\n{}", pgdyno_report::paste(document))
 }
 
 fn measured_anything(record: &RunRecord) -> bool {

@@ -21,7 +21,7 @@ use pgdyno_record::{
 };
 
 use super::{prepare::Prepared, subject::Subject};
-use crate::progress::Progress;
+use crate::{progress::Progress, waiting::waiting_for};
 
 /// Loads tables as the plan says.
 ///
@@ -162,7 +162,7 @@ pub fn check(
     progress.stage("checking balances");
     let expected = expected(scale, prepared, record, None);
     subject.revive(stop)?;
-    let outcome = check_balance(&mut subject.admin, mode, &expected)?;
+    let outcome = waiting_for("the balance check", || check_balance(&mut subject.admin, mode, &expected))?;
     Ok(Some(balance_record(mode.name(), outcome, &expected)))
 }
 
@@ -199,7 +199,7 @@ pub fn sums(
 ) -> Result<BalanceRecord, Problem> {
     progress.stage("checking balances");
     subject.revive(stop)?;
-    let outcome = ledger.check(&mut subject.admin, expected)?;
+    let outcome = waiting_for("the balance check", || ledger.check(&mut subject.admin, expected))?;
     Ok(balance_record("sums", outcome, expected))
 }
 

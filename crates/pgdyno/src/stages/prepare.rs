@@ -14,7 +14,7 @@ use pgdyno_core::{
     facts::{HostFacts, Instrument, ServerFacts, StorageFacts},
     load::{LoadPlan, Set},
     measure::Arm,
-    plan::{Builtin, Material, Plan, TpccWork, Waiting, WorkloadPlan},
+    plan::{Builtin, Material, Plan, TpccWork, Waiting, WorkloadPlan, cpus_in_words},
     problem::Problem,
     rows::PAGE_BYTES,
     tpcc::{DERIVED, Shape},
@@ -437,6 +437,7 @@ pub fn announce(job: &Job, prepared: &Prepared, context: &Context) {
         let name = name.map(|name| format!("{name}: ")).unwrap_or_default();
         eprintln!("  server  {name}{}", programs::words(job, prepared, at));
     }
+    announce_cpus(job, prepared);
     let own = prepared.material.is_own();
     let beside =
         |what: &str| if own { format!(", beside what the plan's own SQL {what}") } else { String::new() };
@@ -470,6 +471,14 @@ pub fn announce_tables(prepared: &Prepared) {
             eprintln!("warning: tables are unlogged: any crash of the server empties them");
         }
     }
+}
+
+/// Where servers that are made for the run, and the driver, may run, where that is not everywhere.
+pub fn announce_cpus(job: &Job, prepared: &Prepared) {
+    let (cpus, all) = (&prepared.bench.cpus, prepared.host.cpu.allowed.len());
+    let own = job.servers.iter().any(|wanted| matches!(wanted, Wanted::Own(_)));
+    let placed = cpus_in_words(&cpus.server, &cpus.driver, all).filter(|_| own);
+    placed.iter().for_each(|words| eprintln!("  cpus    {words}"));
 }
 
 /// The numbers of clients; of each workload, where they are not the same for all.

@@ -23,14 +23,14 @@ use pgdyno_postgres::{
     observe::{postmaster_of, server_facts, wait_for_replay},
     probe::{Buffercache, held},
     provision::{self, RunningServer},
-    wire::{Address, ConnectOptions, Session, WireError, connect, connect_unless},
+    wire::{Address, ConnectOptions, Row, Session, WireError, connect, connect_unless},
 };
 
 use super::{
     External, Wanted, looking::Looking, material::DataOf, places, prepare::Prepared, reach::Reached,
     tpcc::Ground,
 };
-use crate::{progress::Progress, servers};
+use crate::{progress::Progress, servers, waiting::waiting_for};
 
 /// Time to connect for cleaning up after a request to stop.
 const LAST_TRY: Duration = Duration::from_secs(2);
@@ -38,6 +38,13 @@ const LAST_TRY: Duration = Duration::from_secs(2);
 const LONGEST_RESTART: Duration = Duration::from_secs(30);
 /// Time between two tries to reach it.
 const RESTART_LOOKS: Duration = Duration::from_millis(100);
+/// Longest wait for those who hold tables of ours that are to be dropped, and time between two tries.
+const LONGEST_HELD: Duration = Duration::from_secs(30);
+const LOCK_LOOKS: Duration = Duration::from_secs(1);
+/// Longest wait for the same after a request to stop.
+const LAST_DROP: Duration = Duration::from_secs(10);
+/// SQLSTATE of a lock that was not to be had in time.
+const LOCK_NOT_AVAILABLE: &str = "55P03";
 /// Schema of pgdyno's own objects on a server that is not its own.
 const SCHEMA: &str = "pgdyno";
 
@@ -584,8 +591,8 @@ impl Subject {
         let resting = std::mem::take(&mut self.resting);
         let woken = if keep && resting { self.wake_for_good() } else { Ok(()) };
         let closed = match std::mem::replace(&mut self.home, Home::Gone) {
-            Home::Own(server) if keep => server.stop().map(drop),
-            Home::Own(server) => server.remove(),
+            Home::Own(server) if keep => waiting_for("the server's end", || server.stop()).map(drop),
+            Home::Own(server) => waiting_for("the server's end", || server.remove()),
             Home::Foreign if !keep => self.drop_schema(),
             Home::Foreign | Home::Gone => Ok(()),
         };
@@ -611,20 +618,51 @@ impl Subject {
         options
     }
 
-    /// Drops the schema; where it stays, says so and how to remove it.
+    /// Drops the schema. Whoever holds its tables is ended, waited for, and named where that does not help: a process
+    /// that is stopped heeds nothing. A request to stop ends the wait.
     fn drop_schema(&self) -> Result<(), Problem> {
-        self.try_to_drop_schema().map_err(|why| {
-            let database = &self.admin_options.database;
-            Problem::could_not(format!("schema {SCHEMA} is left in database {database}: {why}")).hint(
-                format!("remove it once the server is there and takes writes: DROP SCHEMA {SCHEMA} CASCADE"),
-            )
-        })
+        let begin = Instant::now();
+        let mut told = false;
+        loop {
+            let stopping = self.stop.requested();
+            let (error, holders) =
+                match waiting_for("the removal of its schema", || self.try_to_drop(stopping)) {
+                    Ok(()) => return Ok(()),
+                    Err(Undropped::Unreached(problem)) => return Err(self.left(&problem.what)),
+                    Err(Undropped::Refused(error, holders)) => (error, holders),
+                };
+            let held = error.code() == Some(LOCK_NOT_AVAILABLE) && begin.elapsed() < LONGEST_HELD;
+            // A wait that the request to stop ended is tried once more, for the last time.
+            let interrupted = matches!(error, WireError::Stopped);
+            if !stopping && (held || interrupted) {
+                if held && !holders.is_empty() && !std::mem::replace(&mut told, true) {
+                    let limit = LONGEST_HELD.as_secs();
+                    eprintln!("waiting up to {limit} s for {holders} (Ctrl-C ends the wait)");
+                }
+                continue;
+            }
+            let problem = self.left(&error.to_string());
+            return Err(if holders.is_empty() { problem } else { problem.detail(holders) });
+        }
     }
 
-    /// Drops it through a new session: the old ones may be in the middle of something, and are ended.
-    fn try_to_drop_schema(&self) -> Result<(), String> {
-        let failed = |error: WireError| error.to_string();
-        let mut session = connect(&self.last_options()).map_err(|problem| problem.what)?;
+    /// The schema is still there: where, why, and how it is removed.
+    fn left(&self, why: &str) -> Problem {
+        let database = &self.admin_options.database;
+        Problem::could_not(format!("schema {SCHEMA} is left in database {database}: {why}")).hint(format!(
+            "remove it once the server is there and takes writes: DROP SCHEMA {SCHEMA} CASCADE"
+        ))
+    }
+
+    /// Through a new session: the old ones may be in the middle of something, and are ended.
+    fn try_to_drop(&self, stopping: bool) -> Result<(), Undropped> {
+        let mut session = connect(&self.last_options()).map_err(Undropped::Unreached)?;
+        if stopping {
+            session.within(Some(LAST_DROP));
+        } else {
+            session.heed(&self.stop);
+        }
+        let refused = |error| Undropped::Refused(error, String::new());
         let name = self.admin_options.application_name().replace('\'', "''");
         for backend in &self.backends {
             // By number and name: the number may belong to somebody else by now.
@@ -632,10 +670,41 @@ impl Subject {
                 "SELECT pg_catalog.pg_terminate_backend(pid) FROM pg_catalog.pg_stat_activity \
                  WHERE pid = {backend} AND application_name = '{name}' AND usename = CURRENT_USER"
             );
-            session.execute(&end).map_err(failed)?;
+            session.execute(&end).map_err(refused)?;
         }
-        session.execute(&format!("DROP SCHEMA {SCHEMA} CASCADE")).map_err(failed)
+        let drop = format!("SET lock_timeout = {}; DROP SCHEMA {SCHEMA} CASCADE", LOCK_LOOKS.as_millis());
+        session.execute(&drop).map_err(|error| {
+            let holders = holders(&mut session).unwrap_or_default();
+            Undropped::Refused(error, holders)
+        })
     }
+}
+
+/// Why the schema is still there.
+enum Undropped {
+    /// Nobody was reached who could drop it.
+    Unreached(Problem),
+    /// The server's error, and who holds its tables, in words.
+    Refused(WireError, String),
+}
+
+/// Ends the processes of clients that are gone and still hold our tables, and names all who hold them.
+fn holders(session: &mut Session) -> Result<String, WireError> {
+    let rows = session.query(&format!(
+        "SELECT a.pid, a.application_name, a.state, CASE WHEN a.usename = CURRENT_USER \
+         THEN pg_catalog.pg_terminate_backend(a.pid) END FROM pg_catalog.pg_stat_activity a \
+         WHERE a.pid <> pg_catalog.pg_backend_pid() AND a.pid IN (SELECT l.pid FROM pg_catalog.pg_locks l \
+         JOIN pg_catalog.pg_class c ON c.oid = l.relation \
+         JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
+         WHERE l.granted AND n.nspname = '{SCHEMA}' AND l.database = \
+         (SELECT d.oid FROM pg_catalog.pg_database d WHERE d.datname = pg_catalog.current_database()))"
+    ))?;
+    let word = |row: &Row, column| row.get(column).unwrap_or("?").to_owned();
+    let of_row = |row: &Row| format!("{} ({}, {})", word(row, 0), word(row, 1), word(row, 2));
+    let all: Vec<_> = rows.iter().map(of_row).collect();
+    let (es, hold) = if all.len() == 1 { ("", "holds") } else { ("es", "hold") };
+    let named = format!("server process{es} {}, which {hold} tables of schema {SCHEMA}", all.join(", "));
+    Ok(if all.is_empty() { String::new() } else { named })
 }
 
 /// A panic or an early return leaves nothing behind either.

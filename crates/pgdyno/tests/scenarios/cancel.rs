@@ -67,6 +67,8 @@ impl Scene {
         assert_eq!(output.status.code(), Some(3), "{args:?}: {said}");
         assert!(said.contains("stopping") && said.contains("stopped"), "{args:?}: {said}");
         assert!(!said.contains("canceling statement"), "who asked is not told: {said}");
+        let anew = args.contains(&"stream");
+        assert!(!anew || said.matches("one that is being filled begins anew").count() == 2, "{said}");
     }
 }
 

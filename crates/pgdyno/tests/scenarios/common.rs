@@ -50,7 +50,17 @@ impl Place {
     }
 
     pub fn command(&self, args: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_pgdyno"));
+        let program = env!("CARGO_BIN_EXE_pgdyno");
+        // Where the tests themselves run by nohup or in the background of a script, signals are ignored; pgdyno would
+        // heed that.
+        let mut command = match [1, 2, 15].into_iter().any(pgdyno_host::procs::ignores_signal) {
+            true => {
+                let mut heeding = Command::new("env");
+                heeding.arg("--default-signal=HUP,INT,TERM").arg(program);
+                heeding
+            }
+            false => Command::new(program),
+        };
         command
             .args(args)
             .args(patience(args))

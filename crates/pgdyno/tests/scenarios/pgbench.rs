@@ -278,6 +278,9 @@ fn steps(bench: &Bench) {
 fn find_rate(bench: &Bench) {
     let (out, _) = bench.says("-S -c 2 -T 1 --warmup 10ms --find-rate p50<30ms --json found.json", 0);
     assert!(out.contains("searching for the highest rate that keeps p50<30ms"), "{out}");
+    // Before it begins: how long a probe is, and the most that all may take.
+    let outlook = "a probe takes 1.01 s with 10.0 ms of warm-up, one that confirms 3.01 s";
+    assert!(out.contains(outlook) && out.contains("the search ends after at most 2 h 00 min"), "{out}");
     let json = bench.json("found.json");
     let probes = json["probes"].as_array().expect("a list");
     let lines = out.lines().skip_while(|line| !line.starts_with("probe ")).skip(1);

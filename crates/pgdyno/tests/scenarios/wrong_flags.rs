@@ -144,8 +144,10 @@ fn wrong_flags_and_values() {
 
 /// Flags and arms of `ab`, one word each between bars, and what the answer must hold.
 const AB: &[(&str, &[&str])] = &[
-    ("", &["there is nothing to compare: A and B are the same", "--pg 15 --pg 18"]),
-    ("--pg|18", &["there is nothing to compare"]),
+    ("", &["there is nothing to compare: A and B are the same", "give a flag twice", "--pg 17 --pg 18"]),
+    ("--pg|18", &["there is nothing to compare", "give a flag twice"]),
+    ("--pg|18|--pg|18", &["there is nothing to compare", "both of yours have one value"]),
+    ("--set|jit=on|--set|jit=on", &["there is nothing to compare", "both of yours have one value"]),
     ("--pg|15|--pg|16|--pg|17", &["--pg is there 3 times", "the first is A's and the second is B's"]),
     ("--set|jit=on|--set|jit=off|--set|jit=on", &["--set jit is there 3 times"]),
     ("--set|jit", &["--set", "NAME=VALUE"]),

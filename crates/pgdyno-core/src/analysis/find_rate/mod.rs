@@ -7,4 +7,4 @@ mod limit;
 mod search;
 
 pub use limit::{Limit, NotALimit, Seen, Verdict, Why};
-pub use search::{Answer, Bounds, Plan, Probe, Search};
+pub use search::{Answer, Bounds, MOST_PROBES, Plan, Probe, Search};

@@ -9,7 +9,7 @@ const SHRINKAGE: f64 = 0.25;
 /// Ratio of the lowest broken to the highest kept rate at which the search ends: 5 %.
 const RESOLUTION: f64 = 1.05;
 /// Probes after which it ends whatever is known.
-const MOST_PROBES: usize = 40;
+pub const MOST_PROBES: usize = 40;
 /// Probes at one rate that decide nothing, each twice as long as the one before, after which it ends.
 const MOST_UNDECIDED: u32 = 3;
 
@@ -106,18 +106,23 @@ impl Search {
     /// # Errors
     /// No more: the answer.
     pub fn next(&self) -> Result<Plan, Answer> {
-        let (kept, broken) = (self.kept.map(|end| end.rate), self.broken.map(|end| end.rate));
         if let (1.., Some(last)) = (self.undecided, self.probes.last()) {
             let rate = last.plan.rate_per_s;
             let again = Plan { undecided: self.undecided, ..last.plan };
             return if self.undecided < MOST_UNDECIDED { Ok(again) } else { Err(Answer::Undecided { rate }) };
         }
         if self.probes.len() >= MOST_PROBES {
-            return Err(Answer::GaveUp { kept, broken });
+            return Err(self.gave_up());
         }
         let rate = if self.confirming { self.next_end()? } else { self.next_within()? };
         let rate_per_s = rounded(rate).max(self.bounds.lowest);
         Ok(Plan { rate_per_s, confirming: self.confirming, undecided: 0 })
+    }
+
+    /// The answer of a search that ends with what it knows.
+    pub fn gave_up(&self) -> Answer {
+        let rate = |end: Option<End>| end.map(|end| end.rate);
+        Answer::GaveUp { kept: rate(self.kept), broken: rate(self.broken) }
     }
 
     /// The bracket: grown or shrunk until it has two ends, then halved on a scale of ratios.

@@ -279,10 +279,11 @@ impl<'a> BulkLoad<'a> {
         };
         let mut attendant = Attendant::new(&self.session, survey, &job.plan);
         let stages = self.work(&shared, &mut attendant, before, tell);
-        let stages = stages.map_err(|problem| can_go_on(problem, self.stop))?;
+        let stages = stages.map_err(|problem| can_go_on(problem, &job.plan, self.stop))?;
         let duration_s = start.elapsed().as_secs_f64();
         let wants_proof = wants_proof && Some(&until) == Stage::ALL.last();
-        let proof = self.close(job, wants_proof, tell).map_err(|problem| can_go_on(problem, self.stop))?;
+        let proof = self.close(job, wants_proof, tell);
+        let proof = proof.map_err(|problem| can_go_on(problem, &job.plan, self.stop))?;
         Ok(BulkOutcome {
             tasks: shared.done.into_inner(),
             rows: shared.rows.into_inner(),
@@ -520,13 +521,13 @@ fn worst(streams: Vec<ScopedJoinHandle<'_, Result<(), Problem>>>) -> Option<Prob
     own.cloned()
 }
 
-/// Adds how to go on: what is committed stays.
-fn can_go_on(problem: Problem, stop: &Stop) -> Problem {
-    let go_on = "what is done stays: --resume goes on from there";
+/// Adds what stays, and how to go on.
+fn can_go_on(problem: Problem, plan: &LoadPlan, stop: &Stop) -> Problem {
+    let go_on = format!("{}: --resume goes on from there", plan.kept());
     if stop.requested() {
         return Problem::could_not("could not finish the load: stopped").hint(go_on);
     }
-    let hint = problem.hint.as_ref().map_or_else(|| go_on.to_owned(), |hint| format!("{hint}; {go_on}"));
+    let hint = problem.hint.as_ref().map_or_else(|| go_on.clone(), |hint| format!("{hint}; {go_on}"));
     problem.hint(hint)
 }
 

@@ -27,6 +27,7 @@ pub fn announce(job: &Job, compare: &Compare, prepared: &prepare::Prepared, cont
         super::scale_of(prepared)
     );
     prepare::announce_tables(prepared);
+    prepare::announce_cpus(job, prepared);
     eprintln!(
         "  blocks  of one run of A and one of B; looked at after {}; margin ± {}",
         looks.join(", "),

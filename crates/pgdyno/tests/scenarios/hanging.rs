@@ -1,0 +1,146 @@
+//! What does not come back: server processes that are stopped, transactions that take too long, cells of nothing.
+
+use std::{fs, process::Stdio, time::Duration};
+
+use pgdyno_postgres::wire::Session;
+use pgdyno_record::Status;
+
+use crate::common::{Place, admin, holds_together, kill, text, wait_until};
+
+/// Ends what was stopped, however the test ends.
+struct Stopped(u64);
+
+impl Drop for Stopped {
+    fn drop(&mut self) {
+        // It may have been ended by then.
+        let pid = self.0.to_string();
+        for signal in ["-CONT", "-TERM"] {
+            let _ = std::process::Command::new("kill").args([signal, &pid]).stderr(Stdio::null()).status();
+        }
+    }
+}
+
+/// Stops the server process of a client that holds a row which others wait for, in the middle of its transaction.
+fn stop_a_holder(session: &mut Session) -> Stopped {
+    let holders = "SELECT h.pid FROM pg_stat_activity h WHERE h.state = 'idle in transaction' AND h.pid IN \
+                   (SELECT unnest(pg_blocking_pids(w.pid)) FROM pg_stat_activity w WHERE w.wait_event_type = 'Lock')";
+    let mut stopped = None;
+    wait_until("a client holds what others wait for", || {
+        let Some(pid) = session.value(holders).ok().flatten() else { return false };
+        let holder = Stopped(pid.parse().expect("a number"));
+        kill(holder.0, "-STOP");
+        // It may have gone on in between: then it is let go, and another one is looked for.
+        std::thread::sleep(Duration::from_millis(50));
+        let still =
+            session.value(&format!("SELECT 1 FROM ({holders}) AS h WHERE pid = {pid}")).ok().flatten();
+        if still.is_none() {
+            kill(holder.0, "-CONT");
+            std::mem::forget(holder);
+            return false;
+        }
+        stopped = Some(holder);
+        true
+    });
+    stopped.expect("there is one")
+}
+
+fn tpcb(more: &[&str]) -> Vec<String> {
+    let size = ["bench", "--quick", "-b", "tpcb-like", "--scale", "1", "--clients", "4", "--warmup", "50ms"];
+    size.iter().chain(more).map(|word| (*word).to_owned()).collect()
+}
+
+/// A run in which nothing was answered ends the measurement, and what is said names it.
+#[test]
+fn a_server_process_that_is_stopped_ends_the_run() {
+    let place = Place::new();
+    let args = tpcb(&["--pg", "18", "--bundle", "--duration", "2s", "--blocks", "200"]);
+    let args: Vec<_> = args.iter().map(String::as_str).collect();
+    let child = place.command(&args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it runs");
+    wait_until("it has begun to measure", || {
+        place.runs().first().is_some_and(|run| !run.record.runs.is_empty())
+    });
+    let mut session = admin(&place.only());
+    let _stopped = stop_a_holder(&mut session);
+    let output = child.wait_with_output().expect("it ends by itself");
+    let (out, err) = (text(&output.stdout), text(&output.stderr));
+    assert_eq!(output.status.code(), Some(3), "{out}{err}");
+    assert!(err.contains("got no answer within 10 s of the end of the run"), "{err}");
+    assert!(err.contains("the server answered nothing in tpcb-like with 4 clients"), "{err}");
+    assert!(out.starts_with("stopped after "), "{out}");
+    let run = place.only_run();
+    assert_eq!(run.record.status, Status::Stopped);
+    assert!(run.record.error.as_ref().is_some_and(|error| error.contains("answered nothing")));
+    holds_together(&run);
+    drop(session);
+    place.nothing_is_left();
+}
+
+/// On a server that is somebody else's, its tables cannot be dropped: who holds them is named, the wait has a limit,
+/// and one Ctrl-C ends it.
+#[test]
+fn a_server_process_that_is_stopped_does_not_keep_the_end_waiting() {
+    let place = Place::new();
+    place.done(&["up", "--pg", "18", "--bundle"]);
+    let server = place.only();
+    let (dir, port) = (server["socket_dir"].as_str().expect("it has one"), &server["port"]);
+    let dsn = format!("host={dir} port={port} user=postgres dbname=postgres");
+    let args = tpcb(&["--dsn", &dsn, "--duration", "15s", "--blocks", "1"]);
+    let args: Vec<_> = args.iter().map(String::as_str).collect();
+    let said = place.path("stderr");
+    let file = fs::File::create(&said).expect("it can be made");
+    let mut child = place.command(&args).stdout(Stdio::null()).stderr(file).spawn().expect("it runs");
+    let mut session = admin(&server);
+    let stopped = stop_a_holder(&mut session);
+    let heard = || fs::read_to_string(&said).expect("it is there");
+    let waits = format!("waiting up to 30 s for server process {} (pgdyno, idle in transaction)", stopped.0);
+    wait_until("who holds the tables is named", || heard().contains(&waits));
+    kill(child.id().into(), "-INT");
+    let status = child.wait().expect("one Ctrl-C is enough");
+    let err = heard();
+    assert_eq!(status.code(), Some(3), "{err}");
+    assert!(err.contains("schema pgdyno is left in database"), "{err}");
+    assert!(err.contains("DROP SCHEMA pgdyno CASCADE") && err.contains(&stopped.0.to_string()), "{err}");
+    assert_eq!(place.only_run().record.status, Status::Stopped);
+    drop(stopped);
+    wait_until("it can be removed by hand", || {
+        session.execute("DROP SCHEMA IF EXISTS pgdyno CASCADE").is_ok()
+    });
+}
+
+/// Transactions that all fail, and transactions that take longer than the run: both measured nothing.
+#[test]
+fn a_cell_that_measured_nothing_is_not_complete() {
+    for (sql, words) in [
+        ("SELECT 1/0;", ["no transaction was committed in x with 1 client", "division by zero (22012)"]),
+        ("SELECT pg_sleep(60);", ["the server answered nothing in x with 1 client", "--duration"]),
+    ] {
+        let place = Place::new();
+        let plan = format!(
+            "name = \"nothing\"\n[[workload]]\nname = \"x\"\ntext = \"{sql}\"\n[measure]\nclients = [1]\n\
+             duration = \"300ms\"\nwarmup = \"50ms\"\nblocks = 1\n"
+        );
+        fs::write(place.path("plan.toml"), plan).expect("it can be written");
+        let output = place.run(&["run", "plan.toml", "--pg", "18", "--bundle"]);
+        let (out, err) = (text(&output.stdout), text(&output.stderr));
+        assert_eq!(output.status.code(), Some(3), "{sql}: {out}{err}");
+        assert!(words.iter().all(|words| err.contains(words)), "{sql}: {err}");
+        let run = place.only_run();
+        assert_eq!(run.record.status, Status::Stopped, "{sql}");
+        assert!(run.record.error.is_some() && run.record.runs.len() == 1, "{sql}");
+        place.nothing_is_left();
+    }
+}
+
+/// A server that is made for the run does not get the processors of the driver, and that is said before it is made.
+#[test]
+fn the_processors_of_a_server_are_announced() {
+    let host = pgdyno_host::facts::host().expect("we are on one");
+    let [first, second, ..] = host.cpu.allowed[..] else {
+        return println!("left out: there is one processor");
+    };
+    let (server, driver) = (first.to_string(), second.to_string());
+    let place = Place::new();
+    let output = place.run(&["bench", "--dry-run", "--server-cpus", &server, "--driver-cpus", &driver]);
+    let said = format!("server on CPU {server} of {}, driver on CPU {driver}", host.cpu.allowed.len());
+    assert!(text(&output.stderr).contains(&said), "{}", text(&output.stderr));
+}
