@@ -18,8 +18,9 @@ use super::{
 };
 use crate::{Client, Target, WorkerReport, shift::Shift};
 
-/// Bytes taken from a socket at once.
-const RECEIVE_BYTES: usize = 64 * 1024;
+/// Bytes taken from a socket at once, at first and at most: there may be as many workers as clients, and most answers
+/// are short.
+const RECEIVE_BYTES: [usize; 2] = [8 * 1024, 64 * 1024];
 /// The client's own socket, and the one that tells of connections that were made again.
 const LINES: usize = 1 + BELLS;
 
@@ -73,7 +74,7 @@ struct LoneSockets {
     received: Option<Taken>,
     /// What the lines were last found ready for.
     ready: [PollFlags; LINES],
-    buffer: Box<[u8]>,
+    buffer: Vec<u8>,
 }
 
 impl Default for LoneSockets {
@@ -82,7 +83,7 @@ impl Default for LoneSockets {
             lines: Default::default(),
             received: None,
             ready: [PollFlags::empty(); LINES],
-            buffer: vec![0; RECEIVE_BYTES].into(),
+            buffer: vec![0; RECEIVE_BYTES[0]],
         }
     }
 }
@@ -99,7 +100,12 @@ impl LoneSockets {
     fn receive(&mut self, seat: usize, flags: RecvFlags) -> Option<Taken> {
         match recv(self.lines[seat].socket.as_ref()?, &mut *self.buffer, flags) {
             Ok((_, 0)) => Some(Taken::End(None)),
-            Ok((_, bytes)) => Some(Taken::Bytes(bytes)),
+            Ok((_, bytes)) => {
+                if bytes == self.buffer.len() {
+                    self.buffer.resize((2 * bytes).min(RECEIVE_BYTES[1]), 0);
+                }
+                Some(Taken::Bytes(bytes))
+            }
             Err(Errno::AGAIN | Errno::INTR) => None,
             Err(error) => Some(Taken::End(Some(error))),
         }
