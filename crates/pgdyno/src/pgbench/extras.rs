@@ -37,6 +37,14 @@ pub struct Extras {
     pub runs: Option<PathBuf>,
 }
 
+impl Extras {
+    /// Whether anything is shown or written that pgbench's own sums do not tell.
+    pub fn wants_histograms(&self) -> bool {
+        let files = self.json.is_some() || self.hdr.is_some() || self.record;
+        files || !self.percentiles.is_empty() || self.steps.is_some() || self.find_rate.is_some()
+    }
+}
+
 /// Takes an option and its value.
 ///
 /// # Errors
@@ -76,6 +84,20 @@ fn percentiles(say: &Say, text: &str) -> Go<Vec<f64>> {
 #[cfg(test)]
 mod tests {
     use super::{super::say::tests::listening, *};
+
+    /// What nobody is shown costs every thread a quarter of a MiB.
+    #[test]
+    fn histograms_are_kept_for_those_who_ask_for_more_than_pgbench_shows() {
+        assert!(!Extras { warmup_ns: 1, think_ns: 1, ..Extras::default() }.wants_histograms());
+        for extras in [
+            Extras { percentiles: vec![50.0], ..Extras::default() },
+            Extras { json: Some(PathBuf::from("x")), ..Extras::default() },
+            Extras { hdr: Some(PathBuf::from("x")), ..Extras::default() },
+            Extras { record: true, ..Extras::default() },
+        ] {
+            assert!(extras.wants_histograms(), "{extras:?}");
+        }
+    }
 
     #[test]
     fn percentiles_are_between_0_and_100() {
