@@ -296,6 +296,9 @@ fn a_client_connects_anew_as_often_as_told() {
         assert_eq!(connects, 9);
         assert!(took_ns >= 9 * 20_000_000, "{took_ns}");
     }
+    // One worker makes them one after the other: none counts the time of another.
+    let kept = keep(EpollDriver, vec![(0..3).map(client).collect()], &UNTIL_DONE, &bookkeeping);
+    assert!(kept.report.connects.1 <= kept.report.elapsed_ns, "{:?}", kept.report.connects);
     // Where a worker has one client, nothing but the connection itself can be in the way of an attempt.
     let kept = keep(BlockingDriver, vec![vec![client(0)]], &UNTIL_DONE, &bookkeeping);
     assert!(kept.report.tally.latency.min < 20_000.0, "connecting is no part of the latency");
@@ -313,6 +316,8 @@ fn a_client_that_cannot_connect_is_lost_with_a_word() {
     assert_eq!((kept.report.clients_lost, kept.report.counts_whole.failed), (1, 1));
     assert_eq!(kept.report.tally, Tally::default(), "what took its client with it is in no sum of pgbench's");
     let text = "client 5 aborted while establishing connection".to_owned();
+    let (level, why) = heard.try_recv().expect("it says why");
+    assert!(level == Level::Error && !why.is_empty());
     assert_eq!(heard.try_recv(), Ok((Level::Error, text)));
 }
 
