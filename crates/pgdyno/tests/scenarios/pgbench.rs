@@ -179,6 +179,8 @@ fn runs(pg: &str) {
     let (_, err) = bench.says("-S -t 1 --json r.json", 1);
     assert!(err.contains("could not make file \"r.json\": File exists"), "{err}");
     mistakes_show_their_place(&bench);
+    sessions_that_the_server_ends_are_told(&bench);
+    connections_that_cannot_be_made_are_told(&bench);
 }
 
 /// As libpq shows it: with the statement and a caret wherever the client knows the statement.
@@ -211,6 +213,38 @@ fn initialization_at_the_oldest_major() {
 #[test]
 fn initialization_at_the_newest_major() {
     initialization("18");
+}
+
+/// With a connection for every transaction, why one could not be made is told as pgbench 18 tells it.
+fn connections_that_cannot_be_made_are_told(bench: &Bench) {
+    bench.value("CREATE DATABASE closing");
+    let closing = "UPDATE pg_database SET datallowconn = false WHERE datname = 'closing';\n";
+    fs::write(bench.place.path("closing.sql"), closing).expect("it can be written");
+    let (_, err) = bench.says("-n -C -t 2 -f closing.sql closing", 2);
+    let lines: Vec<_> = err.lines().collect();
+    let (dir, port) = (word(&bench.server, "socket_dir"), &bench.server["port"]);
+    let refused = "FATAL:  database \"closing\" is not currently accepting connections";
+    let expected = [
+        format!("pgbench: error: connection to server on socket \"{dir}/.s.PGSQL.{port}\" failed: {refused}"),
+        "pgbench: error: client 0 aborted while establishing connection".to_owned(),
+        "pgbench: error: Run was aborted; the above results are incomplete.".to_owned(),
+    ];
+    assert_eq!(lines, expected);
+}
+
+/// The server's word alone, as pgbench 18 prints it, whatever the protocol.
+fn sessions_that_the_server_ends_are_told(bench: &Bench) {
+    fs::write(bench.place.path("end.sql"), "SELECT pg_terminate_backend(pg_backend_pid());\n")
+        .expect("it can be written");
+    for protocol in ["simple", "extended", "prepared"] {
+        let (_, err) = bench.says(&format!("-n -t 1 -M {protocol} -f end.sql"), 2);
+        let why = "FATAL:  terminating connection due to administrator command";
+        let expected = format!(
+            "pgbench: error: client 0 script 0 aborted in command 0 query 0: {why}\n\
+             pgbench: error: Run was aborted; the above results are incomplete.\n"
+        );
+        assert_eq!(err, expected, "{protocol}");
+    }
 }
 
 #[test]

@@ -18,6 +18,9 @@ pub(super) struct Reply {
     pub results: u32,
     /// How many of them came before the error.
     pub before_error: u32,
+    /// ReadyForQuery since the last result that is complete, and as they were with the error.
+    pub syncs: u32,
+    pub syncs_before_error: u32,
     /// What became of the last command.
     pub completed: Option<Completed>,
     /// Why a result did not go into variables, and how many came before it.
@@ -59,6 +62,7 @@ impl Reply {
         (self.awaited, self.answered) = (awaited, 0);
         (self.error, self.completed, self.refusal) = (None, None, None);
         (self.results, self.before_error, self.parsed) = (0, 0, false);
+        (self.syncs, self.syncs_before_error) = (0, 0);
     }
 
     /// Takes a message.
@@ -115,6 +119,7 @@ impl Reply {
         self.status = status;
         self.awaited -= 1;
         self.answered += 1;
+        self.syncs += 1;
         Ok(())
     }
 
@@ -136,6 +141,7 @@ impl Reply {
             }
         }
         self.results += 1;
+        self.syncs = 0;
         Ok(())
     }
 
@@ -159,6 +165,7 @@ impl Reply {
             self.unprepared.push((self.answered as usize, error));
         } else if self.error.is_none() {
             (self.error, self.before_error) = (Some(Box::new(error)), self.results);
+            self.syncs_before_error = self.syncs;
         }
     }
 }
