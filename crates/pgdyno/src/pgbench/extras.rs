@@ -31,6 +31,8 @@ pub struct Extras {
     pub steps: Option<Steps>,
     /// The latency limit within which the highest rate is searched.
     pub find_rate: Option<Limit>,
+    /// Whether scripts may use `\setrandom` of PostgreSQL 9.5 and before.
+    pub setrandom: bool,
     /// Whether the run is kept as a run directory.
     pub record: bool,
     /// Where run directories are kept, if not where they are by default.
@@ -58,6 +60,7 @@ pub fn take(extras: &mut Extras, say: &Say, option: Opt, text: &str) -> Go<()> {
         Opt::ThinkTime => extras.think_ns = span(say, text, "--think-time")?.as_nanos(),
         Opt::Steps => extras.steps = Some(Steps::read(say, text)?),
         Opt::FindRate => extras.find_rate = Some(limit(say, text)?),
+        Opt::Setrandom => extras.setrandom = true,
         Opt::Record => extras.record = true,
         Opt::Runs => extras.runs = Some(PathBuf::from(text)),
         _ => extras.reconnect_after = Some(option_int(say, text, "--reconnect", 1..=i32::MAX)? as u64),

@@ -63,6 +63,9 @@ pub fn main(called: &'static str, argv0: &str, words: Vec<OsString>, runs: Optio
 fn work(called: &'static str, argv0: &str, words: Vec<Vec<u8>>, runs: Option<&Path>) -> Go<()> {
     let mut say = Say::on_stderr(called);
     let mut scripts = Scripts::default();
+    if !reading::takes_setrandom(argv0, &words) {
+        scripts.refuse_setrandom();
+    }
     let env = |name: &str| std::env::var(name).ok();
     let mut take = |say: &Say, name: &str, text: &[u8]| parse(say, &mut scripts, name, text);
     let (mut options, operands) = match reading::read(&mut say, argv0, words, &env, &mut take)? {
