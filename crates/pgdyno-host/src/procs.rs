@@ -74,6 +74,18 @@ pub fn parent(pid: u32) -> Option<u32> {
     Stat::of(pid).map(|stat| stat.parent)
 }
 
+/// Whether this process ignores a signal, such as HUP after `nohup` (`SigIgn` of `/proc/self/status`, one bit for each
+/// signal from 1); `false` where the kernel does not tell.
+pub fn ignores_signal(signal: i32) -> bool {
+    fs::read_to_string("/proc/self/status").is_ok_and(|status| is_among_ignored(&status, signal))
+}
+
+fn is_among_ignored(status: &str, signal: i32) -> bool {
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
+    (1..=64).contains(&signal) && mask >> (signal - 1) & 1 == 1
+}
+
 /// Whether a number is taken: by a process that runs, or by one that has ended and waits to be collected.
 pub fn is_taken(pid: u32) -> bool {
     Stat::of(pid).is_some()

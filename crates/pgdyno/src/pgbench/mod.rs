@@ -25,6 +25,7 @@ mod results;
 mod run;
 mod say;
 mod seed;
+mod signals;
 mod steps;
 mod usage;
 
@@ -78,7 +79,7 @@ fn work(called: &'static str, argv0: &str, words: Vec<Vec<u8>>, runs: Option<&Pa
         return refuse(&say, &error);
     }
     let request = check::check(&say, &mut options, &operands)?;
-    let stop = connect::stop_on_interrupt(&say);
+    let stop = signals::stop_on_interrupt(&say);
     match request {
         Request::Initialize(wanted) => {
             let what = "could not create connection for initialization";

@@ -2,12 +2,12 @@
 
 use std::{
     fs,
-    os::unix::fs::symlink,
+    os::unix::{fs::symlink, net::UnixListener, process::ExitStatusExt},
     path::PathBuf,
     process::{Command, Output, Stdio},
 };
 
-use crate::common::{Place, admin, text, word};
+use crate::common::{Place, admin, kill, text, wait_until, word};
 use pgdyno_core::{analysis::DoubtKind, facts::Instrument, measure::Counts};
 use serde_json::Value;
 
@@ -390,6 +390,39 @@ fn both_names_are_the_same_program() {
         ) && said.ends_with("pgbench: error: could not create connection for setup\n"),
         "{said}"
     );
+}
+
+/// As pgbench: TERM and HUP end the program, and the shell sees by which signal; what is ignored at the start (HUP
+/// after `nohup`, INT in the background of a script) stays so.
+#[test]
+fn signals_end_the_program_as_they_end_pgbench() {
+    let place = Place::new();
+    // A server that takes the connection and says nothing: then the program waits, ready for signals.
+    let listener = UnixListener::bind(place.path(".s.PGSQL.5432")).expect("it can listen");
+    listener.set_nonblocking(true).expect("it can be asked");
+    let dir = place.dir.path().display();
+    for (ignored, sent, ended) in [
+        ("", &["-TERM"][..], 15),
+        ("", &["-HUP"], 1),
+        ("trap '' HUP; ", &["-HUP", "-TERM"], 15),
+        ("trap '' INT; ", &["-INT", "-INT", "-TERM"], 15),
+    ] {
+        let line = format!("{ignored}exec \"$0\" pgbench -h {dir} -p 5432 -U me -n -t 1 base");
+        let mut command = Command::new("sh");
+        command.args(["-c", &line, env!("CARGO_BIN_EXE_pgdyno")]).current_dir(place.dir.path());
+        command.env("PGCONNECT_TIMEOUT", "0").stdin(Stdio::null()).stderr(Stdio::piped());
+        let child = command.spawn().expect("sh can be run");
+        let mut taken = None;
+        wait_until("it connects", || {
+            taken = listener.accept().ok();
+            taken.is_some()
+        });
+        sent.iter().for_each(|signal| kill(u64::from(child.id()), signal));
+        let output = child.wait_with_output().expect("it ends");
+        assert_eq!(output.status.signal(), Some(ended), "{ignored} {sent:?} {:?}", output.status);
+        assert_eq!(text(&output.stderr), "", "{ignored} {sent:?}");
+        drop(taken);
+    }
 }
 
 /// What the process may not have is said before a server is looked for, with the limit's name and number.
