@@ -170,6 +170,8 @@ impl Bench<'_> {
         perl.arg(source.join("src/bin/pgbench/t").join(script.file_name().unwrap_or_default()));
         perl.current_dir(dir).env("PATH", path).stdin(Stdio::null());
         perl.env("TESTDATADIR", dir.join("data")).env("TESTLOGDIR", dir.join("log"));
+        // Sources before 16 know this one, and else write below the working directory by relative names.
+        perl.env("TESTDIR", dir);
         perl.env("HOME", dir).env("TMPDIR", dir);
         if let Some(install) = &self.args.pg_install {
             perl.env("LD_LIBRARY_PATH", install.join("lib"));

@@ -276,6 +276,16 @@ fn setrandom_of_old_scripts_is_accepted_with_a_notice() {
     }
 }
 
+/// What pgbench 18 says of it.
+#[test]
+fn setrandom_is_a_command_that_nobody_knows_where_it_is_refused() {
+    let mut scripts = Scripts::default();
+    scripts.refuse_setrandom();
+    let error = scripts.add("x.sql", "SELECT 1;\n\\SETRANDOM x 1 \\\n 10\n").expect_err("it is refused");
+    assert_eq!(error.to_string(), "x.sql:2: invalid command in command \"SETRANDOM\"");
+    assert_eq!(error.excerpt.as_deref(), Some("\\SETRANDOM x 1 \\\n 10"));
+}
+
 /// Where pgbench would send what it has, or see nothing, this says what is wrong.
 #[test]
 fn open_quotes_and_nul_bytes_are_refused_with_their_line() {

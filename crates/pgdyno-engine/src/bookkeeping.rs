@@ -30,6 +30,11 @@ pub struct Bookkeeping {
     pub by_script: bool,
     /// Users who wait between their attempts, instead of a rate: then clients are what carries their attempts out.
     pub users: Option<Population>,
+    /// Whether no latency histograms are kept beside those of steps and statements: what tallies say is enough, and
+    /// for every worker there is a quarter of a MiB less.
+    pub tallies_only: bool,
+    /// Whether the drain is cut into intervals too, as the measured interval is, instead of being one.
+    pub drain_in_intervals: bool,
     /// Whether the first client that is lost ends the run.
     pub end_with_first_lost: bool,
     /// Where messages of targets go.

@@ -189,6 +189,11 @@ pub(crate) enum Handed {
     Log(Vec<LogRecord>),
 }
 
+/// A histogram for samples that come, or for none.
+fn empty(precision: Precision, wanted: bool) -> Latency {
+    if wanted { Latency::new(precision) } else { Latency::lazy(precision) }
+}
+
 /// Where a worker hands things to, and gets what was emptied back from.
 #[derive(Debug)]
 pub(crate) struct Exchange {
@@ -213,6 +218,9 @@ pub(crate) struct Recorded {
 pub(crate) struct Recorder {
     timeline: Timeline,
     open_loop: bool,
+    /// Whether histograms are kept ([`Bookkeeping::tallies_only`]).
+    histograms: bool,
+    drain_in_intervals: bool,
     late_ns: u64,
     counts: Counts,
     interval: Latency,
@@ -243,12 +251,15 @@ impl Recorder {
     ) -> Self {
         let scripts = bookkeeping.mix.weights.len();
         let steps = course.map(|course| StepBook::new(course, timeline));
+        let histograms = !bookkeeping.tallies_only;
         let mut recorder = Self {
             timeline,
             open_loop,
+            histograms,
+            drain_in_intervals: bookkeeping.drain_in_intervals,
             late_ns: bookkeeping.late_ns.unwrap_or(u64::MAX),
             counts: Counts::default(),
-            interval: Latency::new(Precision::Interval),
+            interval: empty(Precision::Interval, histograms),
             slowest: Slowest::default(),
             tally: Tally::default(),
             index: 0,
@@ -256,8 +267,8 @@ impl Recorder {
             boundary_ns: 0,
             cpu_ns: Clock::thread_cpu_ns(),
             in_flight: 0,
-            latency: Latency::new(Precision::Run),
-            lag: Latency::new(Precision::Run),
+            latency: empty(Precision::Run, histograms),
+            lag: empty(Precision::Run, histograms && open_loop),
             scripts: vec![Tally::default(); if scripts > 1 { scripts } else { 0 }],
             by_script: vec![ScriptReport::default(); if bookkeeping.by_script { scripts } else { 0 }],
             steps,
@@ -270,6 +281,12 @@ impl Recorder {
 
     /// The end of the interval that begins at `start_ns`: it does not reach over the edge of a phase or of a step.
     fn boundary_after(&self, start_ns: u64) -> u64 {
+        let Timeline { measure_ns, interval_ns, .. } = self.timeline;
+        if self.drain_in_intervals && self.timeline.phase(start_ns) == Phase::Drain {
+            // Where an interval would have ended if the measured interval had gone on.
+            let gone = (start_ns - measure_ns) / interval_ns;
+            return measure_ns + (gone + 1) * interval_ns;
+        }
         let step_ns = self.steps.as_ref().map_or(u64::MAX, |steps| steps.course.end_after(start_ns));
         self.timeline.boundary_after(start_ns).min(step_ns)
     }
@@ -321,15 +338,9 @@ impl Recorder {
         let measuring = end_ns >= self.timeline.measure_ns;
         if outcome == Outcome::Committed {
             debug_assert!(attempt.scheduled_ns <= attempt.begin_ns && attempt.begin_ns <= end_ns);
-            self.interval.record(latency_ns);
+            self.sample(latency_ns, lag_ns, measuring);
             if self.slowest.wants(latency_ns) {
                 self.slowest.add(attempt.slow(end_ns, note));
-            }
-            if measuring {
-                self.latency.record(latency_ns);
-                if self.open_loop {
-                    self.lag.record(lag_ns);
-                }
             }
         }
         if let Some(script) = self.by_script.get_mut(attempt.script as usize).filter(|_| measuring) {
@@ -357,6 +368,21 @@ impl Recorder {
             late: latency_ns > self.late_ns,
         };
         self.keep(ended, attempt.script, end_ns, note, measuring);
+    }
+
+    /// Counts an attempt that committed in the histograms.
+    #[inline]
+    fn sample(&mut self, latency_ns: u64, lag_ns: u64, measuring: bool) {
+        if !self.histograms {
+            return;
+        }
+        self.interval.record(latency_ns);
+        if measuring {
+            self.latency.record(latency_ns);
+            if self.open_loop {
+                self.lag.record(lag_ns);
+            }
+        }
     }
 
     /// Keeps what pgbench keeps of an attempt.
@@ -405,7 +431,7 @@ impl Recorder {
         self.counts.in_flight_at_end = self.in_flight;
         let next = Counts { in_flight_at_start: self.in_flight, ..Counts::default() };
         let spare = self.exchange.spare_latencies.try_recv();
-        let empty = spare.unwrap_or_else(|_| Latency::new(Precision::Interval));
+        let empty = spare.unwrap_or_else(|_| empty(Precision::Interval, self.histograms));
         let cpu_ns = Clock::thread_cpu_ns();
         let phase = self.timeline.phase(self.start_ns);
         if let (Some(steps), true) = (&mut self.steps, self.open_loop) {

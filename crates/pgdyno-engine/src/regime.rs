@@ -5,7 +5,7 @@ use std::{io, os::fd::OwnedFd};
 
 use pgdyno_core::measure::Outcome;
 
-use crate::{Dial, Event, Level, Probe, Step, Target, probe::Beginning};
+use crate::{Clock, Dial, Event, Level, Probe, Step, Target, probe::Beginning};
 
 /// The rules of a client's life.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -108,7 +108,10 @@ impl<T: Target> Ruled<T> {
         self.inner.step(Event::Begin, now_ns, probe)
     }
 
-    fn no_connection(&mut self, probe: &mut Probe) -> Step {
+    fn no_connection(&mut self, error: Option<io::Error>, probe: &mut Probe) -> Step {
+        if let Some(error) = error {
+            probe.say(Level::Error, &error.to_string());
+        }
         probe.say(Level::Error, &format!("client {} aborted while establishing connection", self.client));
         self.state = State::Working;
         Step::Last(Outcome::Failed)
@@ -147,7 +150,7 @@ impl<T: Target> Target for Ruled<T> {
                 (self.on_connection, self.begun_ns) = (Some(0), now_ns);
                 self.work(now_ns, probe)
             }
-            (Event::Gone(_), State::Connecting { .. }) => self.no_connection(probe),
+            (Event::Gone(error), State::Connecting { .. }) => self.no_connection(error, probe),
             (event, _) => self.inner.step(event, now_ns, probe),
         };
         self.count(step, now_ns, probe)
@@ -157,7 +160,11 @@ impl<T: Target> Target for Ruled<T> {
         self.inner.outgoing()
     }
 
+    /// Connections of one worker are made one after the other: the wait for those before is none of this one's time.
     fn connect(&mut self) -> io::Result<OwnedFd> {
+        if let State::Connecting { since_ns } = &mut self.state {
+            *since_ns = Clock::now_ns();
+        }
         self.inner.connect()
     }
 

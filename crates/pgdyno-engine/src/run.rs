@@ -208,7 +208,9 @@ pub fn run_keeping<T: Target + 'static, D: Driver>(
             }
             Handed::Interval(report) => {
                 let spare = collector.take(worker, report)?;
-                let _ = crew.spares[worker].latencies.send(spare);
+                if !bookkeeping.tallies_only {
+                    let _ = crew.spares[worker].latencies.send(spare);
+                }
                 while let Some(merged) = collector.next_complete() {
                     on_interval(&merged);
                 }
@@ -258,6 +260,7 @@ impl Crew {
         let count = workers.len();
         let gate = Arc::new(Gate::new(count));
         let connections = Arc::new(Connections::new(total, settings.seed));
+        let bookkeeping = Arc::new(bookkeeping.clone());
         let (tagged, reports) = mpsc::channel();
         let (mut threads, mut spares) = (Vec::new(), Vec::new());
         for (index, clients) in workers.into_iter().enumerate() {
@@ -266,7 +269,7 @@ impl Crew {
             spares.push(Spares { latencies, logs });
             let job = Job {
                 settings: settings.clone(),
-                bookkeeping: bookkeeping.clone(),
+                bookkeeping: Arc::clone(&bookkeeping),
                 workers: count,
                 share: clients.len() as f64 / total.max(1) as f64,
                 stop: stop.clone(),
@@ -347,7 +350,8 @@ impl Gate {
 /// What one thread is given.
 struct Job {
     settings: Settings,
-    bookkeeping: Bookkeeping,
+    /// One for all: what every worker draws from is in it.
+    bookkeeping: Arc<Bookkeeping>,
     workers: usize,
     share: f64,
     stop: Stop,

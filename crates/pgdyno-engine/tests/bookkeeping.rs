@@ -13,8 +13,8 @@ use pgdyno_core::{
 };
 use pgdyno_engine::{
     BlockingDriver, Bookkeeping, Client, Driver, EpollDriver, Event, Level, Listeners, LogRecord,
-    LogSettings, Messages, Mix, NullTarget, Probe, Regime, Report, Ruled, Settings, Step, Stop, Target,
-    run_keeping,
+    LogSettings, Messages, Mix, NullTarget, Phase, Probe, Regime, Report, Ruled, Settings, Step, Stop,
+    Target, run_keeping,
 };
 
 const SETTINGS: Settings = Settings {
@@ -296,6 +296,9 @@ fn a_client_connects_anew_as_often_as_told() {
         assert_eq!(connects, 9);
         assert!(took_ns >= 9 * 20_000_000, "{took_ns}");
     }
+    // One worker makes them one after the other: none counts the time of another.
+    let kept = keep(EpollDriver, vec![(0..3).map(client).collect()], &UNTIL_DONE, &bookkeeping);
+    assert!(kept.report.connects.1 <= kept.report.elapsed_ns, "{:?}", kept.report.connects);
     // Where a worker has one client, nothing but the connection itself can be in the way of an attempt.
     let kept = keep(BlockingDriver, vec![vec![client(0)]], &UNTIL_DONE, &bookkeeping);
     assert!(kept.report.tally.latency.min < 20_000.0, "connecting is no part of the latency");
@@ -313,7 +316,51 @@ fn a_client_that_cannot_connect_is_lost_with_a_word() {
     assert_eq!((kept.report.clients_lost, kept.report.counts_whole.failed), (1, 1));
     assert_eq!(kept.report.tally, Tally::default(), "what took its client with it is in no sum of pgbench's");
     let text = "client 5 aborted while establishing connection".to_owned();
+    let (level, why) = heard.try_recv().expect("it says why");
+    assert!(level == Level::Error && !why.is_empty());
     assert_eq!(heard.try_recv(), Ok((Level::Error, text)));
+}
+
+/// Attempts that outlast the schedule are waited for in intervals that end where others would have ended.
+#[test]
+fn the_drain_is_one_interval_or_goes_on_in_intervals() {
+    let intervals = |drain_in_intervals| {
+        let bookkeeping = Bookkeeping { drain_in_intervals, ..Bookkeeping::default() };
+        let settings = Settings { duration_ns: 170_000_000, ..SETTINGS };
+        let mut drain = Vec::new();
+        let listeners = Listeners {
+            on_interval: &mut |interval| {
+                if interval.phase == Phase::Drain {
+                    drain.push((interval.start_ns, interval.duration_ns));
+                }
+            },
+            on_mark: &mut |_| (),
+            on_log: &mut |_, _| (),
+        };
+        let workers = crew(&Waits(330_000_000), 2, 1, Regime::default());
+        let stop = Stop::default();
+        let report = run_keeping(EpollDriver, workers, &settings, &bookkeeping, &stop, listeners);
+        assert_eq!(report.expect("the run works, and its counts add up").tally.committed, 2);
+        drain
+    };
+    assert_eq!(intervals(false).len(), 1);
+    let drain = intervals(true);
+    let expected = [(170_000_000, 30_000_000), (200_000_000, 50_000_000), (250_000_000, 50_000_000)];
+    assert_eq!(drain[..3], expected);
+    assert!(drain.len() > 3, "{drain:?}");
+}
+
+#[test]
+fn without_histograms_the_tallies_are_the_same() {
+    let regime = Regime { attempts: Some(50), ..Regime::default() };
+    for rate_per_s in [None, Some(10_000.0)] {
+        let settings = Settings { rate_per_s, ..UNTIL_DONE };
+        let bookkeeping = Bookkeeping { by_number: true, tallies_only: true, ..Bookkeeping::default() };
+        let kept = keep(EpollDriver, crew(&Waits(1), 2, 2, regime), &settings, &bookkeeping);
+        let report = kept.report;
+        assert_eq!((report.tally.committed, kept.intervals), (200, report.tally));
+        assert_eq!((report.latency.count(), report.lag.count()), (0, 0));
+    }
 }
 
 #[test]

@@ -140,7 +140,10 @@ fn a_connection_that_ends_is_told_in_pgbenchs_words() {
         }
     };
     let (played, _) = at(fatal, DRAWN, &How::default());
-    assert!(played.heard("aborted in command 2 query 0: FATAL:  terminating connection\nserver closed"));
+    assert_eq!(
+        played.said,
+        ["E client 0 script 0 aborted in command 2 query 0: FATAL:  terminating connection"]
+    );
     let gone_later = |request: &Request| match request.number {
         1 => Answer::error("40001", "no"),
         2 => Answer::default().close(),
@@ -149,6 +152,39 @@ fn a_connection_that_ends_is_told_in_pgbenchs_words() {
     let (played, _) = at(gone_later, DRAWN, &How::default());
     let what = "E client 0 aborted while rolling back the transaction after an error";
     assert_eq!(played.said, [format!("{what}; {died}")]);
+}
+
+/// As pgbench 18 numbers them: what `\syncpipeline` ends counts as a result before the next statement's.
+#[test]
+fn a_query_behind_syncpipeline_is_numbered_as_pgbench_numbers_it() {
+    let fails = |request: &Request| {
+        if request.sql.starts_with("UPDATE") { Answer::error("22012", "no") } else { usual(request) }
+    };
+    let said = |script: &str| {
+        let how = How { protocol: Protocol::Extended, ..How::default() };
+        at(fails, script, &how).0.said
+    };
+    let sync = "\\syncpipeline\n";
+    for (before, command, query) in [("", 3, 0), (sync, 4, 1), (&format!("{sync}SELECT 2;\n"), 5, 0)] {
+        let script = format!("\\startpipeline\nSELECT 1;\n{before}UPDATE t SET v = 1;\n\\endpipeline\n");
+        let expected = format!("E client 0 script 0 aborted in command {command} query {query}: ERROR:  no");
+        assert_eq!(said(&script), [expected]);
+    }
+}
+
+/// Of a variable that `\gset` took a NULL into, pgbench says only that the command failed.
+#[test]
+fn an_empty_variable_in_an_expression_ends_the_client_in_pgbenchs_words() {
+    let null = |_: &Request| Answer::rows(&[&[None]]);
+    let (played, _) = at(null, "SELECT x \\gset\n\\set y :c0 + 1\n", &How::default());
+    let what = "evaluation of meta-command failed";
+    assert_eq!(played.said, [format!("E client 0 aborted in command 1 (set) of script 0; {what}")]);
+}
+
+#[test]
+fn the_shell_calls_itself_as_pgbenchs_does() {
+    let (played, _) = at(usual, "\\setshell x echo $0\n", &How::default());
+    assert!(played.heard("shell command must return an integer (not \"sh"), "{:?}", played.said);
 }
 
 #[test]

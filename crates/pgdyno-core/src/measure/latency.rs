@@ -1,5 +1,7 @@
 //! Latency histograms and their summaries.
 
+use std::sync::OnceLock;
+
 use hdrhistogram::Histogram;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -21,46 +23,83 @@ pub enum Precision {
     Interval,
 }
 
+impl Precision {
+    fn histogram(self) -> Histogram<u64> {
+        let digits = match self {
+            Self::Run => 3,
+            Self::Interval => 2,
+        };
+        Histogram::new_with_bounds(MIN_NS, MAX_NS, digits).expect("the bounds are constants that hold")
+    }
+
+    /// One without samples that all may look at.
+    fn empty(self) -> &'static Histogram<u64> {
+        static EMPTY: [OnceLock<Histogram<u64>>; 2] = [OnceLock::new(), OnceLock::new()];
+        EMPTY[self as usize].get_or_init(|| self.histogram())
+    }
+}
+
 /// A histogram of latencies in nanoseconds, from 64 ns to one hour, in fixed memory (about 220 KiB for
 /// [`Precision::Run`], 30 KiB for [`Precision::Interval`]).
-#[derive(Debug, Clone, PartialEq)]
-pub struct Latency(Histogram<u64>);
+#[derive(Debug, Clone)]
+pub struct Latency {
+    precision: Precision,
+    /// Absent before the first sample where it may come late or never ([`Latency::lazy`]).
+    histogram: Option<Histogram<u64>>,
+}
+
+impl PartialEq for Latency {
+    fn eq(&self, other: &Self) -> bool {
+        self.as_histogram() == other.as_histogram()
+    }
+}
 
 impl Latency {
-    /// An empty histogram.
+    /// An empty histogram: recording allocates nothing.
     pub fn new(precision: Precision) -> Self {
-        let digits = match precision {
-            Precision::Run => 3,
-            Precision::Interval => 2,
-        };
-        Self(Histogram::new_with_bounds(MIN_NS, MAX_NS, digits).expect("the bounds are constants that hold"))
+        Self { precision, histogram: Some(precision.histogram()) }
+    }
+
+    /// An empty histogram that takes its memory with the first sample: for those that may get none.
+    pub fn lazy(precision: Precision) -> Self {
+        Self { precision, histogram: None }
+    }
+
+    #[inline]
+    fn histogram(&mut self) -> &mut Histogram<u64> {
+        let precision = self.precision;
+        self.histogram.get_or_insert_with(|| precision.histogram())
     }
 
     /// Counts one latency in nanoseconds; what lies outside the range counts as its nearest end.
     #[inline]
     pub fn record(&mut self, latency_ns: u64) {
-        self.0.saturating_record(latency_ns.clamp(MIN_NS, MAX_NS));
+        self.histogram().saturating_record(latency_ns.clamp(MIN_NS, MAX_NS));
     }
 
     /// Adds all samples of another histogram. Percentiles of several workers come from added histograms,
     /// never from averaged percentiles.
     pub fn add(&mut self, other: &Self) {
-        self.0.add(&other.0).expect("both histograms cover the same range");
+        if let Some(other) = &other.histogram {
+            self.histogram().add(other).expect("both histograms cover the same range");
+        }
     }
 
     /// Forgets all samples.
     pub fn clear(&mut self) {
-        self.0.reset();
+        if let Some(histogram) = &mut self.histogram {
+            histogram.reset();
+        }
     }
 
     /// Number of samples.
     pub fn count(&self) -> u64 {
-        self.0.len()
+        self.as_histogram().len()
     }
 
     /// The histogram itself, for the interval log.
     pub fn as_histogram(&self) -> &Histogram<u64> {
-        &self.0
+        self.histogram.as_ref().unwrap_or_else(|| self.precision.empty())
     }
 
     /// The latencies of a histogram read back from an interval log; `None` where it does not cover 64 ns to one
@@ -72,19 +111,19 @@ impl Latency {
             _ => return None,
         };
         let mut latency = Self::new(precision);
-        latency.0.add(histogram).ok().map(|()| latency)
+        latency.histogram().add(histogram).ok().map(|()| latency)
     }
 
     /// Latency at a quantile between 0 and 1; `None` where fewer than 100 samples lie beyond it.
     pub fn quantile_ns(&self, quantile: f64) -> Option<u64> {
         let beyond = (1.0 - quantile) * self.count() as f64;
         (beyond.round() as u64 >= SAMPLES_BEYOND)
-            .then(|| self.0.value_at_quantile(quantile).min(self.0.max()))
+            .then(|| self.as_histogram().value_at_quantile(quantile).min(self.as_histogram().max()))
     }
 
     /// Pairs of (latency in nanoseconds, quantile) for a distribution chart, as many as tell something new.
     pub fn distribution(&self) -> Vec<(u64, f64)> {
-        let steps = self.0.iter_quantiles(5);
+        let steps = self.as_histogram().iter_quantiles(5);
         let mut points: Vec<_> = steps.map(|s| (s.value_iterated_to(), s.quantile())).collect();
         points.dedup();
         points
@@ -92,16 +131,17 @@ impl Latency {
 
     /// The figures of a table row; `None` where there is no sample.
     pub fn summary(&self) -> Option<LatencySummary> {
+        let histogram = self.as_histogram();
         (self.count() > 0).then(|| LatencySummary {
             count: self.count(),
-            mean_ns: self.0.mean(),
-            stddev_ns: self.0.stdev(),
-            min_ns: self.0.min(),
+            mean_ns: histogram.mean(),
+            stddev_ns: histogram.stdev(),
+            min_ns: histogram.min(),
             p50_ns: self.quantile_ns(0.50),
             p95_ns: self.quantile_ns(0.95),
             p99_ns: self.quantile_ns(0.99),
             p999_ns: self.quantile_ns(0.999),
-            max_ns: self.0.max(),
+            max_ns: histogram.max(),
         })
     }
 }
@@ -222,6 +262,23 @@ mod tests {
         assert!(summary.p95_ns.is_some() && summary.p99_ns.is_none());
         (0..1_000).for_each(|_| latency.record(1_000));
         assert!(latency.summary().expect("there are samples").p99_ns.is_some());
+    }
+
+    /// One that takes its memory late is like any other, before and after.
+    #[test]
+    fn a_lazy_histogram_takes_memory_with_its_first_sample_only() {
+        for precision in [Precision::Run, Precision::Interval] {
+            let (mut lazy, empty) = (Latency::lazy(precision), Latency::new(precision));
+            lazy.clear();
+            lazy.add(&Latency::lazy(precision));
+            assert!(lazy.histogram.is_none());
+            assert_eq!((lazy == empty, lazy.count(), lazy.summary()), (true, 0, None));
+            let mut sum = of(precision, &ramp());
+            sum.add(&lazy);
+            assert_eq!(sum, of(precision, &ramp()));
+            ramp().iter().for_each(|&ns| lazy.record(ns));
+            assert_eq!(lazy, sum);
+        }
     }
 
     #[test]

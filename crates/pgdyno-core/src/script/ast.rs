@@ -11,6 +11,8 @@ pub struct Scripts {
     pub(super) list: Vec<Script>,
     /// SQL commands of all of them.
     pub(super) statements: usize,
+    /// Whether `\setrandom` is a command that nobody knows, as in pgbench since 9.6.
+    pub(super) without_setrandom: bool,
 }
 
 impl Scripts {

@@ -49,6 +49,16 @@ impl<'a> Line<'a> {
         Some(Self { text, start, at: *at, word: String::from_utf8_lossy(word.text).into_owned() })
     }
 
+    /// Whether it is the command of PostgreSQL 9.5 and before.
+    pub fn is_setrandom(&self) -> bool {
+        self.word.eq_ignore_ascii_case("setrandom")
+    }
+
+    /// The fault of a command that nobody knows; the line is read.
+    pub fn unknown(&mut self) -> Fault {
+        self.words().err().unwrap_or_else(|| self.shown("invalid command", None))
+    }
+
     /// What it is, once the whole line has been read.
     pub fn parse(&mut self, names: &mut Names) -> Result<Meta, Fault> {
         let known = self.word.to_ascii_lowercase();

@@ -22,6 +22,11 @@ impl Scripts {
         Ok(scripts)
     }
 
+    /// Has the scripts that are added from now on refused where they use `\setrandom`, as pgbench does since 9.6.
+    pub fn refuse_setrandom(&mut self) {
+        self.without_setrandom = true;
+    }
+
     /// Reads a further script; `name` is its name for messages and reports. A byte order mark before it is passed over.
     ///
     /// # Errors
@@ -32,8 +37,9 @@ impl Scripts {
         // As editors of Windows write it; a server would refuse it as SQL.
         let text = text.strip_prefix("\u{feff}".as_bytes()).unwrap_or(text);
         let names = Arc::make_mut(&mut self.names);
-        let mut reader =
-            Reader { text, names, statements: self.statements, commands: Vec::new(), notices: Vec::new() };
+        let (statements, without_setrandom) = (self.statements, self.without_setrandom);
+        let (commands, notices) = (Vec::new(), Vec::new());
+        let mut reader = Reader { text, names, statements, without_setrandom, commands, notices };
         match reader.read(name) {
             Ok(()) => {
                 self.statements = reader.statements;
@@ -76,6 +82,7 @@ struct Reader<'a> {
     text: &'a [u8],
     names: &'a mut Names,
     statements: usize,
+    without_setrandom: bool,
     /// The commands, each with the byte where it begins.
     commands: Vec<(Command, usize)>,
     notices: Vec<String>,
@@ -125,6 +132,9 @@ impl Reader<'_> {
     /// Reads the backslash command whose backslash stands before `at`, which is then the start of the next line.
     fn meta(&mut self, at: &mut usize) -> Result<(), Fault> {
         let Some(mut line) = Line::read(self.text, at) else { return Ok(()) };
+        if self.without_setrandom && line.is_setrandom() {
+            return Err(line.unknown());
+        }
         let meta = line.parse(self.names)?;
         *at = line.at;
         let (start, end) = (line.start, line.at);

@@ -152,3 +152,10 @@ pub enum EvalError {
     #[error("value \"{0}\" is out of range for type bigint")]
     OutOfRange(String),
 }
+
+impl EvalError {
+    /// Whether it is that the text of a variable is empty, as a NULL leaves it: pgbench does not say so.
+    pub fn is_of_empty_text(&self) -> bool {
+        matches!(self, Self::Malformed(_, text) if text.is_empty())
+    }
+}

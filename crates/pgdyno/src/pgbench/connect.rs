@@ -1,8 +1,5 @@
 //! Which server, and connections to it.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-
-use pgdyno_engine::Stop;
 use pgdyno_postgres::{
     libpq,
     wire::{ConnectOptions, Hear, OsUser, Session, Sources},
@@ -13,26 +10,6 @@ use super::{
     options::Options,
     say::{Go, Say},
 };
-
-/// Exit status after a second interrupt: what shells give for SIGINT.
-const INTERRUPTED: i32 = 130;
-
-/// Makes the first interrupt a request to stop, and the second the end of the process.
-pub fn stop_on_interrupt(say: &Say) -> Stop {
-    static ASKED: AtomicBool = AtomicBool::new(false);
-    let stop = Stop::default();
-    let asked = stop.clone();
-    let installed = ctrlc::set_handler(move || {
-        if ASKED.swap(true, Ordering::SeqCst) {
-            std::process::exit(INTERRUPTED);
-        }
-        asked.request("interrupted");
-    });
-    if let Err(error) = installed {
-        say.warning(format!("an interrupt will end the program at once: {error}"));
-    }
-    stop
-}
 
 /// Where to connect: options, then the environment, as libpq has it. Notices of the server are shown.
 ///

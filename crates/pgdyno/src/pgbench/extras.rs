@@ -31,10 +31,20 @@ pub struct Extras {
     pub steps: Option<Steps>,
     /// The latency limit within which the highest rate is searched.
     pub find_rate: Option<Limit>,
+    /// Whether scripts may use `\setrandom` of PostgreSQL 9.5 and before.
+    pub setrandom: bool,
     /// Whether the run is kept as a run directory.
     pub record: bool,
     /// Where run directories are kept, if not where they are by default.
     pub runs: Option<PathBuf>,
+}
+
+impl Extras {
+    /// Whether anything is shown or written that pgbench's own sums do not tell.
+    pub fn wants_histograms(&self) -> bool {
+        let files = self.json.is_some() || self.hdr.is_some() || self.record;
+        files || !self.percentiles.is_empty() || self.steps.is_some() || self.find_rate.is_some()
+    }
 }
 
 /// Takes an option and its value.
@@ -50,6 +60,7 @@ pub fn take(extras: &mut Extras, say: &Say, option: Opt, text: &str) -> Go<()> {
         Opt::ThinkTime => extras.think_ns = span(say, text, "--think-time")?.as_nanos(),
         Opt::Steps => extras.steps = Some(Steps::read(say, text)?),
         Opt::FindRate => extras.find_rate = Some(limit(say, text)?),
+        Opt::Setrandom => extras.setrandom = true,
         Opt::Record => extras.record = true,
         Opt::Runs => extras.runs = Some(PathBuf::from(text)),
         _ => extras.reconnect_after = Some(option_int(say, text, "--reconnect", 1..=i32::MAX)? as u64),
@@ -76,6 +87,20 @@ fn percentiles(say: &Say, text: &str) -> Go<Vec<f64>> {
 #[cfg(test)]
 mod tests {
     use super::{super::say::tests::listening, *};
+
+    /// What nobody is shown costs every thread a quarter of a MiB.
+    #[test]
+    fn histograms_are_kept_for_those_who_ask_for_more_than_pgbench_shows() {
+        assert!(!Extras { warmup_ns: 1, think_ns: 1, ..Extras::default() }.wants_histograms());
+        for extras in [
+            Extras { percentiles: vec![50.0], ..Extras::default() },
+            Extras { json: Some(PathBuf::from("x")), ..Extras::default() },
+            Extras { hdr: Some(PathBuf::from("x")), ..Extras::default() },
+            Extras { record: true, ..Extras::default() },
+        ] {
+            assert!(extras.wants_histograms(), "{extras:?}");
+        }
+    }
 
     #[test]
     fn percentiles_are_between_0_and_100() {

@@ -58,6 +58,7 @@ pub enum Opt {
     Reconnect,
     Steps,
     FindRate,
+    Setrandom,
     Record,
     Runs,
 }
@@ -126,6 +127,7 @@ pub const BEYOND: &[Flag<Opt>] = &[
     flag(Opt::Reconnect, 0, "reconnect", true),
     flag(Opt::Steps, 0, "steps", true),
     flag(Opt::FindRate, 0, "find-rate", true),
+    flag(Opt::Setrandom, 0, "setrandom", false),
     flag(Opt::Record, 0, "record", false),
     flag(Opt::Runs, 0, "runs", true),
 ];

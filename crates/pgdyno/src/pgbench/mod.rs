@@ -26,6 +26,7 @@ mod results;
 mod run;
 mod say;
 mod seed;
+mod signals;
 mod steps;
 mod usage;
 
@@ -64,6 +65,9 @@ pub fn main(called: &'static str, argv0: &str, words: Vec<OsString>, runs: Optio
 fn work(called: &'static str, argv0: &str, words: Vec<Vec<u8>>, runs: Option<&Path>) -> Go<()> {
     let mut say = Say::on_stderr(called);
     let mut scripts = Scripts::default();
+    if !reading::takes_setrandom(argv0, &words) {
+        scripts.refuse_setrandom();
+    }
     let env = |name: &str| std::env::var(name).ok();
     let mut take = |say: &Say, name: &str, text: &[u8]| parse(say, &mut scripts, name, text);
     let (mut options, operands) = match reading::read(&mut say, argv0, words, &env, &mut take)? {
@@ -76,7 +80,7 @@ fn work(called: &'static str, argv0: &str, words: Vec<Vec<u8>>, runs: Option<&Pa
         return refuse(&say, &error);
     }
     let request = check::check(&say, &mut options, &operands)?;
-    let stop = connect::stop_on_interrupt(&say);
+    let stop = signals::stop_on_interrupt(&say);
     match request {
         Request::Initialize(wanted) => {
             let what = "could not create connection for initialization";

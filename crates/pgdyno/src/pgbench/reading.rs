@@ -62,6 +62,12 @@ pub fn read(
     Ok(Asked::Options(Box::new(options), operands))
 }
 
+/// Whether these words ask for `\setrandom`, wherever the option stands: scripts are read as their options come.
+pub fn takes_setrandom(program: &str, words: &[Vec<u8>]) -> bool {
+    let mut getopt = Getopt::new(program, [OWN, BEYOND], words.iter().cloned());
+    std::iter::from_fn(|| getopt.next()).any(|found| matches!(found, Ok((Opt::Setrandom, _))))
+}
+
 fn add_builtin(
     options: &mut Options,
     say: &Say,

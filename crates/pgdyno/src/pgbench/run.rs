@@ -275,6 +275,8 @@ pub fn bookkeeping(say: &Say, options: &Options, scripts: &Scripts, streams: &St
         by_number: options.time_s == 0,
         by_script: false,
         users: None,
+        tallies_only: !options.extras.wants_histograms(),
+        drain_in_intervals: options.progress_s > 0,
         end_with_first_lost: options.exit_on_abort,
         messages: Messages::to(say.from(), move |level, text| messages.message(level, text)),
     }

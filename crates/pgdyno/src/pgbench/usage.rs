@@ -108,17 +108,23 @@ Common options:
 
 const BEYOND: &str = r#"
 Beyond pgbench 18 (none changes the output above):
-  --continue-on-error      go on after an SQL error: the transaction counts as failed (as pgbench 19)
-  --percentiles=LIST       show these percentiles of latency below the summary, such as 50,95,99.9
+  --continue-on-error      go on after an SQL error: the transaction counts as failed
+                           (as pgbench 19)
+  --percentiles=LIST       show these percentiles of latency below the summary, such as
+                           50,95,99.9
   --json=FILE              write the results to FILE as JSON, which must be new or empty
-  --hdr=FILE               write the latency histogram to FILE as an HdrHistogram log, which must be new or empty
+  --hdr=FILE               write the latency histogram to FILE as an HdrHistogram log,
+                           which must be new or empty
   --warmup=TIME            run for TIME (such as 30s) before what is counted begins
   --think-time=TIME        let each client pause for TIME (such as 10ms) between transactions
   --reconnect=NUM          let each client make a new connection after NUM transactions
-  --steps=LIST             change the load over time, with a line of results for each step: rate:1000@30s,2000@1min
-                           (transactions per second) or clients:8@30s,16@30s; LIST says how long the run is
-  --find-rate=LIMIT        find the highest rate that keeps a latency limit such as 'p99<5ms', by probes of at least
-                           -T seconds (default: 10)
+  --steps=LIST             change the load over time, with a line of results for each step:
+                           rate:1000@30s,2000@1min (transactions per second) or
+                           clients:8@30s,16@30s; LIST says how long the run is
+  --find-rate=LIMIT        find the highest rate that keeps a latency limit such as
+                           'p99<5ms', by probes of at least -T seconds (default: 10)
+  --setrandom              take \setrandom of PostgreSQL 9.5 and before in scripts
+                           (pgbench 18 refuses it)
   --record                 keep the run as a run directory, for pgdyno list, show and report
   --runs=DIR               keep it in DIR (default: $PGDYNO_RUNS, else ./pgdyno-runs)
 
@@ -141,6 +147,14 @@ mod tests {
             let end = if flag.takes_value { '=' } else { ' ' };
             assert!(help.contains(&format!("{line}{end}")), "{line}{end}");
         }
+    }
+
+    /// As wide as pgbench's own help is at most.
+    #[test]
+    fn help_fits_into_95_columns() {
+        let help = help("pgdyno pgbench");
+        let long: Vec<_> = help.lines().filter(|line| line.chars().count() > 95).collect();
+        assert_eq!(long, Vec::<&str>::new());
     }
 
     #[test]

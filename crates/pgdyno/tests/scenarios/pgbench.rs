@@ -2,12 +2,12 @@
 
 use std::{
     fs,
-    os::unix::fs::symlink,
+    os::unix::{fs::symlink, net::UnixListener, process::ExitStatusExt},
     path::PathBuf,
     process::{Command, Output, Stdio},
 };
 
-use crate::common::{Place, admin, text, word};
+use crate::common::{Place, admin, kill, text, wait_until, word};
 use pgdyno_core::{analysis::DoubtKind, facts::Instrument, measure::Counts};
 use serde_json::Value;
 
@@ -187,6 +187,8 @@ fn runs(pg: &str) {
     bench.says("-S -t 1 --json next.json --hdr next.hlog", 0);
     assert!(fs::read_to_string(bench.place.path("next.json")).expect("it was written").starts_with('{'));
     mistakes_show_their_place(&bench);
+    sessions_that_the_server_ends_are_told(&bench);
+    connections_that_cannot_be_made_are_told(&bench);
 }
 
 /// As libpq shows it: with the statement and a caret wherever the client knows the statement.
@@ -219,6 +221,38 @@ fn initialization_at_the_oldest_major() {
 #[test]
 fn initialization_at_the_newest_major() {
     initialization("18");
+}
+
+/// With a connection for every transaction, why one could not be made is told as pgbench 18 tells it.
+fn connections_that_cannot_be_made_are_told(bench: &Bench) {
+    bench.value("CREATE DATABASE closing");
+    let closing = "UPDATE pg_database SET datallowconn = false WHERE datname = 'closing';\n";
+    fs::write(bench.place.path("closing.sql"), closing).expect("it can be written");
+    let (_, err) = bench.says("-n -C -t 2 -f closing.sql closing", 2);
+    let lines: Vec<_> = err.lines().collect();
+    let (dir, port) = (word(&bench.server, "socket_dir"), &bench.server["port"]);
+    let refused = "FATAL:  database \"closing\" is not currently accepting connections";
+    let expected = [
+        format!("pgbench: error: connection to server on socket \"{dir}/.s.PGSQL.{port}\" failed: {refused}"),
+        "pgbench: error: client 0 aborted while establishing connection".to_owned(),
+        "pgbench: error: Run was aborted; the above results are incomplete.".to_owned(),
+    ];
+    assert_eq!(lines, expected);
+}
+
+/// The server's word alone, as pgbench 18 prints it, whatever the protocol.
+fn sessions_that_the_server_ends_are_told(bench: &Bench) {
+    fs::write(bench.place.path("end.sql"), "SELECT pg_terminate_backend(pg_backend_pid());\n")
+        .expect("it can be written");
+    for protocol in ["simple", "extended", "prepared"] {
+        let (_, err) = bench.says(&format!("-n -t 1 -M {protocol} -f end.sql"), 2);
+        let why = "FATAL:  terminating connection due to administrator command";
+        let expected = format!(
+            "pgbench: error: client 0 script 0 aborted in command 0 query 0: {why}\n\
+             pgbench: error: Run was aborted; the above results are incomplete.\n"
+        );
+        assert_eq!(err, expected, "{protocol}");
+    }
 }
 
 #[test]
@@ -367,6 +401,39 @@ fn both_names_are_the_same_program() {
         ) && said.ends_with("pgbench: error: could not create connection for setup\n"),
         "{said}"
     );
+}
+
+/// As pgbench: TERM and HUP end the program, and the shell sees by which signal; what is ignored at the start (HUP
+/// after `nohup`, INT in the background of a script) stays so.
+#[test]
+fn signals_end_the_program_as_they_end_pgbench() {
+    let place = Place::new();
+    // A server that takes the connection and says nothing: then the program waits, ready for signals.
+    let listener = UnixListener::bind(place.path(".s.PGSQL.5432")).expect("it can listen");
+    listener.set_nonblocking(true).expect("it can be asked");
+    let dir = place.dir.path().display();
+    for (ignored, sent, ended) in [
+        ("", &["-TERM"][..], 15),
+        ("", &["-HUP"], 1),
+        ("trap '' HUP; ", &["-HUP", "-TERM"], 15),
+        ("trap '' INT; ", &["-INT", "-INT", "-TERM"], 15),
+    ] {
+        let line = format!("{ignored}exec \"$0\" pgbench -h {dir} -p 5432 -U me -n -t 1 base");
+        let mut command = Command::new("sh");
+        command.args(["-c", &line, env!("CARGO_BIN_EXE_pgdyno")]).current_dir(place.dir.path());
+        command.env("PGCONNECT_TIMEOUT", "0").stdin(Stdio::null()).stderr(Stdio::piped());
+        let child = command.spawn().expect("sh can be run");
+        let mut taken = None;
+        wait_until("it connects", || {
+            taken = listener.accept().ok();
+            taken.is_some()
+        });
+        sent.iter().for_each(|signal| kill(u64::from(child.id()), signal));
+        let output = child.wait_with_output().expect("it ends");
+        assert_eq!(output.status.signal(), Some(ended), "{ignored} {sent:?} {:?}", output.status);
+        assert_eq!(text(&output.stderr), "", "{ignored} {sent:?}");
+        drop(taken);
+    }
 }
 
 /// What the process may not have is said before a server is looked for, with the limit's name and number.

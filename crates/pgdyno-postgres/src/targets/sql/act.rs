@@ -54,8 +54,12 @@ impl Player {
                 scene.probe.say(Level::Plain, &self.whereabouts().debug(value));
             }
         }
+        const WHAT: &str = "evaluation of meta-command failed";
         value.map_err(|error| {
-            self.cannot(&command.word, &error.to_string(), "evaluation of meta-command failed", scene)
+            if scene.play.is_pgbench() && error.is_of_empty_text() {
+                return self.abort(&self.whereabouts().aborted(&command.word, WHAT), scene);
+            }
+            self.cannot(&command.word, &error.to_string(), WHAT, scene)
         })
     }
 

@@ -183,9 +183,10 @@ impl Player {
         libpq::message(&WireError::Server(Box::new(error)))
     }
 
-    /// Number of the query within the command that failed; in a pipeline every command has one.
+    /// Number of the query within the command that failed. In a pipeline every command has one; but libpq gives what
+    /// `\syncpipeline` ended as a result of its own, which pgbench counts with the command behind it.
     fn query(&self) -> u32 {
-        if self.pipeline.is_some() { 0 } else { self.reply.before_error }
+        if self.pipeline.is_some() { self.reply.syncs_before_error } else { self.reply.before_error }
     }
 
     /// After an error the transaction block, if one is open, is rolled back.
@@ -331,11 +332,8 @@ impl Player {
                 let what = "aborted while rolling back the transaction after an error";
                 format!("client {} {what}; {DIED}", self.client)
             }
-            (_, Some(error)) => {
-                let text = self.told(error.clone());
-                let closed = libpq::message(&WireError::Closed);
-                place.aborted_in_query(self.query(), &format!("{text}\n{closed}"))
-            }
+            // libpq has that the connection was closed as a further result, which pgbench does not look at.
+            (_, Some(error)) => place.aborted_in_query(self.query(), &self.told(error.clone())),
             (_, None) => place.aborted("SQL", DIED),
         }
     }

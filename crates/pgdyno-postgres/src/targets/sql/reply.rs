@@ -18,6 +18,9 @@ pub(super) struct Reply {
     pub results: u32,
     /// How many of them came before the error.
     pub before_error: u32,
+    /// ReadyForQuery since the last result that is complete, and as they were with the error.
+    pub syncs: u32,
+    pub syncs_before_error: u32,
     /// What became of the last command.
     pub completed: Option<Completed>,
     /// Why a result did not go into variables, and how many came before it.
@@ -62,6 +65,7 @@ impl Reply {
         (self.error, self.completed, self.refusal) = (None, None, None);
         (self.results, self.before_error, self.parsed) = (0, 0, false);
         self.fields = Fields::default();
+        (self.syncs, self.syncs_before_error) = (0, 0);
     }
 
     /// Takes a message.
@@ -123,6 +127,7 @@ impl Reply {
         self.status = status;
         self.awaited -= 1;
         self.answered += 1;
+        self.syncs += 1;
         Ok(())
     }
 
@@ -144,6 +149,7 @@ impl Reply {
             }
         }
         self.results += 1;
+        self.syncs = 0;
         Ok(())
     }
 
@@ -167,6 +173,7 @@ impl Reply {
             self.unprepared.push((self.answered as usize, error));
         } else if self.error.is_none() {
             (self.error, self.before_error) = (Some(Box::new(error)), self.results);
+            self.syncs_before_error = self.syncs;
         }
     }
 }

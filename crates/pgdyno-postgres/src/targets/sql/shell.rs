@@ -3,7 +3,7 @@
 use std::{
     ffi::OsStr,
     io,
-    os::unix::ffi::OsStrExt,
+    os::unix::{ffi::OsStrExt, process::CommandExt},
     process::{Command, Stdio},
 };
 
@@ -25,6 +25,7 @@ pub(super) fn output_of(command: &[u8]) -> io::Result<Vec<u8>> {
 
 fn shell(command: &[u8]) -> Command {
     let mut shell = Command::new("/bin/sh");
-    shell.arg("-c").arg(OsStr::from_bytes(command));
+    // As the C library calls it, and as its messages call it then.
+    shell.arg0("sh").arg("-c").arg(OsStr::from_bytes(command));
     shell
 }

@@ -190,12 +190,13 @@ impl Target for SqlTarget {
 
 impl Reconnects for SqlTarget {
     fn redial(&mut self) -> Redial {
-        self.player.redial()
+        self.player.redial(self.play.is_pgbench())
     }
 }
 
 impl Player {
-    fn redial(&mut self) -> Redial {
+    /// How another connection is made; `libpqs` says whether its failure is told in libpq's words.
+    fn redial(&mut self, libpqs: bool) -> Redial {
         self.prepared.fill(false);
         self.preparing.clear();
         self.splitter = Splitter::default();
@@ -207,7 +208,11 @@ impl Player {
         // The error stays what it is: its SQLSTATE decides what becomes of the client.
         let backend_pid = Arc::clone(&self.backend_pid);
         Box::new(move |stop| {
-            let session = try_connect_unless(stop, &options).map_err(io::Error::other)?;
+            let session = if libpqs {
+                libpq::connect(&options).map_err(io::Error::other)?
+            } else {
+                try_connect_unless(stop, &options).map_err(io::Error::other)?
+            };
             backend_pid.store(session.backend_pid(), Relaxed);
             session.into_parts()
         })

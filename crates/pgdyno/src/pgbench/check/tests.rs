@@ -21,6 +21,17 @@ fn ask(line: &str) -> (Go<Option<(Request, Options)>>, String) {
     (result, said)
 }
 
+/// Scripts are read as their options come: the flag counts wherever it stands, and nowhere else.
+#[test]
+fn setrandom_is_asked_for_by_its_flag() {
+    let takes = |line: &str| {
+        let words: Vec<_> = line.split_whitespace().map(|word| word.as_bytes().to_vec()).collect();
+        super::super::reading::takes_setrandom("pgbench", &words)
+    };
+    assert!(takes("--setrandom -f x.sql") && takes("-n -f x.sql -c 2 --setrandom base"));
+    assert!(!takes("-f x.sql -D --setrandom") && !takes("-f x.sql -- --setrandom"));
+}
+
 const HELP: &str = "pgbench: hint: Try \"pgbench --help\" for more information.\n";
 
 /// Command lines that pgbench refuses, and what it says.

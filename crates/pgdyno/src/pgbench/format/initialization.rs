@@ -59,7 +59,8 @@ impl Filling {
 
 /// The closing line: names of the steps with their seconds.
 pub fn done(steps: &[(&str, f64)]) -> String {
-    let sum: f64 = steps.iter().map(|(_, seconds)| seconds).sum();
+    // Not `sum`: of nothing that is −0.
+    let sum = steps.iter().fold(0.0, |sum, (_, seconds)| sum + seconds);
     let each: Vec<_> = steps.iter().map(|(name, seconds)| format!("{name} {seconds:.2} s")).collect();
     format!("done in {sum:.2} s ({}).\n", each.join(", "))
 }
@@ -98,5 +99,6 @@ mod tests {
             done(&[("drop tables", 0.0), ("create tables", 0.25), ("vacuum", 1.0)]),
             "done in 1.25 s (drop tables 0.00 s, create tables 0.25 s, vacuum 1.00 s).\n"
         );
+        assert_eq!(done(&[]), "done in 0.00 s ().\n", "what `-I ' '` comes to");
     }
 }
