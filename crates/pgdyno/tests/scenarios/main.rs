@@ -9,6 +9,7 @@ mod builds;
 mod cancel;
 mod common;
 mod copy;
+mod durability;
 mod interrupts;
 mod load;
 mod own_plans;
