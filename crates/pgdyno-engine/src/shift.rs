@@ -195,6 +195,11 @@ impl Shift {
         Connector::new(Arc::clone(&self.connections))
     }
 
+    /// Whether somebody waits for the end.
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.stop.requested()
+    }
+
     /// Looks at the clock and at requests to stop. Drivers call it at least ten times a second.
     pub(crate) fn tend(&mut self, now_ns: u64) {
         if let Some(reason) = self.probe.stop.as_deref() {

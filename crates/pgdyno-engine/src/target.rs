@@ -24,6 +24,10 @@ pub enum Event<'a> {
     Connected,
     /// The connection is gone: closed by the peer (`None`) or broken, or could not be made.
     Gone(Option<io::Error>),
+    /// The run is over, and no attempt is under way: a last question may be asked. Answered by [`Step::Send`] where
+    /// there is one; [`Step::Done`], of whatever outcome, tells that its answer is there. It belongs to no attempt, is
+    /// counted nowhere and has little time. A driver of sockets for many clients tells it; the others need not.
+    Parting,
 }
 
 /// What a client wants next.

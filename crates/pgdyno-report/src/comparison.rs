@@ -1,6 +1,9 @@
 //! What a report of a comparison says: the answer first, then what it rests on.
 
-use pgdyno_core::analysis::compare::{Comparable, Fairness, Verdict};
+use pgdyno_core::{
+    analysis::compare::{Comparable, Fairness, Verdict},
+    facts::DurabilityTier,
+};
 use pgdyno_record::{ArmRecord, BlockKind, ComparisonRecord};
 
 use crate::figure::{Figure, Format, Phrase, Source};
@@ -278,14 +281,24 @@ pub fn balance(comparison: &ComparisonRecord, source: &Source) -> Phrase {
     if phrase.0.is_empty() { Phrase::of("Not checked: there was nothing that could be.") } else { phrase }
 }
 
-/// The durability tiers of both arms.
+/// The durability tiers of both arms. What sessions of a command set is not seen.
 pub fn durability(comparison: &ComparisonRecord) -> Phrase {
-    let tiers: Vec<_> = comparison.arms.iter().map(|arm| arm.server.as_ref().map(|s| s.durability)).collect();
-    match tiers[..] {
-        [Some(a), Some(b)] if a == b => Phrase::of(a.label()),
-        [Some(a), Some(b)] => Phrase::of(format!("differs. A {}; B {}", a.label(), b.label())),
-        [Some(a), _] => Phrase::of(format!("of A {}; of B not known", a.label())),
-        [_, Some(b)] => Phrase::of(format!("of A not known; of B {}", b.label())),
+    let label = |arm: &ArmRecord| {
+        let tier = arm.server.as_ref()?.durability;
+        Some(match (&arm.command, tier) {
+            (Some(_), DurabilityTier::Full) => BY_THE_SERVER.to_owned(),
+            _ => tier.label().to_owned(),
+        })
+    };
+    let labels: Vec<_> = comparison.arms.iter().map(label).collect();
+    match &labels[..] {
+        [Some(a), Some(b)] if a == b => Phrase::of(a.clone()),
+        [Some(a), Some(b)] => Phrase::of(format!("differs. A {a}; B {b}")),
+        [Some(a), _] => Phrase::of(format!("of A {a}; of B not known")),
+        [_, Some(b)] => Phrase::of(format!("of A not known; of B {b}")),
         _ => Phrase::of("not known: the commands bring their own servers"),
     }
 }
+
+/// The tier of a command at a server whose settings promise all.
+const BY_THE_SERVER: &str = "full by the server's settings: what the sessions of the command set is not seen";

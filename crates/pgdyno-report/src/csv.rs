@@ -109,6 +109,7 @@ pub fn csv(document: &Document) -> String {
 /// Where there are several subjects, each has a server of its own, and a check of its data.
 fn of_subject(document: &Document, run: &CellRun, pointer: &str) -> String {
     match pointer.strip_prefix("^/") {
+        Some("server/durability") if run.durability.is_some() => "/durability/tier".to_owned(),
         Some(rest)
             if run.workload.subject.is_some()
                 && ["server/", "consistency/"].iter().any(|of| rest.starts_with(of)) =>

@@ -1,9 +1,10 @@
 //! What a report says, before it is said in text, Markdown or HTML.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, cmp::Reverse, collections::BTreeMap};
 
 use pgdyno_core::{
     analysis::{Doubt, DoubtKind, doubts},
+    facts::DurabilityTier,
     measure::{Interval, Workload},
     plan::cpus_in_words,
     units,
@@ -323,7 +324,10 @@ fn warning(record: &RunRecord, source: &Source) -> Option<Phrase> {
 
 fn durability(record: &RunRecord) -> Phrase {
     match &record.server {
-        Some(server) => Phrase::of(server.durability.label()),
+        Some(server) => match tiers_of_cells(record) {
+            tiers if tiers.len() > 1 => Phrase::of(differing(&tiers)),
+            _ => Phrase::of(server.durability.label()),
+        },
         None => Phrase::of("not known: there was no server"),
     }
 }
@@ -332,6 +336,23 @@ fn durability(record: &RunRecord) -> Phrase {
 fn placed(record: &RunRecord) -> Option<String> {
     let (plan, cpus) = (&record.plan, record.host.cpu.allowed.len());
     if plan.server != "own" { None } else { cpus_in_words(&plan.server_cpus, &plan.driver_cpus, cpus) }
+}
+
+/// The tiers of the cells where they differ, the weakest first, each with the names of its cells.
+fn tiers_of_cells(record: &RunRecord) -> BTreeMap<Reverse<DurabilityTier>, Vec<String>> {
+    let mut tiers: BTreeMap<_, Vec<String>> = BTreeMap::new();
+    for cell in &record.cells {
+        let Some(tier) = cell.durability else { return BTreeMap::new() };
+        tiers.entry(Reverse(tier)).or_default().push(cell.workload.cell());
+    }
+    tiers
+}
+
+fn differing(tiers: &BTreeMap<Reverse<DurabilityTier>, Vec<String>>) -> String {
+    let one = |(Reverse(tier), cells): (&Reverse<DurabilityTier>, &Vec<String>)| {
+        format!("of {} {}", cells.join(", "), tier.label())
+    };
+    format!("differs. {}", tiers.iter().map(one).collect::<Vec<_>>().join("; "))
 }
 
 /// The cells grouped by script, protocol and rate, in the order they stand in the record.
@@ -404,7 +425,9 @@ fn row(index: usize, record: &RunRecord, source: &Source) -> Row {
         server_cpus: at("server_cpus", Format::Number),
         server_us: at("server_cpu_us_per_transaction", Format::Number),
         served_from: at("served_from", Format::Word),
-        durability: source.figure(format!("{}/durability", server_of(index, record, source)), Format::Word),
+        durability: at("durability", Format::Word).or_else(|| {
+            source.figure(format!("{}/durability", server_of(index, record, source)), Format::Word)
+        }),
         blocks: at("tps/count", Format::Count),
     }
 }

@@ -114,6 +114,7 @@ fn summary(workload: &Workload, runs: &[&CellRun], histograms: Option<&Histogram
         driver_cpus: if seconds > 0.0 { driver_s / seconds } else { 0.0 },
         server_cpus: server_s.filter(|_| seconds > 0.0).map(|cpu_s| cpu_s / seconds),
         served_from: slowest_source(runs),
+        durability: runs.iter().filter_map(|run| Some(run.durability.as_ref()?.tier)).max(),
         waits: waits(runs),
     })
 }

@@ -470,22 +470,49 @@ fn build_not_optimised(evidence: &Evidence<'_>) -> Option<Doubt> {
     doubt(DoubtKind::BuildNotOptimised, detail, advice, Vec::new())
 }
 
+/// Names the cells whose own runs are weak; where only the server was found to be, as at the end, all that write.
 fn weak_durability(evidence: &Evidence<'_>) -> Option<Doubt> {
-    let tier = evidence.server?.durability;
-    let names: Vec<_> =
-        cells(evidence.runs).into_iter().map(|(of, _)| of).filter(|of| writes(of)).map(cell_name).collect();
-    if tier == DurabilityTier::Full || names.is_empty() {
+    let of_server = evidence.server.map(|server| server.durability);
+    let tier_of = |run: &&CellRun| run.durability.as_ref().map(|of| of.tier).or(of_server);
+    let writing = cells(evidence.runs).into_iter().filter(|(of, _)| writes(of));
+    let tiers: Vec<_> =
+        writing.map(|(of, runs)| (cell_name(of), runs.iter().filter_map(tier_of).max())).collect();
+    let of_runs = tiers.iter().filter_map(|(_, tier)| *tier).max();
+    let tier = of_runs.max(of_server).filter(|tier| *tier != DurabilityTier::Full)?;
+    let is_weak =
+        |own: Option<DurabilityTier>| of_runs.max(of_server) > of_runs || own > Some(DurabilityTier::Full);
+    let names: Vec<_> = tiers.into_iter().filter(|(_, own)| is_weak(*own)).map(|(name, _)| name).collect();
+    if names.is_empty() {
         return None;
     }
-    let detail = format!("durability is {}", tier.label());
+    let because = because(evidence.runs);
+    let detail = format!("durability is {}{because}", tier.label());
     let advice = match tier {
         DurabilityTier::InMemory => {
             "Put data and WAL on a disk (--data, --waldir), or name the tier beside every number."
         }
         DurabilityTier::Unlogged => "Load logged tables, or name the tier beside every number.",
+        DurabilityTier::Uncertain => "Leave out what is named, or name the tier beside every number.",
+        _ if !because.is_empty() => "Take out what is named, or name the tier beside every number.",
         _ => "Turn fsync, synchronous_commit and full_page_writes on, or name the tier beside every number.",
     };
     doubt(DoubtKind::WeakDurability, detail, advice, names)
+}
+
+/// What weakens runs, each thing once, behind a colon.
+fn because(runs: &[CellRun]) -> String {
+    const NAMED: usize = 3;
+    let mut all: Vec<&str> = Vec::new();
+    for what in runs.iter().filter_map(|run| run.durability.as_ref()).flat_map(|of| &of.because) {
+        if !all.contains(&what.as_str()) {
+            all.push(what);
+        }
+    }
+    match all.len() {
+        0 => String::new(),
+        1..=NAMED => format!(": {}", all.join("; ")),
+        number => format!(": {}; and {} more in the record", all[..NAMED].join("; "), number - NAMED),
+    }
 }
 
 /// A run in which the server was away for a time says nothing of the server's speed, however few attempts that cost: in
@@ -705,6 +732,7 @@ pub(crate) mod samples {
             data_state: None,
             reset_s: None,
             checkpoint_s: None,
+            durability: None,
             waits: None,
             outage: None,
             idle: None,
@@ -753,7 +781,7 @@ mod tests {
     use super::{samples::run, *};
     use crate::{
         analysis::{cells::summarise, steady, steady::tests::Normal},
-        facts::{BuildFacts, instrument::samples::instrument},
+        facts::{BuildFacts, RunDurability, Weakness, instrument::samples::instrument},
         measure::{ErrorCount, IdleServers, LatencySummary, ServedFrom, StatementSummary},
         tpcc::{DERIVED, Shape, Shares, TpccRun},
     };
@@ -1115,6 +1143,38 @@ mod tests {
         assert_eq!(kinds_with([hit, unknown, hit]), []);
         assert_eq!(kinds_with([unknown, unknown, unknown]), []);
         assert_eq!(kinds_with([hit, unknown, disk]), [DoubtKind::MixedCache]);
+    }
+
+    #[test]
+    fn what_sessions_and_scripts_weaken_is_told_of_their_cells() {
+        let mut case = clean();
+        let weaken = |case: &mut Case, tier, what: &str| {
+            let found = [Weakness { tier, what: what.to_owned() }];
+            for run in &mut case.runs {
+                let is_weak = run.workload.script != "select-only" && run.workload.clients > 1;
+                let found = if is_weak { &found[..] } else { &[] };
+                run.durability = Some(RunDurability::new(DurabilityTier::Full, found));
+            }
+        };
+        weaken(&mut case, DurabilityTier::AsyncCommit, "line 1 of x.sql: SET synchronous_commit = off");
+        let [weak] = &doubts(&case)[..] else { panic!("{:?}", doubts(&case)) };
+        assert_eq!(weak.kind, DoubtKind::WeakDurability);
+        assert!(
+            weak.detail.ends_with("the last commits: line 1 of x.sql: SET synchronous_commit = off"),
+            "{weak:?}"
+        );
+        assert_eq!(weak.cells, ["tpcb-like/16"], "the others are full");
+        weaken(
+            &mut case,
+            DurabilityTier::Uncertain,
+            "function public.f: SQL that is put together when it runs",
+        );
+        assert!(doubts(&case)[0].detail.starts_with("durability is not certain"), "{:?}", doubts(&case));
+        // What shows at the end alone concerns whatever wrote.
+        weaken(&mut case, DurabilityTier::Full, "nothing");
+        assert_eq!(doubts(&case), []);
+        case.server.durability = DurabilityTier::NoSync;
+        assert_eq!(doubts(&case)[0].cells, ["tpcb-like/1", "tpcb-like/16"]);
     }
 
     #[test]

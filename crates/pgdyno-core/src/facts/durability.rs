@@ -10,6 +10,9 @@ use serde::{Deserialize, Serialize};
 pub enum DurabilityTier {
     /// `fsync`, `synchronous_commit` and `full_page_writes` on: nothing acknowledged is lost, if the drive is honest.
     Full,
+    /// Server and sessions promise all of that, and SQL that was run may take it back: whether it does could not be
+    /// seen.
+    Uncertain,
     /// `synchronous_commit` off: a crash may lose the last commits (at most 3 × `wal_writer_delay`); data stays whole.
     AsyncCommit,
     /// `full_page_writes` off: a power loss may tear pages and corrupt data.
@@ -51,6 +54,9 @@ impl DurabilityTier {
             Self::Full => {
                 "full: an acknowledged commit survives a crash and a power loss, if the drive honours flush"
             }
+            Self::Uncertain => {
+                "not certain: the settings promise full, and SQL that was run may commit asynchronously (see the doubts)"
+            }
             Self::AsyncCommit => "asynchronous commit: a crash may lose the last commits",
             Self::TornPages => "torn pages possible: a power loss may corrupt data (full_page_writes off)",
             Self::InMemory => {
@@ -65,6 +71,7 @@ impl DurabilityTier {
     pub fn short(self) -> &'static str {
         match self {
             Self::Full => "full",
+            Self::Uncertain => "uncertain",
             Self::AsyncCommit => "async",
             Self::TornPages => "torn-pages",
             Self::NoSync => "none",
@@ -74,9 +81,170 @@ impl DurabilityTier {
     }
 }
 
+/// Something that weakens the promise of a commit, or may.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Weakness {
+    /// What a commit is worth with it.
+    pub tier: DurabilityTier,
+    /// What was found and where, in a phrase without a full stop.
+    pub what: String,
+}
+
+/// What an acknowledged commit of one run was worth: the weakest of what its server, its clients' sessions and its
+/// scripts promise.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RunDurability {
+    /// The tier.
+    pub tier: DurabilityTier,
+    /// What makes it weaker than the server's settings and tables were before the run, each a phrase; absent where
+    /// nothing does.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub because: Vec<String>,
+}
+
+impl RunDurability {
+    /// Of a run at a server of a tier, in which these weaknesses were found.
+    pub fn new(server: DurabilityTier, found: &[Weakness]) -> Self {
+        let mut weaker: Vec<_> = found.iter().filter(|weakness| weakness.tier > server).collect();
+        weaker.sort_by_key(|weakness| std::cmp::Reverse(weakness.tier));
+        let mut because: Vec<String> = Vec::new();
+        for weakness in &weaker {
+            if !because.contains(&weakness.what) {
+                because.push(weakness.what.clone());
+            }
+        }
+        Self { tier: weaker.first().map_or(server, |weakness| weakness.tier), because }
+    }
+}
+
+/// The settings of one session that a commit's promise rests on.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct CommitSettings {
+    /// `synchronous_commit`, as the server shows it.
+    pub synchronous_commit: String,
+    /// `fsync`.
+    pub fsync: bool,
+    /// `full_page_writes`.
+    pub full_page_writes: bool,
+    /// When the server last read its configuration, in microseconds since 1970.
+    pub loaded_at_us: i64,
+}
+
+impl CommitSettings {
+    /// The tier that they give.
+    pub fn tier(&self) -> DurabilityTier {
+        DurabilityTier::of(self.fsync, &self.synchronous_commit, self.full_page_writes)
+    }
+
+    /// Those that weaken a commit, as `name = value`.
+    fn weak(&self) -> String {
+        let off = [
+            ("fsync", !self.fsync),
+            ("full_page_writes", !self.full_page_writes),
+            ("synchronous_commit", self.synchronous_commit == "off"),
+        ];
+        let names = off.into_iter().filter_map(|(name, is_off)| is_off.then(|| format!("{name} = off")));
+        names.collect::<Vec<_>>().join(", ")
+    }
+}
+
+/// What the clients' sessions of a run had: one of them at its start, all that could be asked at its end.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SessionsSeen {
+    /// At the start.
+    pub start: Option<CommitSettings>,
+    /// At the end, with the number of sessions that had each.
+    pub end: std::collections::BTreeMap<CommitSettings, u64>,
+    /// Whether the time at which the server read its configuration can be compared: not where sessions are handed on by
+    /// a pooler, nor where connections were made anew.
+    pub same_sessions: bool,
+}
+
+impl SessionsSeen {
+    /// What of it weakens a commit.
+    pub fn weaknesses(&self) -> Vec<Weakness> {
+        let weak = |settings: &CommitSettings, of: &str| Weakness {
+            tier: settings.tier(),
+            what: format!("{of} had {}", settings.weak()),
+        };
+        let start = self.start.iter().map(|settings| weak(settings, "the clients' sessions"));
+        let asked: u64 = self.end.values().sum();
+        let end = self.end.iter().map(|(settings, sessions)| {
+            weak(settings, &format!("{sessions} of {asked} clients' sessions at the end of the run"))
+        });
+        let found = start.chain(end).filter(|weakness| weakness.tier > DurabilityTier::Full);
+        found.chain(self.reloaded()).collect()
+    }
+
+    /// A configuration that was read anew in mid-run may have been another for a while.
+    fn reloaded(&self) -> Option<Weakness> {
+        let start = self.start.as_ref().filter(|_| self.same_sessions)?;
+        let anew = self.end.keys().any(|end| end.loaded_at_us != start.loaded_at_us);
+        anew.then(|| Weakness {
+            tier: DurabilityTier::Uncertain,
+            what: "the server read its configuration anew during the run, and what that said meanwhile was not seen"
+                .to_owned(),
+        })
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::DurabilityTier::{self, AsyncCommit, Full, InMemory, NoSync, TornPages, Unlogged};
+    use super::{
+        CommitSettings,
+        DurabilityTier::{self, AsyncCommit, Full, InMemory, NoSync, TornPages, Uncertain, Unlogged},
+        RunDurability, SessionsSeen, Weakness,
+    };
+
+    fn weakness(tier: DurabilityTier, what: &str) -> Weakness {
+        Weakness { tier, what: what.into() }
+    }
+
+    #[test]
+    fn the_weakest_finding_names_the_tier_of_a_run() {
+        let found = [
+            weakness(Uncertain, "maybe"),
+            weakness(AsyncCommit, "off"),
+            weakness(AsyncCommit, "off"),
+            weakness(Full, "nothing"),
+        ];
+        let run = RunDurability::new(Full, &found);
+        assert_eq!((run.tier, run.because), (AsyncCommit, vec!["off".to_owned(), "maybe".to_owned()]));
+        let weaker_server = RunDurability::new(NoSync, &found);
+        assert_eq!((weaker_server.tier, weaker_server.because.len()), (NoSync, 0));
+        assert_eq!(RunDurability::new(Full, &[]).tier, Full);
+        assert!(Full < Uncertain && Uncertain < AsyncCommit, "a possibility is less than what is known");
+    }
+
+    #[test]
+    fn sessions_are_asked_at_the_start_and_at_the_end() {
+        let durable = CommitSettings {
+            synchronous_commit: "on".into(),
+            fsync: true,
+            full_page_writes: true,
+            loaded_at_us: 1,
+        };
+        let relaxed = CommitSettings { synchronous_commit: "off".into(), ..durable.clone() };
+        let seen = |start: &CommitSettings, end: &[(&CommitSettings, u64)], same_sessions| {
+            let end = end.iter().map(|(settings, count)| ((*settings).clone(), *count)).collect();
+            SessionsSeen { start: Some(start.clone()), end, same_sessions }.weaknesses()
+        };
+        assert_eq!(seen(&durable, &[(&durable, 8)], true), []);
+        assert_eq!(
+            seen(&relaxed, &[], true),
+            [weakness(AsyncCommit, "the clients' sessions had synchronous_commit = off")]
+        );
+        let what = "1 of 8 clients' sessions at the end of the run had synchronous_commit = off";
+        assert_eq!(seen(&durable, &[(&durable, 7), (&relaxed, 1)], true), [weakness(AsyncCommit, what)]);
+        let unsafe_server = CommitSettings { fsync: false, loaded_at_us: 2, ..durable.clone() };
+        let tiers: Vec<_> =
+            seen(&durable, &[(&unsafe_server, 2)], true).into_iter().map(|one| one.tier).collect();
+        assert_eq!(tiers, [NoSync, Uncertain]);
+        // Read anew, and nothing to be seen of it: it may have been off for a while.
+        let reloaded = CommitSettings { loaded_at_us: 2, ..durable.clone() };
+        assert_eq!(seen(&durable, &[(&reloaded, 2)], true)[0].tier, Uncertain);
+        assert_eq!(seen(&durable, &[(&reloaded, 2)], false), [], "a pooler's sessions have other times");
+    }
 
     #[test]
     fn the_weakest_setting_names_the_tier() {

@@ -14,7 +14,7 @@ pub use build::{
     wal_segment_mb_of_configure,
 };
 pub use connection::{ConnectionFacts, PoolerFacts, Transport};
-pub use durability::DurabilityTier;
+pub use durability::{CommitSettings, DurabilityTier, RunDurability, SessionsSeen, Weakness};
 pub use host::{CgroupLimits, CpuFacts, HostFacts, HugePages, MemoryFacts, StorageFacts, SyncCheck};
 pub use instrument::{Ceiling, ClockFacts, Instrument, Machine, TimerLag};
 pub use server::{

@@ -4,7 +4,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Counts, Estimate, LatencySummary, Outage, SlowAttempt};
-use crate::tpcc::{TpccCell, TpccRun};
+use crate::{
+    facts::{DurabilityTier, RunDurability},
+    tpcc::{TpccCell, TpccRun},
+};
 
 /// One of the two subjects of a comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
@@ -268,6 +271,9 @@ pub struct CellRun {
     /// absent in records of older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub checkpoint_s: Option<f64>,
+    /// What an acknowledged commit of this run was worth; absent in records of older versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub durability: Option<RunDurability>,
     /// What its clients' sessions waited for; absent where nobody looked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waits: Option<Waits>,
@@ -404,6 +410,9 @@ pub struct CellSummary {
     pub server_cpus: Option<f64>,
     /// Where the pages came from: the slowest source any block needed.
     pub served_from: Option<ServedFrom>,
+    /// The weakest durability tier of its runs; absent in records of older versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub durability: Option<DurabilityTier>,
     /// What its clients' sessions waited for, over all blocks; absent where nobody looked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waits: Option<Waits>,

@@ -32,10 +32,12 @@ mod sleep;
 mod sql;
 mod statement;
 mod streams;
+mod tokens;
 mod used;
 mod value;
 mod variables;
 mod variates;
+mod weakness;
 
 pub use ast::{Action, Command, Place, Script, Scripts};
 pub use draw::{Draw, Random};
@@ -50,3 +52,4 @@ pub use statement::{Part, SqlKind};
 pub use streams::{Chooser, Streams, ThreadStreams};
 pub use value::{EvalError, Value};
 pub use variables::{Automatic, Variables};
+pub use weakness::{Routine, reached, words};

@@ -14,7 +14,7 @@ use super::{
     sockets::{Arrival, Patience, Sending, Sockets},
 };
 use crate::{
-    Client, Clock, Event, Step, Target, WorkerReport,
+    Client, Clock, Event, Probe, Step, Target, WorkerReport,
     connector::{Connector, Made},
     recorder::Attempt,
     shift::{Next, Shift},
@@ -30,6 +30,8 @@ struct Seat<T> {
 }
 
 const NEVER_NS: u64 = u64::MAX;
+/// Time for the last questions of all clients.
+const PARTING_NS: u64 = 2_000_000_000;
 
 /// All clients of a worker.
 pub(super) struct Floor<T, S> {
@@ -40,6 +42,8 @@ pub(super) struct Floor<T, S> {
     /// Clients that wait for an instant; one that lost its connection meanwhile does not wait any more.
     timers: BinaryHeap<Reverse<(u64, usize)>>,
     busy: usize,
+    /// Which clients have asked their last question, and wait for the answer.
+    asking: Vec<bool>,
     next_due_ns: u64,
     connector: Connector,
     shift: Shift,
@@ -57,8 +61,11 @@ impl<T: Target, S: Sockets> Floor<T, S> {
         }
         let (idle, timers) = ((0..seats.len()).collect(), BinaryHeap::with_capacity(seats.len()));
         let connector = shift.connector();
-        let mut floor = Self { seats, sockets, idle, timers, busy: 0, next_due_ns: 0, connector, shift };
+        let asking = vec![false; seats.len()];
+        let mut floor =
+            Self { seats, sockets, idle, timers, busy: 0, asking, next_due_ns: 0, connector, shift };
         floor.go_round()?;
+        floor.part()?;
         floor.connector.close(Clock::now_ns());
         Ok(floor.shift.finish())
     }
@@ -90,6 +97,37 @@ impl<T: Target, S: Sockets> Floor<T, S> {
             }
             Some(_) => false,
         }
+    }
+
+    /// Lets clients that have nothing under way ask their last question, and waits for the answers.
+    fn part(&mut self) -> io::Result<()> {
+        let until_ns = Clock::now_ns() + PARTING_NS;
+        for index in std::mem::take(&mut self.idle) {
+            self.ask(index)?;
+        }
+        while self.asking.contains(&true) && !self.shift.is_stopped() {
+            let Some(left_ns) = until_ns.checked_sub(Clock::now_ns()) else { break };
+            self.sockets.wait(Patience { left_ns, exact: false })?;
+            // What comes for others is too late for the run.
+            while let Some((index, arrival)) = self.sockets.next()? {
+                if self.asking.get(index) == Some(&true) {
+                    let (seat, now_ns) = (&mut self.seats[index], Clock::now_ns());
+                    self.asking[index] =
+                        !is_answered(&mut seat.target, &arrival, now_ns, &mut self.shift.probe);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Lets a client ask its last question; whether it has one. What goes wrong with it ends nothing.
+    fn ask(&mut self, index: usize) -> io::Result<bool> {
+        if self.shift.is_stopped() || self.tell(index, Event::Parting, Clock::now_ns()) != Step::Send {
+            return Ok(false);
+        }
+        let sent = self.sockets.send(index, self.seats[index].target.outgoing())?;
+        self.asking[index] = matches!(sent, Sending::Handed);
+        Ok(self.asking[index])
     }
 
     fn abandon_all(&mut self, now_ns: u64) {
@@ -169,6 +207,13 @@ impl<T: Target, S: Sockets> Floor<T, S> {
             let now_ns = Clock::now_ns();
             if index == self.seats.len() {
                 self.take_connections(now_ns)?;
+                continue;
+            }
+            if self.asking[index] {
+                if is_answered(&mut self.seats[index].target, &arrival, now_ns, &mut self.shift.probe) {
+                    self.asking[index] = false;
+                    self.sockets.remove(index)?;
+                }
                 continue;
             }
             let step = match arrival {
@@ -305,7 +350,11 @@ impl<T: Target, S: Sockets> Floor<T, S> {
 
     fn last(&mut self, index: usize, outcome: Outcome) -> io::Result<()> {
         let now_ns = Clock::now_ns();
-        self.leave(index, outcome, now_ns)?;
+        self.settle(index, outcome, now_ns);
+        // One that has done all it had to may have a question.
+        if !(self.shift.probe.finished && self.ask(index)?) {
+            self.sockets.remove(index)?;
+        }
         self.connector.client_ended(index, now_ns);
         self.shift.client_lost();
         Ok(())
@@ -313,6 +362,12 @@ impl<T: Target, S: Sockets> Floor<T, S> {
 
     /// A client has no connection any more, and so no attempt.
     fn leave(&mut self, index: usize, outcome: Outcome, now_ns: u64) -> io::Result<()> {
+        self.settle(index, outcome, now_ns);
+        self.sockets.remove(index)
+    }
+
+    /// Ends the attempt of a client that begins no other for now.
+    fn settle(&mut self, index: usize, outcome: Outcome, now_ns: u64) {
         self.seats[index].wakes_at_ns = NEVER_NS;
         if let Some(attempt) = self.seats[index].attempt.take() {
             self.shift.ended(attempt, now_ns, outcome);
@@ -320,7 +375,6 @@ impl<T: Target, S: Sockets> Floor<T, S> {
         } else {
             self.idle.retain(|&idle| idle != index);
         }
-        self.sockets.remove(index)
     }
 
     /// Has another connection made for a client that goes on when it is there. Meanwhile it is neither busy nor idle.
@@ -350,5 +404,14 @@ impl<T: Target, S: Sockets> Floor<T, S> {
             self.carry_out(seat, step, now_ns)?;
         }
         Ok(())
+    }
+}
+
+/// Whether what came of a client's socket ends its last question.
+fn is_answered<T: Target>(target: &mut T, arrival: &Arrival<'_>, now_ns: u64, probe: &mut Probe) -> bool {
+    match arrival {
+        Arrival::Bytes(bytes) => target.step(Event::Received(bytes), now_ns, probe) != Step::Receive,
+        Arrival::Gone(_) => true,
+        Arrival::Writable => false,
     }
 }

@@ -1,5 +1,6 @@
 //! What a server says of itself.
 
+mod commits;
 mod counters;
 mod facts;
 mod identity;
@@ -8,6 +9,7 @@ mod replica;
 mod waits;
 mod wal;
 
+pub use commits::{COMMIT_SETTINGS, ask_commit_settings, commit_settings, weak_routines};
 pub use counters::Counters;
 pub use facts::server_facts;
 pub use identity::{check_version, postmaster_of};

@@ -3,5 +3,5 @@
 mod sql;
 mod tls;
 
-pub use sql::{Conduct, Counted, Desk, Manner, Play, SqlClients, SqlTarget, Start, Workers};
+pub use sql::{Conduct, Counted, Desk, Manner, Play, Sessions, SqlClients, SqlTarget, Start, Workers};
 pub use tls::{Link, Reconnects, Redial};

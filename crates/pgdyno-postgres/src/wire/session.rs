@@ -105,6 +105,14 @@ impl Row {
         self.0.get(column)?.as_deref()
     }
 
+    /// The row of a DataRow message.
+    ///
+    /// # Errors
+    /// Where the message is cut.
+    pub(crate) fn read(body: &[u8]) -> Result<Self, WireError> {
+        read_row(body)
+    }
+
     /// A column as any type that parses from text; `None` where it is NULL or does not parse.
     pub fn parse<T: std::str::FromStr>(&self, column: usize) -> Option<T> {
         self.get(column)?.parse().ok()

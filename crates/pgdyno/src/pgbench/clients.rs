@@ -6,7 +6,7 @@ use pgdyno_core::script::{Automatic, Scripts, Streams, Variables};
 use pgdyno_engine::{Client, Regime, Ruled, Stop};
 use pgdyno_postgres::{
     libpq,
-    targets::{Conduct, Link, Manner, Play, SqlTarget, Start},
+    targets::{Conduct, Link, Manner, Play, Sessions, SqlTarget, Start},
     wire::ConnectOptions,
 };
 
@@ -29,6 +29,8 @@ pub struct Making<'a> {
     /// Scale factor as scripts see it.
     pub scale: i64,
     pub stop: &'a Stop,
+    /// Where the settings of their sessions at the end go, where they are recorded.
+    pub sessions: Option<Sessions>,
 }
 
 impl Making<'_> {
@@ -65,6 +67,10 @@ impl Making<'_> {
 
     fn client(&self, play: &Arc<Play>, number: u32) -> Go<Client<Ruled<Link<SqlTarget>>>> {
         let target = SqlTarget::new(Arc::clone(play), self.start(number));
+        let target = match &self.sessions {
+            Some(sessions) => target.asked_at_the_end(sessions.clone()),
+            None => target,
+        };
         let regime = regime(self.options);
         if self.options.connect_each {
             let target = Ruled::new(Link::new(target, None), number, false, regime);

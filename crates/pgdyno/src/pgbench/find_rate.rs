@@ -269,7 +269,16 @@ impl Finding<'_> {
         let options = &Options { rate_per_s, seed, ..self.options.clone() };
         let defined = options.define.iter().any(|definition| definition.name == "default_seed");
         let streams = Streams::derive(seed, options.clients, options.jobs, defined);
-        let making = Making { say, options, connect, scripts, streams: &streams, scale: self.scale, stop };
+        let making = Making {
+            say,
+            options,
+            connect,
+            scripts,
+            streams: &streams,
+            scale: self.scale,
+            stop,
+            sessions: None,
+        };
         let (workers, _) = making.connect()?;
         let settings =
             Settings { duration_ns: length_ns, drain_ns: DRAIN_NS, ..settings(options, scripts, false) };

@@ -4,6 +4,7 @@ mod doubted;
 mod terms;
 
 use std::{
+    collections::BTreeSet,
     path::{Path, PathBuf},
     time::Instant,
 };
@@ -11,7 +12,7 @@ use std::{
 use jiff::Timestamp;
 use pgdyno_core::{
     analysis::{cells, steady},
-    facts::{ConnectionFacts, ServerFacts, ServerSource, Transport},
+    facts::{ConnectionFacts, RunDurability, ServerFacts, ServerSource, SessionsSeen, Transport, Weakness},
     measure::{CellRun, StatementSummary, Workload},
     problem::Problem,
     script::{Action, Script, Scripts},
@@ -19,7 +20,8 @@ use pgdyno_core::{
 use pgdyno_engine::{Mark, MergedInterval, Phase, Report};
 use pgdyno_postgres::{
     load::finds_unlogged,
-    observe::{postmaster_of, server_facts},
+    observe::{postmaster_of, server_facts, weak_routines},
+    targets::Sessions,
     wire::{Address, Session},
 };
 use pgdyno_record::{FORMAT, RunDir, RunRecord, Status, ToolRecord, VERSION, command_line, redact_sql};
@@ -61,6 +63,12 @@ pub struct Wanted {
     started: Instant,
     started_at: Timestamp,
     seen: Seen,
+    /// What the scripts name, in small letters.
+    words: BTreeSet<String>,
+    /// What in them, and in functions that they lead to, weakens a commit or may.
+    weak: Vec<Weakness>,
+    /// What sessions had at the start and at the end.
+    sessions: Sessions,
 }
 
 impl Wanted {
@@ -68,16 +76,29 @@ impl Wanted {
     ///
     /// # Errors
     /// It cannot be made; said already.
-    pub fn open(say: &Say, options: &Options, runs: &Path) -> Go<Option<Self>> {
+    pub fn open(say: &Say, options: &Options, scripts: &Scripts, runs: &Path) -> Go<Option<Self>> {
         if !options.extras.record {
             return Ok(None);
         }
         let runs = options.extras.runs.as_deref().unwrap_or(runs);
         let started_at = Timestamp::now();
         match RunDir::create(runs, NAME, started_at) {
-            Ok(dir) => Ok(Some(Self { dir, started: Instant::now(), started_at, seen: Seen::default() })),
+            Ok(dir) => Ok(Some(Self {
+                dir,
+                started: Instant::now(),
+                started_at,
+                seen: Seen::default(),
+                words: scripts.words(&options.define),
+                weak: scripts.weaknesses(&options.define),
+                sessions: Sessions::default(),
+            })),
             Err(problem) => told(say, &problem),
         }
+    }
+
+    /// Where the settings of the clients' sessions go.
+    pub fn sessions(&self) -> Sessions {
+        self.sessions.clone()
     }
 
     /// Looks at the server over the session that sets the run up. What cannot be seen stays absent.
@@ -104,6 +125,8 @@ impl Wanted {
             separate_admin: false,
         });
         let transport = if is_unix { "unix" } else { "tcp" };
+        self.sessions.begin(session);
+        self.weak.extend(weak_routines(session, &self.words).unwrap_or_default());
         self.seen = Seen { server, connection, postmaster, pooled, transport };
     }
 
@@ -230,13 +253,28 @@ impl Recorder<'_> {
         })
     }
 
+    /// What a commit of the run was worth; not known where the server's own tier is not.
+    fn durability(&self, report: &Report) -> Option<RunDurability> {
+        let Wanted { seen, weak, sessions, .. } = &self.wanted;
+        // A connection that was made anew may be to a server that was started anew.
+        let same_sessions = !seen.pooled && report.outage.lost == 0;
+        let sessions = SessionsSeen { same_sessions, ..sessions.seen() };
+        let found: Vec<_> = weak.iter().cloned().chain(sessions.weaknesses()).collect();
+        Some(RunDurability::new(seen.server.as_ref()?.durability, &found))
+    }
+
     fn write(self, results: &Results<'_>) -> Result<Option<PathBuf>, Problem> {
         let (report, options) = (results.report, results.options);
+        let durability = self.durability(report);
         let Self { wanted, mut record, workload, start_s, edges, slowest, .. } = self;
         let local = wanted.seen.postmaster.is_some();
+        if let Some((server, of_run)) = record.server.as_mut().zip(durability.as_ref()) {
+            server.durability = server.durability.max(of_run.tier);
+        }
         if report.duration_ns > 0 {
             let run = CellRun {
                 slowest: slowest.worst(),
+                durability,
                 cpu: edges
                     .0
                     .zip(edges.1)
@@ -315,6 +353,7 @@ fn run(results: &Results<'_>, workload: Workload, start_s: f64) -> CellRun {
         data_state: None,
         reset_s: None,
         checkpoint_s: None,
+        durability: None,
         waits: None,
         outage: Some(report.outage).filter(|outage| outage.lost > 0),
         idle: None,

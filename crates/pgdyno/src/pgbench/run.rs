@@ -41,7 +41,7 @@ const INTERVAL_NS: u64 = 1_000_000_000;
 /// # Errors
 /// The exit status; why has been said.
 pub fn run(say: Say, options: &Options, scripts: Scripts, stop: &Stop, runs: &Path) -> Go<()> {
-    let mut wanted = Wanted::open(&say, options, runs)?;
+    let mut wanted = Wanted::open(&say, options, &scripts, runs)?;
     let mut outputs = Histograms::open(&say, options)?;
     let defined = |name: &str| options.define.iter().any(|definition| definition.name == name);
     let streams = Streams::derive(options.seed, options.clients, options.jobs, defined("default_seed"));
@@ -49,8 +49,17 @@ pub fn run(say: Say, options: &Options, scripts: Scripts, stop: &Stop, runs: &Pa
     let scripts = Arc::new(scripts);
     let connect = Arc::new(connect::target(&say, options)?);
     let scale = found.scale;
-    let making =
-        Making { say: &say, options, connect: &connect, scripts: &scripts, streams: &streams, scale, stop };
+    let sessions = wanted.as_ref().map(Wanted::sessions);
+    let making = Making {
+        say: &say,
+        options,
+        connect: &connect,
+        scripts: &scripts,
+        streams: &streams,
+        scale,
+        stop,
+        sessions,
+    };
     let (workers, connect_ns) = making.connect()?;
     let mut recorder = wanted.map(|wanted| wanted.begin(&say, options, &scripts, scale)).transpose()?;
     let keeping = Keeping { outputs: &mut outputs, recorder: recorder.as_mut() };

@@ -78,6 +78,8 @@ fn measured_stages(
     let driven =
         recording.stage("measure", stop, |recording| drive(prepared, subject, recording, stop, progress));
     driven?;
+    let tier = subject.look_again(stop);
+    recording.weaken_all(tier, |_| true);
     look(When::After, iter::once(&mut *subject), recording, stop, progress, of_run)?;
     recording.stage("check", stop, |recording| {
         recording.record.balance = load::check(prepared, subject, &recording.record, stop, progress)?;

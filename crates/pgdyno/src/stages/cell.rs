@@ -7,12 +7,13 @@ use pgdyno_core::{
         cells::{Histograms, served_from},
         steady,
     },
+    facts::{RunDurability, SessionsSeen},
     measure::{
         CellRun, DataState, ErrorCount, Interval, ScriptRun, SlowAttempt, StatementSummary, Waits, Workload,
     },
     plan::{Protocol, Work},
     problem::Problem,
-    script::{Random, Script, Scripts},
+    script::{Definition, Random, Script, Scripts},
     tpcc::{TpccRun, nopm},
     units,
 };
@@ -20,7 +21,7 @@ use pgdyno_engine::{
     Bookkeeping, Listeners, Mark, MergedInterval, Mix, Phase, Report, ScriptReport, Settings, Stop,
     run_keeping,
 };
-use pgdyno_postgres::targets::{Counted, SqlClients, Workers};
+use pgdyno_postgres::targets::{Counted, Sessions, SqlClients, Workers};
 
 use super::{
     material,
@@ -131,11 +132,15 @@ impl<'a> Driving<'a> {
             let did_anything = work.reset.is_some() || before.data_state.is_some();
             before.reset_s = did_anything.then(|| begin.elapsed().as_secs_f64());
         }
+        let weak = subject.weaknesses_of(script, &self.definitions(&cell))?;
         let begin = Instant::now();
         waiting_for("CHECKPOINT", || subject.checkpoint_if_needed())?;
         before.checkpoint_s = begin.elapsed().as_secs_f64();
-        let counted = Counted::default();
-        let sql = self.clients(&cell, subject, draws, counted.clone());
+        let (counted, sessions) = (Counted::default(), Sessions::default());
+        let sql = SqlClients {
+            sessions: Some(sessions.clone()),
+            ..self.clients(&cell, subject, draws, counted.clone())
+        };
         let options = subject.options_of(own);
         let (workers, connect) = waiting_for("the clients' connections", || {
             sql.connect(&options, clients, self.prepared.bench.jobs, self.stop)
@@ -143,21 +148,22 @@ impl<'a> Driving<'a> {
         let settings = self.settings(script, draws);
         let start_s = self.recording.seconds();
         self.recording.dir.begin_run(index, &workload, block, start_s)?;
-        let driven = self.drive(Bench { subject, watch }, workers, &settings, &cell)?;
+        let driven = self.drive(Bench { subject: &mut *subject, watch }, workers, &settings, &cell)?;
         self.recording.dir.end_run()?;
+        let same_sessions = !subject.pooled && driven.report.outage.lost == 0;
+        let seen = SessionsSeen { same_sessions, ..sessions.seen() };
+        let weak: Vec<_> = weak.into_iter().chain(seen.weaknesses()).collect();
+        let durability = RunDurability::new(subject.facts.durability, &weak);
         let connect_ns = connect.as_nanos() as u64;
         let tpcc = own.and_then(|own| own.tpcc).zip(subject.tpcc.as_ref());
         let tpcc = tpcc.map(|(work, ground)| tpcc::run_of(&work, ground, counted.sum()));
-        let run = Finished { workload, block, start_s, connect_ns, settings, before, driven, tpcc };
+        let run =
+            Finished { workload, block, start_s, connect_ns, settings, before, driven, tpcc, durability };
         self.keep(run, script).map(|()| index)
     }
 
     /// What the clients of a run are made of.
     fn clients(&self, cell: &Cell<'_>, subject: &Subject, draws: u32, counted: Counted) -> SqlClients {
-        let definitions = cell.own.map(|own| {
-            let numbers = material::numbers_of_clients(self.prepared, cell.workload.clients);
-            own.definitions.iter().cloned().chain(numbers).collect()
-        });
         let tpcc = cell.own.and_then(|own| own.tpcc);
         SqlClients {
             max_tries: tpcc.map_or(1, |work| work.max_tries),
@@ -169,9 +175,19 @@ impl<'a> Driving<'a> {
             scale: self.prepared.bench.scale.unwrap_or(1),
             seed: self.prepared.seed,
             run: draws,
-            definitions: definitions.unwrap_or_default(),
+            definitions: self.definitions(cell),
             trust: self.prepared.trust,
+            sessions: None,
         }
+    }
+
+    /// What variables of the clients of a run start with.
+    fn definitions(&self, cell: &Cell<'_>) -> Vec<Definition> {
+        let own = cell.own.map(|own| {
+            let numbers = material::numbers_of_clients(self.prepared, cell.workload.clients);
+            own.definitions.iter().cloned().chain(numbers).collect()
+        });
+        own.unwrap_or_default()
     }
 
     /// How several scripts share the attempts; each worker draws from a stream that no client has.
@@ -325,6 +341,7 @@ struct Finished {
     before: Before,
     driven: Driven,
     tpcc: Option<TpccRun>,
+    durability: RunDurability,
 }
 
 impl Finished {
@@ -385,7 +402,7 @@ impl Finished {
     }
 
     fn into_run(self, script: &Scripts) -> CellRun {
-        let Self { workload, block, start_s, connect_ns, settings, before, driven, tpcc } = self;
+        let Self { workload, block, start_s, connect_ns, settings, before, driven, tpcc, durability } = self;
         let Driven { report, edges, slowest, waits } = driven;
         let cpu = edges.as_ref().map(|(begin, end)| end.cpu_since(begin, &report)).unwrap_or_default();
         let io = edges.as_ref().and_then(|(begin, end)| end.io_since(begin));
@@ -421,6 +438,7 @@ impl Finished {
             data_state: before.data_state,
             reset_s: before.reset_s,
             checkpoint_s: Some(before.checkpoint_s),
+            durability: Some(durability),
             waits,
             outage: Some(report.outage).filter(|outage| outage.lost > 0),
             idle: None,

@@ -10,7 +10,7 @@ use pgdyno_core::{
         compare, doubts,
         noise::Noise,
     },
-    facts::{Instrument, is_private_setting},
+    facts::{DurabilityTier, Instrument, is_private_setting},
     measure::{Arm, CellRun, Workload},
     plan::BalanceCheckMode,
     problem::Problem,
@@ -180,8 +180,42 @@ impl Recording {
             Some(_) => self.later.push((run.block, run.workload.clone(), latency)),
             None => add_latency(&mut self.latencies, run.workload.clone(), latency),
         }
+        if let Some(tier) = run.durability.as_ref().map(|of_run| of_run.tier) {
+            self.weaken(&run.workload, tier);
+        }
         self.record.runs.push(run);
         self.save_in_passing()
+    }
+
+    /// Notes what was found at a server when all runs were over: since when it was so is not known, so it holds for all
+    /// of them.
+    pub fn weaken_all(&mut self, tier: DurabilityTier, is_there: impl Fn(&Workload) -> bool) {
+        let mut concerned: Vec<Workload> = Vec::new();
+        for run in self.record.runs.iter_mut().filter(|run| is_there(&run.workload)) {
+            if let Some(of_run) = run.durability.as_mut().filter(|of_run| of_run.tier < tier) {
+                of_run.tier = tier;
+                of_run.because.insert(0, format!("{} when all runs were over", tier.short()));
+                concerned.push(run.workload.clone());
+            }
+        }
+        concerned.iter().for_each(|workload| self.weaken(workload, tier));
+    }
+
+    /// The weakest that was found in any run at a server is what it is said to have.
+    fn weaken(&mut self, workload: &Workload, tier: DurabilityTier) {
+        let RunRecord { server, comparison, subjects, .. } = &mut self.record;
+        let server = match (workload.arm, &workload.subject) {
+            (Some(arm), _) => {
+                let arm = comparison.as_mut().and_then(|of| of.arms.get_mut(arm.index()));
+                arm.and_then(|arm| arm.server.as_mut())
+            }
+            (None, Some(name)) => {
+                let mut list = subjects.iter_mut().flat_map(|subjects| &mut subjects.list);
+                list.find(|of| of.name == *name).and_then(|of| of.server.as_mut())
+            }
+            (None, None) => server.as_mut(),
+        };
+        server.into_iter().for_each(|server| server.durability = server.durability.max(tier));
     }
 
     /// Sums the cells up, as far as there are any: those of a comparison over the blocks that its result rests on.

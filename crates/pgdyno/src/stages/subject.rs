@@ -7,20 +7,20 @@ use std::{
 
 use pgdyno_core::{
     advice::Choice,
-    facts::{DurabilityTier, ServerFacts, ServerSource, StorageFacts},
+    facts::{DurabilityTier, ServerFacts, ServerSource, StorageFacts, Weakness},
     load::Set,
     measure::Waits,
     plan::{Builtin, Work},
     probe::Held,
     problem::Problem,
-    script::Scripts,
+    script::{Definition, Scripts},
     units,
 };
 use pgdyno_engine::Stop;
 use pgdyno_host::procs::ProcessId;
 use pgdyno_postgres::{
     load::{Whereabouts, has_unlogged},
-    observe::{postmaster_of, server_facts, wait_for_replay},
+    observe::{ask_commit_settings, postmaster_of, server_facts, wait_for_replay, weak_routines},
     probe::{Buffercache, held},
     provision::{self, RunningServer},
     wire::{Address, ConnectOptions, Row, Session, WireError, connect, connect_unless},
@@ -554,6 +554,35 @@ impl Subject {
         let in_memory = places::are_in_memory(&mut self.admin, &self.facts).map_err(failed)?;
         self.facts.durability = self.facts.durability.of_tables(unlogged, in_memory);
         Ok(self.facts.durability)
+    }
+
+    /// The same when all runs are over: tables, and the settings of a session that is made as those of the clients are.
+    /// A server that does not answer any more is as it was.
+    pub fn look_again(&mut self, stop: &Stop) -> DurabilityTier {
+        if self.revive(stop).is_ok() {
+            let session = open_session(&self.options, stop).ok();
+            let settings = session.and_then(|mut session| ask_commit_settings(&mut session).ok());
+            let tier = settings.map_or(self.facts.durability, |settings| settings.tier());
+            self.facts.durability = self.facts.durability.max(tier);
+            let _ = self.look_at_tables(); // what it held before stays
+        }
+        self.facts.durability
+    }
+
+    /// What in scripts, and in functions that they lead to, weakens a commit or may.
+    ///
+    /// # Errors
+    /// Where the server is gone.
+    pub fn weaknesses_of(
+        &mut self,
+        scripts: &Scripts,
+        definitions: &[Definition],
+    ) -> Result<Vec<Weakness>, Problem> {
+        let mut found = scripts.weaknesses(definitions);
+        let functions = weak_routines(&mut self.admin, &scripts.words(definitions));
+        let failed = |error: WireError| error.into_problem("could not look at functions that scripts call");
+        found.extend(functions.map_err(failed)?);
+        Ok(found)
     }
 
     /// What the server that is driven holds of the data; `None` where it cannot be looked at. Shared buffers are looked

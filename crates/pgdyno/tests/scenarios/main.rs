@@ -10,6 +10,7 @@ mod cancel;
 mod common;
 mod copy;
 mod damaged;
+mod durability;
 mod hanging;
 mod interrupts;
 mod load;

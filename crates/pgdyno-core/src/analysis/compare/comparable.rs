@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::differences::{Asked, Difference, Side, Why, differences, same_compiler, same_flags};
+use super::differences::{Asked, Difference, Side, Why, differences, same_compiler, same_flags, tiers};
 use crate::facts::ServerFacts;
 
 /// Whether the difference in speed can come from what was asked alone.
@@ -62,6 +62,18 @@ impl Comparable {
             () if !comparable.asked.is_empty() => Fairness::AlikeButForWhatWasAsked,
             () => Fairness::Alike,
         };
+        (comparable, found)
+    }
+
+    /// Two things that are done at one server: what an acknowledged commit is worth may differ by what is done.
+    pub fn of_one_server(a: &Side<'_>, b: &Side<'_>, asked: &Asked) -> (Self, Vec<Difference>) {
+        let found: Vec<_> =
+            a.server.zip(b.server).and_then(|(a, b)| tiers(a, b, asked)).into_iter().collect();
+        let mut comparable = Self::of_one(asked);
+        if !found.is_empty() {
+            comparable.besides.extend(found.iter().map(|row| row.what.clone()));
+            comparable.verdict = Fairness::DiffersBesides;
+        }
         (comparable, found)
     }
 
@@ -200,6 +212,21 @@ mod tests {
 
     fn judged(a: &Known, b: &Known, asked: &Asked) -> Comparable {
         Comparable::judge(&a.side(), &b.side(), asked).0
+    }
+
+    #[test]
+    fn two_scripts_at_one_server_may_be_of_two_tiers() {
+        let (a, mut b) = (known(), known());
+        let asked = Asked { work: vec!["script".into()], ..Asked::default() };
+        let judged = |b: &Known| Comparable::of_one_server(&a.side(), &b.side(), &asked);
+        assert_eq!(judged(&b), (Comparable::of_one(&asked), Vec::new()));
+        b.server.durability = DurabilityTier::AsyncCommit;
+        let (comparable, differences) = judged(&b);
+        assert_eq!(
+            (comparable.verdict, &comparable.besides[..]),
+            (Fairness::DiffersBesides, &["durability".to_owned()][..])
+        );
+        assert_eq!(differences.iter().map(|row| row.a.as_deref()).collect::<Vec<_>>(), [Some("full")]);
     }
 
     type Change = (&'static str, fn(&mut Known));

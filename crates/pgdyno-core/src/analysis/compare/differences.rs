@@ -242,9 +242,6 @@ fn of_clusters(a: &ServerFacts, b: &ServerFacts, asked: &Asked) -> Vec<Differenc
         let is_asked = names.iter().any(|name| asked.settings.contains(*name));
         if is_asked { Why::Asked } else { Why::Besides }
     };
-    // Where places are the question, one of them may be memory.
-    let in_memory = [a, b].iter().any(|server| server.durability == DurabilityTier::InMemory);
-    let by_memory = (in_memory && asked.places).then_some(Why::Asked);
     // Before 11 it was compiled in.
     let compiled = asked.program == AskedProgram::Build && a.version_num.min(b.version_num) < 110_000;
     let segment = if compiled { Why::Asked } else { Why::Besides };
@@ -256,11 +253,7 @@ fn of_clusters(a: &ServerFacts, b: &ServerFacts, asked: &Asked) -> Vec<Differenc
         fact("data checksums", &|server| Some(on_off(server.data_checksums)), Why::Besides),
         fact("encoding", &database(|of| of.encoding.clone()), Why::Besides),
         fact("locale", &database(|of| words([&*of.collate, &*of.ctype, &*of.provider])), Why::Besides),
-        fact(
-            "durability",
-            &|server| Some(server.durability.short().to_owned()),
-            by_memory.unwrap_or_else(|| by_setting(&["fsync", "synchronous_commit", "full_page_writes"])),
-        ),
+        tiers(a, b, asked),
         fact(
             "shared_buffers",
             &|server| Some(units::bytes(server.shared_buffers_bytes)),
@@ -270,6 +263,17 @@ fn of_clusters(a: &ServerFacts, b: &ServerFacts, asked: &Asked) -> Vec<Differenc
     .into_iter()
     .flatten()
     .collect()
+}
+
+/// What an acknowledged commit is worth. A script that weakens it was asked for; that it does was not.
+pub(super) fn tiers(a: &ServerFacts, b: &ServerFacts, asked: &Asked) -> Option<Difference> {
+    let by_setting = ["fsync", "synchronous_commit", "full_page_writes"];
+    let is_set = by_setting.iter().any(|name| asked.settings.contains(*name));
+    // Where places are the question, one of them may be memory.
+    let in_memory = [a, b].iter().any(|server| server.durability == DurabilityTier::InMemory);
+    let why = if is_set || (in_memory && asked.places) { Why::Asked } else { Why::Besides };
+    let word = |server: &ServerFacts| Some(server.durability.short().to_owned());
+    row("durability", word(a), word(b), why)
 }
 
 /// What is around the servers: who drives them and by which way, what they run on.

@@ -14,7 +14,7 @@ use pgdyno_core::{
 };
 use pgdyno_engine::{Client, Stop};
 
-use super::{Counted, Desk, Manner, Play, SqlTarget, Start};
+use super::{Counted, Desk, Manner, Play, Sessions, SqlTarget, Start};
 use crate::{
     targets::Link,
     wire::{ConnectOptions, connect_unless},
@@ -47,6 +47,8 @@ pub struct SqlClients {
     pub max_tries: u32,
     /// What terminals of TPC-C enter, where the scripts are its transactions, and where it is counted.
     pub tpcc: Option<(Crowd, Counted)>,
+    /// Where the settings of their sessions go, at the start and at the end of the run; `None` asks no session.
+    pub sessions: Option<Sessions>,
 }
 
 impl SqlClients {
@@ -62,6 +64,7 @@ impl SqlClients {
             trust: false,
             max_tries: 1,
             tpcc: None,
+            sessions: None,
         }
     }
 
@@ -90,14 +93,21 @@ impl SqlClients {
                 let what = format!("stopped while connecting client {} of {clients}: {why}", client + 1);
                 return Err(Problem::could_not(what).hint("what was measured before is kept"));
             }
-            let session = connect_unless(stop, options).map_err(|problem| {
+            let mut session = connect_unless(stop, options).map_err(|problem| {
                 let seen = problem.detail.as_ref().map_or(String::new(), |detail| format!("\n{detail}"));
                 problem.detail(format!("client {} of {clients}: {client} were connected{seen}", client + 1))
             })?;
+            if let Some(sessions) = self.sessions.as_ref().filter(|_| client == 0) {
+                sessions.begin(&mut session);
+            }
             let backend_pid = session.backend_pid();
             let (io, records) = session.into_parts().map_err(|error| no_descriptor(&error))?;
             let start = self.start(client, &again);
             let target = SqlTarget::new(play.for_client(&start.variables), start).by_backend(backend_pid);
+            let target = match &self.sessions {
+                Some(sessions) => target.asked_at_the_end(sessions.clone()),
+                None => target,
+            };
             let target = Link::new(target, records);
             workers[client as usize % count].push(Client { target, io: Some(io) });
         }

@@ -3,14 +3,15 @@
 //! `play` is what all clients of a run share, `clients` makes them, `target` is one of them as the engine sees it.
 //! The rest is the inside of `target`, by topic: `act` carries commands out, `send` puts SQL into messages, `reply`
 //! takes what the server says, `store` puts results into variables, `outcome` decides what a failure means,
-//! `desk` fills in what terminals of TPC-C
-//! enter, `branches` skips what an `\if` leaves out, `shell` runs programs, `words` says what pgbench says.
+//! `desk` fills in what terminals of TPC-C enter, `parting` asks sessions for their settings at the end, `branches`
+//! skips what an `\if` leaves out, `shell` runs programs, `words` says what pgbench says.
 
 mod act;
 mod branches;
 mod clients;
 mod desk;
 mod outcome;
+mod parting;
 mod play;
 mod reply;
 mod send;
@@ -22,5 +23,6 @@ mod words;
 
 pub use clients::{SqlClients, Workers};
 pub use desk::{Counted, Desk};
+pub use parting::Sessions;
 pub use play::{Conduct, Manner, Play};
 pub use target::{SqlTarget, Start};

@@ -18,6 +18,7 @@ use super::{
     Play,
     branches::Branches,
     desk::Desk,
+    parting::Sessions,
     reply::{Of, Reply},
     sent,
     store::Results,
@@ -95,6 +96,8 @@ pub(super) struct Player {
     pub reply: Reply,
     pub results: Results,
     pub state: State,
+    /// Where the settings of its session go at the end of the run.
+    pub sessions: Option<Sessions>,
 }
 
 /// What the client is doing.
@@ -112,6 +115,8 @@ pub(super) enum State {
     RollingBack,
     /// Between attempts, without a connection.
     Away,
+    /// The run is over, and the session is asked for its settings.
+    Parting,
 }
 
 /// What goes on around a client during one step.
@@ -154,6 +159,7 @@ impl SqlTarget {
             reply: Reply { status: b'I', ..Reply::default() },
             results: Results::default(),
             state: State::Idle,
+            sessions: None,
         };
         Self { play, player }
     }
@@ -162,6 +168,13 @@ impl SqlTarget {
     #[must_use]
     pub fn by_backend(mut self, pid: i32) -> Self {
         self.player.backend_pid = Arc::new(AtomicI32::new(pid));
+        self
+    }
+
+    /// The same, whose session is asked at the end of the run for the settings that a commit rests on.
+    #[must_use]
+    pub fn asked_at_the_end(mut self, sessions: Sessions) -> Self {
+        self.player.sessions = Some(sessions);
         self
     }
 }
@@ -175,6 +188,7 @@ impl Target for SqlTarget {
             Event::Gone(error) => self.player.gone(error, &mut scene),
             Event::Woken => self.player.woken(&mut scene),
             Event::Connected => self.player.end(Step::Receive),
+            Event::Parting => self.player.part(),
             Event::Sent | Event::Disk(_) => Step::Receive,
         }
     }
@@ -293,6 +307,9 @@ impl Player {
     }
 
     fn received(&mut self, bytes: &[u8], scene: &mut Scene<'_>) -> Step {
+        if self.state == State::Parting {
+            return self.parting(bytes);
+        }
         let sql = match self.state {
             State::Statement => self.stored(scene.play),
             _ => None,
@@ -316,7 +333,7 @@ impl Player {
         }
         match self.state {
             State::Sleeping { until_ns } => Step::WaitUntil(until_ns),
-            State::Idle | State::Away => Step::Receive,
+            State::Idle | State::Away | State::Parting => Step::Receive,
             _ if self.reply.awaited > 0 => Step::Receive,
             _ => self.answered(scene),
         }

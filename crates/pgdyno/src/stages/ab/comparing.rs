@@ -72,7 +72,7 @@ pub fn set_servers(
 pub fn judge_subjects(recording: &mut Recording, compare: &Compare, prepared: &Prepared) {
     let [a, b] = Arm::BOTH.map(|arm| side(&recording.record, compare, prepared, arm));
     let (comparable, differences) = match compare.has_one_server() {
-        true => (Comparable::of_one(&compare.asked), Vec::new()),
+        true => Comparable::of_one_server(&a, &b, &compare.asked),
         false => Comparable::judge(&a, &b, &compare.asked),
     };
     if let Some(comparison) = &mut recording.record.comparison {

@@ -205,6 +205,15 @@ fn measured_stages(
         let driving = Driving::begin(prepared, recording, stop, progress)?;
         blocks::run(compare, driving, servers)
     })?;
+    for (at, server) in servers.iter_mut().enumerate() {
+        let tier = server.subject.look_again(stop);
+        let is_there = |arm: Arm| compare.arm(arm).server == Some(at);
+        recording.weaken_all(tier, |workload| workload.arm.is_some_and(is_there));
+        comparing::set_of_server(recording, compare, at, |arm| {
+            arm.server.iter_mut().for_each(|server| server.durability = server.durability.max(tier));
+        });
+    }
+    comparing::judge_subjects(recording, compare, prepared);
     look(When::After, subjects_of(servers), recording, stop, progress, keep)?;
     recording.stage("check", stop, |recording| check(compare, prepared, servers, recording, stop, progress))
 }

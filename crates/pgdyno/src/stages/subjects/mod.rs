@@ -138,6 +138,11 @@ fn measured_stages(
         let driving = Driving::begin(prepared, recording, stop, progress)?;
         drive(subjects, servers, &mut ledgers, rest, driving)
     })?;
+    for (at, subject) in servers.iter_mut().enumerate() {
+        let tier = subject.look_again(stop);
+        recording.weaken_all(tier, |workload| workload.subject.as_deref() == Some(&*subjects.list[at].name));
+    }
+    recorded::judge(recording, subjects, prepared);
     look(When::After, servers.iter_mut(), recording, stop, progress, recorded::set_held)?;
     recording.stage("check", stop, |recording| {
         for (at, ((subject, ledger), job)) in servers.iter_mut().zip(ledgers).zip(&subjects.list).enumerate()
