@@ -133,7 +133,7 @@ impl Target for Erratic {
                 self.here = true;
                 Step::Receive
             }
-            Event::Sent | Event::Disk(_) => Step::Receive,
+            Event::Sent | Event::Disk(_) | Event::Parting => Step::Receive,
         }
     }
 

@@ -1,7 +1,7 @@
 //! The driver alone, for `cargo xtask bench-driver`: runs one built-in script against a server and prints a line for
 //! every tenth of a second.
 //!
-//! `drive CONNINFO SCRIPT PROTOCOL CLIENTS JOBS SECONDS SCALE epoll|io_uring` → lines of
+//! `drive CONNINFO SCRIPT PROTOCOL CLIENTS JOBS SECONDS SCALE auto|epoll|io_uring` → lines of
 //! `interval UNIX_NS DURATION_NS COMMITTED`, at the end
 //! `total COMMITTED FAILED CPU_NS`.
 
@@ -39,7 +39,10 @@ fn main() {
         .into_iter()
         .find(|known| known.name() == protocol)
         .expect("a protocol");
-    let driver = SocketDriver::ALL.into_iter().find(|known| known.name() == driver).expect("a driver");
+    let driver = match driver.as_str() {
+        "auto" => SocketDriver::best(),
+        name => SocketDriver::ALL.into_iter().find(|known| known.name() == name).expect("a driver"),
+    };
     let settings = Settings {
         warmup_ns: 0,
         duration_ns: u64::from(number(seconds)) * 1_000_000_000,

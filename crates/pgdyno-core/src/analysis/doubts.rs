@@ -1135,7 +1135,7 @@ mod tests {
     fn reads_that_were_not_seen_are_no_other_place() {
         let kinds_with = |places: [ServedFrom; 3]| {
             let mut case = clean();
-            break_last(&mut case, |run, block| run.served_from = Some(places[block as usize % 3]));
+            break_last(&mut case, |run, block| run.served_from = Some(places[block % 3]));
             doubts(&case).iter().map(|doubt| doubt.kind).collect::<Vec<_>>()
         };
         let (hit, unknown, disk) =

@@ -143,7 +143,7 @@ impl CommitSettings {
             ("full_page_writes", !self.full_page_writes),
             ("synchronous_commit", self.synchronous_commit == "off"),
         ];
-        let names = off.into_iter().filter_map(|(name, is_off)| is_off.then(|| format!("{name} = off")));
+        let names = off.into_iter().filter(|(_, is_off)| *is_off).map(|(name, _)| format!("{name} = off"));
         names.collect::<Vec<_>>().join(", ")
     }
 }

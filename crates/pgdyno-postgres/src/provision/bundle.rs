@@ -172,13 +172,16 @@ pub fn obtain(
     source.obtain(wanted, cache, progress)
 }
 
+type Fetch<'a> = dyn Fn(Wanted, Option<&Pin>) -> Result<(Version, Vec<u8>), Problem> + 'a;
+type Extract<'a> = dyn Fn(&[u8], &Path) -> Result<(), String> + 'a;
+
 /// Where bundles come from.
 struct Source<'a> {
     pins: &'a [Pin],
     /// Gives the archive of a version, or of a pin.
-    fetch: &'a dyn Fn(Wanted, Option<&Pin>) -> Result<(Version, Vec<u8>), Problem>,
+    fetch: &'a Fetch<'a>,
     /// Unpacks an archive into a directory that is not there yet.
-    extract: &'a dyn Fn(&[u8], &Path) -> Result<(), String>,
+    extract: &'a Extract<'a>,
 }
 
 /// What the cache has of a version.
@@ -517,6 +520,7 @@ mod tests {
                 version: Version::new(18, 6, 0),
                 sha256: hex(&Sha256::digest(ARCHIVE)),
                 files_sha256: files_pinned.then_some(files),
+                build: BuildFacts::default(),
             };
             Self { dir, pins: vec![pin], fetched: 0.into(), reachable: true }
         }

@@ -66,10 +66,10 @@ pub fn run(say: Say, options: &Options, scripts: Scripts, stop: &Stop, runs: &Pa
     let report = drive(&say, options, &scripts, &streams, workers, stop, keeping)?;
     let results = Results { options, scripts: &scripts, found, connect_ns, report: &report, server_version };
     let told = tell(&say, outputs, &results);
-    if let Some(recorder) = recorder {
-        if let Some(path) = recorder.finish(&say, &results)? {
-            say.raw(format!("record: {}\n", path.display()));
-        }
+    if let Some(recorder) = recorder
+        && let Some(path) = recorder.finish(&say, &results)?
+    {
+        say.raw(format!("record: {}\n", path.display()));
     }
     told
 }
