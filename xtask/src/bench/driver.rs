@@ -1,6 +1,6 @@
 //! `bench-driver`: pgdyno's driver, in each way of waiting, and pgbench in turns; then the null target against its bar.
 
-use std::{path::PathBuf, process::Command};
+use std::{ops::RangeInclusive, path::PathBuf, process::Command, thread};
 
 use pgdyno_core::{
     analysis::compare::bar::{Bar, Ratio},
@@ -8,7 +8,9 @@ use pgdyno_core::{
 };
 
 use super::{
-    CSV_HEADER, SlotArgs, Tally, WorkArgs, build_example, null, print_level,
+    CSV_HEADER, SlotArgs, Tally, WorkArgs, build_example,
+    cells::{self, Cell},
+    null, print_level,
     server::{Server, ServerArgs},
     turns::{self, Arm, Counts, Memory, Race},
 };
@@ -24,13 +26,22 @@ pub struct Args {
     #[command(flatten)]
     work: WorkArgs,
     /// Numbers of clients
-    #[arg(long, value_delimiter = ',', default_value = "1,2,8,32,128,256", value_name = "N,…",
+    #[arg(long, value_delimiter = ',', default_value = "1,2,4,8,32,128,256", value_name = "N,…",
           value_parser = clap::value_parser!(u32).range(1..))]
     clients: Vec<u32>,
-    /// How pgdyno's driver waits for its connections: an arm for each
-    #[arg(long, value_delimiter = ',', default_value = "io_uring,epoll", value_name = "NAME,…",
-          value_parser = ["io_uring", "epoll"])]
+    /// Threads of every program [default: 1, and as many as there are processors]
+    #[arg(long, value_delimiter = ',', value_name = "N,…", value_parser = clap::value_parser!(u32).range(1..))]
+    jobs: Vec<u32>,
+    /// Only these of the cells, by the numbers that the announcement gives them
+    #[arg(long, value_delimiter = ',', value_name = "N|N-N,…", value_parser = cells::numbers)]
+    cells: Vec<RangeInclusive<usize>>,
+    /// How pgdyno's driver waits for its connections, an arm for each; `auto` is what pgdyno does by itself
+    #[arg(long, value_delimiter = ',', default_value = "auto", value_name = "NAME,…",
+          value_parser = ["auto", "io_uring", "epoll"])]
     waiting: Vec<String>,
+    /// Print the cells with their numbers, and how long they take
+    #[arg(long)]
+    dry_run: bool,
     /// Put pgbench with its log (-l) beside it, as one more arm
     #[arg(long)]
     pgbench_log: bool,
@@ -51,15 +62,13 @@ const LOAD_S: f64 = 0.15;
 const CONNECT_S: f64 = 0.01;
 const CELL_S: f64 = 2.0;
 
-/// What pgdyno may cost in processor time, as a share of pgbench. Fewer clients leave too little to batch.
-fn cpu_bar(waiting: &str, clients: u32) -> Option<Bar> {
-    let most = match (waiting, clients) {
-        (_, ..32) => return None,
-        ("epoll", _) => 0.75,
-        (_, ..128) => 0.65,
-        (_, _) => 0.60,
-    };
-    Some(Bar::AtMost(most))
+/// What pgdyno may cost in processor time, as a share of pgbench. Fewer clients leave less to batch.
+fn cpu_bar(clients: u32) -> Bar {
+    Bar::AtMost(match clients {
+        ..8 => 1.0,
+        8..32 => 0.75,
+        32.. => 0.65,
+    })
 }
 
 /// Runs the comparison for every script and number of clients, then the null target; false where a bar is missed.
@@ -67,28 +76,32 @@ fn cpu_bar(waiting: &str, clients: u32) -> Option<Bar> {
 /// # Errors
 /// What could not be done.
 pub fn run(args: &Args) -> Result<bool, Failure> {
+    let cells = args.chosen()?;
+    println!("{}", args.announcement(&cells));
+    if args.dry_run {
+        return Ok(true);
+    }
     let drive = build_example("pgdyno-postgres", "drive")?;
-    println!("{}", args.announcement());
-    let most_clients = args.clients.iter().max().copied().unwrap_or(1);
+    let most_clients = cells.iter().map(|cell| cell.clients).max().unwrap_or(1);
     let server = Server::of(&args.server, args.arms(), most_clients, &args.work.script)?;
     println!("server: {}; pgbench: {}", server.description, server.pgbench.display());
     let mut tally = Tally::default();
     let mut csv = CSV_HEADER.to_owned();
     let mut means = vec![Vec::new(); args.waiting.len()];
-    for (script, clients) in args.cells() {
+    for cell in &cells {
         server.checkpoint()?;
         let dir = tempfile::tempdir()?;
-        let arms = || args.start_arms(&drive, &server, dir.path(), script, clients);
+        let arms = || args.start_arms(&drive, &server, dir.path(), cell);
         let race = turns::run(arms, args.slots.slots(args.arms()), args.slots.starts, dir.path())?;
-        csv.push_str(&race.csv(&format!("{script},{clients}")));
-        println!("\n{}", args.work.title(script, clients));
-        for (ratio, means) in args.judge(&race, clients, &mut tally)?.into_iter().zip(&mut means) {
+        csv.push_str(&race.csv(&cell.csv()));
+        println!("\n{}", cell.title(&args.work.protocol));
+        for (ratio, means) in args.judge(&race, cell.clients, &mut tally)?.into_iter().zip(&mut means) {
             means.push(ratio);
         }
         args.slots.write(&csv)?;
     }
     drop(server);
-    args.conclude(&means);
+    args.conclude(cells.len(), &means);
     if args.null_runs > 0 {
         null::run(args.null_runs, &mut tally)?;
     }
@@ -96,8 +109,17 @@ pub fn run(args: &Args) -> Result<bool, Failure> {
 }
 
 impl Args {
-    fn cells(&self) -> impl Iterator<Item = (&str, u32)> {
-        self.work.cells(&self.clients)
+    /// The cells that are asked for.
+    fn chosen(&self) -> Result<Vec<Cell>, Failure> {
+        let processors = thread::available_parallelism()?.get() as u32;
+        let threads = if self.jobs.is_empty() { vec![1, processors] } else { self.jobs.clone() };
+        let mut cells = self.work.cells(&threads, &self.clients);
+        if let Some(beyond) = self.cells.iter().find(|range| *range.end() > cells.len()) {
+            return Err(format!("--cells: there are {} cells, none is {}", cells.len(), beyond.end()).into());
+        }
+        let asked = |cell: &Cell| self.cells.iter().any(|range| range.contains(&cell.number));
+        cells.retain(|cell| self.cells.is_empty() || asked(cell));
+        Ok(cells)
     }
 
     /// Number of arms: pgdyno's come first, then pgbench, then pgbench with its log.
@@ -117,50 +139,43 @@ impl Args {
         self.slots.seconds(&pgdyno.chain(pgbench).collect::<Vec<_>>())
     }
 
-    fn announcement(&self) -> String {
+    fn announcement(&self, cells: &[Cell]) -> String {
         let arms = self.arms() as f64;
         let connect_s: f64 =
-            self.cells().map(|(_, clients)| arms * (1.0 + f64::from(clients) * CONNECT_S)).sum();
+            cells.iter().map(|cell| arms * (1.0 + f64::from(cell.clients) * CONNECT_S)).sum();
         let load_s =
             if self.server.dsn.is_some() { 0.0 } else { LOAD_S * f64::from(self.server.scale) * arms };
-        let cells = self.cells().count();
-        let cells_s = (connect_s + cells as f64 * self.cell_s()) * f64::from(self.slots.starts);
-        let total_s = load_s + cells_s + cells as f64 * CELL_S + 4.0 * f64::from(self.null_runs);
+        let titles: String =
+            cells.iter().map(|cell| format!("  {}\n", cell.title(&self.work.protocol))).collect();
+        let count = cells.len() as f64;
+        let cells_s = (connect_s + count * self.cell_s()) * f64::from(self.slots.starts);
+        let total_s = load_s + cells_s + count * CELL_S + 4.0 * f64::from(self.null_runs);
         format!(
-            "{} of {}; {} counted in a slot, the first {} ms and more dropped\n\
-             {}, {} a program, scale {}; takes about {:.0} min",
-            units::plural(cells as u64, "cell"),
+            "{titles}{} of {}; {} counted in a slot, the first {} ms and more dropped\n\
+             scale {}; takes about {:.0} min",
+            units::plural(cells.len() as u64, "cell"),
             self.slots.words(self.arms()),
             units::plural(self.slots.slot_seconds.into(), "second"),
             super::DROPPED.as_millis(),
-            self.work.protocol,
-            units::plural(self.work.jobs.into(), "thread"),
             self.server.scale,
             (total_s / 60.0).ceil()
         )
     }
 
-    fn start_arms(
-        &self,
-        drive: &PathBuf,
-        server: &Server,
-        dir: &std::path::Path,
-        script: &str,
-        clients: u32,
-    ) -> Vec<Arm> {
+    fn start_arms(&self, drive: &PathBuf, server: &Server, dir: &std::path::Path, cell: &Cell) -> Vec<Arm> {
         // Twice what is planned and more: a program is ended after its last slot, and by itself if this one dies.
         let seconds = 2 * self.cell_s() as u32 + 300;
         let of_pgdyno = self.waiting.iter().enumerate().map(|(at, waiting)| {
             let mut command = Command::new(drive);
-            command.args([&server.conninfo(at), script, &self.work.protocol]);
-            let numbers = [clients, self.work.jobs.min(clients), seconds, self.server.scale];
+            command.args([&server.conninfo(at), &cell.script, &self.work.protocol]);
+            let numbers = [cell.clients, cell.threads, seconds, self.server.scale];
             command.args(numbers.map(|number| number.to_string())).arg(waiting);
             Arm { name: format!("pgdyno {waiting}"), command, counts: Counts::Intervals }
         });
         let of_pgbench =
             (self.pgbench()..self.arms()).zip([("pgbench", &[][..]), ("pgbench -l", &["-l"][..])]);
         let of_pgbench = of_pgbench.map(|(at, (name, more))| {
-            let work = self.work.of_pgbench(server.conninfo(at), script, clients, seconds);
+            let work = self.work.of_pgbench(server.conninfo(at), cell, seconds);
             let command = work.command(std::slice::from_ref(&server.pgbench), more, dir);
             Arm { name: name.to_owned(), command, counts: Counts::Progress }
         });
@@ -176,13 +191,16 @@ impl Args {
             tally.judge("TPS / pgbench", &race.ratio(arm, pgbench, |slot| slot.tps)?, None);
             tally.judge("processor time / pgbench", &race.ratio(arm, pgbench, |slot| slot.cpu_ns)?, None);
         }
-        for (arm, waiting) in self.waiting.iter().enumerate() {
+        let best = cheapest(race, pgbench);
+        for arm in 0..pgbench {
             print_level(race, arm);
+            // The bars are those of what costs least; what else was asked for stands beside it.
+            let bar = |bar| (Some(arm) == best).then_some(bar);
             let tps = race.ratio(arm, pgbench, |slot| slot.tps)?;
-            tally.judge("TPS / pgbench", &tps, Some(TPS_BAR));
+            tally.judge("TPS / pgbench", &tps, bar(TPS_BAR));
             ratios.push(tps);
             let cpu = race.ratio(arm, pgbench, |slot| slot.cpu_ns)?;
-            tally.judge("processor time / pgbench", &cpu, cpu_bar(waiting, clients));
+            tally.judge("processor time / pgbench", &cpu, bar(cpu_bar(clients)));
             for log in (pgbench + 1)..self.arms() {
                 tally.judge("TPS / pgbench -l", &race.ratio(arm, log, |slot| slot.tps)?, None);
                 tally.judge("processor time / pgbench -l", &race.ratio(arm, log, |slot| slot.cpu_ns)?, None);
@@ -193,16 +211,19 @@ impl Args {
     }
 
     /// The means over all cells.
-    fn conclude(&self, means: &[Vec<Ratio>]) {
-        println!(
-            "\nTPS / pgbench, geometric mean over {}",
-            units::plural(self.cells().count() as u64, "cell")
-        );
+    fn conclude(&self, cells: usize, means: &[Vec<Ratio>]) {
+        println!("\nTPS / pgbench, geometric mean over {}", units::plural(cells as u64, "cell"));
         for (waiting, ratios) in self.waiting.iter().zip(means) {
             let Some(mean) = Ratio::mean_of(ratios) else { continue };
             println!("    pgdyno {waiting:29} {mean}   stretch {TPS_STRETCH}: {}", mean.judge(TPS_STRETCH));
         }
     }
+}
+
+/// The first so many arms' that needs least processor time a transaction.
+fn cheapest(race: &Race, arms: usize) -> Option<usize> {
+    let cost = |arm: &usize| race.level(*arm).map_or(f64::INFINITY, |level| level.cpu_ns);
+    (0..arms).min_by(|one, other| cost(one).total_cmp(&cost(other)))
 }
 
 fn judge_memory(memory: &Memory, tally: &mut Tally) {
@@ -221,12 +242,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bars_on_processor_time_begin_where_there_is_something_to_batch() {
-        let bar = |waiting, clients| cpu_bar(waiting, clients).map(|bar| bar.to_string());
-        assert_eq!((bar("io_uring", 31), bar("epoll", 1)), (None, None));
-        let epoll = [32, 128, 256].map(|clients| bar("epoll", clients));
-        assert_eq!(epoll, [Some("≤ 0.75".to_owned()), Some("≤ 0.75".to_owned()), Some("≤ 0.75".to_owned())]);
-        let io_uring = [32, 127, 128, 256].map(|clients| bar("io_uring", clients).unwrap_or_default());
-        assert_eq!(io_uring, ["≤ 0.65", "≤ 0.65", "≤ 0.6", "≤ 0.6"]);
+    fn the_more_there_is_to_batch_the_less_it_may_cost() {
+        let bars = [1, 7, 8, 31, 32, 256].map(|clients| cpu_bar(clients).to_string());
+        assert_eq!(bars, ["≤ 1", "≤ 1", "≤ 0.75", "≤ 0.75", "≤ 0.65", "≤ 0.65"]);
     }
 }

@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 use pgdyno_core::{analysis::compare::bar::Bar, units};
 
 use super::{
-    CSV_HEADER, SlotArgs, Tally, WorkArgs, build_pgdyno, print_level,
+    CSV_HEADER, SlotArgs, Tally, WorkArgs, build_pgdyno,
+    cells::Cell,
+    print_level,
     server::{Server, ServerArgs},
     turns::{self, Arm, Counts, Race},
 };
@@ -25,6 +27,9 @@ pub struct Args {
     #[arg(long, value_delimiter = ',', default_value = "8,32", value_name = "N,…",
           value_parser = clap::value_parser!(u32).range(1..))]
     clients: Vec<u32>,
+    /// Threads of every program
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    jobs: u32,
     /// Leave pgbench out, which has no bar here: half the time for the same interval
     #[arg(long)]
     without_pgbench: bool,
@@ -45,29 +50,29 @@ const LOGGING: usize = 3;
 /// What could not be done.
 pub fn run(args: &Args) -> Result<bool, Failure> {
     let pgdyno = build_pgdyno()?;
-    let cells = args.work.cells(&args.clients).count();
+    let cells = args.work.cells(&[args.jobs], &args.clients);
     let names = args.names();
     let cell_s = args.slots.seconds(&vec![Counts::Progress.grid(); names.len()]);
     println!(
         "{} of {}, {}; takes about {:.0} min",
-        units::plural(cells as u64, "cell"),
+        units::plural(cells.len() as u64, "cell"),
         args.slots.words(names.len()),
         args.work.protocol,
-        (cells as f64 * (cell_s + 8.0) * f64::from(args.slots.starts) / 60.0).ceil()
+        (cells.len() as f64 * (cell_s + 8.0) * f64::from(args.slots.starts) / 60.0).ceil()
     );
     let most_clients = args.clients.iter().max().copied().unwrap_or(1);
     let server = Server::of(&args.server, names.len(), most_clients, &args.work.script)?;
     println!("server: {}; pgbench: {}", server.description, server.pgbench.display());
     let mut tally = Tally::default();
     let mut csv = CSV_HEADER.to_owned();
-    for (script, clients) in args.work.cells(&args.clients) {
+    for cell in &cells {
         server.checkpoint()?;
         let dir = tempfile::tempdir()?;
         let seconds = 2 * cell_s as u32 + 300;
-        let arms = || args.arms(&pgdyno, &server, dir.path(), (script, clients, seconds));
+        let arms = || args.arms(&pgdyno, &server, dir.path(), (cell, seconds));
         let race = turns::run(arms, args.slots.slots(names.len()), args.slots.starts, dir.path())?;
-        csv.push_str(&race.csv(&format!("{script},{clients}")));
-        println!("\n{}", args.work.title(script, clients));
+        csv.push_str(&race.csv(&cell.csv()));
+        println!("\n{}", cell.title(&args.work.protocol));
         judge(&race, &mut tally)?;
         args.slots.write(&csv)?;
     }
@@ -81,20 +86,14 @@ impl Args {
         if self.without_pgbench { &NAMES[..PGBENCH] } else { &NAMES }
     }
 
-    fn arms(
-        &self,
-        pgdyno: &Path,
-        server: &Server,
-        dir: &Path,
-        (script, clients, seconds): (&str, u32, u32),
-    ) -> Vec<Arm> {
+    fn arms(&self, pgdyno: &Path, server: &Server, dir: &Path, (cell, seconds): (&Cell, u32)) -> Vec<Arm> {
         let of_pgdyno = [pgdyno.to_owned(), PathBuf::from("pgbench")];
         let of_pgbench = [server.pgbench.clone()];
         let keeping = ["-r", "--percentiles=50,95,99,99.9", "--json=kept.json", "--hdr=kept.hlog"];
         let programs: [(&[PathBuf], &[&str]); NAMES.len()] =
             [(&of_pgdyno, &[]), (&of_pgdyno, &keeping), (&of_pgbench, &[]), (&of_pgbench, &["-l"])];
         let arm = |(at, (program, more)): (usize, (&[PathBuf], &[&str]))| {
-            let work = self.work.of_pgbench(server.conninfo(at), script, clients, seconds);
+            let work = self.work.of_pgbench(server.conninfo(at), cell, seconds);
             let command = work.command(program, more, dir);
             Arm { name: NAMES[at].to_owned(), command, counts: Counts::Progress }
         };

@@ -5,6 +5,7 @@
 //! for the whole run, and only one of them is awake at a time. Order, windows, pairs and intervals are those of
 //! `pgdyno_core::analysis::compare`; what is here starts, stops and wakes programs that know nothing of it.
 
+mod cells;
 mod cpu;
 pub mod driver;
 pub mod keeping;
@@ -28,6 +29,7 @@ use pgdyno_core::{
     units,
 };
 
+use self::cells::Cell;
 use crate::{
     Failure,
     workspace::{cargo, succeed, target_dir},
@@ -40,7 +42,7 @@ const DROPPED: Duration = Duration::from_millis(500);
 #[derive(Debug, Clone, clap::Args)]
 struct SlotArgs {
     /// Rounds of one slot of every program; twice as many as there are programs, or a multiple of it, are in balance
-    #[arg(long, default_value_t = 18, value_parser = clap::value_parser!(u32).range(3..))]
+    #[arg(long, default_value_t = 30, value_parser = clap::value_parser!(u32).range(3..))]
     rounds: u32,
     /// Starts of all programs, each of as many rounds. An interval over three and more is that of their means, and so
     /// holds what differs from start to start
@@ -64,31 +66,23 @@ struct WorkArgs {
     /// Protocol
     #[arg(long, default_value = "prepared", value_parser = ["simple", "extended", "prepared"])]
     protocol: String,
-    /// Threads of every program
-    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
-    jobs: u32,
 }
 
 impl WorkArgs {
-    /// Every script with every number of clients.
-    fn cells<'a>(&'a self, clients: &'a [u32]) -> impl Iterator<Item = (&'a str, u32)> {
-        self.script.iter().flat_map(move |script| clients.iter().map(|clients| (script.as_str(), *clients)))
-    }
-
-    /// The heading of a cell.
-    fn title(&self, script: &str, clients: u32) -> String {
-        format!("{script} {}, {}", self.protocol, units::plural(clients.into(), "client"))
+    /// Every script with every number of threads and clients.
+    fn cells(&self, threads: &[u32], clients: &[u32]) -> Vec<Cell> {
+        Cell::all(&self.script, threads, clients)
     }
 
     /// A cell as a program of pgbench's kind is asked for it.
-    fn of_pgbench(&self, conninfo: String, script: &str, clients: u32, seconds: u32) -> pgbench::Work {
-        let (script, protocol, jobs) = (script.to_owned(), self.protocol.clone(), self.jobs);
-        pgbench::Work { conninfo, script, protocol, clients, jobs, seconds }
+    fn of_pgbench(&self, conninfo: String, cell: &Cell, seconds: u32) -> pgbench::Work {
+        let (script, protocol) = (cell.script.clone(), self.protocol.clone());
+        pgbench::Work { conninfo, script, protocol, clients: cell.clients, jobs: cell.threads, seconds }
     }
 }
 
 /// First line of the slots as CSV.
-const CSV_HEADER: &str = "script,clients,slot,arm,tps,cpu_ns_per_transaction\n";
+const CSV_HEADER: &str = "cell,script,threads,clients,slot,arm,tps,cpu_ns_per_transaction\n";
 
 impl SlotArgs {
     /// Writes the slots that were made until now, where that is wanted.

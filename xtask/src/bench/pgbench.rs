@@ -31,7 +31,7 @@ impl Work {
         let mut command = Command::new(&program[0]);
         command.args(&program[1..]).current_dir(dir);
         command.args(["-n", "-b", &self.script, "-M", &self.protocol, "-P", "1", "--progress-timestamp"]);
-        command.args(["-c", &self.clients.to_string(), "-j", &self.jobs.min(self.clients).to_string()]);
+        command.args(["-c", &self.clients.to_string(), "-j", &self.jobs.to_string()]);
         command.args(["-T", &self.seconds.to_string()]).args(more).arg(&self.conninfo);
         command
     }
