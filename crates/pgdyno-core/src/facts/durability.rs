@@ -55,7 +55,7 @@ impl DurabilityTier {
                 "full: an acknowledged commit survives a crash and a power loss, if the drive honours flush"
             }
             Self::Uncertain => {
-                "not certain: the settings promise full, and SQL that was run may commit asynchronously (see the doubts)"
+                "not certain: settings promise full, and SQL that was run may commit asynchronously (see the doubts)"
             }
             Self::AsyncCommit => "asynchronous commit: a crash may lose the last commits",
             Self::TornPages => "torn pages possible: a power loss may corrupt data (full_page_writes off)",
@@ -169,7 +169,12 @@ impl SessionsSeen {
         };
         let start = self.start.iter().map(|settings| weak(settings, "the clients' sessions"));
         let asked: u64 = self.end.values().sum();
-        let end = self.end.iter().map(|(settings, sessions)| {
+        // Each session has a time of its own at which it heard of a configuration.
+        let mut alike: std::collections::BTreeMap<CommitSettings, u64> = std::collections::BTreeMap::new();
+        for (settings, sessions) in &self.end {
+            *alike.entry(CommitSettings { loaded_at_us: 0, ..settings.clone() }).or_default() += sessions;
+        }
+        let end = alike.iter().map(|(settings, sessions)| {
             weak(settings, &format!("{sessions} of {asked} clients' sessions at the end of the run"))
         });
         let found = start.chain(end).filter(|weakness| weakness.tier > DurabilityTier::Full);
@@ -240,6 +245,12 @@ mod tests {
         let tiers: Vec<_> =
             seen(&durable, &[(&unsafe_server, 2)], true).into_iter().map(|one| one.tier).collect();
         assert_eq!(tiers, [NoSync, Uncertain]);
+        let late = CommitSettings { loaded_at_us: 3, ..unsafe_server.clone() };
+        let both = seen(&durable, &[(&unsafe_server, 2), (&late, 1)], false);
+        assert_eq!(
+            both,
+            [weakness(NoSync, "3 of 3 clients' sessions at the end of the run had fsync = off")]
+        );
         // Read anew, and nothing to be seen of it: it may have been off for a while.
         let reloaded = CommitSettings { loaded_at_us: 2, ..durable.clone() };
         assert_eq!(seen(&durable, &[(&reloaded, 2)], true)[0].tier, Uncertain);

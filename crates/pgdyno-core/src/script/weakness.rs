@@ -39,7 +39,8 @@ impl Scripts {
         for script in self.iter() {
             for command in &script.commands {
                 let Action::Sql(sql) = &command.action else { continue };
-                let place = format!("line {} of {}", command.line_number, script.name);
+                let name = script.name.rsplit('/').next().unwrap_or_default();
+                let place = format!("line {} of {name}", command.line_number);
                 let weak = weaknesses(&sql.defined(definitions), false);
                 found.extend(weak.into_iter().map(|weakness| at(&place, weakness)));
             }
@@ -445,8 +446,8 @@ mod tests {
 
     #[test]
     fn the_place_is_named_and_defined_variables_are_known() {
-        let scripts =
-            Scripts::one("off.sql", "SELECT 1;\nSET synchronous_commit = :level;\n").expect("a script");
+        let scripts = Scripts::one("/somewhere/off.sql", "SELECT 1;\nSET synchronous_commit = :level;\n")
+            .expect("a script");
         let level = |value: &str| {
             let level = Definition { name: "level".into(), value: value.into() };
             scripts.weaknesses(&[level])

@@ -78,7 +78,7 @@ fn measured_stages(
     let driven =
         recording.stage("measure", stop, |recording| drive(prepared, subject, recording, stop, progress));
     driven?;
-    let tier = subject.look_again(stop);
+    let tier = subject.look_at_tables_again(stop);
     recording.weaken_all(tier, |_| true);
     look(When::After, iter::once(&mut *subject), recording, stop, progress, of_run)?;
     recording.stage("check", stop, |recording| {

@@ -556,17 +556,19 @@ impl Subject {
         Ok(self.facts.durability)
     }
 
-    /// The same when all runs are over: tables, and the settings of a session that is made as those of the clients are.
-    /// A server that does not answer any more is as it was.
-    pub fn look_again(&mut self, stop: &Stop) -> DurabilityTier {
+    /// The same when all runs are over. Of a server that does not answer any more nothing new is known.
+    pub fn look_at_tables_again(&mut self, stop: &Stop) -> DurabilityTier {
         if self.revive(stop).is_ok() {
-            let session = open_session(&self.options, stop).ok();
-            let settings = session.and_then(|mut session| ask_commit_settings(&mut session).ok());
-            let tier = settings.map_or(self.facts.durability, |settings| settings.tier());
-            self.facts.durability = self.facts.durability.max(tier);
-            let _ = self.look_at_tables(); // what it held before stays
+            let _ = self.look_at_tables(); // what was known before stays
         }
         self.facts.durability
+    }
+
+    /// What the settings of a new session give, which is made as those of the clients are; full where it cannot be.
+    pub fn tier_of_sessions(&self, stop: &Stop) -> DurabilityTier {
+        let settings = open_session(&self.options, stop).ok();
+        let settings = settings.and_then(|mut session| ask_commit_settings(&mut session).ok());
+        settings.map_or(DurabilityTier::Full, |settings| settings.tier())
     }
 
     /// What in scripts, and in functions that they lead to, weakens a commit or may.

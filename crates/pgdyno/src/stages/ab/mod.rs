@@ -206,11 +206,14 @@ fn measured_stages(
         blocks::run(compare, driving, servers)
     })?;
     for (at, server) in servers.iter_mut().enumerate() {
-        let tier = server.subject.look_again(stop);
+        let tier = server.subject.look_at_tables_again(stop);
         let is_there = |arm: Arm| compare.arm(arm).server == Some(at);
         recording.weaken_all(tier, |workload| workload.arm.is_some_and(is_there));
+        // Sessions of a command are not seen: the server may have been changed under them.
+        let tier = tier.max(server.subject.tier_of_sessions(stop));
         comparing::set_of_server(recording, compare, at, |arm| {
-            arm.server.iter_mut().for_each(|server| server.durability = server.durability.max(tier));
+            let server = arm.server.iter_mut().filter(|_| arm.command.is_some());
+            server.for_each(|server| server.durability = server.durability.max(tier));
         });
     }
     comparing::judge_subjects(recording, compare, prepared);

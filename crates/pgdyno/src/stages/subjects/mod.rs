@@ -139,7 +139,7 @@ fn measured_stages(
         drive(subjects, servers, &mut ledgers, rest, driving)
     })?;
     for (at, subject) in servers.iter_mut().enumerate() {
-        let tier = subject.look_again(stop);
+        let tier = subject.look_at_tables_again(stop);
         recording.weaken_all(tier, |workload| workload.subject.as_deref() == Some(&*subjects.list[at].name));
     }
     recorded::judge(recording, subjects, prepared);
