@@ -653,8 +653,9 @@ impl Subject {
     /// that is stopped heeds nothing. A request to stop ends the wait.
     fn drop_schema(&self) -> Result<(), Problem> {
         let begin = Instant::now();
-        let mut told = false;
+        let mut tries = 0;
         loop {
+            tries += 1;
             let stopping = self.stop.requested();
             let (error, holders) =
                 match waiting_for("the removal of its schema", || self.try_to_drop(stopping)) {
@@ -666,7 +667,8 @@ impl Subject {
             // A wait that the request to stop ended is tried once more, for the last time.
             let interrupted = matches!(error, WireError::Stopped);
             if !stopping && (held || interrupted) {
-                if held && !holders.is_empty() && !std::mem::replace(&mut told, true) {
+                // Who is still there at the second try heeds nothing.
+                if held && !holders.is_empty() && tries == 2 {
                     let limit = LONGEST_HELD.as_secs();
                     eprintln!("waiting up to {limit} s for {holders} (Ctrl-C ends the wait)");
                 }

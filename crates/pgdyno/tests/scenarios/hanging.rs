@@ -44,17 +44,21 @@ fn stop_a_holder(session: &mut Session) -> Stopped {
     stopped.expect("there is one")
 }
 
-fn tpcb(more: &[&str]) -> Vec<String> {
-    let size = ["bench", "--quick", "-b", "tpcb-like", "--scale", "1", "--clients", "4", "--warmup", "50ms"];
-    size.iter().chain(more).map(|word| (*word).to_owned()).collect()
+/// A plan of tpcb-like alone, whose clients wait for each other's rows.
+fn tpcb(place: &Place, measure: &str) {
+    let plan = format!(
+        "name = \"tpcb\"\n[data]\nscale = 1\n[[workload]]\nscript = \"tpcb-like\"\n[measure]\nclients = [4]\n\
+         warmup = \"50ms\"\n{measure}\n"
+    );
+    fs::write(place.path("plan.toml"), plan).expect("it can be written");
 }
 
 /// A run in which nothing was answered ends the measurement, and what is said names it.
 #[test]
 fn a_server_process_that_is_stopped_ends_the_run() {
     let place = Place::new();
-    let args = tpcb(&["--pg", "18", "--bundle", "--duration", "2s", "--blocks", "200"]);
-    let args: Vec<_> = args.iter().map(String::as_str).collect();
+    tpcb(&place, "duration = \"2s\"\nblocks = 200");
+    let args = ["run", "plan.toml", "--pg", "18", "--bundle"];
     let child = place.command(&args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it runs");
     wait_until("it has begun to measure", || {
         place.runs().first().is_some_and(|run| !run.record.runs.is_empty())
@@ -84,8 +88,8 @@ fn a_server_process_that_is_stopped_does_not_keep_the_end_waiting() {
     let server = place.only();
     let (dir, port) = (server["socket_dir"].as_str().expect("it has one"), &server["port"]);
     let dsn = format!("host={dir} port={port} user=postgres dbname=postgres");
-    let args = tpcb(&["--dsn", &dsn, "--duration", "15s", "--blocks", "1"]);
-    let args: Vec<_> = args.iter().map(String::as_str).collect();
+    tpcb(&place, "duration = \"15s\"\nblocks = 1");
+    let args = ["run", "plan.toml", "--dsn", &dsn];
     let said = place.path("stderr");
     let file = fs::File::create(&said).expect("it can be made");
     let mut child = place.command(&args).stdout(Stdio::null()).stderr(file).spawn().expect("it runs");
@@ -140,7 +144,8 @@ fn the_processors_of_a_server_are_announced() {
     };
     let (server, driver) = (first.to_string(), second.to_string());
     let place = Place::new();
-    let output = place.run(&["bench", "--dry-run", "--server-cpus", &server, "--driver-cpus", &driver]);
+    tpcb(&place, &format!("driver_cpus = \"{driver}\"\n[server]\ncpus = \"{server}\""));
+    let output = place.run(&["run", "plan.toml", "--dry-run"]);
     let said = format!("server on CPU {server} of {}, driver on CPU {driver}", host.cpu.allowed.len());
     assert!(text(&output.stderr).contains(&said), "{}", text(&output.stderr));
 }

@@ -12,10 +12,15 @@ use io_uring::{Submitter, types::BufRingEntry};
 
 /// Number of the group of buffers.
 pub(super) const GROUP: u16 = 0;
-/// Buffers of a ring: a power of two.
-const COUNT: u16 = 256;
+/// Buffers of a ring, at least and at most: powers of two. The kernel goes through all of them in turn, so what lies in
+/// them stays in the processor's caches only where they are not many more than there are answers at once.
+const FEWEST: u16 = 8;
+const MOST: u16 = 256;
 /// Size of a buffer. What is longer comes in several.
 const BUFFER_BYTES: usize = 8 * 1024;
+/// From the start of one buffer to that of the next: were it a power of two, all of them would begin in the same set of
+/// lines of a cache, which holds a dozen.
+const STRIDE_BYTES: usize = BUFFER_BYTES + 64;
 const PAGE_BYTES: usize = 4_096;
 
 /// A ring of buffers that the kernel fills in the order in which they were given to it.
@@ -24,20 +29,22 @@ pub(super) struct Buffers {
     /// Entries of the ring; its tail lies in the first of them.
     ring: NonNull<BufRingEntry>,
     bytes: NonNull<u8>,
+    count: u16,
     tail: u16,
 }
 
 impl Buffers {
-    /// Makes the buffers and hands all of them to the kernel.
-    pub(super) fn register(submitter: &Submitter<'_>) -> io::Result<Self> {
-        let ring = zeroed(ring_layout()).cast::<BufRingEntry>();
-        let mut buffers = Self { ring, bytes: zeroed(bytes_layout()), tail: 0 };
-        // SAFETY: the ring is aligned to a page, has COUNT entries, and is freed after the kernel's ring is closed or
+    /// Makes the buffers, two for each socket as far as that goes, and hands all of them to the kernel.
+    pub(super) fn register(submitter: &Submitter<'_>, sockets: usize) -> io::Result<Self> {
+        let count = count(sockets);
+        let ring = zeroed(ring_layout(count)).cast::<BufRingEntry>();
+        let mut buffers = Self { ring, bytes: zeroed(bytes_layout(count)), count, tail: 0 };
+        // SAFETY: the ring is aligned to a page, has `count` entries, and is freed after the kernel's ring is closed or
         // has cancelled all requests (`UringSockets::drop`).
         unsafe {
-            submitter.register_buf_ring_with_flags(ring.as_ptr() as u64, COUNT, GROUP, 0)?;
+            submitter.register_buf_ring_with_flags(ring.as_ptr() as u64, count, GROUP, 0)?;
         }
-        (0..COUNT).for_each(|buffer| buffers.give_back(buffer));
+        (0..count).for_each(|buffer| buffers.give_back(buffer));
         Ok(buffers)
     }
 
@@ -46,16 +53,16 @@ impl Buffers {
     pub(super) fn bytes(&self, buffer: u16, len: usize) -> &[u8] {
         let len = len.min(BUFFER_BYTES);
         // SAFETY: a buffer between its completion and `give_back` is not the kernel's; it was zeroed when it was
-        // made, and `buffer % COUNT` lies within the allocation.
+        // made, and `buffer % count` lies within the allocation.
         unsafe { std::slice::from_raw_parts(self.start(buffer).as_ptr(), len) }
     }
 
     /// Lets the kernel fill a buffer again.
     #[inline]
     pub(super) fn give_back(&mut self, buffer: u16) {
-        let at = usize::from(self.tail % COUNT);
+        let at = usize::from(self.tail % self.count);
         // SAFETY: the entry lies within the ring; the kernel reads it only after the tail has passed it, and the tail
-        // is never more than COUNT ahead of the kernel's head because every buffer is given back once.
+        // is never more than `count` ahead of the kernel's head because every buffer is given back once.
         unsafe {
             let entry = self.ring.add(at).as_mut();
             entry.set_addr(self.start(buffer).as_ptr() as u64);
@@ -69,8 +76,8 @@ impl Buffers {
     }
 
     fn start(&self, buffer: u16) -> NonNull<u8> {
-        // SAFETY: within the allocation of COUNT buffers.
-        unsafe { self.bytes.add(usize::from(buffer % COUNT) * BUFFER_BYTES) }
+        // SAFETY: within the allocation of `count` buffers.
+        unsafe { self.bytes.add(usize::from(buffer % self.count) * STRIDE_BYTES) }
     }
 }
 
@@ -78,18 +85,23 @@ impl Drop for Buffers {
     fn drop(&mut self) {
         // SAFETY: both were allocated with these layouts in `register`, and no request uses them any more.
         unsafe {
-            dealloc(self.ring.as_ptr().cast(), ring_layout());
-            dealloc(self.bytes.as_ptr(), bytes_layout());
+            dealloc(self.ring.as_ptr().cast(), ring_layout(self.count));
+            dealloc(self.bytes.as_ptr(), bytes_layout(self.count));
         }
     }
 }
 
-fn ring_layout() -> Layout {
-    layout(usize::from(COUNT) * size_of::<BufRingEntry>())
+fn count(sockets: usize) -> u16 {
+    let two_each = sockets.saturating_mul(2).min(usize::from(MOST)) as u16;
+    two_each.next_power_of_two().clamp(FEWEST, MOST)
 }
 
-fn bytes_layout() -> Layout {
-    layout(usize::from(COUNT) * BUFFER_BYTES)
+fn ring_layout(count: u16) -> Layout {
+    layout(usize::from(count) * size_of::<BufRingEntry>())
+}
+
+fn bytes_layout(count: u16) -> Layout {
+    layout(usize::from(count) * STRIDE_BYTES)
 }
 
 fn layout(bytes: usize) -> Layout {
@@ -100,4 +112,14 @@ fn zeroed(layout: Layout) -> NonNull<u8> {
     // SAFETY: no layout here has size zero.
     let start = unsafe { alloc_zeroed(layout) };
     NonNull::new(start).unwrap_or_else(|| handle_alloc_error(layout))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_ring_has_two_buffers_for_a_socket_and_a_power_of_two() {
+        assert_eq!([0, 1, 3, 5, 17, 128, 100_000].map(count), [8, 8, 8, 16, 64, 256, 256]);
+    }
 }

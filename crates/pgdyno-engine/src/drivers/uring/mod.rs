@@ -88,7 +88,7 @@ impl<'ring> UringSockets<'ring> {
         completions: CompletionQueue<'ring>,
     ) -> io::Result<Self> {
         submitter.register_files_sparse(sockets.max(1) as u32)?;
-        let buffers = Buffers::register(&submitter)?;
+        let buffers = Buffers::register(&submitter, sockets)?;
         submitter.register_ring_fd()?;
         let lines = Lines::new(sockets);
         Ok(Self { submitter, submissions, completions, lines, buffers, lent: None, ticking: false })
