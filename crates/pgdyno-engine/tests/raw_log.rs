@@ -27,6 +27,9 @@ impl Target for Logging {
             let magnitude = (self.number * 7_919 % 1_000) as f64 / 1_000.0;
             return Step::WaitUntil(now_ns + (20_000.0 * 250f64.powf(magnitude)) as u64);
         }
+        if matches!(event, Event::Parting) {
+            return Step::Receive;
+        }
         let latency_ns = now_ns - self.begin_ns;
         probe.statement(0, latency_ns);
         self.log.lock().expect("nobody panicked").push(latency_ns);

@@ -55,7 +55,7 @@ fn read(name: &str, target: Target, taken: &[&str]) {
 fn the_corpus_is_read() {
     read("script", script, SCRIPTS);
     read("plan", plan, PLANS);
-    read("password_file", password_file, &["usual", "escapes", "not_utf8"]);
+    read("password_file", password_file, &["usual", "not_utf8"]);
     read("service_file", service_file, &["usual", "empty_name", "windows"]);
 }
 

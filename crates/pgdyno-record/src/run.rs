@@ -1,5 +1,7 @@
 //! `run.json`, version 1.
 
+use std::borrow::Cow;
+
 use pgdyno_core::{
     advice::Choice,
     analysis::{
@@ -299,5 +301,14 @@ impl From<Noise> for NoiseRecord {
     fn from(noise: Noise) -> Self {
         let Noise { between_blocks, degrees_of_freedom, smallest_difference } = noise;
         Self { between_blocks, degrees_of_freedom, smallest_difference }
+    }
+}
+
+impl RunRecord {
+    /// The runs that the cells sum up: all of them, of a comparison those of the blocks that its result rests on.
+    pub fn counted_runs(&self) -> Cow<'_, [CellRun]> {
+        let Some(comparison) = &self.comparison else { return Cow::Borrowed(&self.runs) };
+        let counted = comparison.counted_blocks();
+        Cow::Owned(self.runs.iter().filter(|run| counted.contains(&run.block)).cloned().collect())
     }
 }

@@ -104,7 +104,9 @@ pub(crate) fn broken_files(dir: &Path, record: &RunRecord) -> Vec<String> {
 /// Adds the doubt about a record that was edited, if it was, to it and to its JSON: the last in the list, so that the
 /// others keep their places.
 pub(crate) fn doubt(broken: &[String], record: &mut RunRecord, json: &mut Value) {
-    let Some(doubt) = edited::judge(broken, &record.runs, &record.cells) else { return };
+    let Some(doubt) = edited::judge(broken, &record.runs, &record.counted_runs(), &record.cells) else {
+        return;
+    };
     if let (Some(doubts), Ok(doubt)) = (json["doubts"].as_array_mut(), serde_json::to_value(&doubt)) {
         doubts.push(doubt);
     }

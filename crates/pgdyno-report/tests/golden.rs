@@ -73,7 +73,7 @@ fn a_hostile_record_is_only_text() {
         assert_eq!(obeyed, None, "{got}");
     }
     assert!(text(&document, Paint::Plain).contains("18\\u{1b}]0;title\\u{7}"));
-    assert!(!markdown(&document).contains("<img"));
+    assert!(!markdown(&document).replace("\\<", "").contains('<'), "every bracket is taken as it is");
     let csv = csv(&document);
     for field in [",\"'=HYPERLINK(\"\"http://x\"\")\",", ",'-2+3+cmd|", ",'@SUM(1)"] {
         assert!(csv.contains(field), "{field}\n{csv}");

@@ -7,10 +7,16 @@ use crate::measure::{CellRun, CellSummary};
 const ROUNDING: f64 = 1e-9;
 
 /// The doubt about a record that is not as it was written. `broken` says what of its seal does not hold; blocks and
-/// cells are checked whatever the seal says, since it can be made anew.
-pub fn judge(broken: &[String], runs: &[CellRun], cells: &[CellSummary]) -> Option<Doubt> {
+/// cells are checked whatever the seal says, since it can be made anew. `counted` are the runs that the cells sum up:
+/// all of them, or those that the result of a comparison rests on.
+pub fn judge(
+    broken: &[String],
+    runs: &[CellRun],
+    counted: &[CellRun],
+    cells: &[CellSummary],
+) -> Option<Doubt> {
     let of_runs = runs.iter().filter_map(against_its_counts);
-    let of_cells = cells.iter().filter_map(|cell| against_its_blocks(cell, runs));
+    let of_cells = cells.iter().filter_map(|cell| against_its_blocks(cell, counted));
     let seen: Vec<String> = broken.iter().cloned().chain(of_cells).chain(of_runs).collect();
     let advice = "Do not use its numbers: measure again, or get the record as it was written.";
     (!seen.is_empty()).then(|| Doubt {
@@ -62,8 +68,14 @@ mod tests {
     #[test]
     fn what_was_measured_is_not_doubted() {
         let runs = blocks();
-        assert_eq!(judge(&[], &runs, &summarise(&runs, &[])), None);
-        assert_eq!(judge(&[], &[], &[]), None);
+        assert_eq!(judge(&[], &runs, &runs, &summarise(&runs, &[])), None);
+        assert_eq!(judge(&[], &[], &[], &[]), None);
+        let counted = &runs[..2];
+        assert_eq!(
+            judge(&[], &runs, counted, &summarise(counted, &[])),
+            None,
+            "the rest was measured for nothing"
+        );
     }
 
     #[test]
@@ -71,10 +83,10 @@ mod tests {
         let runs = blocks();
         let mut cells = summarise(&runs, &[]);
         cells[0].tps.value = 9_999.0;
-        let doubt = judge(&[], &runs, &cells).expect("the mean is another");
+        let doubt = judge(&[], &runs, &runs, &cells).expect("the mean is another");
         let told = "tpcb-like/8 says 9999.0 TPS of 3 blocks, its 3 give 1043.3";
         assert_eq!((doubt.kind, doubt.detail.as_str()), (DoubtKind::Edited, told));
-        let fewer = judge(&[], &runs[..2], &summarise(&runs, &[])).expect("a block is missing");
+        let fewer = judge(&[], &runs, &runs[..2], &summarise(&runs, &[])).expect("a block is missing");
         assert!(fewer.detail.contains("its 2 give 1050.0"), "{}", fewer.detail);
     }
 
@@ -82,7 +94,8 @@ mod tests {
     fn a_block_that_says_more_than_its_counts_is_doubted() {
         let mut runs = blocks();
         runs[1].tps = 2_000.0;
-        let doubt = judge(&["x".into()], &runs, &summarise(&runs, &[])).expect("the counts are others");
+        let doubt =
+            judge(&["x".into()], &runs, &runs, &summarise(&runs, &[])).expect("the counts are others");
         let told = "x; block 1 of tpcb-like/8 says 2000.0 TPS, its transactions and time give 1100.0";
         assert_eq!(doubt.detail, told);
     }

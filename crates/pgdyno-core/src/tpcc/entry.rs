@@ -344,7 +344,7 @@ mod tests {
     fn the_longest_mark_leaves_room_for_a_name() {
         let mut mark = Vec::new();
         write_mark([999_999_999, 46_655, 99_999, 20_000 * 86_400], &mut mark);
-        assert_eq!(String::from_utf8(mark).expect("it is ASCII"), "gjdgxr.zzz.255r.skslxc");
+        assert_eq!(String::from_utf8(mark).expect("it is ASCII"), "gjdgxr.zzz.255r.skt1c0");
     }
 
     /// Without a terminal of its own a client goes to all of them: else few clients would touch few warehouses.

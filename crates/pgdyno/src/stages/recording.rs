@@ -232,8 +232,7 @@ impl Recording {
                 for (_, workload, latency) in now {
                     add_latency(&mut self.latencies, workload, latency);
                 }
-                let runs = self.record.runs.iter().filter(|run| counted.contains(&run.block)).cloned();
-                cells::summarise(&runs.collect::<Vec<_>>(), &self.latencies)
+                cells::summarise(&self.record.counted_runs(), &self.latencies)
             }
         };
         self.record.noise = Noise::of(&self.record.runs).map(Into::into);

@@ -217,14 +217,14 @@ fn a_bundle_against_what_is_installed_differs_in_its_build() {
     assert!(kinds.contains(&DoubtKind::BuildDiffers) && kinds.contains(&DoubtKind::BuildNotOptimised));
 }
 
-/// A server that does not start tells what its log says, and nothing of it is left.
+/// The programs of a build are asked what they take before a cluster is made, and nothing of it is left.
 #[test]
-fn a_build_that_does_not_start_says_why() {
+fn a_setting_that_a_build_refuses_is_a_wrong_request() {
     let place = with_builds(&[("quick", "-O3")]);
     let output = place.run(&["up", "--build", "quick", "--set", "max_connections=none"]);
     let said = text(&output.stderr);
-    assert_eq!(output.status.code(), Some(3), "{said}");
-    assert!(said.contains("could not start the server: ") && said.contains("max_connections"), "{said}");
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("refuses the setting max_connections: "), "{said}");
     assert!(said.contains("invalid value") && said.contains("hint: "), "{said}");
     place.nothing_is_left();
 }

@@ -55,7 +55,7 @@ impl Place {
         // heed that.
         let mut command = match [1, 2, 15].into_iter().any(pgdyno_host::procs::ignores_signal) {
             true => {
-                let mut heeding = Command::new("env");
+                let mut heeding = Command::new("/usr/bin/env");
                 heeding.arg("--default-signal=HUP,INT,TERM").arg(program);
                 heeding
             }
