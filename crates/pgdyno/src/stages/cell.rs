@@ -368,17 +368,37 @@ impl Finished {
                     .hint("the server's log may tell more. What was measured before is kept"),
             );
         }
-        let whole = &report.counts_whole;
-        let answered = whole.committed + whole.failed;
-        (answered == 0 && unanswered(report) > 0).then(|| {
-            let seconds = units::duration((self.settings.warmup_ns + report.elapsed_ns) as f64 / 1e9);
-            Problem::could_not(format!("the server answered nothing in {cell} for {seconds}"))
+        self.silent().map(|words| {
+            Problem::could_not(words)
                 .detail(format!("{} got no answer", units::plural(unanswered(report), "transaction")))
                 .hint(
                     "do they wait for a lock, for a server process that is stopped (SIGSTOP), or for a disk? \
                      A transaction that takes longer than that needs a longer --duration. What was measured before is \
                      kept",
                 )
+        })
+    }
+
+    /// That the server answered nothing, or nothing any more to any client from the middle of the measured interval to
+    /// the end of the drain: the next run would wait for the same.
+    fn silent(&self) -> Option<String> {
+        let (report, cell) = (&self.driven.report, self.cell());
+        let whole = &report.counts_whole;
+        let unanswered = unanswered(report);
+        if unanswered > 0 && whole.committed + whole.failed == 0 {
+            let seconds = units::duration((self.settings.warmup_ns + report.elapsed_ns) as f64 / 1e9);
+            return Some(format!("the server answered nothing in {cell} for {seconds}"));
+        }
+        let rates = &report.rates_per_s;
+        let silent = rates.iter().rev().take_while(|rate| **rate == 0.0).count();
+        let stopped = unanswered >= u64::from(self.workload.clients)
+            && report.counts.failed == 0
+            && silent >= rates.len().div_ceil(2);
+        stopped.then(|| {
+            let silent_ns =
+                silent as u64 * INTERVAL_NS + report.elapsed_ns.saturating_sub(report.duration_ns);
+            let seconds = units::duration(silent_ns as f64 / 1e9);
+            format!("the server stopped answering in {cell}: not one answer in the last {seconds}")
         })
     }
 

@@ -53,7 +53,8 @@ fn tpcb(place: &Place, measure: &str) {
     fs::write(place.path("plan.toml"), plan).expect("it can be written");
 }
 
-/// A run in which nothing was answered ends the measurement, and what is said names it.
+/// A run in which nothing was answered, or nothing any more, ends the measurement, and what is said names it. Rows that
+/// the stopped process does not hold let the next clients carry out some transactions before they wait as well.
 #[test]
 fn a_server_process_that_is_stopped_ends_the_run() {
     let place = Place::new();
@@ -68,12 +69,14 @@ fn a_server_process_that_is_stopped_ends_the_run() {
     let output = child.wait_with_output().expect("it ends by itself");
     let (out, err) = (text(&output.stdout), text(&output.stderr));
     assert_eq!(output.status.code(), Some(3), "{out}{err}");
-    assert!(err.contains("got no answer within 10 s of the end of the run"), "{err}");
-    assert!(err.contains("the server answered nothing in tpcb-like with 4 clients"), "{err}");
+    let words = ["answered nothing", "stopped answering"];
+    let told = words.map(|words| format!("the server {words} in tpcb-like with 4 clients"));
+    assert!(told.iter().any(|told| err.contains(told)), "{err}");
     assert!(out.starts_with("stopped after "), "{out}");
     let run = place.only_run();
     assert_eq!(run.record.status, Status::Stopped);
-    assert!(run.record.error.as_ref().is_some_and(|error| error.contains("answered nothing")));
+    let error = run.record.error.as_ref().expect("it is kept");
+    assert!(words.iter().any(|words| error.contains(words)), "{error}");
     holds_together(&run);
     drop(session);
     place.nothing_is_left();
@@ -131,6 +134,43 @@ fn a_cell_that_measured_nothing_is_not_complete() {
         let run = place.only_run();
         assert_eq!(run.record.status, Status::Stopped, "{sql}");
         assert!(run.record.error.is_some() && run.record.runs.len() == 1, "{sql}");
+        place.nothing_is_left();
+    }
+}
+
+/// Silence from the middle of the interval on ends the measurement; one client that gets no answer beside others that
+/// do is told, and the measurement goes on.
+#[test]
+fn silence_ends_the_measurement_if_it_is_that_of_all_clients() {
+    for (statement, code, words) in [
+        (
+            "SELECT pg_sleep(60)",
+            3,
+            "the server stopped answering in x with 2 clients: not one answer in the last 1",
+        ),
+        (
+            "SELECT pg_sleep(60) WHERE :client_id = 0",
+            0,
+            "1 transaction of x with 2 clients got no answer within 10 s",
+        ),
+    ] {
+        let place = Place::new();
+        let plan = format!(
+            "name = \"silence\"\n[[workload]]\nname = \"x\"\ntext = \"\"\"\n\\\\set later random(1, 20)\n\
+             SELECT pg_sleep(0.02);\n\\\\if :later = 1\n{statement};\n\\\\endif\n\"\"\"\n[measure]\nclients = [2]\n\
+             duration = \"6s\"\nwarmup = \"50ms\"\nblocks = 1\n"
+        );
+        fs::write(place.path("plan.toml"), plan).expect("it can be written");
+        let output = place.run(&["run", "plan.toml", "--pg", "18", "--bundle", "--seed", "7"]);
+        let (out, err) = (text(&output.stdout), text(&output.stderr));
+        assert_eq!(output.status.code(), Some(code), "{statement}: {out}{err}");
+        assert!(err.contains(words), "{statement}: {err}");
+        let run = place.only_run();
+        assert_eq!(
+            (run.record.runs.len(), run.record.status == Status::Complete),
+            (1, code == 0),
+            "{statement}"
+        );
         place.nothing_is_left();
     }
 }
