@@ -11,7 +11,7 @@ use super::{
     CSV_HEADER, SlotArgs, Tally, WorkArgs, build_example,
     cells::{self, Cell},
     null, print_level,
-    server::{Server, ServerArgs},
+    server::{ServerArgs, Servers},
     turns::{self, Arm, Counts, Memory, Race},
 };
 use crate::Failure;
@@ -83,15 +83,15 @@ pub fn run(args: &Args) -> Result<bool, Failure> {
     }
     let drive = build_example("pgdyno-postgres", "drive")?;
     let most_clients = cells.iter().map(|cell| cell.clients).max().unwrap_or(1);
-    let server = Server::of(&args.server, args.arms(), most_clients, &args.work.script)?;
-    println!("server: {}; pgbench: {}", server.description, server.pgbench.display());
+    let servers = Servers::of(&args.server, args.arms(), most_clients, &args.work.script)?;
+    println!("servers: {}; pgbench: {}", servers.description, servers.pgbench.display());
     let mut tally = Tally::default();
     let mut csv = CSV_HEADER.to_owned();
     let mut means = vec![Vec::new(); args.waiting.len()];
     for cell in &cells {
-        server.checkpoint()?;
+        servers.checkpoint()?;
         let dir = tempfile::tempdir()?;
-        let arms = || args.start_arms(&drive, &server, dir.path(), cell);
+        let arms = || args.start_arms(&drive, &servers, dir.path(), cell);
         let race = turns::run(arms, args.slots.slots(args.arms()), args.slots.starts, dir.path())?;
         csv.push_str(&race.csv(&cell.csv()));
         println!("\n{}", cell.title(&args.work.protocol));
@@ -100,7 +100,7 @@ pub fn run(args: &Args) -> Result<bool, Failure> {
         }
         args.slots.write(&csv)?;
     }
-    drop(server);
+    drop(servers);
     args.conclude(cells.len(), &means);
     if args.null_runs > 0 {
         null::run(args.null_runs, &mut tally)?;
@@ -162,12 +162,12 @@ impl Args {
         )
     }
 
-    fn start_arms(&self, drive: &PathBuf, server: &Server, dir: &std::path::Path, cell: &Cell) -> Vec<Arm> {
+    fn start_arms(&self, drive: &PathBuf, servers: &Servers, dir: &std::path::Path, cell: &Cell) -> Vec<Arm> {
         // Twice what is planned and more: a program is ended after its last slot, and by itself if this one dies.
         let seconds = 2 * self.cell_s() as u32 + 300;
         let of_pgdyno = self.waiting.iter().enumerate().map(|(at, waiting)| {
             let mut command = Command::new(drive);
-            command.args([&server.conninfo(at), &cell.script, &self.work.protocol]);
+            command.args([&servers.conninfo(at), &cell.script, &self.work.protocol]);
             let numbers = [cell.clients, cell.threads, seconds, self.server.scale];
             command.args(numbers.map(|number| number.to_string())).arg(waiting);
             Arm { name: format!("pgdyno {waiting}"), command, counts: Counts::Intervals }
@@ -175,8 +175,8 @@ impl Args {
         let of_pgbench =
             (self.pgbench()..self.arms()).zip([("pgbench", &[][..]), ("pgbench -l", &["-l"][..])]);
         let of_pgbench = of_pgbench.map(|(at, (name, more))| {
-            let work = self.work.of_pgbench(server.conninfo(at), cell, seconds);
-            let command = work.command(std::slice::from_ref(&server.pgbench), more, dir);
+            let work = self.work.of_pgbench(servers.conninfo(at), cell, seconds);
+            let command = work.command(std::slice::from_ref(&servers.pgbench), more, dir);
             Arm { name: name.to_owned(), command, counts: Counts::Progress }
         });
         of_pgdyno.chain(of_pgbench).collect()

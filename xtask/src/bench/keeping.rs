@@ -9,7 +9,7 @@ use super::{
     CSV_HEADER, SlotArgs, Tally, WorkArgs, build_pgdyno,
     cells::Cell,
     print_level,
-    server::{Server, ServerArgs},
+    server::{ServerArgs, Servers},
     turns::{self, Arm, Counts, Race},
 };
 use crate::Failure;
@@ -61,22 +61,22 @@ pub fn run(args: &Args) -> Result<bool, Failure> {
         (cells.len() as f64 * (cell_s + 8.0) * f64::from(args.slots.starts) / 60.0).ceil()
     );
     let most_clients = args.clients.iter().max().copied().unwrap_or(1);
-    let server = Server::of(&args.server, names.len(), most_clients, &args.work.script)?;
-    println!("server: {}; pgbench: {}", server.description, server.pgbench.display());
+    let servers = Servers::of(&args.server, names.len(), most_clients, &args.work.script)?;
+    println!("servers: {}; pgbench: {}", servers.description, servers.pgbench.display());
     let mut tally = Tally::default();
     let mut csv = CSV_HEADER.to_owned();
     for cell in &cells {
-        server.checkpoint()?;
+        servers.checkpoint()?;
         let dir = tempfile::tempdir()?;
         let seconds = 2 * cell_s as u32 + 300;
-        let arms = || args.arms(&pgdyno, &server, dir.path(), (cell, seconds));
+        let arms = || args.arms(&pgdyno, &servers, dir.path(), (cell, seconds));
         let race = turns::run(arms, args.slots.slots(names.len()), args.slots.starts, dir.path())?;
         csv.push_str(&race.csv(&cell.csv()));
         println!("\n{}", cell.title(&args.work.protocol));
         judge(&race, &mut tally)?;
         args.slots.write(&csv)?;
     }
-    drop(server);
+    drop(servers);
     Ok(tally.conclude())
 }
 
@@ -86,14 +86,14 @@ impl Args {
         if self.without_pgbench { &NAMES[..PGBENCH] } else { &NAMES }
     }
 
-    fn arms(&self, pgdyno: &Path, server: &Server, dir: &Path, (cell, seconds): (&Cell, u32)) -> Vec<Arm> {
+    fn arms(&self, pgdyno: &Path, servers: &Servers, dir: &Path, (cell, seconds): (&Cell, u32)) -> Vec<Arm> {
         let of_pgdyno = [pgdyno.to_owned(), PathBuf::from("pgbench")];
-        let of_pgbench = [server.pgbench.clone()];
+        let of_pgbench = [servers.pgbench.clone()];
         let keeping = ["-r", "--percentiles=50,95,99,99.9", "--json=kept.json", "--hdr=kept.hlog"];
         let programs: [(&[PathBuf], &[&str]); NAMES.len()] =
             [(&of_pgdyno, &[]), (&of_pgdyno, &keeping), (&of_pgbench, &[]), (&of_pgbench, &["-l"])];
         let arm = |(at, (program, more)): (usize, (&[PathBuf], &[&str]))| {
-            let work = self.work.of_pgbench(server.conninfo(at), cell, seconds);
+            let work = self.work.of_pgbench(servers.conninfo(at), cell, seconds);
             let command = work.command(program, more, dir);
             Arm { name: NAMES[at].to_owned(), command, counts: Counts::Progress }
         };

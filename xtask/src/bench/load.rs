@@ -108,8 +108,13 @@ impl Comparison {
 pub fn run(args: &Args) -> Result<bool, Failure> {
     let pgdyno = args.pgdyno.clone().map_or_else(build_pgdyno, Ok)?;
     let (bindir, data, pgbench) = (args.pg_bindir.clone(), args.data.clone(), args.pgbench.clone());
-    let own =
-        Own::start(Wanted { bindir, data, pgbench, sessions: args.jobs + SPARE_SESSIONS, listen: false })?;
+    let own = Own::start(Wanted {
+        bindir,
+        data,
+        pgbench,
+        sessions: args.jobs + SPARE_SESSIONS,
+        ..Wanted::default()
+    })?;
     println!("{}; pgbench: {}", own.version(), own.pgbench.display());
     println!("settings of the server: {}", own.settings().collect::<Vec<_>>().join(", "));
     let mut ring = Ring::new(own, pgdyno)?;

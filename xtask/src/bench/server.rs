@@ -4,7 +4,6 @@ use std::{
     env,
     path::{Path, PathBuf},
     slice,
-    sync::Mutex,
 };
 
 use pgdyno_core::{
@@ -33,13 +32,13 @@ pub struct ServerArgs {
     /// Directory of postgres and pgbench, in place of a search
     #[arg(long, value_name = "DIR", conflicts_with = "dsn")]
     pub pg_bindir: Option<PathBuf>,
-    /// Data directory of the server, new or empty, such as one in memory: what a disk does is then left out
+    /// Directory of the servers' data, new or empty, such as one in memory: what a disk does is then left out
     #[arg(long, value_name = "DIR", conflicts_with = "dsn")]
     pub data: Option<PathBuf>,
     /// A server that is there, loaded by `pgbench -i -s SCALE`, in place of one of its own; for scripts that only read
     #[arg(long, value_name = "CONNINFO")]
     pub dsn: Option<String>,
-    /// Scale factor of the tables, of which every program has its own
+    /// Scale factor of the tables, of which every program has its own, in a server of its own
     #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..))]
     pub scale: u32,
 }
@@ -57,7 +56,16 @@ pub struct Wanted {
     pub sessions: u32,
     /// Whether it listens at the loopback, too.
     pub listen: bool,
+    /// Its place among several.
+    pub number: usize,
+    /// Settings beside those that pgdyno chooses.
+    pub settings: &'static [(&'static str, &'static str)],
 }
+
+/// What a server does on its own account is no property of a driver, and hits whichever program has its turn: in slots
+/// of two seconds it made TPS of one program differ threefold.
+const UNDISTURBED: [(&str, &str); 3] =
+    [("autovacuum", "off"), ("checkpoint_timeout", "1h"), ("max_wal_size", "4GB")];
 
 /// For programs that know no sockets of files.
 pub const LOOPBACK: &str = "127.0.0.1";
@@ -82,7 +90,8 @@ impl Own {
             clients: wanted.sessions,
             listen: wanted.listen.then(|| LOOPBACK.to_owned()),
             lifetime: Lifetime::DiesWithUs,
-            ..Request::named(format!("bench-{}", std::process::id()))
+            settings: wanted.settings.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect(),
+            ..Request::named(format!("bench-{}-{}", std::process::id(), wanted.number))
         };
         let running = up(&request, &dirs().map_err(words)?, &mut |_| {}).map_err(words)?;
         let pgbench = wanted.pgbench.unwrap_or_else(|| pgbench_beside(&running.bindir));
@@ -154,31 +163,33 @@ impl Drop for Own {
     }
 }
 
-/// A loaded server. Dropping it removes it where it is our own.
-pub struct Server {
+/// Loaded servers, one for every program: a program that is stopped within a transaction keeps its row locks, and its
+/// transaction is the oldest one that every snapshot of the same server sees, in all of its databases. Old versions of
+/// the rows that others update cannot be pruned then, and their TPS is that of ever longer chains of versions. Dropping
+/// it removes those that are our own.
+pub struct Servers {
     /// pgbench.
     pub pgbench: PathBuf,
-    /// Which server it is.
+    /// Which servers they are.
     pub description: String,
     home: Home,
 }
 
 enum Home {
-    // The session ends before the server does.
-    Own { admin: Mutex<Session>, own: Own },
+    Own(Vec<Own>),
     Foreign(String),
 }
 
-impl Server {
-    /// The server that the flags ask for, with tables for so many programs of at most so many clients each.
+impl Servers {
+    /// The servers that the flags ask for, with tables for so many programs of at most so many clients.
     ///
     /// # Errors
-    /// Where it cannot be made, or must not be used for such a script.
+    /// Where one cannot be made, or must not be used for such a script.
     pub fn of(args: &ServerArgs, programs: usize, clients: u32, scripts: &[String]) -> Result<Self, Failure> {
         let Some(dsn) = &args.dsn else { return Self::own(args, programs, clients) };
         let writes = |name: &&String| Builtin::by_name(name).is_none_or(Builtin::writes);
         if let Some(script) = scripts.iter().find(writes) {
-            let why = "a program that sleeps within a transaction keeps its row locks, so each needs its own tables";
+            let why = "a program that sleeps within a transaction holds up the others, so each needs its own server";
             return Err(format!("{script} cannot be run with --dsn: {why}").into());
         }
         let pgbench = args.pgbench.clone().unwrap_or_else(|| "pgbench".into());
@@ -187,57 +198,56 @@ impl Server {
     }
 
     fn own(args: &ServerArgs, programs: usize, clients: u32) -> Result<Self, Failure> {
-        let sessions = programs as u32 * clients + SPARE_SESSIONS;
-        let ServerArgs { pg_bindir, data, pgbench, .. } = args.clone();
-        let own = Own::start(Wanted { bindir: pg_bindir, data, pgbench, sessions, listen: false })?;
-        let admin = Mutex::new(load(&own.options("postgres"), programs, args.scale).map_err(words)?);
-        let (pgbench, description) = (own.pgbench.clone(), own.version().to_owned());
-        Ok(Self { pgbench, description, home: Home::Own { admin, own } })
+        let one = |number: usize| {
+            let own = Own::start(Wanted {
+                bindir: args.pg_bindir.clone(),
+                data: args.data.as_ref().map(|data| data.join(number.to_string())),
+                pgbench: args.pgbench.clone(),
+                sessions: clients + SPARE_SESSIONS,
+                number,
+                settings: &UNDISTURBED,
+                ..Wanted::default()
+            })?;
+            load(&own.options(DATABASE), args.scale).map_err(words)?;
+            Ok(own)
+        };
+        let servers = (0..programs).map(one).collect::<Result<Vec<_>, Failure>>()?;
+        let first = servers.first().ok_or("there is no program to drive")?;
+        let (pgbench, description) = (first.pgbench.clone(), first.version().to_owned());
+        Ok(Self { pgbench, description, home: Home::Own(servers) })
     }
 
     /// Connection string of a program, by its place.
     pub fn conninfo(&self, program: usize) -> String {
         match &self.home {
             Home::Foreign(dsn) => dsn.clone(),
-            Home::Own { own, .. } => own.conninfo(&database(program)),
+            Home::Own(servers) => servers[program].conninfo(DATABASE),
         }
     }
 
     /// Begins a run from the same state as the one before.
     ///
     /// # Errors
-    /// Where the server does not do it.
+    /// Where a server does not do it.
     pub fn checkpoint(&self) -> Result<(), Failure> {
-        let Home::Own { admin, .. } = &self.home else { return Ok(()) };
-        let mut admin = admin.lock().map_err(|_| "a load failed before")?;
-        admin.execute("CHECKPOINT").map(|_| ()).map_err(|error| error.to_string().into())
-    }
-}
-
-/// Name of the database with the tables of a program. Each has its own: one that sleeps within a transaction keeps its
-/// row locks, and holds back what VACUUM may remove.
-fn database(program: usize) -> String {
-    format!("bench_{program}")
-}
-
-/// Makes and fills a database for every program, and reads the tables into shared buffers.
-fn load(options: &ConnectOptions, programs: usize, scale: u32) -> Result<Session, Problem> {
-    let failed = |error: WireError| error.into_problem("could not make the tables");
-    let mut admin = connect(options)?;
-    for program in 0..programs {
-        let name = database(program);
-        // The first is filled, and the others are copies of it.
-        let template = if program == 0 { String::new() } else { format!(" TEMPLATE {}", database(0)) };
-        admin.execute(&format!("CREATE DATABASE {name}{template}")).map_err(failed)?;
-        let options = ConnectOptions { database: name, ..options.clone() };
-        let mut session = connect(&options)?;
-        if program == 0 {
-            let wish = Wish { scale: Some(scale.into()), way: Some(Way::Stream), ..Wish::default() };
-            load_tables(slice::from_mut(&mut session), None, &wish.plan(1)?, &Stop::default(), &mut |_| ())?;
+        let Home::Own(servers) = &self.home else { return Ok(()) };
+        for server in servers {
+            server.admin()?.execute("CHECKPOINT").map_err(|error| error.to_string())?;
         }
-        prewarm(&mut session).map_err(failed)?;
+        Ok(())
     }
-    Ok(admin)
+}
+
+/// Database with the tables.
+const DATABASE: &str = "postgres";
+
+/// Fills the tables and reads them into shared buffers.
+fn load(options: &ConnectOptions, scale: u32) -> Result<(), Problem> {
+    let mut session = connect(options)?;
+    let wish = Wish { scale: Some(scale.into()), way: Some(Way::Stream), ..Wish::default() };
+    load_tables(slice::from_mut(&mut session), None, &wish.plan(1)?, &Stop::default(), &mut |_| ())?;
+    prewarm(&mut session).map_err(|error: WireError| error.into_problem("could not read the tables"))?;
+    Ok(())
 }
 
 /// pgbench of the same installation, else of `PATH`: a bundle has none.
