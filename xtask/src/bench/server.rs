@@ -62,8 +62,7 @@ pub struct Wanted {
     pub settings: &'static [(&'static str, &'static str)],
 }
 
-/// What a server does on its own account is no property of a driver, and hits whichever program has its turn: in slots
-/// of two seconds it made TPS of one program differ threefold.
+/// What a server does in the background is no property of a driver, and would hit whichever program has its turn.
 const UNDISTURBED: [(&str, &str); 3] =
     [("autovacuum", "off"), ("checkpoint_timeout", "1h"), ("max_wal_size", "4GB")];
 
