@@ -19,8 +19,11 @@ use super::{
 };
 use crate::{Client, Target, WorkerReport, shift::Shift};
 
-/// Bytes taken from a socket at once. One buffer a worker: what a target needs of a cut message it keeps itself.
-const RECEIVE_BYTES: usize = 64 * 1024;
+/// Bytes taken from a socket at once, to begin with: there may be hundreds of workers, and most answers are short. One
+/// buffer a worker: what a target needs of a cut message it keeps itself.
+const FIRST_RECEIVE_BYTES: usize = 8 * 1024;
+/// What the buffer grows to where answers fill it.
+const MOST_RECEIVE_BYTES: usize = 64 * 1024;
 /// Readiness events taken at once.
 const EVENTS: usize = 256;
 
@@ -57,7 +60,9 @@ struct EpollSockets {
     events: Vec<epoll::Event>,
     /// Number of the event under way.
     at: usize,
-    buffer: Box<[u8]>,
+    buffer: Vec<u8>,
+    /// Whether the last answer filled the buffer.
+    filled: bool,
 }
 
 impl EpollSockets {
@@ -75,9 +80,10 @@ impl EpollSockets {
             epoll,
             ticks,
             lines: (0..clients).map(|_| Line::default()).collect(),
-            events: Vec::with_capacity(EVENTS),
+            events: Vec::with_capacity(EVENTS.min(clients + 1)),
             at: 0,
-            buffer: vec![0; RECEIVE_BYTES].into(),
+            buffer: vec![0; FIRST_RECEIVE_BYTES],
+            filled: false,
         })
     }
 }
@@ -152,6 +158,9 @@ impl Sockets for EpollSockets {
 
     #[inline]
     fn next(&mut self) -> io::Result<Option<(usize, Arrival<'_>)>> {
+        if std::mem::take(&mut self.filled) {
+            self.buffer.resize((2 * self.buffer.len()).min(MOST_RECEIVE_BYTES), 0);
+        }
         while let Some(event) = self.events.get_mut(self.at) {
             if event.data.u64() == TICK {
                 self.at += 1;
@@ -181,7 +190,8 @@ impl Sockets for EpollSockets {
                 }
                 Ok((_, bytes)) => {
                     // An edge is told once: a full buffer may leave something behind, and so may a peer that closed.
-                    let more = bytes == RECEIVE_BYTES || flags.intersects(CLOSED);
+                    self.filled = bytes == self.buffer.len();
+                    let more = self.filled || flags.intersects(CLOSED);
                     self.at += usize::from(!more);
                     return Ok(Some((seat, Arrival::Bytes(&self.buffer[..bytes]))));
                 }
@@ -224,5 +234,31 @@ fn ignoring_signals<R>(result: rustix::io::Result<R>) -> rustix::io::Result<Opti
     match result {
         Err(Errno::INTR) => Ok(None),
         other => other.map(Some),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{io::Write, os::unix::net::UnixStream};
+
+    use super::*;
+
+    /// An edge is told once: what did not fit is taken before anybody waits again, in ever longer pieces.
+    #[test]
+    fn a_buffer_that_answers_fill_grows_and_loses_nothing() {
+        let (ours, mut theirs) = UnixStream::pair().expect("there are sockets");
+        let mut sockets = EpollSockets::open(1).expect("there is epoll");
+        sockets.add(0, ours.into()).expect("it can be watched");
+        let sent: Vec<u8> = (0..100_000_u32).map(|at| (at / 7) as u8).collect();
+        theirs.write_all(&sent).expect("there is room for it");
+        sockets.wait(Patience { left_ns: 0, exact: false }).expect("it can be waited for");
+        let (mut got, mut pieces) = (Vec::new(), Vec::new());
+        while let Some((0, Arrival::Bytes(bytes))) = sockets.next().expect("it can be read") {
+            got.extend_from_slice(bytes);
+            pieces.push(bytes.len());
+        }
+        assert!(got == sent, "{pieces:?}");
+        assert_eq!(pieces, [8_192, 16_384, 32_768, 42_656]);
+        assert_eq!(sockets.buffer.len(), MOST_RECEIVE_BYTES);
     }
 }
