@@ -2,7 +2,7 @@
 //! they need.
 
 use std::{
-    fs,
+    fs, io,
     os::{
         fd::{BorrowedFd, RawFd},
         unix::process::CommandExt,
@@ -68,6 +68,7 @@ fn prepare(command: &mut Command, manner: Manner<'_>) {
             }
             if own_session {
                 setsid()?;
+                heed_signals()?;
             }
             if let Some(cpus) = &cpus {
                 sched_setaffinity(None, cpus)?;
@@ -82,6 +83,21 @@ fn prepare(command: &mut Command, manner: Manner<'_>) {
             Ok(())
         });
     }
+}
+
+/// Lets the signals that end a server end this process until its program says otherwise. Where a script runs pgdyno in
+/// the background, INT and QUIT are ignored, and what is ignored stays so for every child and through `exec` (POSIX,
+/// 2.11 Signals and Error Handling): a server that has not set its own handlers yet would go on without pgdyno. In a
+/// session of its own no terminal sends them.
+#[allow(unsafe_code)]
+fn heed_signals() -> io::Result<()> {
+    for signal in [libc::SIGINT, libc::SIGQUIT, libc::SIGTERM] {
+        // SAFETY: it only sets a disposition, and may be called between fork and exec (signal-safety(7)).
+        if unsafe { libc::signal(signal, libc::SIG_DFL) } == libc::SIG_ERR {
+            return Err(io::Error::last_os_error());
+        }
+    }
+    Ok(())
 }
 
 fn cpu_set(cpus: &[u32]) -> Option<CpuSet> {
@@ -140,6 +156,18 @@ mod tests {
         fcntl_setfd(&file, FdFlags::empty()).expect("the flag can be cleared");
         let script = format!("[ -e /proc/self/fd/{} ] && echo open", file.as_raw_fd());
         assert_eq!(output(&script, Manner::default()), "");
+    }
+
+    #[test]
+    fn a_signal_that_is_ignored_here_ends_a_child_all_the_same() {
+        #[allow(unsafe_code)]
+        // SAFETY: no other test of this process asks for SIGQUIT, and no handler is replaced.
+        unsafe {
+            libc::signal(libc::SIGQUIT, libc::SIG_IGN);
+        }
+        let script = "kill -QUIT $$; echo alive";
+        assert_eq!(output(script, Manner::default()), "alive");
+        assert_eq!(output(script, Manner { own_session: true, ..Manner::default() }), "");
     }
 
     #[test]
