@@ -6,7 +6,7 @@ use pgdyno_core::measure::{CommandTally, Counts, Latency, Outage, Precision, Slo
 
 use crate::{
     EngineError, ErrorTally, IntervalReport, LoadStep, MergedInterval, Phase, Report, ScriptReport, Settings,
-    Stop, Timeline, WorkerReport, steps::StepSums,
+    Stop, Timeline, WorkerReport, recorder::Spare, steps::StepSums,
 };
 
 /// Adds the intervals of all workers up.
@@ -40,8 +40,8 @@ impl Collector {
         }
     }
 
-    /// Adds one worker's interval, and gives its histogram back emptied.
-    pub(crate) fn take(&mut self, worker: usize, mut report: IntervalReport) -> Result<Latency, EngineError> {
+    /// Adds one worker's interval, and gives back emptied what it was measured with.
+    pub(crate) fn take(&mut self, worker: usize, report: IntervalReport) -> Result<Spare, EngineError> {
         let index = report.index;
         report.counts.check().map_err(|imbalance| EngineError::Miscounted { index, imbalance })?;
         if report.phase == Phase::Measured {
@@ -55,8 +55,10 @@ impl Collector {
             self.open.entry(index).or_insert_with(|| (0, MergedInterval::empty(&report, start_ns)));
         merged.add(&report);
         *seen += 1;
-        report.latency.clear();
-        Ok(report.latency)
+        let IntervalReport { mut latency, mut slowest, .. } = report;
+        latency.clear();
+        slowest.clear();
+        Ok(Spare { latency, slowest })
     }
 
     /// The oldest interval, once all workers that reached it have closed it.
@@ -160,7 +162,7 @@ impl Report {
         self.clients_lost += worker.clients_lost;
         self.scripts.resize(worker.scripts.len(), Tally::default());
         self.scripts.iter_mut().zip(&worker.scripts).for_each(|(whole, one)| whole.merge(one));
-        self.by_script.resize(worker.by_script.len(), ScriptReport::default());
+        self.by_script.resize_with(worker.by_script.len(), ScriptReport::default);
         self.by_script.iter_mut().zip(&worker.by_script).for_each(|(whole, one)| whole.merge(one));
         self.commands.resize(worker.commands.len(), CommandTally::default());
         self.commands.iter_mut().zip(&worker.commands).for_each(|(whole, one)| whole.merge(one));

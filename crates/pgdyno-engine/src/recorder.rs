@@ -194,12 +194,25 @@ fn empty(precision: Precision, wanted: bool) -> Latency {
     if wanted { Latency::new(precision) } else { Latency::lazy(precision) }
 }
 
+/// What an interval is measured with, emptied.
+#[derive(Debug)]
+pub(crate) struct Spare {
+    pub(crate) latency: Latency,
+    pub(crate) slowest: Slowest,
+}
+
+impl Spare {
+    fn new(histograms: bool) -> Self {
+        Self { latency: empty(Precision::Interval, histograms), slowest: Slowest::default() }
+    }
+}
+
 /// Where a worker hands things to, and gets what was emptied back from.
 #[derive(Debug)]
 pub(crate) struct Exchange {
     pub(crate) worker: usize,
     pub(crate) to: Sender<(usize, Handed)>,
-    pub(crate) spare_latencies: Receiver<Latency>,
+    pub(crate) spares: Receiver<Spare>,
     pub(crate) spare_logs: Receiver<Vec<LogRecord>>,
 }
 
@@ -218,7 +231,7 @@ pub(crate) struct Recorded {
 pub(crate) struct Recorder {
     timeline: Timeline,
     open_loop: bool,
-    /// Whether histograms are kept ([`Bookkeeping::tallies_only`]).
+    /// Whether histograms and the slowest are kept ([`Bookkeeping::tallies_only`]).
     histograms: bool,
     drain_in_intervals: bool,
     late_ns: u64,
@@ -250,6 +263,8 @@ impl Recorder {
         exchange: Exchange,
     ) -> Self {
         let scripts = bookkeeping.mix.weights.len();
+        // Each has a histogram: none is made to be copied.
+        let by_script = 0..if bookkeeping.by_script { scripts } else { 0 };
         let steps = course.map(|course| StepBook::new(course, timeline));
         let histograms = !bookkeeping.tallies_only;
         let mut recorder = Self {
@@ -270,7 +285,7 @@ impl Recorder {
             latency: empty(Precision::Run, histograms),
             lag: empty(Precision::Run, histograms && open_loop),
             scripts: vec![Tally::default(); if scripts > 1 { scripts } else { 0 }],
-            by_script: vec![ScriptReport::default(); if bookkeeping.by_script { scripts } else { 0 }],
+            by_script: by_script.map(|_| ScriptReport::default()).collect(),
             steps,
             log: bookkeeping.log.as_ref().map(|log| LogBuffer::new(log, exchange.worker)),
             exchange,
@@ -339,7 +354,7 @@ impl Recorder {
         if outcome == Outcome::Committed {
             debug_assert!(attempt.scheduled_ns <= attempt.begin_ns && attempt.begin_ns <= end_ns);
             self.sample(latency_ns, lag_ns, measuring);
-            if self.slowest.wants(latency_ns) {
+            if self.histograms && self.slowest.wants(latency_ns) {
                 self.slowest.add(attempt.slow(end_ns, note));
             }
         }
@@ -430,8 +445,7 @@ impl Recorder {
         }
         self.counts.in_flight_at_end = self.in_flight;
         let next = Counts { in_flight_at_start: self.in_flight, ..Counts::default() };
-        let spare = self.exchange.spare_latencies.try_recv();
-        let empty = spare.unwrap_or_else(|_| empty(Precision::Interval, self.histograms));
+        let spare = self.exchange.spares.try_recv().unwrap_or_else(|_| Spare::new(self.histograms));
         let cpu_ns = Clock::thread_cpu_ns();
         let phase = self.timeline.phase(self.start_ns);
         if let (Some(steps), true) = (&mut self.steps, self.open_loop) {
@@ -443,8 +457,8 @@ impl Recorder {
             start_ns: self.start_ns,
             duration_ns: end_ns - self.start_ns,
             counts: std::mem::replace(&mut self.counts, next),
-            latency: std::mem::replace(&mut self.interval, empty),
-            slowest: std::mem::take(&mut self.slowest),
+            latency: std::mem::replace(&mut self.interval, spare.latency),
+            slowest: std::mem::replace(&mut self.slowest, spare.slowest),
             tally: std::mem::take(&mut self.tally),
             cpu_ns: cpu_ns - self.cpu_ns,
             last,

@@ -20,7 +20,7 @@ use crate::{
     collector::Collector,
     outage::Connections,
     pin_current_thread,
-    recorder::{Exchange, Handed, Recorder},
+    recorder::{Exchange, Handed, Recorder, Spare},
     shift::{Duty, Places, Shift},
     steps::Course,
     users::Users,
@@ -204,12 +204,12 @@ pub fn run_keeping<T: Target + 'static, D: Driver>(
             Handed::Log(mut records) => {
                 on_log(worker, &records);
                 records.clear();
-                let _ = crew.spares[worker].logs.send(records); // a worker that has ended needs no spare
+                let _ = crew.returns[worker].logs.send(records); // a worker that has ended needs no spare
             }
             Handed::Interval(report) => {
                 let spare = collector.take(worker, report)?;
                 if !bookkeeping.tallies_only {
-                    let _ = crew.spares[worker].latencies.send(spare);
+                    let _ = crew.returns[worker].spares.send(spare);
                 }
                 while let Some(merged) = collector.next_complete() {
                     on_interval(&merged);
@@ -238,12 +238,12 @@ struct Crew {
     connections: Arc<Connections>,
     threads: Vec<JoinHandle<io::Result<WorkerReport>>>,
     reports: Receiver<Tagged>,
-    spares: Vec<Spares>,
+    returns: Vec<Returns>,
 }
 
 /// The way back of what a worker handed over, emptied.
-struct Spares {
-    latencies: Sender<Latency>,
+struct Returns {
+    spares: Sender<Spare>,
     logs: Sender<Vec<LogRecord>>,
 }
 
@@ -262,26 +262,26 @@ impl Crew {
         let connections = Arc::new(Connections::new(total, settings.seed));
         let bookkeeping = Arc::new(bookkeeping.clone());
         let (tagged, reports) = mpsc::channel();
-        let (mut threads, mut spares) = (Vec::new(), Vec::new());
+        let (mut threads, mut returns) = (Vec::new(), Vec::new());
         for (index, clients) in workers.into_iter().enumerate() {
-            let (latencies, spare_latencies) = mpsc::channel();
-            let (logs, spare_logs) = mpsc::channel();
-            spares.push(Spares { latencies, logs });
-            let job = Job {
+            let (spares_back, spares) = mpsc::channel();
+            let (logs_back, spare_logs) = mpsc::channel();
+            returns.push(Returns { spares: spares_back, logs: logs_back });
+            let job = Box::new(Job {
                 settings: settings.clone(),
                 bookkeeping: Arc::clone(&bookkeeping),
                 workers: count,
                 share: clients.len() as f64 / total.max(1) as f64,
                 stop: stop.clone(),
-                exchange: Exchange { worker: index, to: tagged.clone(), spare_latencies, spare_logs },
+                exchange: Exchange { worker: index, to: tagged.clone(), spares, spare_logs },
                 gate: Arc::clone(&gate),
                 connections: Arc::clone(&connections),
-            };
+            });
             let thread = thread::Builder::new().name(format!("worker {index}"));
             threads
                 .push(thread.spawn(move || job.work(driver, clients)).expect("the system has a thread left"));
         }
-        Self { timeline: gate.open(settings), connections, threads, reports, spares }
+        Self { timeline: gate.open(settings), connections, threads, reports, returns }
     }
 
     /// What any worker hands over next; `None` when all have ended. Marks that come due meanwhile are called.
@@ -361,7 +361,21 @@ struct Job {
 }
 
 impl Job {
-    fn work<T: Target, D: Driver>(self, driver: D, clients: Vec<Client<T>>) -> io::Result<WorkerReport> {
+    fn work<T: Target, D: Driver>(
+        self: Box<Self>,
+        driver: D,
+        clients: Vec<Client<T>>,
+    ) -> io::Result<WorkerReport> {
+        let stop = self.stop.clone();
+        let result = self.start().and_then(|shift| driver.drive(clients, shift));
+        result.inspect_err(|error| stop.request(&error.to_string()))
+    }
+
+    /// Waits for the other workers, and gives the shift when it begins. Apart from the work: what is put together here
+    /// would stay on the stack of every worker as long as it works, and there may be hundreds of them.
+    #[inline(never)]
+    #[expect(clippy::boxed_local, reason = "out of the box it would be on the stack of whoever calls this")]
+    fn start(self: Box<Self>) -> io::Result<Box<Shift>> {
         let pinned = self.pin();
         // Sleeps end within a microsecond of their instant, as far as the kernel can.
         let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
@@ -370,13 +384,10 @@ impl Job {
         let mut chooser = Chooser::new(&self.bookkeeping.mix, self.exchange.worker);
         let users = self.users(&mut chooser);
         let timeline = self.gate.pass();
-        let stop = self.stop.clone();
-        let result = pinned.and_then(|()| {
-            let shift = self.shift(timeline, probe, chooser, users);
-            thread::sleep(Duration::from_nanos(timeline.start_ns.saturating_sub(Clock::now_ns())));
-            driver.drive(clients, shift)
-        });
-        result.inspect_err(|error| stop.request(&error.to_string()))
+        pinned?;
+        let shift = self.shift(timeline, probe, chooser, users);
+        thread::sleep(Duration::from_nanos(timeline.start_ns.saturating_sub(Clock::now_ns())));
+        Ok(shift)
     }
 
     /// The users of this worker, where there are any.
@@ -387,7 +398,7 @@ impl Job {
         Some(Users::new(population, (worker, self.workers), seed, chooser))
     }
 
-    fn shift(self, timeline: Timeline, probe: Probe, chooser: Chooser, users: Option<Users>) -> Shift {
+    fn shift(self, timeline: Timeline, probe: Probe, chooser: Chooser, users: Option<Users>) -> Box<Shift> {
         let course = Course::new(&self.bookkeeping.steps, timeline);
         let arrivals = match users {
             Some(users) => Arrivals::Users(users.beginning_at(timeline.start_ns)),
@@ -395,7 +406,7 @@ impl Job {
         };
         let open_loop = !matches!(arrivals, Arrivals::Closed);
         let Self { settings, bookkeeping, stop, exchange, connections, workers, .. } = self;
-        Shift::new(Duty {
+        Box::new(Shift::new(Duty {
             timeline,
             drain_ns: settings.drain_ns,
             arrivals,
@@ -407,7 +418,7 @@ impl Job {
             stop,
             connections,
             probe,
-        })
+        }))
     }
 
     fn pin(&self) -> io::Result<()> {

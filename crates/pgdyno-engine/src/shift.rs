@@ -258,7 +258,7 @@ impl Shift {
     }
 
     /// Ends the shift: what was due and not begun is counted as never started.
-    pub(crate) fn finish(mut self) -> WorkerReport {
+    pub(crate) fn finish(mut self: Box<Self>) -> WorkerReport {
         let now_ns = Clock::now_ns();
         self.tend(now_ns);
         if !matches!(self.arrivals, Arrivals::Closed) {

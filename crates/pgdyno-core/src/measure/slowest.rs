@@ -50,11 +50,12 @@ impl Slow {
     }
 }
 
-/// The [`SLOWEST`] slowest of the attempts that it was told of, in fixed memory. Most attempts cost it one comparison.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+/// The [`SLOWEST`] slowest of the attempts that it was told of, in memory that is taken once, with the first of them.
+/// Most attempts cost it one comparison.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Slowest {
-    kept: [Slow; SLOWEST],
-    len: usize,
+    /// Apart from what it is part of: every worker has one, and hands it on with every interval.
+    kept: Vec<Slow>,
     /// Latency that one must exceed to be kept, and where the one stands that goes for it, once there is no room left.
     floor_ns: u64,
     fastest: usize,
@@ -64,20 +65,20 @@ impl Slowest {
     /// Whether an attempt of this latency would be kept.
     #[inline]
     pub fn wants(&self, latency_ns: u64) -> bool {
-        latency_ns > self.floor_ns || self.len < SLOWEST
+        latency_ns > self.floor_ns || self.kept.len() < SLOWEST
     }
 
     /// Keeps an attempt if it is one of the slowest. Of attempts that took as long those told first stay.
     pub fn add(&mut self, slow: Slow) {
-        if self.len < SLOWEST {
-            self.kept[self.len] = slow;
-            self.len += 1;
+        if self.kept.len() < SLOWEST {
+            self.kept.reserve_exact(SLOWEST - self.kept.len());
+            self.kept.push(slow);
         } else if slow.latency_ns() > self.floor_ns {
             self.kept[self.fastest] = slow;
         } else {
             return;
         }
-        if self.len == SLOWEST {
+        if self.kept.len() == SLOWEST {
             self.fastest = (0..SLOWEST).min_by_key(|&at| self.kept[at].key()).unwrap_or_default();
             self.floor_ns = self.kept[self.fastest].latency_ns();
         }
@@ -85,18 +86,21 @@ impl Slowest {
 
     /// Adds the attempts of another worker, or of another interval.
     pub fn merge(&mut self, other: &Self) {
-        let mut all = [Slow::default(); 2 * SLOWEST];
-        let both = self.len + other.len;
-        all[..self.len].copy_from_slice(&self.kept[..self.len]);
-        all[self.len..both].copy_from_slice(&other.kept[..other.len]);
-        all[..both].sort_unstable_by_key(|slow| std::cmp::Reverse(slow.key()));
-        *self = Self::default();
-        all[..both.min(SLOWEST)].iter().for_each(|&slow| self.add(slow));
+        let mut all = std::mem::take(self).kept;
+        all.extend_from_slice(&other.kept);
+        all.sort_unstable_by_key(|slow| std::cmp::Reverse(slow.key()));
+        all.iter().take(SLOWEST).for_each(|&slow| self.add(slow));
+    }
+
+    /// Forgets all of them, and keeps the memory.
+    pub fn clear(&mut self) {
+        self.kept.clear();
+        (self.floor_ns, self.fastest) = (0, 0);
     }
 
     /// What was kept, the slowest first.
     pub fn sorted(&self) -> Vec<Slow> {
-        let mut sorted = self.kept[..self.len].to_vec();
+        let mut sorted = self.kept.clone();
         sorted.sort_by_key(|slow| std::cmp::Reverse(slow.key()));
         sorted
     }
@@ -194,7 +198,7 @@ mod tests {
         let mut slowest = Slowest::default();
         for &one in all {
             let wanted = slowest.wants(one.latency_ns());
-            let before = slowest;
+            let before = slowest.clone();
             slowest.add(one);
             assert_eq!(wanted, slowest != before, "what is not wanted changes nothing");
         }
@@ -216,6 +220,9 @@ mod tests {
         #[test]
         fn the_slowest_are_those_that_sorting_finds(all in attempts(), workers in 1usize..4, cut in 0usize..200) {
             prop_assert_eq!(of(&all).sorted(), by_sorting(&all));
+            let mut cleared = of(&all);
+            cleared.clear();
+            prop_assert_eq!(cleared, Slowest::default());
             // Of several workers, and of two intervals that are joined.
             let mut merged = Slowest::default();
             for worker in 0..workers {

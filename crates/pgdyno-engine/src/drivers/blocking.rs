@@ -26,7 +26,7 @@ const RECEIVE_BYTES: usize = 64 * 1024;
 pub struct BlockingDriver;
 
 impl Driver for BlockingDriver {
-    fn drive<T: Target>(self, clients: Vec<Client<T>>, shift: Shift) -> io::Result<WorkerReport> {
+    fn drive<T: Target>(self, clients: Vec<Client<T>>, shift: Box<Shift>) -> io::Result<WorkerReport> {
         let [client] = <[_; 1]>::try_from(clients).map_err(|_| {
             io::Error::new(io::ErrorKind::InvalidInput, "the blocking driver takes one client a worker")
         })?;
@@ -41,7 +41,7 @@ impl Driver for BlockingDriver {
 /// The one client of a worker.
 struct Bench<T> {
     client: Client<T>,
-    shift: Shift,
+    shift: Box<Shift>,
     connector: Connector,
     /// Grows to [`RECEIVE_BYTES`] when something is received: disk and null targets need none.
     buffer: Vec<u8>,

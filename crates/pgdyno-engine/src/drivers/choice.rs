@@ -45,7 +45,7 @@ impl fmt::Display for SocketDriver {
 }
 
 impl Driver for SocketDriver {
-    fn drive<T: Target>(self, clients: Vec<Client<T>>, shift: Shift) -> io::Result<WorkerReport> {
+    fn drive<T: Target>(self, clients: Vec<Client<T>>, shift: Box<Shift>) -> io::Result<WorkerReport> {
         match self {
             Self::IoUring if clients.len() > 1 => UringDriver.drive(clients, shift),
             Self::Epoll | Self::IoUring => EpollDriver.drive(clients, shift),

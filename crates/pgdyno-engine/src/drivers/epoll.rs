@@ -21,7 +21,7 @@ use crate::{Client, Target, WorkerReport, shift::Shift};
 
 /// Bytes taken from a socket at once, to begin with: there may be hundreds of workers, and most answers are short. One
 /// buffer a worker: what a target needs of a cut message it keeps itself.
-const FIRST_RECEIVE_BYTES: usize = 8 * 1024;
+const FIRST_RECEIVE_BYTES: usize = 1024;
 /// What the buffer grows to where answers fill it.
 const MOST_RECEIVE_BYTES: usize = 64 * 1024;
 /// Readiness events taken at once.
@@ -33,7 +33,7 @@ const EVENTS: usize = 256;
 pub struct EpollDriver;
 
 impl Driver for EpollDriver {
-    fn drive<T: Target>(self, clients: Vec<Client<T>>, shift: Shift) -> io::Result<WorkerReport> {
+    fn drive<T: Target>(self, clients: Vec<Client<T>>, shift: Box<Shift>) -> io::Result<WorkerReport> {
         let sockets = EpollSockets::open(clients.len() + BELLS)?;
         Floor::work(clients, shift, sockets)
     }
@@ -258,7 +258,7 @@ mod tests {
             pieces.push(bytes.len());
         }
         assert!(got == sent, "{pieces:?}");
-        assert_eq!(pieces, [8_192, 16_384, 32_768, 42_656]);
+        assert_eq!(pieces, [1_024, 2_048, 4_096, 8_192, 16_384, 32_768, 35_488]);
         assert_eq!(sockets.buffer.len(), MOST_RECEIVE_BYTES);
     }
 }

@@ -46,12 +46,22 @@ pub(super) struct Floor<T, S> {
     asking: Vec<bool>,
     next_due_ns: u64,
     connector: Connector,
-    shift: Shift,
+    shift: Box<Shift>,
 }
 
 impl<T: Target, S: Sockets> Floor<T, S> {
     /// Runs a shift to its end.
-    pub(super) fn work(clients: Vec<Client<T>>, shift: Shift, mut sockets: S) -> io::Result<WorkerReport> {
+    pub(super) fn work(clients: Vec<Client<T>>, shift: Box<Shift>, sockets: S) -> io::Result<WorkerReport> {
+        let mut floor = Self::with(clients, shift, sockets)?;
+        floor.go_round()?;
+        floor.part()?;
+        floor.connector.close(Clock::now_ns());
+        Ok(floor.shift.finish())
+    }
+
+    /// Not on the stack: there may be hundreds of workers.
+    #[inline(never)]
+    fn with(clients: Vec<Client<T>>, shift: Box<Shift>, mut sockets: S) -> io::Result<Box<Self>> {
         let mut seats = Vec::with_capacity(clients.len());
         for (index, Client { target, io }) in clients.into_iter().enumerate() {
             if let Some(socket) = io {
@@ -62,12 +72,7 @@ impl<T: Target, S: Sockets> Floor<T, S> {
         let (idle, timers) = ((0..seats.len()).collect(), BinaryHeap::with_capacity(seats.len()));
         let connector = shift.connector();
         let asking = vec![false; seats.len()];
-        let mut floor =
-            Self { seats, sockets, idle, timers, busy: 0, asking, next_due_ns: 0, connector, shift };
-        floor.go_round()?;
-        floor.part()?;
-        floor.connector.close(Clock::now_ns());
-        Ok(floor.shift.finish())
+        Ok(Box::new(Self { seats, sockets, idle, timers, busy: 0, asking, next_due_ns: 0, connector, shift }))
     }
 
     fn go_round(&mut self) -> io::Result<()> {

@@ -30,5 +30,5 @@ pub trait Driver: Copy + Send + 'static {
     /// # Errors
     /// The kernel's, where waiting itself fails; what happens to a single client is an event of its target.
     #[doc(hidden)]
-    fn drive<T: Target>(self, clients: Vec<Client<T>>, shift: Shift) -> io::Result<crate::WorkerReport>;
+    fn drive<T: Target>(self, clients: Vec<Client<T>>, shift: Box<Shift>) -> io::Result<crate::WorkerReport>;
 }

@@ -44,7 +44,7 @@ impl UringDriver {
 }
 
 impl Driver for UringDriver {
-    fn drive<T: Target>(self, clients: Vec<Client<T>>, shift: Shift) -> io::Result<WorkerReport> {
+    fn drive<T: Target>(self, clients: Vec<Client<T>>, shift: Box<Shift>) -> io::Result<WorkerReport> {
         let mut ring = ring(clients.len() + BELLS)?;
         let (submitter, submissions, completions) = ring.split();
         let sockets = UringSockets::open(clients.len() + BELLS, submitter, submissions, completions)?;
