@@ -2,8 +2,8 @@
 //!
 //! Allocations are counted on the worker's own thread: the fake server's threads allocate as they like.
 //!
-//! Seen to fail where a statement is sent from a new buffer, a cut message gets new room, or an interval a new
-//! histogram.
+//! Seen to fail where a statement is sent from a new buffer, a cut message gets new room, an interval a new histogram,
+//! or a worker that keeps no histograms makes one.
 
 #![allow(unsafe_code)] // an allocator cannot be written without
 
@@ -19,8 +19,8 @@ use pgdyno_core::{
     plan::{Builtin, Protocol},
 };
 use pgdyno_engine::{
-    BlockingDriver, Client, Driver, Event, MergedInterval, Probe, Report, Settings, SocketDriver, Step, Stop,
-    Target, run,
+    BlockingDriver, Bookkeeping, Client, Driver, Event, Listeners, MergedInterval, Probe, Report, Settings,
+    SocketDriver, Step, Stop, Target, run_keeping,
 };
 use pgdyno_postgres::{
     fake::{Answer, FakeServer, Request, message, usual},
@@ -81,6 +81,8 @@ struct Asked {
     transactions: u64,
     times: u64,
     bytes: u64,
+    /// What it had asked for before the first of them.
+    bytes_before: u64,
 }
 
 /// What is known of a worker.
@@ -120,7 +122,8 @@ impl Watching {
             Some(_) if worker.asked.transactions == self.wanted => self.stop.request("enough"),
             Some((times, bytes)) => {
                 let transactions = worker.asked.transactions + 1;
-                worker.asked = Asked { transactions, times: now.0 - times, bytes: now.1 - bytes };
+                let (times, bytes_before, bytes) = (now.0 - times, bytes, now.1 - bytes);
+                worker.asked = Asked { transactions, times, bytes, bytes_before };
             }
         }
     }
@@ -157,6 +160,8 @@ struct Run {
     interval_ns: u64,
     rate_per_s: Option<f64>,
     answer: fn(&Request) -> Answer,
+    /// Whether no histograms are kept, as for `pgbench`.
+    tallies_only: bool,
     wasteful: bool,
 }
 
@@ -168,6 +173,7 @@ const RUN: Run = Run {
     interval_ns: 3_600_000 * MS,
     rate_per_s: None,
     answer: usual,
+    tallies_only: false,
     wasteful: false,
 };
 
@@ -190,7 +196,7 @@ impl Run {
             drain_ns: 5_000 * MS,
             rate_per_s: self.rate_per_s,
             seed: 1,
-            statements: script.statements().count(),
+            statements: if self.tallies_only { 0 } else { script.statements().count() },
             cpus: Vec::new(),
         };
         let sql = SqlClients { scale: 50, ..SqlClients::new(script, self.protocol) };
@@ -211,11 +217,15 @@ impl Run {
         let workers =
             workers.into_iter().map(|clients| clients.into_iter().map(watching).collect()).collect();
         let (mut last, mut longest) = (None, Duration::ZERO);
-        let on_interval = |_: &MergedInterval| {
+        let mut on_interval = |_: &MergedInterval| {
             let now = Instant::now();
             longest = longest.max(last.replace(now).map_or(Duration::ZERO, |last| now - last));
         };
-        let report = run(driver, workers, &settings, &stop, on_interval, |_| ()).expect("the run works");
+        let listeners =
+            Listeners { on_interval: &mut on_interval, on_mark: &mut |_| (), on_log: &mut |_, _| () };
+        let books = Bookkeeping { tallies_only: self.tallies_only, ..Bookkeeping::default() };
+        let report =
+            run_keeping(driver, workers, &settings, &books, &stop, listeners).expect("the run works");
         assert_eq!((report.counts_whole.failed, report.clients_lost), (0, 0), "{report:?}");
         let asked = worker.lock().expect("nobody panicked").asked;
         assert_eq!(asked.transactions, self.transactions, "{self:?}");
@@ -284,6 +294,15 @@ fn an_interval_that_ends_needs_no_histogram() {
         assert!(asked.bytes < (8 + late) * 48_000 + intervals * 1_024, "{seen}");
         assert!(asked.times < intervals + 4 * late, "{seen}");
     }
+}
+
+/// Hundreds of workers with a client each (`pgbench -c 500 -j 500`) take no more memory than pgbench's threads do, which
+/// have two buffers of 16 KiB a connection.
+#[test]
+fn a_worker_that_keeps_no_histograms_takes_little_memory() {
+    let lone = Run { builtin: Builtin::SelectOnly, clients: 1, tallies_only: true, ..RUN };
+    let (_, asked) = lone.asked(SocketDriver::best());
+    assert!(asked.bytes_before < 8 * 1_024, "{asked:?}");
 }
 
 /// The planted fault: a single small allocation in every transaction.
