@@ -296,7 +296,7 @@ fn an_interval_that_ends_needs_no_histogram() {
     }
 }
 
-/// Hundreds of workers with a client each (`pgbench -c 500 -j 500`) take no more memory than pgbench's threads do, which
+/// Hundreds of workers with a client each (`pgbench -c 500 -j 500`) take no more memory than pgbench's threads, which
 /// have two buffers of 16 KiB a connection.
 #[test]
 fn a_worker_that_keeps_no_histograms_takes_little_memory() {

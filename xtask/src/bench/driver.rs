@@ -46,8 +46,16 @@ pub struct Args {
     #[arg(long)]
     pgbench_log: bool,
     /// Runs of the null target of three seconds; 0 leaves it out
-    #[arg(long, default_value_t = 5)]
+    #[arg(long, default_value_t = 5, value_parser = none_or_enough)]
     null_runs: u32,
+}
+
+/// No runs, or as many as an interval needs: said before an hour is measured, not after it.
+fn none_or_enough(text: &str) -> Result<u32, String> {
+    match text.parse::<u32>() {
+        Ok(1 | 2) => Err("an interval needs three runs".into()),
+        parsed => parsed.map_err(|error| error.to_string()),
+    }
 }
 
 const TPS_BAR: Bar = Bar::AtLeast(0.98);
@@ -245,5 +253,11 @@ mod tests {
     fn the_more_there_is_to_batch_the_less_it_may_cost() {
         let bars = [1, 7, 8, 31, 32, 256].map(|clients| cpu_bar(clients).to_string());
         assert_eq!(bars, ["≤ 1", "≤ 1", "≤ 0.75", "≤ 0.75", "≤ 0.65", "≤ 0.65"]);
+    }
+
+    #[test]
+    fn too_few_runs_for_an_interval_are_refused() {
+        assert_eq!((none_or_enough("0"), none_or_enough("3")), (Ok(0), Ok(3)));
+        assert!(["1", "2", "-1", "x"].iter().all(|text| none_or_enough(text).is_err()));
     }
 }
