@@ -1,11 +1,8 @@
 //! What is kept of a run beyond counts and histograms: several scripts, commands, single attempts.
 
-use pgdyno_core::{
-    measure::Ending,
-    script::{Draw, Random},
-};
+use pgdyno_core::{measure::Ending, script::Random};
 
-use crate::{LoadStep, Messages, Population};
+use crate::{LoadStep, Messages, Mix, Population};
 
 /// What a run keeps beside the counting equation and its histograms; by default nothing.
 #[derive(Debug, Clone, Default)]
@@ -41,15 +38,6 @@ pub struct Bookkeeping {
     pub messages: Messages,
 }
 
-/// How scripts share the attempts.
-#[derive(Debug, Clone, Default)]
-pub struct Mix {
-    /// Weight of every script; the first where there are none.
-    pub weights: Vec<u32>,
-    /// What every worker draws its choices from.
-    pub streams: Vec<Random>,
-}
-
 /// How single attempts are handed out.
 #[derive(Debug, Clone)]
 pub struct LogSettings {
@@ -78,60 +66,4 @@ pub struct LogRecord {
     pub retries: u32,
     /// How it ended.
     pub ending: Ending,
-}
-
-/// The stream of a worker; one of its own where none was given.
-pub(crate) fn stream(streams: &[Random], worker: usize) -> Random {
-    streams.get(worker).cloned().unwrap_or_else(|| Random::seeded(worker as u64))
-}
-
-/// Chooses scripts by their weights: one a worker.
-#[derive(Debug)]
-pub(crate) struct Chooser {
-    weights: Vec<u32>,
-    total: i64,
-    random: Random,
-}
-
-impl Chooser {
-    pub(crate) fn new(mix: &Mix, worker: usize) -> Self {
-        let random = stream(&mix.streams, worker);
-        let total = mix.weights.iter().map(|&weight| i64::from(weight)).sum();
-        Self { weights: mix.weights.clone(), total, random }
-    }
-
-    /// The next script. One alone costs no random number, as in pgbench.
-    #[inline]
-    pub(crate) fn choose(&mut self) -> u32 {
-        if self.weights.len() < 2 {
-            return 0;
-        }
-        let mut left = self.random.between(0, self.total - 1);
-        let chosen = self.weights.iter().position(|&weight| {
-            left -= i64::from(weight);
-            left < 0
-        });
-        chosen.unwrap_or(0) as u32
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn scripts_are_chosen_by_weight_and_one_of_weight_0_never() {
-        let mut chooser = Chooser::new(&Mix { weights: vec![1, 0, 3], streams: vec![Random::seeded(7)] }, 0);
-        let mut chosen = [0_u32; 3];
-        (0..40_000).for_each(|_| chosen[chooser.choose() as usize] += 1);
-        // Four standard deviations of a binomial distribution with n = 40,000 and p = 1/4 are 346.
-        assert!(chosen[0].abs_diff(10_000) < 346, "{chosen:?}");
-        assert_eq!(chosen[1], 0);
-    }
-
-    #[test]
-    fn without_weights_there_is_one_script() {
-        let mut chooser = Chooser::new(&Mix::default(), 3);
-        assert_eq!(chooser.choose(), 0);
-    }
 }

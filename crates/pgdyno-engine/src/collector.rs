@@ -6,7 +6,7 @@ use pgdyno_core::measure::{CommandTally, Counts, Latency, Outage, Precision, Slo
 
 use crate::{
     EngineError, ErrorTally, IntervalReport, LoadStep, MergedInterval, Phase, Report, ScriptReport, Settings,
-    Stop, Timeline, WorkerReport, recorder::Spare, steps::StepSums,
+    Stop, Timeline, WorkerReport, exchange::Spare, steps::StepSums,
 };
 
 /// Adds the intervals of all workers up.

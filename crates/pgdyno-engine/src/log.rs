@@ -4,8 +4,8 @@ use pgdyno_core::script::Random;
 
 use crate::{
     LogRecord, LogSettings,
-    bookkeeping::stream,
-    recorder::{Exchange, Handed},
+    chooser::stream,
+    exchange::{Exchange, Handed},
 };
 
 /// Attempts handed over at once.

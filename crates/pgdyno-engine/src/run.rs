@@ -10,155 +10,20 @@ use std::{
     time::Duration,
 };
 
-use pgdyno_core::measure::{CommandTally, Counts, Imbalance, Latency, Outage, Slowest, Tally};
-
 use crate::{
-    Arrivals, Bookkeeping, Client, Clock, Driver, ErrorTally, LogRecord, Phase, Poisson, Probe, ScriptReport,
-    StepReport, Stop, Target, Timeline, WorkerReport,
+    Arrivals, Bookkeeping, Client, Clock, Driver, EngineError, Listeners, LogRecord, Mark, MergedInterval,
+    Poisson, Probe, Report, Settings, Stop, Target, Timeline, WorkerReport,
     arrivals::OpenLoop,
-    bookkeeping::Chooser,
+    chooser::Chooser,
     collector::Collector,
+    exchange::{Exchange, Handed, Spare},
     outage::Connections,
     pin_current_thread,
-    recorder::{Exchange, Handed, Recorder, Spare},
+    recorder::Recorder,
     shift::{Duty, Places, Shift},
     steps::Course,
     users::Users,
 };
-
-/// How a run is done.
-#[derive(Debug, Clone)]
-pub struct Settings {
-    /// Length of the warm-up in nanoseconds; 0 is none.
-    pub warmup_ns: u64,
-    /// Length of the measured interval in nanoseconds.
-    pub duration_ns: u64,
-    /// Length of the reported intervals in nanoseconds.
-    pub interval_ns: u64,
-    /// Time that attempts under way get at the end, in nanoseconds.
-    pub drain_ns: u64,
-    /// Attempts a second over all workers; `None` is a closed loop.
-    pub rate_per_s: Option<f64>,
-    /// Seed of the schedule.
-    pub seed: u64,
-    /// Statements of the script.
-    pub statements: usize,
-    /// Processors of the workers; empty is any. Worker `i` runs on the processors `i` modulo their number.
-    pub cpus: Vec<u32>,
-}
-
-/// An instant of a run at which the caller may want to look at something else.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Mark {
-    /// The measured interval begins.
-    MeasureStart,
-    /// The measured interval has ended.
-    MeasureEnd,
-}
-
-/// One interval over all workers.
-#[derive(Debug)]
-pub struct MergedInterval {
-    /// Its phase.
-    pub phase: Phase,
-    /// Start in nanoseconds since the first attempts were due.
-    pub start_ns: u64,
-    /// The same instant on the engine's clock.
-    pub clock_ns: u64,
-    /// Length in nanoseconds (of the longest worker's, in the drain).
-    pub duration_ns: u64,
-    /// Attempts.
-    pub counts: Counts,
-    /// Latency of the attempts that committed within the interval.
-    pub latency: Latency,
-    /// The slowest of them, instants on the engine's clock.
-    pub slowest: Slowest,
-    /// Attempts in pgbench's terms.
-    pub tally: Tally,
-    /// Processor time of all workers in nanoseconds.
-    pub cpu_ns: u64,
-}
-
-/// What a run came to.
-#[derive(Debug)]
-pub struct Report {
-    /// Length of the measured interval as it was, in nanoseconds: shorter than planned after a stop.
-    pub duration_ns: u64,
-    /// Attempts of the measured interval.
-    pub counts: Counts,
-    /// Attempts of the whole run, with warm-up and drain: nothing is in flight at either end.
-    pub counts_whole: Counts,
-    /// Latency of the committed attempts that were under way in the measured interval, also of those that ended in
-    /// the drain.
-    pub latency: Latency,
-    /// Their lag; empty in a closed loop.
-    pub lag: Latency,
-    /// Latency of every statement of the script.
-    pub statements: Vec<Latency>,
-    /// Errors.
-    pub errors: ErrorTally,
-    /// Clients lost for good.
-    pub clients_lost: u32,
-    /// Connections lost and made again over the whole run.
-    pub outage: Outage,
-    /// Processor time of all workers in the measured interval, in nanoseconds.
-    pub cpu_ns: u64,
-    /// Share of the measured interval that the busiest worker was on a processor.
-    pub busiest_worker: f64,
-    /// Commits of every measured interval per second, for the steady-state verdict.
-    pub rates_per_s: Vec<f64>,
-    /// Why the run stopped early.
-    pub stopped: Option<String>,
-    /// From the start of the measured interval until the last worker had nothing left to do, in nanoseconds.
-    pub elapsed_ns: u64,
-    /// Attempts in pgbench's terms, from the start of the measured interval to the end of the drain.
-    pub tally: Tally,
-    /// The same for every script of [`Bookkeeping::mix`]; empty where there is one script.
-    pub scripts: Vec<Tally>,
-    /// The same with a histogram, where [`Bookkeeping::by_script`] asks for it.
-    pub by_script: Vec<ScriptReport>,
-    /// The same for every command ([`Bookkeeping::commands`]).
-    pub commands: Vec<CommandTally>,
-    /// Connections made within the same time, and the nanoseconds that they took.
-    pub connects: (u64, u64),
-    /// The steps of [`Bookkeeping::steps`] as they were.
-    pub steps: Vec<StepReport>,
-}
-
-/// Who is told what while a run goes on, all on the calling thread.
-pub struct Listeners<'a> {
-    /// Gets every interval as soon as all workers have closed it.
-    pub on_interval: &'a mut dyn FnMut(&MergedInterval),
-    /// Called at the edges of the measured interval.
-    pub on_mark: &'a mut dyn FnMut(Mark),
-    /// Gets single attempts of a worker, in the order in which they ended, where [`Bookkeeping::log`] asks for them.
-    pub on_log: &'a mut dyn FnMut(usize, &[LogRecord]),
-}
-
-impl std::fmt::Debug for Listeners<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Listeners")
-    }
-}
-
-/// Why a run failed as a whole.
-#[derive(Debug, thiserror::Error)]
-pub enum EngineError {
-    /// A worker could not wait for its clients.
-    #[error("a worker failed: {0}")]
-    Worker(#[from] io::Error),
-    /// A worker panicked.
-    #[error("a worker thread panicked")]
-    Panicked,
-    /// Attempts were lost in counting: a fault of pgdyno.
-    #[error("interval {index}: {imbalance}")]
-    Miscounted {
-        /// Number of the interval.
-        index: u32,
-        /// Both sides.
-        imbalance: Imbalance,
-    },
-}
 
 /// Runs the clients of every worker side by side until the schedule ends or a stop is requested.
 ///

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use pgdyno_core::measure::Outcome;
 
 use crate::{
-    Arrivals, Clock, Probe, Stop, WorkerReport,
-    bookkeeping::Chooser,
+    Arrivals, Clock, Probe, Stop, Timeline, WorkerReport,
+    chooser::Chooser,
     connector::Connector,
     outage::Connections,
     probe::Beginning,
-    recorder::{Attempt, Recorded, Recorder, Timeline},
+    recorder::{Attempt, Recorded, Recorder},
     steps::Course,
     users::Due,
 };

@@ -8,7 +8,7 @@ use std::{
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use crate::bookkeeping::Chooser;
+use crate::chooser::Chooser;
 
 /// Times thought at most, in means of it (TPC-C, clause 5.2.5.4).
 const LONGEST_THOUGHT: f64 = 10.0;
@@ -170,7 +170,7 @@ impl Users {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Mix, bookkeeping::Chooser};
+    use crate::{Mix, chooser::Chooser};
 
     const SECOND: u64 = 1_000_000_000;
 

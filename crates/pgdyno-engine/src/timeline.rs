@@ -1,0 +1,49 @@
+//! When the parts of a run begin and end.
+
+/// What a part of a run is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Phase {
+    /// Before the measured interval.
+    WarmUp,
+    /// The measured interval.
+    Measured,
+    /// After it: attempts under way end, none begins.
+    Drain,
+}
+
+/// The instants of a run on the engine's clock, in nanoseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Timeline {
+    /// When the first attempts are due.
+    pub start_ns: u64,
+    /// When the measured interval begins.
+    pub measure_ns: u64,
+    /// When it ends, and with it the schedule.
+    pub end_ns: u64,
+    /// Length of the intervals that are reported.
+    pub interval_ns: u64,
+}
+
+impl Timeline {
+    /// The phase that an instant belongs to.
+    pub fn phase(&self, at_ns: u64) -> Phase {
+        if at_ns < self.measure_ns {
+            Phase::WarmUp
+        } else if at_ns < self.end_ns {
+            Phase::Measured
+        } else {
+            Phase::Drain
+        }
+    }
+
+    /// The end of the interval that begins at `start_ns`: intervals never reach over the edge of a phase, and the
+    /// drain is one interval.
+    pub(crate) fn boundary_after(&self, start_ns: u64) -> u64 {
+        let edge = match self.phase(start_ns) {
+            Phase::WarmUp => self.measure_ns,
+            Phase::Measured => self.end_ns,
+            Phase::Drain => return u64::MAX,
+        };
+        (start_ns + self.interval_ns).min(edge)
+    }
+}
