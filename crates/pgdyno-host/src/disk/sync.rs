@@ -7,7 +7,10 @@ use std::{
     time::Duration,
 };
 
-use pgdyno_core::{facts::SyncCheck, measure::Outcome, problem::Problem};
+use pgdyno_core::{
+    measure::{Outcome, SyncCheck},
+    problem::Problem,
+};
 use pgdyno_engine::{BlockingDriver, Client, DiskOp, Event, Probe, Settings, Step, Stop, Target, run};
 
 /// Bytes of a write: a WAL page, as pg_test_fsync writes it.

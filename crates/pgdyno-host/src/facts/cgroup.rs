@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use pgdyno_core::facts::CgroupLimits;
 
-use super::{first_line, mounts};
+use super::{file::first_line, mounts};
 
 /// A version 1 memory limit from here on stands for "none": the kernel writes 2^63 rounded down to a page.
 const V1_NO_LIMIT: u64 = 1 << 62;
@@ -25,8 +25,8 @@ enum Version {
 
 /// The tightest limits over all groups of this process.
 pub(super) fn read(root: &Path) -> CgroupLimits {
-    let own = super::text(root, "proc/self/cgroup").unwrap_or_default();
-    let mountinfo = super::text(root, "proc/self/mountinfo").unwrap_or_default();
+    let own = super::file::text(root, "proc/self/cgroup").unwrap_or_default();
+    let mountinfo = super::file::text(root, "proc/self/mountinfo").unwrap_or_default();
     let mut limits = CgroupLimits::default();
     for hierarchy in hierarchies(&own, &mountinfo) {
         for group in hierarchy.group.ancestors() {

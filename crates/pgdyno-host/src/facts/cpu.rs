@@ -4,7 +4,7 @@ use std::path::Path;
 
 use pgdyno_core::{facts::CpuFacts, plan::CpuList};
 
-use super::{first_line, text};
+use super::file::{first_line, text};
 
 /// Reads the facts of the processors this process may run on.
 pub(super) fn read(root: &Path) -> CpuFacts {

@@ -4,7 +4,7 @@ use std::{io, path::Path};
 
 use pgdyno_core::facts::{HugePages, MemoryFacts};
 
-use super::{first_line, text};
+use super::file::{first_line, text};
 
 /// Reads the facts of memory.
 ///

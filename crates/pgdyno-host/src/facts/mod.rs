@@ -5,19 +5,18 @@
 
 mod cgroup;
 mod cpu;
+mod file;
 mod limits;
 mod memory;
 mod mounts;
 mod storage;
 mod system;
 
-use std::{
-    fs,
-    io::{self, Read},
-    path::Path,
-};
+use std::{io, path::Path};
 
 use pgdyno_core::facts::HostFacts;
+
+use file::first_line;
 
 pub use storage::read as storage;
 
@@ -50,25 +49,10 @@ pub fn host_at(root: &Path) -> io::Result<HostFacts> {
     })
 }
 
-/// Longest file that is read here, in bytes: kernel files are small, and a wrong root must not fill memory.
-const LONGEST: u64 = 8 << 20;
-
-/// The text of a file under `root`, where it can be read.
-fn text(root: &Path, path: &str) -> Option<String> {
-    let mut bytes = Vec::new();
-    fs::File::open(root.join(path)).ok()?.take(LONGEST).read_to_end(&mut bytes).ok()?;
-    Some(String::from_utf8_lossy(&bytes).into_owned())
-}
-
-/// The first line of a file under `root`, trimmed; `None` where it is empty.
-fn first_line(root: &Path, path: &str) -> Option<String> {
-    let text = text(root, path)?;
-    let line = text.lines().next()?.trim();
-    (!line.is_empty()).then(|| line.to_owned())
-}
-
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     /// Writes a tree of files.

@@ -7,7 +7,7 @@ use std::{
 
 use pgdyno_core::facts::StorageFacts;
 
-use super::{first_line, mounts};
+use super::{file::first_line, mounts};
 
 /// Reads the facts of the storage that a path lies on, or will lie on: where the path is not there yet, its
 /// nearest ancestor that is there counts.
@@ -24,7 +24,7 @@ const MOST_LOOPS: u32 = 16;
 fn read_at(root: &Path, path: &Path, loops: u32) -> io::Result<StorageFacts> {
     let there = nearest_existing(path)?;
     let space = rustix::fs::statvfs(&there)?;
-    let mounts = mounts::parse(&super::text(root, "proc/self/mountinfo").unwrap_or_default());
+    let mounts = mounts::parse(&super::file::text(root, "proc/self/mountinfo").unwrap_or_default());
     let mount = mounts::holding(&mounts, &there);
     let queue = mount.and_then(|mount| device_dir(root, &mount.device_number, "queue"));
     let file = mount.and_then(|mount| backing_file(root, &mount.device_number)).filter(|_| loops > 0);

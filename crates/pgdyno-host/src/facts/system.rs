@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::{first_line, text};
+use super::file::{first_line, text};
 
 /// `PRETTY_NAME` of `/etc/os-release`.
 pub(super) fn os(root: &Path) -> Option<String> {
