@@ -1,8 +1,7 @@
 //! SQL in scripts: where it ends, what it is, where variables stand, and what built-in scripts are.
 
-use pgdyno_core::{
-    plan::{Builtin, Protocol},
-    script::{Action, Automatic, MAX_DEPTH, Random, Scratch, Scripts, Sql, SqlKind, Variables},
+use pgdyno_core::script::{
+    Action, Automatic, Builtin, MAX_DEPTH, Protocol, Random, Scratch, Scripts, Sql, SqlKind, Variables,
 };
 use proptest::prelude::*;
 

@@ -11,7 +11,7 @@ use std::{
     time::{SystemTime, UNIX_EPOCH},
 };
 
-use pgdyno_core::plan::{Builtin, Protocol};
+use pgdyno_core::script::{Builtin, Protocol};
 use pgdyno_engine::{MergedInterval, Settings, SocketDriver, Stop, run};
 use pgdyno_postgres::{
     targets::SqlClients,

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use pgdyno_core::{
-    plan::Protocol,
+    script::Protocol,
     tpcc::{Crowd, DISTRICTS, Mix, RunConstants, Shape, Transaction},
 };
 use pgdyno_engine::{

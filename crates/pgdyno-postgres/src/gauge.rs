@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use pgdyno_core::{
     facts::Ceiling,
-    plan::{Builtin, Protocol},
     problem::Problem,
+    script::{Builtin, Protocol},
 };
 use pgdyno_engine::{Report, Settings, SocketDriver, Stop, run};
 

@@ -16,7 +16,7 @@ use std::{
 
 use pgdyno_core::{
     measure::Outcome,
-    plan::{Builtin, Protocol},
+    script::{Builtin, Protocol},
 };
 use pgdyno_engine::{
     BlockingDriver, Bookkeeping, Client, Driver, Event, Listeners, MergedInterval, Probe, Report, Settings,

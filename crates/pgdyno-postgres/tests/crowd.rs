@@ -19,7 +19,7 @@ use std::{
 use left_out::left_out;
 use pgdyno_core::{
     measure::Outcome,
-    plan::{Builtin, Protocol},
+    script::{Builtin, Protocol},
 };
 use pgdyno_engine::{Client, Event, Probe, Settings, SocketDriver, Step, Stop, Target, run};
 use pgdyno_postgres::{

@@ -8,7 +8,10 @@ use std::{
     time::Duration,
 };
 
-use pgdyno_core::{measure::Counts, plan::Protocol, script::Scripts};
+use pgdyno_core::{
+    measure::Counts,
+    script::{Protocol, Scripts},
+};
 use pgdyno_engine::{BlockingDriver, MergedInterval, Report, Settings, SocketDriver, Stop, run};
 use pgdyno_postgres::{
     fake::{Answer, FakeServer, Request, message, usual},

@@ -6,7 +6,10 @@ use std::{
     time::Duration,
 };
 
-use pgdyno_core::{measure::Latency, plan::Protocol, script::Scripts};
+use pgdyno_core::{
+    measure::Latency,
+    script::{Protocol, Scripts},
+};
 use pgdyno_engine::{Report, Settings, SocketDriver, Stop, run};
 use pgdyno_postgres::{
     fake::{Delays, Distribution, FakeServer, usual},

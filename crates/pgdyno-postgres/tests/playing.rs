@@ -4,13 +4,12 @@ mod play;
 
 use std::time::Duration;
 
-use pgdyno_core::plan::Protocol;
+use pgdyno_core::script::Protocol;
 use pgdyno_engine::Level;
 use pgdyno_postgres::{
     fake::{Answer, FakeServer, Request, message, usual},
     targets::Manner,
 };
-
 use play::{How, Played, pgbench, play};
 
 fn at(answer: fn(&Request) -> Answer, script: &str, how: &How) -> (Played, Vec<String>) {

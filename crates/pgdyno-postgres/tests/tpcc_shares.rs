@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use left_out::left_out;
 use pgdyno_core::{
-    plan::Protocol,
+    script::Protocol,
     tpcc::{Crowd, Mix, RunConstants, Shape, Shares, Transaction, UNUSED_ITEM},
 };
 use pgdyno_engine::{

@@ -3,9 +3,8 @@
 use std::collections::BTreeSet;
 
 use pgdyno_core::{
-    advice::Choice,
     analysis::compare::{Comparable, Comparison, Difference, Floor, Look},
-    facts::{ConnectionFacts, ServerFacts, StorageFacts},
+    facts::{Choice, ConnectionFacts, ServerFacts, StorageFacts},
     measure::Arm,
 };
 use schemars::JsonSchema;

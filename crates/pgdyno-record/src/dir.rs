@@ -10,9 +10,8 @@ use std::{
 
 use jiff::Timestamp;
 use pgdyno_core::{
-    advice::Choice,
     analysis::compare::Difference,
-    facts::ServerFacts,
+    facts::{Choice, ServerFacts},
     measure::{
         Coarsener, Interval, Latency, MAX_INTERVALS, Merger, Observation, Part, Slice, SlowAttempt,
         SlowInterval, Workload,

@@ -3,13 +3,12 @@
 use std::borrow::Cow;
 
 use pgdyno_core::{
-    advice::Choice,
     analysis::{
         Doubt,
         noise::{Noise, by_script},
     },
-    facts::{ConnectionFacts, HostFacts, ServerFacts, StorageFacts, SyncCheck},
-    measure::{Arm, CellRun, CellSummary, StatementSummary},
+    facts::{Choice, ConnectionFacts, HostFacts, ServerFacts, StorageFacts},
+    measure::{Arm, CellRun, CellSummary, StatementSummary, SyncCheck},
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,9 +1,9 @@
 //! What a plan with several subjects adds to `run.json`.
 
 use pgdyno_core::{
-    advice::Choice,
     analysis::compare::{Comparable, Difference, LevelResult},
-    facts::{ConnectionFacts, ServerFacts, StorageFacts, SyncCheck},
+    facts::{Choice, ConnectionFacts, ServerFacts, StorageFacts},
+    measure::SyncCheck,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

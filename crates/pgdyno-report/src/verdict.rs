@@ -1,7 +1,7 @@
 //! The opening sentences: what was found, in plain English, with its spread.
 
 use pgdyno_core::{
-    analysis::doubts::MAX_HALF_WIDTH,
+    analysis::MAX_HALF_WIDTH,
     measure::{CellSummary, Workload},
 };
 use pgdyno_record::{NoiseRecord, RunRecord, ScriptNoise};

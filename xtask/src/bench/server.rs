@@ -8,8 +8,8 @@ use std::{
 
 use pgdyno_core::{
     load::{Way, Wish},
-    plan::Builtin,
     problem::Problem,
+    script::Builtin,
 };
 use pgdyno_engine::Stop;
 use pgdyno_postgres::{

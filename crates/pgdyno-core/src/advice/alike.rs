@@ -2,8 +2,8 @@
 
 use super::program::Program;
 use crate::{
-    analysis::compare::{AskedProgram, same_build},
-    facts::{BuildFacts, major_of},
+    analysis::compare::AskedProgram,
+    facts::{BuildFacts, major_of, same_build},
 };
 
 /// A program that will be compared with others.

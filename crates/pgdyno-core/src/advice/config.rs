@@ -3,12 +3,11 @@
 //! No rule touches durability: `fsync`, `full_page_writes` and `synchronous_commit` stay as the server has
 //! them.
 
-use super::{
-    Choice,
-    size::{GB, MB, format},
-};
 use crate::{
-    facts::{HostFacts, StorageFacts},
+    facts::{
+        Choice, HostFacts, StorageFacts,
+        amount::{GB, MB, format},
+    },
     units::plural,
 };
 
@@ -237,11 +236,11 @@ mod tests {
 
     use super::*;
     use crate::{
-        advice::{
-            preflight::tests::{host, storage},
-            size::{BLOCK, parse},
+        advice::preflight::tests::{host, storage},
+        facts::{
+            HostFacts,
+            amount::{BLOCK, parse},
         },
-        facts::HostFacts,
     };
 
     fn sized(host: &HostFacts, data: &StorageFacts, version_num: u32) -> Vec<Choice> {

@@ -3,8 +3,13 @@
 
 use std::collections::BTreeMap;
 
-use super::size::{KB, MB, format, parse};
-use crate::{facts::HostFacts, problem::Problem};
+use crate::{
+    facts::{
+        HostFacts,
+        amount::{KB, MB, format, parse},
+    },
+    problem::Problem,
+};
 
 /// Descriptors that the server insists on for itself (`FD_MINFREE` and its reserve in `fd.c`).
 const LEAST_OPEN_FILES: u64 = 64;
@@ -170,9 +175,9 @@ fn kernel_version(release: &str) -> Option<(u32, u32)> {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use crate::{
-        advice::size::{BLOCK, GB},
-        facts::{CgroupLimits, CpuFacts, HugePages, MemoryFacts, StorageFacts},
+    use crate::facts::{
+        CgroupLimits, CpuFacts, HugePages, MemoryFacts, StorageFacts,
+        amount::{BLOCK, GB},
     };
 
     /// A machine with so much memory and four processors, with nothing in the way.

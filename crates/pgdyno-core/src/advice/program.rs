@@ -1,6 +1,9 @@
 //! What a server's program may be trusted for, by how it was compiled.
 
-use crate::{analysis::compare::same_build, facts::BuildFacts, units};
+use crate::{
+    facts::{BuildFacts, same_build},
+    units,
+};
 
 /// The size of a block as everybody has it who says nothing else, in bytes.
 const USUAL_BLOCK_BYTES: u32 = 8_192;

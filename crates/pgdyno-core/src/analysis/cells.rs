@@ -6,9 +6,7 @@ use crate::{
         CellRun, CellSummary, Counts, CpuUse, Estimate, IoUse, Latency, ScriptRun, ServedFrom, Waits,
         Workload,
     },
-    plan::Builtin,
-    script::Scripts,
-    tpcc::TpccCell,
+    script::{Builtin, Scripts},
 };
 
 /// Pages for each committed transaction from which on a source counts: one read in twenty transactions.
@@ -101,7 +99,7 @@ fn summary(workload: &Workload, runs: &[&CellRun], histograms: Option<&Histogram
     let each = |cpu_s: f64| (committed > 0).then(|| cpu_s * 1e6 / committed as f64);
     Some(CellSummary {
         workload: workload.clone(),
-        tpcc: TpccCell::of(runs, &scripts),
+        tpcc: super::tpcc::cell(runs, &scripts),
         scripts,
         statements_per_transaction: factor,
         qps: factor.map(|factor| tps.times(f64::from(factor), "1/s")),

@@ -6,13 +6,14 @@
 use super::{
     Doubt, DoubtKind,
     cells::{busiest_worker, idle_cpus, idle_written_bytes, missed, others_cpus, steal},
+    estimate::MAX_HALF_WIDTH,
     noise::cells,
     over_blocks::Change,
 };
 use crate::{
     facts::{DurabilityTier, Instrument, ServerFacts},
     measure::{CellRun, CellSummary, Counts, Outage, ServedFrom, SteadyVerdict, Workload},
-    plan::Builtin,
+    script::Builtin,
     units,
 };
 
@@ -20,8 +21,6 @@ use crate::{
 pub const MIN_BLOCKS: u32 = 3;
 /// Fewest blocks of a thorough run: t(95 %) falls from 4.3 at three blocks to 2.8 at five.
 pub const MIN_BLOCKS_THOROUGH: u32 = 5;
-/// A cell is noisy where its half-width exceeds this share of its mean.
-pub const MAX_HALF_WIDTH: f64 = 0.10;
 /// A cell is unsteady where more than this share of its runs is: of many judged runs one may be a false
 /// alarm.
 pub const MAX_UNSTEADY_SHARE: f64 = 0.2;
@@ -782,8 +781,8 @@ mod tests {
     use crate::{
         analysis::{cells::summarise, steady, steady::tests::Normal},
         facts::{BuildFacts, RunDurability, Weakness, instrument::samples::instrument},
-        measure::{ErrorCount, IdleServers, LatencySummary, ServedFrom, StatementSummary},
-        tpcc::{DERIVED, Shape, Shares, TpccRun},
+        measure::{ErrorCount, IdleServers, LatencySummary, ServedFrom, StatementSummary, TpccRun},
+        tpcc::{DERIVED, Shape, Shares},
     };
 
     /// A thorough run of six blocks with the noise of a quiet machine (1 % between blocks, 3 % between

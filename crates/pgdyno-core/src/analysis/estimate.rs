@@ -3,6 +3,9 @@
 use super::student;
 use crate::measure::Estimate;
 
+/// A cell is noisy where its half-width exceeds this share of its mean.
+pub const MAX_HALF_WIDTH: f64 = 0.10;
+
 impl Estimate {
     /// Mean, extremes and 95 % interval of independent observations (runs, never transactions); `None`
     /// where there is none. The half-width is Student's t at 95 % times the standard error, absent below

@@ -11,6 +11,8 @@ pub mod noise;
 pub mod over_blocks;
 pub mod steady;
 pub mod student;
+pub mod tpcc;
 
 pub use doubt::{Doubt, DoubtKind};
 pub use doubts::{Evidence, judge};
+pub use estimate::MAX_HALF_WIDTH;

@@ -1,6 +1,9 @@
 //! Whether the blocks of one cell met the same server, or one that changed from block to block.
 
-use super::{doubts::MAX_HALF_WIDTH, estimate::mean, student};
+use super::{
+    estimate::{MAX_HALF_WIDTH, mean},
+    student,
+};
 
 /// By what factor the rate of a block may differ from that of the one before. Single runs on a busy machine scatter by
 /// 20 %, and then two of them differ by this factor once in seventy times; where they scatter by 10 % they never do.

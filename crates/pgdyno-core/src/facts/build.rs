@@ -129,6 +129,11 @@ impl BuildFacts {
         Some(named(one) == named(other))
     }
 
+    /// Whether the flags that tell are alike; `None` where those of one are not known.
+    pub fn has_flags_of(&self, other: &Self) -> Option<bool> {
+        self.telling_flags().zip(other.telling_flags()).map(|(own, others)| own == others)
+    }
+
     /// The compiler by its name and version alone, as Meson tells of it: `gcc-12.2.0`.
     pub fn compiler_in_short(&self) -> Option<String> {
         let (name, version) = name_and_version(self.compiler.as_deref()?)?;
@@ -189,6 +194,16 @@ pub fn wal_segment_mb_of_configure(configure: &str) -> Option<u32> {
 /// `pg_config` quotes every word for a shell.
 fn configure_words(configure: &str) -> impl Iterator<Item = &str> {
     configure.split_whitespace().map(|word| word.trim_matches('\''))
+}
+
+/// Whether two programs come from the same compiler with the same flags; `None` where that is not known.
+pub fn same_build(a: &BuildFacts, b: &BuildFacts) -> Option<bool> {
+    // One difference is enough; to be alike, both must be known.
+    match (a.has_compiler_of(b), a.has_flags_of(b)) {
+        (Some(false), _) | (_, Some(false)) => Some(false),
+        (Some(true), Some(true)) => Some(true),
+        _ => None,
+    }
 }
 
 #[cfg(test)]

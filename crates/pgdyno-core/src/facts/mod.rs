@@ -2,7 +2,9 @@
 //!
 //! A fact that could not be had is `None`, never 0: absent stays absent.
 
+pub mod amount;
 mod build;
+mod choice;
 mod connection;
 mod durability;
 mod host;
@@ -10,12 +12,13 @@ pub(crate) mod instrument;
 mod server;
 
 pub use build::{
-    BuildFacts, FEATURES, MadeFacts, PatchFacts, block_bytes_of_configure, features_of_configure,
+    BuildFacts, FEATURES, MadeFacts, PatchFacts, block_bytes_of_configure, features_of_configure, same_build,
     wal_segment_mb_of_configure,
 };
+pub use choice::Choice;
 pub use connection::{ConnectionFacts, PoolerFacts, Transport};
 pub use durability::{CommitSettings, DurabilityTier, RunDurability, SessionsSeen, Weakness};
-pub use host::{CgroupLimits, CpuFacts, HostFacts, HugePages, MemoryFacts, StorageFacts, SyncCheck};
+pub use host::{CgroupLimits, CpuFacts, HostFacts, HugePages, MemoryFacts, StorageFacts};
 pub use instrument::{Ceiling, ClockFacts, Instrument, Machine, TimerLag};
 pub use server::{
     DatabaseFacts, SECRET_SETTINGS, ServerFacts, ServerSource, Setting, is_private_setting, major_of,

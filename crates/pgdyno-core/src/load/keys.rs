@@ -1,6 +1,6 @@
 //! Memory and processes for building primary keys, from facts.
 
-use crate::{advice::Choice, units};
+use crate::{facts::Choice, units};
 
 /// Memory of a key in a sort of one process that never goes to a file: its tuple in an allocated chunk, and 24 bytes
 /// that point to it.

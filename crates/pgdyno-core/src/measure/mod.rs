@@ -10,7 +10,9 @@ mod outage;
 mod outcome;
 mod run;
 mod slowest;
+mod sync;
 mod tally;
+mod tpcc;
 
 pub use coarsen::{Coarsener, MAX_INTERVALS, Merger, Slice};
 pub use counts::{Counts, Imbalance};
@@ -27,4 +29,6 @@ pub use run::{
 pub use slowest::{
     Part, SLOWEST, SLOWEST_OF_RUN, Slow, SlowAttempt, SlowInterval, Slowest, Work, slowest_of,
 };
+pub use sync::SyncCheck;
 pub use tally::{CommandTally, Ended, Ending, Failure, Tally};
+pub use tpcc::{Judged, TpccCell, TpccRun};

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::{Counts, Estimate, LatencySummary, Outage, SlowAttempt};
 use crate::{
     facts::{DurabilityTier, RunDurability},
-    tpcc::{TpccCell, TpccRun},
+    measure::{TpccCell, TpccRun},
 };
 
 /// One of the two subjects of a comparison.

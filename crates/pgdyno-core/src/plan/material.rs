@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use super::{Builtin, Plan, RESERVED, ScriptPlan, Source, TpccWork, WorkloadPlan, work::definitions};
+use super::{Plan, RESERVED, ScriptPlan, Source, TpccWork, WorkloadPlan, work::definitions};
 use crate::{
     problem::Problem,
-    script::{AUTOMATIC, Action, Definition, Risk, Script, ScriptError, Scripts, risks},
+    script::{AUTOMATIC, Action, Builtin, Definition, Risk, Script, ScriptError, Scripts, risks},
     tpcc::{DELIVERED, Transaction, VARIABLES},
 };
 

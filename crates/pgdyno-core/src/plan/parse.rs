@@ -9,7 +9,7 @@ use toml::de::{DeTable, DeValue};
 
 use super::{
     Plan,
-    check::{Fault, shown},
+    fault::{Fault, shown},
     keys,
 };
 use crate::problem::Problem;

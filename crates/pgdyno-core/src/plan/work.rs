@@ -5,12 +5,10 @@ use std::{borrow::Cow, collections::BTreeMap};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-use super::{Auto, Builtin, LOADED_AT_S, Plan, Protocol, Scale, Span, TpccPlan, TpccWork, prepared};
+use super::{Scale, Span, TpccPlan, TpccWork};
 use crate::{
-    load::{LoadPlan, Set, Wish},
-    problem::Problem,
     rows::scaleup::{log_size, test_size},
-    script::Definition,
+    script::{Builtin, Definition, Protocol},
     tpcc::Transaction,
 };
 
@@ -46,7 +44,7 @@ impl ScaleupPlan {
         [test, log].iter().map(|table| table.heap.bytes + table.index.bytes).sum()
     }
 
-    fn variables(self) -> impl Iterator<Item = Definition> {
+    pub(super) fn variables(self) -> impl Iterator<Item = Definition> {
         let pairs = Self::VARIABLES.into_iter().zip([self.rows, self.log_rows]);
         pairs.map(|(name, value)| Definition { name: name.to_owned(), value: value.to_string() })
     }
@@ -259,6 +257,10 @@ impl WorkloadPlan {
     }
 }
 
+fn prepared() -> Protocol {
+    Protocol::Prepared
+}
+
 /// One of several transactions of a workload.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -300,82 +302,4 @@ pub struct SizePlan {
     pub tpcc: Option<TpccPlan>,
     /// Over those of `variables`.
     pub variables: Variables,
-}
-
-impl SizePlan {
-    /// Puts what the size says over a plan.
-    pub(super) fn apply(&self, plan: &mut Plan) {
-        let measure = &mut plan.measure;
-        if let Some(clients) = &self.clients {
-            measure.clients = Auto::Given(clients.clone());
-        }
-        measure.duration = self.duration.unwrap_or(measure.duration);
-        measure.warmup = self.warmup.unwrap_or(measure.warmup);
-        measure.blocks = self.blocks.unwrap_or(measure.blocks);
-        plan.data.scaleup = self.scaleup.or(plan.data.scaleup);
-        plan.data.tpcc = self.tpcc.or(plan.data.tpcc);
-        plan.variables.extend(self.variables.clone());
-    }
-}
-
-impl Plan {
-    /// The plan at one of its sizes.
-    ///
-    /// # Errors
-    /// The sizes there are, where this is none of them.
-    pub fn at_size(mut self, name: &str) -> Result<Self, Problem> {
-        let Some(size) = self.size.get(name).cloned() else {
-            let what = format!("the plan {} has no size `{}`", self.name, super::check::shown(name));
-            let names: Vec<_> = self.size.keys().map(String::as_str).collect();
-            let hint = match names.as_slice() {
-                [] => "it has one size alone: leave --size out".to_owned(),
-                names => format!("its sizes are {}", names.join(", ")),
-            };
-            return Err(Problem::wrong_request(what).hint(hint));
-        };
-        size.apply(&mut self);
-        Ok(self)
-    }
-
-    /// The variables of all its SQL: the plan's own, and those that stand for what is loaded.
-    pub(super) fn definitions(&self) -> Vec<Definition> {
-        let loaded = self.data.scaleup.into_iter().flat_map(ScaleupPlan::variables);
-        definitions(&self.variables).chain(loaded).collect()
-    }
-
-    /// Whether the TPC-B tables are loaded.
-    pub fn has_tpcb(&self) -> bool {
-        let builtin = |part: &ScriptPlan| part.script.as_ref().is_some_and(|s| s.builtin().is_some());
-        match self.data.scale {
-            Scale::Given(_) => true,
-            Scale::None => false,
-            Scale::Auto => {
-                let others = self.data.is_own() || self.data.scaleup.is_some() || self.data.tpcc.is_some();
-                !others || self.workload.iter().any(|one| one.parts().iter().any(builtin))
-            }
-        }
-    }
-
-    /// What is loaded, of TPC-B at this scale; `None` where nothing is.
-    ///
-    /// # Errors
-    /// What cannot be.
-    pub fn loads(&self, scale: Option<u64>) -> Result<Option<LoadPlan>, Problem> {
-        let tpcc = self.data.tpcc.filter(|tpcc| !tpcc.loaded);
-        let wish = match (scale, self.data.scaleup) {
-            (None, None) if let Some(TpccPlan { warehouses, .. }) = tpcc => Wish {
-                set: Set::Tpcc,
-                seed: self.seed,
-                at_us: Some(LOADED_AT_S * 1_000_000),
-                ..self.load.wish(Some(warehouses))
-            },
-            (Some(scale), _) => self.load.wish(Some(scale)),
-            (None, Some(ScaleupPlan { rows, log_rows })) => {
-                let rows = self.load.wish(Some(rows));
-                Wish { set: Set::Scaleup, log_rows: Some(log_rows), ..rows }
-            }
-            (None, None) => return Ok(None),
-        };
-        self.load.plan(wish).map(Some)
-    }
 }

@@ -1,7 +1,46 @@
 //! The built-in transactions, word for word in meaning those of pgbench 18.
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
 use super::Scripts;
-use crate::plan::Builtin;
+
+/// A built-in transaction (pgbench's names).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Builtin {
+    /// Three updates, a select and an insert in one transaction.
+    TpcbLike,
+    /// `tpcb-like` without the updates of tellers and branches.
+    SimpleUpdate,
+    /// The select alone.
+    SelectOnly,
+}
+
+impl Builtin {
+    /// All of them, in pgbench's order.
+    pub const ALL: [Self; 3] = [Self::TpcbLike, Self::SimpleUpdate, Self::SelectOnly];
+
+    /// The name as pgbench spells it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::TpcbLike => "tpcb-like",
+            Self::SimpleUpdate => "simple-update",
+            Self::SelectOnly => "select-only",
+        }
+    }
+
+    /// Whether it writes.
+    pub fn writes(self) -> bool {
+        self != Self::SelectOnly
+    }
+
+    /// Whether every transaction updates the row of a branch, of which there are as many as the scale says: fewer
+    /// branches than clients make these wait for each other.
+    pub fn updates_branches(self) -> bool {
+        self == Self::TpcbLike
+    }
+}
 
 /// Draws the four random values of the two transactions that write.
 macro_rules! draws {

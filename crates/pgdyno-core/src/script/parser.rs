@@ -5,11 +5,12 @@ use std::sync::Arc;
 use super::{
     Action, Command, MAX_PARAMETERS, Names, Script, ScriptError, Scripts, Sql, Store, conditions,
     error::{Fault, chomp, line_of},
-    meta::{Line, Meta},
+    line::Line,
+    meta::Meta,
     scan::{Collected, Scanner, Stop},
     sql::first_line,
 };
-use crate::plan::Protocol;
+use crate::script::Protocol;
 
 impl Scripts {
     /// A run of one script.

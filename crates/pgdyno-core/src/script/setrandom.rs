@@ -4,7 +4,7 @@ use super::{
     Action, Expr, Names, Value,
     error::Fault,
     expr::{Function, Op},
-    meta::{Line, Word, place},
+    line::{Line, Word, place},
     number,
 };
 

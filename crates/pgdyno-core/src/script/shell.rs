@@ -2,7 +2,7 @@
 
 use super::{
     Names, Slot, Variables,
-    meta::Word,
+    line::Word,
     number::{is_space, leading_integer, looks_like_integer},
 };
 

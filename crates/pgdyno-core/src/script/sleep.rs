@@ -3,7 +3,7 @@
 use super::{
     Names, Slot, Variables,
     error::Fault,
-    meta::{Line, Word},
+    line::{Line, Word},
     number::leading_integer,
 };
 

@@ -4,6 +4,9 @@ use std::fmt;
 
 use super::number::{six_places, write_double, write_integer};
 
+/// Most arguments of a function, as in pgbench.
+pub const MAX_ARGUMENTS: usize = 16;
+
 /// A value of pgbench's language. Text exists only in variables, and is read as one of these when an
 /// expression asks for it.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -137,7 +140,7 @@ pub enum EvalError {
     #[error("permute size parameter must be greater than zero")]
     PermuteSize,
     /// More arguments than a function may have.
-    #[error("too many function arguments, maximum is {max}", max = super::MAX_ARGUMENTS)]
+    #[error("too many function arguments, maximum is {max}", max = MAX_ARGUMENTS)]
     TooManyArguments,
     /// A variable without a value.
     #[error("undefined variable \"{0}\"")]

@@ -432,7 +432,7 @@ mod tests {
 
     #[test]
     fn the_built_in_scripts_weaken_nothing() {
-        for builtin in crate::plan::Builtin::ALL {
+        for builtin in crate::script::Builtin::ALL {
             assert_eq!(builtin.scripts().weaknesses(&[]), []);
         }
         for shape in crate::tpcc::Shape::ALL {

@@ -86,7 +86,10 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::{plan::Protocol, script::Action, tpcc::VARIABLES};
+    use crate::{
+        script::{Action, Protocol},
+        tpcc::VARIABLES,
+    };
 
     #[test]
     fn every_script_reads_what_a_terminal_enters_and_nothing_else() {

@@ -4,7 +4,10 @@ use std::io::{self, Read, Write};
 
 use postgres_protocol::authentication::md5_hash;
 
-use super::{Message, message, scram};
+use super::{
+    Message, message,
+    scram::{self, Scram},
+};
 
 /// Salt of MD5 authentication.
 const SALT: [u8; 4] = *b"salt";
@@ -38,25 +41,6 @@ pub enum Greeting {
 const SSL_REQUEST: [u8; 4] = 80_877_103i32.to_be_bytes();
 /// A CancelRequest, which is passed over.
 const CANCEL_REQUEST: [u8; 4] = 80_877_102i32.to_be_bytes();
-
-/// How SCRAM is done.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Scram {
-    /// As it should be.
-    Honest,
-    /// With so many iterations.
-    Iterations(u64),
-    /// With a nonce that does not begin with the client's.
-    ForeignNonce,
-    /// With the client's nonce and nothing added.
-    SameNonce,
-    /// With a server signature that is wrong.
-    WrongSignature,
-    /// Without a server signature: AuthenticationOk straight after the client's proof.
-    NoSignature,
-    /// AuthenticationOk straight after the client's first message.
-    OkAtOnce,
-}
 
 /// Greets a client; whether it was let in. `note` keeps its StartupMessage.
 pub(super) fn greet(

@@ -30,8 +30,9 @@ use std::{
 
 pub use answer::{Answer, Request, usual};
 pub use delays::{Delays, Distribution};
-pub use greeting::{Greeting, Scram};
+pub use greeting::Greeting;
 pub use message::Message;
+pub use scram::Scram;
 
 use crate::wire::{Address, ConnectOptions, Host, Password};
 

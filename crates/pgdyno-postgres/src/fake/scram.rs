@@ -5,7 +5,26 @@ use std::io::{self, Read, Write};
 use base64::{Engine, engine::general_purpose::STANDARD};
 use sha2::{Digest, Sha256};
 
-use super::{greeting::Scram, message};
+use super::message;
+
+/// How SCRAM is done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scram {
+    /// As it should be.
+    Honest,
+    /// With so many iterations.
+    Iterations(u64),
+    /// With a nonce that does not begin with the client's.
+    ForeignNonce,
+    /// With the client's nonce and nothing added.
+    SameNonce,
+    /// With a server signature that is wrong.
+    WrongSignature,
+    /// Without a server signature: AuthenticationOk straight after the client's proof.
+    NoSignature,
+    /// AuthenticationOk straight after the client's first message.
+    OkAtOnce,
+}
 
 /// Authenticates a client; whether its proof was right. Lies are told as `how` says.
 pub(super) fn authenticate(

@@ -5,7 +5,7 @@ use std::time::Instant;
 pub use pgdyno_core::probe::ReadMethod as PrewarmMethod;
 
 use crate::{
-    probe::{extension, warm::Reading},
+    probe::{extension, reading::Reading},
     wire::{Row, Session, WireError},
 };
 

@@ -6,10 +6,11 @@ mod ddl;
 mod depth;
 pub(crate) mod extension;
 mod held;
+pub(crate) mod reading;
 pub(crate) mod relations;
 mod residency;
 mod sizes;
-pub(crate) mod warm;
+mod warm;
 
 use std::borrow::Cow;
 

@@ -6,8 +6,8 @@ use pgdyno_core::{
 };
 
 use super::{
+    reading::{Reading, Task},
     relations::{Relation, buffered, touching},
-    warm::{Reading, Task},
 };
 use crate::wire::{Session, WireError};
 

@@ -9,31 +9,17 @@ use std::{
     time::Instant,
 };
 
-use pgdyno_core::{
-    probe::{Prewarm, ReadMethod, RelationKind},
-    problem::Problem,
-    units,
-};
+use pgdyno_core::{probe::Prewarm, problem::Problem, units};
 use pgdyno_engine::Stop;
 
 use super::{
     asked,
     crew::Crew,
     extension, find_tables, open,
-    relations::{self, Relation, touching},
-    residency,
+    reading::{Reading, scanning},
+    relations, residency,
 };
-use crate::wire::{ConnectOptions, Session, WireError};
-
-/// Pages of one task: 1 GiB in pages of 8 KiB, seconds of work.
-const TASK_PAGES: u64 = 131_072;
-/// Settings of a session that reads by queries: plans that touch every page, and no helpers.
-const SCANNING: [&str; 4] = [
-    "enable_seqscan = off",
-    "enable_bitmapscan = off",
-    "enable_sort = off",
-    "max_parallel_workers_per_gather = 0",
-];
+use crate::wire::{ConnectOptions, Session};
 
 /// What is asked for.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -57,107 +43,6 @@ pub enum PrewarmProgress {
     Pages(u64),
     /// Shared buffers are looked at.
     Looking,
-}
-
-/// Relations that are read, and how.
-#[derive(Debug)]
-pub(crate) struct Reading {
-    pub relations: Vec<Relation>,
-    /// The schema of `pg_prewarm`, where it reads.
-    schema: Option<String>,
-    tasks: Vec<Task>,
-}
-
-/// Pages of a relation, or a whole index where queries read it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Task {
-    /// Its number among the relations.
-    pub relation: usize,
-    pub first: u64,
-    pub last: u64,
-}
-
-impl Task {
-    pub fn pages(self) -> u64 {
-        self.last + 1 - self.first
-    }
-}
-
-impl Reading {
-    /// How to read the pages of tables, by `pg_prewarm` in a schema, where there is one and the role may use it.
-    ///
-    /// # Errors
-    /// The server's.
-    pub fn of(session: &mut Session, tables: &[u32], schema: Option<String>) -> Result<Self, WireError> {
-        let mut relations = relations::of_tables(session, tables)?;
-        relations.retain(|relation| relation.pages > 0);
-        let schema = match schema {
-            Some(schema) if usable(session, &schema, &relations)? => Some(schema),
-            _ => None,
-        };
-        let tasks = tasks(&relations, schema.is_some());
-        Ok(Self { relations, schema, tasks })
-    }
-
-    pub fn method(&self) -> ReadMethod {
-        if self.schema.is_some() { ReadMethod::PgPrewarm } else { ReadMethod::Scans }
-    }
-
-    fn pages(&self) -> u64 {
-        self.relations.iter().map(|relation| relation.pages).sum()
-    }
-
-    pub(super) fn tasks(&self) -> &[Task] {
-        &self.tasks
-    }
-
-    /// Reads all of it in one session. Its settings stay as they are.
-    ///
-    /// # Errors
-    /// The server's.
-    pub fn read_here(&self, session: &mut Session) -> Result<(), WireError> {
-        session.execute("BEGIN")?;
-        let read = session
-            .execute(&scanning("SET LOCAL"))
-            .and_then(|()| self.tasks.iter().try_for_each(|task| self.read(session, *task).map(drop)));
-        let over = session.execute(if read.is_ok() { "COMMIT" } else { "ROLLBACK" });
-        read.and(over)
-    }
-
-    /// Does one task; false where no query reads the relation.
-    fn read(&self, session: &mut Session, task: Task) -> Result<bool, WireError> {
-        let relation = &self.relations[task.relation];
-        let sql = match &self.schema {
-            Some(schema) => Some(format!(
-                "SELECT {schema}.pg_prewarm('{}'::pg_catalog.regclass, 'buffer', 'main', {}, {})",
-                relation.oid, task.first, task.last
-            )),
-            None => touching(session, relation, task.first, task.last)?,
-        };
-        sql.map_or(Ok(false), |sql| session.execute(&sql).map(|()| true))
-    }
-}
-
-/// Whether a role may read relations by `pg_prewarm`: it is allowed to call it, and what it reads is its own.
-fn usable(session: &mut Session, schema: &str, relations: &[Relation]) -> Result<bool, WireError> {
-    let signature = format!("{schema}.pg_prewarm(regclass, text, text, bigint, bigint)");
-    let sql = format!("SELECT pg_catalog.has_function_privilege({}, 'EXECUTE')", super::literal(&signature));
-    let allowed = session.value(&sql)?.as_deref() == Some("t");
-    Ok(allowed && relations.iter().all(|relation| relation.owned))
-}
-
-fn tasks(relations: &[Relation], by_extension: bool) -> Vec<Task> {
-    let of = |(number, relation): (usize, &Relation)| {
-        let (pages, whole) = (relation.pages, relation.kind == RelationKind::Index && !by_extension);
-        let step = if whole { pages } else { TASK_PAGES };
-        let task = move |first| Task { relation: number, first, last: pages.min(first + step) - 1 };
-        (0..pages).step_by(step as usize).map(task)
-    };
-    relations.iter().enumerate().flat_map(of).collect()
-}
-
-fn scanning(set: &str) -> String {
-    SCANNING.map(|setting| format!("{set} {setting}")).join("; ")
 }
 
 /// Reads tables with all that belongs to them into shared buffers, and looks what is there afterwards.
@@ -242,43 +127,12 @@ fn read_all(
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-
-    fn relation(kind: RelationKind, pages: u64) -> Relation {
-        Relation {
-            oid: 1,
-            name: "public.t".to_owned(),
-            plain_name: "t".to_owned(),
-            kind,
-            pages,
-            owned: true,
-            btree: kind == RelationKind::Index,
-        }
-    }
-
-    #[test]
-    fn tasks_are_all_pages() {
-        let relations = [
-            relation(RelationKind::Table, 2 * TASK_PAGES + 1),
-            relation(RelationKind::Index, TASK_PAGES + 5),
-        ];
-        let stretches = |by_extension| -> Vec<_> {
-            tasks(&relations, by_extension)
-                .iter()
-                .map(|task| (task.relation, task.first, task.last))
-                .collect()
-        };
-        let table = [(0, 0, 131_071), (0, 131_072, 262_143), (0, 262_144, 262_144)];
-        assert_eq!(stretches(true), [&table[..], &[(1, 0, 131_071), (1, 131_072, 131_076)]].concat());
-        assert_eq!(stretches(false), [&table[..], &[(1, 0, 131_076)]].concat());
-        let pages: u64 = tasks(&relations, true).into_iter().map(Task::pages).sum();
-        assert_eq!(pages, 3 * TASK_PAGES + 6);
-    }
+    use super::{super::reading::tests::relation, *};
 
     #[test]
     fn what_does_not_fit_is_refused() {
         let reading = |pages| Reading {
-            relations: vec![relation(RelationKind::Table, pages)],
+            relations: vec![relation(pgdyno_core::probe::RelationKind::Table, pages)],
             schema: None,
             tasks: Vec::new(),
         };

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, fmt::Write, path::Path};
 
-use pgdyno_core::{advice::Choice, problem::Problem};
+use pgdyno_core::{facts::Choice, problem::Problem};
 
 /// Settings that decide where the server is and who gets in; each has its own flag or none.
 const RESERVED: [(&str, &str); 8] = [

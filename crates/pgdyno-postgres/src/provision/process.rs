@@ -16,7 +16,6 @@ use super::{
     Event, Lifetime,
     child::{Manner, command},
     ready::{PidFile, Readiness, readiness, socket_path},
-    refused,
     run_as::User,
     safe::{open_log, remove_in},
     wait::wait_for_exit,
@@ -78,6 +77,10 @@ pub fn start(start: &Start<'_>) -> Result<Started, Problem> {
     Ok(Started { child: postgres.spawn().map_err(problem)?, log_from })
 }
 
+/// What to do about a setting that is refused.
+pub(super) const SETTINGS_HINT: &str =
+    "correct or leave out what --set (or the plan's [server.settings]) says";
+
 /// How often the state of a starting server is asked for, unless it ends before.
 const POLL: Duration = Duration::from_millis(20);
 /// How often a server that takes long is reported.
@@ -123,7 +126,7 @@ fn ended(status: ExitStatus, log_path: &Path, log_from: u64) -> Problem {
     let reason = reason(&log).unwrap_or_else(|| format!("it ended with {status}"));
     let problem = Problem::could_not(format!("could not start the server: {reason}"));
     let problem = match reason.contains("contains errors") || reason.contains("unrecognized") {
-        true => problem.hint(refused::HINT),
+        true => problem.hint(SETTINGS_HINT),
         false => problem,
     };
     match context(&log) {

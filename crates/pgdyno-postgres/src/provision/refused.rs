@@ -7,11 +7,10 @@ use pgdyno_core::problem::{Problem, ProblemKind};
 
 use super::{
     child::{Manner, command},
+    process::SETTINGS_HINT,
     registry::Record,
 };
 
-/// What to do about a setting that is refused.
-pub const HINT: &str = "correct or leave out what --set (or the plan's [server.settings]) says";
 /// Levels of the messages that name what is wrong in a configuration.
 const LEVELS: [&str; 3] = ["LOG:", "ERROR:", "FATAL:"];
 
@@ -49,7 +48,7 @@ fn refusal(said: &str, given: &BTreeMap<String, String>, version: &str) -> Optio
         said.lines().filter_map(hint).chain(found.map(|(_, message)| message)).collect();
     let problem =
         Problem::wrong_request(format!("PostgreSQL {version} refuses the setting {name}: {message}"))
-            .hint(HINT);
+            .hint(SETTINGS_HINT);
     Some(if detail.is_empty() { problem } else { problem.detail(detail.join("; ")) })
 }
 
@@ -71,7 +70,7 @@ pub fn told_by_start(mut problem: Problem, given: &BTreeMap<String, String>) -> 
     };
     if given.keys().any(|name| names(&problem.what, name)) || given.iter().any(library) {
         problem.kind = ProblemKind::WrongRequest;
-        problem.hint.get_or_insert_with(|| HINT.to_owned());
+        problem.hint.get_or_insert_with(|| SETTINGS_HINT.to_owned());
     }
     problem
 }

@@ -11,7 +11,10 @@ use std::{
     time::Duration,
 };
 
-use pgdyno_core::{advice::Choice, facts::ServerSource, problem::Problem};
+use pgdyno_core::{
+    facts::{Choice, ServerSource},
+    problem::Problem,
+};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 

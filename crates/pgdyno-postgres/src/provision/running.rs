@@ -3,8 +3,7 @@
 use std::{path::PathBuf, time::Duration};
 
 use pgdyno_core::{
-    advice::Choice,
-    facts::{MadeFacts, ServerSource},
+    facts::{Choice, MadeFacts, ServerSource},
     problem::Problem,
 };
 

@@ -9,8 +9,8 @@ use std::{
 };
 
 use pgdyno_core::{
-    advice::{Choice, config, preflight},
-    facts::{HostFacts, ServerSource, block_bytes_of_configure, wal_segment_mb_of_configure},
+    advice::{config, preflight},
+    facts::{Choice, HostFacts, ServerSource, block_bytes_of_configure, wal_segment_mb_of_configure},
     problem::Problem,
 };
 use pgdyno_host::{facts, procs};

@@ -2,10 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use pgdyno_core::{
-    plan::Protocol,
-    script::{Automatic, Definition, Scripts, Streams, Variables},
-};
+use pgdyno_core::script::{Automatic, Definition, Protocol, Scripts, Streams, Variables};
 use pgdyno_engine::{
     Bookkeeping, Client, EpollDriver, Level, Listeners, Messages, Mix, Regime, Report, Ruled, Settings, Stop,
     run_keeping,

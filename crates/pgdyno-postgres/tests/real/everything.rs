@@ -5,7 +5,7 @@ use std::{env, slice, sync::Arc};
 use pgdyno_core::{
     facts::ServerSource,
     load::{LoadPlan, Way, Wish},
-    plan::{Builtin, Protocol},
+    script::{Builtin, Protocol},
 };
 use pgdyno_engine::{Settings, SocketDriver, Stop, run};
 use pgdyno_postgres::{

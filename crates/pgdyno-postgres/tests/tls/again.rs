@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use pgdyno_core::{plan::Protocol, script::Scripts};
+use pgdyno_core::script::{Protocol, Scripts};
 use pgdyno_engine::{MergedInterval, Settings, SocketDriver, Stop, run};
 use pgdyno_postgres::targets::SqlClients;
 

@@ -17,7 +17,7 @@ use between::Between;
 use left_out::left_out;
 use pgdyno_core::{
     load::Wish,
-    plan::{Builtin, Protocol},
+    script::{Builtin, Protocol},
 };
 use pgdyno_engine::{Settings, SocketDriver, Stop, run};
 use pgdyno_postgres::{

@@ -16,7 +16,7 @@ mod stall;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use pgdyno_core::{plan::Protocol, script::Scripts};
+use pgdyno_core::script::{Protocol, Scripts};
 use pgdyno_engine::{Client, MergedInterval, Report, Settings, SocketDriver, Stop, Target, run};
 use pgdyno_postgres::{
     targets::{Link, SqlClients, SqlTarget},

@@ -6,8 +6,9 @@ use clap::ArgAction;
 use pgdyno_core::{
     advice::bench::Level,
     analysis::compare::{MAX_BLOCKS, MIN_BLOCKS, looks},
-    plan::{Auto, BalanceCheckMode, Builtin, Material, Plan, Protocol, Scale, Span, WorkloadPlan},
+    plan::{Auto, BalanceCheckMode, Material, Plan, Scale, Span, WorkloadPlan},
     problem::Problem,
+    script::{Builtin, Protocol},
 };
 use regex_lite::Regex;
 

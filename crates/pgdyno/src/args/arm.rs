@@ -4,8 +4,9 @@ use std::{collections::BTreeMap, path::PathBuf};
 
 use pgdyno_core::{
     analysis::compare::{Asked, AskedProgram},
-    plan::{Builtin, Plan, Protocol},
+    plan::Plan,
     problem::Problem,
+    script::{Builtin, Protocol},
 };
 
 use super::measure::{Connection, OwnServer, setting};

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use pgdyno_core::{advice::Choice, problem::Problem, units::printable_json};
+use pgdyno_core::{facts::Choice, problem::Problem, units::printable_json};
 use pgdyno_postgres::provision::{Record, registry};
 use pgdyno_record::redact_setting;
 use serde_json::{Value, json};

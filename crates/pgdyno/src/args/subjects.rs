@@ -178,7 +178,8 @@ fn server(number: usize, one: &Named, plan: &Plan, args: &Args) -> Result<Wanted
 mod tests {
     use pgdyno_core::{
         analysis::compare::AskedProgram,
-        plan::{Builtin, Protocol, WorkloadPlan},
+        plan::WorkloadPlan,
+        script::{Builtin, Protocol},
     };
 
     use super::*;

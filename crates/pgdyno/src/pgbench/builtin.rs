@@ -1,6 +1,6 @@
 //! The built-in scripts by name.
 
-use pgdyno_core::plan::Builtin;
+use pgdyno_core::script::Builtin;
 
 use super::say::{Go, Say};
 

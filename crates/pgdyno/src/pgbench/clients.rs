@@ -11,8 +11,8 @@ use pgdyno_postgres::{
 };
 
 use super::{
-    options::{Options, strerror},
-    say::{Go, Say},
+    options::Options,
+    say::{Go, Say, strerror},
 };
 
 /// The clients of every thread.

@@ -6,9 +6,8 @@ use pgdyno_postgres::{
 };
 
 use super::{
-    NAME,
     options::Options,
-    say::{Go, Say},
+    say::{Go, NAME, Say},
 };
 
 /// Where to connect: options, then the environment, as libpq has it. Notices of the server are shown.

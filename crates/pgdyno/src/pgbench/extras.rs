@@ -6,8 +6,7 @@ use pgdyno_core::analysis::find_rate::Limit;
 
 use super::{
     flags::Opt,
-    numbers::option_int,
-    options::span,
+    numbers::{option_int, span},
     say::{Go, Say},
     steps::Steps,
 };

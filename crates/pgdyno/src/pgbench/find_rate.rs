@@ -24,10 +24,9 @@ use super::{
     connect,
     format::find_rate::{Probed, answer, doubted, head, line},
     options::{Chosen, Options},
-    print,
     results::Histograms,
     run::{bookkeeping, set_up, settings},
-    say::{Go, Say},
+    say::{Go, Say, print},
 };
 use crate::instrument;
 

@@ -21,7 +21,7 @@ pub fn raise_open_files(say: &Say, clients: u32) -> Go<()> {
     if limit.current.is_some_and(|current| current < wanted) {
         let raised = Rlimit { current: Some(wanted), maximum: limit.maximum };
         if let Err(error) = setrlimit(Resource::Nofile, raised) {
-            let why = super::options::strerror(&error.into());
+            let why = super::say::strerror(&error.into());
             say.error(format!("need at least {wanted} open files, but couldn't raise the limit: {why}"));
             return hint(say);
         }

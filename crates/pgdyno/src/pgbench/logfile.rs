@@ -9,8 +9,7 @@ use pgdyno_engine::LogRecord;
 
 use super::{
     format::log::{Aggregator, Columns},
-    options::strerror,
-    say::{Go, Say},
+    say::{Go, Say, strerror},
 };
 
 /// The log of one thread.

@@ -32,7 +32,6 @@ mod usage;
 
 use std::{
     ffi::OsString,
-    io::{self, Write},
     os::unix::ffi::OsStringExt,
     path::{Path, PathBuf},
     process::ExitCode,
@@ -42,10 +41,9 @@ use pgdyno_core::script::Scripts;
 
 use check::Request;
 use options::Asked;
-use say::{Go, Say};
+use say::{Go, Say, print};
 
-/// The name under which the program is pgbench.
-pub const NAME: &str = "pgbench";
+pub use say::NAME;
 
 /// Whether a program called so is pgbench.
 pub fn is_name(called: &OsString) -> bool {
@@ -119,15 +117,4 @@ fn refuse(say: &Say, error: &pgdyno_core::script::ScriptError) -> Go<()> {
         say.hint(hint);
     }
     Err(1)
-}
-
-/// Writes a result to stdout. A reader that went away has seen enough.
-fn print(say: &Say, text: &str) -> Go<()> {
-    let mut stdout = io::stdout().lock();
-    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            say.fatal(format!("could not write to standard output: {}", options::strerror(&error)))
-        }
-        _ => Ok(()),
-    }
 }

@@ -2,6 +2,8 @@
 
 use std::ops::RangeInclusive;
 
+use pgdyno_core::plan::Span;
+
 use super::say::{Go, Say};
 
 /// What `strtol` makes of the beginning of a text: the value where there are digits, held within `i64`, and the rest.
@@ -75,6 +77,11 @@ pub fn seed(text: &str) -> Option<u64> {
     }
     let value = digits.parse::<u64>().unwrap_or(u64::MAX);
     Some(if text.starts_with('-') && value != u64::MAX { value.wrapping_neg() } else { value })
+}
+
+/// A length of time of an option beyond pgbench's.
+pub fn span(say: &Say, text: &str, name: &str) -> Go<Span> {
+    text.parse().or_else(|error| say.fatal(format!("invalid value for option {name}: {error}")))
 }
 
 #[cfg(test)]

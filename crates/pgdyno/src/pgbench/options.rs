@@ -1,15 +1,9 @@
 //! All that options can say.
 
-use pgdyno_core::{
-    plan::{Protocol, Span},
-    script::Definition,
-};
+use pgdyno_core::script::{Definition, Protocol};
 use pgdyno_postgres::load::PartitionMethod;
 
-use super::{
-    extras::Extras,
-    say::{Go, Say},
-};
+use super::extras::Extras;
 
 /// A script as an option named it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -139,15 +133,4 @@ impl Options {
             for_init: false,
         }
     }
-}
-
-/// The system's words for an error, without its number.
-pub fn strerror(error: &std::io::Error) -> String {
-    let text = error.to_string();
-    text.split(" (os error").next().unwrap_or(&text).to_owned()
-}
-
-/// A length of time of an option beyond pgbench's.
-pub fn span(say: &Say, text: &str, name: &str) -> Go<Span> {
-    text.parse().or_else(|error| say.fatal(format!("invalid value for option {name}: {error}")))
 }

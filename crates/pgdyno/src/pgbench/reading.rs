@@ -2,7 +2,7 @@
 
 use std::{ffi::OsStr, fs, io::Read, os::unix::ffi::OsStrExt, path::PathBuf};
 
-use pgdyno_core::plan::{Builtin, Protocol};
+use pgdyno_core::script::{Builtin, Protocol};
 use pgdyno_postgres::load::{PartitionMethod, check_steps};
 
 use super::{
@@ -12,8 +12,8 @@ use super::{
     getopt::Getopt,
     limits,
     numbers::{atof, atoi, option_int},
-    options::{Asked, Chosen, Options, strerror},
-    say::{Go, Say},
+    options::{Asked, Chosen, Options},
+    say::{Go, Say, strerror},
     seed,
 };
 

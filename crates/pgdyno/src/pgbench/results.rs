@@ -19,8 +19,8 @@ use super::{
         summary::{Connecting, ScriptPart, Summary},
     },
     newfile::NewFile,
-    options::{Options, strerror},
-    say::{Go, Say},
+    options::Options,
+    say::{Go, Say, strerror},
 };
 
 /// Everything that is known after a run.

@@ -22,11 +22,10 @@ use super::{
     format::log::{Aggregator, Columns},
     logfile::{Epoch, LogFile},
     options::Options,
-    print,
     progress::Teller,
     record::{Recorder, Wanted},
     results::{Histograms, Results},
-    say::{Go, Say},
+    say::{Go, Say, print},
     steps::Steps,
     usage,
 };

@@ -9,8 +9,10 @@ use std::{
 use pgdyno_core::units::printable_lines;
 use pgdyno_engine::Level;
 
-use super::NAME;
 use crate::output;
+
+/// The name under which the program is pgbench.
+pub const NAME: &str = "pgbench";
 
 /// Whether to go on: `Err` holds the exit status of a program that has said why it ends.
 pub type Go<T> = Result<T, u8>;
@@ -160,6 +162,23 @@ impl fmt::Debug for Say {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Say").field("called", &self.called).field("from", &self.from).finish()
     }
+}
+
+/// Writes a result to stdout. A reader that went away has seen enough.
+pub fn print(say: &Say, text: &str) -> Go<()> {
+    let mut stdout = io::stdout().lock();
+    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            say.fatal(format!("could not write to standard output: {}", strerror(&error)))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The system's words for an error, without its number.
+pub fn strerror(error: &std::io::Error) -> String {
+    let text = error.to_string();
+    text.split(" (os error").next().unwrap_or(&text).to_owned()
 }
 
 #[cfg(test)]

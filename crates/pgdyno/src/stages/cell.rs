@@ -6,15 +6,16 @@ use pgdyno_core::{
     analysis::{
         cells::{Histograms, served_from},
         steady,
+        tpcc::nopm,
     },
     facts::{RunDurability, SessionsSeen},
     measure::{
-        CellRun, DataState, ErrorCount, Interval, ScriptRun, SlowAttempt, StatementSummary, Waits, Workload,
+        CellRun, DataState, ErrorCount, Interval, ScriptRun, SlowAttempt, StatementSummary, TpccRun, Waits,
+        Workload,
     },
-    plan::{Protocol, Work},
+    plan::Work,
     problem::Problem,
-    script::{Definition, Random, Script, Scripts},
-    tpcc::{TpccRun, nopm},
+    script::{Definition, Protocol, Random, Script, Scripts},
     units,
 };
 use pgdyno_engine::{

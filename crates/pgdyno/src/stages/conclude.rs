@@ -7,12 +7,7 @@ use std::{
 };
 
 use jiff::Timestamp;
-use pgdyno_core::{
-    analysis::compare::Verdict,
-    measure::{Interval, Workload},
-    problem::Problem,
-    units,
-};
+use pgdyno_core::{analysis::compare::Verdict, measure::Workload, problem::Problem, units};
 use pgdyno_record::{BalanceRecord, ConsistencyRecord, RunRecord, Status};
 use pgdyno_report::{Document, Paint};
 
@@ -191,9 +186,9 @@ fn report(job: &Job, record: &RunRecord, path: &Path) -> Vec<Problem> {
     let html = path.join("report.html");
     let made = write(&html, &pgdyno_report::html(&document));
     let wanted = job.output.out.as_deref().and_then(|out| Some((out, Form::of(out)?)));
-    let out = wanted.map_or(Ok(()), |(out, form)| write(out, &form.render(&document, record, &timeline)));
+    let out = wanted.map_or(Ok(()), |(out, form)| write(out, &form.render(&document, record)));
     let printed = if job.output.json {
-        output::print(&Form::Json.render(&document, record, &timeline))
+        output::print(&Form::Json.render(&document, record))
     } else if measured_anything(record) {
         output::print(&match record.status {
             Status::Complete => pgdyno_report::text(&document, output::paint()),
@@ -249,7 +244,7 @@ impl Form {
         })
     }
 
-    fn render(self, document: &Document, record: &RunRecord, _timeline: &[Interval]) -> String {
+    fn render(self, document: &Document, record: &RunRecord) -> String {
         match self {
             Self::Html => pgdyno_report::html(document),
             Self::Markdown => pgdyno_report::markdown(document),

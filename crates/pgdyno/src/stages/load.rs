@@ -3,8 +3,9 @@
 use pgdyno_core::{
     load::{LoadPlan, Set, Stage, Way},
     measure::CellRun,
-    plan::{BalanceCheckMode, Builtin},
+    plan::BalanceCheckMode,
     problem::Problem,
+    script::Builtin,
 };
 use pgdyno_engine::Stop;
 use pgdyno_postgres::{

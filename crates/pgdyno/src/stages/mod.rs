@@ -32,19 +32,18 @@ use std::process::ExitCode;
 
 use pgdyno_core::{
     advice::bench::Level,
-    facts::SyncCheck,
+    measure::SyncCheck,
     plan::{Material, Plan},
     problem::Problem,
 };
 use pgdyno_engine::Stop;
 use pgdyno_postgres::{provision::Request, wire::ConnectOptions};
-
-pub use tpcc::are_as_many;
-
-use crate::{context::Context, progress::Progress};
 use prepare::Prepared;
 use recording::Recording;
 use subject::Subject;
+pub use tpcc::are_as_many;
+
+use crate::{context::Context, progress::Progress};
 
 /// What a measuring command wants done.
 #[derive(Debug)]

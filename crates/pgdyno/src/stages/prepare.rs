@@ -7,16 +7,16 @@ use std::{
 
 use pgdyno_core::{
     advice::{
-        Choice,
         bench::{BenchFacts, BenchPlan, Level, few_branches, resolve},
         config::usable_memory_bytes,
     },
-    facts::{HostFacts, Instrument, ServerFacts, StorageFacts},
+    facts::{Choice, HostFacts, Instrument, ServerFacts, StorageFacts},
     load::{LoadPlan, Set},
     measure::Arm,
-    plan::{Builtin, Material, Plan, TpccWork, Waiting, WorkloadPlan, cpus_in_words},
+    plan::{Material, Plan, TpccWork, Waiting, WorkloadPlan, cpus_in_words},
     problem::Problem,
     rows::PAGE_BYTES,
+    script::Builtin,
     tpcc::{DERIVED, Shape},
     units,
 };
@@ -537,7 +537,7 @@ pub fn minutes(seconds: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use pgdyno_core::plan::Protocol;
+    use pgdyno_core::script::Protocol;
 
     use super::*;
 

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use pgdyno_core::{
     advice::alike::{Candidate, unlike},
-    analysis::compare::{Asked, same_build},
-    facts::{BuildFacts, ServerSource, major_of},
+    analysis::compare::Asked,
+    facts::{BuildFacts, ServerSource, major_of, same_build},
     measure::Arm,
     problem::Problem,
 };

@@ -1,10 +1,10 @@
 //! A server that is there, as it is found: behind what, in which role, and what of the plan it can do.
 
 use pgdyno_core::{
-    advice::Choice,
-    facts::{ConnectionFacts, PoolerFacts, ServerFacts, ServerSource, Transport},
-    plan::{Plan, Protocol},
+    facts::{Choice, ConnectionFacts, PoolerFacts, ServerFacts, ServerSource, Transport},
+    plan::Plan,
     problem::Problem,
+    script::Protocol,
 };
 use pgdyno_engine::Stop;
 use pgdyno_postgres::{

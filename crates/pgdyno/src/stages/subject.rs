@@ -6,14 +6,13 @@ use std::{
 };
 
 use pgdyno_core::{
-    advice::Choice,
-    facts::{DurabilityTier, ServerFacts, ServerSource, StorageFacts, Weakness},
+    facts::{Choice, DurabilityTier, ServerFacts, ServerSource, StorageFacts, Weakness},
     load::Set,
     measure::Waits,
-    plan::{Builtin, Work},
+    plan::Work,
     probe::Held,
     problem::Problem,
-    script::{Definition, Scripts},
+    script::{Builtin, Definition, Scripts},
     units,
 };
 use pgdyno_engine::Stop;

@@ -2,9 +2,10 @@
 
 use pgdyno_core::{
     load::Set,
+    measure::TpccRun,
     plan::{Isolation, TpccWork},
     problem::Problem,
-    tpcc::{Crowd, DERIVED, DISTRICTS, RunConstants, Shares, TpccRun, Transaction},
+    tpcc::{Crowd, DERIVED, DISTRICTS, RunConstants, Shares, Transaction},
     units,
 };
 use pgdyno_engine::{Pace, Population, Stop};

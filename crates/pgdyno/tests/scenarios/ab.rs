@@ -2,16 +2,15 @@
 
 use std::{fs, os::unix::fs::PermissionsExt, path::PathBuf, process::Command};
 
-use crate::common::{Place, admin, holds_together, is_complete, left_out, text, word};
 use pgdyno_core::{
-    analysis::{
-        DoubtKind,
-        compare::{Verdict, same_build},
-    },
+    analysis::{DoubtKind, compare::Verdict},
+    facts::same_build,
     measure::Arm,
 };
 use pgdyno_postgres::provision::bundle::{self, Pin, version_num_of};
 use pgdyno_record::{BlockKind, ComparisonRecord, Run, Status};
+
+use crate::common::{Place, admin, holds_together, is_complete, left_out, text, word};
 
 /// The shortest comparison that has every part.
 const TINY: [&str; 10] =

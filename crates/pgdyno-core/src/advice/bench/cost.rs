@@ -3,11 +3,12 @@
 //! These are estimates for a person who decides whether to press Enter: the assumed rates are those of one
 //! core of a present-day server, generous in bytes. The report shows what it really took.
 
-use super::BenchFacts;
+use super::facts::BenchFacts;
 use crate::{
     load::{Estimate, Need},
-    plan::{BalanceCheckMode, Builtin, Plan, WorkloadPlan},
+    plan::{BalanceCheckMode, Plan, WorkloadPlan},
     rows::tpcb::{history_bytes, rows_total},
+    script::Builtin,
     tpcc::DISTRICTS,
 };
 

@@ -1,9 +1,8 @@
 //! Which processors the driver uses and which the server.
 
-use super::{BenchFacts, choose};
+use super::facts::{BenchFacts, choose};
 use crate::{
-    advice::Choice,
-    facts::HostFacts,
+    facts::{Choice, HostFacts},
     plan::{CpuList, Plan},
     problem::Problem,
 };

@@ -3,19 +3,22 @@
 //! Every choice carries its reason; every rule is monotone (more memory never gives a smaller scale), which
 //! tests hold.
 
+mod clients;
 mod cost;
 mod cpus;
-mod crowd;
+mod facts;
 
 pub use cost::{Cost, LOAD_ROWS_PER_S, TRANSACTIONS_PER_CPU_S};
 pub use cpus::{CpuSplit, split};
+pub use facts::BenchFacts;
+use facts::{choose, size};
 
-use super::Choice;
 use crate::{
-    facts::HostFacts,
-    plan::{Auto, BalanceCheckMode, Builtin, Plan, Scale, Span, WorkloadPlan},
+    facts::Choice,
+    plan::{Auto, BalanceCheckMode, Plan, Scale, Span, WorkloadPlan},
     problem::Problem,
     rows::tpcb::ACCOUNTS_PER_SCALE,
+    script::Builtin,
     units,
 };
 
@@ -79,42 +82,6 @@ const BUFFERS_SHARE: f64 = 0.75;
 /// Share of memory that the accounts may fill for a full balance check.
 const CHECK_SHARE: f64 = 0.5;
 
-/// What the choices rest on.
-#[derive(Debug, Clone, Copy)]
-pub struct BenchFacts<'a> {
-    /// The machine that pgdyno runs on.
-    pub host: &'a HostFacts,
-    /// Bytes that each of the servers side by side may still write under its data directory; `None` where that is not
-    /// on this machine.
-    pub disk_available_bytes: Option<u64>,
-    /// Servers side by side on this machine, at least 1: they share its disk and its memory.
-    pub side_by_side: u64,
-    /// Whether pgdyno makes the server itself.
-    pub own_server: bool,
-    /// Whether the server is on this machine.
-    pub server_local: bool,
-    /// `max_connections` of a server that is already there; `None` where it will be set as needed.
-    pub max_connections: Option<u32>,
-    /// Those of them that the driver's role may not use (`superuser_reserved_connections`, `reserved_connections`).
-    pub reserved_connections: u32,
-    /// `shared_buffers` of each server in bytes, where they are known; else a quarter of memory is taken.
-    pub shared_buffers_bytes: Option<u64>,
-    /// Page size of the server in bytes, usually 8,192.
-    pub page_bytes: u64,
-}
-
-impl BenchFacts<'_> {
-    /// Memory in bytes that may be used: the machine's, or the control group's where that is less.
-    pub fn memory_bytes(&self) -> u64 {
-        let limit = self.host.cgroup.memory_bytes.unwrap_or(u64::MAX);
-        self.host.memory.total_bytes.min(limit)
-    }
-
-    fn buffers_bytes(&self) -> u64 {
-        self.shared_buffers_bytes.unwrap_or(self.memory_bytes() / 4)
-    }
-}
-
 /// A plan with nothing left to choose.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BenchPlan {
@@ -153,8 +120,8 @@ impl BenchPlan {
 pub fn resolve(plan: &Plan, level: Level, facts: &BenchFacts<'_>) -> Result<BenchPlan, Problem> {
     let mut choices = Vec::new();
     let cpus = split(plan, facts, &mut choices)?;
-    let levels = crowd::levels(plan, facts, &mut choices)?;
-    let clients = crowd::union(&levels);
+    let levels = clients::levels(plan, facts, &mut choices)?;
+    let clients = clients::union(&levels);
     let jobs = jobs(plan, &clients, &cpus, &mut choices);
     let cost = |scale| Cost::of(plan, scale, &levels, cpus.server_count(facts), facts);
     let scale = match plan.has_tpcb() {
@@ -172,18 +139,8 @@ pub fn resolve(plan: &Plan, level: Level, facts: &BenchFacts<'_>) -> Result<Benc
         return Err(no_room(&load.title(), &cost, facts));
     }
     let most = clients.iter().copied().max().unwrap_or(1);
-    let warnings = crowd::short_of_memory(most, facts).into_iter().collect();
+    let warnings = clients::short_of_memory(most, facts).into_iter().collect();
     Ok(BenchPlan { scale, clients, levels, jobs, cpus, balance, cost, choices, warnings })
-}
-
-fn choose(choices: &mut Vec<Choice>, name: &str, value: impl ToString, reason: String) {
-    choices.push(Choice { name: name.into(), value: value.to_string(), reason });
-}
-
-/// Bytes in words, for a reason.
-fn size(bytes: u64) -> String {
-    let mib = bytes as f64 / f64::from(1 << 20);
-    if mib < 1_024.0 { format!("{mib:.0} MiB") } else { format!("{:.1} GiB", mib / 1_024.0) }
 }
 
 fn jobs(plan: &Plan, clients: &[u32], cpus: &CpuSplit, choices: &mut Vec<Choice>) -> u32 {

@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::{
-    facts::{CgroupLimits, CpuFacts, HugePages, MemoryFacts},
+    facts::{CgroupLimits, CpuFacts, HostFacts, HugePages, MemoryFacts},
     rows::PAGE_BYTES,
 };
 

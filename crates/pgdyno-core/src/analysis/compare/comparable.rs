@@ -3,7 +3,10 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::differences::{Asked, Difference, Side, Why, differences, same_compiler, same_flags, tiers};
+use super::{
+    difference::{Asked, Difference, Side, Why},
+    differences::{differences, tiers},
+};
 use crate::facts::ServerFacts;
 
 /// Whether the difference in speed can come from what was asked alone.
@@ -101,8 +104,8 @@ fn unknown(a: &Side<'_>, b: &Side<'_>) -> Vec<&'static str> {
     // Two servers of one program are built alike, whether or not it tells how.
     let built = !same_program(of_a, of_b);
     let rules = [
-        ("compiler", built && same_compiler(one, other).is_none()),
-        ("flags", built && same_flags(one, other).is_none()),
+        ("compiler", built && one.has_compiler_of(other).is_none()),
+        ("flags", built && one.has_flags_of(other).is_none()),
         ("features", built && server(|server| server.build.features.is_some())),
         ("WAL block size", built && server(|server| server.wal_block_bytes.is_some())),
         ("table segment size", built && server(|server| server.segment_bytes.is_some())),
@@ -127,15 +130,15 @@ mod tests {
     use proptest::prelude::*;
 
     use super::{
-        super::differences::{AccountsState, AskedProgram, LoadedData, same_build},
+        super::difference::{AccountsState, AskedProgram, LoadedData},
         *,
     };
     use crate::{
-        advice::{Choice, preflight::tests::storage},
+        advice::preflight::tests::storage,
         analysis::doubts::samples::server,
         facts::{
-            ConnectionFacts, DurabilityTier, MadeFacts, PatchFacts, PoolerFacts, ServerSource, Setting,
-            StorageFacts, Transport,
+            Choice, ConnectionFacts, DurabilityTier, MadeFacts, PatchFacts, PoolerFacts, ServerSource,
+            Setting, StorageFacts, Transport, same_build,
         },
     };
 

@@ -2,151 +2,21 @@
 
 use std::collections::BTreeSet;
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
-use super::settings;
+use super::{
+    difference::{AccountsState, Asked, AskedProgram, Difference, LoadedData, Side, Why},
+    settings,
+};
 use crate::{
-    advice::Choice,
-    facts::{BuildFacts, ConnectionFacts, DurabilityTier, PoolerFacts, ServerFacts, StorageFacts, major_of},
+    facts::{
+        BuildFacts, ConnectionFacts, DurabilityTier, PoolerFacts, ServerFacts, StorageFacts, same_build,
+    },
     units,
 };
 
-/// A fact or a setting that A and B do not share.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Difference {
-    /// Its name: a setting's, or that of a fact such as `build`.
-    pub what: String,
-    /// What A has; absent where that is not known, or where its version has no such setting.
-    pub a: Option<String>,
-    /// What B has.
-    pub b: Option<String>,
-    /// Whether it was the question; absent in records of older versions.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub why: Option<Why>,
-}
-
-/// Why A and B do not share something.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Why {
-    /// It was asked to differ: it is the question.
-    Asked,
-    /// It differs besides what was asked.
-    Besides,
-    /// Their versions have other defaults, or one of them has no such setting.
-    DefaultOfVersion,
-    /// pgdyno chose it by a rule that asks for the version.
-    ChosenForVersion,
-    /// It is the same number of blocks, or of segments of WAL, whose size differs.
-    FollowsFromSizes,
-}
-
-/// What was asked to differ.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Asked {
-    /// What of the program.
-    pub program: AskedProgram,
-    /// Names of settings, in small letters.
-    pub settings: BTreeSet<String>,
-    /// Whether the places of data or WAL were given, and are not the same.
-    pub places: bool,
-    /// What of the work, in words such as `script`.
-    pub work: Vec<String>,
-}
-
-/// What of the server's program was asked to differ.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum AskedProgram {
-    /// Nothing.
-    #[default]
-    Nothing,
-    /// Its version, and with it what a version brings.
-    Version,
-    /// The program as it was built: version, compiler, flags, features and sizes.
-    Build,
-}
-
-/// One of two subjects, as far as it is known.
-#[derive(Debug, Clone, Default)]
-pub struct Side<'a> {
-    /// Its server.
-    pub server: Option<&'a ServerFacts>,
-    /// The way from the driver to it.
-    pub connection: Option<ConnectionFacts>,
-    /// Storage under its data, where it is on this machine.
-    pub storage: Option<&'a StorageFacts>,
-    /// The state of its data.
-    pub data: Option<LoadedData>,
-    /// Clients that drive it.
-    pub clients: Option<u32>,
-    /// Processors that its server may run on.
-    pub processors: Option<u32>,
-    /// What pgdyno chose for it.
-    pub chosen: &'a [Choice],
-}
-
-/// Tables as they were loaded or set up, before the first run.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LoadedData {
-    /// TPC-B scale factor; 0 where there are no such tables.
-    pub scale: u64,
-    /// Rows over all of them.
-    pub rows: u64,
-    /// How they were loaded, for example `COPY text, frozen`; of tables of a plan's own, by what SQL.
-    pub load: String,
-    /// Whether the tables were read into shared buffers.
-    pub in_buffers: bool,
-    /// Size of tables and indexes in bytes.
-    pub size_bytes: u64,
-    /// What the server has made of `pgbench_accounts`; `None` where there is no such table.
-    pub accounts: Option<AccountsState>,
-}
-
-/// How the largest table of TPC-B lies in its server, which may be other than what was asked of it.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct AccountsState {
-    /// Partitions, over all levels; 0 is one plain table.
-    pub partitions: u64,
-    /// Storage options such as `fillfactor=90` in the order of their names, of all partitions; not `fillfactor=100`,
-    /// which is the default.
-    pub options: Vec<String>,
-    /// Access method, `heap` before version 12; several are parted by spaces.
-    pub access_method: String,
-    /// Whether they are unlogged; absent where they are not.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub unlogged: bool,
-    /// Foreign keys between the four tables; absent where there are none.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub foreign_keys: u64,
-}
-
-fn is_zero(number: &u64) -> bool {
-    *number == 0
-}
-
 /// By what share data that were loaded alike may differ in size: free space maps and the like.
 const SAME_SIZE: f64 = 0.01;
-
-/// Whether two programs come from the same compiler with the same flags; `None` where that is not known.
-pub fn same_build(a: &BuildFacts, b: &BuildFacts) -> Option<bool> {
-    // One difference is enough; to be alike, both must be known.
-    match (same_compiler(a, b), same_flags(a, b)) {
-        (Some(false), _) | (_, Some(false)) => Some(false),
-        (Some(true), Some(true)) => Some(true),
-        _ => None,
-    }
-}
-
-/// Whether the compilers are alike; `None` where that is not known.
-pub(super) fn same_compiler(a: &BuildFacts, b: &BuildFacts) -> Option<bool> {
-    a.has_compiler_of(b)
-}
-
-/// Whether the flags that tell are alike; `None` where that is not known.
-pub(super) fn same_flags(a: &BuildFacts, b: &BuildFacts) -> Option<bool> {
-    a.telling_flags().zip(b.telling_flags()).map(|(a, b)| a == b)
-}
 
 /// All that differs between two subjects, each with the reason: facts before settings. What only one of them is known
 /// of is no difference (see [`super::Comparable`], which names it).
@@ -179,7 +49,7 @@ fn of_programs(a: &ServerFacts, b: &ServerFacts, asked: AskedProgram) -> Vec<Dif
     [
         identity(a, b, asked, built),
         fact("compiler", &|server| server.build.compiler.clone(), built)
-            .filter(|_| same_compiler(&a.build, &b.build) == Some(false)),
+            .filter(|_| a.build.has_compiler_of(&b.build) == Some(false)),
         flags(&a.build, &b.build, built),
         fact("features", &|server| Some(words(server.build.telling_features()?)), built),
         fact("patches", &|server| Some(patches(&server.build)), built),
@@ -381,11 +251,6 @@ fn word(value: &impl Serialize) -> Option<String> {
 
 fn on_off(on: bool) -> String {
     if on { "on" } else { "off" }.to_owned()
-}
-
-/// Whether two servers are of different majors, which have different defaults.
-pub(super) fn majors_differ(a: &ServerFacts, b: &ServerFacts) -> bool {
-    major_of(a.version_num) != major_of(b.version_num)
 }
 
 #[cfg(test)]

@@ -3,10 +3,10 @@
 
 use super::{
     super::{Doubt, DoubtKind, doubts as of_run, over_blocks::Change},
-    Comparison, Floor, Look, same_build,
+    Comparison, Floor, Look,
 };
 use crate::{
-    facts::ServerFacts,
+    facts::{ServerFacts, same_build},
     measure::{Arm, CellRun, CellSummary},
 };
 

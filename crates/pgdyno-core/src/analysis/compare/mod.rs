@@ -7,6 +7,7 @@
 
 pub mod bar;
 mod comparable;
+mod difference;
 mod differences;
 pub mod doubts;
 mod floor;
@@ -22,9 +23,8 @@ pub mod subjects;
 mod verdict;
 
 pub use comparable::{Comparable, Fairness};
-pub use differences::{
-    AccountsState, Asked, AskedProgram, Difference, LoadedData, Side, Why, differences, same_build,
-};
+pub use difference::{AccountsState, Asked, AskedProgram, Difference, LoadedData, Side, Why};
+pub use differences::differences;
 pub use floor::Floor;
 pub use levels::{LevelResult, Unjudged, levels};
 pub use looks::{EARLY_LOOKS, FALSE_ALARMS, Look, MAX_BLOCKS, MIN_BLOCKS, looks};

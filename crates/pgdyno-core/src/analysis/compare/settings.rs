@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use super::differences::{Asked, Difference, Side, Why, majors_differ};
-use crate::{advice::size, facts::ServerFacts};
+use super::difference::{Asked, Difference, Side, Why, majors_differ};
+use crate::facts::{ServerFacts, amount};
 
 /// Settings that two servers side by side cannot share, and those that only repeat a fact.
 const ALWAYS_OWN: [&str; 16] = [
@@ -146,7 +146,7 @@ fn why(a: &Side<'_>, b: &Side<'_>, asked: &Asked, name: &str) -> Why {
 /// Whether a setting is the same number of blocks or segments in both, and these are not of one size.
 fn counts_alike(a: &ServerFacts, b: &ServerFacts, name: &str) -> bool {
     let count = |server: &ServerFacts, unit_bytes: u64| {
-        let bytes = size::parse(server.in_force(name)?, unit_bytes)?;
+        let bytes = amount::parse(server.in_force(name)?, unit_bytes)?;
         (unit_bytes > 0 && bytes.is_multiple_of(unit_bytes)).then(|| bytes / unit_bytes)
     };
     let units = unit_bytes(a, name).zip(unit_bytes(b, name)).filter(|(of_a, of_b)| of_a != of_b);

@@ -1,12 +1,9 @@
 //! Which reasons to distrust a plan with several subjects there are: those of each server, those of all runs, and that
 //! builds differ.
 
-use super::{
-    super::{Doubt, DoubtKind, doubts as of_run},
-    same_build,
-};
+use super::super::{Doubt, DoubtKind, doubts as of_run};
 use crate::{
-    facts::ServerFacts,
+    facts::{ServerFacts, same_build},
     measure::{CellRun, CellSummary},
 };
 

@@ -1,7 +1,7 @@
 //! The files of BenchmarkSQL's loading path (`LoadData` with `fileLocation`, then `sqlTableCopies`; version 4.1, as
 //! article 001 uses it): names, columns and their order are its own.
 
-use super::{Population, Row, Table};
+use super::{Population, row::Row, table::Table};
 use crate::rows::Part;
 
 /// Units whose lines are made to tell how long a file will be. Lengths of lines differ by a fifth at most.

@@ -1,8 +1,10 @@
 //! Items and their stock.
 
 use super::{
-    Population, Row, Table,
+    Population,
     field::{Field, int, numeric, text, varchar},
+    row::Row,
+    table::Table,
 };
 use crate::tpcc::{Draws, ITEMS};
 

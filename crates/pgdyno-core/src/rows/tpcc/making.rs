@@ -1,6 +1,6 @@
 //! The tables as a loader and a verifier take them.
 
-use super::{Table, field::names};
+use super::{field::names, table::Table};
 use crate::rows::{Check, Column, Maker, Part, Population, Sums, text::of_text};
 
 impl Maker for Table {

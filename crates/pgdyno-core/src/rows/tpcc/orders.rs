@@ -1,9 +1,10 @@
 //! Orders, their lines, and those that wait for delivery.
 
 use super::{
-    Population, Row, Say, Table,
+    Population,
     field::{Field, int, numeric, text, time},
-    place,
+    row::Row,
+    table::{Say, Table, place},
 };
 use crate::{
     rows::Part,

@@ -1,10 +1,11 @@
 //! Customers and their payments.
 
 use super::{
-    Population, Row, Table,
+    Population,
     field::{Field, int, money, numeric, text, time, varchar},
-    place,
     places::address,
+    row::Row,
+    table::{Table, place},
 };
 use crate::tpcc::{CUSTOMERS, last_name};
 

@@ -1,9 +1,10 @@
 //! Warehouses and districts.
 
 use super::{
-    Population, Row, Table,
+    Population,
     field::{Field, int, numeric, takings, text, varchar},
-    place,
+    row::Row,
+    table::{Table, place},
 };
 use crate::tpcc::{DISTRICTS, Draws, ORDERS};
 

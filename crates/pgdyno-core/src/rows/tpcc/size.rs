@@ -1,6 +1,6 @@
 //! How large the tables are.
 
-use super::{Population, Table};
+use super::{Population, table::Table};
 use crate::rows::{
     BtreeSize, Part,
     size::{RelationSize, TableSize, mixed_heap_pages},

@@ -19,9 +19,6 @@ pub(super) use parser::{Site, parse};
 
 use super::{Slot, Value};
 
-/// Most arguments of a function, as in pgbench.
-pub const MAX_ARGUMENTS: usize = 16;
-
 /// An expression, ready to be evaluated.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Expr {

@@ -1,11 +1,11 @@
 //! From tokens to code, by the precedences of pgbench's grammar.
 
 use super::{
-    Expr, MAX_ARGUMENTS, Op,
+    Expr, Op,
     functions::{Arity, Function},
     lexer::{Lexer, Token, Word},
 };
-use crate::script::{Names, Slot, Value, error::Fault};
+use crate::script::{MAX_ARGUMENTS, Names, Slot, Value, error::Fault};
 
 /// Deepest nesting of parentheses, calls, CASE and signs within an expression. Chains of operators have no limit.
 pub const MAX_DEPTH: usize = 200;

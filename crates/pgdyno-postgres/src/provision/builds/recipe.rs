@@ -12,7 +12,10 @@ use pgdyno_core::problem::Problem;
 use pgdyno_engine::Stop;
 use sha2::{Digest, Sha256};
 
-use super::{Patch, remember::Memory};
+use super::{
+    Patch,
+    remember::{Memory, hex},
+};
 
 /// Flags where nothing else is said: PostgreSQL's own default, named so that the record tells. `-g` would change
 /// no instruction, and would take room and time.
@@ -274,11 +277,6 @@ impl Recipe<'_> {
         }
         hex(&hash.finalize()[..16])
     }
-}
-
-/// Bytes in hexadecimal.
-pub fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]

@@ -9,8 +9,7 @@ use pgdyno_core::problem::Problem;
 
 use super::{
     Event, Request, archive, debian,
-    recipe::hex,
-    remember::Memory,
+    remember::{Memory, hex},
     shelf::{Shelf, remove},
     tree::{self, Entry},
 };

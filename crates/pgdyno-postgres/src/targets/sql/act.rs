@@ -2,8 +2,7 @@
 
 use pgdyno_core::{
     measure::Outcome,
-    plan::Protocol,
-    script::{Action, Command, Expr, Place, Shell, Sleep, Value},
+    script::{Action, Command, Expr, Place, Protocol, Shell, Sleep, Value},
 };
 use pgdyno_engine::{Clock, Level, Step};
 

@@ -7,9 +7,8 @@ use std::{
 };
 
 use pgdyno_core::{
-    plan::Protocol,
     problem::Problem,
-    script::{Automatic, Definition, Random, Scripts, Variables},
+    script::{Automatic, Definition, Protocol, Random, Scripts, Variables},
     tpcc::{Crowd, ROLLED_BACK},
 };
 use pgdyno_engine::{Client, Stop};

@@ -16,6 +16,7 @@ mod play;
 mod reply;
 mod send;
 mod sent;
+mod sessions;
 mod shell;
 mod store;
 mod target;
@@ -23,6 +24,6 @@ mod words;
 
 pub use clients::{SqlClients, Workers};
 pub use desk::{Counted, Desk};
-pub use parting::Sessions;
 pub use play::{Conduct, Manner, Play};
+pub use sessions::Sessions;
 pub use target::{SqlTarget, Start};

@@ -1,40 +1,13 @@
 //! What a client's session has at the end of a run: a script, a function or somebody else may have changed it.
 
-use std::sync::{Arc, Mutex, PoisonError};
-
-use pgdyno_core::{
-    facts::{CommitSettings, SessionsSeen},
-    measure::Outcome,
-};
+use pgdyno_core::measure::Outcome;
 use pgdyno_engine::Step;
 
 use super::target::{Player, State};
 use crate::{
-    observe::{COMMIT_SETTINGS, ask_commit_settings, commit_settings},
-    wire::{Row, Session, encode},
+    observe::{COMMIT_SETTINGS, commit_settings},
+    wire::{Row, encode},
 };
-
-/// The settings of the sessions of a run, as they are asked for at its start and at its end.
-#[derive(Debug, Clone, Default)]
-pub struct Sessions(Arc<Mutex<SessionsSeen>>);
-
-impl Sessions {
-    /// Asks a session that is about to be driven. One that does not answer is not known.
-    pub fn begin(&self, session: &mut Session) {
-        let settings = ask_commit_settings(session).ok();
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).start = settings;
-    }
-
-    /// What was seen.
-    pub fn seen(&self) -> SessionsSeen {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    fn end(&self, settings: CommitSettings) {
-        let mut seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        *seen.end.entry(settings).or_default() += 1;
-    }
-}
 
 impl Player {
     /// Asks the session for its settings, where that is wanted and it has nothing under way.

@@ -5,10 +5,7 @@ use std::sync::{
     atomic::{AtomicU32, Ordering},
 };
 
-use pgdyno_core::{
-    plan::Protocol,
-    script::{Scripts, Variables},
-};
+use pgdyno_core::script::{Protocol, Scripts, Variables};
 
 /// How often in a run the server may lack room on its disk, memory, or a disk that works, over all clients. A query
 /// that asked for too much at a bad moment passes; a full disk comes back with every attempt.

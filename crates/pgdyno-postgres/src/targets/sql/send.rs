@@ -1,9 +1,6 @@
 //! SQL into messages, as libpq sends them for pgbench.
 
-use pgdyno_core::{
-    plan::Protocol,
-    script::{Action, Sql, SqlKind, Variables},
-};
+use pgdyno_core::script::{Action, Protocol, Sql, SqlKind, Variables};
 use pgdyno_engine::{Level, Step};
 
 use super::target::{Player, Scene, State, sql_of};

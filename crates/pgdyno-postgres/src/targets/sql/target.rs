@@ -18,9 +18,9 @@ use super::{
     Play,
     branches::Branches,
     desk::Desk,
-    parting::Sessions,
     reply::{Of, Reply},
     sent,
+    sessions::Sessions,
     store::Results,
     words::Whereabouts,
 };

@@ -2,7 +2,7 @@
 
 use pgdyno_core::{
     analysis::{Doubt, DoubtKind, doubts},
-    plan::Builtin,
+    script::Builtin,
 };
 use pgdyno_record::{PlanRecord, RunRecord, Status};
 

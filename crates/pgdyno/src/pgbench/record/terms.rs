@@ -2,8 +2,7 @@
 
 use pgdyno_core::{
     measure::{Latency, StatementSummary},
-    plan::Builtin,
-    script::Scripts,
+    script::{Builtin, Scripts},
 };
 use pgdyno_engine::SocketDriver;
 use pgdyno_record::{PgbenchRecord, PgbenchScript, PlanRecord, redact_sql};

@@ -5,9 +5,8 @@ use std::{sync::Arc, time::Instant};
 use pgdyno_core::{
     analysis::compare::first_of,
     measure::{Arm, Workload},
-    plan::Protocol,
     problem::Problem,
-    script::Scripts,
+    script::{Protocol, Scripts},
 };
 use pgdyno_record::{BlockKind, BlockRecord};
 
@@ -152,7 +151,7 @@ mod tests {
 
     use pgdyno_core::{
         analysis::compare::{Asked, looks},
-        plan::Builtin,
+        script::Builtin,
     };
 
     use super::{super::ArmJob, *};

@@ -1,9 +1,8 @@
 //! The comparison's part of the record while it comes about.
 
 use pgdyno_core::{
-    advice::Choice,
     analysis::compare::{self, Comparable, Floor, LoadedData, Side, Verdict, judge, outliers},
-    facts::is_private_setting,
+    facts::{Choice, is_private_setting},
     measure::Arm,
     problem::Problem,
 };

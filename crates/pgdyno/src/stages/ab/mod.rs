@@ -7,12 +7,14 @@ mod comparing;
 
 use std::sync::Arc;
 
+pub use announce::announce;
+pub use command::{Measured, PGBENCH_RESULT};
+pub use comparing::first_record;
 use pgdyno_core::{
     analysis::compare::{Asked, Look},
     measure::Arm,
-    plan::{Builtin, Protocol},
     problem::Problem,
-    script::Scripts,
+    script::{Builtin, Protocol, Scripts},
 };
 use pgdyno_engine::Stop;
 use pgdyno_postgres::verify::{Expected, Ledger};
@@ -30,10 +32,6 @@ use super::{
     subject::{Subject, keep_evidence, with_leftovers},
 };
 use crate::progress::Progress;
-
-pub use announce::announce;
-pub use command::{Measured, PGBENCH_RESULT};
-pub use comparing::first_record;
 
 /// What is compared, and how.
 #[derive(Debug)]

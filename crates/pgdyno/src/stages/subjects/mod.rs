@@ -6,15 +6,18 @@ mod rest;
 
 use std::{sync::Arc, time::Instant};
 
+use idle::Bystanders;
 use pgdyno_core::{
     analysis::compare::{Asked, turns},
     measure::Workload,
-    plan::{Builtin, Work},
+    plan::Work,
     problem::Problem,
-    script::Scripts,
+    script::{Builtin, Scripts},
 };
 use pgdyno_engine::Stop;
 use pgdyno_postgres::verify::Ledger;
+pub use recorded::{conclude, first_record};
+use rest::{Rest, Settled};
 
 use super::{
     Job,
@@ -31,11 +34,6 @@ use super::{
     watch::Watch,
 };
 use crate::progress::Progress;
-
-use idle::Bystanders;
-use rest::{Rest, Settled};
-
-pub use recorded::{conclude, first_record};
 
 /// A difference within ± this share does not matter.
 const MARGIN: f64 = 0.02;

@@ -1,9 +1,8 @@
 //! The subjects' part of the record while it comes about.
 
 use pgdyno_core::{
-    advice::Choice,
     analysis::compare::{Comparable, LoadedData, Side, levels},
-    facts::is_private_setting,
+    facts::{Choice, is_private_setting},
     load::Set,
     problem::Problem,
 };

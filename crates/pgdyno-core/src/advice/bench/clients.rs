@@ -1,8 +1,8 @@
 //! How many clients there are, and whether connections, files and memory are enough for them.
 
-use super::{BenchFacts, choose, size};
+use super::facts::{BenchFacts, choose, size};
 use crate::{
-    advice::Choice,
+    facts::Choice,
     plan::{Auto, Plan},
     problem::Problem,
 };

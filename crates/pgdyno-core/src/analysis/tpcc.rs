@@ -1,11 +1,8 @@
-//! What a run of TPC-C was, and how it is judged.
+//! How a run of TPC-C is judged by the clauses of the specification.
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-
-use super::{DISTRICTS, Mix, Shape, Shares, Transaction};
 use crate::{
-    measure::{CellRun, Estimate, ScriptRun, SteadyVerdict},
+    measure::{CellRun, Estimate, Judged, ScriptRun, SteadyVerdict, TpccCell, TpccRun},
+    tpcc::{DISTRICTS, Mix, Shares, Transaction},
     units,
 };
 
@@ -24,82 +21,18 @@ const MOST_SKIPPED: f64 = 0.01;
 /// Seconds within which nine of ten deliveries must be carried out once they are queued (clause 5.2.5.3 and 2.7.2.2).
 const DELIVERY_S: f64 = 80.0;
 
-/// How a run drove TPC-C, beside what every run has.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct TpccRun {
-    /// Warehouses of the tables.
-    pub warehouses: u64,
-    /// How transactions were sent.
-    pub shape: Shape,
-    /// Isolation level: that which was asked for, else what sessions of the role have; absent in older records.
-    pub isolation: Option<String>,
-    /// Most tries of a transaction; 0 is no limit.
-    pub max_tries: u32,
-    /// Whether ten terminals a warehouse keyed and thought.
-    pub paced: bool,
-    /// Weights of the transactions, in per cent.
-    pub weights: [u32; 5],
-    /// Whether the constant is known by which the load drew last names: that of a run must be apart from it
-    /// (clause 2.1.6.1).
-    #[serde(default)]
-    pub load_constant_known: bool,
-    /// What it is not: [`DERIVED`](super::DERIVED).
-    #[serde(default)]
-    pub note: String,
-    /// What was entered, of the transactions that were carried out within the measured interval.
-    pub shares: Shares,
-}
-
-/// A cell of TPC-C over all its blocks.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct TpccCell {
-    /// How it was driven, shares of all blocks added up.
-    pub run: TpccRun,
-    /// New-Orders a minute that were not rolled back, over the blocks.
-    pub nopm: Option<Estimate>,
-    /// Transactions a minute of all kinds, over the blocks: what the articles call tpmTOTAL.
-    pub tpm: Option<Estimate>,
-    /// What the specification asks for.
-    pub judged: Vec<Judged>,
-}
-
-impl TpccCell {
-    /// That of the runs of a cell, whose scripts came to this over all of them; `None` where they are none of TPC-C.
-    pub fn of(runs: &[&CellRun], scripts: &[ScriptRun]) -> Option<Self> {
-        let mut parts = runs.iter().filter_map(|run| run.tpcc.as_ref());
-        let mut run = parts.next()?.clone();
-        parts.for_each(|part| run.shares.merge(&part.shares));
-        let estimate = |of: fn(&CellRun) -> Option<f64>| {
-            Estimate::of(&runs.iter().filter_map(|run| of(run)).collect::<Vec<_>>(), "1/min")
-        };
-        let (nopm, tpm) = (estimate(|run| run.nopm), estimate(tpm));
-        let steady: Vec<_> = runs.iter().map(|run| &run.steady).collect();
-        let judged = judge(&run, scripts, nopm.as_ref(), &steady);
-        Some(Self { run, nopm, tpm, judged })
-    }
-}
-
-/// Something that the specification asks for, and whether a run had it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Judged {
-    /// Number of the clause.
-    pub clause: String,
-    /// What was asked for and found, in words.
-    pub words: String,
-    /// Whether it was so; `None` where this run cannot tell.
-    pub holds: Option<bool>,
-}
-
-impl TpccRun {
-    /// Its mix; that of the specification where its weights are none.
-    pub fn mix(&self) -> Mix {
-        Mix::new(self.weights).unwrap_or(Mix::SPECIFICATION)
-    }
-
-    /// Terminals of a paced run.
-    pub fn terminals(&self) -> u64 {
-        self.warehouses * DISTRICTS
-    }
+/// A cell of TPC-C from its runs, and from what its scripts came to over all of them; `None` for other workloads.
+pub fn cell(runs: &[&CellRun], scripts: &[ScriptRun]) -> Option<TpccCell> {
+    let mut parts = runs.iter().filter_map(|run| run.tpcc.as_ref());
+    let mut run = parts.next()?.clone();
+    parts.for_each(|part| run.shares.merge(&part.shares));
+    let estimate = |of: fn(&CellRun) -> Option<f64>| {
+        Estimate::of(&runs.iter().filter_map(|run| of(run)).collect::<Vec<_>>(), "1/min")
+    };
+    let (nopm, tpm) = (estimate(|run| run.nopm), estimate(tpm));
+    let steady: Vec<_> = runs.iter().map(|run| &run.steady).collect();
+    let judged = judge(&run, scripts, nopm.as_ref(), &steady);
+    Some(TpccCell { run, nopm, tpm, judged })
 }
 
 /// New-Orders a minute that were carried out and not rolled back: of the five scripts of a run, and its length.
@@ -324,6 +257,7 @@ fn steady(runs: &[&SteadyVerdict]) -> Judged {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tpcc::Shape;
 
     /// A cell that has all that is asked for: a million transactions of ten warehouses' terminals.
     fn good() -> (TpccRun, Vec<ScriptRun>) {

@@ -1,10 +1,16 @@
 //! What the workloads, variables and sizes of a plan must satisfy.
 
 use super::{
-    Given, Plan, Scale, ScaleupPlan, ScriptPlan, Variables, WorkloadPlan,
-    check::{Fault, client_list, fault, numbers, shown, times},
+    measure::{client_list, numbers, times},
+    tpcc,
 };
-use crate::script::valid_name;
+use crate::{
+    plan::{
+        Given, Plan, Scale, ScaleupPlan, ScriptPlan, Source, Variables, WorkloadPlan,
+        fault::{Fault, fault, shown},
+    },
+    script::valid_name,
+};
 
 /// Most workloads of a plan.
 pub const MAX_WORKLOADS: usize = 32;
@@ -28,7 +34,7 @@ pub(super) fn own_work(plan: &Plan, faults: &mut Vec<Fault>) {
     variables("variables", &plan.variables, &given, faults);
     workloads(&plan.workload, &given, faults);
     sizes(plan, &given, faults);
-    super::tpcc::faults(plan, faults);
+    tpcc::faults(plan, faults);
 }
 
 /// Names of the variables that get their value from elsewhere than `[variables]`.
@@ -169,7 +175,7 @@ fn transactions(path: &str, workload: &WorkloadPlan, faults: &mut Vec<Fault>) {
 
 fn transaction(path: &str, part: &ScriptPlan, faults: &mut Vec<Fault>) {
     match (&part.script, &part.text) {
-        (Some(super::Source::File(file)), None) if is_no_path(file) => {
+        (Some(Source::File(file)), None) if is_no_path(file) => {
             faults.push(fault(format!("{path}.script"), "`script` names no file", "write its path"));
         }
         (None, Some(text)) if text.trim().is_empty() => {
@@ -214,15 +220,13 @@ fn title(path: &str, workload: &WorkloadPlan, faults: &mut Vec<Fault>) {
     }
     let hint = "use 1 to 40 letters, digits, dots, dashes and underscores, a letter or digit first";
     let name = workload.title();
-    if workload.name.is_none()
-        && workload.tpcc.is_none()
-        && !matches!(workload.script, Some(super::Source::File(_)))
+    if workload.name.is_none() && workload.tpcc.is_none() && !matches!(workload.script, Some(Source::File(_)))
     {
         faults.push(fault(path, "the workload has no `name`", "add name = \"…\": reports call it so"));
     } else if !is_name(name) {
         let what = format!("`{}` cannot name a workload", shown(name));
         faults.push(fault(format!("{path}.name"), what, format!("give it a `name`: {hint}")));
-    } else if super::Builtin::by_name(name).is_some() {
+    } else if crate::script::Builtin::by_name(name).is_some() {
         let what = format!("the name {name} is that of a built-in script");
         faults.push(fault(format!("{path}.name"), what, "give the workload a `name` of its own"));
     }

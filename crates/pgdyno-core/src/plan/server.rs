@@ -1,0 +1,29 @@
+//! The server that a plan asks for.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The server to measure. A server that is already there is named by flags and `PG*` variables, never in a
+/// plan, so that a plan can be shown to anybody; without them one is made as these keys say.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct ServerPlan {
+    /// Major or exact version, for example `18` or `9.6.24`.
+    pub pg: Option<String>,
+    /// Name of a build that `pgdyno build` made.
+    pub build: Option<String>,
+    /// Directory of `initdb` and `postgres`.
+    pub bindir: Option<String>,
+    /// Data directory to create; it must be empty or absent.
+    pub data: Option<String>,
+    /// Directory for WAL, apart from the data directory.
+    pub waldir: Option<String>,
+    /// Data checksums.
+    pub data_checksums: Option<bool>,
+    /// Settings over those chosen from facts.
+    pub settings: BTreeMap<String, String>,
+    /// Processors for the server, for example `0-3,8`.
+    pub cpus: Option<String>,
+}
