@@ -6,11 +6,11 @@ use std::fmt;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fault {
     /// Path from the root of the workspace.
-    path: String,
+    pub path: String,
     /// Line from 1; 0 is the file as a whole.
-    line: usize,
+    pub line: usize,
     /// What is wrong.
-    what: String,
+    pub what: String,
 }
 
 impl Fault {
