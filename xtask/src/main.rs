@@ -2,18 +2,18 @@
 
 mod bench;
 mod dist;
+mod failure;
 mod generate;
 mod pgbench_tests;
 mod test_all;
 mod tidy;
 mod workspace;
 
-use std::{error::Error, process::ExitCode};
+use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-/// What went wrong, in words for whoever ran the chore.
-type Failure = Box<dyn Error>;
+use failure::Failure;
 
 /// The command line.
 #[derive(Debug, Parser)]
@@ -27,8 +27,8 @@ struct Cli {
 /// The chores.
 #[derive(Debug, Subcommand)]
 enum Chore {
-    /// Check what the compiler does not: arrows, lengths, bans, help, schemas, links (also run by `cargo test`)
-    Tidy,
+    /// Check what the compiler does not: arrows, circles, lengths, bans, help, schemas, links (`cargo test` too)
+    Tidy(tidy::Args),
     /// Write pgdyno.1 and a page for every sub-command
     Man(generate::Args),
     /// Write completions for bash, zsh and fish
@@ -53,7 +53,7 @@ enum Chore {
 
 fn main() -> ExitCode {
     let done = match Cli::parse().chore {
-        Chore::Tidy => tidy::run(),
+        Chore::Tidy(args) => tidy::run(&args),
         Chore::Man(args) => generate::run("man", &args),
         Chore::Completions(args) => generate::run("completions", &args),
         Chore::Schemas => generate::schemas(),

@@ -16,7 +16,7 @@ use super::{
     Tally, build_pgdyno,
     loading::{CSV_COLUMNS, DATABASE, Load, Ring, means},
     server::{LOOPBACK, Own, Wanted},
-    tpcc_run::{self, Race},
+    tpcc_run::{self, PASSWORD, Race},
 };
 use crate::Failure;
 
@@ -68,8 +68,6 @@ pub struct Args {
 const LOAD_BAR: Bar = Bar::AtLeast(3.0);
 /// Sessions of the server beside those of a program.
 const SPARE_SESSIONS: u32 = 8;
-/// Of the superuser of a server that is made for this run, at the loopback alone.
-pub const PASSWORD: &str = "for-this-run";
 
 /// Who loads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -21,7 +21,6 @@ use super::{
     Tally, build_example,
     process::Program,
     server::{LOOPBACK, Own},
-    tpcc::PASSWORD,
 };
 use crate::{Failure, workspace::output};
 
@@ -35,6 +34,8 @@ const PACE_BAR: Bar = Bar::AtMost(0.2);
 const PACED: [&str; 3] = ["1000", "100", "2"];
 /// Where the tables of each program are: they do not have the same names for all.
 const DATABASES: [&str; 2] = ["bench_peer", "bench_pgdyno"];
+/// Of the superuser of a server that is made for this run, at the loopback alone.
+pub const PASSWORD: &str = "for-this-run";
 /// The statements of a peer's first seconds are prepared, and pages are read.
 const WARMUP_S: u32 = 2;
 

@@ -2,7 +2,7 @@
 
 use cargo_metadata::{DependencyKind, MetadataCommand, Package};
 
-use super::Fault;
+use super::fault::Fault;
 use crate::{Failure, workspace::root};
 
 /// Every crate of the workspace and those it may use.

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, fs, path::Path, process::Command};
 
-use super::Fault;
+use super::fault::Fault;
 use crate::{
     Failure,
     workspace::{Tracked, output, succeed},

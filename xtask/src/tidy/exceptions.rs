@@ -1,6 +1,6 @@
-//! The exceptions to the limits of length, listed one by one in `exceptions.txt`.
+//! The exceptions to the limits of length and to the ban on circles, listed one by one in `exceptions.txt`.
 
-use super::Fault;
+use super::fault::Fault;
 use crate::{Failure, workspace::Tracked};
 
 /// Where the list is kept.
@@ -18,7 +18,7 @@ struct Exception {
 #[derive(Debug, Default)]
 pub struct Exceptions(Vec<Exception>);
 
-/// Reads the list: `function PATH NAME` or `line PATH`, each with its reason after `#`.
+/// Reads the list: `function PATH NAME`, `line PATH` or `circle CRATE FROM TO`, each with its reason after `#`.
 pub fn read(files: &[Tracked]) -> Result<Exceptions, Failure> {
     let file = files.iter().find(|file| file.path == LIST).ok_or_else(|| format!("{LIST} is not there"))?;
     Ok(Exceptions::parse(file.text()))
@@ -34,7 +34,12 @@ impl Exceptions {
         Self(text.lines().enumerate().filter_map(exception).collect())
     }
 
-    /// Whether this is excepted.
+    /// Whether this is in the list, needed or not.
+    pub fn has(&self, what: &str) -> bool {
+        self.0.iter().any(|exception| exception.what == what)
+    }
+
+    /// Whether this is excepted; it is needed then.
     pub fn allow(&mut self, what: &str) -> bool {
         let found = self.0.iter_mut().find(|exception| exception.what == what);
         found.is_some_and(|exception| {
@@ -47,9 +52,7 @@ impl Exceptions {
     pub fn stale(&self) -> Vec<Fault> {
         let unused = self.0.iter().filter(|exception| !exception.used);
         unused
-            .map(|e| {
-                Fault::new(LIST, e.line, format!("`{}` is within the limits: take it off the list", e.what))
-            })
+            .map(|e| Fault::new(LIST, e.line, format!("nothing needs `{}`: take it off the list", e.what)))
             .collect()
     }
 }

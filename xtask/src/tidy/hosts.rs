@@ -1,6 +1,6 @@
 //! No file names the host of a package registry: packages come through the registries' own clients.
 
-use super::Fault;
+use super::fault::Fault;
 use crate::workspace::Tracked;
 
 /// Names of hosts, in two halves so that this file does not name them.

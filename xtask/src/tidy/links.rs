@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 
-use super::Fault;
+use super::fault::Fault;
 use crate::workspace::Tracked;
 
 /// Checks every link of every tracked Markdown file.

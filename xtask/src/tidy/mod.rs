@@ -2,51 +2,44 @@
 //! which a fault put in by hand is found.
 
 mod arrows;
+mod circles;
 mod commands;
 mod exceptions;
+mod fault;
 mod hosts;
 mod lengths;
 mod links;
+mod modules;
 mod output;
 mod purity;
 mod rust;
 mod schemas;
+mod uses;
 
-use std::fmt;
+use fault::Fault;
 
 use crate::{
     Failure,
     workspace::{pgdyno, tracked},
 };
 
-/// One thing that is wrong, and where.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Fault {
-    /// Path from the root of the workspace.
-    path: String,
-    /// Line from 1; 0 is the file as a whole.
-    line: usize,
-    /// What is wrong.
-    what: String,
+/// Flags of `tidy`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Check nothing; list every need of a file for another that is part of a circle in a crate, with the names that
+    /// make it: `*` is one in `exceptions.txt`
+    #[arg(long)]
+    circles: bool,
 }
 
-impl Fault {
-    fn new(path: impl Into<String>, line: usize, what: impl Into<String>) -> Self {
-        Self { path: path.into(), line, what: what.into() }
+/// Prints the faults, and the median length of a function; or only the circles.
+pub fn run(args: &Args) -> Result<bool, Failure> {
+    if args.circles {
+        let files = tracked()?;
+        let lines = circles::list(&rust::parse(&files)?, &exceptions::read(&files)?);
+        lines.iter().for_each(|line| println!("{line}"));
+        return Ok(true);
     }
-}
-
-impl fmt::Display for Fault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.line {
-            0 => write!(f, "{}: {}", self.path, self.what),
-            line => write!(f, "{}:{line}: {}", self.path, self.what),
-        }
-    }
-}
-
-/// Prints the faults, and the median length of a function.
-pub fn run() -> Result<bool, Failure> {
     let (faults, median) = check()?;
     for fault in &faults {
         println!("{fault}");
@@ -64,8 +57,11 @@ fn check() -> Result<(Vec<Fault>, usize), Failure> {
     let files = tracked()?;
     let program = pgdyno()?;
     let sources = rust::parse(&files)?;
-    let lengths = lengths::check(&files, &sources, exceptions::read(&files)?);
+    let mut exceptions = exceptions::read(&files)?;
+    let lengths = lengths::check(&files, &sources, &mut exceptions);
     let mut faults = lengths.faults;
+    faults.extend(circles::check(&sources, &mut exceptions));
+    faults.extend(exceptions.stale());
     faults.extend(arrows::check()?);
     faults.extend(output::check(&sources));
     faults.extend(purity::check(&files, &sources));

@@ -1,7 +1,7 @@
 //! Only `pgdyno` prints and exits (invariant 3); so may chores, examples and tests.
 
 use super::{
-    Fault,
+    fault::Fault,
     rust::{Source, named},
 };
 

@@ -4,7 +4,7 @@
 //! checked to be there. What clippy cannot ban, whole modules, is looked for in the source.
 
 use super::{
-    Fault,
+    fault::Fault,
     rust::{Source, named},
 };
 use crate::workspace::Tracked;

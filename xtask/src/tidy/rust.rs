@@ -73,11 +73,13 @@ impl Names {
     }
 }
 
-fn parts(path: &Path) -> Vec<String> {
+/// The names of a path.
+pub fn parts(path: &Path) -> Vec<String> {
     path.segments.iter().map(|segment| segment.ident.to_string()).collect()
 }
 
-fn only_tests(attrs: &[Attribute]) -> bool {
+/// Whether only tests see what has these attributes.
+pub fn only_tests(attrs: &[Attribute]) -> bool {
     attrs.iter().any(|attr| {
         let in_cfg = |list: &syn::MetaList| {
             list.tokens.to_string().split(|c: char| !c.is_alphanumeric()).any(|w| w == "test")

@@ -1,0 +1,232 @@
+//! No circle of files in a crate: each can be understood with those that it needs, and these without it.
+//!
+//! A file needs another if it names what is defined there, by whatever way the name comes to it. A module that declares
+//! others and passes on what they define does not need them; one whose own code uses them does, and if they use what
+//! it defines, this is a circle. Not seen are methods, what a macro leaves to another, and names in strings.
+
+use std::collections::{BTreeSet, VecDeque};
+
+use super::{
+    exceptions::Exceptions,
+    fault::Fault,
+    modules::{Arrow, Arrows, Crate, crates},
+    rust::Source,
+};
+
+/// Finds the circles that are left without the arrows in the list of exceptions.
+pub fn check(sources: &[Source], exceptions: &mut Exceptions) -> Vec<Fault> {
+    crates(sources).iter().flat_map(|krate| circles_of(krate, exceptions)).collect()
+}
+
+fn circles_of(krate: &Crate, exceptions: &mut Exceptions) -> Vec<Fault> {
+    let (excepted, arrows): (Arrows<'_>, Arrows<'_>) =
+        krate.arrows().into_iter().partition(|(arrow, _)| exceptions.has(&entry(krate, *arrow)));
+    for (from, to) in excepted.into_keys() {
+        if reached(&arrows, to).contains(from) {
+            exceptions.allow(&entry(krate, (from, to)));
+        }
+    }
+    let circles = circles(&arrows).into_iter();
+    circles.filter_map(|files| Some(fault(krate, files.first()?, &inside(&arrows, &files)))).collect()
+}
+
+/// How an arrow is written in the list of exceptions.
+fn entry(krate: &Crate, (from, to): Arrow<'_>) -> String {
+    format!("circle {} {from} {to}", krate.name)
+}
+
+fn fault(krate: &Crate, first: &str, arrows: &Arrows<'_>) -> Fault {
+    let files: BTreeSet<&str> = arrows.keys().map(|(from, _)| *from).collect();
+    let shortest = arrows.keys().filter_map(|(from, to)| way(arrows, to, from)).min_by_key(Vec::len);
+    let way = shortest.unwrap_or_default();
+    let steps = way.iter().zip(way.iter().cycle().skip(1)).map(|(from, to)| {
+        let name = arrows.get(&(*from, *to)).and_then(BTreeSet::first).map_or("?", String::as_str);
+        format!("{from} -> {to} ({name})")
+    });
+    let steps: Vec<String> = steps.collect();
+    let all = match files.len() {
+        count if count > way.len() => {
+            format!("; {count} files hang together: {}", files.into_iter().collect::<Vec<_>>().join(", "))
+        }
+        _ => String::new(),
+    };
+    Fault::new(format!("{}{first}", krate.src), 0, format!("circle: {}{all}", steps.join(", ")))
+}
+
+/// Every arrow of every circle, with the names that make it; those in the list of exceptions have a star.
+pub fn list(sources: &[Source], exceptions: &Exceptions) -> Vec<String> {
+    let mut lines = Vec::new();
+    for krate in crates(sources) {
+        let arrows = krate.arrows();
+        for files in circles(&arrows) {
+            lines.push(format!("{}: {} files in a circle", krate.name, files.len()));
+            lines.extend(inside(&arrows, &files).into_iter().map(|((from, to), names)| {
+                let star = if exceptions.has(&entry(&krate, (from, to))) { '*' } else { ' ' };
+                format!("{star} {from} -> {to}: {}", names.into_iter().collect::<Vec<_>>().join(", "))
+            }));
+        }
+    }
+    lines
+}
+
+/// The arrows between these files.
+fn inside<'a>(arrows: &Arrows<'a>, files: &BTreeSet<&str>) -> Arrows<'a> {
+    let both = |(from, to): &Arrow<'_>| files.contains(from) && files.contains(to);
+    arrows.iter().filter(|(arrow, _)| both(arrow)).map(|(arrow, names)| (*arrow, names.clone())).collect()
+}
+
+/// The files of each circle, with all that hangs together with it.
+fn circles<'a>(arrows: &Arrows<'a>) -> Vec<BTreeSet<&'a str>> {
+    let files: BTreeSet<&str> = arrows.keys().map(|(from, _)| *from).collect();
+    let mut circles: Vec<BTreeSet<&str>> = Vec::new();
+    for file in files {
+        if circles.iter().all(|circle| !circle.contains(file)) {
+            let back = |other: &&str| reached(arrows, other).contains(file);
+            let circle: BTreeSet<&str> = reached(arrows, file).into_iter().filter(back).collect();
+            circles.extend((!circle.is_empty()).then_some(circle));
+        }
+    }
+    circles
+}
+
+fn needed<'a>(arrows: &Arrows<'a>, file: &'a str) -> impl Iterator<Item = &'a str> {
+    arrows
+        .range((file, "")..)
+        .map(|(arrow, _)| *arrow)
+        .take_while(move |(from, _)| *from == file)
+        .map(|(_, to)| to)
+}
+
+/// What a file needs, and what this needs; itself only if it is in a circle.
+fn reached<'a>(arrows: &Arrows<'a>, file: &'a str) -> BTreeSet<&'a str> {
+    let mut reached: BTreeSet<&str> = needed(arrows, file).collect();
+    let mut open: Vec<&str> = reached.iter().copied().collect();
+    while let Some(file) = open.pop() {
+        open.extend(needed(arrows, file).filter(|next| reached.insert(next)));
+    }
+    reached
+}
+
+/// The shortest way from a file to another, with both.
+fn way<'a>(arrows: &Arrows<'a>, from: &'a str, to: &str) -> Option<Vec<&'a str>> {
+    let mut ways = VecDeque::from([vec![from]]);
+    let mut seen = BTreeSet::from([from]);
+    while let Some(way) = ways.pop_front() {
+        let last = way.last().copied()?;
+        if last == to {
+            return Some(way);
+        }
+        let further = needed(arrows, last).filter(|next| seen.insert(next));
+        ways.extend(further.map(|next| [way.as_slice(), &[next]].concat()));
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{file, rust};
+    use super::*;
+
+    /// The faults in a crate of these files, and what is stale in the list.
+    fn faults(files: &[(&str, &str)], list: &str) -> Vec<String> {
+        let files: Vec<_> =
+            files.iter().map(|(path, text)| file(&format!("crates/x/src/{path}"), text)).collect();
+        let mut exceptions = Exceptions::parse(list);
+        let mut faults = check(&rust::parse(&files).expect("it is Rust"), &mut exceptions);
+        faults.extend(exceptions.stale());
+        faults.iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn two_files_are_a_circle_through_what_their_parent_passes_on() {
+        let files = [
+            ("lib.rs", "pub mod a;"),
+            ("a/mod.rs", "mod b; mod c; pub use b::Line; pub use c::parse as read;"),
+            ("a/b.rs", "pub struct Line; impl Line { fn new() { super::read(); } }"),
+            ("a/c.rs", "pub fn parse() { vec![crate::a::Line::default()]; }"),
+        ];
+        let found = "crates/x/src/a/b.rs: circle: a/c.rs -> a/b.rs (Line), a/b.rs -> a/c.rs (parse)";
+        assert_eq!(faults(&files, ""), [found]);
+    }
+
+    #[test]
+    fn to_declare_and_to_pass_on_makes_no_circle() {
+        let files = [
+            ("lib.rs", "mod a; mod b; mod e; pub use a::A; pub(crate) use b::*; pub use e::f;"),
+            ("a.rs", "use crate::b; pub struct A(b::B);"),
+            ("b.rs", "use crate::f; pub struct B;"),
+            ("e.rs", "use super::g; pub mod f; fn h() { f::g(); }"),
+            ("e/f.rs", "pub fn g() {}"),
+        ];
+        assert_eq!(faults(&files, ""), [""; 0]);
+    }
+
+    #[test]
+    fn a_parent_that_uses_its_child_and_is_used_by_it_is_a_circle() {
+        let child = ("a.rs", "pub fn f() -> usize { super::LIMIT }");
+        let parent = "mod a; const LIMIT: usize = 3;";
+        assert_eq!(faults(&[("main.rs", parent), child], ""), [""; 0]);
+        let using = format!("{parent} fn main() {{ a::f(); }}");
+        let found = "crates/x/src/a.rs: circle: main.rs -> a.rs (f), a.rs -> main.rs (LIMIT)";
+        assert_eq!(faults(&[("main.rs", &using), child], ""), [found]);
+    }
+
+    #[test]
+    fn tests_make_no_circle() {
+        let files = [
+            ("lib.rs", "mod a; mod b; #[cfg(test)] mod c; #[cfg(test)] impl c::T for a::A {}"),
+            (
+                "a.rs",
+                "pub struct A; #[cfg(test)] use super::b::B; #[cfg(test)] mod tests { fn f() { crate::b::g() } }",
+            ),
+            ("b.rs", "pub struct B(super::a::A); #[cfg(test)] fn g() {}"),
+            ("c.rs", "use crate::a::A;"),
+        ];
+        assert_eq!(faults(&files, ""), [""; 0]);
+    }
+
+    #[test]
+    fn a_tolerated_arrow_is_no_fault_until_nothing_needs_it() {
+        let both = [
+            ("lib.rs", "mod a; mod b;"),
+            ("a.rs", "use crate::b::B as C; pub struct A;"),
+            ("b.rs", "pub struct B(crate::a::A);"),
+        ];
+        assert_eq!(faults(&both, "").len(), 1);
+        assert_eq!(faults(&both, "circle x b.rs a.rs # for now"), [""; 0]);
+        let stale = |arrow: &str| {
+            format!("xtask/src/tidy/exceptions.txt:1: nothing needs `circle x {arrow}`: take it off the list")
+        };
+        let one = [both[0], ("a.rs", "pub struct A;"), both[2]];
+        assert_eq!(faults(&one, "circle x b.rs a.rs"), [stale("b.rs a.rs")]);
+        assert_eq!(faults(&one, "circle x a.rs b.rs"), [stale("a.rs b.rs")]);
+    }
+
+    #[test]
+    fn renames_and_globs_are_followed_and_what_is_outside_is_not() {
+        let files = [
+            (
+                "lib.rs",
+                "mod a; mod b; mod c; pub mod all { pub use crate::{a::*, b::f as g}; pub use std::fmt::*; }",
+            ),
+            ("a.rs", "use crate::all as every; pub struct A; fn h() { every::g(); std::mem::take(); }"),
+            ("b.rs", "use super::c::*; pub fn f(_: A) {}"),
+            ("c.rs", "pub use crate::all::*; use std::io::Error as A2;"),
+        ];
+        let found = "crates/x/src/a.rs: circle: b.rs -> a.rs (A), a.rs -> b.rs (f)";
+        assert_eq!(faults(&files, ""), [found]);
+    }
+
+    #[test]
+    fn a_long_circle_names_its_files_and_its_shortest_way() {
+        let files = [
+            ("lib.rs", "mod a; mod b; mod c;"),
+            ("a.rs", "use x::b::B; pub struct A;"),
+            ("b.rs", "use crate::{a::A, c::C}; pub struct B;"),
+            ("c.rs", "use crate::a::A; pub struct C;"),
+        ];
+        let found = "crates/x/src/a.rs: circle: b.rs -> a.rs (A), a.rs -> b.rs (B); \
+                     3 files hang together: a.rs, b.rs, c.rs";
+        assert_eq!(faults(&files, ""), [found]);
+    }
+}
