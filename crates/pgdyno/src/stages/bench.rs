@@ -15,7 +15,7 @@ use super::{
     load,
     prepare::Prepared,
     recording::Recording,
-    storage_stage,
+    storage::storage_stage,
     subject::{Subject, keep_evidence, with_leftovers},
     tpcc,
 };

@@ -28,7 +28,8 @@ use super::{
     load,
     prepare::Prepared,
     recording::Recording,
-    side_by_side, storage_stage,
+    side_by_side,
+    storage::storage_stage,
     subject::{Subject, keep_evidence, with_leftovers},
 };
 use crate::progress::Progress;

@@ -1,0 +1,23 @@
+//! What a synchronous write costs, looked at before anything is loaded.
+
+use pgdyno_core::{measure::SyncCheck, problem::Problem};
+use pgdyno_engine::Stop;
+
+use super::{Job, prepare, recording::Recording, subject::Subject};
+use crate::progress::Progress;
+
+/// What one synchronous write costs where the data of an own server lies; `None` of a server that is somebody else's.
+pub fn storage_stage(
+    job: &Job,
+    subject: &Subject,
+    recording: &mut Recording,
+    stop: &Stop,
+    progress: &Progress,
+) -> Result<Option<SyncCheck>, Problem> {
+    let Some(dir) = subject.own_data_dir() else { return Ok(None) };
+    let check = recording.stage("storage check", stop, |_| {
+        progress.stage("checking synchronous writes");
+        pgdyno_host::disk::check_sync_writes(dir, prepare::storage_check_time(job.level), stop)
+    });
+    check.map(Some)
+}
