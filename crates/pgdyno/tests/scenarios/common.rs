@@ -71,8 +71,14 @@ impl Place {
         {
             command.env_remove(name);
         }
-        command.envs(self.cache.as_ref().map(|cache| ("PGDYNO_CACHE", cache)));
+        command.envs(self.cache_for(args).map(|cache| ("PGDYNO_CACHE", cache)));
         command
+    }
+
+    /// What a command has for a cache; `None` is the default one. Bundles and builds in that are not a test's to free.
+    fn cache_for(&self, args: &[&str]) -> Option<PathBuf> {
+        let frees = args.first() == Some(&"clean");
+        self.cache.clone().or_else(|| frees.then(|| self.path("no-cache")))
     }
 
     pub fn run(&self, args: &[&str]) -> Output {
@@ -219,11 +225,9 @@ impl Place {
         runs.remove(0)
     }
 
-    /// Frees what servers left. It is shown no bundles: those of the default cache are not this test's to free.
+    /// Frees what servers left.
     pub fn cleaned(&self) {
-        let mut clean = self.command(&["clean", "--yes"]);
-        let output = clean.env("PGDYNO_CACHE", self.path("no-cache")).output().expect("pgdyno can be run");
-        assert!(output.status.success(), "{}", text(&output.stderr));
+        self.done(&["clean", "--yes"]);
     }
 
     /// Nothing of a server is left: no process, nothing in `ps`, no data.
