@@ -23,23 +23,11 @@ use crate::{
     RunRecord,
     files::{could_not_write, reason, sync_dir, write_atomically},
     hlog,
+    names::{LATENCY_LOG, OBSERVATIONS, RUN_JSON, SERVER_LOG, SLOWEST_ATTEMPTS, TIMELINE},
     redact::{redact, redact_setting},
     seal,
     stream::{self, COMPRESS_OVER_BYTES, Stream},
 };
-
-/// Name of the file that everything else is read from.
-pub const RUN_JSON: &str = "run.json";
-/// Name of the copy of the server's own log.
-pub const SERVER_LOG: &str = "server.log";
-/// Name of the stream of intervals.
-pub const TIMELINE: &str = "timeline.ndjson";
-/// Name of the HdrHistogram interval log.
-pub const LATENCY_LOG: &str = "latency.hlog";
-/// Name of the stream of the slowest attempts.
-pub const SLOWEST_ATTEMPTS: &str = "slowest.ndjson";
-/// Name of the stream of observations.
-pub const OBSERVATIONS: &str = "observations.ndjson";
 
 /// A run directory being written.
 ///
@@ -516,7 +504,7 @@ fn remove_leftovers(runs: &Path) {
     };
     let ours = |name: &str| {
         let id = name.strip_prefix('.').and_then(|rest| rest.strip_suffix(".new"));
-        id.is_some_and(crate::read::is_id)
+        id.is_some_and(crate::names::is_id)
     };
     for entry in fs::read_dir(runs).into_iter().flatten().flatten() {
         if entry.file_name().to_str().is_some_and(ours) && old(&entry.path()) {

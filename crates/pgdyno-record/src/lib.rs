@@ -13,6 +13,7 @@
 //! Streams are `*.partial` while the run lasts and `*.zst` where they came to more than 10 MB. [`RunDir`]
 //! writes a directory; [`open`], [`list`] and [`find`] read them.
 
+mod checks;
 mod comparison;
 mod dir;
 mod files;
@@ -22,17 +23,20 @@ mod held;
 mod hlog;
 mod load;
 mod material;
+mod names;
 mod read;
 mod redact;
 mod run;
 mod schema;
 mod seal;
+mod seal_record;
 mod stream;
 mod subjects;
 mod time;
 
+pub use checks::{BalanceRecord, ConsistencyRecord};
 pub use comparison::{ArmRecord, BlockKind, BlockRecord, ComparisonRecord};
-pub use dir::{LATENCY_LOG, OBSERVATIONS, RUN_JSON, RunDir, SLOWEST_ATTEMPTS, TIMELINE, without_secrets};
+pub use dir::{RunDir, without_secrets};
 pub use files::write_atomically;
 pub use held::HeldRecord;
 pub use hlog::{LoggedInterval, header as histogram_log_header, line as histogram_log_line};
@@ -40,13 +44,14 @@ pub use load::{
     KeyWorkersRecord, LoadPhaseRecord, LoadRecord, LoadStageRecord, LoadTerms, PrewarmRecord, RangeRecord,
 };
 pub use material::{MaterialRecord, SetupDone, SetupRecord, TextRecord, WeightedText, WorkloadRecord};
+pub use names::{LATENCY_LOG, OBSERVATIONS, RUN_JSON, SLOWEST_ATTEMPTS, TIMELINE};
 pub use read::{Listed, Run, find, list, open};
 pub use redact::{
     REDACTED, command_line, redact, redact_command, redact_log_line, redact_setting, redact_sql,
 };
 pub use run::*;
 pub use schema::schemas;
-pub use seal::SealRecord;
+pub use seal_record::SealRecord;
 pub use stream::{COMPRESS_OVER_BYTES, Lines};
 pub use subjects::{SubjectRecord, SubjectsRecord};
 pub use time::TimeRecord;

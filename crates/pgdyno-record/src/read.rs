@@ -14,9 +14,10 @@ use serde_json::Value;
 
 use crate::{
     FORMAT, Lines, LoggedInterval, RunRecord, VERSION,
-    dir::{LATENCY_LOG, OBSERVATIONS, RUN_JSON, SLOWEST_ATTEMPTS, TIMELINE},
     files::reason,
-    hlog, seal, stream,
+    hlog,
+    names::{LATENCY_LOG, OBSERVATIONS, RUN_JSON, SECOND_LEN, SLOWEST_ATTEMPTS, TIMELINE, is_id},
+    seal, stream,
 };
 
 /// Largest `run.json` that a reader takes.
@@ -161,25 +162,6 @@ fn list_one(path: PathBuf) -> Option<Listed> {
         });
         Listed { path, id, record: record.map_err(|why| format!("{RUN_JSON}: {why}")) }
     })
-}
-
-/// Bytes of the time at the beginning of an id.
-const SECOND_LEN: usize = "YYYYMMDDThhmmssZ".len();
-
-/// Whether a name has the form `<YYYYMMDDThhmmssZ>-<name>-<4 hex>`.
-pub(crate) fn is_id(name: &str) -> bool {
-    let is = |text: &str, form: fn(&u8) -> bool| text.as_bytes().iter().all(form);
-    match (name.split_once('-'), name.rsplit_once('-')) {
-        (Some((time, _)), Some((_, hex))) => {
-            time.len() == SECOND_LEN
-                && time.as_bytes()[8] == b'T'
-                && time.ends_with('Z')
-                && is(&time[..8], u8::is_ascii_digit)
-                && hex.len() == 4
-                && is(hex, u8::is_ascii_hexdigit)
-        }
-        _ => false,
-    }
 }
 
 /// The run that somebody means: `last`, a path, an id, or the beginning or end of exactly one id.

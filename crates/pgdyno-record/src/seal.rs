@@ -9,25 +9,13 @@ use std::{
 };
 
 use pgdyno_core::analysis::edited;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use crate::{RunRecord, dir::RUN_JSON};
+use crate::{RunRecord, SealRecord, names::RUN_JSON};
 
 /// Name of the HTML report, which can be written anew at any time.
 const REPORT: &str = "report.html";
-
-/// Digests of a run as it was written.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct SealRecord {
-    /// SHA-256 in hexadecimal of `run.json` without this field: as compact JSON, the keys of every object in the order
-    /// of their bytes.
-    pub sha256: String,
-    /// SHA-256 of the other files of the run directory by name, but for `report.html`; empty until the run is over.
-    pub files: BTreeMap<String, String>,
-}
 
 /// `run.json` of a record with a seal that covers it and these files.
 ///

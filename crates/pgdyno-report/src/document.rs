@@ -14,6 +14,7 @@ use serde_json::Value;
 
 use crate::{
     comparison::{self, ComparisonView},
+    fact_group::FactGroup,
     facts,
     figure::{Figure, Format, Phrase, Source},
     slowest::{self, SlowCell},
@@ -153,15 +154,6 @@ pub struct Stage {
     pub duration: Option<Figure>,
     /// Its share of all stages, 0 to 1: the length of a bar.
     pub share: f64,
-}
-
-/// Facts under one heading.
-#[derive(Debug, Clone, PartialEq)]
-pub struct FactGroup {
-    /// Heading.
-    pub title: Phrase,
-    /// Label and fact.
-    pub items: Vec<(&'static str, Phrase)>,
 }
 
 /// What a number means here.

@@ -4,7 +4,7 @@ use pgdyno_core::facts::{BuildFacts, ConnectionFacts, ServerFacts};
 use pgdyno_record::{MaterialRecord, RunRecord};
 
 use crate::{
-    document::FactGroup,
+    fact_group::FactGroup,
     figure::{
         Format::{self, Bytes, Count, Instant, Latency, Nanoseconds, Number, Rate, Seconds, Text, Word},
         Phrase, Source,

@@ -4,7 +4,7 @@ use pgdyno_core::probe::{Held, HeldList};
 use pgdyno_record::{HeldRecord, RunRecord};
 
 use crate::{
-    document::FactGroup,
+    fact_group::FactGroup,
     figure::{
         Figure,
         Format::{self, Bytes, Count, Text},

@@ -10,6 +10,7 @@ mod chart;
 mod comparison;
 mod csv;
 mod document;
+mod fact_group;
 mod facts;
 mod figure;
 mod grid;
@@ -33,7 +34,8 @@ mod wrap;
 
 pub use comparison::{BlockRow, ComparisonView, DifferenceRow};
 pub use csv::{BLOCK_COLUMNS as CSV_BLOCK_COLUMNS, COLUMNS as CSV_COLUMNS, csv};
-pub use document::{Document, DoubtView, FactGroup, Group, METHOD, Row, Stage};
+pub use document::{Document, DoubtView, Group, METHOD, Row, Stage};
+pub use fact_group::FactGroup;
 pub use figure::{Figure, Format, Phrase, Piece, Source};
 pub use html::{HTML_MARK, html};
 pub use instrument::instrument;

@@ -5,7 +5,7 @@ use pgdyno_record::{LoadRecord, RunRecord};
 use serde_json::Value;
 
 use crate::{
-    document::FactGroup,
+    fact_group::FactGroup,
     figure::{
         Figure,
         Format::{self, Bytes, Count, Rate, Seconds, Text, Word},

@@ -2,7 +2,7 @@
 
 use std::{slice, sync::Arc};
 
-use super::{Expr, Names, Part, Shell, Sleep, Slot, Sql, SqlKind};
+use super::{Expr, Names, Part, Place, Shell, Sleep, Sql, SqlKind};
 
 /// The scripts of a run, ready to run, with the names of their variables.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -136,28 +136,6 @@ pub enum Action {
     SyncPipeline,
     /// `\endpipeline`.
     EndPipeline,
-}
-
-/// Where a value goes. That no variable can be called so shows when it is given a value, as in pgbench.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Place {
-    /// To this variable.
-    Slot(Slot),
-    /// Nowhere: no variable can have this name.
-    Invalid(Box<[u8]>),
-}
-
-impl Place {
-    /// The slot.
-    ///
-    /// # Errors
-    /// The text of pgbench's error, which names the command.
-    pub fn slot(&self, command: &str) -> Result<Slot, String> {
-        match self {
-            Self::Slot(slot) => Ok(*slot),
-            Self::Invalid(name) => Err(super::variables::invalid_name(command, name)),
-        }
-    }
 }
 
 impl Sql {

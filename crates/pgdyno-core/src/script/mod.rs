@@ -41,12 +41,12 @@ mod variables;
 mod variates;
 mod weakness;
 
-pub use ast::{Action, Command, Place, Script, Scripts};
+pub use ast::{Action, Command, Script, Scripts};
 pub use builtin::Builtin;
 pub use draw::{Draw, Random};
 pub use error::ScriptError;
 pub use expr::{Expr, MAX_DEPTH, Scratch};
-pub use names::{AUTOMATIC, Definition, DefinitionError, Names, Slot, valid_name};
+pub use names::{AUTOMATIC, Definition, DefinitionError, Names, Place, Slot, valid_name};
 pub use protocol::Protocol;
 pub use risks::{Risk, risks};
 pub use shell::Shell;

@@ -138,3 +138,25 @@ impl std::str::FromStr for Definition {
         }
     }
 }
+
+/// Where a value goes. That no variable can be called so shows when it is given a value, as in pgbench.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Place {
+    /// To this variable.
+    Slot(Slot),
+    /// Nowhere: no variable can have this name.
+    Invalid(Box<[u8]>),
+}
+
+impl Place {
+    /// The slot.
+    ///
+    /// # Errors
+    /// The text of pgbench's error, which names the command.
+    pub fn slot(&self, command: &str) -> Result<Slot, String> {
+        match self {
+            Self::Slot(slot) => Ok(*slot),
+            Self::Invalid(name) => Err(super::variables::invalid_name(command, name)),
+        }
+    }
+}

@@ -1,14 +1,11 @@
 //! The report as one HTML file that needs nothing else: no network, no other file.
 
+mod inline;
 mod sections;
 
-use maud::{DOCTYPE, Markup, PreEscaped, html};
-use pgdyno_core::units::ABSENT;
+use maud::{DOCTYPE, PreEscaped, html};
 
-use crate::{
-    document::Document,
-    figure::{Figure, Phrase, Piece},
-};
+use crate::document::Document;
 
 const STYLE: &str = include_str!("style.css");
 const SCRIPT: &str = include_str!("script.js");
@@ -46,25 +43,4 @@ pub fn html(document: &Document) -> String {
         }
     };
     page.into_string()
-}
-
-/// A figure with its place in `run.json`; the sign for an absent one where there is none.
-fn figure(figure: Option<&Figure>) -> Markup {
-    let Some(figure) = figure else { return html! { span.absent { (ABSENT) } } };
-    let raw = figure.value.as_str().map_or_else(|| figure.value.to_string(), str::to_owned);
-    html! {
-        data value=(raw) data-src=(figure.pointer) data-value=(raw) data-format=(figure.format.name())
-            data-of=[figure.of.as_ref()] { (figure.text) }
-    }
-}
-
-fn phrase(phrase: &Phrase) -> Markup {
-    html! {
-        @for piece in &phrase.0 {
-            @match piece {
-                Piece::Text(text) => (text),
-                Piece::Figure(known) => (figure(Some(known))),
-            }
-        }
-    }
 }

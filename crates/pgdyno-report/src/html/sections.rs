@@ -2,7 +2,7 @@
 
 use maud::{Markup, PreEscaped, html};
 
-use super::{figure, phrase};
+use super::inline::{figure, phrase};
 use crate::{
     chart::{Chart, charts, of_comparison, of_subjects},
     comparison::ComparisonView,

@@ -31,7 +31,7 @@ use terms::{asked, came_to, plan, short_name, statement};
 use super::{
     options::Options,
     results::Results,
-    say::{Go, Say},
+    say::{Go, NAME, Say},
 };
 use crate::{
     context::COMMIT,
@@ -42,9 +42,6 @@ use crate::{
         watch::{Reading, Watch},
     },
 };
-
-/// Name of the experiment, and so part of the directory's.
-const NAME: &str = "pgbench";
 
 /// What was found of a server, without a connection beyond pgbench's own.
 #[derive(Debug, Default)]

@@ -8,8 +8,8 @@ use pgdyno_engine::SocketDriver;
 use pgdyno_record::{PgbenchRecord, PgbenchScript, PlanRecord, redact_sql};
 
 use super::{
+    super::say::NAME,
     super::{builtin, options::Options, results::Results},
-    NAME,
 };
 
 /// A second, in nanoseconds.

@@ -1,0 +1,38 @@
+//! Names of run directories and of the files in them.
+
+/// Name of the file that everything else is read from.
+pub const RUN_JSON: &str = "run.json";
+
+/// Name of the copy of the server's own log.
+pub const SERVER_LOG: &str = "server.log";
+
+/// Name of the stream of intervals.
+pub const TIMELINE: &str = "timeline.ndjson";
+
+/// Name of the HdrHistogram interval log.
+pub const LATENCY_LOG: &str = "latency.hlog";
+
+/// Name of the stream of the slowest attempts.
+pub const SLOWEST_ATTEMPTS: &str = "slowest.ndjson";
+
+/// Name of the stream of observations.
+pub const OBSERVATIONS: &str = "observations.ndjson";
+
+/// Bytes of the time at the beginning of an id.
+pub(crate) const SECOND_LEN: usize = "YYYYMMDDThhmmssZ".len();
+
+/// Whether a name has the form `<YYYYMMDDThhmmssZ>-<name>-<4 hex>`.
+pub(crate) fn is_id(name: &str) -> bool {
+    let is = |text: &str, form: fn(&u8) -> bool| text.as_bytes().iter().all(form);
+    match (name.split_once('-'), name.rsplit_once('-')) {
+        (Some((time, _)), Some((_, hex))) => {
+            time.len() == SECOND_LEN
+                && time.as_bytes()[8] == b'T'
+                && time.ends_with('Z')
+                && is(&time[..8], u8::is_ascii_digit)
+                && hex.len() == 4
+                && is(hex, u8::is_ascii_hexdigit)
+        }
+        _ => false,
+    }
+}
