@@ -19,8 +19,11 @@ pub struct Source {
 impl Source {
     /// Whether the whole file is a test, an example or a build script.
     pub fn is_support(&self) -> bool {
-        let apart = ["tests", "examples", "benches", "tests.rs", "build.rs"];
-        self.path.split('/').any(|part| apart.contains(&part))
+        let apart = ["tests", "examples", "benches", "tests.rs"];
+        // A build script stands beside `Cargo.toml`; elsewhere `build.rs` is a file like any other.
+        let parts: Vec<&str> = self.path.split('/').collect();
+        parts.iter().any(|part| apart.contains(part))
+            || parts.ends_with(&["build.rs"]) && !parts.contains(&"src")
     }
 }
 

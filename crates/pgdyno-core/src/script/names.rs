@@ -156,7 +156,12 @@ impl Place {
     pub fn slot(&self, command: &str) -> Result<Slot, String> {
         match self {
             Self::Slot(slot) => Ok(*slot),
-            Self::Invalid(name) => Err(super::variables::invalid_name(command, name)),
+            Self::Invalid(name) => Err(invalid_name(command, name)),
         }
     }
+}
+
+/// The text of pgbench's error for a name that no variable can have.
+pub(super) fn invalid_name(command: &str, name: &[u8]) -> String {
+    format!("{command}: invalid variable name: \"{}\"", String::from_utf8_lossy(name))
 }

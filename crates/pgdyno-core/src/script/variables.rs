@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{
     Definition, EvalError, Names, Slot, Value,
-    names::valid_name,
+    names::{invalid_name, valid_name},
     number::{self, NotInteger},
 };
 
@@ -133,11 +133,6 @@ impl Variables {
     pub fn name(&self, slot: Slot) -> String {
         self.names.name(slot)
     }
-}
-
-/// The text of pgbench's error for a name that no variable can have.
-pub(super) fn invalid_name(command: &str, name: &[u8]) -> String {
-    format!("{command}: invalid variable name: \"{}\"", String::from_utf8_lossy(name))
 }
 
 /// Why a text is no value.
