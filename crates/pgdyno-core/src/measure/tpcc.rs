@@ -25,7 +25,7 @@ pub struct TpccRun {
     /// (clause 2.1.6.1).
     #[serde(default)]
     pub load_constant_known: bool,
-    /// What it is not: [`DERIVED`](crate::tpcc::DERIVED).
+    /// That it is no TPC result, in a sentence.
     #[serde(default)]
     pub note: String,
     /// What was entered, of the transactions that were carried out within the measured interval.
