@@ -13,6 +13,7 @@ use rustix::process::Signal;
 use super::{
     child::{Manner, command},
     conf::{password_method, quote},
+    manifest::hex,
     process::reason,
     run_as::User,
     safe::write_file,
@@ -171,7 +172,7 @@ fn run_single_user(cluster: &Cluster<'_>, sql: &str) -> Result<(), String> {
 pub fn random_password() -> io::Result<String> {
     let mut bytes = [0_u8; 16];
     File::open("/dev/urandom")?.read_exact(&mut bytes)?;
-    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+    Ok(hex(&bytes))
 }
 
 #[cfg(test)]

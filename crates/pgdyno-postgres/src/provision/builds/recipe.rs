@@ -12,10 +12,7 @@ use pgdyno_core::problem::Problem;
 use pgdyno_engine::Stop;
 use sha2::{Digest, Sha256};
 
-use super::{
-    Patch,
-    remember::{Memory, hex},
-};
+use super::{super::manifest::hex, Patch, remember::Memory};
 
 /// Flags where nothing else is said: PostgreSQL's own default, named so that the record tells. `-g` would change
 /// no instruction, and would take room and time.

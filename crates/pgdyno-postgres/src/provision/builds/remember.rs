@@ -12,7 +12,10 @@ use pgdyno_core::problem::Problem;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use super::super::safe::{make_open_dir, write_file};
+use super::super::{
+    manifest::hex,
+    safe::{make_open_dir, write_file},
+};
 
 /// What has changed more lately than this could change again without a change of its metadata: the kernel's
 /// clock for files ticks every 10 ms at most.
@@ -131,11 +134,6 @@ impl Memory {
         hash.update(what);
         self.dir.join(format!("{}.json", hex(&hash.finalize()[..16])))
     }
-}
-
-/// Bytes in hexadecimal.
-pub fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]

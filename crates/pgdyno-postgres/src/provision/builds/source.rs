@@ -9,11 +9,11 @@ use pgdyno_core::problem::Problem;
 
 use super::{
     Event, Request, archive, debian,
-    remember::{Memory, hex},
+    remember::Memory,
     shelf::{Shelf, remove},
     tree::{self, Entry},
 };
-use crate::provision::run_as::User;
+use crate::provision::{manifest::hex, run_as::User};
 
 /// A source that is there, with its digest.
 #[derive(Debug)]

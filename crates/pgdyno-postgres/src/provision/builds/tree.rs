@@ -12,7 +12,10 @@ use pgdyno_core::problem::Problem;
 use rustix::fs::{AtFlags, CWD, Gid, Uid, chownat};
 use sha2::{Digest, Sha256};
 
-use super::remember::{Memory, Stamp, hex, is_settled};
+use super::{
+    super::manifest::hex,
+    remember::{Memory, Stamp, is_settled},
+};
 
 /// Files that only a directory of objects has: such a directory within a source is no source.
 const OF_BUILDS: [&str; 2] = ["config.status", "build.ninja"];
