@@ -4,7 +4,8 @@
 use crate::{
     plan::Plan,
     problem::Problem,
-    script::{Action, Automatic, Random, Scratch, ScriptError, Scripts, Variables},
+    random::Random,
+    script::{Action, Automatic, Scratch, ScriptError, Scripts, Variables},
 };
 
 /// Bytes of what is read in, times this, is the most that comes of it: `:a` becomes `$12345`.

@@ -1,14 +1,15 @@
 //! That the numbers drawn are pgbench's, recorded from version 15, which draws as 18 does.
 
-use pgdyno_core::script::{
-    Action, Automatic, Chooser, Draw, Place, Scratch, Scripts, Streams, Value, Variables,
+use pgdyno_core::{
+    random::Draw,
+    script::{Action, Automatic, Chooser, Place, Scratch, Scripts, Streams, Value, Variables},
 };
 
 /// One client that runs `\set` commands.
 struct Client {
     scripts: Scripts,
     variables: Variables,
-    random: pgdyno_core::script::Random,
+    random: pgdyno_core::random::Random,
 }
 
 impl Client {

@@ -1,7 +1,8 @@
 //! SQL in scripts: where it ends, what it is, where variables stand, and what built-in scripts are.
 
-use pgdyno_core::script::{
-    Action, Automatic, Builtin, MAX_DEPTH, Protocol, Random, Scratch, Scripts, Sql, SqlKind, Variables,
+use pgdyno_core::{
+    random::Random,
+    script::{Action, Automatic, Builtin, MAX_DEPTH, Protocol, Scratch, Scripts, Sql, SqlKind, Variables},
 };
 use proptest::prelude::*;
 

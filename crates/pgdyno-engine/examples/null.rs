@@ -1,6 +1,7 @@
 //! How many attempts a second and core the engine records by itself: `cargo run --release --example null [SECONDS]`.
 
-use pgdyno_engine::{BlockingDriver, Client, NullTarget, Settings, Stop, run};
+use pgdyno_core::stop::Stop;
+use pgdyno_engine::{BlockingDriver, Client, NullTarget, Settings, run};
 
 fn main() {
     let seconds: u64 = std::env::args().nth(1).map_or(3, |text| text.parse().expect("seconds"));

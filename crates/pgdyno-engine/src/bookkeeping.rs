@@ -1,6 +1,6 @@
 //! What is kept of a run beyond counts and histograms: several scripts, commands, single attempts.
 
-use pgdyno_core::{measure::Ending, script::Random};
+use pgdyno_core::{measure::Ending, random::Random};
 
 use crate::{LoadStep, Messages, Mix, Population};
 

@@ -1,6 +1,6 @@
 //! Which script an attempt is of.
 
-use pgdyno_core::script::{Draw, Random};
+use pgdyno_core::random::{Draw, Random};
 
 /// How scripts share the attempts.
 #[derive(Debug, Clone, Default)]

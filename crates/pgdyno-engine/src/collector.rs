@@ -2,11 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use pgdyno_core::measure::{CommandTally, Counts, Latency, Outage, Precision, Slowest, Tally};
+use pgdyno_core::{
+    measure::{CommandTally, Counts, Latency, Outage, Precision, Slowest, Tally},
+    stop::Stop,
+};
 
 use crate::{
     EngineError, ErrorTally, IntervalReport, LoadStep, MergedInterval, Phase, Report, ScriptReport, Settings,
-    Stop, Timeline, WorkerReport, exchange::Spare, steps::StepSums,
+    Timeline, WorkerReport, exchange::Spare, steps::StepSums,
 };
 
 /// Adds the intervals of all workers up.

@@ -16,8 +16,10 @@ use std::{
     time::Duration,
 };
 
+use pgdyno_core::stop::Stop;
+
 use crate::{
-    Clock, Probe, Stop,
+    Clock, Probe,
     outage::{Connections, LONGEST_OUTAGE_NS},
     target::Dial,
 };

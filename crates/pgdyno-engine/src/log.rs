@@ -1,6 +1,6 @@
 //! Single attempts on their way out of the loop.
 
-use pgdyno_core::script::Random;
+use pgdyno_core::random::Random;
 
 use crate::{
     LogRecord, LogSettings,

@@ -10,9 +10,11 @@ use std::{
     time::Duration,
 };
 
+use pgdyno_core::stop::Stop;
+
 use crate::{
     Arrivals, Bookkeeping, Client, Clock, Driver, EngineError, Listeners, LogRecord, Mark, MergedInterval,
-    Poisson, Probe, Report, Settings, Stop, Target, Timeline, WorkerReport,
+    Poisson, Probe, Report, Settings, Target, Timeline, WorkerReport,
     arrivals::OpenLoop,
     chooser::Chooser,
     collector::Collector,

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use pgdyno_core::measure::Outcome;
+use pgdyno_core::{measure::Outcome, stop::Stop};
 
 use crate::{
-    Arrivals, Clock, Probe, Stop, Timeline, WorkerReport,
+    Arrivals, Clock, Probe, Timeline, WorkerReport,
     chooser::Chooser,
     connector::Connector,
     outage::Connections,

@@ -2,9 +2,9 @@
 
 use std::{io, os::fd::OwnedFd};
 
-use pgdyno_core::measure::Outcome;
+use pgdyno_core::{measure::Outcome, stop::Stop};
 
-use crate::{Probe, Stop};
+use crate::Probe;
 
 /// What happened to a client.
 #[derive(Debug)]

@@ -9,12 +9,13 @@ use std::{
 
 use pgdyno_core::{
     measure::{Ending, Failure, Outcome, Tally},
-    script::Random,
+    random::Random,
+    stop::Stop,
 };
 use pgdyno_engine::{
     BlockingDriver, Bookkeeping, Client, Driver, EpollDriver, Event, Level, Listeners, LogRecord,
-    LogSettings, Messages, Mix, NullTarget, Phase, Probe, Regime, Report, Ruled, Settings, Step, Stop,
-    Target, run_keeping,
+    LogSettings, Messages, Mix, NullTarget, Phase, Probe, Regime, Report, Ruled, Settings, Step, Target,
+    run_keeping,
 };
 
 const SETTINGS: Settings = Settings {

@@ -21,9 +21,12 @@ use std::{
     time::Duration,
 };
 
-use pgdyno_core::measure::{Counts, Outage, Outcome};
+use pgdyno_core::{
+    measure::{Counts, Outage, Outcome},
+    stop::Stop,
+};
 use pgdyno_engine::{
-    BlockingDriver, Client, Dial, Event, Probe, Report, Settings, SocketDriver, Step, Stop, Target, run,
+    BlockingDriver, Client, Dial, Event, Probe, Report, Settings, SocketDriver, Step, Target, run,
 };
 use proptest::prelude::*;
 

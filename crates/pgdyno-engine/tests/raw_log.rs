@@ -4,9 +4,12 @@
 
 use std::sync::{Arc, Mutex};
 
-use pgdyno_core::measure::{Latency, Outcome, Precision};
+use pgdyno_core::{
+    measure::{Latency, Outcome, Precision},
+    stop::Stop,
+};
 use pgdyno_engine::{
-    Client, Event, MergedInterval, Probe, Report, Settings, SocketDriver, Step, Stop, Target, run,
+    Client, Event, MergedInterval, Probe, Report, Settings, SocketDriver, Step, Target, run,
 };
 
 const MS: u64 = 1_000_000;

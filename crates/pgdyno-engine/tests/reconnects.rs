@@ -11,9 +11,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-use pgdyno_core::measure::Outcome;
+use pgdyno_core::{measure::Outcome, stop::Stop};
 use pgdyno_engine::{
-    BlockingDriver, Client, Dial, Event, Probe, Report, Settings, SocketDriver, Step, Stop, Target, run,
+    BlockingDriver, Client, Dial, Event, Probe, Report, Settings, SocketDriver, Step, Target, run,
 };
 
 const MS: u64 = 1_000_000;

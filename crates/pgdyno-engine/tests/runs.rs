@@ -12,10 +12,13 @@ use std::{
     time::Duration,
 };
 
-use pgdyno_core::measure::{Counts, Outcome};
+use pgdyno_core::{
+    measure::{Counts, Outcome},
+    stop::Stop,
+};
 use pgdyno_engine::{
     BlockingDriver, Client, DiskOp, Driver, Event, MergedInterval, NullTarget, Phase, Probe, Report,
-    Settings, SocketDriver, Step, Stop, Target, run,
+    Settings, SocketDriver, Step, Target, run,
 };
 
 const SETTINGS: Settings = Settings {

@@ -5,10 +5,13 @@
 
 use std::collections::BTreeMap;
 
-use pgdyno_core::measure::{Outcome, SLOWEST, Slow, Work};
+use pgdyno_core::{
+    measure::{Outcome, SLOWEST, Slow, Work},
+    stop::Stop,
+};
 use pgdyno_engine::{
     Bookkeeping, Client, Event, Listeners, LogRecord, LogSettings, MergedInterval, Phase, Probe, Settings,
-    SocketDriver, Step, Stop, Target, run_keeping,
+    SocketDriver, Step, Target, run_keeping,
 };
 
 const MS: u64 = 1_000_000;

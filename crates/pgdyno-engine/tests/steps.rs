@@ -5,10 +5,13 @@ use std::sync::{
     atomic::{AtomicU32, Ordering},
 };
 
-use pgdyno_core::measure::{Counts, Outcome};
+use pgdyno_core::{
+    measure::{Counts, Outcome},
+    stop::Stop,
+};
 use pgdyno_engine::{
     Bookkeeping, Client, Event, Listeners, Load, LoadStep, MergedInterval, Phase, Probe, Report, Settings,
-    SocketDriver, Step, Stop, Target, run_keeping,
+    SocketDriver, Step, Target, run_keeping,
 };
 
 const MS: u64 = 1_000_000;

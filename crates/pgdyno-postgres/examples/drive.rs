@@ -11,8 +11,11 @@ use std::{
     time::{SystemTime, UNIX_EPOCH},
 };
 
-use pgdyno_core::script::{Builtin, Protocol};
-use pgdyno_engine::{MergedInterval, Settings, SocketDriver, Stop, run};
+use pgdyno_core::{
+    script::{Builtin, Protocol},
+    stop::Stop,
+};
+use pgdyno_engine::{MergedInterval, Settings, SocketDriver, run};
 use pgdyno_postgres::{
     targets::SqlClients,
     wire::{ConnectOptions, OsUser, Sources},

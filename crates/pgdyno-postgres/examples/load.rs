@@ -2,8 +2,10 @@
 //! `load CONNINFO SCALE stream|chunks|server` prints the seconds of rows, VACUUM and primary keys, and the bytes sent.
 //! The tables are dropped again.
 
-use pgdyno_core::load::{Stage, Way, Wish};
-use pgdyno_engine::Stop;
+use pgdyno_core::{
+    load::{Stage, Way, Wish},
+    stop::Stop,
+};
 use pgdyno_postgres::{
     load::load_tables,
     wire::{ConnectOptions, OsUser, Sources, connect},

@@ -8,10 +8,11 @@ use std::sync::Arc;
 
 use pgdyno_core::{
     script::Protocol,
+    stop::Stop,
     tpcc::{Crowd, DISTRICTS, Mix, RunConstants, Shape, Transaction},
 };
 use pgdyno_engine::{
-    Bookkeeping, Listeners, Mix as Weights, Pace, Population, Settings, SocketDriver, Stop, run_keeping,
+    Bookkeeping, Listeners, Mix as Weights, Pace, Population, Settings, SocketDriver, run_keeping,
 };
 use pgdyno_postgres::{
     fake::{Answer, FakeServer, Request, message, usual},

@@ -6,8 +6,9 @@ use pgdyno_core::{
     facts::Ceiling,
     problem::Problem,
     script::{Builtin, Protocol},
+    stop::Stop,
 };
-use pgdyno_engine::{Report, Settings, SocketDriver, Stop, run};
+use pgdyno_engine::{Report, Settings, SocketDriver, run};
 
 use crate::{
     fake::{FakeServer, usual},

@@ -17,10 +17,11 @@ use std::{
 use pgdyno_core::{
     measure::Outcome,
     script::{Builtin, Protocol},
+    stop::Stop,
 };
 use pgdyno_engine::{
     BlockingDriver, Bookkeeping, Client, Driver, Event, Listeners, MergedInterval, Probe, Report, Settings,
-    SocketDriver, Step, Stop, Target, run_keeping,
+    SocketDriver, Step, Target, run_keeping,
 };
 use pgdyno_postgres::{
     fake::{Answer, FakeServer, Request, message, usual},

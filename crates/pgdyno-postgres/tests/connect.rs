@@ -8,8 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use pgdyno_core::problem::Problem;
-use pgdyno_engine::Stop;
+use pgdyno_core::{problem::Problem, stop::Stop};
 use pgdyno_postgres::{
     fake::{Answer, FakeServer, Greeting, Listen, Request, Scram, message, usual},
     libpq,

@@ -20,8 +20,9 @@ use left_out::left_out;
 use pgdyno_core::{
     measure::Outcome,
     script::{Builtin, Protocol},
+    stop::Stop,
 };
-use pgdyno_engine::{Client, Event, Probe, Settings, SocketDriver, Step, Stop, Target, run};
+use pgdyno_engine::{Client, Event, Probe, Settings, SocketDriver, Step, Target, run};
 use pgdyno_postgres::{
     fake::{FakeServer, usual},
     targets::{Link, SqlClients, SqlTarget},

@@ -11,8 +11,9 @@ use std::{
 use pgdyno_core::{
     measure::Counts,
     script::{Protocol, Scripts},
+    stop::Stop,
 };
-use pgdyno_engine::{BlockingDriver, MergedInterval, Report, Settings, SocketDriver, Stop, run};
+use pgdyno_engine::{BlockingDriver, MergedInterval, Report, Settings, SocketDriver, run};
 use pgdyno_postgres::{
     fake::{Answer, FakeServer, Request, message, usual},
     targets::SqlClients,

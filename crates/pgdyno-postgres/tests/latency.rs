@@ -9,8 +9,9 @@ use std::{
 use pgdyno_core::{
     measure::Latency,
     script::{Protocol, Scripts},
+    stop::Stop,
 };
-use pgdyno_engine::{Report, Settings, SocketDriver, Stop, run};
+use pgdyno_engine::{Report, Settings, SocketDriver, run};
 use pgdyno_postgres::{
     fake::{Delays, Distribution, FakeServer, usual},
     targets::SqlClients,

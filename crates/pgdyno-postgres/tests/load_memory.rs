@@ -10,8 +10,10 @@ use std::{
     cell::Cell,
 };
 
-use pgdyno_core::load::{Way, Wish};
-use pgdyno_engine::Stop;
+use pgdyno_core::{
+    load::{Way, Wish},
+    stop::Stop,
+};
 use pgdyno_postgres::{
     fake::{FakeServer, usual},
     load::load_tables,

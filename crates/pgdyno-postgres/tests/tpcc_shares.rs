@@ -8,11 +8,10 @@ use std::sync::{Arc, Mutex};
 use left_out::left_out;
 use pgdyno_core::{
     script::Protocol,
+    stop::Stop,
     tpcc::{Crowd, Mix, RunConstants, Shape, Shares, Transaction, UNUSED_ITEM},
 };
-use pgdyno_engine::{
-    Bookkeeping, EpollDriver, Listeners, Mix as Weights, Report, Settings, Stop, run_keeping,
-};
+use pgdyno_engine::{Bookkeeping, EpollDriver, Listeners, Mix as Weights, Report, Settings, run_keeping};
 use pgdyno_postgres::{
     fake::{Answer, FakeServer, Request, message, usual},
     targets::{Counted, SqlClients},

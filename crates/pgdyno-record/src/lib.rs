@@ -54,4 +54,4 @@ pub use schema::schemas;
 pub use seal_record::SealRecord;
 pub use stream::{COMPRESS_OVER_BYTES, Lines};
 pub use subjects::{SubjectRecord, SubjectsRecord};
-pub use time::TimeRecord;
+pub use time::{StageRecord, TimeRecord};

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     BalanceRecord, ComparisonRecord, ConsistencyRecord, HeldRecord, LoadRecord, MaterialRecord, SealRecord,
-    SubjectsRecord, TimeRecord,
+    StageRecord, SubjectsRecord, TimeRecord,
 };
 
 /// Value of [`RunRecord::format`].
@@ -161,17 +161,6 @@ pub struct PlanRecord {
     pub server: String,
     /// Transport of the driver's connections: `unix` or `tcp`; `none` without a server.
     pub transport: String,
-}
-
-/// One stage of a run.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct StageRecord {
-    /// Name, for example `load`.
-    pub name: String,
-    /// Start in seconds since the start of the run.
-    pub start_s: f64,
-    /// Length in seconds.
-    pub duration_s: f64,
 }
 
 /// What this machine could tell apart in this run.

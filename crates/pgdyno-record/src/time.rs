@@ -1,9 +1,19 @@
-//! What a run's time went for, over all stages.
+//! What a run's time went for, stage by stage and over all.
 
+use pgdyno_core::measure::CellRun;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::RunRecord;
+/// One stage of a run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct StageRecord {
+    /// Name, for example `load`.
+    pub name: String,
+    /// Start in seconds since the start of the run.
+    pub start_s: f64,
+    /// Length in seconds.
+    pub duration_s: f64,
+}
 
 /// What the time went for, in seconds. The parts add up to the whole.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -36,19 +46,17 @@ const LOADING: [&str; 4] = ["load", "setup", "replication", "put to rest"];
 
 impl TimeRecord {
     /// From stages and runs; `None` before the first run. What runs of older records do not tell is in the rest.
-    pub fn of(record: &RunRecord) -> Option<Self> {
-        let begin_s = record.stages.iter().map(|stage| stage.start_s).reduce(f64::min)?;
-        let end_s = record.stages.iter().map(|stage| stage.start_s + stage.duration_s).reduce(f64::max)?;
-        if record.runs.is_empty() {
+    pub fn of(all: &[StageRecord], cell_runs: &[CellRun]) -> Option<Self> {
+        let begin_s = all.iter().map(|stage| stage.start_s).reduce(f64::min)?;
+        let end_s = all.iter().map(|stage| stage.start_s + stage.duration_s).reduce(f64::max)?;
+        if cell_runs.is_empty() {
             return None;
         }
         let stages = |names: &[&str]| -> f64 {
-            let own = record.stages.iter().filter(|stage| names.contains(&stage.name.as_str()));
+            let own = all.iter().filter(|stage| names.contains(&stage.name.as_str()));
             own.map(|stage| stage.duration_s).sum()
         };
-        let runs = |seconds: fn(&pgdyno_core::measure::CellRun) -> f64| -> f64 {
-            record.runs.iter().map(seconds).sum()
-        };
+        let runs = |seconds: fn(&CellRun) -> f64| -> f64 { cell_runs.iter().map(seconds).sum() };
         let parts = Self {
             whole_s: end_s - begin_s,
             server_s: stages(&["server"]),
@@ -72,7 +80,7 @@ impl TimeRecord {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{StageRecord, fixtures};
+    use crate::fixtures;
 
     #[test]
     fn the_parts_add_up_to_the_whole() {
@@ -90,7 +98,7 @@ mod tests {
             stage("measure", 6.5, 12.5),
             stage("check", 19.0, 1.5),
         ];
-        let time = TimeRecord::of(&record).expect("there are runs");
+        let time = TimeRecord::of(&record.stages, &record.runs).expect("there are runs");
         let expected = TimeRecord {
             whole_s: 20.0,
             server_s: 2.0,
@@ -105,6 +113,6 @@ mod tests {
         };
         assert_eq!(time, expected);
         record.runs.clear();
-        assert_eq!(TimeRecord::of(&record), None);
+        assert_eq!(TimeRecord::of(&record.stages, &record.runs), None);
     }
 }

@@ -10,8 +10,8 @@ use pgdyno_core::{
     load::{Way, Wish},
     problem::Problem,
     script::Builtin,
+    stop::Stop,
 };
-use pgdyno_engine::Stop;
 use pgdyno_postgres::{
     load::{load_tables, prewarm},
     provision::{Dirs, Environment, Lifetime, Request, RunningServer, up},

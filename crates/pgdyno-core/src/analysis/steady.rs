@@ -139,7 +139,7 @@ fn correction(residuals: &[f64]) -> f64 {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use crate::script::{Draw, Random};
+    use crate::random::{Draw, Random};
 
     /// Normal numbers (Box and Muller) from a fixed seed.
     pub struct Normal(Random);

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Cost, Set, Way};
+use super::{Cost, Set, Table, Way};
 use crate::{problem::Problem, rows::Population, units};
 
 /// How the main table is partitioned.
@@ -98,7 +98,12 @@ impl LoadPlan {
 
     /// Rows of all tables; of TPC-C's `order_line` on average.
     pub fn rows_total(&self) -> u64 {
-        self.set.tables().iter().map(|table| table.rows_of(table.units(self))).sum()
+        self.set.tables().iter().map(|table| table.rows_of(self.units(*table))).sum()
+    }
+
+    /// Units of a table: what parts of it are counted in.
+    pub fn units(&self, table: Table) -> u64 {
+        table.maker().units_at(if table == Table::Log { self.log_rows } else { self.scale })
     }
 
     /// What rows follow from beside their number.

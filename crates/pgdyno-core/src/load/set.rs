@@ -3,7 +3,6 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::LoadPlan;
 use crate::rows::{
     Maker,
     scaleup::{Log, Test},
@@ -162,11 +161,6 @@ impl Table {
     /// The columns of its other index, if it has one beside its primary key.
     pub fn index(self) -> Option<&'static str> {
         if let Self::Tpcc(table) = self { table.index() } else { None }
-    }
-
-    /// Units of a plan's table: what parts of it are counted in.
-    pub fn units(self, plan: &LoadPlan) -> u64 {
-        self.maker().units_at(if self == Self::Log { plan.log_rows } else { plan.scale })
     }
 
     /// Rows of so many units; of TPC-C's `order_line` on average.

@@ -64,7 +64,7 @@ impl Stored {
     fn of(table: Table, plan: &LoadPlan, page_bytes: u64) -> Self {
         let can = plan.set.spread().contains(&table);
         let parts = plan.partitions.filter(|_| can).map_or(1, |partitions| partitions.count);
-        let (units, grain) = (table.units(plan), table.grain());
+        let (units, grain) = (plan.units(table), table.grain());
         let part_units = ((units / grain).div_ceil(parts) * grain).max(1);
         let (part, full) = (size(table, plan, part_units, page_bytes), units / part_units);
         let left = units % part_units;
@@ -87,7 +87,7 @@ fn size(table: Table, plan: &LoadPlan, units: u64, page_bytes: u64) -> TableSize
         Table::Accounts => SizeEstimate::accounts_of(plan.scale, units, page_bytes, fillfactor),
         Table::Branches => small().branches,
         Table::Tellers => small().tellers,
-        Table::Test => test_size(table.units(plan), units, page_bytes, fillfactor),
+        Table::Test => test_size(plan.units(table), units, page_bytes, fillfactor),
         Table::Log => log_size(units, page_bytes, fillfactor),
         Table::Tpcc(table) => table.size(units, page_bytes, fillfactor),
         Table::History => NOTHING,

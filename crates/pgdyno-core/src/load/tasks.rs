@@ -124,7 +124,7 @@ fn has_indexes(table: Table) -> bool {
 
 fn fills(plan: &LoadPlan) -> Vec<Work> {
     let whole = |table: Table| {
-        let part = Part { first: 0, end: table.units(plan) };
+        let part = Part { first: 0, end: plan.units(table) };
         Work::Fill { table, partition: None, part, whole: true }
     };
     let mut works = match plan.set {
@@ -147,7 +147,7 @@ fn fills(plan: &LoadPlan) -> Vec<Work> {
 
 /// All partitions by range of a table, as pgbench cuts them: the last ones may be short, or empty.
 fn ranges(plan: &LoadPlan, table: Table, count: u64) -> impl Iterator<Item = Work> {
-    let (total, grain) = (table.units(plan), table.grain());
+    let (total, grain) = (plan.units(table), table.grain());
     let size = (total / grain).div_ceil(count) * grain;
     (1..=count).map(move |number| {
         let part = Part { first: ((number - 1) * size).min(total), end: (number * size).min(total) };
@@ -157,7 +157,7 @@ fn ranges(plan: &LoadPlan, table: Table, count: u64) -> impl Iterator<Item = Wor
 
 /// All rows of a table that many tasks fill.
 fn chunks(plan: &LoadPlan, table: Table) -> Vec<Work> {
-    let (total, grain) = (table.units(plan), table.grain());
+    let (total, grain) = (plan.units(table), table.grain());
     let chunk = (plan.chunk_rows / table.rows_of(grain)).max(1) * grain;
     let parts = (0..total.div_ceil(chunk)).map(|number| {
         let first = number * chunk;
@@ -282,7 +282,7 @@ mod tests {
                         next = part.end;
                     }
                 }
-                prop_assert_eq!(next, of.units(&plan));
+                prop_assert_eq!(next, plan.units(*of));
             }
             let of = |stage| tasks.iter().filter(|task| task.stage == stage).count() as u64;
             let spread = plan.partitions.map_or(1, |partitions| partitions.count);

@@ -1,6 +1,6 @@
 //! The hash functions and the permutation of pgbench's language; the algorithms are PostgreSQL's (see NOTICE).
 
-use super::{Draw, Random};
+use crate::random::{Draw, Random};
 
 /// FNV-1a over the eight bytes of a value, least significant first (Fowler, Noll and Vo), its basis xored with
 /// the seed.

@@ -6,15 +6,14 @@
 //!
 //! Reading: `scan` finds the ends of SQL commands and `sql` the variables in them; `meta` reads backslash commands,
 //! with `expr` for expressions. Running: [`Variables`] hold what a client knows, [`Expr::eval`] computes,
-//! [`Random`] draws, [`Streams`] says from which seeds. What the commands do at the server is not here: this crate
-//! talks to none.
+//! [`Random`](crate::random::Random) draws, [`Streams`] says from which seeds. What the commands do at the server is
+//! not here: this crate talks to none.
 //!
 //! Messages are pgbench's, word by word, without the `pgbench: error: ` before them.
 
 mod ast;
 mod builtin;
 mod conditions;
-mod draw;
 mod error;
 mod expr;
 mod hash;
@@ -43,7 +42,6 @@ mod weakness;
 
 pub use ast::{Action, Command, Script, Scripts};
 pub use builtin::Builtin;
-pub use draw::{Draw, Random};
 pub use error::ScriptError;
 pub use expr::{Expr, MAX_DEPTH, Scratch};
 pub use names::{AUTOMATIC, Definition, DefinitionError, Names, Place, Slot, valid_name};

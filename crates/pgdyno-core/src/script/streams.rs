@@ -1,6 +1,6 @@
 //! Which random stream belongs to whom in a run with pgbench's seeds.
 
-use super::{Draw, Random};
+use crate::random::{Draw, Random};
 
 /// The random streams of a run with `--random-seed`, derived as pgbench 15 and later derive them: one generator is
 /// seeded with the run's seed, and every stream is seeded with its next number, in the order of these fields, the

@@ -4,7 +4,7 @@
 
 use std::f64::consts::PI;
 
-use super::Random;
+use crate::random::Random;
 
 impl Random {
     /// A double from 0 up to but without 1, with 52 random bits (`pg_prng_double`).

@@ -8,11 +8,12 @@ use std::hint::black_box;
 use pgdyno_core::{
     facts::ClockFacts,
     measure::{Counts, Latency, Outcome, Precision},
+    stop::Stop,
 };
 
 pub use timers::timer_lag;
 
-use crate::{BlockingDriver, Client, Clock, EngineError, NullTarget, Settings, Stop, run};
+use crate::{BlockingDriver, Client, Clock, EngineError, NullTarget, Settings, run};
 
 /// Repetitions of which the median counts: a single one may be interrupted.
 const BATCHES: usize = 9;

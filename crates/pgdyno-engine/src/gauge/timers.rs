@@ -1,9 +1,9 @@
 //! How late a wait ends.
 
-use pgdyno_core::{facts::TimerLag, measure::Outcome};
+use pgdyno_core::{facts::TimerLag, measure::Outcome, stop::Stop};
 
 use super::settings;
-use crate::{Client, EngineError, Event, Probe, SocketDriver, Step, Stop, Target, run};
+use crate::{Client, EngineError, Event, Probe, SocketDriver, Step, Target, run};
 
 /// Length of a wait: short, so that many fit into a second, and long enough for a thread to be put to sleep.
 const WAIT_NS: u64 = 100_000;

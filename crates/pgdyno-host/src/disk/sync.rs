@@ -10,8 +10,9 @@ use std::{
 use pgdyno_core::{
     measure::{Outcome, SyncCheck},
     problem::Problem,
+    stop::Stop,
 };
-use pgdyno_engine::{BlockingDriver, Client, DiskOp, Event, Probe, Settings, Step, Stop, Target, run};
+use pgdyno_engine::{BlockingDriver, Client, DiskOp, Event, Probe, Settings, Step, Target, run};
 
 /// Bytes of a write: a WAL page, as pg_test_fsync writes it.
 const WRITE_BYTES: usize = 8192;

@@ -9,9 +9,10 @@ use std::{
 };
 
 use super::{
-    Message, Request, Shared,
+    Message, Request,
     answer::{Action, Answer},
     greeting, message,
+    shared::Shared,
 };
 
 /// What is read at once: a crowd of connections must fit into memory.

@@ -13,6 +13,7 @@ mod delays;
 mod greeting;
 pub mod message;
 mod scram;
+mod shared;
 
 use std::{
     fs::File,
@@ -20,10 +21,7 @@ use std::{
     net::TcpListener,
     os::{fd::OwnedFd, unix::net::UnixListener},
     path::PathBuf,
-    sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicBool, Ordering},
-    },
+    sync::{Arc, atomic::Ordering},
     thread::{self, JoinHandle},
     time::{Duration, Instant},
 };
@@ -35,6 +33,7 @@ pub use message::Message;
 pub use scram::Scram;
 
 use crate::wire::{Address, ConnectOptions, Host, Password};
+use shared::Shared;
 
 /// Port that stands in the name of the socket.
 const SOCKET_PORT: u16 = 5432;
@@ -87,35 +86,6 @@ pub struct FakeServer {
     _dir: Option<tempfile::TempDir>,
 }
 
-/// What its threads share.
-pub(crate) struct Shared {
-    greeting: Greeting,
-    script: Box<dyn Fn(&Request) -> Answer + Send + Sync>,
-    state: Mutex<State>,
-    closing: AtomicBool,
-    /// Whether messages and service times are kept.
-    keeping: AtomicBool,
-}
-
-#[derive(Default)]
-struct State {
-    /// Every connection ever made, to be shut down from outside; `None` where it has ended and nothing is kept.
-    connections: Vec<Option<Arc<File>>>,
-    /// Every message received after the greeting, with the number of its connection.
-    received: Vec<(usize, Message)>,
-    /// Every StartupMessage.
-    startups: Vec<Message>,
-    /// How long every answer took.
-    served: Vec<Duration>,
-    stalled_until: Option<Instant>,
-}
-
-impl std::fmt::Debug for Shared {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Shared").field("greeting", &self.greeting).finish_non_exhaustive()
-    }
-}
-
 impl FakeServer {
     /// Listens on a socket, trusts everybody and answers as `script` says.
     ///
@@ -134,13 +104,7 @@ impl FakeServer {
         greeting: Greeting,
         script: impl Fn(&Request) -> Answer + Send + Sync + 'static,
     ) -> io::Result<Self> {
-        let shared = Arc::new(Shared {
-            greeting,
-            script: Box::new(script),
-            state: Mutex::default(),
-            closing: AtomicBool::new(false),
-            keeping: AtomicBool::new(true),
-        });
+        let shared = Arc::new(Shared::new(greeting, script));
         let (address, dir, accept) = open(listen)?;
         let accepting = Arc::clone(&shared);
         let acceptor = thread::Builder::new().name("fake server".into()).spawn(move || {
@@ -148,7 +112,7 @@ impl FakeServer {
                 if accepting.closing.load(Ordering::Acquire) {
                     return;
                 }
-                accepting.serve(link);
+                serve(&accepting, link);
             }
         })?;
         Ok(Self { address, shared, acceptor: Some(acceptor), _dir: dir })
@@ -226,61 +190,27 @@ impl Drop for FakeServer {
     }
 }
 
-impl Shared {
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Starts the thread of a connection.
-    fn serve(self: &Arc<Self>, link: OwnedFd) {
-        // One descriptor for all who use it: a crowd of clients takes no more of them than it must.
-        let link = Arc::new(File::from(link));
-        let number = {
-            let mut state = self.lock();
-            state.connections.push(Some(Arc::clone(&link)));
-            state.connections.len() - 1
-        };
-        let shared = Arc::clone(self);
-        let work = move || {
-            // What goes wrong on the line is the other side's to notice.
-            let _ = connection::converse(&link, number, &shared);
-            // The registry holds the descriptor too: letting go of it here would not end the connection.
-            let _ = rustix::net::shutdown(&*link, rustix::net::Shutdown::Both);
-            if !shared.keeping.load(Ordering::Relaxed) {
-                shared.lock().connections[number] = None;
-            }
-        };
-        let thread = thread::Builder::new().name(format!("backend {number}")).stack_size(STACK_BYTES);
-        let _ = thread.spawn(work);
-    }
-
-    pub(crate) fn answer(&self, request: &Request) -> Answer {
-        (self.script)(request)
-    }
-
-    pub(crate) fn note(&self, connection: usize, message: &Message) {
-        if self.keeping.load(Ordering::Relaxed) {
-            self.lock().received.push((connection, message.clone()));
+/// Starts the thread of a connection.
+fn serve(shared: &Arc<Shared>, link: OwnedFd) {
+    // One descriptor for all who use it: a crowd of clients takes no more of them than it must.
+    let link = Arc::new(File::from(link));
+    let number = {
+        let mut state = shared.lock();
+        state.connections.push(Some(Arc::clone(&link)));
+        state.connections.len() - 1
+    };
+    let shared = Arc::clone(shared);
+    let work = move || {
+        // What goes wrong on the line is the other side's to notice.
+        let _ = connection::converse(&link, number, &shared);
+        // The registry holds the descriptor too: letting go of it here would not end the connection.
+        let _ = rustix::net::shutdown(&*link, rustix::net::Shutdown::Both);
+        if !shared.keeping.load(Ordering::Relaxed) {
+            shared.lock().connections[number] = None;
         }
-    }
-
-    pub(crate) fn note_startup(&self, startup: &Message) {
-        if self.keeping.load(Ordering::Relaxed) {
-            self.lock().startups.push(startup.clone());
-        }
-    }
-
-    pub(crate) fn note_served(&self, took: Duration) {
-        if self.keeping.load(Ordering::Relaxed) {
-            self.lock().served.push(took);
-        }
-    }
-
-    /// How long everything still stands still.
-    pub(crate) fn stalled_for(&self) -> Duration {
-        let until = self.lock().stalled_until;
-        until.map_or(Duration::ZERO, |until| until.saturating_duration_since(Instant::now()))
-    }
+    };
+    let thread = thread::Builder::new().name(format!("backend {number}")).stack_size(STACK_BYTES);
+    let _ = thread.spawn(work);
 }
 
 type Accept = Box<dyn Fn() -> io::Result<OwnedFd> + Send>;

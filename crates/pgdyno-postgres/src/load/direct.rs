@@ -13,8 +13,8 @@ use std::{
 use pgdyno_core::{
     load::{LoadPlan, Stage, Wish, Work, tasks},
     problem::Problem,
+    stop::Stop,
 };
-use pgdyno_engine::Stop;
 
 use super::bulk::{
     Begun, Done, Hands, Phases, SETTINGS, Sizes, Span, StageTime, Survey, Watch, failed, key_settings,

@@ -8,8 +8,8 @@ use pgdyno_core::{
         Part, TableRows, rows,
         tpcb::{ACCOUNTS_PER_SCALE, Accounts, BIGINT_SCALE, Branches, TELLERS_PER_SCALE, Tellers},
     },
+    stop::Stop,
 };
-use pgdyno_engine::Stop;
 
 use super::format::CopyRow;
 use crate::wire::{Session, WireError};

@@ -1,7 +1,6 @@
 //! Loads side by side in schemas of one database: how far each is.
 
-use pgdyno_core::problem::Problem;
-use pgdyno_engine::Stop;
+use pgdyno_core::{problem::Problem, stop::Stop};
 
 use super::{
     Job,

@@ -8,8 +8,8 @@ use pgdyno_core::{
     plan::Steps,
     problem::Problem,
     script::{Action, Automatic, Definition, Sql, Variables},
+    stop::Stop,
 };
-use pgdyno_engine::Stop;
 
 use super::{PrewarmOutcome, prewarm};
 use crate::{

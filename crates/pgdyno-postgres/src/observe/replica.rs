@@ -2,8 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use pgdyno_core::problem::Problem;
-use pgdyno_engine::Stop;
+use pgdyno_core::{problem::Problem, stop::Stop};
 
 use crate::wire::{Session, WireError};
 

@@ -5,8 +5,8 @@ use std::time::Instant;
 use pgdyno_core::{
     probe::{Count, CountBy, CountTable, CountWay, Explained},
     problem::Problem,
+    stop::Stop,
 };
-use pgdyno_engine::Stop;
 
 use super::{Table, asked, checkpoint, find_tables, open, shape};
 use crate::wire::{ConnectOptions, Session, WireError};

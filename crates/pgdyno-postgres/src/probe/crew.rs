@@ -6,8 +6,7 @@ use std::{
     time::Duration,
 };
 
-use pgdyno_core::problem::Problem;
-use pgdyno_engine::Stop;
+use pgdyno_core::{problem::Problem, stop::Stop};
 
 use super::open;
 use crate::wire::{ConnectOptions, Session};

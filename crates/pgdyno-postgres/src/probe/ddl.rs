@@ -5,9 +5,9 @@ use std::time::Instant;
 use pgdyno_core::{
     probe::{Ddl, DdlStatement, DdlTable, Shape},
     problem::Problem,
+    stop::Stop,
     units,
 };
-use pgdyno_engine::Stop;
 
 use super::{Table, asked, checkpoint, find_tables, literal, open, shape, tree_of};
 use crate::wire::{Address, ConnectOptions, Row, Session, WireError};

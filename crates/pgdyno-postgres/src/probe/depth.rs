@@ -4,8 +4,8 @@ use pgdyno_core::{
     probe::{Depth, IndexDepth},
     problem::Problem,
     rows::BtreeSize,
+    stop::Stop,
 };
-use pgdyno_engine::Stop;
 
 use super::{FORBIDDEN, asked, extension, find_tables, literal, open, relations, tree_of};
 use crate::wire::{ConnectOptions, Row, Session, WireError};

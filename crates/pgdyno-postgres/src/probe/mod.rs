@@ -17,9 +17,9 @@ use std::borrow::Cow;
 use pgdyno_core::{
     probe::{Asked, Shape},
     problem::Problem,
+    stop::Stop,
     units,
 };
-use pgdyno_engine::Stop;
 
 pub use count::{CountWish, count};
 pub use ddl::{DdlWish, ddl};

@@ -3,8 +3,8 @@
 use pgdyno_core::{
     probe::{Size, Sizes},
     problem::Problem,
+    stop::Stop,
 };
-use pgdyno_engine::Stop;
 
 use super::{array, asked, find_tables, open};
 use crate::wire::{ConnectOptions, Row, Session, WireError};

@@ -9,8 +9,7 @@ use std::{
     time::Instant,
 };
 
-use pgdyno_core::{probe::Prewarm, problem::Problem, units};
-use pgdyno_engine::Stop;
+use pgdyno_core::{probe::Prewarm, problem::Problem, stop::Stop, units};
 
 use super::{
     asked,

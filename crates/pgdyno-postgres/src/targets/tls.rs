@@ -6,8 +6,8 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-use pgdyno_core::measure::Outcome;
-use pgdyno_engine::{Dial, Event, Probe, Step, Stop, Target};
+use pgdyno_core::{measure::Outcome, stop::Stop};
+use pgdyno_engine::{Dial, Event, Probe, Step, Target};
 
 use crate::wire::Records;
 

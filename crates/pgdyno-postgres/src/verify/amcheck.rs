@@ -5,8 +5,7 @@
 
 use std::{sync::Mutex, time::Instant};
 
-use pgdyno_core::{load::Set, probe::RelationKind, problem::Problem, units};
-use pgdyno_engine::Stop;
+use pgdyno_core::{load::Set, probe::RelationKind, problem::Problem, stop::Stop, units};
 
 use crate::{
     probe::{

@@ -19,8 +19,19 @@ pub struct CopyIn<'a> {
 /// Type byte and length of a CopyData message.
 const HEADER: [u8; 5] = [b'd', 0, 0, 0, 0];
 
+impl Session {
+    /// Starts a `COPY … FROM STDIN`.
+    ///
+    /// # Errors
+    /// As [`Session::query`], or where the statement is no such COPY.
+    pub fn copy_in(&mut self, sql: &str) -> Result<CopyIn<'_>, WireError> {
+        self.begin_copy(sql)?;
+        Ok(CopyIn::new(self))
+    }
+}
+
 impl<'a> CopyIn<'a> {
-    pub(super) fn new(session: &'a mut Session) -> Self {
+    fn new(session: &'a mut Session) -> Self {
         let mut chunk = Vec::with_capacity(CHUNK_BYTES + 4096);
         chunk.extend_from_slice(&HEADER);
         Self { session, chunk, sent_bytes: 0, finished: false }

@@ -7,10 +7,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use pgdyno_engine::Stop;
+use pgdyno_core::stop::Stop;
 
 use super::{
-    Address, CopyIn, Fields, Hear, Records, ServerError, WireError,
+    Address, Fields, Hear, Records, ServerError, WireError,
     connect::{Canceller, Patience, Socket},
     encode,
 };
@@ -267,29 +267,6 @@ impl Session {
         .map_err(|error| error.in_statement(sql))
     }
 
-    /// Starts a `COPY … FROM STDIN`.
-    ///
-    /// # Errors
-    /// As [`Session::query`], or where the statement is no such COPY.
-    pub fn copy_in(&mut self, sql: &str) -> Result<CopyIn<'_>, WireError> {
-        self.send_query(sql)?;
-        loop {
-            match self.incoming.next() {
-                Ok((b'G', _)) => return Ok(CopyIn::new(self)),
-                Ok((b'E', body)) => {
-                    return Err(self.rest_of_error(ServerError::parse(&body)).in_statement(sql));
-                }
-                Ok((b'N', body)) => self.notice(&body, Some(sql)),
-                Ok((b'S' | b'A', _)) => {}
-                Ok((tag, _)) => {
-                    let text = format!("a message of type {:?} instead of COPY", tag as char);
-                    return Err(self.broke(WireError::Protocol(text)));
-                }
-                Err(error) => return Err(self.broke(error)),
-            }
-        }
-    }
-
     /// The socket, for the hot path, and the record layer of TLS where the session is encrypted. Nothing may be under
     /// way; of what the server said unasked, notices alone are told.
     ///
@@ -332,6 +309,26 @@ impl Session {
     /// The outcome of a statement that is under way.
     pub(super) fn drain(&mut self) -> Result<(), WireError> {
         self.read_answer(None, |_, _| Ok(()))
+    }
+
+    /// Begins a `COPY … FROM STDIN`: the server waits for rows.
+    pub(super) fn begin_copy(&mut self, sql: &str) -> Result<(), WireError> {
+        self.send_query(sql)?;
+        loop {
+            match self.incoming.next() {
+                Ok((b'G', _)) => return Ok(()),
+                Ok((b'E', body)) => {
+                    return Err(self.rest_of_error(ServerError::parse(&body)).in_statement(sql));
+                }
+                Ok((b'N', body)) => self.notice(&body, Some(sql)),
+                Ok((b'S' | b'A', _)) => {}
+                Ok((tag, _)) => {
+                    let text = format!("a message of type {:?} instead of COPY", tag as char);
+                    return Err(self.broke(WireError::Protocol(text)));
+                }
+                Err(error) => return Err(self.broke(error)),
+            }
+        }
     }
 
     /// The server's error, if it has refused the COPY under way: it says so long before all rows are sent.

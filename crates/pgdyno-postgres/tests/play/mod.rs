@@ -2,9 +2,12 @@
 
 use std::sync::{Arc, Mutex};
 
-use pgdyno_core::script::{Automatic, Definition, Protocol, Scripts, Streams, Variables};
+use pgdyno_core::{
+    script::{Automatic, Definition, Protocol, Scripts, Streams, Variables},
+    stop::Stop,
+};
 use pgdyno_engine::{
-    Bookkeeping, Client, EpollDriver, Level, Listeners, Messages, Mix, Regime, Report, Ruled, Settings, Stop,
+    Bookkeeping, Client, EpollDriver, Level, Listeners, Messages, Mix, Regime, Report, Ruled, Settings,
     run_keeping,
 };
 use pgdyno_postgres::{

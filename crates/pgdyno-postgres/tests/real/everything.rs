@@ -6,8 +6,9 @@ use pgdyno_core::{
     facts::ServerSource,
     load::{LoadPlan, Way, Wish},
     script::{Builtin, Protocol},
+    stop::Stop,
 };
-use pgdyno_engine::{Settings, SocketDriver, Stop, run};
+use pgdyno_engine::{Settings, SocketDriver, run};
 use pgdyno_postgres::{
     load::{PrewarmMethod, load_tables, prewarm, tpcb_tables},
     observe::{Counters, server_facts},

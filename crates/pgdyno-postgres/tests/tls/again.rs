@@ -2,8 +2,11 @@
 
 use std::sync::Arc;
 
-use pgdyno_core::script::{Protocol, Scripts};
-use pgdyno_engine::{MergedInterval, Settings, SocketDriver, Stop, run};
+use pgdyno_core::{
+    script::{Protocol, Scripts},
+    stop::Stop,
+};
+use pgdyno_engine::{MergedInterval, Settings, SocketDriver, run};
 use pgdyno_postgres::targets::SqlClients;
 
 use crate::server::Server;

@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use pgdyno_engine::Stop;
+use pgdyno_core::stop::Stop;
 use pgdyno_postgres::wire::{Address, WireError, connect_unless};
 
 use crate::server::Server;

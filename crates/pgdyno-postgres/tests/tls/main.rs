@@ -18,8 +18,9 @@ use left_out::left_out;
 use pgdyno_core::{
     load::Wish,
     script::{Builtin, Protocol},
+    stop::Stop,
 };
-use pgdyno_engine::{Settings, SocketDriver, Stop, run};
+use pgdyno_engine::{Settings, SocketDriver, run};
 use pgdyno_postgres::{
     load::load_tables,
     targets::SqlClients,

@@ -16,8 +16,11 @@ mod stall;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use pgdyno_core::script::{Protocol, Scripts};
-use pgdyno_engine::{Client, MergedInterval, Report, Settings, SocketDriver, Stop, Target, run};
+use pgdyno_core::{
+    script::{Protocol, Scripts},
+    stop::Stop,
+};
+use pgdyno_engine::{Client, MergedInterval, Report, Settings, SocketDriver, Target, run};
 use pgdyno_postgres::{
     targets::{Link, SqlClients, SqlTarget},
     wire::ConnectOptions,

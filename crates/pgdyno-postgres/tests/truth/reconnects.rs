@@ -9,7 +9,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-use pgdyno_engine::{MergedInterval, Report, SocketDriver, Stop};
+use pgdyno_core::stop::Stop;
+use pgdyno_engine::{MergedInterval, Report, SocketDriver};
 use pgdyno_postgres::wire::{ConnectOptions, Session, SessionAttrs, connect};
 
 use crate::{Drive, MS, alone, server::Server};

@@ -16,7 +16,8 @@ use super::{
     arm::{Arm, builtin, protocol},
     bench::{processors, rate},
     file,
-    measure::{command_line, setting},
+    measure::command_line,
+    own_server::setting,
     shape::Loading,
 };
 use crate::{

@@ -9,7 +9,10 @@ use pgdyno_core::{
     script::{Builtin, Protocol},
 };
 
-use super::measure::{Connection, OwnServer, setting};
+use super::{
+    connection::Connection,
+    own_server::{OwnServer, setting},
+};
 use crate::stages::Wanted;
 
 /// What is said of one arm; nothing of it is the default.

@@ -2,11 +2,9 @@
 
 use std::{fs, io, path::PathBuf, process::ExitCode};
 
-use clap::{CommandFactory, ValueEnum};
+use clap::ValueEnum;
 use clap_complete::Shell;
 use pgdyno_core::problem::Problem;
-
-use super::Cli;
 
 /// Flags of `pgdyno generate`.
 #[derive(Debug, clap::Args)]
@@ -28,14 +26,14 @@ enum Kind {
     Schemas,
 }
 
-/// Runs `pgdyno generate`.
+/// Runs `pgdyno generate` for a command line.
 ///
 /// # Errors
 /// Where the directory cannot be written to.
-pub fn run(args: &Args) -> Result<ExitCode, Problem> {
+pub fn run(args: &Args, whole: &clap::Command) -> Result<ExitCode, Problem> {
     let written = fs::create_dir_all(&args.dir).and_then(|()| match args.kind {
-        Kind::Man => clap_mangen::generate_to(public(), &args.dir),
-        Kind::Completions => completions(args),
+        Kind::Man => clap_mangen::generate_to(public(whole), &args.dir),
+        Kind::Completions => completions(args, whole),
         Kind::Schemas => schemas(args),
     });
     written.map(|()| ExitCode::SUCCESS).map_err(|error| {
@@ -45,8 +43,7 @@ pub fn run(args: &Args) -> Result<ExitCode, Problem> {
 }
 
 /// The command line without its hidden sub-commands: the shells' generators would offer them.
-fn public() -> clap::Command {
-    let whole = Cli::command();
+fn public(whole: &clap::Command) -> clap::Command {
     let about = whole.get_about().cloned().unwrap_or_default();
     clap::Command::new("pgdyno")
         .version(env!("CARGO_PKG_VERSION"))
@@ -55,9 +52,9 @@ fn public() -> clap::Command {
         .subcommands(whole.get_subcommands().filter(|command| !command.is_hide_set()).cloned())
 }
 
-fn completions(args: &Args) -> io::Result<()> {
+fn completions(args: &Args, whole: &clap::Command) -> io::Result<()> {
     for shell in [Shell::Bash, Shell::Zsh, Shell::Fish] {
-        clap_complete::generate_to(shell, &mut public(), "pgdyno", &args.dir)?;
+        clap_complete::generate_to(shell, &mut public(whole), "pgdyno", &args.dir)?;
     }
     Ok(())
 }

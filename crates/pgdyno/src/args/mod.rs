@@ -6,12 +6,14 @@ pub mod bench;
 pub mod build;
 pub mod builds;
 pub mod clean;
+mod connection;
 pub mod down;
 mod file;
 pub mod generate;
 pub mod list;
 pub mod load;
 mod measure;
+mod own_server;
 pub mod pgbench;
 pub mod prewarm;
 pub mod probe;
@@ -30,7 +32,7 @@ mod wrong;
 
 use std::{ffi::OsString, path::PathBuf, process::ExitCode};
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 use pgdyno_core::problem::Problem;
 
 use crate::context::Context;
@@ -102,7 +104,7 @@ impl Cli {
         let words: Vec<OsString> = words.collect();
         Self::try_parse_from(&words).map_err(|error| {
             let words: Vec<_> = words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
-            wrong::problem(&error, &words).unwrap_or_else(|| error.exit())
+            wrong::problem(&error, &words, &Self::command()).unwrap_or_else(|| error.exit())
         })
     }
 }
@@ -133,7 +135,7 @@ impl Command {
             Self::List(args) => list::run(args, context),
             Self::Show(args) => show::run(args, context),
             Self::Report(args) => report::run(args, context),
-            Self::Generate(args) => generate::run(args),
+            Self::Generate(args) => generate::run(args, &Cli::command()),
         }
     }
 }

@@ -6,8 +6,9 @@ use jiff::Timestamp;
 use pgdyno_core::{
     facts::{Instrument, Machine},
     problem::Problem,
+    stop::Stop,
 };
-use pgdyno_engine::{EngineError, SocketDriver, Stop, gauge};
+use pgdyno_engine::{EngineError, SocketDriver, gauge};
 
 use crate::{
     context::{Context, LONG_VERSION},

@@ -7,7 +7,7 @@ use pgdyno_core::{
     problem::Problem,
 };
 
-use super::{arm::Arm, measure::Args};
+use super::{arm::Arm, connection::Connection};
 use crate::stages::{
     Wanted,
     subjects::{SubjectJob, Subjects},
@@ -23,15 +23,51 @@ struct Named {
     arm: Arm,
 }
 
+/// What flags say of all subjects.
+#[derive(Debug)]
+pub(super) struct ForAll<'a> {
+    /// A server that is there, of which there can be one only.
+    pub connection: &'a Connection,
+    /// What every server that is made is to be.
+    pub arm: Arm,
+    /// User that they run as.
+    pub run_as: Option<&'a str>,
+}
+
+impl ForAll<'_> {
+    /// Flags that name a server, or a place for one, contradict several.
+    fn refuse_beside(&self, plan: &Plan, subjects: usize) -> Result<(), Problem> {
+        let Connection { server, host, port, username, dbname, dsn, admin_dsn } = self.connection;
+        let given = [
+            ("--server", server.is_some()),
+            ("-h", host.is_some()),
+            ("-p", port.is_some()),
+            ("-U", username.is_some()),
+            ("-d", dbname.is_some()),
+            ("--dsn", dsn.is_some()),
+            ("--admin-dsn", admin_dsn.is_some()),
+            ("--data", (self.arm.data.is_some() || plan.server.data.is_some()) && subjects > 1),
+            ("--waldir", (self.arm.waldir.is_some() || plan.server.waldir.is_some()) && subjects > 1),
+        ];
+        match given.into_iter().find(|(_, given)| *given) {
+            None => Ok(()),
+            Some((flag, _)) => {
+                Err(Problem::wrong_request(format!("could not use {flag} beside subjects of a plan"))
+                    .hint("say it of one of them: --subject data=DIR,pg=18, --subject dsn=CONNINFO"))
+            }
+        }
+    }
+}
+
 /// The subjects of a plan with their servers, in one order; `None` where nothing names any. `words` are those of the
-/// command line, which go over the plan's list; `args` hold for all subjects.
+/// command line, which go over the plan's list.
 ///
 /// # Errors
 /// A wrong request.
 pub(super) fn subjects(
     words: &[String],
     plan: &Plan,
-    args: &Args,
+    all: &ForAll<'_>,
 ) -> Result<Option<(Subjects, Vec<Wanted>)>, Problem> {
     let said = match words.is_empty() {
         true => plan.subject.iter().map(of_plan).collect::<Vec<_>>(),
@@ -40,23 +76,27 @@ pub(super) fn subjects(
     if said.is_empty() {
         return Ok(None);
     }
-    args.refuse_beside_subjects(plan, said.len())?;
+    all.refuse_beside(plan, said.len())?;
     if said.len() > MAX_SUBJECTS {
         let what = format!("{} subjects are more than {MAX_SUBJECTS}", said.len());
         return Err(Problem::wrong_request(what).hint("all of their servers are up at once: compare fewer"));
     }
     let named = with_names_of_their_own(said);
-    let base = args.for_all_subjects();
-    let full: Vec<Named> =
-        named.iter().map(|one| Named { name: one.name.clone(), arm: one.arm.clone().over(&base) }).collect();
+    let full: Vec<Named> = named
+        .iter()
+        .map(|one| Named { name: one.name.clone(), arm: one.arm.clone().over(&all.arm) })
+        .collect();
     full.iter().try_for_each(|one| makes_sense(one, plan))?;
-    if args.run_as.is_some() && full.iter().all(|one| one.arm.dsn.is_some()) {
+    if all.run_as.is_some() && full.iter().all(|one| one.arm.dsn.is_some()) {
         let what = "could not use --run-as with subjects that are all there already";
         return Err(Problem::wrong_request(what).hint("leave it out"));
     }
     apart(&full)?;
-    let servers =
-        full.iter().enumerate().map(|(at, one)| server(at + 1, one, plan, args)).collect::<Result<_, _>>()?;
+    let servers = full
+        .iter()
+        .enumerate()
+        .map(|(at, one)| server(at + 1, one, plan, all.run_as))
+        .collect::<Result<_, _>>()?;
     let job = |one: &Named| SubjectJob {
         name: one.name.clone(),
         said: pgdyno_record::redact(&one.arm.said()),
@@ -168,10 +208,10 @@ fn apart(all: &[Named]) -> Result<(), Problem> {
     Ok(())
 }
 
-fn server(number: usize, one: &Named, plan: &Plan, args: &Args) -> Result<Wanted, Problem> {
+fn server(number: usize, one: &Named, plan: &Plan, run_as: Option<&str>) -> Result<Wanted, Problem> {
     let name = format!("{}-{}-{number}", plan.name, std::process::id());
     let none = || Problem::wrong_request(format!("the subject {} names no server", one.name));
-    one.arm.server(plan, args.run_as.clone(), name)?.ok_or_else(none)
+    one.arm.server(plan, run_as.map(str::to_owned), name)?.ok_or_else(none)
 }
 
 #[cfg(test)]
@@ -183,7 +223,6 @@ mod tests {
     };
 
     use super::*;
-    use crate::args::measure::Connection;
 
     fn plan() -> Plan {
         Plan::new("x", vec![WorkloadPlan::builtin(Builtin::SelectOnly, Protocol::Prepared)])
@@ -191,7 +230,16 @@ mod tests {
 
     fn of(words: &[&str], plan: &Plan) -> Result<Option<(Subjects, Vec<Wanted>)>, Problem> {
         let words: Vec<_> = words.iter().map(|word| (*word).to_owned()).collect();
-        subjects(&words, plan, &Args::default())
+        beside(&words, plan, &Connection::default(), Arm::default())
+    }
+
+    fn beside(
+        words: &[String],
+        plan: &Plan,
+        connection: &Connection,
+        arm: Arm,
+    ) -> Result<Option<(Subjects, Vec<Wanted>)>, Problem> {
+        subjects(words, plan, &ForAll { connection, arm, run_as: None })
     }
 
     #[test]
@@ -269,21 +317,19 @@ mod tests {
     #[test]
     fn flags_that_name_one_server_are_refused_beside_several() {
         let words = ["pg=15".to_owned(), "pg=18".to_owned()];
-        let data = Args { data: Some("/x".into()), ..Args::default() };
-        let host = Args {
-            connection: Connection { host: Some("h".into()), ..Connection::default() },
-            ..Args::default()
-        };
-        for (args, flag) in [(data, "--data"), (host, "-h")] {
-            let problem = subjects(&words, &plan(), &args).expect_err(flag);
+        let nowhere = Connection::default();
+        let host = Connection { host: Some("h".into()), ..Connection::default() };
+        let data = Arm { data: Some("/x".into()), ..Arm::default() };
+        for (connection, arm, flag) in [(&nowhere, data, "--data"), (&host, Arm::default(), "-h")] {
+            let problem = beside(&words, &plan(), connection, arm).expect_err(flag);
             assert!(problem.what.contains(flag), "{}", problem.what);
         }
-        let run_as = Args { run_as: Some("somebody".into()), ..Args::default() };
+        let run_as = ForAll { connection: &nowhere, arm: Arm::default(), run_as: Some("somebody") };
         let there = ["dsn=host=/x".to_owned(), "dsn=host=/y".to_owned()];
         let problem = subjects(&there, &plan(), &run_as).expect_err("nobody is started");
         assert!(problem.what.contains("--run-as"), "{}", problem.what);
-        let jit = Args { set: vec![("jit".into(), "off".into())], ..Args::default() };
-        let (_, servers) = subjects(&words, &plan(), &jit).expect("right").expect("some");
+        let jit = Arm { settings: [("jit".into(), "off".into())].into(), ..Arm::default() };
+        let (_, servers) = beside(&words, &plan(), &nowhere, jit).expect("right").expect("some");
         let has_it =
             |wanted: &Wanted| matches!(wanted, Wanted::Own(request) if request.settings["jit"] == "off");
         assert!(servers.iter().all(has_it), "what is set, is set for all");

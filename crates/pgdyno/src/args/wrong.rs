@@ -3,8 +3,9 @@
 use clap::{Command, Error, error::ErrorKind};
 use pgdyno_core::problem::Problem;
 
-/// The problem behind clap's error; `None` where it is none: help and version, which print themselves.
-pub fn problem(error: &Error, words: &[String]) -> Option<Problem> {
+/// The problem behind clap's error of reading words as the whole command line; `None` where it is none: help and
+/// version, which print themselves.
+pub fn problem(error: &Error, words: &[String], whole: &Command) -> Option<Problem> {
     let asked_for = [
         ErrorKind::DisplayHelp,
         ErrorKind::DisplayVersion,
@@ -22,7 +23,7 @@ pub fn problem(error: &Error, words: &[String]) -> Option<Problem> {
         Some((what, values)) => (what.to_owned(), Some(format!("one of {}", values.trim_end_matches(']')))),
         None => (what, None),
     };
-    let help = format!("`{} --help` shows what is possible", sub_command(words));
+    let help = format!("`{} --help` shows what is possible", sub_command(words, whole));
     Some(Problem::wrong_request(what).hint(tip.or(possible).unwrap_or(help)))
 }
 
@@ -31,9 +32,8 @@ fn one_line(paragraph: &str) -> String {
 }
 
 /// The program with the sub-commands that were asked for, where there are such.
-fn sub_command(words: &[String]) -> String {
-    let whole: Command = <super::Cli as clap::CommandFactory>::command();
-    let (mut command, mut names) = (&whole, "pgdyno".to_owned());
+fn sub_command(words: &[String], whole: &Command) -> String {
+    let (mut command, mut names) = (whole, "pgdyno".to_owned());
     for word in words.iter().skip(1) {
         if let Some(known) = command.find_subcommand(word) {
             names = format!("{names} {word}");
@@ -55,13 +55,14 @@ fn ranges_in_words(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use clap::Parser;
+    use clap::{CommandFactory, Parser};
 
     use super::*;
+    use crate::args::Cli;
 
     fn said(words: &[&str]) -> Option<Problem> {
         let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
-        super::super::Cli::try_parse_from(&words).err().and_then(|error| problem(&error, &words))
+        Cli::try_parse_from(&words).err().and_then(|error| problem(&error, &words, &Cli::command()))
     }
 
     #[test]

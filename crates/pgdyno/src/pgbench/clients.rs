@@ -2,8 +2,11 @@
 
 use std::{sync::Arc, time::Instant};
 
-use pgdyno_core::script::{Automatic, Scripts, Streams, Variables};
-use pgdyno_engine::{Client, Regime, Ruled, Stop};
+use pgdyno_core::{
+    script::{Automatic, Scripts, Streams, Variables},
+    stop::Stop,
+};
+use pgdyno_engine::{Client, Regime, Ruled};
 use pgdyno_postgres::{
     libpq,
     targets::{Conduct, Link, Manner, Play, Sessions, SqlTarget, Start},

@@ -11,11 +11,10 @@ use pgdyno_core::{
     facts::Instrument,
     measure::CommandTally,
     script::{Action, Script, Scripts, Streams},
+    stop::Stop,
     units,
 };
-use pgdyno_engine::{
-    Listeners, Load, LoadStep, Report, Settings, SocketDriver, StepReport, Stop, run_keeping,
-};
+use pgdyno_engine::{Listeners, Load, LoadStep, Report, Settings, SocketDriver, StepReport, run_keeping};
 use pgdyno_postgres::wire::ConnectOptions;
 use serde_json::{Value, json};
 

@@ -2,7 +2,7 @@
 
 use std::io::{self, IsTerminal};
 
-use pgdyno_engine::Stop;
+use pgdyno_core::stop::Stop;
 use pgdyno_postgres::{
     libpq,
     load::{InitError, InitEvent, Initialization, initialize},

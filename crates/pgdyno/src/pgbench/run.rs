@@ -4,11 +4,12 @@ use std::{cell::RefCell, path::Path, sync::Arc};
 
 use pgdyno_core::{
     script::{Scripts, Streams},
+    stop::Stop,
     units::printable,
 };
 use pgdyno_engine::{
     Bookkeeping, Clock, Level, Listeners, LogSettings, MergedInterval, Messages, Mix, Report, Settings,
-    SocketDriver, Stop, run_keeping,
+    SocketDriver, run_keeping,
 };
 use pgdyno_postgres::{
     libpq,
@@ -266,7 +267,7 @@ pub fn settings(options: &Options, scripts: &Scripts, statements: bool) -> Setti
 
 /// What the driver is to keep.
 pub fn bookkeeping(say: &Say, options: &Options, scripts: &Scripts, streams: &Streams) -> Bookkeeping {
-    let of_threads = |of: fn(&pgdyno_core::script::ThreadStreams) -> &pgdyno_core::script::Random| {
+    let of_threads = |of: fn(&pgdyno_core::script::ThreadStreams) -> &pgdyno_core::random::Random| {
         streams.threads.iter().map(|thread| of(thread).clone()).collect()
     };
     let share = if options.sampling_rate > 0.0 { options.sampling_rate } else { 1.0 };

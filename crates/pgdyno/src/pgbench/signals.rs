@@ -5,7 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use pgdyno_engine::Stop;
+use pgdyno_core::stop::Stop;
 use pgdyno_host::procs::ignores_signal;
 use signal_hook::{consts::SIGINT, iterator::Signals, low_level::emulate_default_handler};
 

@@ -2,8 +2,7 @@
 
 use std::{iter, sync::Arc};
 
-use pgdyno_core::{measure::Workload, problem::Problem};
-use pgdyno_engine::Stop;
+use pgdyno_core::{measure::Workload, problem::Problem, stop::Stop};
 use pgdyno_record::HeldRecord;
 
 use super::{

@@ -15,12 +15,13 @@ use pgdyno_core::{
     },
     plan::Work,
     problem::Problem,
-    script::{Definition, Protocol, Random, Script, Scripts},
+    random::Random,
+    script::{Definition, Protocol, Script, Scripts},
+    stop::Stop,
     units,
 };
 use pgdyno_engine::{
-    Bookkeeping, Listeners, Mark, MergedInterval, Mix, Phase, Report, ScriptReport, Settings, Stop,
-    run_keeping,
+    Bookkeeping, Listeners, Mark, MergedInterval, Mix, Phase, Report, ScriptReport, Settings, run_keeping,
 };
 use pgdyno_postgres::targets::{Counted, Sessions, SqlClients, Workers};
 

@@ -1,7 +1,6 @@
 //! From an empty server to one with the plan's data.
 
-use pgdyno_core::{facts::DurabilityTier, problem::Problem};
-use pgdyno_engine::Stop;
+use pgdyno_core::{facts::DurabilityTier, problem::Problem, stop::Stop};
 use pgdyno_record::{LoadRecord, SetupDone};
 
 use super::{load, material, prepare::Prepared, recording::Recording, subject::Subject, tpcc};

@@ -1,7 +1,6 @@
 //! Sizes, and what of the data lies in shared buffers: before the first run, and after the last.
 
-use pgdyno_core::{probe::Held, problem::Problem};
-use pgdyno_engine::Stop;
+use pgdyno_core::{probe::Held, problem::Problem, stop::Stop};
 use pgdyno_record::HeldRecord;
 
 use super::{recording::Recording, subject::Subject};

@@ -6,8 +6,8 @@ use pgdyno_core::{
     plan::BalanceCheckMode,
     problem::Problem,
     script::Builtin,
+    stop::Stop,
 };
-use pgdyno_engine::Stop;
 use pgdyno_postgres::{
     load::{
         LoadOutcome, LoadProgress, Lookout, PrewarmOutcome, Span, StageTime, accounts_state,

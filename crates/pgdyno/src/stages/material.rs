@@ -7,8 +7,8 @@ use pgdyno_core::{
     plan::{Material, SqlText, Steps, Work, WorkloadPlan},
     problem::Problem,
     script::{Automatic, Definition},
+    stop::Stop,
 };
-use pgdyno_engine::Stop;
 use pgdyno_postgres::{
     load::{Known, carry_out, data_state, prewarm_own, settle},
     wire::{Session, WireError},

@@ -32,8 +32,7 @@ pub mod watch;
 
 use std::process::ExitCode;
 
-use pgdyno_core::problem::Problem;
-use pgdyno_engine::Stop;
+use pgdyno_core::{problem::Problem, stop::Stop};
 use prepare::Prepared;
 use recording::Recording;
 

@@ -17,10 +17,11 @@ use pgdyno_core::{
     problem::Problem,
     rows::PAGE_BYTES,
     script::Builtin,
+    stop::Stop,
     tpcc::{DERIVED, Shape},
     units,
 };
-use pgdyno_engine::{SocketDriver, Stop, UringDriver};
+use pgdyno_engine::{SocketDriver, UringDriver};
 use pgdyno_postgres::{
     load::check_version,
     provision::{Foreseen, builds},

@@ -5,8 +5,8 @@ use pgdyno_core::{
     plan::Plan,
     problem::Problem,
     script::Protocol,
+    stop::Stop,
 };
-use pgdyno_engine::Stop;
 use pgdyno_postgres::{
     observe::{Instance, check_version, postmaster_of, server_facts},
     wire::{

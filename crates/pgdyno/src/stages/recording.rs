@@ -14,8 +14,8 @@ use pgdyno_core::{
     measure::{Arm, CellRun, Workload},
     plan::BalanceCheckMode,
     problem::Problem,
+    stop::Stop,
 };
-use pgdyno_engine::Stop;
 use pgdyno_postgres::wire::Address;
 use pgdyno_record::{
     BalanceRecord, ComparisonRecord, ConsistencyRecord, FORMAT, PlanRecord, RunDir, RunRecord, ScriptNoise,
@@ -103,7 +103,7 @@ impl Recording {
         let begin = Instant::now();
         self.summarise();
         subjects::conclude(&mut self.record);
-        self.record.time = TimeRecord::of(&self.record);
+        self.record.time = TimeRecord::of(&self.record.stages, &self.record.runs);
         self.record.doubts = match (&self.record.comparison, &self.record.subjects) {
             (Some(comparison), _) => self.judge_comparison(comparison),
             (None, Some(subjects)) => self.judge_subjects(subjects),

@@ -3,8 +3,7 @@
 //! Stopping the others between its runs would throw their caches away, and a start would be in every run; an idle
 //! server costs memory, and wakes up a few times a second.
 
-use pgdyno_core::{facts::Choice, problem::Problem};
-use pgdyno_engine::Stop;
+use pgdyno_core::{facts::Choice, problem::Problem, stop::Stop};
 use pgdyno_postgres::provision::Request;
 
 use super::{

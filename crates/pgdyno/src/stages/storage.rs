@@ -1,7 +1,6 @@
 //! What a synchronous write costs, looked at before anything is loaded.
 
-use pgdyno_core::{measure::SyncCheck, problem::Problem};
-use pgdyno_engine::Stop;
+use pgdyno_core::{measure::SyncCheck, problem::Problem, stop::Stop};
 
 use super::{Job, prepare, recording::Recording, subject::Subject};
 use crate::progress::Progress;

@@ -13,9 +13,9 @@ use pgdyno_core::{
     probe::Held,
     problem::Problem,
     script::{Builtin, Definition, Scripts},
+    stop::Stop,
     units,
 };
-use pgdyno_engine::Stop;
 use pgdyno_host::procs::ProcessId;
 use pgdyno_postgres::{
     load::{Whereabouts, has_unlogged},

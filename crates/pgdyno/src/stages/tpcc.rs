@@ -5,10 +5,11 @@ use pgdyno_core::{
     measure::TpccRun,
     plan::{Isolation, TpccWork},
     problem::Problem,
+    stop::Stop,
     tpcc::{Crowd, DERIVED, DISTRICTS, RunConstants, Shares, Transaction},
     units,
 };
-use pgdyno_engine::{Pace, Population, Stop};
+use pgdyno_engine::{Pace, Population};
 use pgdyno_postgres::{
     load::{TpccFound, find_tpcc},
     verify::{CONDITIONS, check_tpcc},

@@ -4,7 +4,7 @@
 use std::process::Stdio;
 
 use crate::common::{Place, admin, kill, test_all, text, wait_until, word};
-use pgdyno_engine::Stop;
+use pgdyno_core::stop::Stop;
 use pgdyno_postgres::{
     verify::{Consistency, check_tpcc},
     wire::{Address, ConnectOptions, Session, connect},

@@ -1,6 +1,6 @@
 //! Which arm or subject goes first.
 
-use crate::{measure::Arm, script::Random};
+use crate::{measure::Arm, random::Random};
 
 /// The arm that goes first in a block, counted from 0: AB BA BA AB, then BA AB AB BA, and so on (the sequence of Thue
 /// and Morse). In every four blocks each arm is first twice, and a machine that drifts along a line, or along a

@@ -1,7 +1,10 @@
 //! The value of an expression.
 
 use super::{Expr, Op};
-use crate::script::{EvalError, MAX_ARGUMENTS, Random, Value, Variables};
+use crate::{
+    random::Random,
+    script::{EvalError, MAX_ARGUMENTS, Value, Variables},
+};
 
 /// Room for evaluating, to be used over and over, and what `debug()` was given meanwhile.
 #[derive(Debug, Clone, Default)]

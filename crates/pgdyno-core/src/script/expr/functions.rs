@@ -1,6 +1,9 @@
 //! Functions and operators.
 
-use crate::script::{Draw, EvalError, Random, Value, hash};
+use crate::{
+    random::{Draw, Random},
+    script::{EvalError, Value, hash},
+};
 
 /// A function or an operator; `>` and `>=` are `<` and `<=` the other way round, and a unary minus is `0 - x`, as in
 /// pgbench's grammar.

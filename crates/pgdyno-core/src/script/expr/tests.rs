@@ -3,7 +3,10 @@
 use proptest::prelude::*;
 
 use super::Scratch;
-use crate::script::{Action, Automatic, Random, Scripts, Value, Variables};
+use crate::{
+    random::Random,
+    script::{Action, Automatic, Scripts, Value, Variables},
+};
 
 #[derive(Debug, Clone)]
 enum Tree {

@@ -4,6 +4,7 @@ mod bounds;
 mod flush;
 mod ledger;
 mod places;
+mod progress;
 mod proof;
 mod room;
 mod scaleup;
@@ -27,12 +28,13 @@ use std::{
 use pgdyno_core::{
     load::{KeySettings, LoadPlan, Set, Stage, Wish, Work, tasks},
     problem::Problem,
+    stop::Stop,
 };
-use pgdyno_engine::Stop;
 
 pub use ledger::Job;
 pub(super) use ledger::{find, is_done, is_whole};
 pub(super) use places::{Places, Sizes};
+pub use progress::BulkProgress;
 pub use proof::{Proof, TableProof};
 pub use survey::{Room, Survey, check_connections, check_version};
 pub(super) use survey::{by_file_system, survey};
@@ -69,31 +71,6 @@ pub enum Entry {
     Resume,
     /// It shares one that is under way.
     Join,
-}
-
-/// How far it is.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum BulkProgress {
-    /// A stage begins.
-    Stage(Stage),
-    /// So many rows have been sent by this process or were there before it.
-    Rows(u64),
-    /// All tasks of a stage that are left are held by other processes' sessions.
-    Waits {
-        /// The stage.
-        stage: Stage,
-        /// The server's processes that hold them.
-        pids: Vec<u32>,
-    },
-    /// What server processes are at.
-    Doing {
-        /// The stage.
-        stage: Stage,
-        /// In a few words.
-        words: String,
-    },
-    /// Rows are compared with what they must be.
-    Proving,
 }
 
 /// What a load came to.

@@ -11,9 +11,9 @@ use pgdyno_core::{
     load::{LoadPlan, Table},
     problem::Problem,
     rows::{Maker, Part, Population, Sums},
+    stop::Stop,
     units,
 };
-use pgdyno_engine::Stop;
 
 use super::shape;
 use crate::wire::{Row, Session, WireError};
@@ -100,7 +100,7 @@ fn prove_table(
     stop: &Stop,
 ) -> Result<TableProof, Problem> {
     let (maker, failed) = (table.maker(), AtomicBool::new(false));
-    let (units, population) = (table.units(plan), plan.population());
+    let (units, population) = (plan.units(table), plan.population());
     let over = || stop.requested() || failed.load(Ordering::Relaxed);
     let (expected, found) = thread::scope(|scope| {
         let expected = scope.spawn(|| sums(maker, &population, units, threads, &over));

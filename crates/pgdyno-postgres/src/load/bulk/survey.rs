@@ -136,7 +136,7 @@ pub(in crate::load) fn survey(
         max_parallel_workers: number(session, workers).map_err(|error| error.into_problem(what))?,
         memory_available_bytes: host.as_ref().map(|host| host.memory.available_bytes),
         cpus: host.as_ref().map(|host| host.cpu.allowed.len() as u64),
-        rows: main.rows_of(main.units(plan)).div_ceil(parts),
+        rows: main.rows_of(plan.units(main)).div_ceil(parts),
         builds: (parts * plan.set.spread().len() as u64).min(streams),
     };
     let keys = KeySettings::choose(&facts);

@@ -12,8 +12,8 @@ use std::{
 use pgdyno_core::{
     load::{Stage, Task, Work},
     problem::Problem,
+    stop::Stop,
 };
-use pgdyno_engine::Stop;
 
 use super::{
     BulkProgress,

@@ -2,8 +2,7 @@
 
 use std::{thread, time::Duration};
 
-use pgdyno_core::problem::Problem;
-use pgdyno_engine::Stop;
+use pgdyno_core::{problem::Problem, stop::Stop};
 
 use super::{
     super::{BulkLoad, Job},

@@ -3,8 +3,8 @@
 use pgdyno_core::{
     load::{LoadPlan, Stage, Wish},
     problem::Problem,
+    stop::Stop,
 };
-use pgdyno_engine::Stop;
 
 use super::{
     super::{

@@ -9,8 +9,7 @@ use std::{
 use bzip2::read::MultiBzDecoder;
 use flate2::read::MultiGzDecoder;
 use liblzma::read::XzDecoder;
-use pgdyno_core::problem::Problem;
-use pgdyno_engine::Stop;
+use pgdyno_core::{problem::Problem, stop::Stop};
 use tar::{Archive, Entry, EntryType};
 
 use super::tree::stays_inside;

@@ -8,8 +8,7 @@ use std::{
     process::Command,
 };
 
-use pgdyno_core::problem::Problem;
-use pgdyno_engine::Stop;
+use pgdyno_core::{problem::Problem, stop::Stop};
 use sha2::{Digest, Sha256};
 
 use super::{super::manifest::hex, Patch, remember::Memory};

@@ -10,7 +10,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use pgdyno_engine::Stop;
+use pgdyno_core::stop::Stop;
 use pgdyno_host::procs::{self, ProcessId};
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},

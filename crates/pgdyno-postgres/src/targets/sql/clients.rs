@@ -8,10 +8,12 @@ use std::{
 
 use pgdyno_core::{
     problem::Problem,
-    script::{Automatic, Definition, Protocol, Random, Scripts, Variables},
+    random::Random,
+    script::{Automatic, Definition, Protocol, Scripts, Variables},
+    stop::Stop,
     tpcc::{Crowd, ROLLED_BACK},
 };
-use pgdyno_engine::{Client, Stop};
+use pgdyno_engine::Client;
 
 use super::{Counted, Desk, Manner, Play, Sessions, SqlTarget, Start};
 use crate::{

@@ -10,7 +10,8 @@ use std::{
 
 use pgdyno_core::{
     measure::{Failure, Outcome, Work},
-    script::{Command, Random, Scratch, Sql, Variables},
+    random::Random,
+    script::{Command, Scratch, Sql, Variables},
 };
 use pgdyno_engine::{Event, Level, Probe, Step, Target};
 

@@ -14,8 +14,7 @@ use std::{
     time::Instant,
 };
 
-use pgdyno_core::{problem::Problem, tpcc::ITEMS};
-use pgdyno_engine::Stop;
+use pgdyno_core::{problem::Problem, stop::Stop, tpcc::ITEMS};
 
 pub use conditions::{CONDITIONS, Condition};
 

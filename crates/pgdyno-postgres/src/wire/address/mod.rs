@@ -8,6 +8,8 @@ mod hosts;
 mod keys;
 mod parts;
 pub mod passfile;
+mod password;
+mod place;
 mod read;
 mod resolve;
 pub mod service;
@@ -17,13 +19,15 @@ mod uri;
 use std::{fmt, net::IpAddr, path::PathBuf, sync::Arc, time::Duration};
 
 pub use passfile::{Ignored, WhyIgnored};
+pub use password::Password;
+pub use place::Address;
 pub use resolve::Sources;
 pub use settings::{
     CertMode, ChannelBinding, ClientCertificate, Method, ProtocolVersion, RequireAuth, Roots, ScramKeys,
     SessionAttrs, SslMode, TcpSettings, TlsSettings, TlsVersion,
 };
 
-use super::ServerError;
+use super::{ServerError, tls};
 use crate::provision;
 
 /// `application_name` of sessions for which nobody gives another.
@@ -32,28 +36,6 @@ const APPLICATION_NAME: &str = "pgdyno";
 const UTF8: &str = "UTF8";
 /// Time to connect where none is given. libpq waits for ever; a benchmark that hangs tells nobody anything.
 const DEFAULT_CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-
-/// A password. It cannot be printed by accident.
-#[derive(Clone, PartialEq, Eq)]
-pub struct Password(String);
-
-impl Password {
-    /// Takes a password over.
-    pub fn new(text: impl Into<String>) -> Self {
-        Self(text.into())
-    }
-
-    /// The text itself, for authentication only.
-    pub(crate) fn reveal(&self) -> &str {
-        &self.0
-    }
-}
-
-impl fmt::Debug for Password {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Password(…)")
-    }
-}
 
 /// Who runs this program, as the operating system knows them.
 #[derive(Debug, Clone)]
@@ -102,35 +84,6 @@ impl PartialEq for Hear {
 }
 
 impl Eq for Hear {}
-
-/// Where a server listens.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Address {
-    /// A Unix-domain socket: directory and port. With `@` before it, its name is in the abstract namespace.
-    Unix(PathBuf, u16),
-    /// Host name or address, and port.
-    Tcp(String, u16),
-}
-
-impl Address {
-    /// Path of the socket, for a Unix-domain address.
-    pub fn socket_path(&self) -> Option<PathBuf> {
-        match self {
-            Self::Unix(dir, port) => Some(dir.join(format!(".s.PGSQL.{port}"))),
-            Self::Tcp(..) => None,
-        }
-    }
-}
-
-impl fmt::Display for Address {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Unix(dir, port) => write!(f, "socket {}/.s.PGSQL.{port}", dir.display()),
-            Self::Tcp(host, port) if host.contains(':') => write!(f, "[{host}]:{port}"),
-            Self::Tcp(host, port) => write!(f, "{host}:{port}"),
-        }
-    }
-}
 
 /// One of the servers that are tried.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -181,6 +134,8 @@ pub struct ConnectOptions {
     pub protocol: (ProtocolVersion, ProtocolVersion),
     /// Encryption.
     pub tls: TlsSettings,
+    /// What was read from the files that [`tls`](Self::tls) names, once for all connections.
+    pub tls_cache: tls::Cache,
     /// `channel_binding`.
     pub channel_binding: ChannelBinding,
     /// `require_auth`.
@@ -217,6 +172,7 @@ impl ConnectOptions {
             startup: Vec::new(),
             protocol: Default::default(),
             tls: TlsSettings::default(),
+            tls_cache: tls::Cache::default(),
             channel_binding: ChannelBinding::default(),
             require_auth: None,
             scram_keys: None,

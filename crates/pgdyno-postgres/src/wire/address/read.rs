@@ -12,7 +12,6 @@ use super::{
         SessionAttrs, SslMode, TcpSettings, TlsSettings, TlsVersion,
     },
 };
-use crate::wire::tls::Cache;
 
 /// The value of a key as one of a list, or a problem that names the list and where the value comes from.
 pub(super) fn one_of<T: Copy>(parts: &Parts, key: &str, choices: &[(&str, T)]) -> Result<Option<T>, Problem> {
@@ -91,7 +90,6 @@ pub(super) fn tls(parts: &Parts, home: Option<&str>) -> Result<TlsSettings, Prob
         min,
         max,
         key_log: parts.get("sslkeylogfile").map(PathBuf::from),
-        cache: Cache::default(),
     })
 }
 

@@ -12,6 +12,7 @@ use super::{
     read::{self, one_of},
     service, uri,
 };
+use crate::wire::tls::Cache;
 
 /// Time to connect for whoever asks for none (`connect_timeout=0`): long enough to be for ever.
 const FOR_EVER: Duration = Duration::from_secs(365 * 24 * 3600);
@@ -96,6 +97,7 @@ impl ConnectOptions {
             protocol: read::protocol(parts)?,
             scram_keys: read::scram_keys(parts)?,
             tls: read::tls(parts, home.as_deref())?,
+            tls_cache: Cache::default(),
             channel_binding: read::channel_binding(parts)?,
             require_auth: read::require_auth(parts)?,
             require_peer: parts.get("requirepeer").map(str::to_owned),

@@ -2,8 +2,6 @@
 
 use std::{fmt, path::PathBuf, time::Duration};
 
-use crate::wire::tls::Cache;
-
 /// How much encryption is wanted (`sslmode`). Unix-domain sockets are never encrypted, whatever it says.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum SslMode {
@@ -131,8 +129,6 @@ pub struct TlsSettings {
     pub max: TlsVersion,
     /// `sslkeylogfile`: the file that the keys of every connection are added to, for programs that show its traffic.
     pub key_log: Option<PathBuf>,
-    /// What was read from the files above, once for all connections.
-    pub cache: Cache,
 }
 
 impl Default for TlsSettings {
@@ -148,7 +144,6 @@ impl Default for TlsSettings {
             min: TlsVersion::V12,
             max: TlsVersion::V13,
             key_log: None,
-            cache: Cache::default(),
         }
     }
 }

@@ -2,8 +2,11 @@
 
 use std::{fmt, time::Instant};
 
-use super::{Patience, Place, Way, encrypt};
-use crate::wire::{Address, TcpSettings, TlsSettings, WireError, encode};
+use super::{
+    Patience,
+    channel::{Place, Way, encrypt},
+};
+use crate::wire::{Address, TcpSettings, TlsSettings, WireError, encode, tls::Cache};
 
 /// How a session's server is asked to end what it does for the session (PostgreSQL manual, "Canceling Requests in
 /// Progress"): by a connection of its own to the same address, encrypted where the session is.
@@ -11,8 +14,8 @@ pub(crate) struct Canceller {
     pub(super) place: Place,
     /// As it was asked for: the server's certificate is held against it.
     pub(super) address: Address,
-    /// TLS, where the session has it.
-    pub(super) tls: Option<TlsSettings>,
+    /// TLS, where the session has it, with the files that it needs.
+    pub(super) tls: Option<(TlsSettings, Cache)>,
     pub(super) tcp: TcpSettings,
     /// The number of the server's process, and a secret that proves whose client asks.
     pub(super) key: Vec<u8>,
@@ -36,8 +39,9 @@ impl Canceller {
         }
         let patience = Patience { deadline: Some(deadline), stop: None };
         let mut socket = self.place.open(&self.tcp, patience)?;
-        if let Some(tls) = &self.tls {
-            socket = encrypt(socket, &self.address, tls, Way::Tls).map_err(|failed| failed.error)?;
+        if let Some((settings, cache)) = &self.tls {
+            socket =
+                encrypt(socket, &self.address, (settings, cache), Way::Tls).map_err(|failed| failed.error)?;
         }
         let mut request = Vec::new();
         encode::cancel_request(&mut request, &self.key);

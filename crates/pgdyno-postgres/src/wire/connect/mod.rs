@@ -2,24 +2,25 @@
 
 mod attrs;
 mod cancel;
+mod channel;
 mod greeting;
 mod look_up;
 mod scram;
 mod socket;
+mod startup;
 
-use std::{io, net::SocketAddr, sync::atomic::Ordering, time::Instant};
+use std::{io, net::SocketAddr, time::Instant};
 
-use pgdyno_core::problem::Problem;
-use pgdyno_engine::Stop;
+use pgdyno_core::{problem::Problem, stop::Stop};
 
 pub(crate) use cancel::Canceller;
 pub(crate) use socket::{Patience, Socket};
 
 use super::{
-    Address, CertMode, ConnectOptions, Host, ServerError, Session, SessionAttrs, SslMode, TcpSettings,
-    TlsSettings, Tried, WireError, encode, session::Incoming, tls,
+    Address, ConnectOptions, Host, Session, SessionAttrs, SslMode, Tried, WireError, session::Incoming,
 };
-use greeting::Greeting;
+use channel::{Failed, Place, Way, encrypt};
+use startup::Startup;
 
 /// Connects and authenticates.
 ///
@@ -104,31 +105,6 @@ fn describe(error: &io::Error) -> String {
         }
         _ => error.to_string(),
     }
-}
-
-/// One way to one server.
-#[derive(Debug, Clone)]
-enum Place {
-    Unix(std::path::PathBuf),
-    Tcp(SocketAddr),
-}
-
-impl Place {
-    fn open(&self, tcp: &TcpSettings, patience: Patience) -> Result<Socket, WireError> {
-        match self {
-            Self::Unix(path) => Socket::unix(path, patience),
-            Self::Tcp(address) => Socket::tcp(*address, tcp, patience),
-        }
-    }
-}
-
-/// How a connection is encrypted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Way {
-    Plain,
-    /// TLS if the server has it, else nothing.
-    TlsIfPossible,
-    Tls,
 }
 
 /// All hosts that may be tried.
@@ -256,70 +232,28 @@ impl Hosts<'_> {
     }
 
     fn one_way(&self, host: &Host, place: &Place, way: Way, target: SessionAttrs) -> Result<Session, Failed> {
-        let (tls, tcp) = (&self.options.tls, &self.options.tcp);
+        let ConnectOptions { tls, tls_cache, tcp, .. } = self.options;
         let socket = place.open(tcp, self.patience()).map_err(Failed::for_good)?;
-        let socket = encrypt(socket, &host.address, tls, way)?;
-        let tls = socket.tls().map(|_| tls.clone());
+        let socket = encrypt(socket, &host.address, (tls, tls_cache), way)?;
+        let tls = socket.tls().map(|_| (tls.clone(), tls_cache.clone()));
         let incoming = Incoming::greeting(socket);
         if let Place::Unix(_) = place {
             greeting::check_peer(incoming.socket_ref(), self.options.require_peer.as_deref())
                 .map_err(Failed::for_good)?;
         }
-        let mut greeting = Greeting::new(incoming, self.options, host);
-        let greeted = greeting.greet();
-        let (parameters, key) = match greeted {
+        let mut startup = Startup::new(incoming, self.options, host);
+        let (parameters, key) = match greeting::greet(&mut startup) {
             Ok(greeted) => greeted,
             // As libpq: once the server has asked for something, another way would be refused as well.
-            Err(error) => return Err(Failed { next_way: !greeting.asked, error }),
+            Err(error) => return Err(Failed { next_way: !startup.asked, error }),
         };
         let canceller =
             Canceller { place: place.clone(), address: host.address.clone(), tls, tcp: tcp.clone(), key };
         let hear = self.options.hear.clone();
-        let mut session = Session::new(greeting.incoming, parameters, canceller, hear);
+        let mut session = Session::new(startup.incoming, parameters, canceller, hear);
         attrs::check(&mut session, target).map_err(Failed::for_good)?;
         session.greeted();
         Ok(session)
-    }
-}
-
-/// Encrypts a connection, or finds that the server cannot.
-fn encrypt(
-    mut socket: Socket,
-    address: &Address,
-    settings: &TlsSettings,
-    way: Way,
-) -> Result<Socket, Failed> {
-    let on = way != Way::Plain && (settings.direct || ask_for_tls(&mut socket, way)?);
-    if !on {
-        return Ok(socket);
-    }
-    // What is wrong with our own files is no reason to do without encryption.
-    let context = tls::context(settings).map_err(Failed::for_good)?;
-    let (connection, asked) = match tls::connection(&context, address) {
-        Ok(connection) => connection,
-        Err(error) => return Err(Failed { error, next_way: true }),
-    };
-    socket.start_tls(connection).map_err(|error| Failed { error, next_way: true })?;
-    if settings.direct && socket.tls().is_none_or(|tls| tls.alpn_protocol().is_none()) {
-        let what = "direct SSL connection was established without ALPN protocol negotiation extension";
-        return Err(Failed::for_good(WireError::tls(what, Some("leave sslnegotiation=direct out"))));
-    }
-    if settings.cert_mode == CertMode::Require && !asked.load(Ordering::Acquire) {
-        let what = "server did not request an SSL certificate";
-        return Err(Failed::for_good(WireError::tls(what, Some("sslcertmode=require asks for that"))));
-    }
-    Ok(socket)
-}
-
-/// What kept a way from its end, and whether another may be tried.
-struct Failed {
-    error: WireError,
-    next_way: bool,
-}
-
-impl Failed {
-    fn for_good(error: WireError) -> Self {
-        Self { error, next_way: false }
     }
 }
 
@@ -340,37 +274,5 @@ fn another_way_may_help(error: &WireError) -> bool {
             true
         }
         _ => false,
-    }
-}
-
-/// Asks for TLS (SSLRequest); whether the server has it.
-fn ask_for_tls(socket: &mut Socket, way: Way) -> Result<bool, Failed> {
-    let mut request = Vec::new();
-    encode::ssl_request(&mut request);
-    let next = |error| Failed { error, next_way: true };
-    socket.write_all(&request).map_err(next)?;
-    let mut answer = [0; 4096];
-    let bytes = socket.read_plain(&mut answer).map_err(next)?;
-    match &answer[..bytes] {
-        [] => Err(next(WireError::Closed)),
-        [b'S'] => Ok(true),
-        [b'N'] if way == Way::Tls => {
-            let what = "server does not support SSL, but SSL was required";
-            Err(Failed::for_good(WireError::tls(what, Some("sslmode=prefer does without where it must"))))
-        }
-        [b'N'] => Ok(false),
-        [b'S' | b'N', ..] => Err(Failed::for_good(WireError::tls(
-            "received unencrypted data after SSL response",
-            Some("somebody between here and the server may have put it there"),
-        ))),
-        // Anybody can have said this: it is told as such, and never believed.
-        [b'E', ..] => {
-            let error = ServerError::parse(answer[..bytes].get(5..).unwrap_or_default());
-            Err(next(WireError::Unauthenticated(Box::new(error))))
-        }
-        _ => {
-            let what = format!("it answers a request for TLS with {:?}", char::from(answer[0]));
-            Err(Failed::for_good(WireError::Protocol(what)))
-        }
     }
 }

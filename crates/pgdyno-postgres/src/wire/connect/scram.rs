@@ -7,7 +7,7 @@ use ring::{
     rand::{SecureRandom, SystemRandom},
 };
 
-use super::greeting::{Greeting, cut};
+use super::startup::{Startup, cut};
 use crate::wire::{ChannelBinding, ScramKeys, WireError, tls};
 
 /// Bytes of chance in a nonce.
@@ -51,12 +51,12 @@ impl Binding {
 }
 
 /// Authenticates by SCRAM: the server has to prove that it knows the password too.
-pub(super) fn authenticate(greeting: &mut Greeting<'_>, mechanisms: &[u8]) -> Result<(), WireError> {
-    let binding = choose(greeting, mechanisms)?;
+pub(super) fn authenticate(startup: &mut Startup<'_>, mechanisms: &[u8]) -> Result<(), WireError> {
+    let binding = choose(startup, mechanisms)?;
     let mechanism = binding.mechanism();
-    if let Some(keys) = &greeting.options.scram_keys {
-        with_keys(greeting, keys, &binding)?;
-        greeting.bound = mechanism == sasl::SCRAM_SHA_256_PLUS;
+    if let Some(keys) = &startup.options.scram_keys {
+        with_keys(startup, keys, &binding)?;
+        startup.bound = mechanism == sasl::SCRAM_SHA_256_PLUS;
         return Ok(());
     }
     let channel = match binding {
@@ -64,35 +64,35 @@ pub(super) fn authenticate(greeting: &mut Greeting<'_>, mechanisms: &[u8]) -> Re
         Binding::Unrequested => sasl::ChannelBinding::unrequested(),
         Binding::Unsupported => sasl::ChannelBinding::unsupported(),
     };
-    let mut scram = sasl::ScramSha256::new(greeting.password()?.as_bytes(), channel);
-    begin(greeting, mechanism, scram.message())?;
-    let challenge = next(greeting, 11)?;
+    let mut scram = sasl::ScramSha256::new(startup.password()?.as_bytes(), channel);
+    begin(startup, mechanism, scram.message())?;
+    let challenge = next(startup, 11)?;
     check_challenge(scram.message(), &challenge)?;
     scram.update(&challenge).map_err(not_scram)?;
-    greeting.answer(scram.message())?;
-    let signature = next(greeting, 12)?;
+    startup.answer(scram.message())?;
+    let signature = next(startup, 12)?;
     scram.finish(&signature).map_err(not_scram)?;
-    greeting.bound = mechanism == sasl::SCRAM_SHA_256_PLUS;
+    startup.bound = mechanism == sasl::SCRAM_SHA_256_PLUS;
     Ok(())
 }
 
 /// The first message, with the mechanism's name.
-fn begin(greeting: &mut Greeting<'_>, mechanism: &str, message: &[u8]) -> Result<(), WireError> {
+fn begin(startup: &mut Startup<'_>, mechanism: &str, message: &[u8]) -> Result<(), WireError> {
     let mut first = format!("{mechanism}\0").into_bytes();
     first.extend((message.len() as i32).to_be_bytes());
     first.extend(message);
-    greeting.answer(&first)
+    startup.answer(&first)
 }
 
 /// The exchange with keys that were computed from a password: neither it, the salt nor the iterations matter then.
-fn with_keys(greeting: &mut Greeting<'_>, keys: &ScramKeys, binding: &Binding) -> Result<(), WireError> {
+fn with_keys(startup: &mut Startup<'_>, keys: &ScramKeys, binding: &Binding) -> Result<(), WireError> {
     let mut chance = [0; NONCE_BYTES];
     SystemRandom::new().fill(&mut chance).map_err(|_| refused("there is no randomness to be had"))?;
     let ours = STANDARD.encode(chance);
     let bare = format!("n=,r={ours}");
     let first = format!("{}{bare}", binding.header());
-    begin(greeting, binding.mechanism(), first.as_bytes())?;
-    let challenge = next(greeting, 11)?;
+    begin(startup, binding.mechanism(), first.as_bytes())?;
+    let challenge = next(startup, 11)?;
     check_challenge(first.as_bytes(), &challenge)?;
     let challenge = String::from_utf8(challenge).map_err(|_| refused("SCRAM was refused: it is no text"))?;
     let nonce = challenge.split(',').next().and_then(|part| part.strip_prefix("r="));
@@ -104,8 +104,8 @@ fn with_keys(greeting: &mut Greeting<'_>, keys: &ScramKeys, binding: &Binding) -
     let stored = digest::digest(&digest::SHA256, &keys.client);
     let signature = hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, stored.as_ref()), signed.as_bytes());
     let proof: Vec<u8> = keys.client.iter().zip(signature.as_ref()).map(|(key, byte)| key ^ byte).collect();
-    greeting.answer(format!("{unproved},p={}", STANDARD.encode(proof)).as_bytes())?;
-    let last = next(greeting, 12)?;
+    startup.answer(format!("{unproved},p={}", STANDARD.encode(proof)).as_bytes())?;
+    let last = next(startup, 12)?;
     let told = last.strip_prefix(b"v=").and_then(|told| STANDARD.decode(told).ok()).unwrap_or_default();
     hmac::verify(&hmac::Key::new(hmac::HMAC_SHA256, &keys.server), signed.as_bytes(), &told)
         .map_err(|_| refused("SCRAM was refused: verification of the server failed"))
@@ -113,11 +113,11 @@ fn with_keys(greeting: &mut Greeting<'_>, keys: &ScramKeys, binding: &Binding) -
 
 /// The mechanism, and what is said about channel binding: an honest server notices where somebody between has taken
 /// the better mechanism out of its list.
-fn choose(greeting: &Greeting<'_>, mechanisms: &[u8]) -> Result<Binding, WireError> {
+fn choose(startup: &Startup<'_>, mechanisms: &[u8]) -> Result<Binding, WireError> {
     let offers = |wanted: &str| mechanisms.split(|&byte| byte == 0).any(|name| name == wanted.as_bytes());
     let (plain, plus) = (offers(sasl::SCRAM_SHA_256), offers(sasl::SCRAM_SHA_256_PLUS));
-    let wish = greeting.options.channel_binding;
-    let tls = greeting.incoming.socket_ref().tls();
+    let wish = startup.options.channel_binding;
+    let tls = startup.incoming.socket_ref().tls();
     let hash = tls.filter(|_| wish != ChannelBinding::Disable).and_then(tls::end_point);
     match (hash, plus, plain) {
         (Some(hash), true, _) => Ok(Binding::To(hash)),
@@ -141,8 +141,8 @@ fn choose(greeting: &Greeting<'_>, mechanisms: &[u8]) -> Result<Binding, WireErr
 }
 
 /// The next message of the exchange. A server that lets us in before the end may not know the password.
-fn next(greeting: &mut Greeting<'_>, expected: i32) -> Result<Vec<u8>, WireError> {
-    match greeting.request()? {
+fn next(startup: &mut Startup<'_>, expected: i32) -> Result<Vec<u8>, WireError> {
+    match startup.request()? {
         (kind, body) if kind == expected => Ok(body),
         (0, _) => Err(refused("the server asked for SCRAM and did not prove that it knows the password")),
         _ => Err(cut("SASL")),

@@ -8,7 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use pgdyno_engine::Stop;
+use pgdyno_core::stop::Stop;
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
     io::Errno,

@@ -43,7 +43,7 @@ impl fmt::Debug for Cache {
     }
 }
 
-/// A cache is no setting: settings are alike whatever it holds.
+/// A cache says nothing of where to connect to: options are alike whatever it holds.
 impl PartialEq for Cache {
     fn eq(&self, _other: &Self) -> bool {
         true
@@ -62,16 +62,15 @@ pub(crate) struct Context {
 }
 
 /// The context of settings; files are read once.
-pub(crate) fn context(settings: &TlsSettings) -> Result<Arc<Context>, WireError> {
-    let mut kept = settings.cache.0.lock().unwrap_or_else(PoisonError::into_inner);
+pub(crate) fn context(settings: &TlsSettings, cache: &Cache) -> Result<Arc<Context>, WireError> {
+    let mut kept = cache.0.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some((of, context)) = &*kept
         && of == settings
     {
         return Ok(Arc::clone(context));
     }
     let context = Arc::new(build(settings)?);
-    // The copy must not hold the cache that holds it.
-    *kept = Some((TlsSettings { cache: Cache::default(), ..settings.clone() }, Arc::clone(&context)));
+    *kept = Some((settings.clone(), Arc::clone(&context)));
     Ok(context)
 }
 

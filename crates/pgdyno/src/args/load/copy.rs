@@ -3,14 +3,16 @@
 use std::process::ExitCode;
 
 use clap::{ArgAction, ValueEnum};
-use pgdyno_core::{problem::Problem, units};
-use pgdyno_engine::Stop;
+use pgdyno_core::{problem::Problem, stop::Stop, units};
 use pgdyno_postgres::{
     load::{BulkLoad, Copied, CopyStrategy, copy_database, copy_schema},
     wire::ConnectOptions,
 };
 
-use super::{To, show, stopping};
+use super::{
+    carry_out::{show, stopping},
+    flags::To,
+};
 use crate::{output, progress::Progress};
 
 /// Flags of `pgdyno load copy`.

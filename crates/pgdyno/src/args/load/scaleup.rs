@@ -7,7 +7,10 @@ use pgdyno_core::{
     problem::Problem,
 };
 
-use super::{Flags, To, load};
+use super::{
+    carry_out::load,
+    flags::{Flags, To},
+};
 
 /// Flags of `pgdyno load scaleup`.
 #[derive(Debug, clap::Args)]

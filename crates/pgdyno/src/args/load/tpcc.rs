@@ -8,7 +8,10 @@ use pgdyno_core::{
 };
 use pgdyno_postgres::load::{BulkLoad, Entry, SchemaStand, Schemas};
 
-use super::{Flags, To, carry_out, load, stopping};
+use super::{
+    carry_out::{carry_out, load, stopping},
+    flags::{Flags, To},
+};
 use crate::{
     args::shape::without_server,
     context::{draw_seed, now_s},

@@ -14,10 +14,10 @@ use pgdyno_core::{
         Part, Population,
         tpcc::{CSV_FILES, CsvFile},
     },
+    stop::Stop,
     tpcc::DERIVED,
     units,
 };
-use pgdyno_engine::Stop;
 use pgdyno_host::facts;
 
 use super::in_order::in_order;

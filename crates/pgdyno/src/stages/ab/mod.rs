@@ -15,8 +15,8 @@ use pgdyno_core::{
     measure::Arm,
     problem::Problem,
     script::{Builtin, Protocol, Scripts},
+    stop::Stop,
 };
-use pgdyno_engine::Stop;
 use pgdyno_postgres::verify::{Expected, Ledger};
 use pgdyno_record::{HeldRecord, RunRecord};
 

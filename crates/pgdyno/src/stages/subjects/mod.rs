@@ -13,8 +13,8 @@ use pgdyno_core::{
     plan::Work,
     problem::Problem,
     script::{Builtin, Scripts},
+    stop::Stop,
 };
-use pgdyno_engine::Stop;
 use pgdyno_postgres::verify::Ledger;
 pub use recorded::{conclude, first_record};
 use rest::{Rest, Settled};

@@ -5,8 +5,7 @@
 
 use std::time::{Duration, Instant};
 
-use pgdyno_core::{facts::Choice, plan::Work, problem::Problem, script::Builtin};
-use pgdyno_engine::Stop;
+use pgdyno_core::{facts::Choice, plan::Work, problem::Problem, script::Builtin, stop::Stop};
 use pgdyno_postgres::{load::data_state, verify::Ledger};
 
 use crate::{

@@ -1,0 +1,89 @@
+//! What the threads of a fake server share.
+
+use std::{
+    fs::File,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use super::{Answer, Greeting, Message, Request};
+
+/// What its threads share.
+pub(super) struct Shared {
+    pub(super) greeting: Greeting,
+    script: Box<dyn Fn(&Request) -> Answer + Send + Sync>,
+    state: Mutex<State>,
+    pub(super) closing: AtomicBool,
+    /// Whether messages and service times are kept.
+    pub(super) keeping: AtomicBool,
+}
+
+#[derive(Default)]
+pub(super) struct State {
+    /// Every connection ever made, to be shut down from outside; `None` where it has ended and nothing is kept.
+    pub(super) connections: Vec<Option<Arc<File>>>,
+    /// Every message received after the greeting, with the number of its connection.
+    pub(super) received: Vec<(usize, Message)>,
+    /// Every StartupMessage.
+    pub(super) startups: Vec<Message>,
+    /// How long every answer took.
+    pub(super) served: Vec<Duration>,
+    pub(super) stalled_until: Option<Instant>,
+}
+
+impl std::fmt::Debug for Shared {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Shared").field("greeting", &self.greeting).finish_non_exhaustive()
+    }
+}
+
+impl Shared {
+    /// Of a server that greets and answers so, before its first connection.
+    pub(super) fn new(
+        greeting: Greeting,
+        script: impl Fn(&Request) -> Answer + Send + Sync + 'static,
+    ) -> Self {
+        Self {
+            greeting,
+            script: Box::new(script),
+            state: Mutex::default(),
+            closing: AtomicBool::new(false),
+            keeping: AtomicBool::new(true),
+        }
+    }
+
+    pub(super) fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn answer(&self, request: &Request) -> Answer {
+        (self.script)(request)
+    }
+
+    pub(super) fn note(&self, connection: usize, message: &Message) {
+        if self.keeping.load(Ordering::Relaxed) {
+            self.lock().received.push((connection, message.clone()));
+        }
+    }
+
+    pub(super) fn note_startup(&self, startup: &Message) {
+        if self.keeping.load(Ordering::Relaxed) {
+            self.lock().startups.push(startup.clone());
+        }
+    }
+
+    pub(super) fn note_served(&self, took: Duration) {
+        if self.keeping.load(Ordering::Relaxed) {
+            self.lock().served.push(took);
+        }
+    }
+
+    /// How long everything still stands still.
+    pub(super) fn stalled_for(&self) -> Duration {
+        let until = self.lock().stalled_until;
+        until.map_or(Duration::ZERO, |until| until.saturating_duration_since(Instant::now()))
+    }
+}

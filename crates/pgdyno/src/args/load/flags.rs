@@ -1,0 +1,99 @@
+//! The flags that all loads have.
+
+use clap::{ArgAction, ValueEnum};
+use pgdyno_core::{
+    load::{Set, Stage, Wish},
+    plan::LoadingPlan,
+    problem::Problem,
+};
+use pgdyno_postgres::{load::Entry, wire::ConnectOptions};
+
+use crate::args::{
+    shape::{Shape, Writing},
+    target::{Target, processors},
+};
+
+/// What all loads can be told.
+#[derive(Debug, clap::Args)]
+#[group(skip)]
+pub(super) struct Flags {
+    #[command(flatten, next_help_heading = "What")]
+    shape: Shape,
+    /// How rows get in: by one COPY for a table, by COPY in chunks, or made by the server [default: what takes less]
+    #[arg(long, value_name = "METHOD", help_heading = "How")]
+    method: Option<Writing>,
+    /// End when this is done; --resume goes on, such as with keys that are to be built later
+    #[arg(long, value_name = "WHAT", conflicts_with = "dry_run", help_heading = "How")]
+    until: Option<Until>,
+    /// Leave the comparison of all rows at the end to `load verify`
+    #[arg(long, help_heading = "How")]
+    pub(super) no_proof: bool,
+    /// Go on with a load that broke off
+    #[arg(long, conflicts_with_all = ["join", "dry_run"], help_heading = "How")]
+    resume: bool,
+    /// Share a load that is under way
+    #[arg(long, conflicts_with = "dry_run", help_heading = "How")]
+    join: bool,
+    /// Say what would be done, what it takes and whether there is room, and end
+    #[arg(long, help_heading = "How")]
+    pub(super) dry_run: bool,
+    /// Print help
+    #[arg(long, action = ArgAction::Help, help_heading = "How")]
+    help: Option<bool>,
+}
+
+/// Where to.
+#[derive(Debug, clap::Args)]
+#[group(skip)]
+pub(super) struct To {
+    #[command(flatten)]
+    target: Target,
+    /// Streams: connections that work at the same time [default: the processors of this machine, 64 at most]
+    #[arg(short, long, value_name = "J", value_parser = clap::value_parser!(u64).range(1..=1000), help_heading = "How")]
+    jobs: Option<u64>,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Until {
+    /// Tables with all rows
+    Rows,
+    /// VACUUM and ANALYZE
+    Vacuum,
+    /// Primary keys and other indexes
+    Keys,
+}
+
+impl To {
+    pub(super) fn resolve(&self, what: &str) -> Result<ConnectOptions, Problem> {
+        self.target.resolve(what)
+    }
+
+    pub(super) fn streams(&self) -> u64 {
+        self.jobs.unwrap_or_else(|| processors().min(64))
+    }
+}
+
+impl Flags {
+    pub(super) fn wish(&self, set: Set) -> Wish {
+        let way = self.method.map(Writing::way);
+        Wish { set, way, ..self.shape.over(&LoadingPlan::default()).wish(None) }
+    }
+
+    /// The last stage that is wanted.
+    pub(super) fn until(&self) -> Stage {
+        match self.until {
+            Some(Until::Rows) => Stage::Copy,
+            Some(Until::Vacuum) => Stage::Analyze,
+            Some(Until::Keys) => Stage::ParentKey,
+            None => Stage::ForeignKeys,
+        }
+    }
+
+    pub(super) fn entry(&self) -> Entry {
+        match (self.resume, self.join) {
+            (true, _) => Entry::Resume,
+            (_, true) => Entry::Join,
+            _ => Entry::New,
+        }
+    }
+}

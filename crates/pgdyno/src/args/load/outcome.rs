@@ -1,0 +1,100 @@
+//! What a load came to, in words.
+
+use std::process::ExitCode;
+
+use pgdyno_core::{
+    load::{Set, Stage},
+    problem::Problem,
+    tpcc::DERIVED,
+    units,
+};
+use pgdyno_postgres::load::{BulkOutcome, Job, KeyWorkers, Proof, Proved, Span, StageTime};
+
+use super::outlook::main_table;
+use crate::output;
+
+/// What to do where tables that were just loaded are not as they must be.
+const NOT_PROVED: &str = "hint: drop the tables and load anew; if nobody else wrote to them, report it: \
+                          a load must not end like this\n";
+
+/// Prints what a load came to; exit status 1 where its proof failed.
+///
+/// # Errors
+/// Where it cannot be printed.
+pub(super) fn conclude(job: &Job, outcome: &BulkOutcome) -> Result<ExitCode, Problem> {
+    let rate = outcome.stages.iter().find(|time| time.stage == Stage::Copy).map(|time| {
+        let bytes = units::bytes(time.rate(outcome.copy_bytes) as u64);
+        let bytes = if outcome.copy_bytes > 0 { format!(", {bytes}/s") } else { String::new() };
+        format!(", {} rows/s{bytes}", units::rate(time.rate(outcome.rows)))
+    });
+    let mut text = format!(
+        "loaded {} {} into schema {:?}: {} on disk, {} here{}\n",
+        job.plan.set.scale_word(),
+        units::count(job.plan.scale),
+        job.target,
+        units::bytes(outcome.size_bytes),
+        units::plural(outcome.tasks, "task"),
+        rate.unwrap_or_default()
+    );
+    for time in &outcome.stages {
+        let wal = time.wal_bytes.map(|bytes| format!(", WAL {}", units::bytes(bytes))).unwrap_or_default();
+        text.push_str(&format!("  {:<17} {}{wal}\n", time.stage.name(), units::duration(time.seconds)));
+        text.push_str(&phases(time, outcome.workers, main_table(&job.plan).0));
+    }
+    text.push_str(&format!("  {:<17} {}\n", "all", units::duration(outcome.duration_s)));
+    if job.plan.set == Set::Tpcc {
+        text.push_str(&format!("{DERIVED}\n"));
+    }
+    let unproved = match &outcome.proof {
+        Proved::Here(proof) => return judged(text, proof, NOT_PROVED),
+        Proved::Elsewhere => "proved by another process\n",
+        Proved::Later => "not proved yet: `pgdyno load verify` compares all rows\n",
+        Proved::Unfinished => "ended before its last stage, as asked for: --resume goes on\n",
+    };
+    output::print(&(text + unproved)).map(|()| ExitCode::SUCCESS)
+}
+
+/// Shorter stages are over before their phases have been looked at often enough.
+const LEAST_PHASES_S: f64 = 2.0;
+
+/// What was seen of a stage, a line each; nothing where nothing was.
+fn phases(time: &StageTime, workers: KeyWorkers, main: &str) -> String {
+    let phase = |(phase, seconds): &(String, f64)| format!("{phase} {}", units::duration(*seconds));
+    let phases: Vec<_> = time.phases.0.iter().map(phase).collect();
+    let mut text = String::new();
+    if !phases.is_empty() && time.seconds >= LEAST_PHASES_S {
+        text.push_str(&format!("    server: {}\n", phases.join(", ")));
+    }
+    if let (Stage::Keys, Some(asked)) = (time.stage, workers.asked) {
+        let seen = |span: Option<Span>| span.map_or_else(|| "not seen".to_owned(), |span| span.to_string());
+        text.push_str(&format!(
+            "    parallel workers for a key of {main}: asked for {asked}, planned {}, at work {}\n",
+            seen(workers.planned),
+            seen(workers.launched)
+        ));
+    }
+    text
+}
+
+/// Prints a proof behind a text; exit status 1 and a hint where it failed.
+///
+/// # Errors
+/// Where it cannot be printed.
+pub(super) fn judged(mut text: String, proof: &Proof, hint: &str) -> Result<ExitCode, Problem> {
+    let faults = proof.faults();
+    for fault in &faults {
+        text.push_str(&format!("  ! {fault}\n"));
+    }
+    let rows = units::count(proof.tables.iter().map(|table| table.found.rows).sum());
+    let seconds = units::duration(proof.duration_s);
+    text.push_str(&match faults.len() {
+        0 => {
+            let shape = if proof.shape.is_some() { ", keys and storage" } else { "" };
+            let compared = format!("counts and checksums of all columns{shape}");
+            format!("proved: {rows} rows, {compared} are as they must be ({seconds})\n")
+        }
+        n => format!("not proved: {} ({seconds})\n{hint}", units::plural(n as u64, "difference")),
+    });
+    output::print(&text)?;
+    Ok(if faults.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(1) })
+}

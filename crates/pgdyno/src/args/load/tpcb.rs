@@ -1,0 +1,53 @@
+//! `pgdyno load tpcb`.
+
+use std::process::ExitCode;
+
+use pgdyno_core::{
+    load::{Set, Wish},
+    problem::Problem,
+};
+
+use super::{
+    carry_out::load,
+    flags::{Flags, To},
+};
+
+/// Flags of `pgdyno load tpcb`.
+#[derive(Debug, clap::Args)]
+#[command(
+    disable_help_flag = true,
+    after_help = "Tables go into the first schema of the search path, in which they must not exist. What is done is \
+    kept in the schema pgdyno_load beside them: after a kill, a lost connection or a restart of the server, --resume \
+    goes on. Other processes share a load by --join, also from other hosts. docs/loading.md says how it works.\n\n\
+    Examples:\n  \
+    pgdyno load tpcb --server main --scale 100 --dry-run\n  \
+    pgdyno load tpcb --server main --scale 1000 --partitions 16 --jobs 8\n  \
+    pgdyno load tpcb --dsn 'host=db user=me dbname=big' --resume"
+)]
+pub struct Tpcb {
+    #[command(flatten)]
+    to: To,
+    /// Scale factor: 100,000 accounts each
+    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=100_000_000),
+          required_unless_present_any = ["resume", "join"], help_heading = "What")]
+    scale: Option<u64>,
+    /// Foreign keys between the tables
+    #[arg(long, help_heading = "What")]
+    foreign_keys: bool,
+    #[command(flatten)]
+    flags: Flags,
+}
+
+impl Tpcb {
+    /// Runs `pgdyno load tpcb`.
+    ///
+    /// # Errors
+    /// What the user should read.
+    pub fn run(&self) -> Result<ExitCode, Problem> {
+        load(&self.to, &self.flags, &self.wish())
+    }
+
+    fn wish(&self) -> Wish {
+        Wish { scale: self.scale, foreign_keys: self.foreign_keys, ..self.flags.wish(Set::Tpcb) }
+    }
+}

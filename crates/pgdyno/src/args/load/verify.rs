@@ -1,0 +1,97 @@
+//! `pgdyno load verify`.
+
+use std::process::ExitCode;
+
+use clap::ArgAction;
+use pgdyno_core::{load::Set, problem::Problem, stop::Stop, units};
+use pgdyno_postgres::{
+    load::BulkLoad,
+    verify::{Structure, check_structure},
+};
+
+use super::{flags::To, outcome::judged};
+use crate::{interrupt, progress::Progress};
+
+/// Flags of `pgdyno load verify`.
+#[derive(Debug, clap::Args)]
+#[command(
+    disable_help_flag = true,
+    after_help = "Exit status 1 means that the tables differ; each difference is printed. Tables that a benchmark \
+    wrote to differ in their balances."
+)]
+pub struct Verify {
+    #[command(flatten)]
+    to: To,
+    /// Scale factor, where the tables were loaded by another program
+    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=100_000_000),
+          help_heading = "What")]
+    scale: Option<u64>,
+    /// Look at the structure of tables and indexes, too, by the extension amcheck (PostgreSQL 10 and newer)
+    #[arg(long, help_heading = "What")]
+    amcheck: bool,
+    /// Create amcheck in the database where it is not there
+    #[arg(long, requires = "amcheck", help_heading = "How")]
+    create_extension: bool,
+    /// Print help
+    #[arg(long, action = ArgAction::Help, help_heading = "How")]
+    help: Option<bool>,
+}
+
+/// Why tables that were loaded some time ago may differ.
+const WRITTEN: &str = "hint: tables that were driven are not as they were loaded; `pgdyno tpcc check` looks at \
+                       those of TPC-C, and every run of pgdyno at what it wrote\n";
+
+/// Runs `pgdyno load verify`.
+///
+/// # Errors
+/// What the user should read.
+pub fn run(args: &Verify) -> Result<ExitCode, Problem> {
+    let options = args.to.resolve("could not prove a load")?;
+    let stop = stopping_to_look();
+    let mut bulk = BulkLoad::new(&options, args.to.streams(), &stop)?;
+    let progress = Progress::new();
+    progress.stage("looking at structure");
+    let structure = args
+        .amcheck
+        .then(|| {
+            // A scale is of tables that pgbench makes.
+            let set = if args.scale.is_some() { Set::Tpcb } else { bulk.set()? };
+            check_structure(&options, set, args.create_extension, args.to.streams(), &stop)
+        })
+        .transpose()?;
+    progress.stage("comparing counts and checksums");
+    let compared = bulk.verify(args.scale);
+    progress.finish();
+    let structure = structure.as_ref();
+    let (plan, proof) = compared.inspect_err(|_| eprint!("{}", structure.map(built).unwrap_or_default()))?;
+    let text = format!("{}\n{}", plan.title(), structure.map(built).unwrap_or_default());
+    let code = judged(text, &proof, WRITTEN)?;
+    let damaged = structure.is_some_and(|structure| !structure.faults.is_empty());
+    Ok(if damaged { ExitCode::from(1) } else { code })
+}
+
+/// What amcheck found, in words.
+fn built(structure: &Structure) -> String {
+    let plural = |count: u64, one: &str, many: &str| {
+        format!("{} {}", units::count(count), if count == 1 { one } else { many })
+    };
+    let mut looked = plural(structure.indexes, "index", "indexes");
+    if structure.tables > 0 {
+        looked += &format!(" and {}", plural(structure.tables, "table", "tables"));
+    }
+    let seconds = units::duration(structure.duration_s);
+    let mut text: String = structure.faults.iter().map(|fault| format!("  ! {fault}\n")).collect();
+    text += &match structure.faults.len() {
+        0 => format!("structure of {looked}: no fault ({seconds})\n"),
+        n => format!("structure of {looked}: {} ({seconds})\n", units::plural(n as u64, "fault")),
+    };
+    if !structure.rows_in_indexes {
+        text += "whether each row is in its indexes was not looked at: that takes PostgreSQL 11 or newer\n";
+    }
+    text
+}
+
+/// It changes nothing: there is nothing to be kept.
+fn stopping_to_look() -> Stop {
+    interrupt::on_interrupt_saying("stopping (once more to end at once)", "ended at once")
+}
