@@ -3,5 +3,5 @@
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
-    pgdyno_postgres::wire::fuzz::password_file(bytes);
+    pgdyno_wire::fuzz::password_file(bytes);
 });

@@ -3,5 +3,5 @@
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
-    pgdyno_core::fuzz::script(bytes);
+    pgdyno_script::fuzz::script(bytes);
 });

@@ -3,5 +3,5 @@
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
-    pgdyno_postgres::wire::fuzz::server_messages(bytes);
+    pgdyno_wire::fuzz::server_messages(bytes);
 });

@@ -9,7 +9,7 @@ use pgdyno_core::{
 
 use crate::{
     EngineError, ErrorTally, IntervalReport, LoadStep, MergedInterval, Phase, Report, ScriptReport, Settings,
-    Timeline, WorkerReport, exchange::Spare, steps::StepSums,
+    Timeline, WorkerReport, steps::StepSums, worker_channel::Spare,
 };
 
 /// Adds the intervals of all workers up.

@@ -28,7 +28,7 @@ use crate::{
 pub(crate) struct Connector {
     connections: Arc<Connections>,
     away: BTreeMap<usize, Away>,
-    crew: Option<Crew>,
+    maker: Option<ConnectorThread>,
     /// Why the last try failed.
     last_error: String,
 }
@@ -39,7 +39,7 @@ struct Away {
     tries: u32,
 }
 
-struct Crew {
+struct ConnectorThread {
     orders: Option<Sender<Order>>,
     made: Receiver<Made>,
     stop: Stop,
@@ -63,7 +63,7 @@ pub(crate) struct Made {
 
 impl Connector {
     pub(crate) fn new(connections: Arc<Connections>) -> Self {
-        Self { connections, away: BTreeMap::new(), crew: None, last_error: String::new() }
+        Self { connections, away: BTreeMap::new(), maker: None, last_error: String::new() }
     }
 
     /// Whether all clients have their connections.
@@ -82,11 +82,11 @@ impl Connector {
         let wait_ns = if away.tries == 0 { 0 } else { connections.wait_ns(away.tries) };
         away.tries = away.tries.saturating_add(1);
         let mut bell = None;
-        if self.crew.is_none() {
-            let (crew, socket) = Crew::start(Arc::clone(&self.connections))?;
-            (self.crew, bell) = (Some(crew), Some(socket));
+        if self.maker.is_none() {
+            let (maker, socket) = ConnectorThread::start(Arc::clone(&self.connections))?;
+            (self.maker, bell) = (Some(maker), Some(socket));
         }
-        if let Some(orders) = self.crew.as_ref().and_then(|crew| crew.orders.as_ref()) {
+        if let Some(orders) = self.maker.as_ref().and_then(|maker| maker.orders.as_ref()) {
             // The thread ends only with its orders.
             let _ = orders.send(Order { seat, at_ns: now_ns + wait_ns, dial });
         }
@@ -95,13 +95,13 @@ impl Connector {
 
     /// What has been made; `None` where nothing is there yet.
     pub(crate) fn made(&mut self) -> Option<Made> {
-        let made = self.crew.as_ref()?.made.try_recv().ok()?;
+        let made = self.maker.as_ref()?.made.try_recv().ok()?;
         Some(self.note(made))
     }
 
     /// The same, after waiting up to `wait_ns` nanoseconds for it.
     pub(crate) fn made_within(&mut self, wait_ns: u64) -> Option<Made> {
-        let made = self.crew.as_ref()?.made.recv_timeout(Duration::from_nanos(wait_ns)).ok()?;
+        let made = self.maker.as_ref()?.made.recv_timeout(Duration::from_nanos(wait_ns)).ok()?;
         Some(self.note(made))
     }
 
@@ -140,11 +140,11 @@ impl Connector {
         while let Some((&seat, _)) = self.away.first_key_value() {
             self.client_ended(seat, now_ns);
         }
-        self.crew = None;
+        self.maker = None;
     }
 }
 
-impl Crew {
+impl ConnectorThread {
     fn start(connections: Arc<Connections>) -> io::Result<(Self, OwnedFd)> {
         let (bell, ears) = UnixStream::pair()?;
         // Nobody listens where one client is a thread: what is not heard must not keep the thread.
@@ -158,7 +158,7 @@ impl Crew {
     }
 }
 
-impl Drop for Crew {
+impl Drop for ConnectorThread {
     fn drop(&mut self) {
         self.stop.request("the run is over");
         self.orders = None;

@@ -5,7 +5,7 @@
 //!
 //! ```text
 //!   run() ── one thread a worker ──┐
-//!     driver (io_uring | epoll | blocking) ── Shift ── Arrivals   when is the next attempt due?
+//!     driver (io_uring | epoll | blocking) ── WorkerSchedule ── Arrivals   when is the next attempt due?
 //!        │                           └───── Recorder   what became of it?
 //!        └── Target::step(event) → Send | Receive | WaitUntil | Disk | Done | Reconnect | Last
 //! ```
@@ -18,24 +18,24 @@ mod clock;
 mod collector;
 mod connector;
 mod drivers;
-mod exchange;
 pub mod gauge;
 mod load;
 mod log;
 mod messages;
 mod null;
 mod outage;
+mod pacing;
 mod probe;
 mod recorder;
-mod regime;
 mod report;
 mod run;
 mod settings;
-mod shift;
 mod steps;
 mod target;
 mod timeline;
 mod users;
+mod worker_channel;
+mod worker_schedule;
 
 pub use affinity::pin_current_thread;
 pub use arrivals::{Arrivals, OpenLoop, Poisson};
@@ -46,8 +46,8 @@ pub use drivers::{BlockingDriver, Driver, EpollDriver, SocketDriver, UringDriver
 pub use load::{Load, LoadStep, StepRecord, StepReport};
 pub use messages::{Level, Messages};
 pub use null::NullTarget;
+pub use pacing::{Paced, Pacing};
 pub use probe::{ErrorTally, Probe};
-pub use regime::{Regime, Ruled};
 pub use report::{IntervalReport, MergedInterval, Report, ScriptReport, WorkerReport};
 pub use run::{run, run_keeping};
 pub use settings::{EngineError, Listeners, Mark, Settings};

@@ -5,7 +5,7 @@ use pgdyno_core::random::Random;
 use crate::{
     LogRecord, LogSettings,
     chooser::stream,
-    exchange::{Exchange, Handed},
+    worker_channel::{WorkerChannel, WorkerMessage},
 };
 
 /// Attempts handed over at once.
@@ -30,7 +30,7 @@ impl LogBuffer {
     }
 
     #[inline]
-    pub(crate) fn add(&mut self, record: LogRecord, exchange: &Exchange) {
+    pub(crate) fn add(&mut self, record: LogRecord, channel: &WorkerChannel) {
         if let Some((share, random)) = &mut self.chance {
             // The 53 high bits make a number in [0, 1).
             if (random.next_bits() >> 11) as f64 / (1_u64 << 53) as f64 >= *share {
@@ -39,27 +39,27 @@ impl LogBuffer {
         }
         self.records.push(record);
         if self.records.len() == RECORDS {
-            self.hand_over(exchange);
+            self.hand_over(channel);
         }
     }
 
     /// Hands over what there is.
-    pub(crate) fn hand_over(&mut self, exchange: &Exchange) {
+    pub(crate) fn hand_over(&mut self, channel: &WorkerChannel) {
         if self.records.is_empty() {
             return;
         }
         let full = std::mem::take(&mut self.records);
         // The collecting thread goes away only when the run is given up: then nobody wants the attempts.
-        let _ = exchange.to.send((exchange.worker, Handed::Log(full)));
-        self.records = self.empty(exchange);
+        let _ = channel.to.send((channel.worker, WorkerMessage::Log(full)));
+        self.records = self.empty(channel);
     }
 
-    fn empty(&mut self, exchange: &Exchange) -> Vec<LogRecord> {
-        if let Ok(spare) = exchange.spare_logs.try_recv() {
+    fn empty(&mut self, channel: &WorkerChannel) -> Vec<LogRecord> {
+        if let Ok(spare) = channel.spare_logs.try_recv() {
             return spare;
         }
         if self.made >= BUFFERS
-            && let Ok(spare) = exchange.spare_logs.recv()
+            && let Ok(spare) = channel.spare_logs.recv()
         {
             return spare;
         }

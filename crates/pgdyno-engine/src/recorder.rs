@@ -4,10 +4,10 @@ use pgdyno_core::measure::{Counts, Ended, Ending, Latency, Outcome, Precision, S
 
 use crate::{
     Bookkeeping, Clock, IntervalReport, LogRecord, Phase, ScriptReport, StepRecord, Timeline,
-    exchange::{Exchange, Handed, Spare, empty},
     log::LogBuffer,
     probe::{Note, microseconds},
-    steps::{Course, StepBook},
+    steps::{LoadProfile, StepBook},
+    worker_channel::{Spare, WorkerChannel, WorkerMessage, empty},
 };
 
 /// One attempt: `scheduled ≤ begin ≤ end` (invariant 4). In a closed loop scheduled = begin.
@@ -65,7 +65,7 @@ pub(crate) struct Recorder {
     by_script: Vec<ScriptReport>,
     steps: Option<StepBook>,
     log: Option<LogBuffer>,
-    exchange: Exchange,
+    channel: WorkerChannel,
 }
 
 impl Recorder {
@@ -73,13 +73,13 @@ impl Recorder {
         timeline: Timeline,
         open_loop: bool,
         bookkeeping: &Bookkeeping,
-        course: Option<Course>,
-        exchange: Exchange,
+        profile: Option<LoadProfile>,
+        channel: WorkerChannel,
     ) -> Self {
         let scripts = bookkeeping.mix.weights.len();
         // Each has a histogram: none is made to be copied.
         let by_script = 0..if bookkeeping.by_script { scripts } else { 0 };
-        let steps = course.map(|course| StepBook::new(course, timeline));
+        let steps = profile.map(|profile| StepBook::new(profile, timeline));
         let histograms = !bookkeeping.tallies_only;
         let mut recorder = Self {
             timeline,
@@ -101,8 +101,8 @@ impl Recorder {
             scripts: vec![Tally::default(); if scripts > 1 { scripts } else { 0 }],
             by_script: by_script.map(|_| ScriptReport::default()).collect(),
             steps,
-            log: bookkeeping.log.as_ref().map(|log| LogBuffer::new(log, exchange.worker)),
-            exchange,
+            log: bookkeeping.log.as_ref().map(|log| LogBuffer::new(log, channel.worker)),
+            channel,
         };
         recorder.boundary_ns = recorder.boundary_after(timeline.start_ns);
         recorder
@@ -116,7 +116,7 @@ impl Recorder {
             let gone = (start_ns - measure_ns) / interval_ns;
             return measure_ns + (gone + 1) * interval_ns;
         }
-        let step_ns = self.steps.as_ref().map_or(u64::MAX, |steps| steps.course.end_after(start_ns));
+        let step_ns = self.steps.as_ref().map_or(u64::MAX, |steps| steps.profile.end_after(start_ns));
         self.timeline.boundary_after(start_ns).min(step_ns)
     }
 
@@ -236,7 +236,7 @@ impl Recorder {
                 retries: note.retries,
                 ending: ended.ending,
             };
-            log.add(record, &self.exchange);
+            log.add(record, &self.channel);
         }
     }
 
@@ -255,11 +255,11 @@ impl Recorder {
 
     fn close(&mut self, end_ns: u64, last: bool) {
         if let Some(log) = &mut self.log {
-            log.hand_over(&self.exchange);
+            log.hand_over(&self.channel);
         }
         self.counts.in_flight_at_end = self.in_flight;
         let next = Counts { in_flight_at_start: self.in_flight, ..Counts::default() };
-        let spare = self.exchange.spares.try_recv().unwrap_or_else(|_| Spare::new(self.histograms));
+        let spare = self.channel.spares.try_recv().unwrap_or_else(|_| Spare::new(self.histograms));
         let cpu_ns = Clock::thread_cpu_ns();
         let phase = self.timeline.phase(self.start_ns);
         if let (Some(steps), true) = (&mut self.steps, self.open_loop) {
@@ -282,7 +282,7 @@ impl Recorder {
         self.start_ns = end_ns;
         self.boundary_ns = self.boundary_after(end_ns);
         // The collecting thread goes away only when the run is given up: then nobody wants the report.
-        let _ = self.exchange.to.send((self.exchange.worker, Handed::Interval(report)));
+        let _ = self.channel.to.send((self.channel.worker, WorkerMessage::Interval(report)));
     }
 
     /// Closes the last interval and gives what was measured over the whole run.

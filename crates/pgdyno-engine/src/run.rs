@@ -18,13 +18,13 @@ use crate::{
     arrivals::OpenLoop,
     chooser::Chooser,
     collector::Collector,
-    exchange::{Exchange, Handed, Spare},
     outage::Connections,
     pin_current_thread,
     recorder::Recorder,
-    shift::{Duty, Places, Shift},
-    steps::Course,
+    steps::LoadProfile,
     users::Users,
+    worker_channel::{Spare, WorkerChannel, WorkerMessage},
+    worker_schedule::{ConcurrencyLimit, WorkerParts, WorkerSchedule},
 };
 
 /// Runs the clients of every worker side by side until the schedule ends or a stop is requested.
@@ -62,21 +62,21 @@ pub fn run_keeping<T: Target + 'static, D: Driver>(
 ) -> Result<Report, EngineError> {
     let Listeners { on_interval, on_mark, on_log } = listeners;
     let clients: usize = workers.iter().map(Vec::len).sum();
-    let crew = Crew::start(driver, workers, settings, bookkeeping, stop);
-    let mut collector = Collector::new(crew.timeline, crew.threads.len(), &bookkeeping.steps);
+    let running = WorkerThreads::start(driver, workers, settings, bookkeeping, stop);
+    let mut collector = Collector::new(running.timeline, running.threads.len(), &bookkeeping.steps);
     let mut marks =
-        vec![(crew.timeline.end_ns, Mark::MeasureEnd), (crew.timeline.measure_ns, Mark::MeasureStart)];
-    while let Some((worker, handed)) = crew.next(&mut marks, on_mark) {
+        vec![(running.timeline.end_ns, Mark::MeasureEnd), (running.timeline.measure_ns, Mark::MeasureStart)];
+    while let Some((worker, handed)) = running.next(&mut marks, on_mark) {
         match handed {
-            Handed::Log(mut records) => {
+            WorkerMessage::Log(mut records) => {
                 on_log(worker, &records);
                 records.clear();
-                let _ = crew.returns[worker].logs.send(records); // a worker that has ended needs no spare
+                let _ = running.returns[worker].logs.send(records); // a worker that has ended needs no spare
             }
-            Handed::Interval(report) => {
+            WorkerMessage::Interval(report) => {
                 let spare = collector.take(worker, report)?;
                 if !bookkeeping.tallies_only {
-                    let _ = crew.returns[worker].spares.send(spare);
+                    let _ = running.returns[worker].spares.send(spare);
                 }
                 while let Some(merged) = collector.next_complete() {
                     on_interval(&merged);
@@ -87,8 +87,8 @@ pub fn run_keeping<T: Target + 'static, D: Driver>(
     if marks.len() == 1 {
         on_mark(Mark::MeasureEnd); // stopped within the measured interval: it ends here
     }
-    let connections = Arc::clone(&crew.connections);
-    let reports = crew.join()?;
+    let connections = Arc::clone(&running.connections);
+    let reports = running.join()?;
     let mut report = collector.finish(reports, settings, stop);
     report.outage = connections.outage();
     if report.stopped.is_none() && clients > 0 && report.clients_lost as usize == clients {
@@ -97,10 +97,10 @@ pub fn run_keeping<T: Target + 'static, D: Driver>(
     Ok(report)
 }
 
-type Tagged = (usize, Handed);
+type Tagged = (usize, WorkerMessage);
 
 /// The threads of a run.
-struct Crew {
+struct WorkerThreads {
     timeline: Timeline,
     connections: Arc<Connections>,
     threads: Vec<JoinHandle<io::Result<WorkerReport>>>,
@@ -114,7 +114,7 @@ struct Returns {
     logs: Sender<Vec<LogRecord>>,
 }
 
-impl Crew {
+impl WorkerThreads {
     /// Starts the workers. They wait for each other, so that the schedule begins for all at one instant.
     fn start<T: Target + 'static, D: Driver>(
         driver: D,
@@ -140,7 +140,7 @@ impl Crew {
                 workers: count,
                 share: clients.len() as f64 / total.max(1) as f64,
                 stop: stop.clone(),
-                exchange: Exchange { worker: index, to: tagged.clone(), spares, spare_logs },
+                channel: WorkerChannel { worker: index, to: tagged.clone(), spares, spare_logs },
                 gate: Arc::clone(&gate),
                 connections: Arc::clone(&connections),
             });
@@ -222,7 +222,7 @@ struct Job {
     workers: usize,
     share: f64,
     stop: Stop,
-    exchange: Exchange,
+    channel: WorkerChannel,
     gate: Arc<Gate>,
     connections: Arc<Connections>,
 }
@@ -234,52 +234,58 @@ impl Job {
         clients: Vec<Client<T>>,
     ) -> io::Result<WorkerReport> {
         let stop = self.stop.clone();
-        let result = self.start().and_then(|shift| driver.drive(clients, shift));
+        let result = self.start().and_then(|schedule| driver.drive(clients, schedule));
         result.inspect_err(|error| stop.request(&error.to_string()))
     }
 
-    /// Waits for the other workers, and gives the shift when it begins. Apart from the work: what is put together here
-    /// would stay on the stack of every worker as long as it works, and there may be hundreds of them.
+    /// Waits for the other workers, and gives the schedule when it begins. Apart from the work: what is put together
+    /// here would stay on the stack of every worker as long as it works, and there may be hundreds of them.
     #[inline(never)]
     #[expect(clippy::boxed_local, reason = "out of the box it would be on the stack of whoever calls this")]
-    fn start(self: Box<Self>) -> io::Result<Box<Shift>> {
+    fn start(self: Box<Self>) -> io::Result<Box<WorkerSchedule>> {
         let pinned = self.pin();
         // Sleeps end within a microsecond of their instant, as far as the kernel can.
         let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
         let probe = Probe::keeping(self.settings.statements, &self.bookkeeping);
         // Before all are ready: a million users take a while to be made.
-        let mut chooser = Chooser::new(&self.bookkeeping.mix, self.exchange.worker);
+        let mut chooser = Chooser::new(&self.bookkeeping.mix, self.channel.worker);
         let users = self.users(&mut chooser);
         let timeline = self.gate.pass();
         pinned?;
-        let shift = self.shift(timeline, probe, chooser, users);
+        let schedule = self.schedule(timeline, probe, chooser, users);
         thread::sleep(Duration::from_nanos(timeline.start_ns.saturating_sub(Clock::now_ns())));
-        Ok(shift)
+        Ok(schedule)
     }
 
     /// The users of this worker, where there are any.
     fn users(&self, chooser: &mut Chooser) -> Option<Users> {
-        let worker = self.exchange.worker;
+        let worker = self.channel.worker;
         let seed = self.settings.seed.wrapping_add(worker as u64);
         let population = self.bookkeeping.users.as_ref()?;
         Some(Users::new(population, (worker, self.workers), seed, chooser))
     }
 
-    fn shift(self, timeline: Timeline, probe: Probe, chooser: Chooser, users: Option<Users>) -> Box<Shift> {
-        let course = Course::new(&self.bookkeeping.steps, timeline);
+    fn schedule(
+        self,
+        timeline: Timeline,
+        probe: Probe,
+        chooser: Chooser,
+        users: Option<Users>,
+    ) -> Box<WorkerSchedule> {
+        let profile = LoadProfile::new(&self.bookkeeping.steps, timeline);
         let arrivals = match users {
             Some(users) => Arrivals::Users(users.beginning_at(timeline.start_ns)),
-            None => self.arrivals(timeline.start_ns, course.as_ref()),
+            None => self.arrivals(timeline.start_ns, profile.as_ref()),
         };
         let open_loop = !matches!(arrivals, Arrivals::Closed);
-        let Self { settings, bookkeeping, stop, exchange, connections, workers, .. } = self;
-        Box::new(Shift::new(Duty {
+        let Self { settings, bookkeeping, stop, channel, connections, workers, .. } = self;
+        Box::new(WorkerSchedule::new(WorkerParts {
             timeline,
             drain_ns: settings.drain_ns,
             arrivals,
             chooser,
-            places: Places::new(course.clone(), exchange.worker, workers),
-            recorder: Recorder::new(timeline, open_loop, &bookkeeping, course, exchange),
+            limit: ConcurrencyLimit::new(profile.clone(), channel.worker, workers),
+            recorder: Recorder::new(timeline, open_loop, &bookkeeping, profile, channel),
             by_number: bookkeeping.by_number,
             end_with_first_lost: bookkeeping.end_with_first_lost,
             stop,
@@ -291,15 +297,15 @@ impl Job {
     fn pin(&self) -> io::Result<()> {
         match self.settings.cpus.as_slice() {
             [] => Ok(()),
-            cpus => pin_current_thread(&[cpus[self.exchange.worker % cpus.len()]]),
+            cpus => pin_current_thread(&[cpus[self.channel.worker % cpus.len()]]),
         }
     }
 
     /// One schedule a worker, shared by its clients; its rate is the worker's share of the clients.
-    fn arrivals(&self, start_ns: u64, course: Option<&Course>) -> Arrivals {
-        let seed = self.settings.seed.wrapping_add(self.exchange.worker as u64);
-        let rates = match course {
-            Some(course) => course.rates(self.share),
+    fn arrivals(&self, start_ns: u64, profile: Option<&LoadProfile>) -> Arrivals {
+        let seed = self.settings.seed.wrapping_add(self.channel.worker as u64);
+        let rates = match profile {
+            Some(profile) => profile.rates(self.share),
             None => self.settings.rate_per_s.map(|rate_per_s| vec![(u64::MAX, rate_per_s * self.share)]),
         };
         rates.map_or(Arrivals::Closed, |rates| {

@@ -7,12 +7,12 @@ use crate::{Load, LoadStep, MergedInterval, Phase, StepRecord, StepReport, Timel
 
 /// Steps on the engine's clock.
 #[derive(Debug, Clone)]
-pub(crate) struct Course {
+pub(crate) struct LoadProfile {
     /// Ends of the steps in nanoseconds, and their loads. The first step begins with the measured interval.
     steps: Vec<(u64, Load)>,
 }
 
-impl Course {
+impl LoadProfile {
     /// `None` where there are no steps.
     pub(crate) fn new(steps: &[LoadStep], timeline: Timeline) -> Option<Self> {
         let mut end_ns = timeline.measure_ns;
@@ -59,23 +59,23 @@ impl Course {
 /// The steps of one worker as they are recorded.
 #[derive(Debug)]
 pub(crate) struct StepBook {
-    pub(crate) course: Course,
+    pub(crate) profile: LoadProfile,
     measure_ns: u64,
     records: Vec<StepRecord>,
 }
 
 impl StepBook {
-    pub(crate) fn new(course: Course, timeline: Timeline) -> Self {
+    pub(crate) fn new(profile: LoadProfile, timeline: Timeline) -> Self {
         let empty = || StepRecord { counts: Counts::default(), latency: Latency::new(Precision::Interval) };
-        let records = course.steps.iter().map(|_| empty()).collect();
-        Self { course, measure_ns: timeline.measure_ns, records }
+        let records = profile.steps.iter().map(|_| empty()).collect();
+        Self { profile, measure_ns: timeline.measure_ns, records }
     }
 
     /// Counts attempts that fell due by a schedule of their own in an interval that begins at this instant. No interval
     /// reaches over the edge of a step.
     pub(crate) fn due(&mut self, phase: Phase, start_ns: u64, count: u64) {
         if phase == Phase::Measured {
-            self.records[self.course.at(start_ns)].counts.scheduled += count;
+            self.records[self.profile.at(start_ns)].counts.scheduled += count;
         }
     }
 
@@ -84,7 +84,7 @@ impl StepBook {
         if scheduled_ns < self.measure_ns {
             return;
         }
-        let record = &mut self.records[self.course.at(scheduled_ns)];
+        let record = &mut self.records[self.profile.at(scheduled_ns)];
         record.counts.record(outcome);
         if outcome == Outcome::Committed {
             record.latency.record(latency_ns);
@@ -162,28 +162,28 @@ mod tests {
 
     const TIMELINE: Timeline = Timeline { start_ns: 100, measure_ns: 200, end_ns: 260, interval_ns: 50 };
 
-    fn course(loads: &[Load]) -> Course {
+    fn profile(loads: &[Load]) -> LoadProfile {
         let steps: Vec<_> = loads.iter().map(|&load| LoadStep { duration_ns: 20, load }).collect();
-        Course::new(&steps, TIMELINE).expect("there are steps")
+        LoadProfile::new(&steps, TIMELINE).expect("there are steps")
     }
 
     #[test]
     fn steps_begin_with_the_measured_interval_and_end_before_their_ends() {
-        let course = course(&[Load::Clients(1), Load::Clients(2), Load::Clients(3)]);
-        let at = [0, 199, 200, 219, 220, 240, 259, 260, 999].map(|at_ns| course.at(at_ns));
+        let profile = profile(&[Load::Clients(1), Load::Clients(2), Load::Clients(3)]);
+        let at = [0, 199, 200, 219, 220, 240, 259, 260, 999].map(|at_ns| profile.at(at_ns));
         assert_eq!(at, [0, 0, 0, 0, 1, 2, 2, 2, 2]);
-        assert_eq!([0, 219, 220, 260].map(|at_ns| course.end_after(at_ns)), [220, 220, 240, u64::MAX]);
-        assert!(Course::new(&[], TIMELINE).is_none());
+        assert_eq!([0, 219, 220, 260].map(|at_ns| profile.end_after(at_ns)), [220, 220, 240, u64::MAX]);
+        assert!(LoadProfile::new(&[], TIMELINE).is_none());
     }
 
     #[test]
     fn clients_at_work_are_dealt_out_to_the_workers() {
         for clients in 0..9 {
-            let course = course(&[Load::Clients(clients)]);
-            let shares: Vec<u64> = (0..4).map(|worker| course.clients_at(0, worker, 4)).collect();
+            let profile = profile(&[Load::Clients(clients)]);
+            let shares: Vec<u64> = (0..4).map(|worker| profile.clients_at(0, worker, 4)).collect();
             assert_eq!(shares.iter().sum::<u64>(), u64::from(clients));
             assert!(shares.is_sorted_by(|a, b| a >= b) && shares[0] - shares[3] <= 1, "{shares:?}");
         }
-        assert_eq!(course(&[Load::Rate(5.0)]).clients_at(0, 0, 1), u64::MAX);
+        assert_eq!(profile(&[Load::Rate(5.0)]).clients_at(0, 0, 1), u64::MAX);
     }
 }

@@ -1,4 +1,4 @@
-//! What a run keeps beyond counts: scripts, commands, single attempts, and the regime of clients.
+//! What a run keeps beyond counts: scripts, commands, single attempts, and the pacing of clients.
 
 use std::{
     io::{self, Read, Write},
@@ -14,7 +14,7 @@ use pgdyno_core::{
 };
 use pgdyno_engine::{
     BlockingDriver, Bookkeeping, Client, Driver, EpollDriver, Event, Level, Listeners, LogRecord,
-    LogSettings, Messages, Mix, NullTarget, Phase, Probe, Regime, Report, Ruled, Settings, Step, Target,
+    LogSettings, Messages, Mix, NullTarget, Paced, Pacing, Phase, Probe, Report, Settings, Step, Target,
     run_keeping,
 };
 
@@ -71,9 +71,9 @@ fn crew<T: Target + Clone>(
     target: &T,
     workers: u32,
     each: u32,
-    regime: Regime,
-) -> Vec<Vec<Client<Ruled<T>>>> {
-    let client = |number| Client { target: Ruled::new(target.clone(), number, true, regime), io: None };
+    pacing: Pacing,
+) -> Vec<Vec<Client<Paced<T>>>> {
+    let client = |number| Client { target: Paced::new(target.clone(), number, true, pacing), io: None };
     (0..workers).map(|worker| (0..each).map(|n| client(worker * each + n)).collect()).collect()
 }
 
@@ -107,14 +107,14 @@ impl Target for Waits {
 
 #[test]
 fn each_client_makes_exactly_its_attempts_and_every_one_is_handed_out() {
-    let regime = Regime { attempts: Some(7), ..Regime::default() };
+    let pacing = Pacing { attempts: Some(7), ..Pacing::default() };
     let bookkeeping = Bookkeeping { by_number: true, late_ns: Some(500_000), ..logging(1.0) };
     for (epoll, clients) in [(true, 6), (false, 2)] {
         let target = Waits(1_000_000);
         let kept = if epoll {
-            keep(EpollDriver, crew(&target, 2, 3, regime), &UNTIL_DONE, &bookkeeping)
+            keep(EpollDriver, crew(&target, 2, 3, pacing), &UNTIL_DONE, &bookkeeping)
         } else {
-            keep(BlockingDriver, crew(&target, 2, 1, regime), &UNTIL_DONE, &bookkeeping)
+            keep(BlockingDriver, crew(&target, 2, 1, pacing), &UNTIL_DONE, &bookkeeping)
         };
         let tally = kept.report.tally;
         assert_eq!((tally.committed, tally.late, tally.total()), (7 * clients, 7 * clients, 7 * clients));
@@ -136,13 +136,13 @@ fn each_client_makes_exactly_its_attempts_and_every_one_is_handed_out() {
 fn what_is_too_late_is_skipped_and_counts_as_one_of_the_clients_attempts() {
     // One falls due every 10 ms: a worker that is late itself must find some that are not too late. While the first
     // two are under way, more fall due and become too late than the clients have attempts left.
-    let regime = Regime { attempts: Some(10), skip_after_ns: Some(50_000_000), ..Regime::default() };
+    let pacing = Pacing { attempts: Some(10), skip_after_ns: Some(50_000_000), ..Pacing::default() };
     let bookkeeping = Bookkeeping { by_number: true, ..logging(1.0) };
     let settings = Settings { rate_per_s: Some(100.0), ..UNTIL_DONE };
     let target = Waits(300_000_000);
     for kept in [
-        keep(EpollDriver, crew(&target, 1, 2, regime), &settings, &bookkeeping),
-        keep(BlockingDriver, crew(&target, 2, 1, regime), &settings, &bookkeeping),
+        keep(EpollDriver, crew(&target, 1, 2, pacing), &settings, &bookkeeping),
+        keep(BlockingDriver, crew(&target, 2, 1, pacing), &settings, &bookkeeping),
     ] {
         let tally = kept.report.tally;
         assert_eq!(tally.total(), 20);
@@ -156,9 +156,9 @@ fn what_is_too_late_is_skipped_and_counts_as_one_of_the_clients_attempts() {
 #[test]
 fn scripts_have_sums_of_their_own() {
     let mix = Mix { weights: vec![1, 0, 2], streams: vec![Random::seeded(5), Random::seeded(6)] };
-    let regime = Regime { attempts: Some(3_000), ..Regime::default() };
+    let pacing = Pacing { attempts: Some(3_000), ..Pacing::default() };
     let bookkeeping = Bookkeeping { by_number: true, mix, ..logging(1.0) };
-    let kept = keep(BlockingDriver, crew(&NullTarget, 2, 1, regime), &UNTIL_DONE, &bookkeeping);
+    let kept = keep(BlockingDriver, crew(&NullTarget, 2, 1, pacing), &UNTIL_DONE, &bookkeeping);
     let counts: Vec<u64> = kept.report.scripts.iter().map(|script| script.committed).collect();
     assert_eq!((counts.len(), counts[1], counts.iter().sum::<u64>()), (3, 0, 6_000));
     assert!(counts[0].abs_diff(2_000) < 150, "four standard deviations: {counts:?}");
@@ -170,7 +170,7 @@ fn scripts_have_sums_of_their_own() {
 
 #[test]
 fn nothing_is_lost_when_the_one_who_writes_is_slow() {
-    let regime = Regime { attempts: Some(300_000), ..Regime::default() };
+    let pacing = Pacing { attempts: Some(300_000), ..Pacing::default() };
     let bookkeeping = Bookkeeping { by_number: true, ..logging(1.0) };
     let mut records = 0;
     let listeners = Listeners {
@@ -181,7 +181,7 @@ fn nothing_is_lost_when_the_one_who_writes_is_slow() {
             records += more.len();
         },
     };
-    let workers = crew(&NullTarget, 1, 1, regime);
+    let workers = crew(&NullTarget, 1, 1, pacing);
     let report = run_keeping(BlockingDriver, workers, &UNTIL_DONE, &bookkeeping, &Stop::default(), listeners)
         .expect("the run works");
     assert_eq!((records, report.tally.committed), (300_000, 300_000));
@@ -189,10 +189,10 @@ fn nothing_is_lost_when_the_one_who_writes_is_slow() {
 
 #[test]
 fn a_sample_is_a_sample_and_the_same_for_the_same_seed() {
-    let regime = Regime { attempts: Some(10_000), ..Regime::default() };
+    let pacing = Pacing { attempts: Some(10_000), ..Pacing::default() };
     let bookkeeping = Bookkeeping { by_number: true, ..logging(0.3) };
     let numbers = || {
-        let kept = keep(BlockingDriver, crew(&NullTarget, 1, 1, regime), &UNTIL_DONE, &bookkeeping);
+        let kept = keep(BlockingDriver, crew(&NullTarget, 1, 1, pacing), &UNTIL_DONE, &bookkeeping);
         assert_eq!(kept.report.tally.committed, 10_000);
         kept.log.iter().map(|(_, record)| record.number).collect::<Vec<_>>()
     };
@@ -236,9 +236,9 @@ impl Target for Fails {
 
 #[test]
 fn failures_retries_and_commands_are_told_apart() {
-    let regime = Regime { attempts: Some(40), ..Regime::default() };
+    let pacing = Pacing { attempts: Some(40), ..Pacing::default() };
     let bookkeeping = Bookkeeping { by_number: true, commands: 2, ..logging(1.0) };
-    let kept = keep(BlockingDriver, crew(&Fails(0), 2, 1, regime), &UNTIL_DONE, &bookkeeping);
+    let kept = keep(BlockingDriver, crew(&Fails(0), 2, 1, pacing), &UNTIL_DONE, &bookkeeping);
     let tally = kept.report.tally;
     assert_eq!((tally.serialization, tally.deadlock, tally.other, tally.committed), (20, 20, 20, 20));
     assert_eq!((tally.retried, tally.retries), (60, 20 + 2 * 20 + 3 * 20));
@@ -285,9 +285,9 @@ impl Target for Echo {
 
 #[test]
 fn a_client_connects_anew_as_often_as_told() {
-    let regime = Regime { attempts: Some(12), reconnect_after: Some(4), ..Regime::default() };
+    let pacing = Pacing { attempts: Some(12), reconnect_after: Some(4), ..Pacing::default() };
     let bookkeeping = Bookkeeping { by_number: true, ..Bookkeeping::default() };
-    let client = |number| Client { target: Ruled::new(Echo, number, false, regime), io: None };
+    let client = |number| Client { target: Paced::new(Echo, number, false, pacing), io: None };
     for kept in [
         keep(EpollDriver, vec![(0..3).map(client).collect()], &UNTIL_DONE, &bookkeeping),
         keep(BlockingDriver, (0..3).map(|n| vec![client(n)]).collect(), &UNTIL_DONE, &bookkeeping),
@@ -312,7 +312,7 @@ fn a_client_that_cannot_connect_is_lost_with_a_word() {
         said.send((level, text.to_owned())).expect("the test listens");
     });
     let bookkeeping = Bookkeeping { by_number: true, messages, ..Bookkeeping::default() };
-    let target = Ruled::new(NullTarget, 5, false, Regime::default());
+    let target = Paced::new(NullTarget, 5, false, Pacing::default());
     let kept = keep(EpollDriver, vec![vec![Client { target, io: None }]], &UNTIL_DONE, &bookkeeping);
     assert_eq!((kept.report.clients_lost, kept.report.counts_whole.failed), (1, 1));
     assert_eq!(kept.report.tally, Tally::default(), "what took its client with it is in no sum of pgbench's");
@@ -338,7 +338,7 @@ fn the_drain_is_one_interval_or_goes_on_in_intervals() {
             on_mark: &mut |_| (),
             on_log: &mut |_, _| (),
         };
-        let workers = crew(&Waits(330_000_000), 2, 1, Regime::default());
+        let workers = crew(&Waits(330_000_000), 2, 1, Pacing::default());
         let stop = Stop::default();
         let report = run_keeping(EpollDriver, workers, &settings, &bookkeeping, &stop, listeners);
         assert_eq!(report.expect("the run works, and its counts add up").tally.committed, 2);
@@ -353,11 +353,11 @@ fn the_drain_is_one_interval_or_goes_on_in_intervals() {
 
 #[test]
 fn without_histograms_the_tallies_are_the_same() {
-    let regime = Regime { attempts: Some(50), ..Regime::default() };
+    let pacing = Pacing { attempts: Some(50), ..Pacing::default() };
     for rate_per_s in [None, Some(10_000.0)] {
         let settings = Settings { rate_per_s, ..UNTIL_DONE };
         let bookkeeping = Bookkeeping { by_number: true, tallies_only: true, ..Bookkeeping::default() };
-        let kept = keep(EpollDriver, crew(&Waits(1), 2, 2, regime), &settings, &bookkeeping);
+        let kept = keep(EpollDriver, crew(&Waits(1), 2, 2, pacing), &settings, &bookkeeping);
         let report = kept.report;
         assert_eq!((report.tally.committed, kept.intervals), (200, report.tally));
         assert_eq!((report.latency.count(), report.lag.count()), (0, 0));
@@ -366,13 +366,13 @@ fn without_histograms_the_tallies_are_the_same() {
 
 #[test]
 fn time_to_think_is_no_part_of_an_attempt_and_ends_with_the_run() {
-    let regime = Regime { think_ns: 30_000_000, ..Regime::default() };
-    let long = Regime { think_ns: 3_600_000_000_000, ..Regime::default() };
+    let pacing = Pacing { think_ns: 30_000_000, ..Pacing::default() };
+    let long = Pacing { think_ns: 3_600_000_000_000, ..Pacing::default() };
     let bookkeeping = Bookkeeping::default();
-    for (regime, most) in [(regime, 7), (long, 1)] {
+    for (pacing, most) in [(pacing, 7), (long, 1)] {
         for kept in [
-            keep(EpollDriver, crew(&NullTarget, 1, 1, regime), &SETTINGS, &bookkeeping),
-            keep(BlockingDriver, crew(&NullTarget, 1, 1, regime), &SETTINGS, &bookkeeping),
+            keep(EpollDriver, crew(&NullTarget, 1, 1, pacing), &SETTINGS, &bookkeeping),
+            keep(BlockingDriver, crew(&NullTarget, 1, 1, pacing), &SETTINGS, &bookkeeping),
         ] {
             let tally = kept.report.tally;
             assert!(tally.committed >= 1 && tally.committed <= most, "{tally:?}");
@@ -391,7 +391,7 @@ fn the_warm_up_is_in_no_sum() {
     let settings = Settings { warmup_ns: 100_000_000, ..SETTINGS };
     let mix = Mix { weights: vec![1, 1], streams: vec![Random::seeded(1)] };
     let bookkeeping = Bookkeeping { commands: 1, mix, ..logging(1.0) };
-    let kept = keep(EpollDriver, crew(&Waits(5_000_000), 1, 2, Regime::default()), &settings, &bookkeeping);
+    let kept = keep(EpollDriver, crew(&Waits(5_000_000), 1, 2, Pacing::default()), &settings, &bookkeeping);
     let (whole, tally) = (kept.report.counts_whole.committed, kept.report.tally);
     assert!(tally.committed < whole && kept.intervals.committed == whole, "{} of {whole}", tally.committed);
     assert_eq!(kept.log.len() as u64, tally.committed);
@@ -400,8 +400,8 @@ fn the_warm_up_is_in_no_sum() {
 
 #[test]
 fn the_first_loss_ends_the_run_where_that_is_asked_for() {
-    let lost = Ruled::new(NullTarget, 0, false, Regime::default());
-    let kept = Ruled::new(NullTarget, 1, true, Regime { think_ns: 1_000_000, ..Regime::default() });
+    let lost = Paced::new(NullTarget, 0, false, Pacing::default());
+    let kept = Paced::new(NullTarget, 1, true, Pacing { think_ns: 1_000_000, ..Pacing::default() });
     let workers = vec![vec![Client { target: lost, io: None }, Client { target: kept, io: None }]];
     let bookkeeping = Bookkeeping { end_with_first_lost: true, ..Bookkeeping::default() };
     let kept = keep(EpollDriver, workers, &UNTIL_DONE, &bookkeeping);

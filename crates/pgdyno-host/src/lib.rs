@@ -4,3 +4,4 @@ pub mod disk;
 pub mod facts;
 pub mod observe;
 pub mod procs;
+pub mod users;

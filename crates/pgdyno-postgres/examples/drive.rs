@@ -11,15 +11,11 @@ use std::{
     time::{SystemTime, UNIX_EPOCH},
 };
 
-use pgdyno_core::{
-    script::{Builtin, Protocol},
-    stop::Stop,
-};
+use pgdyno_core::stop::Stop;
 use pgdyno_engine::{MergedInterval, Settings, SocketDriver, run};
-use pgdyno_postgres::{
-    targets::SqlClients,
-    wire::{ConnectOptions, OsUser, Sources},
-};
+use pgdyno_postgres::targets::SqlClients;
+use pgdyno_script::{Builtin, Protocol};
+use pgdyno_wire::{ConnectOptions, OsUser, Sources};
 
 fn main() {
     let args: Vec<String> = std::env::args().skip(1).collect();

@@ -2,14 +2,10 @@
 //! `load CONNINFO SCALE stream|chunks|server` prints the seconds of rows, VACUUM and primary keys, and the bytes sent.
 //! The tables are dropped again.
 
-use pgdyno_core::{
-    load::{Stage, Way, Wish},
-    stop::Stop,
-};
-use pgdyno_postgres::{
-    load::load_tables,
-    wire::{ConnectOptions, OsUser, Sources, connect},
-};
+use pgdyno_core::stop::Stop;
+use pgdyno_postgres::load::load_tables;
+use pgdyno_rows::load::{LoadRequest, Stage, Way};
+use pgdyno_wire::{ConnectOptions, OsUser, Sources, connect};
 
 fn main() {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -29,8 +25,9 @@ fn main() {
     let options = ConnectOptions::resolve(&sources).expect("a connection string");
     let mut session = connect(&options).expect("a server");
     let scale = Some(scale.parse().expect("a scale"));
-    let wish = Wish { scale, way: Some(way.expect("stream, chunks or server")), ..Wish::default() };
-    let plan = wish.plan(1).expect("a plan");
+    let request =
+        LoadRequest { scale, way: Some(way.expect("stream, chunks or server")), ..LoadRequest::default() };
+    let plan = request.plan(1).expect("a plan");
     let sessions = std::slice::from_mut(&mut session);
     let outcome = load_tables(sessions, None, &plan, &Stop::default(), &mut |_| ()).expect("the load works");
     let [rows, vacuum, keys] =

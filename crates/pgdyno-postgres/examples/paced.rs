@@ -7,17 +7,18 @@
 use std::sync::Arc;
 
 use pgdyno_core::{
-    script::Protocol,
     stop::Stop,
-    tpcc::{Crowd, DISTRICTS, Mix, RunConstants, Shape, Transaction},
+    tpcc::{DISTRICTS, Mix, RunConstants, Shape, Transaction},
 };
 use pgdyno_engine::{
     Bookkeeping, Listeners, Mix as Weights, Pace, Population, Settings, SocketDriver, run_keeping,
 };
-use pgdyno_postgres::{
-    fake::{Answer, FakeServer, Request, message, usual},
-    targets::{Counted, SqlClients},
+use pgdyno_postgres::targets::{Counted, SqlClients};
+use pgdyno_script::{
+    Protocol,
+    tpcc::{Crowd, scripts},
 };
+use pgdyno_wire::fake::{Answer, FakeServer, Request, message, usual};
 
 /// Columns that any of the scripts stores, and a value that fits all of them. Items are never found: every New-Order
 /// ends with ROLLBACK, which is as many messages as with END.
@@ -45,7 +46,7 @@ fn main() {
     };
     let server = FakeServer::start(answer).expect("a server that does nothing");
     server.keep_nothing();
-    let scripts = Arc::new(Shape::Statements.scripts().expect("they are scripts"));
+    let scripts = Arc::new(scripts(Shape::Statements).expect("they are scripts"));
     let crowd = Crowd { warehouses, constants: RunConstants::draw(1, None), seed: 1, command: 0, run: 0 };
     let sql = SqlClients {
         tpcc: Some((crowd, Counted::default())),

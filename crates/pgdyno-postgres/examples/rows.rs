@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use pgdyno_core::rows::{Maker, Part, Population, Sums, tpcb::Accounts};
+use pgdyno_rows::{Maker, Part, Population, Sums, tpcb::Accounts};
 
 /// Rows of a piece, as a loader makes them: its text stays in the caches.
 const PIECE: u64 = 5_000;

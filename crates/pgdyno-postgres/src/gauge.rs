@@ -2,18 +2,12 @@
 
 use std::sync::Arc;
 
-use pgdyno_core::{
-    facts::Ceiling,
-    problem::Problem,
-    script::{Builtin, Protocol},
-    stop::Stop,
-};
+use pgdyno_core::{facts::Ceiling, problem::Problem, stop::Stop};
 use pgdyno_engine::{Report, Settings, SocketDriver, run};
+use pgdyno_script::{Builtin, Protocol};
+use pgdyno_wire::fake::{FakeServer, usual};
 
-use crate::{
-    fake::{FakeServer, usual},
-    targets::SqlClients,
-};
+use crate::targets::SqlClients;
 
 /// Measures the ceiling of one driver thread with so many clients: `select-only` over the prepared protocol, at a
 /// [`FakeServer`] on a Unix-domain socket.

@@ -14,19 +14,14 @@ use std::{
     time::{Duration, Instant},
 };
 
-use pgdyno_core::{
-    measure::Outcome,
-    script::{Builtin, Protocol},
-    stop::Stop,
-};
+use pgdyno_core::{measure::Outcome, stop::Stop};
 use pgdyno_engine::{
     BlockingDriver, Bookkeeping, Client, Driver, Event, Listeners, MergedInterval, Probe, Report, Settings,
     SocketDriver, Step, Target, run_keeping,
 };
-use pgdyno_postgres::{
-    fake::{Answer, FakeServer, Request, message, usual},
-    targets::{Link, SqlClients, SqlTarget},
-};
+use pgdyno_postgres::targets::{Link, SqlClients, SqlTarget};
+use pgdyno_script::{Builtin, Protocol};
+use pgdyno_wire::fake::{Answer, FakeServer, Request, message, usual};
 
 const MS: u64 = 1_000_000;
 /// Transactions of a client until nothing is new to it: statements are parsed, buffers have their size.

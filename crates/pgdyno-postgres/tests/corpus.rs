@@ -2,8 +2,9 @@
 
 use std::{fs, path::Path};
 
-use pgdyno_core::fuzz::{plan, script};
-use pgdyno_postgres::wire::fuzz::{password_file, server_messages, service_file};
+use pgdyno_plan::fuzz::plan;
+use pgdyno_script::fuzz::script;
+use pgdyno_wire::fuzz::{password_file, server_messages, service_file};
 
 /// Whether everything was taken: many inputs are there because they must not be.
 type Target = fn(&[u8]) -> bool;

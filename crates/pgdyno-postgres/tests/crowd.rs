@@ -2,8 +2,6 @@
 //!
 //! The fake server is a process of its own (this program again), so that only the driver's memory is looked at.
 
-mod left_out;
-
 use std::{
     env, fs,
     io::{BufRead, BufReader, Lines},
@@ -16,19 +14,17 @@ use std::{
     time::Duration,
 };
 
-use left_out::left_out;
-use pgdyno_core::{
-    measure::Outcome,
-    script::{Builtin, Protocol},
-    stop::Stop,
-};
+use pgdyno_core::{measure::Outcome, stop::Stop};
 use pgdyno_engine::{Client, Event, Probe, Settings, SocketDriver, Step, Target, run};
-use pgdyno_postgres::{
+use pgdyno_postgres::targets::{Link, SqlClients, SqlTarget};
+use pgdyno_script::{Builtin, Protocol};
+use pgdyno_wire::{
+    Address, ConnectOptions,
     fake::{FakeServer, usual},
-    targets::{Link, SqlClients, SqlTarget},
-    wire::{Address, ConnectOptions},
 };
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+use testkit::left_out;
 
 /// What a client may take of memory: 300 MiB for 10,000.
 const CLIENT_BYTES: u64 = (300 << 20) / 10_000;

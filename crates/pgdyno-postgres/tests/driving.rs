@@ -8,16 +8,11 @@ use std::{
     time::Duration,
 };
 
-use pgdyno_core::{
-    measure::Counts,
-    script::{Protocol, Scripts},
-    stop::Stop,
-};
+use pgdyno_core::{measure::Counts, stop::Stop};
 use pgdyno_engine::{BlockingDriver, MergedInterval, Report, Settings, SocketDriver, run};
-use pgdyno_postgres::{
-    fake::{Answer, FakeServer, Request, message, usual},
-    targets::SqlClients,
-};
+use pgdyno_postgres::targets::SqlClients;
+use pgdyno_script::{Protocol, Scripts};
+use pgdyno_wire::fake::{Answer, FakeServer, Request, message, usual};
 
 const TRANSACTION: &str = "BEGIN;\nUPDATE t SET v = 1;\nEND;\n";
 

@@ -6,16 +6,11 @@ use std::{
     time::Duration,
 };
 
-use pgdyno_core::{
-    measure::Latency,
-    script::{Protocol, Scripts},
-    stop::Stop,
-};
+use pgdyno_core::{measure::Latency, stop::Stop};
 use pgdyno_engine::{Report, Settings, SocketDriver, run};
-use pgdyno_postgres::{
-    fake::{Delays, Distribution, FakeServer, usual},
-    targets::SqlClients,
-};
+use pgdyno_postgres::targets::SqlClients;
+use pgdyno_script::{Protocol, Scripts};
+use pgdyno_wire::fake::{Delays, Distribution, FakeServer, usual};
 
 const MS: u64 = 1_000_000;
 

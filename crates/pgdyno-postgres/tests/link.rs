@@ -8,10 +8,8 @@ use std::{
 
 use pgdyno_core::measure::Outcome;
 use pgdyno_engine::{Event, Probe, Step, Target};
-use pgdyno_postgres::{
-    targets::{Link, Reconnects},
-    wire::Records,
-};
+use pgdyno_postgres::targets::{Link, Reconnects};
+use pgdyno_wire::Records;
 use rustls::{
     ClientConfig, ClientConnection, RootCertStore, ServerConfig, ServerConnection,
     crypto::ring::default_provider,

@@ -10,14 +10,12 @@ use std::{
     cell::Cell,
 };
 
-use pgdyno_core::{
-    load::{Way, Wish},
-    stop::Stop,
-};
-use pgdyno_postgres::{
+use pgdyno_core::stop::Stop;
+use pgdyno_postgres::load::load_tables;
+use pgdyno_rows::load::{LoadRequest, Way};
+use pgdyno_wire::{
+    connect,
     fake::{FakeServer, usual},
-    load::load_tables,
-    wire::connect,
 };
 
 /// The system's allocator, and how much the calling thread has of it, now and at most.
@@ -67,8 +65,9 @@ fn most_bytes(scale: u64, partitions: u64) -> i64 {
     server.keep_nothing();
     let mut sessions = [connect(&server.options(None)).expect("it answers")];
     let way = (partitions == 0).then_some(Way::Stream);
-    let wish = Wish { scale: Some(scale), partitions: Some(partitions), way, ..Wish::default() };
-    let plan = wish.plan(1).expect("it can be");
+    let request =
+        LoadRequest { scale: Some(scale), partitions: Some(partitions), way, ..LoadRequest::default() };
+    let plan = request.plan(1).expect("it can be");
     let before = HELD.with(|held| {
         let (now, _) = held.get();
         held.set((now, now));

@@ -4,12 +4,11 @@ mod play;
 
 use std::time::Duration;
 
-use pgdyno_core::script::Protocol;
 use pgdyno_engine::Level;
-use pgdyno_postgres::{
-    fake::{Answer, FakeServer, Request, message, usual},
-    targets::Manner,
-};
+use pgdyno_postgres::targets::Manner;
+use pgdyno_script::Protocol;
+use pgdyno_wire::fake::{Answer, FakeServer, Request, message, usual};
+
 use play::{How, Played, pgbench, play};
 
 fn at(answer: fn(&Request) -> Answer, script: &str, how: &How) -> (Played, Vec<String>) {

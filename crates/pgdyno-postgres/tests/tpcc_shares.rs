@@ -1,21 +1,21 @@
 //! What terminals of TPC-C send, as the other side sees it: a server that reads the parameters of the functions, counts
 //! them by itself, and finds no item that is unused.
 
-mod left_out;
-
 use std::sync::{Arc, Mutex};
 
-use left_out::left_out;
 use pgdyno_core::{
-    script::Protocol,
     stop::Stop,
-    tpcc::{Crowd, Mix, RunConstants, Shape, Shares, Transaction, UNUSED_ITEM},
+    tpcc::{Mix, RunConstants, Shape, Shares, Transaction, UNUSED_ITEM},
 };
 use pgdyno_engine::{Bookkeeping, EpollDriver, Listeners, Mix as Weights, Report, Settings, run_keeping};
-use pgdyno_postgres::{
-    fake::{Answer, FakeServer, Request, message, usual},
-    targets::{Counted, SqlClients},
+use pgdyno_postgres::targets::{Counted, SqlClients};
+use pgdyno_script::{
+    Protocol,
+    tpcc::{Crowd, scripts},
 };
+use pgdyno_wire::fake::{Answer, FakeServer, Request, message, usual};
+
+use testkit::left_out;
 
 const CLIENTS: u32 = 8;
 const WAREHOUSES: u64 = 10;
@@ -70,7 +70,7 @@ fn driven(seconds: u64) -> (Shares, Shares, Report) {
         FakeServer::start(move |request| count(&mut counting.lock().expect("nobody panics"), request));
     let server = server.expect("it can listen");
     server.keep_nothing();
-    let scripts = Arc::new(Shape::Functions.scripts().expect("they are scripts"));
+    let scripts = Arc::new(scripts(Shape::Functions).expect("they are scripts"));
     let crowd = Crowd {
         warehouses: WAREHOUSES,
         constants: RunConstants::draw(3, Some(77)),

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use pgdyno_analysis::compare::{Comparable, Comparison, Difference, Floor, Look};
 use pgdyno_core::{
-    analysis::compare::{Comparable, Comparison, Difference, Floor, Look},
     facts::{Choice, ConnectionFacts, ServerFacts, StorageFacts},
     measure::Arm,
 };

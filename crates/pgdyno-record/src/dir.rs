@@ -9,8 +9,8 @@ use std::{
 };
 
 use jiff::Timestamp;
+use pgdyno_analysis::compare::Difference;
 use pgdyno_core::{
-    analysis::compare::Difference,
     facts::{Choice, ServerFacts},
     measure::{
         Coarsener, Interval, Latency, MAX_INTERVALS, Merger, Observation, Part, Slice, SlowAttempt,

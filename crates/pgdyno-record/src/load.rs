@@ -1,10 +1,7 @@
 //! What `run.json` says of a load.
 
-use pgdyno_core::{
-    analysis::compare::AccountsState,
-    load::{LoadPlan, PartitionMethod, Set, Way},
-    units,
-};
+use pgdyno_core::units;
+use pgdyno_rows::load::{AccountsState, LoadPlan, PartitionMethod, Set, Way};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -2,11 +2,11 @@
 
 use std::borrow::Cow;
 
+use pgdyno_analysis::{
+    Doubt,
+    noise::{Noise, by_script},
+};
 use pgdyno_core::{
-    analysis::{
-        Doubt,
-        noise::{Noise, by_script},
-    },
     facts::{Choice, ConnectionFacts, HostFacts, ServerFacts, StorageFacts},
     measure::{Arm, CellRun, CellSummary, StatementSummary, SyncCheck},
 };

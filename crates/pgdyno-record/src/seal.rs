@@ -8,7 +8,7 @@ use std::{
     path::Path,
 };
 
-use pgdyno_core::analysis::edited;
+use pgdyno_analysis::edited;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
@@ -105,7 +105,7 @@ pub(crate) fn doubt(broken: &[String], record: &mut RunRecord, json: &mut Value)
 mod tests {
     use std::path::PathBuf;
 
-    use pgdyno_core::analysis::DoubtKind;
+    use pgdyno_analysis::DoubtKind;
 
     use super::*;
     use crate::{LATENCY_LOG, TIMELINE, fixtures, list, open};

@@ -1,7 +1,7 @@
 //! What a plan with several subjects adds to `run.json`.
 
+use pgdyno_analysis::compare::{Comparable, Difference, LevelResult};
 use pgdyno_core::{
-    analysis::compare::{Comparable, Difference, LevelResult},
     facts::{Choice, ConnectionFacts, ServerFacts, StorageFacts},
     measure::SyncCheck,
 };

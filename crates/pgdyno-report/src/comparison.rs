@@ -1,9 +1,7 @@
 //! What a report of a comparison says: the answer first, then what it rests on.
 
-use pgdyno_core::{
-    analysis::compare::{Comparable, Fairness, Verdict},
-    facts::DurabilityTier,
-};
+use pgdyno_analysis::compare::{Comparable, Fairness, Verdict};
+use pgdyno_core::facts::DurabilityTier;
 use pgdyno_record::{ArmRecord, BlockKind, ComparisonRecord};
 
 use crate::figure::{Figure, Format, Phrase, Source};

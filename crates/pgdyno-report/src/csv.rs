@@ -142,7 +142,7 @@ fn kind(document: &Document, index: usize) -> String {
 
 fn doubts(document: &Document, run: &CellRun) -> String {
     let cell = run.workload.cell();
-    let concerned = |(index, doubt): (usize, &pgdyno_core::analysis::Doubt)| {
+    let concerned = |(index, doubt): (usize, &pgdyno_analysis::Doubt)| {
         (doubt.cells.is_empty() || doubt.cells.contains(&cell)).then(|| kind(document, index))
     };
     document.record.doubts.iter().enumerate().filter_map(concerned).collect::<Vec<_>>().join(" ")

@@ -2,11 +2,11 @@
 
 use std::{borrow::Cow, cmp::Reverse, collections::BTreeMap};
 
+use pgdyno_analysis::{Doubt, DoubtKind, doubts};
 use pgdyno_core::{
-    analysis::{Doubt, DoubtKind, doubts},
+    cpus::cpus_in_words,
     facts::DurabilityTier,
     measure::{Interval, Workload},
-    plan::cpus_in_words,
     units,
 };
 use pgdyno_record::{RunRecord, Status};

@@ -1,6 +1,7 @@
 //! Many runs at a glance.
 
-use pgdyno_core::{analysis::DoubtKind, measure::CellSummary, units};
+use pgdyno_analysis::DoubtKind;
+use pgdyno_core::{measure::CellSummary, units};
 use pgdyno_record::{Listed, RunRecord};
 use serde_json::{Value, json};
 

@@ -1,7 +1,7 @@
 //! How tables were loaded, stage by stage.
 
-use pgdyno_core::load::Set;
 use pgdyno_record::{LoadRecord, RunRecord};
+use pgdyno_rows::load::Set;
 use serde_json::Value;
 
 use crate::{

@@ -1,10 +1,7 @@
 //! What a report of several subjects says: each beside the first, script by script and level by level.
 
-use pgdyno_core::{
-    analysis::compare::{Comparable, Fairness, LevelResult, Unjudged, Verdict},
-    measure::Workload,
-    units,
-};
+use pgdyno_analysis::compare::{Comparable, Fairness, LevelResult, Unjudged, Verdict};
+use pgdyno_core::{measure::Workload, units};
 use pgdyno_record::{RunRecord, SubjectsRecord};
 
 use crate::figure::{Figure, Format, Phrase, Source};

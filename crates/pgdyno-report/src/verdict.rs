@@ -1,9 +1,7 @@
 //! The opening sentences: what was found, in plain English, with its spread.
 
-use pgdyno_core::{
-    analysis::MAX_HALF_WIDTH,
-    measure::{CellSummary, Workload},
-};
+use pgdyno_analysis::MAX_HALF_WIDTH;
+use pgdyno_core::measure::{CellSummary, Workload};
 use pgdyno_record::{NoiseRecord, RunRecord, ScriptNoise};
 
 use crate::{

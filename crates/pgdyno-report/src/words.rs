@@ -1,6 +1,6 @@
 //! Words of the record in the words of a report.
 
-use pgdyno_core::analysis::DoubtKind;
+use pgdyno_analysis::DoubtKind;
 
 /// The heading of a doubt.
 pub fn doubt(kind: DoubtKind) -> &'static str {

@@ -146,7 +146,7 @@ fn paste_gives_up_words_before_doubts() {
         .into_iter()
         .map(|kind| {
             let kind = serde_json::from_value(kind).expect("a kind of doubt");
-            pgdyno_core::analysis::Doubt { kind, ..some.clone() }
+            pgdyno_analysis::Doubt { kind, ..some.clone() }
         })
         .collect();
     fixture.record.command += &" --set some_setting=some_value".repeat(14);

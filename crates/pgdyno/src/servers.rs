@@ -3,7 +3,7 @@
 use std::{env, path::PathBuf};
 
 use pgdyno_core::{problem::Problem, units::printable};
-use pgdyno_postgres::provision::{Dirs, Environment, Event};
+use pgdyno_provision::{Dirs, Environment, Event};
 
 /// The roots of servers and bundles, as of the environment.
 ///

@@ -2,10 +2,8 @@
 
 use std::{ops::RangeInclusive, path::PathBuf, process::Command, thread};
 
-use pgdyno_core::{
-    analysis::compare::bar::{Bar, Ratio},
-    units,
-};
+use pgdyno_analysis::compare::bar::{Bar, Ratio};
+use pgdyno_core::units;
 
 use super::{
     CSV_HEADER, SlotArgs, Tally, WorkArgs, build_example,

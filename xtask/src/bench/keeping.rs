@@ -3,7 +3,8 @@
 
 use std::path::{Path, PathBuf};
 
-use pgdyno_core::{analysis::compare::bar::Bar, units};
+use pgdyno_analysis::compare::bar::Bar;
+use pgdyno_core::units;
 
 use super::{
     CSV_HEADER, SlotArgs, Tally, WorkArgs, build_pgdyno,

@@ -3,14 +3,12 @@
 
 use std::{fs, path::PathBuf, process::Command};
 
-use pgdyno_core::{
-    analysis::compare::{
-        bar::{Bar, Ratio},
-        slots::Slots,
-    },
-    rows::tpcb::rows_total,
-    units,
+use pgdyno_analysis::compare::{
+    bar::{Bar, Ratio},
+    slots::Slots,
 };
+use pgdyno_core::units;
+use pgdyno_rows::tpcb::rows_total;
 
 use super::{
     Tally, build_example, build_pgdyno,

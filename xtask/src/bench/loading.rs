@@ -3,7 +3,7 @@
 use std::{path::PathBuf, process::Command, time::Instant};
 
 use pgdyno_core::units;
-use pgdyno_postgres::wire::Session;
+use pgdyno_wire::Session;
 
 use super::{cpu, process::Program, server::Own};
 use crate::Failure;

@@ -3,7 +3,7 @@
 //!
 //! Single runs on a shared machine scatter by 20 %, more than what is asked. So all programs hold their connections
 //! for the whole run, and only one of them is awake at a time. Order, windows, pairs and intervals are those of
-//! `pgdyno_core::analysis::compare`; what is here starts, stops and wakes programs that know nothing of it.
+//! `pgdyno_analysis::compare`; what is here starts, stops and wakes programs that know nothing of it.
 
 mod cells;
 mod cpu;
@@ -21,13 +21,11 @@ mod turns;
 
 use std::{fs, path::PathBuf, time::Duration};
 
-use pgdyno_core::{
-    analysis::compare::{
-        bar::{Bar, Ratio, Standing},
-        slots::{Grid, Slots},
-    },
-    units,
+use pgdyno_analysis::compare::{
+    bar::{Bar, Ratio, Standing},
+    slots::{Grid, Slots},
 };
+use pgdyno_core::units;
 
 use self::cells::Cell;
 use crate::{

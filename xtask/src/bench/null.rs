@@ -2,10 +2,8 @@
 
 use std::process::Command;
 
-use pgdyno_core::{
-    analysis::compare::bar::{Bar, Ratio},
-    units,
-};
+use pgdyno_analysis::compare::bar::{Bar, Ratio};
+use pgdyno_core::units;
 
 use super::{Tally, build_example};
 use crate::{Failure, workspace::output};

@@ -5,7 +5,7 @@ use std::{
     process::Command,
 };
 
-use pgdyno_core::analysis::compare::slots::Count;
+use pgdyno_analysis::compare::slots::Count;
 
 /// What a program with pgbench's options does.
 #[derive(Debug, Clone)]

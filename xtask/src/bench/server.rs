@@ -6,17 +6,12 @@ use std::{
     slice,
 };
 
-use pgdyno_core::{
-    load::{Way, Wish},
-    problem::Problem,
-    script::Builtin,
-    stop::Stop,
-};
-use pgdyno_postgres::{
-    load::{load_tables, prewarm},
-    provision::{Dirs, Environment, Lifetime, Request, RunningServer, up},
-    wire::{Address, ConnectOptions, Session, WireError, connect},
-};
+use pgdyno_core::{problem::Problem, stop::Stop};
+use pgdyno_postgres::load::{load_tables, prewarm};
+use pgdyno_provision::{Dirs, Environment, Lifetime, Request, RunningServer, up};
+use pgdyno_rows::load::{LoadRequest, Way};
+use pgdyno_script::Builtin;
+use pgdyno_wire::{Address, ConnectOptions, Session, WireError, connect};
 
 use crate::Failure;
 
@@ -243,7 +238,7 @@ const DATABASE: &str = "postgres";
 /// Fills the tables and reads them into shared buffers.
 fn load(options: &ConnectOptions, scale: u32) -> Result<(), Problem> {
     let mut session = connect(options)?;
-    let wish = Wish { scale: Some(scale.into()), way: Some(Way::Stream), ..Wish::default() };
+    let wish = LoadRequest { scale: Some(scale.into()), way: Some(Way::Stream), ..LoadRequest::default() };
     load_tables(slice::from_mut(&mut session), None, &wish.plan(1)?, &Stop::default(), &mut |_| ())?;
     prewarm(&mut session).map_err(|error: WireError| error.into_problem("could not read the tables"))?;
     Ok(())

@@ -3,14 +3,12 @@
 
 use std::{fs, path::PathBuf, process::Command};
 
-use pgdyno_core::{
-    analysis::compare::{
-        bar::{Bar, Ratio},
-        slots::Slots,
-    },
-    load::{Set, Wish},
-    units,
+use pgdyno_analysis::compare::{
+    bar::{Bar, Ratio},
+    slots::Slots,
 };
+use pgdyno_core::units;
+use pgdyno_rows::load::{LoadRequest, Set};
 
 use super::{
     Tally, build_pgdyno,
@@ -163,7 +161,8 @@ impl Args {
 
     /// Rows of all tables, about.
     fn rows(&self) -> Result<u64, Failure> {
-        let wish = Wish { set: Set::Tpcc, scale: Some(self.warehouses.into()), ..Wish::default() };
+        let wish =
+            LoadRequest { set: Set::Tpcc, scale: Some(self.warehouses.into()), ..LoadRequest::default() };
         Ok(wish.plan(1).map_err(|problem| problem.what)?.rows_total())
     }
 

@@ -7,14 +7,11 @@ use std::{
     process::Command,
 };
 
-use pgdyno_core::{
-    analysis::compare::{
-        bar::{Bar, Ratio},
-        slots::Slots,
-    },
-    tpcc::Shape,
-    units,
+use pgdyno_analysis::compare::{
+    bar::{Bar, Ratio},
+    slots::Slots,
 };
+use pgdyno_core::{tpcc::Shape, units};
 use serde_json::Value;
 
 use super::{

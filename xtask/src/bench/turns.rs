@@ -7,7 +7,7 @@ use std::{
     time::{Instant, SystemTime, UNIX_EPOCH},
 };
 
-use pgdyno_core::analysis::compare::{
+use pgdyno_analysis::compare::{
     bar::{NoRatio, Ratio},
     slots::{self, Count, Grid, Slots, Window, rate_within},
 };

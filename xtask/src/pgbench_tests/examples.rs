@@ -14,10 +14,8 @@ use std::{
 };
 
 use pgdyno_core::problem::Problem;
-use pgdyno_postgres::{
-    provision::{Dirs, Environment, Lifetime, Request, RunningServer, up},
-    wire::{Address, ConnectOptions, Session, connect},
-};
+use pgdyno_provision::{Dirs, Environment, Lifetime, Request, RunningServer, up};
+use pgdyno_wire::{Address, ConnectOptions, Session, connect};
 
 use crate::Failure;
 

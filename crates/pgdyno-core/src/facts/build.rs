@@ -206,6 +206,15 @@ pub fn same_build(a: &BuildFacts, b: &BuildFacts) -> Option<bool> {
     }
 }
 
+/// What stands before the compiler's name in `version()`, whose text is in the program.
+pub const COMPILED_BY: &str = ", compiled by ";
+
+/// The compiler in the text of `version()`.
+pub fn compiler(version_text: &str) -> Option<&str> {
+    let (_, after) = version_text.split_once(COMPILED_BY)?;
+    Some(after.rsplit_once(", ").map_or(after, |(compiler, _)| compiler))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

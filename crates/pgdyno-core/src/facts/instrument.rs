@@ -113,8 +113,9 @@ impl Instrument {
     }
 }
 
-#[cfg(test)]
-pub(crate) mod samples {
+/// Facts for tests, those of other crates too.
+#[cfg(any(test, feature = "samples"))]
+pub mod samples {
     use super::*;
 
     /// An instrument whose driver threads do this many round trips with one client, and twice and three times as many

@@ -12,13 +12,15 @@ pub(crate) mod instrument;
 mod server;
 
 pub use build::{
-    BuildFacts, FEATURES, MadeFacts, PatchFacts, block_bytes_of_configure, features_of_configure, same_build,
-    wal_segment_mb_of_configure,
+    BuildFacts, COMPILED_BY, FEATURES, MadeFacts, PatchFacts, block_bytes_of_configure, compiler,
+    features_of_configure, same_build, wal_segment_mb_of_configure,
 };
 pub use choice::Choice;
 pub use connection::{ConnectionFacts, PoolerFacts, Transport};
 pub use durability::{CommitSettings, DurabilityTier, RunDurability, SessionsSeen, Weakness};
 pub use host::{CgroupLimits, CpuFacts, HostFacts, HugePages, MemoryFacts, StorageFacts};
+#[cfg(any(test, feature = "samples"))]
+pub use instrument::samples;
 pub use instrument::{Ceiling, ClockFacts, Instrument, Machine, TimerLag};
 pub use server::{
     DatabaseFacts, SECRET_SETTINGS, ServerFacts, ServerSource, Setting, is_private_setting, major_of,

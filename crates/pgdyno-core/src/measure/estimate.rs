@@ -20,3 +20,23 @@ pub struct Estimate {
     /// observations.
     pub half_width: Option<f64>,
 }
+
+impl Estimate {
+    /// The same observations in another unit: everything times a positive factor.
+    #[must_use]
+    pub fn times(&self, factor: f64, unit: &str) -> Self {
+        Self {
+            value: self.value * factor,
+            unit: unit.to_owned(),
+            count: self.count,
+            min: self.min * factor,
+            max: self.max * factor,
+            half_width: self.half_width.map(|half| half * factor),
+        }
+    }
+
+    /// Half-width over mean, where there is an interval and the mean is above 0.
+    pub fn relative_half_width(&self) -> Option<f64> {
+        self.half_width.filter(|_| self.value > 0.0).map(|half| half / self.value)
+    }
+}

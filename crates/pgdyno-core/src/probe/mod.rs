@@ -4,11 +4,12 @@
 mod explain;
 mod held;
 
-pub use explain::Explained;
-pub use held::{Held, HeldList, HeldRelation};
 use schemars::{JsonSchema, generate::SchemaSettings};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+
+pub use explain::Explained;
+pub use held::{Held, HeldList, HeldRelation};
 
 /// The server that was asked, and the database.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -4,7 +4,6 @@
 //! no TPC results.
 
 mod draws;
-mod entry;
 mod input;
 mod names;
 mod nurand;
@@ -13,11 +12,10 @@ mod shares;
 mod transaction;
 
 pub use draws::Draws;
-pub use entry::{Crowd, Entry, VARIABLES};
 pub use input::{Customer, Input, Line, MOST_LINES, RunConstants, Terminal, UNUSED_ITEM};
 pub use names::last_name;
 pub use nurand::NuRand;
-pub use shape::{DELIVERED, ROLLED_BACK, Shape};
+pub use shape::Shape;
 pub use shares::Shares;
 pub use transaction::{Mix, Terms, Transaction};
 

@@ -14,7 +14,7 @@ use crate::{
     Client, Clock, DiskOp, Event, Step, Target, WorkerReport,
     connector::{Connector, Made},
     recorder::Attempt,
-    shift::{Next, Shift},
+    worker_schedule::{Next, WorkerSchedule},
 };
 
 /// Bytes taken from a socket at once.
@@ -26,22 +26,26 @@ const RECEIVE_BYTES: usize = 64 * 1024;
 pub struct BlockingDriver;
 
 impl Driver for BlockingDriver {
-    fn drive<T: Target>(self, clients: Vec<Client<T>>, shift: Box<Shift>) -> io::Result<WorkerReport> {
+    fn drive<T: Target>(
+        self,
+        clients: Vec<Client<T>>,
+        schedule: Box<WorkerSchedule>,
+    ) -> io::Result<WorkerReport> {
         let [client] = <[_; 1]>::try_from(clients).map_err(|_| {
             io::Error::new(io::ErrorKind::InvalidInput, "the blocking driver takes one client a worker")
         })?;
-        let connector = shift.connector();
-        let mut bench = Bench { client, shift, connector, buffer: Vec::new(), tend_at_ns: 0 };
+        let connector = schedule.connector();
+        let mut bench = Bench { client, schedule, connector, buffer: Vec::new(), tend_at_ns: 0 };
         bench.work()?;
         bench.connector.close(Clock::now_ns());
-        Ok(bench.shift.finish())
+        Ok(bench.schedule.finish())
     }
 }
 
 /// The one client of a worker.
 struct Bench<T> {
     client: Client<T>,
-    shift: Box<Shift>,
+    schedule: Box<WorkerSchedule>,
     connector: Connector,
     /// Grows to [`RECEIVE_BYTES`] when something is received: disk and null targets need none.
     buffer: Vec<u8>,
@@ -59,24 +63,24 @@ enum After {
 impl<T: Target> Bench<T> {
     fn work(&mut self) -> io::Result<()> {
         let mut now_ns = Clock::now_ns();
-        self.shift.tend(now_ns);
+        self.schedule.tend(now_ns);
         loop {
-            match self.shift.next(now_ns) {
+            match self.schedule.next(now_ns) {
                 Next::Never => return Ok(()),
                 Next::At(due_ns) => {
-                    let wake_ns = due_ns.min(self.shift.tend_by_ns(now_ns));
+                    let wake_ns = due_ns.min(self.schedule.tend_by_ns(now_ns));
                     std::thread::sleep(Duration::from_nanos(wake_ns.saturating_sub(now_ns)));
                     now_ns = Clock::now_ns();
-                    self.shift.tend(now_ns);
+                    self.schedule.tend(now_ns);
                 }
                 Next::Begin(attempt) => {
                     let (outcome, after) = self.attempt(attempt);
                     now_ns = Clock::now_ns();
-                    self.shift.ended(attempt, now_ns, outcome);
+                    self.schedule.ended(attempt, now_ns, outcome);
                     self.tend_sometimes(now_ns);
                     if after == After::Last || (after == After::Reconnect && !self.reconnect(now_ns)?) {
                         self.connector.client_ended(0, now_ns);
-                        self.shift.client_lost();
+                        self.schedule.client_lost();
                         return Ok(());
                     }
                     if after == After::Reconnect {
@@ -90,8 +94,8 @@ impl<T: Target> Bench<T> {
     #[inline]
     fn tend_sometimes(&mut self, now_ns: u64) {
         if now_ns >= self.tend_at_ns {
-            self.shift.tend(now_ns);
-            self.tend_at_ns = self.shift.tend_by_ns(now_ns);
+            self.schedule.tend(now_ns);
+            self.tend_at_ns = self.schedule.tend_by_ns(now_ns);
         }
     }
 
@@ -102,29 +106,29 @@ impl<T: Target> Bench<T> {
             if now_ns >= at_ns {
                 return true;
             }
-            self.shift.tend(now_ns);
+            self.schedule.tend(now_ns);
             if self.out_of_time(now_ns) {
                 return false;
             }
-            let wake_ns = at_ns.min(self.shift.tend_by_ns(now_ns));
+            let wake_ns = at_ns.min(self.schedule.tend_by_ns(now_ns));
             std::thread::sleep(Duration::from_nanos(wake_ns.saturating_sub(now_ns)));
         }
     }
 
     fn out_of_time(&self, now_ns: u64) -> bool {
-        self.shift.give_up_at_ns(now_ns).is_some_and(|give_up_ns| now_ns >= give_up_ns)
+        self.schedule.give_up_at_ns(now_ns).is_some_and(|give_up_ns| now_ns >= give_up_ns)
     }
 
     /// Waits until the client has a connection again, or no attempt begins any more; `false` where it will have none.
     fn reconnect(&mut self, mut now_ns: u64) -> io::Result<bool> {
         self.client.io = None;
         self.connector.order(0, self.client.target.dial(), now_ns)?;
-        while self.shift.give_up_at_ns(now_ns).is_none() {
-            let wait_ns = self.shift.tend_by_ns(now_ns).saturating_sub(now_ns);
+        while self.schedule.give_up_at_ns(now_ns).is_none() {
+            let wait_ns = self.schedule.tend_by_ns(now_ns).saturating_sub(now_ns);
             let made = self.connector.made_within(wait_ns);
             now_ns = Clock::now_ns();
-            self.connector.tend(now_ns, &mut self.shift.probe);
-            self.shift.tend(now_ns);
+            self.connector.tend(now_ns, &mut self.schedule.probe);
+            self.schedule.tend(now_ns);
             match made {
                 None => {}
                 Some(Made { socket: Ok(socket), .. }) => {
@@ -147,7 +151,7 @@ impl<T: Target> Bench<T> {
     /// Carries one attempt out, and says what becomes of the client.
     #[inline]
     fn attempt(&mut self, attempt: Attempt) -> (Outcome, After) {
-        let mut step = self.client.target.step(Event::Begin, attempt.begin_ns, &mut self.shift.probe);
+        let mut step = self.client.target.step(Event::Begin, attempt.begin_ns, &mut self.schedule.probe);
         loop {
             step = match step {
                 Step::Done(outcome) => return (outcome, After::Next),
@@ -170,7 +174,7 @@ impl<T: Target> Bench<T> {
     }
 
     fn tell(&mut self, event: Event<'_>) -> Step {
-        self.client.target.step(event, Clock::now_ns(), &mut self.shift.probe)
+        self.client.target.step(event, Clock::now_ns(), &mut self.schedule.probe)
     }
 
     /// Puts a new connection in the place of the old one.
@@ -207,7 +211,7 @@ impl<T: Target> Bench<T> {
                 break;
             };
             let event = Event::Received(&self.buffer[..bytes]);
-            let step = target.step(event, Clock::now_ns(), &mut self.shift.probe);
+            let step = target.step(event, Clock::now_ns(), &mut self.schedule.probe);
             if matches!(step, Step::Last(_) | Step::Reconnect(_)) {
                 return step;
             }
@@ -220,7 +224,7 @@ impl<T: Target> Bench<T> {
         let slice = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
         while self.client.io.as_ref().is_some_and(|io| !readable_within(io, &slice)) {
             let now_ns = Clock::now_ns();
-            self.shift.tend(now_ns);
+            self.schedule.tend(now_ns);
             if self.out_of_time(now_ns) {
                 return None;
             }
@@ -234,7 +238,7 @@ impl<T: Target> Bench<T> {
             Ok((_, bytes)) => Event::Received(&self.buffer[..bytes]),
             Err(error) => Event::Gone(Some(error.into())),
         };
-        Some(self.client.target.step(event, now_ns, &mut self.shift.probe))
+        Some(self.client.target.step(event, now_ns, &mut self.schedule.probe))
     }
 }
 

@@ -3,7 +3,7 @@
 use std::{fmt, io};
 
 use super::{Driver, EpollDriver, UringDriver};
-use crate::{Client, Target, WorkerReport, shift::Shift};
+use crate::{Client, Target, WorkerReport, worker_schedule::WorkerSchedule};
 
 /// A driver for sockets, chosen when the program runs: how a worker waits for many of them. With a single client there
 /// is nothing to batch, and both are [`EpollDriver`]: docs/decisions/0011-waiting-by-completion.md has the figures.
@@ -45,10 +45,14 @@ impl fmt::Display for SocketDriver {
 }
 
 impl Driver for SocketDriver {
-    fn drive<T: Target>(self, clients: Vec<Client<T>>, shift: Box<Shift>) -> io::Result<WorkerReport> {
+    fn drive<T: Target>(
+        self,
+        clients: Vec<Client<T>>,
+        schedule: Box<WorkerSchedule>,
+    ) -> io::Result<WorkerReport> {
         match self {
-            Self::IoUring if clients.len() > 1 => UringDriver.drive(clients, shift),
-            Self::Epoll | Self::IoUring => EpollDriver.drive(clients, shift),
+            Self::IoUring if clients.len() > 1 => UringDriver.drive(clients, schedule),
+            Self::Epoll | Self::IoUring => EpollDriver.drive(clients, schedule),
         }
     }
 }

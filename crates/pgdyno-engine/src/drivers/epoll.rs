@@ -14,10 +14,10 @@ use rustix::{
 
 use super::{
     BELLS, Driver,
-    floor::Floor,
+    client_scheduler::ClientScheduler,
     sockets::{Arrival, Patience, Sending, Sockets, TICK_NS},
 };
-use crate::{Client, Target, WorkerReport, shift::Shift};
+use crate::{Client, Target, WorkerReport, worker_schedule::WorkerSchedule};
 
 /// Bytes taken from a socket at once, to begin with: there may be hundreds of workers, and most answers are short. One
 /// buffer a worker: what a target needs of a cut message it keeps itself.
@@ -33,9 +33,13 @@ const EVENTS: usize = 256;
 pub struct EpollDriver;
 
 impl Driver for EpollDriver {
-    fn drive<T: Target>(self, clients: Vec<Client<T>>, shift: Box<Shift>) -> io::Result<WorkerReport> {
+    fn drive<T: Target>(
+        self,
+        clients: Vec<Client<T>>,
+        schedule: Box<WorkerSchedule>,
+    ) -> io::Result<WorkerReport> {
         let sockets = EpollSockets::open(clients.len() + BELLS)?;
-        Floor::work(clients, shift, sockets)
+        ClientScheduler::work(clients, schedule, sockets)
     }
 }
 

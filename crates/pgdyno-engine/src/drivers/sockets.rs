@@ -1,4 +1,4 @@
-//! What a floor of clients asks of the kernel.
+//! What a scheduler of clients asks of the kernel.
 
 use std::{io, os::fd::OwnedFd};
 

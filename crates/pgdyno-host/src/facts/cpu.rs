@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use pgdyno_core::{facts::CpuFacts, plan::CpuList};
+use pgdyno_core::{cpus::CpuList, facts::CpuFacts};
 
 use super::file::{first_line, text};
 

@@ -16,9 +16,9 @@ use std::{io, path::Path};
 
 use pgdyno_core::facts::HostFacts;
 
-use file::first_line;
-
 pub use storage::read as storage;
+
+use file::first_line;
 
 /// Reads the facts of this machine for this process.
 ///

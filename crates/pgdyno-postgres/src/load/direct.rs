@@ -10,17 +10,14 @@ use std::{
     time::Duration,
 };
 
-use pgdyno_core::{
-    load::{LoadPlan, Stage, Wish, Work, tasks},
-    problem::Problem,
-    stop::Stop,
-};
+use pgdyno_core::{problem::Problem, stop::Stop};
+use pgdyno_rows::load::{LoadPlan, LoadRequest, Stage, Work, tasks};
+use pgdyno_wire::{Session, WireError};
 
 use super::bulk::{
     Begun, Done, Hands, Phases, SETTINGS, Sizes, Span, StageTime, Survey, Watch, failed, key_settings,
     shared_constants, survey, table_statements,
 };
-use crate::wire::{Session, WireError};
 
 /// Pause between two reports while other streams end their tasks.
 const PAUSE: Duration = Duration::from_millis(20);
@@ -358,6 +355,6 @@ fn worst(mut failures: Vec<Failure>) -> Result<(), Failure> {
 /// # Errors
 /// Where the scale cannot be.
 pub fn tpcb_tables(scale: u64) -> Result<String, Problem> {
-    let plan = Wish { scale: Some(scale), ..Wish::default() }.plan(1)?;
+    let plan = LoadRequest { scale: Some(scale), ..LoadRequest::default() }.plan(1)?;
     Ok(table_statements(&plan).join("; "))
 }

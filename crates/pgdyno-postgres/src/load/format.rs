@@ -1,8 +1,8 @@
 //! Rows as pgbench sends them: COPY's text format (PostgreSQL manual, "COPY", File Formats).
 
-use pgdyno_core::rows::tpcb::{Account, Branch, Teller};
+use pgdyno_rows::tpcb::{Account, Branch, Teller};
 
-use crate::wire::encode::decimal;
+use pgdyno_wire::encode::decimal;
 
 /// A row that can be written as COPY data.
 pub(super) trait CopyRow {

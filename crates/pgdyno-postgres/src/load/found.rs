@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use pgdyno_core::analysis::compare::AccountsState;
+use pgdyno_rows::load::AccountsState;
+use pgdyno_wire::{Session, WireError};
 
 use super::PartitionMethod;
-use crate::wire::{Session, WireError};
 
 /// The tables of a database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -2,17 +2,16 @@
 
 use std::time::Instant;
 
-use pgdyno_core::{
+use pgdyno_core::stop::Stop;
+use pgdyno_rows::{
+    Part, TableRows,
     load::PartitionMethod,
-    rows::{
-        Part, TableRows, rows,
-        tpcb::{ACCOUNTS_PER_SCALE, Accounts, BIGINT_SCALE, Branches, TELLERS_PER_SCALE, Tellers},
-    },
-    stop::Stop,
+    rows,
+    tpcb::{ACCOUNTS_PER_SCALE, Accounts, BIGINT_SCALE, Branches, TELLERS_PER_SCALE, Tellers},
 };
+use pgdyno_wire::{Session, WireError};
 
 use super::format::CopyRow;
-use crate::wire::{Session, WireError};
 
 /// All steps by their letters.
 const STEPS: [(char, Step); 7] = [

@@ -19,7 +19,7 @@ pub use copies::{Copied, CopyStrategy, copy_database, copy_schema};
 pub use direct::{LoadOutcome, LoadProgress, Lookout, load_tables, ready, tpcb_tables};
 pub use found::{Found, NotFound, accounts_state, find_tables, finds_unlogged};
 pub use init::{InitError, InitEvent, Initialization, Step as InitStep, check_steps, initialize, steps};
-pub use pgdyno_core::load::PartitionMethod;
+pub use pgdyno_rows::load::PartitionMethod;
 pub use prewarm::{PrewarmMethod, PrewarmOutcome, prewarm};
 pub use schemas::{SchemaStand, Schemas};
 pub(crate) use setup::is_found;

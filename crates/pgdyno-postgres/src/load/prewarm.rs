@@ -2,12 +2,11 @@
 
 use std::time::Instant;
 
+use pgdyno_wire::{Row, Session, WireError};
+
 pub use pgdyno_core::probe::ReadMethod as PrewarmMethod;
 
-use crate::{
-    probe::{extension, reading::Reading},
-    wire::{Row, Session, WireError},
-};
+use crate::probe::{extension, reading::Reading};
 
 /// What a prewarm came to.
 #[derive(Debug, Clone, Copy, PartialEq)]

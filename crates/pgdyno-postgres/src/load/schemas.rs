@@ -1,16 +1,14 @@
 //! Loads side by side in schemas of one database: how far each is.
 
 use pgdyno_core::{problem::Problem, stop::Stop};
+use pgdyno_wire::{ConnectOptions, Session, WireError};
 
 use super::{
     Job,
     bulk::{find, is_whole},
     init::quoted,
 };
-use crate::{
-    probe::open,
-    wire::{ConnectOptions, Session, WireError},
-};
+use crate::probe::open;
 
 /// The same server, with another schema first.
 pub(super) fn within(options: &ConnectOptions, schema: &str) -> ConnectOptions {

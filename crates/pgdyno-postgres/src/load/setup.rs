@@ -2,20 +2,13 @@
 
 use std::time::Instant;
 
-use pgdyno_core::{
-    load::Set,
-    measure::DataState,
-    plan::Steps,
-    problem::Problem,
-    script::{Action, Automatic, Definition, Sql, Variables},
-    stop::Stop,
-};
+use pgdyno_core::{measure::DataState, problem::Problem, stop::Stop};
+use pgdyno_plan::Steps;
+use pgdyno_rows::load::Set;
+use pgdyno_script::{Action, Automatic, Definition, Sql, Variables};
+use pgdyno_wire::{Row, Session, WireError, libpq};
 
 use super::{PrewarmOutcome, prewarm};
-use crate::{
-    libpq,
-    wire::{Row, Session, WireError},
-};
 
 /// Tables that come to no more than this are counted before every run; larger ones would take longer than a run may
 /// wait, and push out of the cache what the run should find there.

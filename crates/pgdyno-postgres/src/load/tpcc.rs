@@ -1,14 +1,14 @@
 //! Which TPC-C tables a session finds, and whether its transactions can run on them.
 
 use pgdyno_core::{
-    load::Set,
     problem::Problem,
     tpcc::{CUSTOMERS, DISTRICTS, ITEMS},
     units,
 };
+use pgdyno_rows::load::Set;
+use pgdyno_wire::{Session, WireError};
 
 use super::bulk::{find, is_done};
-use crate::wire::{Session, WireError};
 
 /// The tables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -2,12 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use pgdyno_core::{
-    facts::{CommitSettings, DurabilityTier, Weakness},
-    script::{Routine, reached, words},
-};
+use pgdyno_core::facts::{CommitSettings, DurabilityTier, Weakness};
+use pgdyno_script::{Routine, reached, words};
 
-use crate::wire::{Row, Session, WireError};
+use pgdyno_wire::{Row, Session, WireError};
 
 /// Asks a session for the settings that a commit of its rests on; [`commit_settings`] reads the row.
 pub const COMMIT_SETTINGS: &str = "SELECT pg_catalog.current_setting('synchronous_commit'), \

@@ -1,6 +1,6 @@
 //! Counters at an instant; what matters is their difference.
 
-use crate::wire::{Session, WireError};
+use pgdyno_wire::{Session, WireError};
 
 /// Counters of a server and its current database.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

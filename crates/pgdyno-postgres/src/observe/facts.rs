@@ -3,14 +3,11 @@
 use std::collections::BTreeMap;
 
 use pgdyno_core::facts::{
-    BuildFacts, DatabaseFacts, DurabilityTier, FEATURES, ServerFacts, ServerSource, Setting,
+    BuildFacts, DatabaseFacts, DurabilityTier, FEATURES, ServerFacts, ServerSource, Setting, compiler,
     features_of_configure, is_private_setting,
 };
 
-use crate::{
-    provision::installation::compiler,
-    wire::{Session, WireError},
-};
+use pgdyno_wire::{Session, WireError};
 
 /// Reads the facts of the server that a session is connected to.
 ///
@@ -150,7 +147,7 @@ fn settings(session: &mut Session) -> Result<Vec<Setting>, WireError> {
         "SELECT name, pg_catalog.current_setting(name, true), source FROM pg_catalog.pg_settings \
          WHERE source NOT IN ('default', 'override', 'client', 'session', 'environment variable') ORDER BY name",
     )?;
-    let setting = |column: usize, row: &crate::wire::Row| row.get(column).unwrap_or_default().to_owned();
+    let setting = |column: usize, row: &pgdyno_wire::Row| row.get(column).unwrap_or_default().to_owned();
     let public = rows.iter().filter(|row| row.get(0).is_some_and(|name| !is_private_setting(name)));
     Ok(public
         .map(|row| Setting { name: setting(0, row), value: setting(1, row), source: setting(2, row) })
@@ -163,7 +160,7 @@ fn defaults(session: &mut Session) -> Result<BTreeMap<String, String>, WireError
         "SELECT name, pg_catalog.current_setting(name, true) FROM pg_catalog.pg_settings \
          WHERE source IN ('default', 'override') AND name !~ '_(file|directory|directories)$'",
     )?;
-    let pair = |row: &crate::wire::Row| Some((row.get(0)?.to_owned(), row.get(1)?.to_owned()));
+    let pair = |row: &pgdyno_wire::Row| Some((row.get(0)?.to_owned(), row.get(1)?.to_owned()));
     Ok(rows.iter().filter_map(pair).filter(|(name, _)| !is_private_setting(name)).collect())
 }
 

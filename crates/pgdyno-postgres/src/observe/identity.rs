@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use pgdyno_core::problem::Problem;
 use pgdyno_host::procs;
 
-use crate::wire::{Address, Session};
+use pgdyno_wire::{Address, Session};
 
 /// Oldest server that can be measured, as `server_version_num`.
 const OLDEST: u32 = 90_600;

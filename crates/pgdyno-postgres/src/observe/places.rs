@@ -1,6 +1,6 @@
 //! Where a database has its files.
 
-use crate::wire::{Session, WireError};
+use pgdyno_wire::{Session, WireError};
 
 /// Directories of the tablespaces in which permanent tables or indexes of this database lie, but for the data directory
 /// itself. A tablespace of temporary files alone is none of them.

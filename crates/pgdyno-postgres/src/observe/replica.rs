@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use pgdyno_core::{problem::Problem, stop::Stop};
 
-use crate::wire::{Session, WireError};
+use pgdyno_wire::{Session, WireError};
 
 /// Time between two looks at how far a standby is.
 const LOOKS: Duration = Duration::from_millis(100);

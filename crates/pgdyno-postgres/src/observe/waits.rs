@@ -2,7 +2,7 @@
 
 use pgdyno_core::measure::WaitCount;
 
-use crate::wire::{Session, WireError};
+use pgdyno_wire::{Session, WireError};
 
 /// Counts the client sessions of this session's database by what they wait for (`pg_stat_activity`), leaving out itself
 /// and `except`, by their process ids. Of a session that waits for its client nothing else is told, since versions
@@ -14,7 +14,7 @@ use crate::wire::{Session, WireError};
 pub fn waits(session: &mut Session, version_num: u32, except: &[i32]) -> Result<Vec<WaitCount>, WireError> {
     let rows = session.query(&look(version_num, except))?;
     let count =
-        |row: &crate::wire::Row| Some(WaitCount { event: row.get(0)?.to_owned(), count: row.parse(1)? });
+        |row: &pgdyno_wire::Row| Some(WaitCount { event: row.get(0)?.to_owned(), count: row.parse(1)? });
     Ok(rows.iter().filter_map(count).collect())
 }
 

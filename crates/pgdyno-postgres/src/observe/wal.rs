@@ -1,6 +1,6 @@
 //! How much WAL a server has written.
 
-use crate::wire::Session;
+use pgdyno_wire::Session;
 
 /// Bytes of WAL that a server has written since it was made; `None` where it does not tell, as in recovery.
 pub fn wal_written(session: &mut Session) -> Option<u64> {

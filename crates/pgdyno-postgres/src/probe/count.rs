@@ -7,9 +7,9 @@ use pgdyno_core::{
     problem::Problem,
     stop::Stop,
 };
+use pgdyno_wire::{ConnectOptions, Session, WireError};
 
 use super::{Table, asked, checkpoint, find_tables, open, shape};
-use crate::wire::{ConnectOptions, Session, WireError};
 
 /// What is asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]

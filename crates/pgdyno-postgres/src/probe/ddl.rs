@@ -8,9 +8,9 @@ use pgdyno_core::{
     stop::Stop,
     units,
 };
+use pgdyno_wire::{Address, ConnectOptions, Row, Session, WireError};
 
 use super::{Table, asked, checkpoint, find_tables, literal, open, shape, tree_of};
-use crate::wire::{Address, ConnectOptions, Row, Session, WireError};
 
 /// The column that is added; no table of anybody has it.
 const COLUMN: &str = "pgdyno_probe";

@@ -3,12 +3,12 @@
 use pgdyno_core::{
     probe::{Depth, IndexDepth},
     problem::Problem,
-    rows::BtreeSize,
     stop::Stop,
 };
+use pgdyno_rows::BtreeSize;
+use pgdyno_wire::{ConnectOptions, Row, Session, WireError};
 
 use super::{FORBIDDEN, asked, extension, find_tables, literal, open, relations, tree_of};
-use crate::wire::{ConnectOptions, Row, Session, WireError};
 
 /// Looks at the B-trees of tables; of none that is named: of all tables of the database.
 ///

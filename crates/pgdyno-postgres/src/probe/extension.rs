@@ -2,7 +2,7 @@
 
 use pgdyno_core::problem::Problem;
 
-use crate::wire::{Session, WireError};
+use pgdyno_wire::{Session, WireError};
 
 /// The schema that an extension is in, as SQL takes it; `None` where the database has not got it.
 pub fn find(session: &mut Session, name: &str) -> Result<Option<String>, WireError> {

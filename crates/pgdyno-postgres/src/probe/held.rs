@@ -1,12 +1,10 @@
 //! Sizes of what is measured, and what of it lies in shared buffers: three queries, however much there is.
 
 use pgdyno_core::probe::{Held, HeldList, HeldRelation};
+use pgdyno_wire::{Row, Session, WireError};
 
 use super::{extension, sizes};
-use crate::{
-    load::{Whereabouts, is_found},
-    wire::{Row, Session, WireError},
-};
+use crate::load::{Whereabouts, is_found};
 
 /// Whether `pg_buffercache` is made where the database has not got it: in one that is ours alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

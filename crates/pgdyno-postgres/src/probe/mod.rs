@@ -1,7 +1,6 @@
 //! Questions to tables that are there: cache, changes, counts, depths and sizes. Nothing that they hold is changed.
 
 mod count;
-pub(crate) mod crew;
 mod ddl;
 mod depth;
 pub(crate) mod extension;
@@ -9,6 +8,7 @@ mod held;
 pub(crate) mod reading;
 pub(crate) mod relations;
 mod residency;
+pub(crate) mod session_pool;
 mod sizes;
 mod warm;
 
@@ -20,6 +20,7 @@ use pgdyno_core::{
     stop::Stop,
     units,
 };
+use pgdyno_wire::{ConnectOptions, Row, Session, WireError, connect_unless};
 
 pub use count::{CountWish, count};
 pub use ddl::{DdlWish, ddl};
@@ -27,8 +28,6 @@ pub use depth::depth;
 pub use held::{Buffercache, held};
 pub use sizes::sizes;
 pub use warm::{PrewarmProgress, PrewarmWish, prewarm};
-
-use crate::wire::{ConnectOptions, Row, Session, WireError, connect_unless};
 
 /// Makes a session for questions: nothing that a role or a database sets may end one early. A server that finds its
 /// client gone gives up what it does for it, from PostgreSQL 14 on.

@@ -1,9 +1,9 @@
 //! What is read of relations, page by page, and how.
 
 use pgdyno_core::probe::{ReadMethod, RelationKind};
+use pgdyno_wire::{Session, WireError};
 
 use super::relations::{self, Relation, touching};
-use crate::wire::{Session, WireError};
 
 /// Pages of one task: 1 GiB in pages of 8 KiB, seconds of work.
 const TASK_PAGES: u64 = 131_072;

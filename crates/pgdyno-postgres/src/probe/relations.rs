@@ -4,9 +4,9 @@ use pgdyno_core::{
     probe::{Explained, RelationKind},
     problem::Problem,
 };
+use pgdyno_wire::{Row, Session, WireError};
 
 use super::{array, tree_of};
-use crate::wire::{Row, Session, WireError};
 
 /// A relation with pages.
 #[derive(Debug, Clone, PartialEq, Eq)]

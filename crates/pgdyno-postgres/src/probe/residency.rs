@@ -4,12 +4,12 @@ use pgdyno_core::{
     probe::{Explained, RelationKind, Residency, SeenBy},
     problem::Problem,
 };
+use pgdyno_wire::{Session, WireError};
 
 use super::{
     reading::{Reading, Task},
     relations::{Relation, buffered, touching},
 };
-use crate::wire::{Session, WireError};
 
 /// Looks by `pg_buffercache` in a schema, where there is one and the role may use it, else by a second read.
 pub fn look(

@@ -5,9 +5,9 @@ use pgdyno_core::{
     problem::Problem,
     stop::Stop,
 };
+use pgdyno_wire::{ConnectOptions, Row, Session, WireError};
 
 use super::{array, asked, find_tables, open};
-use crate::wire::{ConnectOptions, Row, Session, WireError};
 
 /// Asks for sizes: of the tables that are named, else of all of the database, of databases and tablespaces.
 ///

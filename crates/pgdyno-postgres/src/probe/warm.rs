@@ -10,15 +10,14 @@ use std::{
 };
 
 use pgdyno_core::{probe::Prewarm, problem::Problem, stop::Stop, units};
+use pgdyno_wire::{ConnectOptions, Session};
 
 use super::{
-    asked,
-    crew::Crew,
-    extension, find_tables, open,
+    asked, extension, find_tables, open,
     reading::{Reading, scanning},
     relations, residency,
+    session_pool::SessionPool,
 };
-use crate::wire::{ConnectOptions, Session};
 
 /// What is asked for.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -117,8 +116,8 @@ fn read_all(
         Ok(())
     };
     let settings = scanning("SET");
-    let crew = Crew { options, sessions, settings: &settings, stop };
-    crew.work(reading.tasks.len(), &work, &mut || {
+    let session_pool = SessionPool { options, sessions, settings: &settings, stop };
+    session_pool.work(reading.tasks.len(), &work, &mut || {
         tell(PrewarmProgress::Pages(pages.load(Ordering::Relaxed)));
     })?;
     Ok(unread.into_inner().unwrap_or_default())

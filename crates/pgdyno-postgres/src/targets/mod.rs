@@ -3,5 +3,7 @@
 mod sql;
 mod tls;
 
-pub use sql::{Conduct, Counted, Desk, Manner, Play, Sessions, SqlClients, SqlTarget, Start, Workers};
+pub use sql::{
+    Conduct, Counted, Manner, Play, Sessions, SqlClients, SqlTarget, Start, TerminalInput, Workers,
+};
 pub use tls::{Link, Reconnects, Redial};

@@ -9,7 +9,7 @@ use std::{
 use pgdyno_core::{measure::Outcome, stop::Stop};
 use pgdyno_engine::{Dial, Event, Probe, Step, Target};
 
-use crate::wire::Records;
+use pgdyno_wire::Records;
 
 /// A target whose bytes go over a connection as they are, or encrypted. The target knows nothing of it: what it sends
 /// is sealed into records, and what is received is opened before it sees it, in buffers that stay.
@@ -38,7 +38,7 @@ struct Tls {
 /// A target that can make its connection anew.
 pub trait Reconnects: Target {
     /// How a connection is made and authenticated; what the target knew of the old one is over. What it does gives the
-    /// socket, and the record layer where the connection is encrypted ([`crate::wire::Session::into_parts`]), or why
+    /// socket, and the record layer where the connection is encrypted ([`pgdyno_wire::Session::into_parts`]), or why
     /// there is none: without an implementation, always.
     fn redial(&mut self) -> Redial {
         Box::new(|_| Err(io::Error::new(io::ErrorKind::Unsupported, "this target cannot connect again")))

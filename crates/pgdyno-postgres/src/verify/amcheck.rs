@@ -5,15 +5,14 @@
 
 use std::{sync::Mutex, time::Instant};
 
-use pgdyno_core::{load::Set, probe::RelationKind, problem::Problem, stop::Stop, units};
+use pgdyno_core::{probe::RelationKind, problem::Problem, stop::Stop, units};
+use pgdyno_rows::load::Set;
+use pgdyno_wire::{ConnectOptions, Session, WireError};
 
-use crate::{
-    probe::{
-        crew::Crew,
-        extension, open,
-        relations::{self, Relation},
-    },
-    wire::{ConnectOptions, Session, WireError},
+use crate::probe::{
+    extension, open,
+    relations::{self, Relation},
+    session_pool::SessionPool,
 };
 
 /// How many findings of one table are told; more of them say nothing more.
@@ -73,7 +72,7 @@ pub fn check_structure(
         }
         Ok(())
     };
-    Crew { options, sessions, settings: "", stop }.work(relations.len(), &work, &mut || {})?;
+    SessionPool { options, sessions, settings: "", stop }.work(relations.len(), &work, &mut || {})?;
     let mut faults = faults.into_inner().unwrap_or_default();
     faults.sort();
     let of = |index: bool| {
@@ -157,7 +156,7 @@ impl Checks {
              false, true, 'none', NULL, NULL) LIMIT {EXAMPLES}",
             self.schema, relation.oid
         ))?;
-        let text = |row: &crate::wire::Row, column| row.get(column).unwrap_or("?").to_owned();
+        let text = |row: &pgdyno_wire::Row, column| row.get(column).unwrap_or("?").to_owned();
         let mut faults: Vec<_> = rows
             .iter()
             .map(|row| format!("{} ({},{}): {}", relation.name, text(row, 0), text(row, 1), text(row, 2)))

@@ -7,9 +7,10 @@
 
 use std::time::Instant;
 
-use pgdyno_core::{problem::Problem, rows::tpcb};
+use pgdyno_core::problem::Problem;
+use pgdyno_rows::tpcb;
 
-use crate::wire::{Session, WireError};
+use pgdyno_wire::{Session, WireError};
 
 /// How many wrong keys are told.
 const EXAMPLES: usize = 5;

@@ -7,9 +7,9 @@
 use std::time::Instant;
 
 use pgdyno_core::problem::Problem;
+use pgdyno_wire::{Session, WireError};
 
 use super::{BalanceOutcome, Expected};
-use crate::wire::{Session, WireError};
 
 /// What history has held until it was last emptied.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

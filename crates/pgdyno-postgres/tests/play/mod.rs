@@ -2,18 +2,14 @@
 
 use std::sync::{Arc, Mutex};
 
-use pgdyno_core::{
-    script::{Automatic, Definition, Protocol, Scripts, Streams, Variables},
-    stop::Stop,
-};
+use pgdyno_core::stop::Stop;
 use pgdyno_engine::{
-    Bookkeeping, Client, EpollDriver, Level, Listeners, Messages, Mix, Regime, Report, Ruled, Settings,
+    Bookkeeping, Client, EpollDriver, Level, Listeners, Messages, Mix, Paced, Pacing, Report, Settings,
     run_keeping,
 };
-use pgdyno_postgres::{
-    targets::{Conduct, Link, Manner, Play, SqlTarget, Start},
-    wire::{ConnectOptions, connect},
-};
+use pgdyno_postgres::targets::{Conduct, Link, Manner, Play, SqlTarget, Start};
+use pgdyno_script::{Automatic, Definition, Protocol, Scripts, Streams, Variables};
+use pgdyno_wire::{ConnectOptions, connect};
 
 /// How scripts are run.
 pub struct How {
@@ -84,19 +80,19 @@ pub fn play(options: &ConnectOptions, texts: &[&str], how: &How) -> Played {
             variables: Variables::new(scripts.names(), &how.definitions, automatic),
             random: streams.clients[number as usize].clone(),
             options: Some(Arc::clone(&options)),
-            desk: None,
+            terminal_input: None,
         };
-        let regime = Regime {
+        let pacing = Pacing {
             attempts: Some(how.attempts),
             reconnect_after: how.reconnect_after,
-            ..Regime::default()
+            ..Pacing::default()
         };
         let first = how.reconnect_after.is_none().then(|| {
             let session = connect(&options).expect("the server answers");
             session.into_socket().expect("there is a descriptor")
         });
         let target = Link::new(SqlTarget::new(Arc::clone(&play), start), None);
-        Client { target: Ruled::new(target, number, first.is_some(), regime), io: first }
+        Client { target: Paced::new(target, number, first.is_some(), pacing), io: first }
     };
     let workers = vec![(0..how.clients).map(client).collect()];
     let said = Arc::new(Mutex::new(Vec::new()));

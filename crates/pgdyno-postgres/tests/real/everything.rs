@@ -2,25 +2,20 @@
 
 use std::{env, slice, sync::Arc};
 
-use pgdyno_core::{
-    facts::ServerSource,
-    load::{LoadPlan, Way, Wish},
-    script::{Builtin, Protocol},
-    stop::Stop,
-};
+use pgdyno_core::{facts::ServerSource, stop::Stop};
 use pgdyno_engine::{Settings, SocketDriver, run};
 use pgdyno_postgres::{
     load::{PrewarmMethod, load_tables, prewarm, tpcb_tables},
     observe::{Counters, server_facts},
     targets::SqlClients,
     verify::{BalanceMode, BalanceOutcome, Expected, check_balance},
-    wire::{ConnectOptions, Session, connect},
 };
+use pgdyno_rows::load::{LoadPlan, LoadRequest, Way};
+use pgdyno_script::{Builtin, Protocol};
+use pgdyno_wire::{ConnectOptions, Session, connect};
+use testkit::left_out;
 
-use crate::{
-    left_out::left_out,
-    own::{Server, bundle},
-};
+use crate::own::{Server, bundle};
 
 #[test]
 fn the_oldest_major() {
@@ -142,7 +137,7 @@ impl Drop for Database {
 }
 
 fn plan(way: Way) -> LoadPlan {
-    Wish { scale: Some(1), way: Some(way), ..Wish::default() }.plan(1).expect("it can be")
+    LoadRequest { scale: Some(1), way: Some(way), ..LoadRequest::default() }.plan(1).expect("it can be")
 }
 
 /// Column, type and NOT NULL of the four tables, one line a column.

@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use pgdyno_postgres::provision::{Request, Status, Stopped, registry, up};
+use pgdyno_provision::{Request, Status, Stopped, registry, up};
 
 use crate::own::{Place, bundle};
 

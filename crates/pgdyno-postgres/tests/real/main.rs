@@ -2,8 +2,6 @@
 //! `PGDYNO_TEST_ALL` is set.
 
 mod everything;
-#[path = "../left_out/mod.rs"]
-mod left_out;
 mod lifetime;
 mod own;
 #[path = "../play/mod.rs"]

@@ -2,10 +2,8 @@
 
 use std::{env, fs, os::unix::fs::PermissionsExt, path::PathBuf, time::Duration};
 
-use pgdyno_postgres::{
-    provision::{Dirs, Environment, Lifetime, Request, RunningServer, registry, up},
-    wire::{Address, ConnectOptions},
-};
+use pgdyno_provision::{Dirs, Environment, Lifetime, Request, RunningServer, registry, up};
+use pgdyno_wire::{Address, ConnectOptions};
 
 /// Where servers of a test are recorded and have their data.
 pub struct Place {

@@ -1,11 +1,9 @@
 //! Whole scripts at real servers of the oldest and the newest major: what they do and what is said where they
 //! cannot go on. The rows follow PostgreSQL's own tests of pgbench in what they look at.
 
-use pgdyno_core::script::Protocol;
-use pgdyno_postgres::{
-    targets::Manner,
-    wire::{ConnectOptions, connect},
-};
+use pgdyno_postgres::targets::Manner;
+use pgdyno_script::Protocol;
+use pgdyno_wire::{ConnectOptions, connect};
 
 use crate::{
     own::{Server, bundle},

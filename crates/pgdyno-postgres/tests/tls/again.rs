@@ -2,12 +2,10 @@
 
 use std::sync::Arc;
 
-use pgdyno_core::{
-    script::{Protocol, Scripts},
-    stop::Stop,
-};
+use pgdyno_core::stop::Stop;
 use pgdyno_engine::{MergedInterval, Settings, SocketDriver, run};
 use pgdyno_postgres::targets::SqlClients;
+use pgdyno_script::{Protocol, Scripts};
 
 use crate::server::Server;
 

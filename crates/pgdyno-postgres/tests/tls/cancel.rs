@@ -9,7 +9,7 @@ use std::{
 };
 
 use pgdyno_core::stop::Stop;
-use pgdyno_postgres::wire::{Address, WireError, connect_unless};
+use pgdyno_wire::{Address, WireError, connect_unless};
 
 use crate::server::Server;
 

@@ -4,8 +4,6 @@
 mod again;
 mod between;
 mod cancel;
-#[path = "../left_out/mod.rs"]
-mod left_out;
 #[path = "../real/own.rs"]
 mod own;
 mod rsa;
@@ -13,21 +11,20 @@ mod server;
 
 use std::{fs, os::unix::fs::PermissionsExt, sync::Arc};
 
-use between::Between;
-use left_out::left_out;
-use pgdyno_core::{
-    load::Wish,
-    script::{Builtin, Protocol},
-    stop::Stop,
-};
+use pgdyno_core::stop::Stop;
 use pgdyno_engine::{Settings, SocketDriver, run};
 use pgdyno_postgres::{
     load::load_tables,
     targets::SqlClients,
     verify::{BalanceMode, Expected, check_balance},
-    wire::{Address, connect},
 };
+use pgdyno_rows::load::LoadRequest;
+use pgdyno_script::{Builtin, Protocol};
+use pgdyno_wire::{Address, connect};
 use rcgen::{BasicConstraints, DnType, IsCa, KeyPair, date_time_ymd};
+use testkit::left_out;
+
+use between::Between;
 use rsa::certificates_of_rsa;
 use server::{Authority, Server, all, hosts, named};
 
@@ -211,7 +208,7 @@ fn keys_are_written_where_that_is_asked_for(server: &Server) {
 fn the_measured_path_is_encrypted(server: &Server) {
     let stop = Stop::default();
     let mut session = server.connects("user=plain sslmode=require");
-    let plan = Wish { scale: Some(1), ..Wish::default() }.plan(1).expect("it can be");
+    let plan = LoadRequest { scale: Some(1), ..LoadRequest::default() }.plan(1).expect("it can be");
     let sessions = std::slice::from_mut(&mut session);
     let loaded = load_tables(sessions, None, &plan, &stop, &mut |_| ()).expect("it loads");
     assert_eq!(loaded.rows, 100_011);

@@ -2,10 +2,9 @@
 
 use std::{path::Path, process::Command};
 
-use crate::{
-    left_out::left_out,
-    server::{Server, hosts},
-};
+use testkit::left_out;
+
+use crate::server::{Server, hosts};
 
 /// A certificate: the kind of its key, and the options of its authority's signature.
 struct Kind {

@@ -10,10 +10,8 @@ use std::{
 };
 
 use pgdyno_core::problem::Problem;
-use pgdyno_postgres::{
-    provision::Request,
-    wire::{ConnectOptions, OsUser, Session, Sources, connect},
-};
+use pgdyno_provision::Request;
+use pgdyno_wire::{ConnectOptions, OsUser, Session, Sources, connect};
 use rcgen::{
     BasicConstraints, CertificateParams, CertificateRevocationListParams, DnType, IsCa, Issuer, KeyIdMethod,
     KeyPair, KeyUsagePurpose, RevokedCertParams, SerialNumber, date_time_ymd,

@@ -5,10 +5,8 @@
 
 use pgdyno_core::measure::{Counts, Outcome};
 use pgdyno_engine::{Event, Probe, Report, SocketDriver, Step, Target};
-use pgdyno_postgres::{
-    targets::{Link, SqlTarget},
-    wire::connect,
-};
+use pgdyno_postgres::targets::{Link, SqlTarget};
+use pgdyno_wire::connect;
 
 use crate::{Drive, MS, alone, server::Server, test_all};
 

@@ -5,8 +5,6 @@
 
 mod calm;
 mod commits;
-#[path = "../left_out/mod.rs"]
-mod left_out;
 #[path = "../real/own.rs"]
 mod own;
 mod reconnects;
@@ -16,15 +14,11 @@ mod stall;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use pgdyno_core::{
-    script::{Protocol, Scripts},
-    stop::Stop,
-};
+use pgdyno_core::stop::Stop;
 use pgdyno_engine::{Client, MergedInterval, Report, Settings, SocketDriver, Target, run};
-use pgdyno_postgres::{
-    targets::{Link, SqlClients, SqlTarget},
-    wire::ConnectOptions,
-};
+use pgdyno_postgres::targets::{Link, SqlClients, SqlTarget};
+use pgdyno_script::{Protocol, Scripts};
+use pgdyno_wire::ConnectOptions;
 
 const MS: u64 = 1_000_000;
 

@@ -11,7 +11,7 @@ use std::{
 
 use pgdyno_core::stop::Stop;
 use pgdyno_engine::{MergedInterval, Report, SocketDriver};
-use pgdyno_postgres::wire::{ConnectOptions, Session, SessionAttrs, connect};
+use pgdyno_wire::{ConnectOptions, Session, SessionAttrs, connect};
 
 use crate::{Drive, MS, alone, server::Server};
 

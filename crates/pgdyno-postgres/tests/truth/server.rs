@@ -5,10 +5,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-use pgdyno_postgres::{
-    provision::{Request, RunningServer, up},
-    wire::ConnectOptions,
-};
+use pgdyno_provision::{Request, RunningServer, up};
+use pgdyno_wire::ConnectOptions;
 
 use crate::own::{self, bundle};
 

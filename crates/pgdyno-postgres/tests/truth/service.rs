@@ -10,7 +10,7 @@ use std::{sync::Mutex, thread, time::Duration};
 
 use pgdyno_core::measure::Latency;
 use pgdyno_engine::SocketDriver;
-use pgdyno_postgres::fake::{Delays, Distribution, FakeServer, usual};
+use pgdyno_wire::fake::{Delays, Distribution, FakeServer, usual};
 
 use crate::{
     Drive, MS, alone,

@@ -15,12 +15,11 @@ use std::{
 
 use pgdyno_core::measure::{Latency, Outcome, Precision};
 use pgdyno_engine::{Event, Probe, Report, SocketDriver, Step, Target};
-use pgdyno_postgres::{
-    fake::{FakeServer, usual},
-    targets::{Link, SqlTarget},
-};
+use pgdyno_postgres::targets::{Link, SqlTarget};
+use pgdyno_wire::fake::{FakeServer, usual};
+use testkit::left_out;
 
-use crate::{Drive, alone, calm::calmly, left_out::left_out, test_all};
+use crate::{Drive, alone, calm::calmly, test_all};
 
 /// A run with a stall.
 #[derive(Debug, Clone, Copy)]

@@ -3,13 +3,10 @@
 use std::{collections::BTreeMap, path::PathBuf, process::ExitCode, sync::Arc, thread};
 
 use clap::ArgAction;
-use pgdyno_core::{
-    advice::bench::Level,
-    analysis::compare::{MAX_BLOCKS, MIN_BLOCKS, looks},
-    plan::{Auto, BalanceCheckMode, Material, Plan, Scale, Span, WorkloadPlan},
-    problem::Problem,
-    script::{Builtin, Protocol},
-};
+use pgdyno_analysis::compare::{MAX_BLOCKS, MIN_BLOCKS, looks};
+use pgdyno_core::{problem::Problem, span::Span};
+use pgdyno_plan::{Auto, BalanceCheckMode, Material, Plan, Scale, WorkloadPlan, advice::bench::Level};
+use pgdyno_script::{Builtin, Protocol};
 use regex_lite::Regex;
 
 use super::{
@@ -56,9 +53,9 @@ const SUBJECTS: &str = "A and B (a flag given once is for both; given twice, A's
 #[derive(Debug, clap::Args)]
 #[command(disable_help_flag = true, allow_negative_numbers = true, after_help = EXAMPLES)]
 pub struct Args {
-    /// A written out, such as pg=15,set:jit=off; what flags say of it holds too
+    /// Arm A as KEY=VALUE,... such as pg=15,set:jit=off; combined with the flags
     a: Option<String>,
-    /// B written out
+    /// Arm B as KEY=VALUE,...
     b: Option<String>,
     /// Version of a server made for it: a major or an exact one
     #[arg(long, value_name = "VERSION", help_heading = SUBJECTS)]
@@ -146,7 +143,7 @@ pub struct Args {
     fail_if_slower: bool,
     #[command(flatten)]
     loading: Loading,
-    /// User that servers run as, where root asks
+    /// User to run the servers as (root only)
     #[arg(long, value_name = "USER", help_heading = "Options")]
     run_as: Option<String>,
     /// Keep the servers' data (or the schema) when the run is over

@@ -2,12 +2,10 @@
 
 use std::{collections::BTreeMap, path::PathBuf};
 
-use pgdyno_core::{
-    analysis::compare::{Asked, AskedProgram},
-    plan::Plan,
-    problem::Problem,
-    script::{Builtin, Protocol},
-};
+use pgdyno_analysis::compare::{Asked, AskedProgram};
+use pgdyno_core::problem::Problem;
+use pgdyno_plan::Plan;
+use pgdyno_script::{Builtin, Protocol};
 
 use super::{
     connection::Connection,

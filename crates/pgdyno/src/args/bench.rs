@@ -3,10 +3,11 @@
 use std::process::ExitCode;
 
 use pgdyno_core::{
-    advice::bench::Level,
-    plan::{Auto, BalanceCheckMode, CpuList, MAX_RATE_PER_S, Material, NotACpuList, Plan, Scale, Span},
+    cpus::{CpuList, NotACpuList},
     problem::Problem,
+    span::Span,
 };
+use pgdyno_plan::{Auto, BalanceCheckMode, MAX_RATE_PER_S, Material, Plan, Scale, advice::bench::Level};
 
 use super::measure;
 use crate::{context::Context, stages};

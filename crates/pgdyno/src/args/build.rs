@@ -8,7 +8,7 @@ use std::{
 };
 
 use pgdyno_core::{problem::Problem, units};
-use pgdyno_postgres::provision::builds::{self, Build, CFLAGS, Event, Manifest, Phase, Request};
+use pgdyno_provision::builds::{self, Build, CFLAGS, Event, Manifest, Phase, Request};
 use serde_json::{Value, json};
 
 use crate::{context::Context, interrupt::on_interrupt_saying, progress::Progress, servers};
@@ -47,7 +47,7 @@ pub struct Args {
     /// Compilers at once [default: one for each processor]
     #[arg(long, value_name = "N", help_heading = "Compiler", value_parser = clap::value_parser!(u32).range(1..=1024))]
     jobs: Option<u32>,
-    /// User that builds, where root asks; default: postgres, else nobody
+    /// User to build as (root only) [default: postgres, else nobody]
     #[arg(long, value_name = "USER", help_heading = "Compiler")]
     run_as: Option<String>,
 

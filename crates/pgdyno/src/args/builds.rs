@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use jiff::Timestamp;
 use pgdyno_core::{problem::Problem, units};
-use pgdyno_postgres::provision::builds::{self, Build, Unfinished};
+use pgdyno_provision::builds::{self, Build, Unfinished};
 use serde_json::{Value, json};
 
 use super::{

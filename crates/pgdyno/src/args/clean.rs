@@ -9,7 +9,7 @@ use std::{
 
 use pgdyno_core::{problem::Problem, units};
 use pgdyno_host::procs;
-use pgdyno_postgres::provision::{Dirs, Record, builds, bundle, registry, remove, remove_leftover};
+use pgdyno_provision::{Dirs, Record, builds, bundle, registry, remove, remove_leftover};
 
 use crate::{context::Context, instrument, problem, servers};
 

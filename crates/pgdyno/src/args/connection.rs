@@ -4,7 +4,7 @@ use std::env;
 
 use clap::Args as ClapArgs;
 use pgdyno_core::problem::Problem;
-use pgdyno_postgres::wire::{ConnectOptions, OsUser, Sources};
+use pgdyno_wire::{ConnectOptions, OsUser, Sources};
 
 use super::target::own;
 use crate::stages::External;

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use pgdyno_core::problem::Problem;
-use pgdyno_postgres::provision::{Dirs, Stopped, registry, remove, stop};
+use pgdyno_provision::{Dirs, Stopped, registry, remove, stop};
 
 use crate::{context::Context, problem, servers};
 

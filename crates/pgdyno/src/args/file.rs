@@ -2,12 +2,9 @@
 
 use std::{fs::File, io::Read, path::Path};
 
-use pgdyno_core::{
-    plan::{MAX_PLAN_BYTES, Material, Plan},
-    problem::Problem,
-    script::{Risk, Scripts, risks},
-    units,
-};
+use pgdyno_core::{problem::Problem, units};
+use pgdyno_plan::{MAX_PLAN_BYTES, Material, Plan};
+use pgdyno_script::{Risk, Scripts, risks};
 
 /// Reads a plan file.
 ///

@@ -60,7 +60,7 @@ fn completions(args: &Args, whole: &clap::Command) -> io::Result<()> {
 }
 
 fn schemas(args: &Args) -> io::Result<()> {
-    let plan = ("plan.schema.json", pgdyno_core::plan::schema());
+    let plan = ("plan.schema.json", pgdyno_plan::schema());
     for (name, schema) in
         pgdyno_record::schemas().into_iter().chain([plan]).chain(pgdyno_core::probe::schemas())
     {

@@ -3,12 +3,9 @@
 use std::{env, path::PathBuf};
 
 use clap::{ArgAction, Args as ClapArgs};
-use pgdyno_core::{
-    advice::bench::Level,
-    plan::{Material, Plan},
-    problem::Problem,
-};
-use pgdyno_postgres::provision::Request;
+use pgdyno_core::problem::Problem;
+use pgdyno_plan::{Material, Plan, advice::bench::Level};
+use pgdyno_provision::Request;
 
 use super::{
     arm::Arm,
@@ -47,7 +44,7 @@ pub struct Args {
     /// Setting over those chosen from facts; may be repeated
     #[arg(long, value_name = "NAME=VALUE", value_parser = setting, help_heading = "A server made for the run")]
     pub(super) set: Vec<(String, String)>,
-    /// User that the server runs as, where root asks
+    /// User to run the server as (root only)
     #[arg(long, value_name = "USER", help_heading = "A server made for the run")]
     pub(super) run_as: Option<String>,
     #[command(flatten)]

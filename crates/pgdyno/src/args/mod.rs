@@ -62,7 +62,7 @@ pub enum Command {
     Pgbench(pgbench::Args),
     /// Load tables by many streams, resumable and proved
     Load(load::Args),
-    /// TPC-C: drive its transactions, look whether its tables are consistent, write them as CSV files
+    /// TPC-C: drive its transactions, check its tables' consistency, write them as CSV files
     Tpcc(tpcc::Args),
     /// Read tables into shared buffers, and see that they are there
     Prewarm(prewarm::Args),

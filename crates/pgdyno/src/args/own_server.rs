@@ -2,11 +2,9 @@
 
 use std::{collections::BTreeMap, env, path::PathBuf};
 
-use pgdyno_core::{
-    plan::{Plan, ServerPlan},
-    problem::Problem,
-};
-use pgdyno_postgres::provision::{self, Lifetime, Request};
+use pgdyno_core::problem::Problem;
+use pgdyno_plan::{Plan, ServerPlan};
+use pgdyno_provision::{Lifetime, Request};
 
 use crate::servers;
 
@@ -63,8 +61,8 @@ impl OwnServer {
             lifetime: Lifetime::DiesWithUs,
             ..Request::named(name)
         };
-        provision::check(&request)?;
-        provision::check_build(&request, &servers::dirs()?).map(|()| request)
+        pgdyno_provision::check(&request)?;
+        pgdyno_provision::check_build(&request, &servers::dirs()?).map(|()| request)
     }
 }
 

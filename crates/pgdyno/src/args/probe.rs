@@ -4,9 +4,9 @@ use std::process::ExitCode;
 
 use clap::{ArgAction, Subcommand, ValueEnum};
 use pgdyno_core::{
-    plan::Span,
     probe::{CountBy, Probe, json},
     problem::Problem,
+    span::Span,
     units,
 };
 use pgdyno_postgres::probe::{self, CountWish, DdlWish};

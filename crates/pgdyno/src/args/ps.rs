@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use pgdyno_core::{facts::Choice, problem::Problem, units::printable_json};
-use pgdyno_postgres::provision::{Record, registry};
+use pgdyno_provision::{Record, registry};
 use pgdyno_record::redact_setting;
 use serde_json::{Value, json};
 

@@ -2,7 +2,8 @@
 
 use std::{path::PathBuf, process::ExitCode};
 
-use pgdyno_core::{advice::bench::Level, problem::Problem};
+use pgdyno_core::problem::Problem;
+use pgdyno_plan::advice::bench::Level;
 
 use super::{file, measure};
 use crate::{context::Context, stages};

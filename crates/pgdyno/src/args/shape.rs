@@ -4,10 +4,8 @@ use clap::{
     Arg, ValueEnum,
     builder::{PossibleValuesParser, TypedValueParser},
 };
-use pgdyno_core::{
-    load::{PartitionMethod, Way},
-    plan::LoadingPlan,
-};
+use pgdyno_plan::LoadingPlan;
+use pgdyno_rows::load::{PartitionMethod, Way};
 
 /// What the tables are like.
 #[derive(Debug, Clone, Default, clap::Args)]

@@ -2,10 +2,8 @@
 
 use std::path::PathBuf;
 
-use pgdyno_core::{
-    plan::{MAX_SUBJECTS, Plan, ServerPlan, SubjectPlan},
-    problem::Problem,
-};
+use pgdyno_core::problem::Problem;
+use pgdyno_plan::{MAX_SUBJECTS, Plan, ServerPlan, SubjectPlan};
 
 use super::{arm::Arm, connection::Connection};
 use crate::stages::{
@@ -216,11 +214,9 @@ fn server(number: usize, one: &Named, plan: &Plan, run_as: Option<&str>) -> Resu
 
 #[cfg(test)]
 mod tests {
-    use pgdyno_core::{
-        analysis::compare::AskedProgram,
-        plan::WorkloadPlan,
-        script::{Builtin, Protocol},
-    };
+    use pgdyno_analysis::compare::AskedProgram;
+    use pgdyno_plan::WorkloadPlan;
+    use pgdyno_script::{Builtin, Protocol};
 
     use super::*;
 

@@ -3,10 +3,8 @@
 use std::env;
 
 use pgdyno_core::problem::Problem;
-use pgdyno_postgres::{
-    provision::{Record, SUPERUSER, Status, registry},
-    wire::{Address, ConnectOptions, OsUser, Sources},
-};
+use pgdyno_provision::{Record, SUPERUSER, Status, registry};
+use pgdyno_wire::{Address, ConnectOptions, OsUser, Sources};
 
 use crate::servers;
 

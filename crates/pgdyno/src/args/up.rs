@@ -2,9 +2,8 @@
 
 use std::{env, path::PathBuf, process::ExitCode, time::Duration};
 
-use pgdyno_core::{facts::ServerSource, plan::CpuList, problem::Problem};
-use pgdyno_postgres::provision::{Lifetime, Request, RunningServer, Wanted, up};
-
+use pgdyno_core::{cpus::CpuList, facts::ServerSource, problem::Problem};
+use pgdyno_provision::{Lifetime, Request, RunningServer, Wanted, up};
 use pgdyno_record::redact_setting;
 
 use crate::{context::Context, servers};
@@ -88,7 +87,7 @@ pub struct Args {
     #[arg(long, value_name = "PORT", help_heading = "Settings",
           value_parser = clap::value_parser!(u16).range(1..))]
     port: Option<u16>,
-    /// Seconds in which the server must show a sign of starting
+    /// Startup timeout in seconds; it counts from the server's last sign of progress
     #[arg(long, value_name = "SECONDS", default_value_t = 60, help_heading = "Settings",
           value_parser = clap::value_parser!(u64).range(1..=86_400))]
     start_limit: u64,

@@ -7,11 +7,11 @@ use std::{
 };
 
 use pgdyno_core::{
-    advice::program::{Program, alike},
     facts::{BuildFacts, block_bytes_of_configure, major_of},
     problem::Problem,
 };
-use pgdyno_postgres::provision::{
+use pgdyno_plan::advice::program::{Program, alike};
+use pgdyno_provision::{
     Dirs,
     builds::{self, Build},
     bundle::{self, Bundle, version_num_of},

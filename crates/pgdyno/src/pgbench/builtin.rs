@@ -1,8 +1,8 @@
 //! The built-in scripts by name.
 
-use pgdyno_core::script::Builtin;
+use pgdyno_script::Builtin;
 
-use super::say::{Go, Say};
+use super::say::{ExitResult, Say};
 
 /// Most scripts of a run.
 pub const MAX_SCRIPTS: usize = 128;
@@ -32,7 +32,7 @@ pub fn show(builtin: Builtin) -> String {
 ///
 /// # Errors
 /// None does, or several do; said already.
-pub fn find(say: &Say, prefix: &str) -> Go<Builtin> {
+pub fn find(say: &Say, prefix: &str) -> ExitResult<Builtin> {
     let fitting: Vec<Builtin> =
         Builtin::ALL.into_iter().filter(|builtin| builtin.name().starts_with(prefix)).collect();
     match fitting[..] {
@@ -53,7 +53,7 @@ pub fn find(say: &Say, prefix: &str) -> Go<Builtin> {
 ///
 /// # Errors
 /// No weight, or none that can be; said already.
-pub fn weighted<'a>(say: &Say, option: &'a str) -> Go<(&'a str, u32)> {
+pub fn weighted<'a>(say: &Say, option: &'a str) -> ExitResult<(&'a str, u32)> {
     let Some(at) = option.rfind('@') else { return Ok((option, 1)) };
     match super::numbers::whole(&option[at + 1..]) {
         None | Some(i64::MIN | i64::MAX) => {

@@ -5,7 +5,7 @@ use pgdyno_postgres::load::{Initialization, PartitionMethod, steps};
 use super::{
     find_rate, limits,
     options::Options,
-    say::{Go, Say},
+    say::{ExitResult, Say},
 };
 
 /// Steps where none are named.
@@ -26,7 +26,7 @@ pub enum Request {
 ///
 /// # Errors
 /// They do not go together; said already.
-pub fn check(say: &Say, options: &mut Options, operands: &[String]) -> Go<Request> {
+pub fn check(say: &Say, options: &mut Options, operands: &[String]) -> ExitResult<Request> {
     let weights: u64 = options.scripts.iter().map(|script| u64::from(script.weight)).sum();
     if weights == 0 && !options.initialize {
         return say.fatal("total script weight must not be zero");
@@ -63,7 +63,7 @@ pub fn check(say: &Say, options: &mut Options, operands: &[String]) -> Go<Reques
     Ok(Request::Run)
 }
 
-fn initialization(say: &Say, options: &Options) -> Go<Initialization> {
+fn initialization(say: &Say, options: &Options) -> ExitResult<Initialization> {
     if options.for_run {
         return say.fatal("some of the specified options cannot be used in initialization (-i) mode");
     }
@@ -89,7 +89,7 @@ fn initialization(say: &Say, options: &Options) -> Go<Initialization> {
     })
 }
 
-fn length(say: &Say, options: &mut Options) -> Go<()> {
+fn length(say: &Say, options: &mut Options) -> ExitResult<()> {
     if options.transactions > 0 && options.time_s > 0 {
         return say.fatal("specify either a number of transactions (-t) or a duration (-T), not both");
     }
@@ -99,7 +99,7 @@ fn length(say: &Say, options: &mut Options) -> Go<()> {
     Ok(())
 }
 
-fn logging(say: &Say, options: &Options) -> Go<()> {
+fn logging(say: &Say, options: &Options) -> ExitResult<()> {
     let (sampling, aggregate_s, time_s) = (options.sampling_rate > 0.0, options.aggregate_s, options.time_s);
     if sampling && !options.log {
         return say.fatal("log sampling (--sampling-rate) is allowed only when logging transactions (-l)");
@@ -129,7 +129,7 @@ fn logging(say: &Say, options: &Options) -> Go<()> {
 }
 
 /// What `--steps` and `--find-rate` cannot be told together with, and what they say about length, rate and clients.
-fn load_over_time(say: &Say, options: &mut Options) -> Go<()> {
+fn load_over_time(say: &Say, options: &mut Options) -> ExitResult<()> {
     if let Some(steps) = options.extras.steps.clone() {
         let clients = steps.most_clients();
         let others = [
@@ -172,7 +172,7 @@ fn load_over_time(say: &Say, options: &mut Options) -> Go<()> {
 }
 
 /// Refuses the first of the options that was given, with what there is to say about it.
-fn apart(say: &Say, option: &str, others: &[(bool, &str)]) -> Go<()> {
+fn apart(say: &Say, option: &str, others: &[(bool, &str)]) -> ExitResult<()> {
     match others.iter().find(|(given, _)| *given) {
         Some((_, other)) => say.fatal(format!("{option} cannot be used with {other}")),
         None => Ok(()),
@@ -180,7 +180,7 @@ fn apart(say: &Say, option: &str, others: &[(bool, &str)]) -> Go<()> {
 }
 
 /// What options beyond pgbench's cannot be told together.
-fn beyond(say: &Say, options: &Options) -> Go<()> {
+fn beyond(say: &Say, options: &Options) -> ExitResult<()> {
     let extras = &options.extras;
     if extras.think_ns > 0 && options.rate_per_s.is_some() {
         return say.fatal(

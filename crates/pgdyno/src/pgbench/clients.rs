@@ -2,24 +2,19 @@
 
 use std::{sync::Arc, time::Instant};
 
-use pgdyno_core::{
-    script::{Automatic, Scripts, Streams, Variables},
-    stop::Stop,
-};
-use pgdyno_engine::{Client, Regime, Ruled};
-use pgdyno_postgres::{
-    libpq,
-    targets::{Conduct, Link, Manner, Play, Sessions, SqlTarget, Start},
-    wire::ConnectOptions,
-};
+use pgdyno_core::stop::Stop;
+use pgdyno_engine::{Client, Paced, Pacing};
+use pgdyno_postgres::targets::{Conduct, Link, Manner, Play, Sessions, SqlTarget, Start};
+use pgdyno_script::{Automatic, Scripts, Streams, Variables};
+use pgdyno_wire::{ConnectOptions, libpq};
 
 use super::{
     options::Options,
-    say::{Go, Say, strerror},
+    say::{ExitResult, Say, strerror},
 };
 
 /// The clients of every thread.
-pub type Workers = Vec<Vec<Client<Ruled<Link<SqlTarget>>>>>;
+pub type Workers = Vec<Vec<Client<Paced<Link<SqlTarget>>>>>;
 
 /// What clients are made of.
 #[derive(Debug)]
@@ -42,14 +37,14 @@ impl Making<'_> {
     ///
     /// # Errors
     /// The first connection that could not be made; said already.
-    pub fn connect(&self) -> Go<(Workers, u64)> {
+    pub fn connect(&self) -> ExitResult<(Workers, u64)> {
         let start = Instant::now();
         let play = Arc::new(self.play());
         let mut workers = Workers::new();
         let mut next = 0;
         for count in shares(self.options.clients, self.options.jobs) {
             let worker = (next..next + count).map(|number| self.client(&play, number));
-            workers.push(worker.collect::<Go<_>>()?);
+            workers.push(worker.collect::<ExitResult<_>>()?);
             next += count;
         }
         Ok((workers, start.elapsed().as_nanos() as u64))
@@ -68,15 +63,15 @@ impl Making<'_> {
         Play::new(Arc::clone(self.scripts), options.protocol, manner)
     }
 
-    fn client(&self, play: &Arc<Play>, number: u32) -> Go<Client<Ruled<Link<SqlTarget>>>> {
+    fn client(&self, play: &Arc<Play>, number: u32) -> ExitResult<Client<Paced<Link<SqlTarget>>>> {
         let target = SqlTarget::new(Arc::clone(play), self.start(number));
         let target = match &self.sessions {
             Some(sessions) => target.asked_at_the_end(sessions.clone()),
             None => target,
         };
-        let regime = regime(self.options);
+        let pacing = pacing(self.options);
         if self.options.connect_each {
-            let target = Ruled::new(Link::new(target, None), number, false, regime);
+            let target = Paced::new(Link::new(target, None), number, false, pacing);
             return Ok(Client { target, io: None });
         }
         let failed = |error: String| {
@@ -90,7 +85,7 @@ impl Making<'_> {
         let session = libpq::connect(self.connect).map_err(failed)?;
         let target = target.by_backend(session.backend_pid());
         let (io, records) = session.into_parts().map_err(|error| failed(strerror(&error)))?;
-        let target = Ruled::new(Link::new(target, records), number, true, regime);
+        let target = Paced::new(Link::new(target, records), number, true, pacing);
         Ok(Client { target, io: Some(io) })
     }
 
@@ -103,7 +98,7 @@ impl Making<'_> {
         };
         let variables = Variables::new(self.scripts.names(), &self.options.define, automatic);
         let random = self.streams.clients[client as usize].clone();
-        Start { client, variables, random, options: Some(Arc::clone(self.connect)), desk: None }
+        Start { client, variables, random, options: Some(Arc::clone(self.connect)), terminal_input: None }
     }
 }
 
@@ -111,8 +106,8 @@ fn limit_ns(options: &Options) -> Option<u64> {
     (options.latency_limit_us > 0).then(|| options.latency_limit_us as u64 * 1_000)
 }
 
-fn regime(options: &Options) -> Regime {
-    Regime {
+fn pacing(options: &Options) -> Pacing {
+    Pacing {
         attempts: (options.time_s == 0).then_some(options.transactions as u64),
         skip_after_ns: limit_ns(options).filter(|_| options.rate_per_s.is_some()),
         think_ns: options.extras.think_ns,

@@ -1,20 +1,17 @@
 //! Which server, and connections to it.
 
-use pgdyno_postgres::{
-    libpq,
-    wire::{ConnectOptions, Hear, OsUser, Session, Sources},
-};
+use pgdyno_wire::{ConnectOptions, Hear, OsUser, Session, Sources, libpq};
 
 use super::{
     options::Options,
-    say::{Go, NAME, Say},
+    say::{ExitResult, NAME, Say},
 };
 
 /// Where to connect: options, then the environment, as libpq has it. Notices of the server are shown.
 ///
 /// # Errors
 /// They name no server; said already.
-pub fn target(say: &Say, options: &Options) -> Go<ConnectOptions> {
+pub fn target(say: &Say, options: &Options) -> ExitResult<ConnectOptions> {
     let variable = |name: &str| std::env::var(name).ok();
     let os_user = OsUser::of_process();
     let database = database(say, options, &variable, &os_user)?;
@@ -49,7 +46,7 @@ fn database(
     options: &Options,
     variable: &dyn Fn(&str) -> Option<String>,
     os_user: &OsUser,
-) -> Go<String> {
+) -> ExitResult<String> {
     let variables = ["PGDATABASE", "PGUSER"].into_iter();
     let named = variables.filter_map(variable).find(|name| !name.is_empty());
     match (options.dbname.clone().or(named), &os_user.name) {
@@ -63,7 +60,7 @@ fn database(
 ///
 /// # Errors
 /// There is none to be had; said already, with `what` could not be.
-pub fn session(say: &Say, options: &Options, what: &str) -> Go<Session> {
+pub fn session(say: &Say, options: &Options, what: &str) -> ExitResult<Session> {
     let target = target(say, options).or_else(|_| say.fatal(what))?;
     libpq::warnings(&target).iter().for_each(|line| say.raw(line));
     libpq::connect(&target).or_else(|error| {

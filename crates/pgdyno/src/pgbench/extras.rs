@@ -2,12 +2,12 @@
 
 use std::path::PathBuf;
 
-use pgdyno_core::analysis::find_rate::Limit;
+use pgdyno_analysis::find_rate::Limit;
 
 use super::{
     flags::Opt,
     numbers::{option_int, span},
-    say::{Go, Say},
+    say::{ExitResult, Say},
     steps::Steps,
 };
 
@@ -50,7 +50,7 @@ impl Extras {
 ///
 /// # Errors
 /// What is wrong with it; said already.
-pub fn take(extras: &mut Extras, say: &Say, option: Opt, text: &str) -> Go<()> {
+pub fn take(extras: &mut Extras, say: &Say, option: Opt, text: &str) -> ExitResult<()> {
     match option {
         Opt::Percentiles => extras.percentiles = percentiles(say, text)?,
         Opt::Json => extras.json = Some(PathBuf::from(text)),
@@ -67,12 +67,12 @@ pub fn take(extras: &mut Extras, say: &Say, option: Opt, text: &str) -> Go<()> {
     Ok(())
 }
 
-fn limit(say: &Say, text: &str) -> Go<Limit> {
+fn limit(say: &Say, text: &str) -> ExitResult<Limit> {
     text.parse().or_else(|error| say.fatal(format!("invalid value for option --find-rate: {error}")))
 }
 
 /// Percentiles between commas.
-fn percentiles(say: &Say, text: &str) -> Go<Vec<f64>> {
+fn percentiles(say: &Say, text: &str) -> ExitResult<Vec<f64>> {
     let number = |part: &str| part.trim().parse::<f64>().ok().filter(|p| *p > 0.0 && *p < 100.0);
     let read: Option<Vec<f64>> = text.split(',').map(number).collect();
     match read {

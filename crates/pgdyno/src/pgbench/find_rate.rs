@@ -2,20 +2,15 @@
 
 use std::{sync::Arc, time::Instant};
 
-use pgdyno_core::{
-    analysis::{
-        Doubt,
-        doubts::CeilingEvidence,
-        find_rate::{Answer, Bounds, Limit, MOST_PROBES, Plan, Search, Seen, Verdict, Why},
-    },
-    facts::Instrument,
-    measure::CommandTally,
-    script::{Action, Script, Scripts, Streams},
-    stop::Stop,
-    units,
+use pgdyno_analysis::{
+    Doubt,
+    doubts::CeilingEvidence,
+    find_rate::{Answer, Bounds, Limit, MOST_PROBES, Plan, Search, Seen, Verdict, Why},
 };
+use pgdyno_core::{facts::Instrument, measure::CommandTally, stop::Stop, units};
 use pgdyno_engine::{Listeners, Load, LoadStep, Report, Settings, SocketDriver, StepReport, run_keeping};
-use pgdyno_postgres::wire::ConnectOptions;
+use pgdyno_script::{Action, Script, Scripts, Streams};
+use pgdyno_wire::ConnectOptions;
 use serde_json::{Value, json};
 
 use super::{
@@ -25,7 +20,7 @@ use super::{
     options::{Chosen, Options},
     results::Histograms,
     run::{bookkeeping, set_up, settings},
-    say::{Go, Say, print},
+    say::{ExitResult, Say, print},
 };
 use crate::instrument;
 
@@ -55,7 +50,7 @@ const DRAIN_NS: u64 = 10 * NS_PER_S;
 ///
 /// # Errors
 /// The exit status; why has been said.
-pub fn run(say: &Say, options: &Options, limit: &Limit, scripts: Scripts, stop: &Stop) -> Go<()> {
+pub fn run(say: &Say, options: &Options, limit: &Limit, scripts: Scripts, stop: &Stop) -> ExitResult<()> {
     let outputs = Histograms::open(say, options)?;
     let (found, server_version) = set_up(say, options, None)?;
     let finding = Finding {
@@ -183,7 +178,7 @@ impl Finding<'_> {
     }
 
     /// What the clients commit a second in a closed loop.
-    fn calibrate(&self) -> Go<f64> {
+    fn calibrate(&self) -> ExitResult<f64> {
         let (report, _) = self.measure(0, None, CALIBRATION_NS.min(self.time_ns()))?;
         if report.counts.committed == 0 {
             return self
@@ -198,7 +193,7 @@ impl Finding<'_> {
     }
 
     /// Probes until there is an answer, or a reason why there is none.
-    fn search(&self, bounds: Bounds, begin: Instant) -> Go<(Vec<Probed>, Result<Answer, String>)> {
+    fn search(&self, bounds: Bounds, begin: Instant) -> ExitResult<(Vec<Probed>, Result<Answer, String>)> {
         let (mut search, mut probes) = (Search::new(bounds), Vec::new());
         loop {
             let plan = match search.next() {
@@ -260,7 +255,7 @@ impl Finding<'_> {
         number: u64,
         rate_per_s: Option<f64>,
         length_ns: u64,
-    ) -> Go<(Report, Option<StepReport>)> {
+    ) -> ExitResult<(Report, Option<StepReport>)> {
         let Self { say, connect, scripts, stop, .. } = self;
         // Every probe draws anew, all from the one seed.
         let seed = self.options.seed.wrapping_add(number << 32);

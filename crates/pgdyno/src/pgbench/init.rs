@@ -3,22 +3,25 @@
 use std::io::{self, IsTerminal};
 
 use pgdyno_core::stop::Stop;
-use pgdyno_postgres::{
-    libpq,
-    load::{InitError, InitEvent, Initialization, initialize},
-    wire::Session,
-};
+use pgdyno_postgres::load::{InitError, InitEvent, Initialization, initialize};
+use pgdyno_wire::{Session, libpq};
 
 use super::{
     format::initialization::{Filling, done},
-    say::{Go, Say},
+    say::{ExitResult, Say},
 };
 
 /// Carries an initialization out.
 ///
 /// # Errors
 /// Why it could not be; said already.
-pub fn run(say: &Say, session: &mut Session, wanted: &Initialization, quiet: bool, stop: &Stop) -> Go<()> {
+pub fn run(
+    say: &Say,
+    session: &mut Session,
+    wanted: &Initialization,
+    quiet: bool,
+    stop: &Stop,
+) -> ExitResult<()> {
     session.heed(stop);
     let terminal = io::stderr().is_terminal();
     let mut filling: Option<Filling> = None;
@@ -47,7 +50,7 @@ pub fn run(say: &Say, session: &mut Session, wanted: &Initialization, quiet: boo
     }
 }
 
-fn failed(say: &Say, error: &InitError) -> Go<()> {
+fn failed(say: &Say, error: &InitError) -> ExitResult<()> {
     match error {
         InitError::Statement { sql, error } => {
             say.error(format!("query failed: {}", libpq::message(error)));

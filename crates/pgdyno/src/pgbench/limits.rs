@@ -2,7 +2,7 @@
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-use super::say::{Go, Say};
+use super::say::{ExitResult, Say};
 
 /// Files that are open beside one for each client: pgbench's number, which its messages name.
 const OTHERS: u64 = 3;
@@ -11,7 +11,7 @@ const OTHERS: u64 = 3;
 ///
 /// # Errors
 /// It cannot be raised so far; said already.
-pub fn raise_open_files(say: &Say, clients: u32) -> Go<()> {
+pub fn raise_open_files(say: &Say, clients: u32) -> ExitResult<()> {
     let wanted = u64::from(clients) + OTHERS;
     let limit = getrlimit(Resource::Nofile);
     if let Some(maximum) = limit.maximum.filter(|&maximum| maximum < wanted) {
@@ -29,7 +29,7 @@ pub fn raise_open_files(say: &Say, clients: u32) -> Go<()> {
     Ok(())
 }
 
-fn hint<T>(say: &Say) -> Go<T> {
+fn hint<T>(say: &Say) -> ExitResult<T> {
     say.hint("Reduce number of clients, or use limit/ulimit to increase the system limit.");
     Err(1)
 }

@@ -9,7 +9,7 @@ use pgdyno_engine::LogRecord;
 
 use super::{
     format::log::{Aggregator, Columns},
-    say::{Go, Say, strerror},
+    say::{ExitResult, Say, strerror},
 };
 
 /// The log of one thread.
@@ -55,7 +55,7 @@ impl LogFile {
         thread: usize,
         columns: Columns,
         aggregator: Option<Aggregator>,
-    ) -> Go<Self> {
+    ) -> ExitResult<Self> {
         let process = std::process::id();
         let path = match thread {
             0 => format!("{prefix}.{process}"),
@@ -87,7 +87,7 @@ impl LogFile {
     ///
     /// # Errors
     /// What was not written; said already.
-    pub fn close(mut self, say: &Say, epoch: Epoch) -> Go<()> {
+    pub fn close(mut self, say: &Say, epoch: Epoch) -> ExitResult<()> {
         self.lines.clear();
         if let Some(aggregator) = &mut self.aggregator {
             aggregator.until(&mut self.lines, epoch.us(pgdyno_engine::Clock::now_ns()));

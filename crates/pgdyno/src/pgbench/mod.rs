@@ -37,13 +37,13 @@ use std::{
     process::ExitCode,
 };
 
-use pgdyno_core::script::Scripts;
+use pgdyno_script::Scripts;
+
+pub use say::NAME;
 
 use check::Request;
 use options::Asked;
-use say::{Go, Say, print};
-
-pub use say::NAME;
+use say::{ExitResult, Say, print};
 
 /// Whether a program called so is pgbench.
 pub fn is_name(called: &OsString) -> bool {
@@ -60,7 +60,7 @@ pub fn main(called: &'static str, argv0: &str, words: Vec<OsString>, runs: Optio
     }
 }
 
-fn work(called: &'static str, argv0: &str, words: Vec<Vec<u8>>, runs: Option<&Path>) -> Go<()> {
+fn work(called: &'static str, argv0: &str, words: Vec<Vec<u8>>, runs: Option<&Path>) -> ExitResult<()> {
     let mut say = Say::on_stderr(called);
     let mut scripts = Scripts::default();
     if !reading::takes_setrandom(argv0, &words) {
@@ -98,7 +98,7 @@ fn work(called: &'static str, argv0: &str, words: Vec<Vec<u8>>, runs: Option<&Pa
 }
 
 /// Reads a script into those of the run.
-fn parse(say: &Say, scripts: &mut Scripts, name: &str, text: &[u8]) -> Go<()> {
+fn parse(say: &Say, scripts: &mut Scripts, name: &str, text: &[u8]) -> ExitResult<()> {
     match scripts.add(name, text) {
         Ok(script) => {
             script.notices.iter().for_each(|notice| say.warning(notice));
@@ -108,7 +108,7 @@ fn parse(say: &Say, scripts: &mut Scripts, name: &str, text: &[u8]) -> Go<()> {
     }
 }
 
-fn refuse(say: &Say, error: &pgdyno_core::script::ScriptError) -> Go<()> {
+fn refuse(say: &Say, error: &pgdyno_script::ScriptError) -> ExitResult<()> {
     say.error(error.to_string());
     if let Some(excerpt) = &error.excerpt {
         say.raw(format!("{excerpt}\n"));

@@ -2,9 +2,9 @@
 
 use std::ops::RangeInclusive;
 
-use pgdyno_core::plan::Span;
+use pgdyno_core::span::Span;
 
-use super::say::{Go, Say};
+use super::say::{ExitResult, Say};
 
 /// What `strtol` makes of the beginning of a text: the value where there are digits, held within `i64`, and the rest.
 fn strtol(text: &str) -> (Option<i64>, &str) {
@@ -31,7 +31,7 @@ fn is_space(c: char) -> bool {
 ///
 /// # Errors
 /// Said already.
-pub fn option_int(say: &Say, text: &str, name: &str, range: RangeInclusive<i32>) -> Go<i32> {
+pub fn option_int(say: &Say, text: &str, name: &str, range: RangeInclusive<i32>) -> ExitResult<i32> {
     let (value, rest) = strtol(text);
     if !rest.trim_start_matches(is_space).is_empty() {
         return say.fatal(format!("invalid value \"{text}\" for option {name}"));
@@ -80,7 +80,7 @@ pub fn seed(text: &str) -> Option<u64> {
 }
 
 /// A length of time of an option beyond pgbench's.
-pub fn span(say: &Say, text: &str, name: &str) -> Go<Span> {
+pub fn span(say: &Say, text: &str, name: &str) -> ExitResult<Span> {
     text.parse().or_else(|error| say.fatal(format!("invalid value for option {name}: {error}")))
 }
 

@@ -1,7 +1,7 @@
 //! All that options can say.
 
-use pgdyno_core::script::{Definition, Protocol};
 use pgdyno_postgres::load::PartitionMethod;
+use pgdyno_script::{Definition, Protocol};
 
 use super::extras::Extras;
 

@@ -2,8 +2,8 @@
 
 use std::{ffi::OsStr, fs, io::Read, os::unix::ffi::OsStrExt, path::PathBuf};
 
-use pgdyno_core::script::{Builtin, Protocol};
 use pgdyno_postgres::load::{PartitionMethod, check_steps};
+use pgdyno_script::{Builtin, Protocol};
 
 use super::{
     builtin::{self, MAX_SCRIPTS, weighted},
@@ -13,12 +13,12 @@ use super::{
     limits,
     numbers::{atof, atoi, option_int},
     options::{Asked, Chosen, Options},
-    say::{Go, Say, strerror},
+    say::{ExitResult, Say, strerror},
     seed,
 };
 
 /// Takes a script's name and text; says what is wrong with it.
-pub type TakeScript<'a> = dyn FnMut(&Say, &str, &[u8]) -> Go<()> + 'a;
+pub type TakeScript<'a> = dyn FnMut(&Say, &str, &[u8]) -> ExitResult<()> + 'a;
 
 /// Reads the words behind the program's name.
 ///
@@ -30,7 +30,7 @@ pub fn read(
     words: Vec<Vec<u8>>,
     env: &dyn Fn(&str) -> Option<String>,
     take: &mut TakeScript<'_>,
-) -> Go<Asked> {
+) -> ExitResult<Asked> {
     match words.first().map(Vec::as_slice) {
         Some(b"--help" | b"-?") => return Ok(Asked::Help),
         Some(b"--version" | b"-V") => return Ok(Asked::Version),
@@ -74,7 +74,7 @@ fn add_builtin(
     take: &mut TakeScript<'_>,
     builtin: Builtin,
     weight: u32,
-) -> Go<()> {
+) -> ExitResult<()> {
     add_script(options, say, take, builtin::description(builtin), builtin.script_text().as_bytes(), weight)?;
     options.for_run = true;
     options.builtin_used = true;
@@ -88,7 +88,7 @@ fn add_script(
     name: &str,
     text: &[u8],
     weight: u32,
-) -> Go<()> {
+) -> ExitResult<()> {
     take(say, name, text)?;
     if options.scripts.len() >= MAX_SCRIPTS {
         return say.fatal(format!("at most {MAX_SCRIPTS} SQL scripts are allowed"));
@@ -106,7 +106,7 @@ struct Reading<'a, 'b> {
 }
 
 impl Reading<'_, '_> {
-    fn take(&mut self, option: Opt, value: &[u8]) -> Go<()> {
+    fn take(&mut self, option: Opt, value: &[u8]) -> ExitResult<()> {
         let text = String::from_utf8_lossy(value).into_owned();
         match option {
             Opt::Builtin | Opt::File | Opt::SkipSomeUpdates | Opt::SelectOnly | Opt::ShowScript => {
@@ -136,7 +136,7 @@ impl Reading<'_, '_> {
         }
     }
 
-    fn script(&mut self, option: Opt, text: &str, value: &[u8]) -> Go<()> {
+    fn script(&mut self, option: Opt, text: &str, value: &[u8]) -> ExitResult<()> {
         let Self { options, say, take, .. } = self;
         match option {
             Opt::SkipSomeUpdates => add_builtin(options, say, take, Builtin::SimpleUpdate, 1),
@@ -161,7 +161,7 @@ impl Reading<'_, '_> {
         }
     }
 
-    fn file(&mut self, text: &str, value: &[u8]) -> Go<()> {
+    fn file(&mut self, text: &str, value: &[u8]) -> ExitResult<()> {
         let Self { options, say, take, .. } = self;
         let (name, weight) = weighted(say, text)?;
         // The path in its own bytes, which need not be UTF-8: as far as the name goes.
@@ -183,7 +183,7 @@ impl Reading<'_, '_> {
     }
 
     /// Options of both modes.
-    fn either(&mut self, option: Opt, text: &str) -> Go<()> {
+    fn either(&mut self, option: Opt, text: &str) -> ExitResult<()> {
         match option {
             Opt::Initialize => self.options.initialize = true,
             Opt::NoVacuum => self.options.no_vacuum = true,
@@ -199,7 +199,7 @@ impl Reading<'_, '_> {
         Ok(())
     }
 
-    fn initialization(&mut self, option: Opt, text: String) -> Go<()> {
+    fn initialization(&mut self, option: Opt, text: String) -> ExitResult<()> {
         let Self { options, say, .. } = self;
         match option {
             Opt::InitSteps => {
@@ -236,7 +236,7 @@ impl Reading<'_, '_> {
         Ok(())
     }
 
-    fn benchmarking(&mut self, option: Opt, text: String) -> Go<()> {
+    fn benchmarking(&mut self, option: Opt, text: String) -> ExitResult<()> {
         let Self { options, say, .. } = self;
         match option {
             Opt::Connect => options.connect_each = true,
@@ -280,7 +280,7 @@ impl Reading<'_, '_> {
     }
 
     /// Options whose values are the numbers that their texts begin with.
-    fn fraction(&mut self, option: Opt, text: &str) -> Go<()> {
+    fn fraction(&mut self, option: Opt, text: &str) -> ExitResult<()> {
         let Self { options, say, .. } = self;
         let value = atof(text);
         match option {
@@ -307,7 +307,7 @@ fn protocol(text: &str) -> Option<Protocol> {
 const MAX_SCRIPT_BYTES: u64 = 64 << 20;
 
 /// Text of a script file, which may be a pipe; `-` is standard input.
-fn read_script(say: &Say, name: &str, path: &[u8]) -> Go<Vec<u8>> {
+fn read_script(say: &Say, name: &str, path: &[u8]) -> ExitResult<Vec<u8>> {
     if path == b"-" {
         return read_all(say, name, std::io::stdin().lock());
     }
@@ -317,7 +317,7 @@ fn read_script(say: &Say, name: &str, path: &[u8]) -> Go<Vec<u8>> {
     }
 }
 
-fn read_all(say: &Say, name: &str, from: impl Read) -> Go<Vec<u8>> {
+fn read_all(say: &Say, name: &str, from: impl Read) -> ExitResult<Vec<u8>> {
     let mut text = Vec::new();
     match from.take(MAX_SCRIPT_BYTES + 1).read_to_end(&mut text) {
         Err(error) => say.fatal(format!("could not read file \"{name}\": {}", strerror(&error))),

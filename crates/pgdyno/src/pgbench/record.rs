@@ -10,28 +10,27 @@ use std::{
 };
 
 use jiff::Timestamp;
+use pgdyno_analysis::{cells, steady};
 use pgdyno_core::{
-    analysis::{cells, steady},
     facts::{ConnectionFacts, RunDurability, ServerFacts, ServerSource, SessionsSeen, Transport, Weakness},
     measure::{CellRun, StatementSummary, Workload},
     problem::Problem,
-    script::{Action, Script, Scripts},
 };
 use pgdyno_engine::{Mark, MergedInterval, Phase, Report};
 use pgdyno_postgres::{
     load::finds_unlogged,
     observe::{postmaster_of, server_facts, weak_routines},
     targets::Sessions,
-    wire::{Address, Session},
 };
 use pgdyno_record::{FORMAT, RunDir, RunRecord, Status, ToolRecord, VERSION, command_line, redact_sql};
 use pgdyno_report::Document;
-use terms::{asked, came_to, plan, short_name, statement};
+use pgdyno_script::{Action, Script, Scripts};
+use pgdyno_wire::{Address, Session};
 
 use super::{
     options::Options,
     results::Results,
-    say::{Go, NAME, Say},
+    say::{ExitResult, NAME, Say},
 };
 use crate::{
     context::COMMIT,
@@ -42,6 +41,7 @@ use crate::{
         watch::{Reading, Watch},
     },
 };
+use terms::{asked, came_to, plan, short_name, statement};
 
 /// What was found of a server, without a connection beyond pgbench's own.
 #[derive(Debug, Default)]
@@ -73,7 +73,7 @@ impl Wanted {
     ///
     /// # Errors
     /// It cannot be made; said already.
-    pub fn open(say: &Say, options: &Options, scripts: &Scripts, runs: &Path) -> Go<Option<Self>> {
+    pub fn open(say: &Say, options: &Options, scripts: &Scripts, runs: &Path) -> ExitResult<Option<Self>> {
         if !options.extras.record {
             return Ok(None);
         }
@@ -137,7 +137,7 @@ impl Wanted {
         options: &'a Options,
         scripts: &'a Scripts,
         scale: i64,
-    ) -> Go<Recorder<'a>> {
+    ) -> ExitResult<Recorder<'a>> {
         let host = match pgdyno_host::facts::host() {
             Ok(host) => host,
             Err(error) => return say.fatal(format!("could not read the facts of this machine: {error}")),
@@ -237,7 +237,7 @@ impl Recorder<'_> {
     ///
     /// # Errors
     /// What could not be written, and where the rest is; said already.
-    pub fn finish(mut self, say: &Say, results: &Results<'_>) -> Go<Option<PathBuf>> {
+    pub fn finish(mut self, say: &Say, results: &Results<'_>) -> ExitResult<Option<PathBuf>> {
         let path = self.wanted.dir.path().to_path_buf();
         let ended = self.wanted.dir.end_run();
         let failed = self.failed.take().map_or(ended, Err);
@@ -308,7 +308,7 @@ impl Recorder<'_> {
     }
 }
 
-fn told<T>(say: &Say, problem: &Problem) -> Go<T> {
+fn told<T>(say: &Say, problem: &Problem) -> ExitResult<T> {
     say.error(&problem.what);
     problem.detail.iter().for_each(|detail| say.detail(detail));
     problem.hint.iter().for_each(|hint| say.hint(hint));

@@ -5,12 +5,10 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use pgdyno_core::{
-    measure::{Latency, LatencySummary, Tally},
-    script::{Action, Scripts},
-};
+use pgdyno_core::measure::{Latency, LatencySummary, Tally};
 use pgdyno_engine::{Load, MergedInterval, Phase, Report, StepReport};
 use pgdyno_postgres::load::Found;
+use pgdyno_script::{Action, Scripts};
 use serde_json::{Value, json};
 
 use super::{
@@ -20,7 +18,7 @@ use super::{
     },
     newfile::NewFile,
     options::Options,
-    say::{Go, Say, strerror},
+    say::{ExitResult, Say, strerror},
 };
 
 /// Everything that is known after a run.
@@ -245,7 +243,7 @@ impl Histograms {
     ///
     /// # Errors
     /// One is there already and not empty, or cannot be made; said already.
-    pub fn open(say: &Say, options: &Options) -> Go<Self> {
+    pub fn open(say: &Say, options: &Options) -> ExitResult<Self> {
         let open = |path: &Option<PathBuf>| match path {
             None => Ok(None),
             Some(path) => match NewFile::make(path) {
@@ -297,7 +295,7 @@ impl Histograms {
     ///
     /// # Errors
     /// What could not be written; said already.
-    pub fn close(self, say: &Say, results: &Results<'_>) -> Go<()> {
+    pub fn close(self, say: &Say, results: &Results<'_>) -> ExitResult<()> {
         self.finish(say, || results.json())
     }
 
@@ -305,7 +303,7 @@ impl Histograms {
     ///
     /// # Errors
     /// What could not be written; said already.
-    pub fn finish(mut self, say: &Say, json: impl FnOnce() -> Value) -> Go<()> {
+    pub fn finish(mut self, say: &Say, json: impl FnOnce() -> Value) -> ExitResult<()> {
         self.begin_log();
         if let Some(file) = &mut self.json {
             let text = format!("{:#}\n", json());

@@ -2,20 +2,14 @@
 
 use std::{cell::RefCell, path::Path, sync::Arc};
 
-use pgdyno_core::{
-    script::{Scripts, Streams},
-    stop::Stop,
-    units::printable,
-};
+use pgdyno_core::{stop::Stop, units::printable};
 use pgdyno_engine::{
     Bookkeeping, Clock, Level, Listeners, LogSettings, MergedInterval, Messages, Mix, Report, Settings,
     SocketDriver, run_keeping,
 };
-use pgdyno_postgres::{
-    libpq,
-    load::{Found, NotFound, find_tables},
-    wire::{Address, Session},
-};
+use pgdyno_postgres::load::{Found, NotFound, find_tables};
+use pgdyno_script::{Scripts, Streams};
+use pgdyno_wire::{Address, Session, libpq};
 
 use super::{
     clients::{Making, Workers},
@@ -26,7 +20,7 @@ use super::{
     progress::Teller,
     record::{Recorder, Wanted},
     results::{Histograms, Results},
-    say::{Go, Say, print},
+    say::{ExitResult, Say, print},
     steps::Steps,
     usage,
 };
@@ -40,7 +34,7 @@ const INTERVAL_NS: u64 = 1_000_000_000;
 ///
 /// # Errors
 /// The exit status; why has been said.
-pub fn run(say: Say, options: &Options, scripts: Scripts, stop: &Stop, runs: &Path) -> Go<()> {
+pub fn run(say: Say, options: &Options, scripts: Scripts, stop: &Stop, runs: &Path) -> ExitResult<()> {
     let mut wanted = Wanted::open(&say, options, &scripts, runs)?;
     let mut outputs = Histograms::open(&say, options)?;
     let defined = |name: &str| options.define.iter().any(|definition| definition.name == name);
@@ -75,7 +69,7 @@ pub fn run(say: Say, options: &Options, scripts: Scripts, stop: &Stop, runs: &Pa
 }
 
 /// Prints what the run came to.
-fn tell(say: &Say, outputs: Histograms, results: &Results<'_>) -> Go<()> {
+fn tell(say: &Say, outputs: Histograms, results: &Results<'_>) -> ExitResult<()> {
     let (report, options) = (results.report, results.options);
     if options.exit_on_abort && report.clients_lost > 0 {
         say.error("Run was aborted due to an error in thread 0");
@@ -92,7 +86,7 @@ fn tell(say: &Say, outputs: Histograms, results: &Results<'_>) -> Go<()> {
 
 /// What pgbench does over a connection of its own before the run. Gives the tables as they are, and the server's
 /// version.
-pub fn set_up(say: &Say, options: &Options, wanted: Option<&mut Wanted>) -> Go<(Found, String)> {
+pub fn set_up(say: &Say, options: &Options, wanted: Option<&mut Wanted>) -> ExitResult<(Found, String)> {
     let mut session = connect::session(say, options, "could not create connection for setup")?;
     let server_version = printable(session.parameter("server_version").unwrap_or_default()).into_owned();
     let program = usage::version();
@@ -127,7 +121,7 @@ fn parameters(options: &Options, address: &Address, database: &str) -> String {
     format!("pghost: {host} pgport: {port} nclients: {clients} {what}: {number} dbName: {database}")
 }
 
-fn tables(say: &Say, session: &mut Session, options: &Options) -> Go<Found> {
+fn tables(say: &Say, session: &mut Session, options: &Options) -> ExitResult<Found> {
     match find_tables(session) {
         Ok(found) => {
             if options.scale_given {
@@ -195,7 +189,7 @@ fn drive(
     workers: Workers,
     stop: &Stop,
     keeping: Keeping<'_, '_>,
-) -> Go<Report> {
+) -> ExitResult<Report> {
     let Keeping { outputs, recorder } = keeping;
     let recorder = RefCell::new(recorder);
     let epoch = Epoch::now();
@@ -231,7 +225,7 @@ fn drive(
     }
 }
 
-fn logs(say: &Say, options: &Options, threads: usize, epoch: Epoch) -> Go<Vec<LogFile>> {
+fn logs(say: &Say, options: &Options, threads: usize, epoch: Epoch) -> ExitResult<Vec<LogFile>> {
     if !options.log {
         return Ok(Vec::new());
     }
@@ -267,7 +261,7 @@ pub fn settings(options: &Options, scripts: &Scripts, statements: bool) -> Setti
 
 /// What the driver is to keep.
 pub fn bookkeeping(say: &Say, options: &Options, scripts: &Scripts, streams: &Streams) -> Bookkeeping {
-    let of_threads = |of: fn(&pgdyno_core::script::ThreadStreams) -> &pgdyno_core::random::Random| {
+    let of_threads = |of: fn(&pgdyno_script::ThreadStreams) -> &pgdyno_core::random::Random| {
         streams.threads.iter().map(|thread| of(thread).clone()).collect()
     };
     let share = if options.sampling_rate > 0.0 { options.sampling_rate } else { 1.0 };

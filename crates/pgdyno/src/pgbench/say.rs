@@ -15,7 +15,7 @@ use crate::output;
 pub const NAME: &str = "pgbench";
 
 /// Whether to go on: `Err` holds the exit status of a program that has said why it ends.
-pub type Go<T> = Result<T, u8>;
+pub type ExitResult<T> = Result<T, u8>;
 
 /// Says things to the person at the terminal. Copies share where it goes.
 #[derive(Clone)]
@@ -135,13 +135,13 @@ impl Say {
     }
 
     /// An error that ends the program with status 1.
-    pub fn fatal<T>(&self, text: impl AsRef<str>) -> Go<T> {
+    pub fn fatal<T>(&self, text: impl AsRef<str>) -> ExitResult<T> {
         self.error(text);
         Err(1)
     }
 
     /// Points at the help after an error, and ends the program.
-    pub fn see_help<T>(&self) -> Go<T> {
+    pub fn see_help<T>(&self) -> ExitResult<T> {
         self.hint(format!("Try \"{} --help\" for more information.", self.called));
         Err(1)
     }
@@ -165,7 +165,7 @@ impl fmt::Debug for Say {
 }
 
 /// Writes a result to stdout. A reader that went away has seen enough.
-pub fn print(say: &Say, text: &str) -> Go<()> {
+pub fn print(say: &Say, text: &str) -> ExitResult<()> {
     let mut stdout = io::stdout().lock();
     match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {

@@ -9,7 +9,7 @@ use pgdyno_engine::Clock;
 
 use super::{
     numbers,
-    say::{Go, Say},
+    say::{ExitResult, Say},
 };
 
 /// The seed that a text stands for: a number, `time`, `rand`, or the time without a text. `source` says whose text it
@@ -17,7 +17,7 @@ use super::{
 ///
 /// # Errors
 /// It is none of these, or there is no randomness to be had; said already.
-pub fn choose(say: &Say, text: Option<&str>, source: &str) -> Go<u64> {
+pub fn choose(say: &Say, text: Option<&str>, source: &str) -> ExitResult<u64> {
     let chosen = match text {
         None | Some("time") => Clock::now_ns() / 1_000,
         Some("rand") => match strong() {

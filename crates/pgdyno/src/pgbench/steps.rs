@@ -1,9 +1,9 @@
 //! `--steps`: rates or numbers of clients, one after the other.
 
-use pgdyno_core::plan::Span;
+use pgdyno_core::span::Span;
 use pgdyno_engine::{Load, LoadStep};
 
-use super::say::{Go, Say};
+use super::say::{ExitResult, Say};
 
 /// Most steps: each keeps a histogram in every thread.
 const MOST: usize = 100;
@@ -18,7 +18,7 @@ impl Steps {
     ///
     /// # Errors
     /// What is wrong with it; said already.
-    pub fn read(say: &Say, text: &str) -> Go<Self> {
+    pub fn read(say: &Say, text: &str) -> ExitResult<Self> {
         let (kind, list) = text.split_once(':').unwrap_or((text, ""));
         let load: fn(&str) -> Option<Load> = match kind {
             "rate" => |number| number.parse().ok().filter(|r| (1e-3..=1e12).contains(r)).map(Load::Rate),
@@ -74,14 +74,14 @@ fn step(part: &str, load: fn(&str) -> Option<Load>) -> Result<LoadStep, String> 
     let (number, length) =
         part.split_once('@').ok_or_else(|| format!("`{part}` has no length, such as 1000@30s"))?;
     let load = load(number.trim()).ok_or_else(|| format!("`{number}` is no rate or number of clients"))?;
-    let span: Span = length.trim().parse().map_err(|error: pgdyno_core::plan::NotASpan| error.to_string())?;
+    let span: Span = length.trim().parse().map_err(|error: pgdyno_core::span::NotASpan| error.to_string())?;
     if !span.as_nanos().is_multiple_of(NS_PER_S) {
         return Err(format!("`{length}` is not a number of whole seconds"));
     }
     Ok(LoadStep { duration_ns: span.as_nanos(), load })
 }
 
-fn wrong<T>(say: &Say, text: &str, why: &str) -> Go<T> {
+fn wrong<T>(say: &Say, text: &str, why: &str) -> ExitResult<T> {
     say.error(format!("invalid steps: \"{text}\": {why}"));
     say.hint("Write them as rate:1000@30s,2000@30s or as clients:8@30s,16@1min.");
     Err(1)

@@ -2,28 +2,28 @@
 
 use std::{cell::RefCell, sync::Arc, time::Instant};
 
+use pgdyno_analysis::{
+    cells::{Histograms, served_from},
+    steady,
+    tpcc::nopm,
+};
 use pgdyno_core::{
-    analysis::{
-        cells::{Histograms, served_from},
-        steady,
-        tpcc::nopm,
-    },
     facts::{RunDurability, SessionsSeen},
     measure::{
         CellRun, DataState, ErrorCount, Interval, ScriptRun, SlowAttempt, StatementSummary, TpccRun, Waits,
         Workload,
     },
-    plan::Work,
     problem::Problem,
     random::Random,
-    script::{Definition, Protocol, Script, Scripts},
     stop::Stop,
     units,
 };
 use pgdyno_engine::{
     Bookkeeping, Listeners, Mark, MergedInterval, Mix, Phase, Report, ScriptReport, Settings, run_keeping,
 };
+use pgdyno_plan::Work;
 use pgdyno_postgres::targets::{Counted, Sessions, SqlClients, Workers};
+use pgdyno_script::{Definition, Protocol, Script, Scripts};
 
 use super::{
     material,

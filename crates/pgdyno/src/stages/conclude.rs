@@ -7,7 +7,8 @@ use std::{
 };
 
 use jiff::Timestamp;
-use pgdyno_core::{analysis::compare::Verdict, measure::Workload, problem::Problem, units};
+use pgdyno_analysis::compare::Verdict;
+use pgdyno_core::{measure::Workload, problem::Problem, units};
 use pgdyno_record::{BalanceRecord, ConsistencyRecord, RunRecord, Status};
 use pgdyno_report::{Document, Paint};
 

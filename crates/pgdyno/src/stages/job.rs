@@ -1,10 +1,8 @@
 //! What a measuring command wants done.
 
-use pgdyno_core::{
-    advice::bench::Level,
-    plan::{Material, Plan},
-};
-use pgdyno_postgres::{provision::Request, wire::ConnectOptions};
+use pgdyno_plan::{Material, Plan, advice::bench::Level};
+use pgdyno_provision::Request;
+use pgdyno_wire::ConnectOptions;
 
 use super::{ab::Compare, subjects::Subjects};
 

@@ -1,25 +1,21 @@
 //! The load before the measurement, and the balance check after it.
 
-use pgdyno_core::{
-    load::{LoadPlan, Set, Stage, Way},
-    measure::CellRun,
-    plan::BalanceCheckMode,
-    problem::Problem,
-    script::Builtin,
-    stop::Stop,
-};
+use pgdyno_core::{measure::CellRun, problem::Problem, stop::Stop};
+use pgdyno_plan::BalanceCheckMode;
 use pgdyno_postgres::{
     load::{
         LoadOutcome, LoadProgress, Lookout, PrewarmOutcome, Span, StageTime, accounts_state,
         check_connections, load_tables, prewarm, prewarm_own, ready,
     },
     verify::{BalanceMode, BalanceOutcome, Expected, Ledger, check_balance},
-    wire::Session,
 };
 use pgdyno_record::{
     BalanceRecord, KeyWorkersRecord, LoadPhaseRecord, LoadRecord, LoadStageRecord, LoadTerms, PrewarmRecord,
     RangeRecord, RunRecord,
 };
+use pgdyno_rows::load::{LoadPlan, Set, Stage, Way};
+use pgdyno_script::Builtin;
+use pgdyno_wire::Session;
 
 use super::{prepare::Prepared, subject::Subject};
 use crate::{progress::Progress, waiting::waiting_for};
@@ -228,8 +224,7 @@ fn expected(scale: u64, prepared: &Prepared, record: &RunRecord, whose: Option<&
         committed += run.counts_whole.committed;
         in_doubt += run.counts_whole.in_doubt;
     }
-    let simple =
-        |workload: &pgdyno_core::plan::WorkloadPlan| workload.as_builtin() == Some(Builtin::SimpleUpdate);
+    let simple = |workload: &pgdyno_plan::WorkloadPlan| workload.as_builtin() == Some(Builtin::SimpleUpdate);
     let tellers_and_branches = !prepared.plan.workload.iter().any(simple);
     Expected { scale, committed, in_doubt, tellers_and_branches }
 }

@@ -10,7 +10,8 @@ use std::{
 };
 
 use pgdyno_core::measure::Waits;
-use pgdyno_postgres::{observe::waits, wire::Session};
+use pgdyno_postgres::observe::waits;
+use pgdyno_wire::Session;
 
 /// Time between two looks. A look takes a fraction of a millisecond.
 const EVERY: Duration = Duration::from_millis(100);

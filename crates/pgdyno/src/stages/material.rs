@@ -2,20 +2,14 @@
 
 use std::{collections::BTreeMap, time::Instant};
 
-use pgdyno_core::{
-    measure::DataState,
-    plan::{Material, SqlText, Steps, Work, WorkloadPlan},
-    problem::Problem,
-    script::{Automatic, Definition},
-    stop::Stop,
-};
-use pgdyno_postgres::{
-    load::{Known, carry_out, data_state, prewarm_own, settle},
-    wire::{Session, WireError},
-};
+use pgdyno_core::{measure::DataState, problem::Problem, stop::Stop};
+use pgdyno_plan::{Material, SqlText, Steps, Work, WorkloadPlan};
+use pgdyno_postgres::load::{Known, carry_out, data_state, prewarm_own, settle};
 use pgdyno_record::{
     MaterialRecord, SetupDone, SetupRecord, TextRecord, WeightedText, WorkloadRecord, redact_sql,
 };
+use pgdyno_script::{Automatic, Definition};
+use pgdyno_wire::{Session, WireError};
 use sha2::{Digest, Sha256};
 
 use super::{

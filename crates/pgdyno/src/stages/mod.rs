@@ -33,13 +33,13 @@ pub mod watch;
 use std::process::ExitCode;
 
 use pgdyno_core::{problem::Problem, stop::Stop};
-use prepare::Prepared;
-use recording::Recording;
 
 pub use job::{External, Job, Output, Wanted};
 pub use tpcc::are_as_many;
 
 use crate::{context::Context, progress::Progress};
+use prepare::Prepared;
+use recording::Recording;
 
 /// Carries a job out. The first Ctrl-C stops it and keeps what was measured, the second ends it at once.
 ///

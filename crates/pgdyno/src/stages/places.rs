@@ -3,10 +3,8 @@
 use std::path::Path;
 
 use pgdyno_core::facts::{ServerFacts, StorageFacts};
-use pgdyno_postgres::{
-    observe::tablespace_dirs,
-    wire::{Session, WireError},
-};
+use pgdyno_postgres::observe::tablespace_dirs;
+use pgdyno_wire::{Session, WireError};
 
 /// The directory of WAL in a data directory, by another name since 10.
 const PG_WAL: &str = "pg_wal";

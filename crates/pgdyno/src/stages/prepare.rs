@@ -6,27 +6,30 @@ use std::{
 };
 
 use pgdyno_core::{
-    advice::{
-        bench::{BenchFacts, BenchPlan, Level, few_branches, resolve},
-        config::usable_memory_bytes,
-    },
+    cpus::cpus_in_words,
     facts::{Choice, HostFacts, Instrument, ServerFacts, StorageFacts},
-    load::{LoadPlan, Set},
     measure::Arm,
-    plan::{Material, Plan, TpccWork, Waiting, WorkloadPlan, cpus_in_words},
     problem::Problem,
-    rows::PAGE_BYTES,
-    script::Builtin,
     stop::Stop,
     tpcc::{DERIVED, Shape},
     units,
 };
 use pgdyno_engine::{SocketDriver, UringDriver};
-use pgdyno_postgres::{
-    load::check_version,
-    provision::{Foreseen, builds},
+use pgdyno_plan::{
+    Material, Plan, TpccWork, Waiting, WorkloadPlan,
+    advice::{
+        bench::{BenchFacts, BenchPlan, Level, few_branches, resolve},
+        config::usable_memory_bytes,
+    },
 };
+use pgdyno_postgres::load::check_version;
+use pgdyno_provision::{Foreseen, builds};
 use pgdyno_record::LoadTerms;
+use pgdyno_rows::{
+    PAGE_BYTES,
+    load::{LoadPlan, Set},
+};
+use pgdyno_script::Builtin;
 
 use super::{
     Job, Wanted, programs,
@@ -538,7 +541,7 @@ pub fn minutes(seconds: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use pgdyno_core::script::Protocol;
+    use pgdyno_script::Protocol;
 
     use super::*;
 

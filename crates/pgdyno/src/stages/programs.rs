@@ -2,15 +2,15 @@
 
 use std::collections::BTreeSet;
 
+use pgdyno_analysis::compare::{Asked, AskedProgram};
 use pgdyno_core::{
-    advice::alike::{Candidate, unlike},
-    analysis::compare::Asked,
     facts::{BuildFacts, ServerSource, major_of, same_build},
     measure::Arm,
     problem::Problem,
 };
-use pgdyno_postgres::provision::{
-    self, Dirs, Foreseen, Wanted as Version,
+use pgdyno_plan::advice::alike::{Candidate, unlike};
+use pgdyno_provision::{
+    Dirs, Foreseen, Wanted as Version,
     builds::{self, Build, Manifest},
     foresee_bundle,
 };
@@ -25,7 +25,7 @@ use crate::servers;
 pub fn foresee(job: &Job) -> Result<Vec<Option<Foreseen>>, Problem> {
     let of = |wanted: &Wanted| match wanted {
         Wanted::External(_) => Ok(None),
-        Wanted::Own(request) => provision::foresee(request, &servers::dirs()?).map(Some),
+        Wanted::Own(request) => pgdyno_provision::foresee(request, &servers::dirs()?).map(Some),
     };
     job.servers.iter().map(of).collect()
 }
@@ -93,7 +93,7 @@ fn compared<'a>(job: &'a Job, prepared: &Prepared) -> Vec<Candidate<'a>> {
 }
 
 fn candidate<'a>(prepared: &Prepared, name: &'a str, at: usize, asked: &Asked) -> Option<Candidate<'a>> {
-    let asked = asked.program;
+    let build_asked = asked.program == AskedProgram::Build;
     if let Some(reached) = prepared.reached(at) {
         let facts = &reached.facts;
         let (version_num, version, build) = (facts.version_num, facts.version.clone(), facts.build.clone());
@@ -104,7 +104,7 @@ fn candidate<'a>(prepared: &Prepared, name: &'a str, at: usize, asked: &Asked) -
             build,
             is_unfetched: false,
             is_bundle: false,
-            asked,
+            build_asked,
         });
     }
     let program = prepared.programs.get(at)?.as_ref()?;
@@ -115,7 +115,7 @@ fn candidate<'a>(prepared: &Prepared, name: &'a str, at: usize, asked: &Asked) -
         build: program.build(),
         is_unfetched: program.bindir.is_none(),
         is_bundle: program.source == ServerSource::Bundle,
-        asked,
+        build_asked,
     })
 }
 

@@ -2,17 +2,14 @@
 
 use pgdyno_core::{
     facts::{Choice, ConnectionFacts, PoolerFacts, ServerFacts, ServerSource, Transport},
-    plan::Plan,
     problem::Problem,
-    script::Protocol,
     stop::Stop,
 };
-use pgdyno_postgres::{
-    observe::{Instance, check_version, postmaster_of, server_facts},
-    wire::{
-        Address, ConnectOptions, NOBODY_THERE, PoolMode, Pooler, Session, WireError, connect_unless,
-        find_pooler,
-    },
+use pgdyno_plan::Plan;
+use pgdyno_postgres::observe::{Instance, check_version, postmaster_of, server_facts};
+use pgdyno_script::Protocol;
+use pgdyno_wire::{
+    Address, ConnectOptions, NOBODY_THERE, PoolMode, Pooler, Session, WireError, connect_unless, find_pooler,
 };
 
 use super::{External, places::located};

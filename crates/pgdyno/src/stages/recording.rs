@@ -3,24 +3,24 @@
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
+use pgdyno_analysis::{
+    Doubt,
+    cells::{self, Histograms},
+    compare, doubts,
+    noise::Noise,
+};
 use pgdyno_core::{
-    analysis::{
-        Doubt,
-        cells::{self, Histograms},
-        compare, doubts,
-        noise::Noise,
-    },
     facts::{DurabilityTier, Instrument, is_private_setting},
     measure::{Arm, CellRun, Workload},
-    plan::BalanceCheckMode,
     problem::Problem,
     stop::Stop,
 };
-use pgdyno_postgres::wire::Address;
+use pgdyno_plan::BalanceCheckMode;
 use pgdyno_record::{
     BalanceRecord, ComparisonRecord, ConsistencyRecord, FORMAT, PlanRecord, RunDir, RunRecord, ScriptNoise,
     StageRecord, Status, SubjectsRecord, TimeRecord, ToolRecord, VERSION,
 };
+use pgdyno_wire::Address;
 
 use super::{Job, Wanted, ab, material, prepare::Prepared, subject::Subject, subjects};
 use crate::context::{COMMIT, Context};

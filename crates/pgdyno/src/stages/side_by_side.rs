@@ -4,7 +4,7 @@
 //! server costs memory, and wakes up a few times a second.
 
 use pgdyno_core::{facts::Choice, problem::Problem, stop::Stop};
-use pgdyno_postgres::provision::Request;
+use pgdyno_provision::Request;
 
 use super::{
     Job, Wanted,

@@ -3,12 +3,10 @@
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use jiff::Timestamp;
-use pgdyno_core::{
-    measure::{SLOWEST_OF_RUN, Slow, SlowAttempt, slowest_of},
-    script::{Action, Scripts},
-};
+use pgdyno_core::measure::{SLOWEST_OF_RUN, Slow, SlowAttempt, slowest_of};
 use pgdyno_engine::{Clock, MergedInterval, Phase};
 use pgdyno_record::redact_sql;
+use pgdyno_script::{Action, Scripts};
 
 /// Most characters of a statement that are kept with each attempt.
 const STATEMENT_CHARS: usize = 120;

@@ -7,27 +7,27 @@ use std::{
 
 use pgdyno_core::{
     facts::{Choice, DurabilityTier, ServerFacts, ServerSource, StorageFacts, Weakness},
-    load::Set,
     measure::Waits,
-    plan::Work,
     probe::Held,
     problem::Problem,
-    script::{Builtin, Definition, Scripts},
     stop::Stop,
     units,
 };
 use pgdyno_host::procs::ProcessId;
+use pgdyno_plan::Work;
 use pgdyno_postgres::{
     load::{Whereabouts, has_unlogged},
     observe::{ask_commit_settings, postmaster_of, server_facts, wait_for_replay, weak_routines},
     probe::{Buffercache, held},
-    provision::{self, RunningServer},
-    wire::{Address, ConnectOptions, Row, Session, WireError, connect, connect_unless},
 };
+use pgdyno_provision::RunningServer;
+use pgdyno_rows::load::Set;
+use pgdyno_script::{Builtin, Definition, Scripts};
+use pgdyno_wire::{Address, ConnectOptions, Row, Session, WireError, connect, connect_unless};
 
 use super::{
     External, Wanted, looking::Looking, material::DataOf, places, prepare::Prepared, reach::Reached,
-    tpcc::Ground,
+    tpcc::TpccFacts,
 };
 use crate::{progress::Progress, servers, waiting::waiting_for};
 
@@ -143,7 +143,7 @@ pub struct Subject {
     /// When the CHECKPOINT was made since which nothing was written.
     pub written_out: Option<Instant>,
     /// What is known of TPC-C's tables, once they were looked at.
-    pub tpcc: Option<Ground>,
+    pub tpcc: Option<TpccFacts>,
     /// Where sessions of a server that is somebody else's look for tables: our schema, or after theirs ours.
     path: String,
     /// Whether the clients reach it through a pooler, which hands their server processes on.
@@ -188,7 +188,7 @@ impl Subject {
                 }
                 request.cpus.clone_from(&prepared.bench.cpus.server);
                 progress.stage("starting a server");
-                let server = provision::up(&request, &servers::dirs()?, &mut |event| {
+                let server = pgdyno_provision::up(&request, &servers::dirs()?, &mut |event| {
                     progress.aside(|| servers::say(event))
                 })?;
                 server.warnings.iter().for_each(|warning| progress.warn(warning));

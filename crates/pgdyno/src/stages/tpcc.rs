@@ -1,20 +1,21 @@
 //! TPC-C's part of a run: its tables before, its terminals, its conditions afterwards.
 
 use pgdyno_core::{
-    load::Set,
     measure::TpccRun,
-    plan::{Isolation, TpccWork},
     problem::Problem,
     stop::Stop,
-    tpcc::{Crowd, DERIVED, DISTRICTS, RunConstants, Shares, Transaction},
+    tpcc::{DERIVED, DISTRICTS, RunConstants, Shares, Transaction},
     units,
 };
 use pgdyno_engine::{Pace, Population};
+use pgdyno_plan::{Isolation, TpccWork};
 use pgdyno_postgres::{
     load::{TpccFound, find_tpcc},
     verify::{CONDITIONS, check_tpcc},
 };
 use pgdyno_record::ConsistencyRecord;
+use pgdyno_rows::load::Set;
+use pgdyno_script::tpcc::{Crowd, setup};
 
 use super::{prepare::Prepared, subject::Subject};
 use crate::{context::draw_seed, progress::Progress};
@@ -26,7 +27,7 @@ const MOST_CHECKERS: u64 = 8;
 
 /// TPC-C's tables on one server, as those know them who drive.
 #[derive(Debug, Clone)]
-pub struct Ground {
+pub struct TpccFacts {
     /// What terminals go by.
     pub crowd: Crowd,
     /// Whether the constant of the load is known.
@@ -51,12 +52,12 @@ pub fn ready(prepared: &Prepared, subject: &mut Subject, stop: &Stop) -> Result<
     let isolation = subject.default_isolation(stop)?;
     works(prepared).try_for_each(|work| fits(&work, &isolation))?;
     let command = draw_seed() as u32;
-    subject.tpcc = Some(Ground {
+    subject.tpcc = Some(TpccFacts {
         crowd: Crowd { warehouses, constants, seed: prepared.seed, command, run: 0 },
         load_constant_known: loaded_by.is_some(),
         isolation,
     });
-    let mut texts = works(prepared).filter_map(|work| work.shape.setup());
+    let mut texts = works(prepared).filter_map(|work| setup(work.shape));
     texts.next().map_or(Ok(()), |text| subject.make_functions(text, stop))
 }
 
@@ -95,7 +96,7 @@ fn fits(work: &TpccWork, isolation: &str) -> Result<(), Problem> {
 }
 
 /// The terminals of a paced workload.
-pub fn population((work, ground): (TpccWork, &Ground)) -> Option<Population> {
+pub fn population((work, ground): (TpccWork, &TpccFacts)) -> Option<Population> {
     let pace = |transaction: Transaction| {
         let terms = transaction.terms();
         Pace {
@@ -110,7 +111,7 @@ pub fn population((work, ground): (TpccWork, &Ground)) -> Option<Population> {
 }
 
 /// What the record keeps of how a run drove it.
-pub fn run_of(work: &TpccWork, ground: &Ground, shares: Shares) -> TpccRun {
+pub fn run_of(work: &TpccWork, ground: &TpccFacts, shares: Shares) -> TpccRun {
     let isolation = work.isolation.map(|isolation| isolation.sql().to_owned());
     TpccRun {
         warehouses: ground.crowd.warehouses,

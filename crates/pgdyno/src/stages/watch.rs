@@ -3,7 +3,8 @@
 use pgdyno_core::measure::{CpuUse, HostShares, IoUse, Observation};
 use pgdyno_engine::{Clock, MergedInterval, Report};
 use pgdyno_host::observe::{DeviceCounters, ProcessorTimes, TreeUsage};
-use pgdyno_postgres::{observe::Counters, wire::Session};
+use pgdyno_postgres::observe::Counters;
+use pgdyno_wire::Session;
 
 /// One reading of everything.
 #[derive(Debug, Clone, Default)]

@@ -2,12 +2,9 @@
 
 use std::{fs, os::unix::fs::PermissionsExt, path::PathBuf, process::Command};
 
-use pgdyno_core::{
-    analysis::{DoubtKind, compare::Verdict},
-    facts::same_build,
-    measure::Arm,
-};
-use pgdyno_postgres::provision::bundle::{self, Pin, version_num_of};
+use pgdyno_analysis::{DoubtKind, compare::Verdict};
+use pgdyno_core::{facts::same_build, measure::Arm};
+use pgdyno_provision::bundle::{self, Pin, version_num_of};
 use pgdyno_record::{BlockKind, ComparisonRecord, Run, Status};
 
 use crate::common::{Place, admin, holds_together, is_complete, left_out, text, word};

@@ -11,9 +11,10 @@ use std::{
     time::Duration,
 };
 
-use crate::common::{Place, admin, holds_together, is_complete, test_all, text, tiny, wait_until, word};
 use pgdyno_record::{BalanceRecord, Run, Status};
 use serde_json::Value;
+
+use crate::common::{Place, admin, holds_together, is_complete, test_all, text, tiny, wait_until, word};
 
 /// Six cells on a server of its own; the environment names another one, which must not matter.
 fn a_whole_bench(pg: &str) {

@@ -10,8 +10,9 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use crate::common::{Place, admin, am_root, kill, left_out, test_all, text, wait_until, word, workers_in};
 use serde_json::Value;
+
+use crate::common::{Place, admin, am_root, kill, left_out, test_all, text, wait_until, word, workers_in};
 
 const CONFIGURE: &str = r#"#!/bin/sh
 PACKAGE_VERSION='18.6'

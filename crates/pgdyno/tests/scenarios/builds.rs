@@ -8,16 +8,15 @@ use std::{
     sync::OnceLock,
 };
 
-use crate::common::{Place, holds_together, is_complete, left_out, text, tiny, word};
-use pgdyno_core::{
-    analysis::{
-        DoubtKind,
-        compare::{Comparable, Fairness, Why},
-    },
-    facts::ServerSource,
+use pgdyno_analysis::{
+    DoubtKind,
+    compare::{Comparable, Fairness, Why},
 };
-use pgdyno_postgres::provision::builds::{BuildSystem, Manifest, Patch};
+use pgdyno_core::facts::ServerSource;
+use pgdyno_provision::builds::{BuildSystem, Manifest, Patch};
 use pgdyno_record::{ComparisonRecord, Run};
+
+use crate::common::{Place, holds_together, is_complete, left_out, text, tiny, word};
 
 /// Where the bundle of PostgreSQL 18 is kept on this machine.
 pub fn bundle() -> &'static Path {

@@ -6,7 +6,6 @@ use std::{
     env,
     ffi::OsStr,
     fs,
-    io::{self, Write},
     os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
     process::{Command, Output, Stdio},
@@ -14,10 +13,13 @@ use std::{
     time::{Duration, Instant},
 };
 
-use pgdyno_core::{analysis::DoubtKind, facts::DurabilityTier};
-use pgdyno_postgres::wire::{Address, ConnectOptions, Session, connect};
+use pgdyno_analysis::DoubtKind;
+use pgdyno_core::facts::DurabilityTier;
 use pgdyno_record::{Run, RunRecord, Status};
+use pgdyno_wire::{Address, ConnectOptions, Session, connect};
 use serde_json::Value;
+
+pub use testkit::left_out;
 
 /// A place for servers that are stopped and removed when the test ends, however it ends.
 pub struct Place {
@@ -179,14 +181,6 @@ pub fn wait_until(what: &str, mut done: impl FnMut() -> bool) {
 pub fn am_root() -> bool {
     use std::os::unix::fs::MetadataExt;
     fs::metadata("/proc/self").is_ok_and(|metadata| metadata.uid() == 0)
-}
-
-/// Says that this test, or a part of it, is left out, and why. The harness counts it as passed and keeps what it prints
-/// to itself, so this goes past the harness: whoever runs the tests sees what was not tested.
-pub fn left_out(why: &str) {
-    let thread = thread::current();
-    let line = format!("left out: {}: {why}\n", thread.name().unwrap_or("a test"));
-    io::stderr().write_all(line.as_bytes()).expect("the standard error can be written");
 }
 
 /// Whether the long tests are wanted; says so where they are not.

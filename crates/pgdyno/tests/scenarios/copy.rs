@@ -2,7 +2,7 @@
 
 use std::process::{Child, Stdio};
 
-use pgdyno_postgres::wire::{Address, ConnectOptions, Session, connect};
+use pgdyno_wire::{Address, ConnectOptions, Session, connect};
 use serde_json::Value;
 
 use crate::common::{Place, admin, test_all, text, wait_until, word};

@@ -5,8 +5,8 @@ use std::{
     process::{Child, Output, Stdio},
 };
 
-use pgdyno_postgres::wire::Session;
 use pgdyno_record::Status;
+use pgdyno_wire::Session;
 
 use crate::common::{Place, admin, holds_together, text, tiny, wait_until, word};
 

@@ -3,13 +3,12 @@
 
 use std::fs;
 
-use crate::common::{Place, admin, is_complete, text, tiny, wait_until, word};
-use pgdyno_core::{
-    analysis::{Doubt, DoubtKind},
-    facts::DurabilityTier::{self, AsyncCommit, Full, TornPages, Uncertain, Unlogged},
-};
+use pgdyno_analysis::{Doubt, DoubtKind};
+use pgdyno_core::facts::DurabilityTier::{self, AsyncCommit, Full, TornPages, Uncertain, Unlogged};
 use pgdyno_record::{Run, RunRecord};
 use serde_json::Value;
+
+use crate::common::{Place, admin, is_complete, text, tiny, wait_until, word};
 
 /// Functions, and tables with triggers, that workloads lead to.
 const SETUP: &str = r#"

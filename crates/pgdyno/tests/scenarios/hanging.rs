@@ -2,8 +2,8 @@
 
 use std::{fs, process::Stdio, time::Duration};
 
-use pgdyno_postgres::wire::Session;
 use pgdyno_record::Status;
+use pgdyno_wire::Session;
 
 use crate::common::{Place, admin, holds_together, kill, text, wait_until};
 

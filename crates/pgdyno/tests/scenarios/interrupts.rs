@@ -11,11 +11,12 @@ use std::{
     time::{Duration, Instant},
 };
 
+use pgdyno_record::Status;
+
 use crate::common::{
     HANG, Place, admin, holds_together, kill, mounted, processes_of, test_all, text, tiny, wait_until,
     workers_in,
 };
-use pgdyno_record::Status;
 
 /// Stages as the record names them, each with the one before it. `prepare` comes before the first record.
 const STAGES: [&str; 7] = ["prepare", "server", "storage check", "load", "measure", "check", "clean up"];

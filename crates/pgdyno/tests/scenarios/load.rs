@@ -9,10 +9,11 @@ use std::{
     time::Duration,
 };
 
-use crate::common::{Place, Small, admin, kill, test_all, text, wait_until, word};
-use pgdyno_core::load::Stage;
-use pgdyno_postgres::wire::{Address, ConnectOptions, Session, connect};
+use pgdyno_rows::load::Stage;
+use pgdyno_wire::{Address, ConnectOptions, Session, connect};
 use serde_json::Value;
+
+use crate::common::{Place, Small, admin, kill, test_all, text, wait_until, word};
 
 /// A server that is loaded.
 struct Loaded {

@@ -2,9 +2,10 @@
 
 use std::fs;
 
-use crate::common::{Place, admin, holds_together, text, word};
-use pgdyno_core::load::Set;
 use pgdyno_record::{Run, Status};
+use pgdyno_rows::load::Set;
+
+use crate::common::{Place, admin, holds_together, text, word};
 
 /// A table that grows, one for every client, a mix by weight; small enough to be counted before every run.
 const PLAN: &str = r#"

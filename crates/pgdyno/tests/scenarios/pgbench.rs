@@ -7,9 +7,11 @@ use std::{
     process::{Command, Output, Stdio},
 };
 
-use crate::common::{Place, admin, kill, text, wait_until, word};
-use pgdyno_core::{analysis::DoubtKind, facts::Instrument, measure::Counts};
+use pgdyno_analysis::DoubtKind;
+use pgdyno_core::{facts::Instrument, measure::Counts};
 use serde_json::Value;
+
+use crate::common::{Place, admin, kill, text, wait_until, word};
 
 /// A server, and pgdyno under the name pgbench beside it.
 struct Bench {

@@ -2,9 +2,10 @@
 
 use std::{fs, os::unix::fs::PermissionsExt, process::Command};
 
-use crate::common::{Place, admin, text, word};
-use pgdyno_postgres::wire::{Address, ConnectOptions, Session, connect};
+use pgdyno_wire::{Address, ConnectOptions, Session, connect};
 use serde_json::Value;
+
+use crate::common::{Place, admin, text, word};
 
 /// Says who runs it, and where.
 const WHO: &str = "DO $$ BEGIN RAISE NOTICE 'it is % in %', current_user, current_database(); END $$;\n";

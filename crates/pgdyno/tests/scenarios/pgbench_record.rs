@@ -2,10 +2,11 @@
 
 use std::{fs, process::Output};
 
-use crate::common::{Place, text, word};
 use pgdyno_core::facts::DurabilityTier;
 use pgdyno_record::{Run, Status, schemas};
 use serde_json::Value;
+
+use crate::common::{Place, text, word};
 
 /// A script of one's own whose slowest statement is known, with a password that must not be kept.
 const OWN: &str = "BEGIN;\nSELECT pg_sleep(0.2), 'the slow one';\nSELECT 1;\nEND;\n-- PASSWORD 's3cret'\n";

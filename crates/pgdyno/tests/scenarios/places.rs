@@ -4,9 +4,11 @@
 
 use std::{fs, os::unix::fs::PermissionsExt};
 
-use crate::common::{Place, text, tiny, word};
-use pgdyno_core::{analysis::DoubtKind, facts::DurabilityTier};
+use pgdyno_analysis::DoubtKind;
+use pgdyno_core::facts::DurabilityTier;
 use pgdyno_record::RunRecord;
+
+use crate::common::{Place, text, tiny, word};
 
 /// A directory in memory, that servers may use.
 fn in_memory() -> tempfile::TempDir {

@@ -1,8 +1,9 @@
 //! `pgdyno prewarm` and `pgdyno probe`: what they say of real servers is so, and they leave tables as they were.
 
-use crate::common::{Place, test_all, text, wait_until, word};
-use pgdyno_postgres::wire::{Address, ConnectOptions, Session, connect};
+use pgdyno_wire::{Address, ConnectOptions, Session, connect};
 use serde_json::Value;
+
+use crate::common::{Place, test_all, text, wait_until, word};
 
 /// A server with tables.
 struct Probed {

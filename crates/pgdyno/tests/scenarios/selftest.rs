@@ -2,8 +2,10 @@
 
 use std::fs;
 
+use pgdyno_analysis::DoubtKind;
+use pgdyno_core::facts::Instrument;
+
 use crate::common::{Place, kill, text, tiny, wait_until};
-use pgdyno_core::{analysis::DoubtKind, facts::Instrument};
 
 /// Measured once for all that follows: it takes some seconds.
 fn measured(place: &Place) -> Instrument {

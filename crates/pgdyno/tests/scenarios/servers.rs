@@ -13,8 +13,9 @@ use std::{
     time::Duration,
 };
 
-use crate::common::{Place, am_root, kill, left_out, processes_of, text, wait_until, word};
 use serde_json::Value;
+
+use crate::common::{Place, am_root, kill, left_out, processes_of, text, wait_until, word};
 
 /// The first answer to a startup message: its kind and its body.
 fn greet(stream: &mut (impl Read + Write)) -> (u8, Vec<u8>) {

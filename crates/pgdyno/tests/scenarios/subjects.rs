@@ -2,15 +2,14 @@
 
 use std::{collections::BTreeSet, fs, os::unix::fs::PermissionsExt, path::Path};
 
-use crate::common::{Place, holds_together, left_out, text};
-use pgdyno_core::{
-    analysis::{
-        DoubtKind,
-        compare::{Fairness, Verdict},
-    },
-    measure::CellRun,
+use pgdyno_analysis::{
+    DoubtKind,
+    compare::{Fairness, Verdict},
 };
+use pgdyno_core::measure::CellRun;
 use pgdyno_record::{Run, Status, SubjectsRecord};
+
+use crate::common::{Place, holds_together, left_out, text};
 
 /// How long a transaction takes is a setting of the server's. There are so many clients and such long pauses that a
 /// level has enough commits to be judged, and is held up by the pauses, on a slow machine as well.

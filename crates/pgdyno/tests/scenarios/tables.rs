@@ -2,10 +2,12 @@
 
 use std::fs;
 
-use crate::common::{Place, admin, is_complete, text, tiny, word};
-use pgdyno_core::{analysis::DoubtKind, facts::DurabilityTier, probe::Held};
-use pgdyno_postgres::wire::Session;
+use pgdyno_analysis::DoubtKind;
+use pgdyno_core::{facts::DurabilityTier, probe::Held};
 use pgdyno_record::{LoadRecord, Run};
+use pgdyno_wire::Session;
+
+use crate::common::{Place, admin, is_complete, text, tiny, word};
 
 fn loaded(run: &Run) -> &LoadRecord {
     run.record.load.as_ref().expect("tables were loaded")

@@ -2,8 +2,9 @@
 
 use std::{fs, path::Path, process::Stdio};
 
+use pgdyno_wire::Session;
+
 use crate::common::{Place, Small, admin, kill, test_all, text, wait_until};
-use pgdyno_postgres::wire::Session;
 
 /// The files, with the columns that BenchmarkSQL's `sqlTableCopies` has for each (article 001), and the rows of a
 /// warehouse; of lines there are about ten for each order.

@@ -3,12 +3,11 @@
 
 use std::process::Stdio;
 
-use crate::common::{Place, admin, kill, test_all, text, wait_until, word};
 use pgdyno_core::stop::Stop;
-use pgdyno_postgres::{
-    verify::{Consistency, check_tpcc},
-    wire::{Address, ConnectOptions, Session, connect},
-};
+use pgdyno_postgres::verify::{Consistency, check_tpcc};
+use pgdyno_wire::{Address, ConnectOptions, Session, connect};
+
+use crate::common::{Place, admin, kill, test_all, text, wait_until, word};
 
 /// A fault, and the conditions that find it where.
 type Fault = (&'static str, &'static [(&'static str, &'static str)]);

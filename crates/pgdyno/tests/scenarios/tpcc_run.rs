@@ -2,12 +2,14 @@
 
 use std::{fs, process::Stdio, thread, time::Duration};
 
+use pgdyno_analysis::DoubtKind;
+use pgdyno_core::{measure::CellRun, tpcc::Shape};
+use pgdyno_record::{ConsistencyRecord, Run, RunRecord};
+
 use crate::{
     common::{Place, holds_together, kill, test_all, text, wait_until},
     tpcc_load::Loaded,
 };
-use pgdyno_core::{analysis::DoubtKind, measure::CellRun, tpcc::Shape};
-use pgdyno_record::{ConsistencyRecord, Run, RunRecord};
 
 /// A server with the tables of so many warehouses.
 fn loaded(pg: &str, warehouses: &str) -> Loaded {

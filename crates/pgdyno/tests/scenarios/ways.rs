@@ -10,11 +10,13 @@ use std::{
     time::Duration,
 };
 
-use crate::common::{Place, admin, am_root, is_complete, kill, left_out, text, tiny, wait_until, word};
-use pgdyno_core::{analysis::compare::Fairness, facts::ConnectionFacts, measure::Arm};
-use pgdyno_postgres::wire::{Address, ConnectOptions, Session, connect};
+use pgdyno_analysis::compare::Fairness;
+use pgdyno_core::{facts::ConnectionFacts, measure::Arm};
 use pgdyno_record::Run;
+use pgdyno_wire::{Address, ConnectOptions, Session, connect};
 use serde_json::Value;
+
+use crate::common::{Place, admin, am_root, is_complete, kill, left_out, text, tiny, wait_until, word};
 
 /// A server that is there.
 struct There {

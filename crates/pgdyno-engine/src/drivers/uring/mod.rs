@@ -16,10 +16,10 @@ use rustix::io::Errno;
 use self::{buffers::Buffers, lines::Lines};
 use super::{
     BELLS, Driver,
-    floor::Floor,
+    client_scheduler::ClientScheduler,
     sockets::{Arrival, Patience, Sending, Sockets, TICK_NS},
 };
-use crate::{Client, Target, WorkerReport, shift::Shift};
+use crate::{Client, Target, WorkerReport, worker_schedule::WorkerSchedule};
 
 /// Submissions that fit in the ring at once; a full ring is submitted on the way.
 const MAX_SUBMISSIONS: usize = 4_096;
@@ -44,11 +44,15 @@ impl UringDriver {
 }
 
 impl Driver for UringDriver {
-    fn drive<T: Target>(self, clients: Vec<Client<T>>, shift: Box<Shift>) -> io::Result<WorkerReport> {
+    fn drive<T: Target>(
+        self,
+        clients: Vec<Client<T>>,
+        schedule: Box<WorkerSchedule>,
+    ) -> io::Result<WorkerReport> {
         let mut ring = ring(clients.len() + BELLS)?;
         let (submitter, submissions, completions) = ring.split();
         let sockets = UringSockets::open(clients.len() + BELLS, submitter, submissions, completions)?;
-        Floor::work(clients, shift, sockets)
+        ClientScheduler::work(clients, schedule, sockets)
     }
 }
 

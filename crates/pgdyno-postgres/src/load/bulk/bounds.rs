@@ -1,6 +1,6 @@
 //! Which rows go into which partition.
 
-use pgdyno_core::load::PartitionMethod;
+use pgdyno_rows::load::PartitionMethod;
 
 /// Which of so many keys a partition has. Ranges are open at both ends, so that every key has a place.
 pub(super) fn values(keys: u64, method: PartitionMethod, partitions: u64, number: u64) -> String {

@@ -6,7 +6,7 @@
 
 use std::time::{Duration, Instant};
 
-use crate::wire::Session;
+use pgdyno_wire::Session;
 
 /// Pause between two looks.
 const PAUSE: Duration = Duration::from_millis(20);

@@ -3,20 +3,15 @@
 //! It is in a schema of its own, `pgdyno_load`. A task's mark is set in the transaction of its rows, so that
 //! there is no instant at which one is there without the other.
 
-use pgdyno_core::{
-    load::{LAYOUT, LoadPlan, Set, Stage, Task, Wish, tasks},
-    problem::Problem,
-    units,
-};
+use pgdyno_core::{problem::Problem, units};
+use pgdyno_rows::load::{LAYOUT, LoadPlan, LoadRequest, Set, Stage, Task, tasks};
+use pgdyno_wire::{Row, Session, WireError};
 
 use super::{
     super::init::quoted,
     work::{shared_constants, table_statements},
 };
-use crate::{
-    probe,
-    wire::{Row, Session, WireError},
-};
+use crate::probe;
 
 /// First number of the advisory locks of loads: "pgdy". Those of tasks have one number, which begins with "pg".
 pub(super) const LOCKS: u32 = 0x7067_6479;
@@ -298,7 +293,12 @@ fn some(names: &[&str]) -> String {
 }
 
 /// The load to go on with.
-pub(super) fn go_on(session: &mut Session, target: &str, wish: &Wish, flag: &str) -> Result<Job, Problem> {
+pub(super) fn go_on(
+    session: &mut Session,
+    target: &str,
+    request: &LoadRequest,
+    flag: &str,
+) -> Result<Job, Problem> {
     let what = format!("could not go on with {flag}");
     let Some(job) = find(session, target)? else {
         let what = format!("{what}: no load was begun in schema {}", quoted(target));
@@ -311,7 +311,7 @@ pub(super) fn go_on(session: &mut Session, target: &str, wish: &Wish, flag: &str
             .detail(detail)
             .hint("drop the tables that are left and load anew"));
     }
-    let differences = wish.differences(&job.plan);
+    let differences = request.differences(&job.plan);
     if !differences.is_empty() {
         return Err(Problem::wrong_request(format!("{what}: the load was begun otherwise"))
             .detail(differences.join("\n"))
@@ -402,7 +402,7 @@ mod tests {
     use super::*;
 
     fn job(id: i64) -> Job {
-        let plan = Wish { scale: Some(1), ..Wish::default() }.plan(1).expect("it can be");
+        let plan = LoadRequest { scale: Some(1), ..LoadRequest::default() }.plan(1).expect("it can be");
         let relations = "pgbench_accounts=16384,pgbench_accounts_1=4294967295".to_owned();
         Job { id, target: "public".to_owned(), plan, finished: false, relations }
     }

@@ -25,11 +25,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-use pgdyno_core::{
-    load::{KeySettings, LoadPlan, Set, Stage, Wish, Work, tasks},
-    problem::Problem,
-    stop::Stop,
-};
+use pgdyno_core::{problem::Problem, stop::Stop};
+use pgdyno_rows::load::{KeySettings, LoadPlan, LoadRequest, Set, Stage, Work, tasks};
+use pgdyno_wire::{ConnectOptions, Session, WireError, connect_unless};
 
 pub use ledger::Job;
 pub(super) use ledger::{find, is_done, is_whole};
@@ -38,16 +36,13 @@ pub use progress::BulkProgress;
 pub use proof::{Proof, TableProof};
 pub use survey::{Room, Survey, check_connections, check_version};
 pub(super) use survey::{by_file_system, survey};
+pub(super) use watch::Watch;
 pub use watch::{Phases, Span};
 pub(super) use work::{Done, Hands, SETTINGS, failed, shared_constants, table_statements};
 
-use crate::{
-    observe::wal_written,
-    wire::{ConnectOptions, Session, WireError, connect_unless},
-};
+use crate::observe::wal_written;
 use flush::Flusher;
 use room::Rooms;
-pub(super) use watch::Watch;
 use worker::{Ends, Shared, Worker};
 
 /// How often a caller is told how far it is, and WAL is looked after.
@@ -151,12 +146,12 @@ impl<'a> BulkLoad<'a> {
         Ok(Self { options, session, streams: streams.max(1), stop })
     }
 
-    /// Looks at the server with a wish in mind, and changes nothing.
+    /// Looks at the server with a request in mind, and changes nothing.
     ///
     /// # Errors
     /// What keeps it from being carried out.
-    pub fn survey(&mut self, wish: &Wish) -> Result<(LoadPlan, Survey), Problem> {
-        let plan = wish.plan(self.streams)?;
+    pub fn survey(&mut self, request: &LoadRequest) -> Result<(LoadPlan, Survey), Problem> {
+        let plan = request.plan(self.streams)?;
         survey::refuse_pooler(&mut self.session)?;
         let survey = survey::survey(&mut self.session, &plan, Sizes::default(), self.streams)?;
         ledger::refuse_existing(&mut self.session, &survey.target, plan.set)?;
@@ -198,16 +193,16 @@ impl<'a> BulkLoad<'a> {
     ///
     /// # Errors
     /// Why there is none to carry out.
-    pub fn enter(&mut self, entry: Entry, wish: &Wish) -> Result<(Job, Survey), Problem> {
+    pub fn enter(&mut self, entry: Entry, request: &LoadRequest) -> Result<(Job, Survey), Problem> {
         if entry == Entry::New {
-            let (plan, survey) = self.survey(wish)?;
+            let (plan, survey) = self.survey(request)?;
             survey.check_room()?;
             let job = ledger::begin(&mut self.session, &survey.target, &plan)?;
             return Ok((job, survey));
         }
         let target = survey::target(&mut self.session)?;
         let flag = if entry == Entry::Join { "--join" } else { "--resume" };
-        let job = ledger::go_on(&mut self.session, &target, wish, flag)?;
+        let job = ledger::go_on(&mut self.session, &target, request, flag)?;
         let at_work = ledger::at_work(&mut self.session, &job)
             .map_err(|error| error.into_problem("could not look who is at work"))?;
         if entry == Entry::Join && at_work == 0 {
@@ -284,7 +279,7 @@ impl<'a> BulkLoad<'a> {
     pub fn verify(&mut self, scale: Option<u64>) -> Result<(LoadPlan, Proof), Problem> {
         let target = survey::target(&mut self.session)?;
         if scale.is_some() {
-            let plan = Wish { scale, ..Wish::default() }.plan(self.streams)?;
+            let plan = LoadRequest { scale, ..LoadRequest::default() }.plan(self.streams)?;
             let proof = self.prove(&target, &plan, false)?;
             return Ok((plan, proof));
         }

@@ -2,10 +2,10 @@
 
 use std::path::PathBuf;
 
-use pgdyno_core::load::{LoadPlan, Set};
+use pgdyno_rows::load::{LoadPlan, Set};
+use pgdyno_wire::{Session, WireError};
 
 use super::ledger::{DATABASE, literal};
-use crate::wire::{Session, WireError};
 
 /// Bytes of tables on the disk.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! What a load tells of itself while it works.
 
-use pgdyno_core::load::Stage;
+use pgdyno_rows::load::Stage;
 
 /// How far a load is.
 #[derive(Debug, Clone, PartialEq, Eq)]

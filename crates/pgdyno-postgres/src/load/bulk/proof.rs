@@ -7,16 +7,14 @@ use std::{
     time::Instant,
 };
 
-use pgdyno_core::{
+use pgdyno_core::{problem::Problem, stop::Stop, units};
+use pgdyno_rows::{
+    Maker, Part, Population, Sums,
     load::{LoadPlan, Table},
-    problem::Problem,
-    rows::{Maker, Part, Population, Sums},
-    stop::Stop,
-    units,
 };
+use pgdyno_wire::{Row, Session, WireError};
 
 use super::shape;
-use crate::wire::{Row, Session, WireError};
 
 /// Rows that are summed between two looks at a request to stop.
 const PIECE_ROWS: u64 = 100_000;

@@ -1,8 +1,8 @@
 //! The tables `test` and `log` as SQL, after article 002.
 
-use pgdyno_core::{
+use pgdyno_rows::{
     load::{LoadPlan, Table},
-    rows::scaleup::id_type,
+    scaleup::id_type,
 };
 
 use super::{super::init::quoted, bounds::values};
@@ -69,12 +69,12 @@ pub(super) fn indexes(plan: &LoadPlan) -> String {
 
 #[cfg(test)]
 mod tests {
-    use pgdyno_core::load::{Set, Wish};
+    use pgdyno_rows::load::{LoadRequest, Set};
 
     use super::*;
 
     fn plan(partitions: u64) -> LoadPlan {
-        let wish = Wish {
+        let request = LoadRequest {
             set: Set::Scaleup,
             scale: Some(10),
             log_rows: Some(4),
@@ -83,9 +83,9 @@ mod tests {
             unlogged: true,
             tablespace: Some("t".to_owned()),
             index_tablespace: Some("i".to_owned()),
-            ..Wish::default()
+            ..LoadRequest::default()
         };
-        wish.plan(1).expect("it can be")
+        request.plan(1).expect("it can be")
     }
 
     #[test]

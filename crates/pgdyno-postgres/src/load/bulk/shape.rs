@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use pgdyno_core::load::{LoadPlan, Set, Table};
+use pgdyno_rows::load::{LoadPlan, Set, Table};
+use pgdyno_wire::{Row, Session, WireError};
 
 use super::{super::init::foreign_key_names, scaleup, tpcc};
-use crate::wire::{Row, Session, WireError};
 
 /// One table or partition: what it must be, or what it is.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -196,19 +196,19 @@ fn compared(name: &str, expected: &Relation, found: Option<&Relation>) -> Vec<St
 
 #[cfg(test)]
 mod tests {
-    use pgdyno_core::load::Wish;
+    use pgdyno_rows::load::LoadRequest;
 
     use super::*;
 
     fn plan(partitions: u64) -> LoadPlan {
-        let wish = Wish {
+        let request = LoadRequest {
             scale: Some(1),
             partitions: Some(partitions),
             foreign_keys: true,
             index_tablespace: Some("fast".to_owned()),
-            ..Wish::default()
+            ..LoadRequest::default()
         };
-        wish.plan(1).expect("it can be")
+        request.plan(1).expect("it can be")
     }
 
     /// A change to one table of what was planned, and what is said of it.
@@ -258,7 +258,9 @@ mod tests {
             expected(&LoadPlan { unlogged: true, ..plan(2) }).into_iter().collect();
         let is = |name: &str| unlogged[name].unlogged;
         assert!(is("pgbench_accounts_1") && !is("pgbench_accounts") && !is("pgbench_history"));
-        let log = Wish { set: Set::Scaleup, scale: Some(1), ..Wish::default() }.plan(1).expect("it can be");
+        let log = LoadRequest { set: Set::Scaleup, scale: Some(1), ..LoadRequest::default() }
+            .plan(1)
+            .expect("it can be");
         let (name, log) = expected(&log).swap_remove(1);
         assert!(
             log.defaults.starts_with("id, c1, c2, ") && log.defaults.ends_with(", c20"),

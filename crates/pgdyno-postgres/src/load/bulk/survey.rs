@@ -2,18 +2,15 @@
 
 use std::path::PathBuf;
 
-use pgdyno_core::{
-    load::{Estimate, KeyFacts, KeySettings, LoadPlan, Need, Set},
-    problem::Problem,
-    units,
-};
+use pgdyno_core::{problem::Problem, units};
+use pgdyno_rows::load::{Estimate, KeyFacts, KeySettings, LoadPlan, Need, Set};
+use pgdyno_wire::{Address, Row, Session, WireError};
 
 use super::{
     super::init::quoted,
     ledger::literal,
     places::{Places, Sizes},
 };
-use crate::wire::{Address, Row, Session, WireError};
 
 /// Oldest server with partitions that a key can span.
 const PARTITIONS_SINCE: u32 = 110_000;
@@ -372,15 +369,20 @@ fn number(session: &mut Session, sql: &str) -> Result<u64, WireError> {
 mod tests {
     use std::path::Path;
 
-    use pgdyno_core::load::Wish;
+    use pgdyno_rows::load::LoadRequest;
 
     use super::*;
 
     #[test]
     fn what_a_version_cannot_have_is_refused() {
         let refused = |partitions, foreign_keys, version_num| {
-            let wish = Wish { scale: Some(1), partitions: Some(partitions), foreign_keys, ..Wish::default() };
-            let plan = wish.plan(1).expect("it can be");
+            let request = LoadRequest {
+                scale: Some(1),
+                partitions: Some(partitions),
+                foreign_keys,
+                ..LoadRequest::default()
+            };
+            let plan = request.plan(1).expect("it can be");
             check_version(&plan, version_num).err().and_then(|problem| problem.hint)
         };
         assert_eq!(refused(0, true, 90_600), None);

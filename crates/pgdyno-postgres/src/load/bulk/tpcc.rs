@@ -1,8 +1,8 @@
 //! The tables of TPC-C as SQL (clauses 1.3 and 1.4).
 
-use pgdyno_core::{
+use pgdyno_rows::{
     load::LoadPlan,
-    rows::tpcc::{Field, Table},
+    tpcc::{Field, Table},
 };
 
 use super::{super::init::quoted, bounds::values};
@@ -75,12 +75,12 @@ pub(super) fn foreign_key_names(table: Table) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use pgdyno_core::load::{PartitionMethod, Set, Wish};
+    use pgdyno_rows::load::{LoadRequest, PartitionMethod, Set};
 
     use super::*;
 
     fn plan(partitions: u64) -> LoadPlan {
-        let wish = Wish {
+        let request = LoadRequest {
             set: Set::Tpcc,
             scale: Some(10),
             partitions: Some(partitions),
@@ -88,9 +88,9 @@ mod tests {
             fillfactor: Some(90),
             unlogged: true,
             tablespace: Some("t".to_owned()),
-            ..Wish::default()
+            ..LoadRequest::default()
         };
-        wish.plan(1).expect("it can be")
+        request.plan(1).expect("it can be")
     }
 
     #[test]

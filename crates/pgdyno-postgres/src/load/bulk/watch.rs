@@ -5,13 +5,11 @@ use std::{
     time::{Duration, Instant},
 };
 
-use pgdyno_core::{
-    load::{LoadPlan, Stage, Table},
-    units,
-};
+use pgdyno_core::units;
+use pgdyno_rows::load::{LoadPlan, Stage, Table};
+use pgdyno_wire::{Row, Session, WireError};
 
 use super::{Survey, ledger::literal};
-use crate::wire::{Row, Session, WireError};
 
 /// Pause between two looks.
 const PAUSE: Duration = Duration::from_millis(200);
@@ -281,8 +279,8 @@ mod tests {
     use super::*;
 
     fn watch(version_num: u32) -> Watch {
-        let wish = pgdyno_core::load::Wish { scale: Some(1), ..Default::default() };
-        Watch::new(version_num, &wish.plan(1).expect("it can be"), 1 << 20)
+        let request = pgdyno_rows::load::LoadRequest { scale: Some(1), ..Default::default() };
+        Watch::new(version_num, &request.plan(1).expect("it can be"), 1 << 20)
     }
 
     fn at(pid: i32, table: &str, phase: &str, workers: Option<u64>) -> Seen {

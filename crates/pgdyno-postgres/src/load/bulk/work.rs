@@ -1,15 +1,15 @@
 //! What one task does on one session, whoever keeps count of it.
 
-use pgdyno_core::{
+use pgdyno_rows::{
+    Maker, Part,
     load::{LoadPlan, Set, Table, Way, Work},
-    rows::{Maker, Part},
 };
+use pgdyno_wire::{Session, WireError};
 
 use super::{
     super::init::{Initialization, foreign_keys, partition, quoted, tables, tablespace},
     scaleup, tpcc,
 };
-use crate::wire::{Session, WireError};
 
 /// Settings of a session that fills tables: what it writes is to be on its way to the disk at once, not when somebody
 /// waits for it.
@@ -252,7 +252,7 @@ pub(in crate::load) fn failed(work: Work) -> String {
 
 #[cfg(test)]
 mod tests {
-    use pgdyno_core::load::Wish;
+    use pgdyno_rows::load::LoadRequest;
 
     use super::*;
 
@@ -273,8 +273,9 @@ mod tests {
     #[test]
     fn what_stood_for_constants_goes_with_the_key_of_a_table_that_many_filled() {
         let plan = |way, partitions| {
-            let wish = Wish { scale: Some(1), way, partitions: Some(partitions), ..Wish::default() };
-            wish.plan(1).expect("it can be")
+            let request =
+                LoadRequest { scale: Some(1), way, partitions: Some(partitions), ..LoadRequest::default() };
+            request.plan(1).expect("it can be")
         };
         let drops = ", ALTER abalance DROP DEFAULT, ALTER filler DROP DEFAULT";
         let chunks = plan(Some(Way::Chunks), 0);

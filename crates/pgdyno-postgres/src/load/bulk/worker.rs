@@ -9,11 +9,9 @@ use std::{
     time::Duration,
 };
 
-use pgdyno_core::{
-    load::{Stage, Task, Work},
-    problem::Problem,
-    stop::Stop,
-};
+use pgdyno_core::{problem::Problem, stop::Stop};
+use pgdyno_rows::load::{Stage, Task, Work};
+use pgdyno_wire::{ConnectOptions, Session, WireError, connect_unless};
 
 use super::{
     BulkProgress,
@@ -21,7 +19,6 @@ use super::{
     watch::Span,
     work::{Hands, SETTINGS, failed},
 };
-use crate::wire::{ConnectOptions, Session, WireError, connect_unless};
 
 /// Pause before a worker that finds all tasks of a stage taken looks again, for those of other processes: the longer it
 /// waits, up to the second. One of its own process tells it at once.

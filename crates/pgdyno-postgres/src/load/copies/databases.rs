@@ -3,15 +3,13 @@
 use std::{thread, time::Duration};
 
 use pgdyno_core::{problem::Problem, stop::Stop};
+use pgdyno_wire::{Address, ConnectOptions, Row, Session, WireError};
 
 use super::{
     super::{BulkLoad, Job},
     Copied, check_lengths, enough, literals, no_copy, quoted,
 };
-use crate::{
-    probe::{crew::Crew, open},
-    wire::{Address, ConnectOptions, Row, Session, WireError},
-};
+use crate::probe::{open, session_pool::SessionPool};
 
 /// From this version on the server can copy a database in two ways.
 const STRATEGIES_SINCE: u32 = 150_000;
@@ -81,8 +79,8 @@ pub fn copy_database(
             made => made.map_err(|error| refused(error, source, name)),
         }
     };
-    let crew = Crew { options: &elsewhere, sessions, settings: "", stop };
-    crew.work(left.len(), &work, &mut || {})?;
+    let session_pool = SessionPool { options: &elsewhere, sessions, settings: "", stop };
+    session_pool.work(left.len(), &work, &mut || {})?;
     let mut copied = Vec::new();
     for name in names {
         tell(&format!("{name}: comparing counts and checksums"));

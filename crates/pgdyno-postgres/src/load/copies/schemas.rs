@@ -1,10 +1,8 @@
 //! Copies of a schema, made as a load is made, with rows that the server takes from the source.
 
-use pgdyno_core::{
-    load::{LoadPlan, Stage, Wish},
-    problem::Problem,
-    stop::Stop,
-};
+use pgdyno_core::{problem::Problem, stop::Stop};
+use pgdyno_rows::load::{LoadPlan, LoadRequest, Stage};
+use pgdyno_wire::{Address, ConnectOptions, Session, WireError};
 
 use super::{
     super::{
@@ -14,10 +12,7 @@ use super::{
     },
     Copied, check_lengths, enough, literals, no_copy, quoted,
 };
-use crate::{
-    probe::open,
-    wire::{Address, ConnectOptions, Session, WireError},
-};
+use crate::probe::open;
 
 /// How far a copy is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,8 +43,8 @@ pub fn copy_schema(
 ) -> Result<Vec<Copied>, Problem> {
     check_lengths(names)?;
     let mut session = open(options, stop)?;
-    let wish = Wish::copying(&job.plan, &job.target);
-    let plan = wish.plan(streams)?;
+    let request = LoadRequest::copying(&job.plan, &job.target);
+    let plan = request.plan(streams)?;
     let stands: Vec<_> = if resume {
         let stands = names.iter().map(|name| stand(&mut session, name, &plan, &job.target));
         stands.collect::<Result<_, _>>()?
@@ -61,7 +56,7 @@ pub fn copy_schema(
     check_room(&mut session, job, &left.map(|(name, _)| name.clone()).collect::<Vec<_>>())?;
     let mut copied = Vec::new();
     for (name, stand) in names.iter().zip(stands) {
-        let mut one = Copy { options: within(options, name), name, wish: &wish, streams, stop };
+        let mut one = Copy { options: within(options, name), name, request: &request, streams, stop };
         let proof = match stand {
             Stand::Proved => None,
             stand => one.carry_out(&mut session, stand, tell)?,
@@ -75,7 +70,7 @@ pub fn copy_schema(
 struct Copy<'a> {
     options: ConnectOptions,
     name: &'a str,
-    wish: &'a Wish,
+    request: &'a LoadRequest,
     streams: u64,
     stop: &'a Stop,
 }
@@ -95,7 +90,7 @@ impl Copy<'_> {
         }
         let entry = if stand == Stand::Begun { Entry::Resume } else { Entry::New };
         let begun = BulkLoad::new(&self.options, self.streams, self.stop)
-            .and_then(|mut load| load.enter(entry, self.wish).map(|(job, survey)| (load, job, survey)));
+            .and_then(|mut load| load.enter(entry, self.request).map(|(job, survey)| (load, job, survey)));
         if begun.is_err() && stand == Stand::Missing {
             // It is empty; where it stays, the next copy says so, or goes on with it.
             let _ = session.execute(&format!("DROP SCHEMA {}", quoted(self.name)));

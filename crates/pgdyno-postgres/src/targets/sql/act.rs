@@ -1,10 +1,8 @@
 //! What commands do.
 
-use pgdyno_core::{
-    measure::Outcome,
-    script::{Action, Command, Expr, Place, Protocol, Shell, Sleep, Value},
-};
+use pgdyno_core::measure::Outcome;
 use pgdyno_engine::{Clock, Level, Step};
+use pgdyno_script::{Action, Command, Expr, Place, Protocol, Shell, Sleep, Value};
 
 use super::{
     shell,
@@ -169,7 +167,7 @@ impl Player {
             return Some(self.abort(&self.whereabouts().aborted(word, "not in pipeline mode"), scene));
         };
         *syncs += 1;
-        crate::wire::encode::sync(&mut self.outgoing);
+        pgdyno_wire::encode::sync(&mut self.outgoing);
         None
     }
 
@@ -194,8 +192,10 @@ impl Player {
             if self.rolled_back {
                 scene.probe.rolled_back();
             }
-            if let Some(desk) = self.desk.as_ref().filter(|_| scene.probe.is_measured(scene.now_ns)) {
-                desk.count(&mut self.variables);
+            if let Some(terminal_input) =
+                self.terminal_input.as_ref().filter(|_| scene.probe.is_measured(scene.now_ns))
+            {
+                terminal_input.count(&mut self.variables);
             }
             return self.end(Step::Done(Outcome::Committed));
         }

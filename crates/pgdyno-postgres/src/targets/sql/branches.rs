@@ -1,6 +1,6 @@
 //! Which commands an `\if` leaves out.
 
-use pgdyno_core::script::Action;
+use pgdyno_script::Action;
 
 /// The `\if`s around the command that is next. That every one has its `\endif` is checked when a script is read.
 #[derive(Debug, Default)]

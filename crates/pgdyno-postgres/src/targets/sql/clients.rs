@@ -6,20 +6,16 @@ use std::{
     time::{Duration, Instant},
 };
 
-use pgdyno_core::{
-    problem::Problem,
-    random::Random,
-    script::{Automatic, Definition, Protocol, Scripts, Variables},
-    stop::Stop,
+use pgdyno_core::{problem::Problem, random::Random, stop::Stop};
+use pgdyno_engine::Client;
+use pgdyno_script::{
+    Automatic, Definition, Protocol, Scripts, Variables,
     tpcc::{Crowd, ROLLED_BACK},
 };
-use pgdyno_engine::Client;
+use pgdyno_wire::{ConnectOptions, connect_unless};
 
-use super::{Counted, Desk, Manner, Play, Sessions, SqlTarget, Start};
-use crate::{
-    targets::Link,
-    wire::{ConnectOptions, connect_unless},
-};
+use super::{Counted, Manner, Play, Sessions, SqlTarget, Start, TerminalInput};
+use crate::targets::Link;
 
 /// Longest time for one address when a connection is made again: several fit into the longest outage that a run bears.
 const LONGEST_TRY: Duration = Duration::from_secs(5);
@@ -126,8 +122,15 @@ impl SqlClients {
         };
         let variables = Variables::new(self.scripts.names(), &self.definitions, automatic);
         let names = self.scripts.names();
-        let desk = self.tpcc.as_ref().map(|(crowd, counted)| Desk::new(*crowd, client, names, counted));
-        Start { client, variables, random: Random::seeded(seed), options: Some(Arc::clone(again)), desk }
+        let terminal_input =
+            self.tpcc.as_ref().map(|(crowd, counted)| TerminalInput::new(*crowd, client, names, counted));
+        Start {
+            client,
+            variables,
+            random: Random::seeded(seed),
+            options: Some(Arc::clone(again)),
+            terminal_input,
+        }
     }
 }
 

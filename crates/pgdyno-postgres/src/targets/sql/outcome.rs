@@ -2,11 +2,10 @@
 
 use std::io;
 
-use pgdyno_core::{
-    measure::{Failure, Outcome},
-    script::SqlKind,
-};
+use pgdyno_core::measure::{Failure, Outcome};
 use pgdyno_engine::{Level, Step};
+use pgdyno_script::SqlKind;
+use pgdyno_wire::{ServerError, SessionAttrs, WireError, encode, libpq};
 
 use super::{
     play::MOST_SHORTAGES,
@@ -15,10 +14,6 @@ use super::{
     store::Refusal,
     target::{Player, Scene, State, sql_of},
     words::Verdict,
-};
-use crate::{
-    libpq,
-    wire::{ServerError, SessionAttrs, WireError, encode},
 };
 
 impl Player {

@@ -2,12 +2,10 @@
 
 use pgdyno_core::measure::Outcome;
 use pgdyno_engine::Step;
+use pgdyno_wire::{Row, encode};
 
 use super::target::{Player, State};
-use crate::{
-    observe::{COMMIT_SETTINGS, commit_settings},
-    wire::{Row, encode},
-};
+use crate::observe::{COMMIT_SETTINGS, commit_settings};
 
 impl Player {
     /// Asks the session for its settings, where that is wanted and it has nothing under way.

@@ -5,7 +5,7 @@ use std::sync::{
     atomic::{AtomicU32, Ordering},
 };
 
-use pgdyno_core::script::{Protocol, Scripts, Variables};
+use pgdyno_script::{Protocol, Scripts, Variables};
 
 /// How often in a run the server may lack room on its disk, memory, or a disk that works, over all clients. A query
 /// that asked for too much at a bad moment passes; a full disk comes back with every attempt.
@@ -79,7 +79,7 @@ impl Play {
     pub fn new(scripts: Arc<Scripts>, protocol: Protocol, manner: Manner) -> Self {
         let names = (0..scripts.statements().count()).map(|number| format!("P_{number}")).collect();
         let mut commands = 0;
-        let mut count = |script: &pgdyno_core::script::Script| {
+        let mut count = |script: &pgdyno_script::Script| {
             commands += script.commands.len();
             commands - script.commands.len()
         };

@@ -1,9 +1,9 @@
 //! What the server says to what was sent.
 
-use pgdyno_core::script::{Sql, Variables};
+use pgdyno_script::{Sql, Variables};
+use pgdyno_wire::{Fields, ServerError, WireError};
 
 use super::store::{Refusal, Results};
-use crate::wire::{Fields, ServerError, WireError};
 
 /// What came since something was sent, up to the last ReadyForQuery that answers it.
 #[derive(Debug, Default)]

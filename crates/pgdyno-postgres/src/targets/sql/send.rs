@@ -1,10 +1,10 @@
 //! SQL into messages, as libpq sends them for pgbench.
 
-use pgdyno_core::script::{Action, Protocol, Sql, SqlKind, Variables};
 use pgdyno_engine::{Level, Step};
+use pgdyno_script::{Action, Protocol, Sql, SqlKind, Variables};
+use pgdyno_wire::encode;
 
 use super::target::{Player, Scene, State, sql_of};
-use crate::wire::encode;
 
 impl Player {
     /// Sends a statement, or adds it to the pipeline that is open.

@@ -37,8 +37,9 @@ fn text(bytes: &[u8]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use pgdyno_wire::encode;
+
     use super::*;
-    use crate::wire::encode;
 
     #[test]
     fn statements_are_found_by_their_numbers() {

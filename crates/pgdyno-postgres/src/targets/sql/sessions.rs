@@ -3,8 +3,9 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use pgdyno_core::facts::{CommitSettings, SessionsSeen};
+use pgdyno_wire::Session;
 
-use crate::{observe::ask_commit_settings, wire::Session};
+use crate::observe::ask_commit_settings;
 
 /// The settings of the sessions of a run, as they are asked for at its start and at its end.
 #[derive(Debug, Clone, Default)]

@@ -1,8 +1,8 @@
 //! Results into variables: `\gset` and `\aset`.
 
-use pgdyno_core::script::{Slot, Store, Variables};
+use pgdyno_script::{Slot, Store, Variables};
 
-use crate::wire::WireError;
+use pgdyno_wire::WireError;
 
 /// Descriptions of results that are remembered for one command. One command gives as many kinds of results as it has
 /// statements, so only an odd one gives more.

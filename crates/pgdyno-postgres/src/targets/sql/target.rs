@@ -11,25 +11,22 @@ use std::{
 use pgdyno_core::{
     measure::{Failure, Outcome, Work},
     random::Random,
-    script::{Command, Scratch, Sql, Variables},
 };
 use pgdyno_engine::{Event, Level, Probe, Step, Target};
+use pgdyno_script::{Command, Scratch, Sql, Variables};
+use pgdyno_wire::{ConnectOptions, ServerError, Splitter, WireError, libpq, try_connect_unless};
 
 use super::{
     Play,
     branches::Branches,
-    desk::Desk,
     reply::{Of, Reply},
     sent,
     sessions::Sessions,
     store::Results,
+    terminal_input::TerminalInput,
     words::Whereabouts,
 };
-use crate::{
-    libpq,
-    targets::{Reconnects, Redial},
-    wire::{ConnectOptions, ServerError, Splitter, WireError, try_connect_unless},
-};
+use crate::targets::{Reconnects, Redial};
 
 /// What a client begins with.
 #[derive(Debug)]
@@ -44,7 +41,7 @@ pub struct Start {
     /// was lost; `None` where neither is done.
     pub options: Option<Arc<ConnectOptions>>,
     /// What terminals of TPC-C enter, where the scripts are its transactions.
-    pub desk: Option<Desk>,
+    pub terminal_input: Option<TerminalInput>,
 }
 
 /// One client: scripts, its variables, and where it stands in them. It sends the messages that libpq sends for
@@ -73,7 +70,7 @@ pub(super) struct Player {
     /// Whether the script itself has rolled back what it did.
     pub rolled_back: bool,
     /// What terminals of TPC-C enter, where the scripts are its transactions.
-    pub desk: Option<Desk>,
+    pub terminal_input: Option<TerminalInput>,
     pub failure: Option<Failure>,
     /// When the attempt was due, and when the command under way began.
     pub scheduled_ns: u64,
@@ -144,7 +141,7 @@ impl SqlTarget {
             branches: Branches::default(),
             tries: 1,
             rolled_back: false,
-            desk: start.desk,
+            terminal_input: start.terminal_input,
             failure: None,
             scheduled_ns: 0,
             command_began_ns: 0,
@@ -238,8 +235,8 @@ impl Player {
         self.scheduled_ns = scene.probe.scheduled_ns();
         self.random_at_begin.clone_from(&self.random);
         self.tries = 1;
-        if let Some(desk) = &mut self.desk {
-            desk.enter(self.script, scene.probe.user(), &mut self.variables);
+        if let Some(terminal_input) = &mut self.terminal_input {
+            terminal_input.enter(self.script, scene.probe.user(), &mut self.variables);
         }
         self.work.command_ns = 0;
         self.work.backend_pid = self.backend_pid.load(Relaxed).try_into().unwrap_or_default();
@@ -355,7 +352,7 @@ impl Player {
 /// The SQL of a command.
 pub(super) fn sql_of(command: &Command) -> Option<&Sql> {
     match &command.action {
-        pgdyno_core::script::Action::Sql(sql) => Some(sql),
+        pgdyno_script::Action::Sql(sql) => Some(sql),
         _ => None,
     }
 }

@@ -1,6 +1,6 @@
 //! What pgbench says.
 
-use pgdyno_core::script::{Action, Command, Value};
+use pgdyno_script::{Action, Command, Value};
 
 use super::Play;
 

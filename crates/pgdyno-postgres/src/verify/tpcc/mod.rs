@@ -15,13 +15,11 @@ use std::{
 };
 
 use pgdyno_core::{problem::Problem, stop::Stop, tpcc::ITEMS};
+use pgdyno_wire::{ConnectOptions, Row, Session, WireError};
 
 pub use conditions::{CONDITIONS, Condition};
 
-use crate::{
-    probe::{crew::Crew, open},
-    wire::{ConnectOptions, Row, Session, WireError},
-};
+use crate::probe::{open, session_pool::SessionPool};
 
 /// Places that are told of a condition, of each stretch of warehouses.
 const EXAMPLES: usize = 100;
@@ -106,7 +104,7 @@ pub fn check_tpcc(
     };
     let settings = settings(&leader, snapshot.as_deref());
     let mut tick = || tell(done.load(Ordering::Relaxed), tasks.len() as u64);
-    Crew { options, sessions, settings: &settings, stop }.work(tasks.len(), &work, &mut tick)?;
+    SessionPool { options, sessions, settings: &settings, stop }.work(tasks.len(), &work, &mut tick)?;
     let rows = rows.into_inner().unwrap_or_else(PoisonError::into_inner);
     Ok(Consistency { warehouses, duration_s: start.elapsed().as_secs_f64(), ..consistency(rows) })
 }

@@ -2,12 +2,9 @@
 
 use std::process::ExitCode;
 
-use pgdyno_core::{
-    load::{Stage, Wish},
-    problem::Problem,
-    stop::Stop,
-};
+use pgdyno_core::{problem::Problem, stop::Stop};
 use pgdyno_postgres::load::{BulkLoad, BulkProgress, Job, Survey};
+use pgdyno_rows::load::{LoadRequest, Stage};
 
 use super::{
     flags::{Flags, To},
@@ -22,23 +19,23 @@ pub(super) fn stopping() -> Stop {
     interrupt::on_interrupt_saying(first, "ended at once; --resume goes on with what was kept")
 }
 
-/// Loads what flags and a wish ask for, or says what that would be.
+/// Loads what flags and a request ask for, or says what that would be.
 ///
 /// # Errors
 /// What the user should read.
-pub(super) fn load(to: &To, flags: &Flags, wish: &Wish) -> Result<ExitCode, Problem> {
+pub(super) fn load(to: &To, flags: &Flags, request: &LoadRequest) -> Result<ExitCode, Problem> {
     let (options, streams) = (to.resolve("could not load")?, to.streams());
-    if wish.scale.is_some() {
-        wish.plan(streams)?;
+    if request.scale.is_some() {
+        request.plan(streams)?;
     }
     let stop = stopping();
     let mut bulk = BulkLoad::new(&options, streams, &stop)?;
     if flags.dry_run {
-        let (plan, survey) = bulk.survey(wish)?;
+        let (plan, survey) = bulk.survey(request)?;
         output::print(&outlook(&plan, &survey, streams))?;
         return survey.check_room().map(|()| ExitCode::SUCCESS);
     }
-    let entered = bulk.enter(flags.entry(), wish)?;
+    let entered = bulk.enter(flags.entry(), request)?;
     carry_out(&mut bulk, &entered, flags, streams)
 }
 

@@ -4,10 +4,8 @@ use std::process::ExitCode;
 
 use clap::{ArgAction, ValueEnum};
 use pgdyno_core::{problem::Problem, stop::Stop, units};
-use pgdyno_postgres::{
-    load::{BulkLoad, Copied, CopyStrategy, copy_database, copy_schema},
-    wire::ConnectOptions,
-};
+use pgdyno_postgres::load::{BulkLoad, Copied, CopyStrategy, copy_database, copy_schema};
+use pgdyno_wire::ConnectOptions;
 
 use super::{
     carry_out::{show, stopping},

@@ -1,12 +1,11 @@
 //! The flags that all loads have.
 
 use clap::{ArgAction, ValueEnum};
-use pgdyno_core::{
-    load::{Set, Stage, Wish},
-    plan::LoadingPlan,
-    problem::Problem,
-};
-use pgdyno_postgres::{load::Entry, wire::ConnectOptions};
+use pgdyno_core::problem::Problem;
+use pgdyno_plan::LoadingPlan;
+use pgdyno_postgres::load::Entry;
+use pgdyno_rows::load::{LoadRequest, Set, Stage};
+use pgdyno_wire::ConnectOptions;
 
 use crate::args::{
     shape::{Shape, Writing},
@@ -74,9 +73,9 @@ impl To {
 }
 
 impl Flags {
-    pub(super) fn wish(&self, set: Set) -> Wish {
+    pub(super) fn request(&self, set: Set) -> LoadRequest {
         let way = self.method.map(Writing::way);
-        Wish { set, way, ..self.shape.over(&LoadingPlan::default()).wish(None) }
+        LoadRequest { set, way, ..self.shape.over(&LoadingPlan::default()).request(None) }
     }
 
     /// The last stage that is wanted.

@@ -2,13 +2,9 @@
 
 use std::process::ExitCode;
 
-use pgdyno_core::{
-    load::{Set, Stage},
-    problem::Problem,
-    tpcc::DERIVED,
-    units,
-};
+use pgdyno_core::{problem::Problem, tpcc::DERIVED, units};
 use pgdyno_postgres::load::{BulkOutcome, Job, KeyWorkers, Proof, Proved, Span, StageTime};
+use pgdyno_rows::load::{Set, Stage};
 
 use super::outlook::main_table;
 use crate::output;

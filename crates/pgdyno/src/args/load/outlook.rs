@@ -1,12 +1,12 @@
 //! What a load will be, in words.
 
-use pgdyno_core::{
-    load::{Cost, LoadPlan, MAX_PAGES, Set, Way},
-    rows::{scaleup::id_type, tpcb::BIGINT_SCALE},
-    tpcc::DERIVED,
-    units,
-};
+use pgdyno_core::{tpcc::DERIVED, units};
 use pgdyno_postgres::load::Survey;
+use pgdyno_rows::{
+    load::{Cost, LoadPlan, MAX_PAGES, Set, Way},
+    scaleup::id_type,
+    tpcb::BIGINT_SCALE,
+};
 
 /// What a load will be, a line for each thing to know.
 pub(super) fn outlook(plan: &LoadPlan, survey: &Survey, streams: u64) -> String {

@@ -2,10 +2,8 @@
 
 use std::process::ExitCode;
 
-use pgdyno_core::{
-    load::{Set, Wish},
-    problem::Problem,
-};
+use pgdyno_core::problem::Problem;
+use pgdyno_rows::load::{LoadRequest, Set};
 
 use super::{
     carry_out::load,
@@ -49,12 +47,12 @@ impl Scaleup {
     /// # Errors
     /// What the user should read.
     pub fn run(&self) -> Result<ExitCode, Problem> {
-        let wish = Wish {
+        let request = LoadRequest {
             scale: self.rows,
             log_rows: self.log_rows,
             seed: self.seed,
-            ..self.flags.wish(Set::Scaleup)
+            ..self.flags.request(Set::Scaleup)
         };
-        load(&self.to, &self.flags, &wish)
+        load(&self.to, &self.flags, &request)
     }
 }

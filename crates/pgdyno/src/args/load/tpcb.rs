@@ -2,10 +2,8 @@
 
 use std::process::ExitCode;
 
-use pgdyno_core::{
-    load::{Set, Wish},
-    problem::Problem,
-};
+use pgdyno_core::problem::Problem;
+use pgdyno_rows::load::{LoadRequest, Set};
 
 use super::{
     carry_out::load,
@@ -44,10 +42,10 @@ impl Tpcb {
     /// # Errors
     /// What the user should read.
     pub fn run(&self) -> Result<ExitCode, Problem> {
-        load(&self.to, &self.flags, &self.wish())
+        load(&self.to, &self.flags, &self.request())
     }
 
-    fn wish(&self) -> Wish {
-        Wish { scale: self.scale, foreign_keys: self.foreign_keys, ..self.flags.wish(Set::Tpcb) }
+    fn request(&self) -> LoadRequest {
+        LoadRequest { scale: self.scale, foreign_keys: self.foreign_keys, ..self.flags.request(Set::Tpcb) }
     }
 }

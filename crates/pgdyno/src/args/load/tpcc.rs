@@ -2,11 +2,9 @@
 
 use std::process::ExitCode;
 
-use pgdyno_core::{
-    load::{Set, Wish},
-    problem::Problem,
-};
+use pgdyno_core::problem::Problem;
 use pgdyno_postgres::load::{BulkLoad, Entry, SchemaStand, Schemas};
+use pgdyno_rows::load::{LoadRequest, Set};
 
 use super::{
     carry_out::{carry_out, load, stopping},
@@ -39,14 +37,14 @@ pub struct Tpcc {
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=10_000_000),
           required_unless_present_any = ["resume", "join"], help_heading = "What")]
     warehouses: Option<u64>,
-    /// What all that is random comes from [default: drawn, and told]
+    /// Random seed [default: chosen and printed]
     #[arg(long, value_name = "SEED", help_heading = "What")]
     seed: Option<u64>,
-    /// The instant of all dates, in seconds since 1970 [default: now]
+    /// Timestamp of all date columns, in Unix seconds [default: now]
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(i64).range(0..=9_000_000_000),
           help_heading = "What")]
     at: Option<i64>,
-    /// Load so many sets of tables, into schemas tpcc_1 to tpcc_N of the database
+    /// Load N sets of tables, into schemas tpcc_1 to tpcc_N of the database
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1000),
           conflicts_with_all = ["join", "dry_run"], requires = "warehouses", help_heading = "What")]
     schemas: Option<u64>,
@@ -69,27 +67,27 @@ impl Tpcc {
         let new = self.flags.entry() == Entry::New;
         match self.schemas {
             Some(count) => self.run_in_schemas(count),
-            // A load that is gone on with has a seed and an instant already.
-            None => load(&self.to, &self.flags, &self.wish(new.then(drawn))),
+            // A resumed load has a seed and a timestamp already.
+            None => load(&self.to, &self.flags, &self.request(new.then(drawn))),
         }
     }
 
     /// With a seed and an instant for what is not said.
-    fn wish(&self, known: Option<(u64, i64)>) -> Wish {
+    fn request(&self, known: Option<(u64, i64)>) -> LoadRequest {
         let at_us = self.at.map(|at_s| at_s * 1_000_000).or(known.map(|(_, at_us)| at_us));
-        Wish {
+        LoadRequest {
             scale: self.warehouses,
             seed: self.seed.or(known.map(|(seed, _)| seed)),
             at_us,
             foreign_keys: self.foreign_keys,
-            ..self.flags.wish(Set::Tpcc)
+            ..self.flags.request(Set::Tpcc)
         }
     }
 
     /// One set after the other. The seed of each is larger by one than that of the set before.
     fn run_in_schemas(&self, count: u64) -> Result<ExitCode, Problem> {
         let (options, streams, stop) = (self.to.resolve("could not load")?, self.to.streams(), stopping());
-        self.wish(None).plan(streams)?;
+        self.request(None).plan(streams)?;
         let mut schemas = Schemas::of(&options, &stop)?;
         let names: Vec<_> = (1..=count).map(|number| format!("{SCHEMA}{number}")).collect();
         let stands = names.iter().map(|name| schemas.stand(name)).collect::<Result<Vec<_>, _>>()?;
@@ -100,8 +98,9 @@ impl Tpcc {
                 output::print(&format!("{name}: loaded and proved before\n"))?;
                 continue;
             }
-            let set = self.wish(Some((first.0.wrapping_add(number), first.1)));
-            let set = Wish { seed: self.seed.map(|seed| seed.wrapping_add(number)).or(set.seed), ..set };
+            let set = self.request(Some((first.0.wrapping_add(number), first.1)));
+            let set =
+                LoadRequest { seed: self.seed.map(|seed| seed.wrapping_add(number)).or(set.seed), ..set };
             schemas.make(name)?;
             let options = schemas.within(name);
             let mut bulk = BulkLoad::new(&options, streams, &stop)?;
@@ -119,7 +118,7 @@ impl Tpcc {
         Ok(ExitCode::SUCCESS)
     }
 
-    /// Seed and instant of the first set: of a load that is gone on with those that it has.
+    /// Seed and timestamp of the first set; a resumed load keeps its own.
     fn first_of(&self, names: &[String], stands: &[SchemaStand]) -> Result<(u64, i64), Problem> {
         let known = stands.iter().zip(0..).find_map(|(stand, number)| match stand {
             SchemaStand::Begun(job) | SchemaStand::Loaded(job) => Some((job, number)),

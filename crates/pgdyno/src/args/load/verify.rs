@@ -3,11 +3,12 @@
 use std::process::ExitCode;
 
 use clap::ArgAction;
-use pgdyno_core::{load::Set, problem::Problem, stop::Stop, units};
+use pgdyno_core::{problem::Problem, stop::Stop, units};
 use pgdyno_postgres::{
     load::BulkLoad,
     verify::{Structure, check_structure},
 };
+use pgdyno_rows::load::Set;
 
 use super::{flags::To, outcome::judged};
 use crate::{interrupt, progress::Progress};

@@ -8,17 +8,12 @@ use std::{
     time::Instant,
 };
 
-use pgdyno_core::{
-    problem::Problem,
-    rows::{
-        Part, Population,
-        tpcc::{CSV_FILES, CsvFile},
-    },
-    stop::Stop,
-    tpcc::DERIVED,
-    units,
-};
+use pgdyno_core::{problem::Problem, stop::Stop, tpcc::DERIVED, units};
 use pgdyno_host::facts;
+use pgdyno_rows::{
+    Part, Population,
+    tpcc::{CSV_FILES, CsvFile},
+};
 
 use super::in_order::in_order;
 use crate::{
@@ -51,10 +46,10 @@ pub struct Export {
     /// Number of warehouses, about 73 MB each
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=10_000_000))]
     warehouses: u64,
-    /// What all that is random comes from [default: drawn, and told]
+    /// Random seed [default: chosen and printed]
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
-    /// The instant of all dates, in seconds since 1970 [default: now]
+    /// Timestamp of all date columns, in Unix seconds [default: now]
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(i64).range(0..=9_000_000_000))]
     at: Option<i64>,
     /// Threads that make rows [default: as many as there are processors, at most 8]

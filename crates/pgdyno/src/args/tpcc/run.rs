@@ -4,11 +4,11 @@ use std::process::ExitCode;
 
 use clap::builder::PossibleValuesParser;
 use pgdyno_core::{
-    advice::bench::Level,
-    plan::{Auto, Isolation, Material, Plan, Span, TpccPlan, TpccWork, WorkloadPlan},
     problem::Problem,
+    span::Span,
     tpcc::{DISTRICTS, Shape},
 };
+use pgdyno_plan::{Auto, Isolation, Material, Plan, TpccPlan, TpccWork, WorkloadPlan, advice::bench::Level};
 use pgdyno_postgres::load::find_tpcc;
 
 use crate::{
@@ -138,7 +138,7 @@ impl Run {
         let Some(external) = external else {
             return Ok(TpccPlan { warehouses: self.warehouses.unwrap_or(WAREHOUSES), loaded: false });
         };
-        let found = find_tpcc(&mut pgdyno_postgres::wire::connect(&external.drive)?)?.warehouses;
+        let found = find_tpcc(&mut pgdyno_wire::connect(&external.drive)?)?.warehouses;
         stages::are_as_many(found, self.warehouses.unwrap_or(found))?;
         Ok(TpccPlan { warehouses: found, loaded: true })
     }

@@ -6,7 +6,7 @@ use super::{
 };
 
 /// Reads and checks a command line; gives the request or the exit status, and what was said.
-fn ask(line: &str) -> (Go<Option<(Request, Options)>>, String) {
+fn ask(line: &str) -> (ExitResult<Option<(Request, Options)>>, String) {
     let (mut say, heard) = listening();
     let words = line.split_whitespace().map(|word| word.as_bytes().to_vec()).collect();
     let env = |name: &str| (name == "PGBENCH_RANDOM_SEED").then(|| "7".to_owned());

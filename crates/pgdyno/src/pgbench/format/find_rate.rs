@@ -1,13 +1,11 @@
 //! The search for a rate, as it is shown.
 
-use pgdyno_core::{
-    analysis::{
-        Doubt,
-        doubts::MAX_DRIVER_BUSY,
-        find_rate::{Answer, Limit, Plan, Verdict, Why},
-    },
-    measure::Counts,
+use pgdyno_analysis::{
+    Doubt,
+    doubts::MAX_DRIVER_BUSY,
+    find_rate::{Answer, Limit, Plan, Verdict, Why},
 };
+use pgdyno_core::measure::Counts;
 
 use super::{
     percent,
@@ -193,7 +191,7 @@ fn bound(limit: &Limit, probe: &Probed, clients: u32) -> String {
 
 #[cfg(test)]
 mod tests {
-    use pgdyno_core::analysis::DoubtKind;
+    use pgdyno_analysis::DoubtKind;
 
     use super::*;
 

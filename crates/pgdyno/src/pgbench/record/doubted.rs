@@ -1,10 +1,8 @@
 //! Which reasons to distrust a recorded run there are.
 
-use pgdyno_core::{
-    analysis::{Doubt, DoubtKind, doubts},
-    script::Builtin,
-};
+use pgdyno_analysis::{Doubt, DoubtKind, doubts};
 use pgdyno_record::{PlanRecord, RunRecord, Status};
+use pgdyno_script::Builtin;
 
 use super::{super::options::Options, terms::short_name};
 use crate::instrument;

@@ -1,11 +1,9 @@
 //! What was asked for and what came of it, in the terms of pgbench and of a plan.
 
-use pgdyno_core::{
-    measure::{Latency, StatementSummary},
-    script::{Builtin, Scripts},
-};
+use pgdyno_core::measure::{Latency, StatementSummary};
 use pgdyno_engine::SocketDriver;
 use pgdyno_record::{PgbenchRecord, PgbenchScript, PlanRecord, redact_sql};
+use pgdyno_script::{Builtin, Scripts};
 
 use super::{
     super::say::NAME,

@@ -1,6 +1,7 @@
 //! What the user is told before a comparison begins: what is done, where, and what it costs.
 
-use pgdyno_core::{measure::Arm, script::Builtin, units};
+use pgdyno_core::{measure::Arm, units};
+use pgdyno_script::Builtin;
 
 use super::{ArmJob, Compare, Work};
 use crate::{

@@ -2,13 +2,13 @@
 
 use std::{sync::Arc, time::Instant};
 
+use pgdyno_analysis::compare::first_of;
 use pgdyno_core::{
-    analysis::compare::first_of,
     measure::{Arm, Workload},
     problem::Problem,
-    script::{Protocol, Scripts},
 };
 use pgdyno_record::{BlockKind, BlockRecord};
+use pgdyno_script::{Protocol, Scripts};
 
 use super::{ArmJob, Compare, Server, Work, comparing};
 use crate::stages::{
@@ -149,10 +149,8 @@ impl Blocks<'_, '_> {
 mod tests {
     use std::sync::Arc;
 
-    use pgdyno_core::{
-        analysis::compare::{Asked, looks},
-        script::Builtin,
-    };
+    use pgdyno_analysis::compare::{Asked, looks};
+    use pgdyno_script::Builtin;
 
     use super::{super::ArmJob, *};
 

@@ -9,7 +9,7 @@ use std::{
 };
 
 use pgdyno_core::problem::Problem;
-use pgdyno_postgres::wire::{Address, ConnectOptions};
+use pgdyno_wire::{Address, ConnectOptions};
 use regex_lite::Regex;
 use rustix::process::{Pid, Signal, kill_process_group};
 

@@ -1,7 +1,7 @@
 //! The comparison's part of the record while it comes about.
 
+use pgdyno_analysis::compare::{self, Comparable, Floor, LoadedData, Side, Verdict, judge, outliers};
 use pgdyno_core::{
-    analysis::compare::{self, Comparable, Floor, LoadedData, Side, Verdict, judge, outliers},
     facts::{Choice, is_private_setting},
     measure::Arm,
     problem::Problem,

@@ -7,18 +7,15 @@ mod comparing;
 
 use std::sync::Arc;
 
+use pgdyno_analysis::compare::{Asked, Look};
+use pgdyno_core::{measure::Arm, problem::Problem, stop::Stop};
+use pgdyno_postgres::verify::{Expected, Ledger};
+use pgdyno_record::{HeldRecord, RunRecord};
+use pgdyno_script::{Builtin, Protocol, Scripts};
+
 pub use announce::announce;
 pub use command::{Measured, PGBENCH_RESULT};
 pub use comparing::first_record;
-use pgdyno_core::{
-    analysis::compare::{Asked, Look},
-    measure::Arm,
-    problem::Problem,
-    script::{Builtin, Protocol, Scripts},
-    stop::Stop,
-};
-use pgdyno_postgres::verify::{Expected, Ledger};
-use pgdyno_record::{HeldRecord, RunRecord};
 
 use super::{
     Job,

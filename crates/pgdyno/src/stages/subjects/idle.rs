@@ -8,7 +8,7 @@ use pgdyno_host::observe::TreeUsage;
 use crate::stages::subject::Subject;
 
 /// What all servers have used until an instant, as far as they are on this machine.
-pub struct Bystanders {
+pub struct IdleReadings {
     at: Instant,
     servers: Vec<Option<Reading>>,
 }
@@ -19,7 +19,7 @@ struct Reading {
     usage: TreeUsage,
 }
 
-impl Bystanders {
+impl IdleReadings {
     /// Reads all of them. It is done between two runs, since it takes a moment of the driver's processors.
     pub fn read(servers: &[Subject]) -> Self {
         let one = |server: &Subject| {
@@ -66,12 +66,12 @@ mod tests {
     use super::*;
 
     /// Processes in the place of servers; `None` is one on another machine.
-    fn read(postmasters: &[Option<u32>]) -> Bystanders {
+    fn read(postmasters: &[Option<u32>]) -> IdleReadings {
         let one = |postmaster: &Option<u32>| {
             let postmaster = (*postmaster)?;
             Some(Reading { postmaster, usage: TreeUsage::read(postmaster)? })
         };
-        Bystanders { at: Instant::now(), servers: postmasters.iter().map(one).collect() }
+        IdleReadings { at: Instant::now(), servers: postmasters.iter().map(one).collect() }
     }
 
     fn shell(script: &str) -> Child {
@@ -112,7 +112,7 @@ mod tests {
         let cpus = |measured| after.since(&before, measured).expect("one of the others is seen").cpus;
         assert!(cpus(1) > 0.0 && cpus(0) < cpus(1) / 2.0, "{} {}", cpus(0), cpus(1));
         // A second subject may be another database of the same server.
-        let [before_once, after_once] = [&before, &after].map(|all| Bystanders {
+        let [before_once, after_once] = [&before, &after].map(|all| IdleReadings {
             at: all.at,
             servers: [1, 0, 0].map(|at: usize| all.servers[at].clone()).into(),
         });

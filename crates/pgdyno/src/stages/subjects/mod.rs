@@ -6,18 +6,13 @@ mod rest;
 
 use std::{sync::Arc, time::Instant};
 
-use idle::Bystanders;
-use pgdyno_core::{
-    analysis::compare::{Asked, turns},
-    measure::Workload,
-    plan::Work,
-    problem::Problem,
-    script::{Builtin, Scripts},
-    stop::Stop,
-};
+use pgdyno_analysis::compare::{Asked, turns};
+use pgdyno_core::{measure::Workload, problem::Problem, stop::Stop};
+use pgdyno_plan::Work;
 use pgdyno_postgres::verify::Ledger;
+use pgdyno_script::{Builtin, Scripts};
+
 pub use recorded::{conclude, first_record};
-use rest::{Rest, Settled};
 
 use super::{
     Job,
@@ -35,6 +30,8 @@ use super::{
     watch::Watch,
 };
 use crate::progress::Progress;
+use idle::IdleReadings;
+use rest::{Rest, Settled};
 
 /// A difference within ± this share does not matter.
 const MARGIN: f64 = 0.02;
@@ -175,8 +172,8 @@ fn drive(
     if prepared.material.work.iter().any(|work| work.builtin.is_some_and(Builtin::writes)) {
         choices.push(rest.choice_of_tables());
     }
-    let bystanders = Bystanders::read(servers);
-    let mut round = Round { subjects, servers, ledgers, watches, driving, rest, bystanders, rounds: 0 };
+    let idle_readings = IdleReadings::read(servers);
+    let mut round = Round { subjects, servers, ledgers, watches, driving, rest, idle_readings, rounds: 0 };
     let mut levels_before = 0;
     for (at, levels) in prepared.bench.levels.iter().enumerate() {
         let scripts = round.scripts(at)?;
@@ -222,7 +219,7 @@ struct Round<'a> {
     driving: Driving<'a>,
     rest: Rest,
     /// What all servers had used when the run before was over.
-    bystanders: Bystanders,
+    idle_readings: IdleReadings,
     rounds: u32,
 }
 
@@ -291,9 +288,9 @@ impl Round<'_> {
 
     /// Adds what came after a run to its record, and what the other servers did in its time.
     fn add(&mut self, run: u32, at: usize, put_back_s: Option<f64>, settled: Settled) {
-        let now = Bystanders::read(self.servers);
-        let idle = now.since(&self.bystanders, at);
-        self.bystanders = now;
+        let now = IdleReadings::read(self.servers);
+        let idle = now.since(&self.idle_readings, at);
+        self.idle_readings = now;
         if let Some(record) = self.driving.recording.record.runs.get_mut(run as usize) {
             record.idle = idle;
             let seconds = [record.reset_s, put_back_s, settled.reset_s];

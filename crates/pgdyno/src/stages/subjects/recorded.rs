@@ -1,12 +1,12 @@
 //! The subjects' part of the record while it comes about.
 
+use pgdyno_analysis::compare::{Comparable, LoadedData, Side, levels};
 use pgdyno_core::{
-    analysis::compare::{Comparable, LoadedData, Side, levels},
     facts::{Choice, is_private_setting},
-    load::Set,
     problem::Problem,
 };
 use pgdyno_record::{HeldRecord, LoadRecord, RunRecord, SubjectRecord, SubjectsRecord};
+use pgdyno_rows::load::Set;
 
 use super::{MARGIN, Subjects};
 use crate::stages::{prepare::Prepared, recording::Recording, subject::Subject};

@@ -5,8 +5,10 @@
 
 use std::time::{Duration, Instant};
 
-use pgdyno_core::{facts::Choice, plan::Work, problem::Problem, script::Builtin, stop::Stop};
+use pgdyno_core::{facts::Choice, problem::Problem, stop::Stop};
+use pgdyno_plan::Work;
 use pgdyno_postgres::{load::data_state, verify::Ledger};
+use pgdyno_script::Builtin;
 
 use crate::{
     progress::Progress,
@@ -142,7 +144,7 @@ impl Rest {
     }
 
     /// Accounts without the dead rows of the run. Where autovacuum is what was asked about, they are left to it.
-    fn accounts(self, subject: &mut Subject) -> Result<(), pgdyno_postgres::wire::WireError> {
+    fn accounts(self, subject: &mut Subject) -> Result<(), pgdyno_wire::WireError> {
         match self {
             Self::AsAsked => Ok(()),
             Self::AllTheTime | Self::WhileOthersRun => subject.admin.execute("VACUUM pgbench_accounts"),

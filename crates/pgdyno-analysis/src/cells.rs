@@ -1,0 +1,277 @@
+//! From single runs to the rows of a report.
+
+use pgdyno_core::measure::{
+    CellRun, CellSummary, Counts, CpuUse, IoUse, Latency, ScriptRun, ServedFrom, Waits, Workload,
+};
+use pgdyno_script::{Builtin, Scripts};
+
+use super::noise::cells;
+use crate::estimate::estimate;
+
+/// Pages for each committed transaction from which on a source counts: one read in twenty transactions.
+/// Below it are pages that a table grows by, which servers before 16 count as read (history: one in 157
+/// transactions, accounts: one in 61), and what a session reads of the catalogue.
+pub const READS_PER_TRANSACTION: f64 = 0.05;
+/// Bytes that are taken for one page read from a device.
+const DEVICE_READ_BYTES: f64 = 8_192.0;
+
+/// Where the pages of a run came from, by reads that were measured and never by sizes; `None` where nothing
+/// committed, and where the server had told of fewer pages than one a transaction: a backend tells at most once a
+/// second, so a short run may end before any has.
+pub fn served_from(io: &IoUse, committed: u64) -> Option<ServedFrom> {
+    let often = |reads: f64| reads / committed as f64 >= READS_PER_TRANSACTION;
+    if committed == 0 {
+        return None;
+    }
+    let device = io.device_read_bytes.map(|bytes| bytes as f64 / DEVICE_READ_BYTES);
+    let untold = io.blocks_hit + io.blocks_read < committed;
+    if untold && !device.is_some_and(often) {
+        return None;
+    }
+    Some(match (often(io.blocks_read as f64), device) {
+        (_, Some(reads)) if often(reads) => ServedFrom::Disk,
+        (false, _) => ServedFrom::SharedBuffers,
+        (true, Some(_)) => ServedFrom::PageCache,
+        (true, None) => ServedFrom::BelowBuffersUnknown,
+    })
+}
+
+/// SQL statements of a transaction without BEGIN and END: QPS is this times TPS.
+///
+/// For a built-in script it is known; for another one it is counted from the statements that its run lists. `None`
+/// where it lists none: several scripts, or one whose branches leave some out.
+pub fn statements_per_transaction(run: &CellRun) -> Option<u32> {
+    if let Some(builtin) = Builtin::by_name(&run.workload.script) {
+        return Some(builtin.scripts().get(0).statements_per_transaction());
+    }
+    let counted = run.statements.iter().map(|one| match Scripts::one("statement", &one.statement) {
+        Ok(scripts) => scripts.get(0).statements_per_transaction(),
+        // It was run, so it is a statement, only not one that this language reads by itself.
+        Err(_) => 1,
+    });
+    (!run.statements.is_empty()).then(|| counted.sum())
+}
+
+/// The latencies of a cell, all its blocks added.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Histograms {
+    /// Of all attempts.
+    pub whole: Latency,
+    /// Of those of each script, where there are several.
+    pub scripts: Vec<Latency>,
+}
+
+impl From<Latency> for Histograms {
+    fn from(whole: Latency) -> Self {
+        Self { whole, scripts: Vec::new() }
+    }
+}
+
+impl Histograms {
+    /// Adds those of another block.
+    pub fn add(&mut self, other: &Self) {
+        self.whole.add(&other.whole);
+        self.scripts.iter_mut().zip(&other.scripts).for_each(|(whole, one)| whole.add(one));
+    }
+}
+
+/// One row for each cell, in the order of their first runs. `latencies` holds the histograms of each cell,
+/// those of all its blocks added; a cell without one has no latency.
+pub fn summarise(runs: &[CellRun], latencies: &[(Workload, Histograms)]) -> Vec<CellSummary> {
+    let latency =
+        |workload: &Workload| latencies.iter().find(|(of, _)| of == workload).map(|(_, latency)| latency);
+    cells(runs)
+        .into_iter()
+        .filter_map(|(workload, runs)| summary(workload, &runs, latency(workload)))
+        .collect()
+}
+
+fn summary(workload: &Workload, runs: &[&CellRun], histograms: Option<&Histograms>) -> Option<CellSummary> {
+    let latency = histograms.map(|histograms| &histograms.whole);
+    let scripts = scripts(runs, histograms);
+    let tps = estimate(&runs.iter().map(|run| run.tps).collect::<Vec<_>>(), "1/s")?;
+    let factor = statements_per_transaction(runs.first()?);
+    let committed: u64 = runs.iter().map(|run| run.counts.committed).sum();
+    let seconds: f64 = runs.iter().map(|run| run.duration_ns as f64 / 1e9).sum();
+    let driver_s: f64 = runs.iter().map(|run| run.cpu.driver_s).sum();
+    let server_s: Option<f64> = runs.iter().map(|run| run.cpu.server_s).sum();
+    let each = |cpu_s: f64| (committed > 0).then(|| cpu_s * 1e6 / committed as f64);
+    Some(CellSummary {
+        workload: workload.clone(),
+        tpcc: super::tpcc::cell(runs, &scripts),
+        scripts,
+        statements_per_transaction: factor,
+        qps: factor.map(|factor| tps.times(f64::from(factor), "1/s")),
+        tps,
+        latency: latency.and_then(Latency::summary),
+        distribution: latency.map(Latency::distribution).unwrap_or_default(),
+        miss_rate: miss_rate(runs),
+        driver_cpu_us_per_transaction: each(driver_s),
+        server_cpu_us_per_transaction: server_s.and_then(each),
+        driver_cpus: if seconds > 0.0 { driver_s / seconds } else { 0.0 },
+        server_cpus: server_s.filter(|_| seconds > 0.0).map(|cpu_s| cpu_s / seconds),
+        served_from: slowest_source(runs),
+        durability: runs.iter().filter_map(|run| Some(run.durability.as_ref()?.tier)).max(),
+        waits: waits(runs),
+    })
+}
+
+/// The scripts of a cell: counts added up, percentiles of the added histograms.
+fn scripts(runs: &[&CellRun], histograms: Option<&Histograms>) -> Vec<ScriptRun> {
+    let mut whole: Vec<ScriptRun> = runs.first().map(|run| run.scripts.clone()).unwrap_or_default();
+    for run in runs.iter().skip(1) {
+        whole.iter_mut().zip(&run.scripts).for_each(|(whole, one)| whole.add(one));
+    }
+    let latencies = histograms.map(|histograms| histograms.scripts.as_slice()).unwrap_or_default();
+    for (script, latency) in whole.iter_mut().zip(latencies) {
+        (script.latency, script.p90_ns) = (latency.summary(), latency.quantile_ns(0.9));
+    }
+    whole
+}
+
+/// Attempts that ended without a commit, over all that ended; 1 where attempts fell due and none ended.
+fn miss_rate(runs: &[&CellRun]) -> f64 {
+    let ended: u64 = runs.iter().map(|run| run.counts.ended()).sum();
+    let missed: u64 = runs.iter().map(|run| missed(&run.counts)).sum();
+    let due = runs.iter().any(|run| run.counts.scheduled > 0);
+    match ended {
+        0 => f64::from(u8::from(due)),
+        _ => missed as f64 / ended as f64,
+    }
+}
+
+/// Attempts that ended without a commit.
+pub(super) fn missed(counts: &Counts) -> u64 {
+    counts.ended() - counts.committed
+}
+
+fn waits(runs: &[&CellRun]) -> Option<Waits> {
+    let mut looked = runs.iter().filter_map(|run| run.waits.as_ref()).peekable();
+    looked.peek()?;
+    let mut all = Waits::default();
+    looked.for_each(|waits| all.merge(waits));
+    Some(all)
+}
+
+fn slowest_source(runs: &[&CellRun]) -> Option<ServedFrom> {
+    let rank = |source: &ServedFrom| match source {
+        ServedFrom::SharedBuffers => 0,
+        ServedFrom::PageCache => 1,
+        ServedFrom::BelowBuffersUnknown => 2,
+        ServedFrom::Disk => 3,
+    };
+    runs.iter().filter_map(|run| run.served_from).max_by_key(rank)
+}
+
+/// Mean share of the time that the busiest driver thread was on a processor, 0 to 1.
+pub(super) fn busiest_worker(runs: &[&CellRun]) -> f64 {
+    mean_of(runs, |cpu| cpu.busiest_worker)
+}
+
+/// Mean number of processors that other programs used, where it is known of any run.
+pub(super) fn others_cpus(runs: &[&CellRun]) -> f64 {
+    mean_of(runs, |cpu| cpu.others_cpus.unwrap_or(0.0))
+}
+
+/// Mean share of processor time that the hypervisor took, where it is known of any run.
+pub(super) fn steal(runs: &[&CellRun]) -> f64 {
+    mean_of(runs, |cpu| cpu.steal.unwrap_or(0.0))
+}
+
+/// Mean number of processors that the servers of other subjects used meanwhile, where it is known of any run.
+pub(super) fn idle_cpus(runs: &[&CellRun]) -> f64 {
+    mean(runs.iter().filter_map(|run| Some(run.idle?.cpus)))
+}
+
+/// Mean of the bytes that they wrote in the time of a run, where it is known of any.
+pub(super) fn idle_written_bytes(runs: &[&CellRun]) -> f64 {
+    mean(runs.iter().filter_map(|run| Some(run.idle?.written_bytes? as f64)))
+}
+
+/// Mean of figures, of which there may be none.
+fn mean(figures: impl Iterator<Item = f64>) -> f64 {
+    let (sum, count) = figures.fold((0.0, 0), |(sum, count), figure| (sum + figure, count + 1));
+    sum / f64::from(count.max(1))
+}
+
+fn mean_of(runs: &[&CellRun], figure: impl Fn(&CpuUse) -> f64) -> f64 {
+    runs.iter().map(|run| figure(&run.cpu)).sum::<f64>() / runs.len().max(1) as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use pgdyno_core::measure::{IdleServers, Precision, StatementSummary};
+
+    use super::*;
+    use crate::doubts::samples::run;
+
+    fn io(blocks_read: u64, device_read_bytes: Option<u64>) -> IoUse {
+        IoUse { blocks_hit: 1_000_000, blocks_read, device_read_bytes, ..IoUse::default() }
+    }
+
+    /// A run of which nothing was seen says nothing, not that nothing was done.
+    #[test]
+    fn idle_servers_that_were_not_seen_do_not_count() {
+        let (mut seen, unseen) = (run("tpcb-like", 1, 10.0), run("tpcb-like", 1, 10.0));
+        seen.idle = Some(IdleServers { cpus: 0.5, written_bytes: Some(100) });
+        assert_eq!((idle_cpus(&[&seen, &unseen]), idle_written_bytes(&[&seen, &unseen])), (0.5, 100.0));
+        assert_eq!(idle_cpus(&[&unseen]), 0.0);
+    }
+
+    #[test]
+    fn the_source_follows_from_measured_reads() {
+        for (io, committed, source) in [
+            (io(0, Some(0)), 1_000, Some(ServedFrom::SharedBuffers)),
+            (io(49, None), 1_000, Some(ServedFrom::SharedBuffers)),
+            (io(50, None), 1_000, Some(ServedFrom::BelowBuffersUnknown)),
+            (io(1_000, Some(8_192)), 1_000, Some(ServedFrom::PageCache)),
+            (io(1_000, Some(8_192_000)), 1_000, Some(ServedFrom::Disk)),
+            (io(1_000, Some(8_192_000)), 0, None),
+            // Nobody has told of these transactions yet, unless the kernel has.
+            (io(0, Some(0)), 1_000_001, None),
+            (io(0, Some(8_192_000_000)), 1_000_001, Some(ServedFrom::Disk)),
+        ] {
+            assert_eq!(served_from(&io, committed), source, "{io:?} {committed}");
+        }
+    }
+
+    #[test]
+    fn a_cell_is_its_blocks_together() {
+        let mut runs =
+            vec![run("tpcb-like", 8, 100.0), run("select-only", 1, 50.0), run("tpcb-like", 8, 300.0)];
+        runs[2].counts.failed = 2;
+        runs[2].served_from = Some(ServedFrom::Disk);
+        let mut latency = Latency::new(Precision::Run);
+        (0..200).for_each(|_| latency.record(1_000_000));
+        let cells = summarise(&runs, &[(runs[0].workload.clone(), latency.into())]);
+        assert_eq!(cells.len(), 2);
+        let cell = &cells[0];
+        let qps = cell.qps.as_ref().map(|qps| qps.value);
+        assert_eq!((cell.tps.value, qps, cell.statements_per_transaction), (200.0, Some(1_000.0), Some(5)));
+        assert_eq!(cell.latency.as_ref().map(|latency| latency.count), Some(200));
+        assert_eq!(cells[1].latency, None);
+        let committed = (runs[0].counts.committed + runs[2].counts.committed) as f64;
+        assert!((cell.miss_rate - 2.0 / (committed + 2.0)).abs() < 1e-12);
+        assert_eq!(cell.served_from, Some(ServedFrom::Disk));
+        let cpu_us = 2.0 * runs[0].cpu.driver_s * 1e6 / committed;
+        assert!((cell.driver_cpu_us_per_transaction.expect("there are commits") - cpu_us).abs() < 1e-9);
+    }
+
+    #[test]
+    fn statements_that_are_not_listed_are_not_counted() {
+        let unknown = summarise(&[run("mine.sql", 8, 100.0)], &[]);
+        assert_eq!((unknown[0].statements_per_transaction, unknown[0].qps.as_ref()), (None, None));
+        let mut known = run("mine.sql", 8, 100.0);
+        let statement = |text: &str| StatementSummary { statement: text.into(), latency: None };
+        known.statements = ["BEGIN", "SELECT 1", "UPDATE t SET a = 1", "END"].map(statement).into();
+        assert_eq!(summarise(&[known], &[])[0].statements_per_transaction, Some(2));
+    }
+
+    #[test]
+    fn what_is_not_known_of_one_run_is_not_known_of_the_cell() {
+        let mut runs = vec![run("tpcb-like", 8, 100.0), run("tpcb-like", 8, 300.0)];
+        runs[1].cpu.server_s = None;
+        let cells = summarise(&runs, &[]);
+        assert_eq!((cells[0].server_cpus, cells[0].server_cpu_us_per_transaction), (None, None));
+    }
+}

@@ -1,0 +1,193 @@
+//! A ratio from pairs of observations, and a bar that it has to pass.
+
+use std::fmt;
+
+use crate::estimate::estimate;
+
+/// Why pairs have no ratio.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum NoRatio {
+    /// An observation is not above 0.
+    #[error("a slot without a transaction has no ratio: use longer slots")]
+    Empty,
+    /// Fewer than three pairs.
+    #[error("an interval needs three pairs")]
+    TooFew,
+}
+
+/// A ratio with its 95 % interval: the mean of ln(A/B) over pairs with Student's t, turned back. Kept as logarithms:
+/// there ratios multiply by adding.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Ratio {
+    ln: f64,
+    half_width: f64,
+}
+
+/// Where a ratio should lie.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Bar {
+    /// At this or above it.
+    AtLeast(f64),
+    /// At this or below it.
+    AtMost(f64),
+}
+
+/// What an interval says about a bar.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Standing {
+    /// It lies on the right side.
+    Met,
+    /// It lies wholly on the wrong side.
+    Missed,
+    /// It holds the bar; its half-width as a share of the ratio.
+    Undecided(f64),
+}
+
+impl Ratio {
+    /// From pairs of positive observations, A first.
+    ///
+    /// # Errors
+    /// Below three pairs, or where an observation is not above 0.
+    pub fn of(pairs: impl Iterator<Item = (f64, f64)>) -> Result<Self, NoRatio> {
+        Self::of_logarithms(&logarithms(pairs)?)
+    }
+
+    /// From the pairs of several starts of the same programs. What pairs of one start have in common (where memory
+    /// lies, in which order processes wake) is one observation, however many pairs there are: so the interval is over
+    /// the means of the starts, of which each counts once.
+    ///
+    /// # Errors
+    /// Below three starts with a pair, or where an observation is not above 0.
+    pub fn of_starts(starts: impl Iterator<Item = Vec<(f64, f64)>>) -> Result<Self, NoRatio> {
+        let starts = starts.filter(|pairs| !pairs.is_empty());
+        let means = starts.map(|pairs| Ok(mean(&logarithms(pairs.into_iter())?)));
+        Self::of_logarithms(&means.collect::<Result<Vec<_>, _>>()?)
+    }
+
+    fn of_logarithms(ln: &[f64]) -> Result<Self, NoRatio> {
+        let mean = estimate(ln, "").ok_or(NoRatio::TooFew)?;
+        Ok(Self { ln: mean.value, half_width: mean.half_width.ok_or(NoRatio::TooFew)? })
+    }
+
+    /// The geometric mean of independent ratios; `None` of none.
+    pub fn mean_of(ratios: &[Self]) -> Option<Self> {
+        let count = ratios.len() as f64;
+        let (ln, squares) =
+            ratios.iter().fold((0.0, 0.0), |sum, of| (sum.0 + of.ln, sum.1 + of.half_width.powi(2)));
+        (!ratios.is_empty()).then(|| Self { ln: ln / count, half_width: squares.sqrt() / count })
+    }
+
+    /// Judges a bar.
+    pub fn judge(&self, bar: Bar) -> Standing {
+        // How far the ratio lies on the right side, in logarithms.
+        let above = match bar {
+            Bar::AtLeast(least) => self.ln - least.ln(),
+            Bar::AtMost(most) => most.ln() - self.ln,
+        };
+        if above >= self.half_width {
+            Standing::Met
+        } else if above < -self.half_width {
+            Standing::Missed
+        } else {
+            Standing::Undecided(self.half_width.exp_m1())
+        }
+    }
+}
+
+fn logarithms(pairs: impl Iterator<Item = (f64, f64)>) -> Result<Vec<f64>, NoRatio> {
+    let finite = |value: f64| value.is_finite().then_some(value).ok_or(NoRatio::Empty);
+    pairs.map(|(a, b)| finite((a / b).ln())).collect()
+}
+
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
+}
+
+impl fmt::Display for Ratio {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let at = |shift: f64| (self.ln + shift).exp();
+        write!(f, "{:.3} [{:.3}, {:.3}]", at(0.0), at(-self.half_width), at(self.half_width))
+    }
+}
+
+impl fmt::Display for Bar {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::AtLeast(least) => write!(f, "≥ {least}"),
+            Self::AtMost(most) => write!(f, "≤ {most}"),
+        }
+    }
+}
+
+impl fmt::Display for Standing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Met => f.write_str("met"),
+            Self::Missed => f.write_str("missed"),
+            Self::Undecided(share) => write!(f, "undecided at ±{:.1} %", share * 100.0),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(pairs: &[(f64, f64)]) -> Ratio {
+        Ratio::of(pairs.iter().copied()).expect("three pairs")
+    }
+
+    #[test]
+    fn pairs_of_one_start_count_once() {
+        let starts = [vec![(2.0, 1.0)], vec![(4.0, 1.0), (1.0, 1.0)], vec![], vec![(8.0, 1.0), (2.0, 1.0)]];
+        let ratio = Ratio::of_starts(starts.into_iter()).expect("three starts");
+        assert_eq!(ratio, of(&[(2.0, 1.0), (2.0, 1.0), (4.0, 1.0)]));
+        let many = vec![vec![(2.0, 1.0); 100], vec![(1.0, 1.0); 100]];
+        assert_eq!(Ratio::of_starts(many.into_iter()), Err(NoRatio::TooFew));
+        assert_eq!(Ratio::of_starts(vec![vec![(0.0, 1.0)]; 3].into_iter()), Err(NoRatio::Empty));
+    }
+
+    #[test]
+    fn the_interval_is_that_of_a_calculation_by_hand() {
+        // ln ratios 0, 0.1 and 0.2: mean 0.1, standard error 0.1/√3, t(2) = 4.3027.
+        let ratio = of(&[(1.0, 1.0), (0.1_f64.exp(), 1.0), (0.2_f64.exp(), 1.0)]);
+        assert!((ratio.ln - 0.1).abs() < 1e-12);
+        assert!((ratio.half_width - 4.3027 * 0.1 / 3_f64.sqrt()).abs() < 1e-4);
+        assert_eq!(ratio.to_string(), "1.105 [0.862, 1.417]");
+    }
+
+    #[test]
+    fn swapping_the_programs_turns_the_ratio_over() {
+        let pairs = [(1.0, 2.0), (1.1, 2.0), (1.0, 2.2)];
+        let (one, other) = (of(&pairs), of(&pairs.map(|(a, b)| (b, a))));
+        assert!((one.ln + other.ln).abs() < 1e-12 && (one.half_width - other.half_width).abs() < 1e-12);
+        assert!(Ratio::mean_of(&[one, other]).is_some_and(|mean| mean.ln.abs() < 1e-12));
+    }
+
+    #[test]
+    fn a_mean_of_ratios_is_surer_than_each() {
+        let of = |ratio: f64| Ratio { ln: ratio.ln(), half_width: 0.02 };
+        let mean = Ratio::mean_of(&[of(0.5), of(2.0), of(1.0), of(1.0)]).expect("four");
+        assert!(mean.ln.abs() < 1e-12 && (mean.half_width - 0.01).abs() < 1e-12);
+        assert_eq!(Ratio::mean_of(&[]), None);
+    }
+
+    #[test]
+    fn a_bar_is_met_or_missed_by_the_whole_interval() {
+        let ratio = Ratio { ln: 1_f64.ln(), half_width: 0.02 };
+        assert_eq!(ratio.judge(Bar::AtLeast(0.95)), Standing::Met);
+        assert_eq!(ratio.judge(Bar::AtMost(0.95)), Standing::Missed);
+        assert!(
+            matches!(ratio.judge(Bar::AtLeast(0.99)), Standing::Undecided(share) if (share - 0.0202).abs() < 1e-4)
+        );
+        assert!(matches!(ratio.judge(Bar::AtMost(1.01)), Standing::Undecided(_)));
+        assert_eq!(Standing::Undecided(0.0202).to_string(), "undecided at ±2.0 %");
+    }
+
+    #[test]
+    fn too_few_pairs_and_empty_slots_are_refused() {
+        assert_eq!(Ratio::of([(1.0, 1.0); 2].into_iter()), Err(NoRatio::TooFew));
+        assert_eq!(Ratio::of([(0.0, 1.0); 9].into_iter()), Err(NoRatio::Empty));
+        assert_eq!(Ratio::of([(1.0, 0.0); 9].into_iter()), Err(NoRatio::Empty));
+    }
+}

@@ -1,0 +1,491 @@
+//! Whether two subjects can be compared at all: the verdict that stands beside every comparison.
+
+use pgdyno_core::facts::ServerFacts;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{
+    difference::{Asked, Difference, Side, Why},
+    differences::{differences, tiers},
+};
+
+/// Whether the difference in speed can come from what was asked alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Fairness {
+    /// Nothing differs.
+    Alike,
+    /// Nothing differs but what was asked, and what follows from it.
+    AlikeButForWhatWasAsked,
+    /// More differs than what was asked.
+    DiffersBesides,
+    /// Nothing is seen to differ besides, and something that may differ could not be seen.
+    NotKnown,
+}
+
+/// Comparable or not: the verdict, and by names what it rests on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Comparable {
+    /// The verdict.
+    pub verdict: Fairness,
+    /// What was asked to differ, and does.
+    pub asked: Vec<String>,
+    /// What differs besides.
+    pub besides: Vec<String>,
+    /// Settings whose defaults differ between the versions, or that only one of them has.
+    pub defaults_of_version: Vec<String>,
+    /// Settings that pgdyno chose by the version.
+    pub chosen_for_version: Vec<String>,
+    /// Settings that are the same number of blocks or segments of WAL, whose size differs.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub follow_from_sizes: Vec<String>,
+    /// What could not be seen of one of them, or of both.
+    pub unknown: Vec<String>,
+}
+
+impl Comparable {
+    /// Judges two subjects, and gives all that differs between them. It says the same of A and B as of B and A.
+    pub fn judge(a: &Side<'_>, b: &Side<'_>, asked: &Asked) -> (Self, Vec<Difference>) {
+        let found = differences(a, b, asked);
+        let of = |why: Why| -> Vec<String> {
+            found.iter().filter(|row| row.why == Some(why)).map(|row| row.what.clone()).collect()
+        };
+        let mut comparable = Self {
+            besides: of(Why::Besides),
+            defaults_of_version: of(Why::DefaultOfVersion),
+            chosen_for_version: of(Why::ChosenForVersion),
+            follow_from_sizes: of(Why::FollowsFromSizes),
+            unknown: unknown(a, b).into_iter().map(str::to_owned).collect(),
+            ..Self::of_one(asked)
+        };
+        comparable.asked.extend(of(Why::Asked));
+        comparable.verdict = match () {
+            () if !comparable.besides.is_empty() => Fairness::DiffersBesides,
+            () if !comparable.unknown.is_empty() => Fairness::NotKnown,
+            () if !comparable.asked.is_empty() => Fairness::AlikeButForWhatWasAsked,
+            () => Fairness::Alike,
+        };
+        (comparable, found)
+    }
+
+    /// Two things that are done at one server: what an acknowledged commit is worth may differ by what is done.
+    pub fn of_one_server(a: &Side<'_>, b: &Side<'_>, asked: &Asked) -> (Self, Vec<Difference>) {
+        let found: Vec<_> =
+            a.server.zip(b.server).and_then(|(a, b)| tiers(a, b, asked)).into_iter().collect();
+        let mut comparable = Self::of_one(asked);
+        if !found.is_empty() {
+            comparable.besides.extend(found.iter().map(|row| row.what.clone()));
+            comparable.verdict = Fairness::DiffersBesides;
+        }
+        (comparable, found)
+    }
+
+    /// One subject that does two things, or the same twice.
+    pub fn of_one(asked: &Asked) -> Self {
+        let is_same = asked.work.is_empty();
+        Self {
+            verdict: if is_same { Fairness::Alike } else { Fairness::AlikeButForWhatWasAsked },
+            asked: asked.work.clone(),
+            besides: Vec::new(),
+            defaults_of_version: Vec::new(),
+            chosen_for_version: Vec::new(),
+            follow_from_sizes: Vec::new(),
+            unknown: Vec::new(),
+        }
+    }
+}
+
+/// What is not known of one of two subjects, or of both.
+fn unknown(a: &Side<'_>, b: &Side<'_>) -> Vec<&'static str> {
+    let Some((of_a, of_b)) = a.server.zip(b.server) else { return vec!["servers"] };
+    let either = |is_known: fn(&Side<'_>) -> bool| !is_known(a) || !is_known(b);
+    let server = |is_known: fn(&ServerFacts) -> bool| !is_known(of_a) || !is_known(of_b);
+    let (one, other) = (&of_a.build, &of_b.build);
+    // Two servers of one program are built alike, whether or not it tells how.
+    let built = !same_program(of_a, of_b);
+    let rules = [
+        ("compiler", built && one.has_compiler_of(other).is_none()),
+        ("flags", built && one.has_flags_of(other).is_none()),
+        ("features", built && server(|server| server.build.features.is_some())),
+        ("WAL block size", built && server(|server| server.wal_block_bytes.is_some())),
+        ("table segment size", built && server(|server| server.segment_bytes.is_some())),
+        ("encoding and locale", server(|server| server.database.is_some())),
+        ("defaults of settings", server(|server| server.defaults.is_some())),
+        ("way of connecting", either(|side| side.connection.is_some())),
+        ("data", either(|side| side.data.is_some())),
+        ("clients", either(|side| side.clients.is_some())),
+        ("processors", either(|side| side.processors.is_some())),
+    ];
+    rules.into_iter().filter_map(|(name, is_unknown)| is_unknown.then_some(name)).collect()
+}
+
+fn same_program(a: &ServerFacts, b: &ServerFacts) -> bool {
+    a.bindir.is_some() && a.bindir == b.bindir
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::{BTreeMap, BTreeSet};
+
+    use pgdyno_core::facts::{
+        Choice, ConnectionFacts, DurabilityTier, MadeFacts, PatchFacts, PoolerFacts, ServerSource, Setting,
+        StorageFacts, Transport, same_build,
+    };
+    use pgdyno_rows::load::AccountsState;
+    use proptest::prelude::*;
+
+    use super::{
+        super::difference::{AskedProgram, LoadedData},
+        *,
+    };
+    use crate::doubts::samples::server;
+
+    /// All that is known of a subject, for tests to change.
+    #[derive(Debug, Clone)]
+    struct Known {
+        server: ServerFacts,
+        connection: Option<ConnectionFacts>,
+        storage: StorageFacts,
+        data: Option<LoadedData>,
+        clients: Option<u32>,
+        processors: Option<u32>,
+        chosen: Vec<Choice>,
+    }
+
+    fn storage(available_bytes: u64) -> StorageFacts {
+        StorageFacts {
+            path: "/data".into(),
+            mount_point: None,
+            filesystem: None,
+            mount_options: None,
+            device: None,
+            rotational: Some(false),
+            write_cache: None,
+            size_bytes: available_bytes,
+            available_bytes,
+            backing: None,
+        }
+    }
+
+    impl Known {
+        fn side(&self) -> Side<'_> {
+            Side {
+                server: Some(&self.server),
+                connection: self.connection.clone(),
+                storage: Some(&self.storage),
+                data: self.data.clone(),
+                clients: self.clients,
+                processors: self.processors,
+                chosen: &self.chosen,
+            }
+        }
+    }
+
+    fn known() -> Known {
+        let data = LoadedData {
+            scale: 50,
+            rows: 5_000_550,
+            load: "COPY text, frozen".into(),
+            in_buffers: true,
+            size_bytes: 780 << 20,
+            accounts: Some(AccountsState { access_method: "heap".into(), ..AccountsState::default() }),
+        };
+        Known {
+            server: server(),
+            connection: Some(ConnectionFacts::of_own_server()),
+            storage: storage(1 << 40),
+            data: Some(data),
+            clients: Some(8),
+            processors: Some(4),
+            chosen: vec![],
+        }
+    }
+
+    fn way(known: &mut Known) -> &mut ConnectionFacts {
+        known.connection.as_mut().expect("it is known")
+    }
+
+    fn data(known: &mut Known) -> &mut LoadedData {
+        known.data.as_mut().expect("it is known")
+    }
+
+    fn accounts(known: &mut Known) -> &mut AccountsState {
+        data(known).accounts.as_mut().expect("it is known")
+    }
+
+    fn set(known: &mut Known, name: &str, value: &str) {
+        let source = "configuration file".into();
+        known.server.settings.push(Setting { name: name.into(), value: value.into(), source });
+    }
+
+    fn default(known: &mut Known, name: &str, value: &str) {
+        known.server.defaults.get_or_insert_default().insert(name.into(), value.into());
+    }
+
+    fn made(known: &mut Known) -> &mut MadeFacts {
+        known.server.build.made.get_or_insert_default()
+    }
+
+    fn judged(a: &Known, b: &Known, asked: &Asked) -> Comparable {
+        Comparable::judge(&a.side(), &b.side(), asked).0
+    }
+
+    #[test]
+    fn two_scripts_at_one_server_may_be_of_two_tiers() {
+        let (a, mut b) = (known(), known());
+        let asked = Asked { work: vec!["script".into()], ..Asked::default() };
+        let judged = |b: &Known| Comparable::of_one_server(&a.side(), &b.side(), &asked);
+        assert_eq!(judged(&b), (Comparable::of_one(&asked), Vec::new()));
+        b.server.durability = DurabilityTier::AsyncCommit;
+        let (comparable, differences) = judged(&b);
+        assert_eq!(
+            (comparable.verdict, &comparable.besides[..]),
+            (Fairness::DiffersBesides, &["durability".to_owned()][..])
+        );
+        assert_eq!(differences.iter().map(|row| row.a.as_deref()).collect::<Vec<_>>(), [Some("full")]);
+    }
+
+    type Change = (&'static str, fn(&mut Known));
+
+    /// Everything that is listed, each by a change of it alone.
+    const CHANGES: [Change; 37] = [
+        ("version", |known| (known.server.version_num, known.server.version) = (170_006, "17.6".into())),
+        ("compiler", |known| known.server.build.compiler = Some("clang 19".into())),
+        ("flags", |known| known.server.build.cflags = Some("-O3".into())),
+        ("features", |known| known.server.build.features = Some(vec!["zstd".into()])),
+        ("patches", |known| {
+            made(known).patches = vec![PatchFacts { name: "a.patch".into(), sha256: "11".into() }];
+        }),
+        ("source", |known| known.server.source = ServerSource::Built),
+        ("block size", |known| known.server.block_bytes = 32_768),
+        ("WAL block size", |known| known.server.wal_block_bytes = Some(16_384)),
+        ("table segment size", |known| known.server.segment_bytes = Some(2 << 30)),
+        ("WAL segment size", |known| known.server.wal_segment_bytes = 1 << 30),
+        ("data checksums", |known| known.server.data_checksums = false),
+        ("encoding", |known| known.server.database.as_mut().expect("known").encoding = "SQL_ASCII".into()),
+        ("locale", |known| known.server.database.as_mut().expect("known").collate = "en_US.UTF-8".into()),
+        ("locale", |known| known.server.database.as_mut().expect("known").provider = "icu".into()),
+        ("durability", |known| known.server.durability = DurabilityTier::NoSync),
+        ("shared_buffers", |known| known.server.shared_buffers_bytes = 1 << 30),
+        ("work_mem", |known| set(known, "work_mem", "64MB")),
+        ("jit", |known| set(known, "jit", "off")),
+        ("io_method", |known| default(known, "io_method", "sync")),
+        ("transport", |known| way(known).transport = Some(Transport::Tcp)),
+        ("encryption", |known| way(known).encryption = Some("TLSv1.3".into())),
+        ("pooler", |known| {
+            way(known).pooler =
+                Some(PoolerFacts { name: None, mode: "session".into(), keeps_prepared: false });
+        }),
+        ("standby", |known| way(known).standby = true),
+        ("storage of WAL", |known| {
+            let device = Some("/dev/wal".into());
+            known.server.wal_storage = Some(StorageFacts { device, ..known.storage.clone() });
+        }),
+        ("storage", |known| known.storage.device = Some("/dev/other".into())),
+        ("clients", |known| known.clients = Some(16)),
+        ("processors", |known| known.processors = Some(2)),
+        ("scale", |known| data(known).scale = 100),
+        ("rows", |known| data(known).rows = 1),
+        ("load", |known| data(known).load = "COPY binary, frozen".into()),
+        ("data in buffers", |known| data(known).in_buffers = false),
+        ("partitions", |known| accounts(known).partitions = 4),
+        ("storage options", |known| accounts(known).options = vec!["fillfactor=50".into()]),
+        ("access method", |known| accounts(known).access_method = "columnar".into()),
+        ("unlogged tables", |known| accounts(known).unlogged = true),
+        ("foreign keys", |known| accounts(known).foreign_keys = 5),
+        ("size of the data", |known| data(known).size_bytes *= 2),
+    ];
+
+    #[test]
+    fn every_listed_fact_matters() {
+        for (name, change) in CHANGES {
+            let (a, mut b) = (known(), known());
+            change(&mut b);
+            let found = judged(&a, &b, &Asked::default());
+            assert_eq!((found.verdict, &found.besides), (Fairness::DiffersBesides, &vec![name.to_owned()]));
+        }
+    }
+
+    #[test]
+    fn what_was_asked_is_the_question_and_no_more() {
+        let settings = |names: &[&str]| Asked {
+            settings: names.iter().map(|name| (*name).to_owned()).collect(),
+            ..Asked::default()
+        };
+        let program = |program| Asked { program, ..Asked::default() };
+        let build = || program(AskedProgram::Build);
+        let asked = |name: &str| match name {
+            "version" => program(AskedProgram::Version),
+            "compiler" | "flags" | "features" | "patches" | "source" => build(),
+            "block size" | "WAL block size" | "table segment size" => build(),
+            "durability" => settings(&["fsync"]),
+            "shared_buffers" | "work_mem" | "jit" | "io_method" => settings(&[name]),
+            "storage" | "storage of WAL" => Asked { places: true, ..Asked::default() },
+            _ => Asked::default(),
+        };
+        for (name, change) in CHANGES {
+            let (a, mut b) = (known(), known());
+            change(&mut b);
+            let found = judged(&a, &b, &asked(name));
+            let never_asked = asked(name) == Asked::default();
+            let expected =
+                if never_asked { Fairness::DiffersBesides } else { Fairness::AlikeButForWhatWasAsked };
+            assert_eq!(found.verdict, expected, "{name}");
+            assert_eq!(found.asked.is_empty(), never_asked, "{name}");
+        }
+    }
+
+    /// Pages of one version, or of one size, hold more than those of another; free space maps are no difference.
+    #[test]
+    fn a_size_follows_from_what_was_asked_of_the_program() {
+        let (a, mut b) = (known(), known());
+        data(&mut b).size_bytes += 7 << 20;
+        assert_eq!(judged(&a, &b, &Asked::default()).verdict, Fairness::Alike);
+        data(&mut b).size_bytes += 7 << 20;
+        assert_eq!(judged(&a, &b, &Asked::default()).besides, ["size of the data"]);
+        for program in [AskedProgram::Version, AskedProgram::Build] {
+            let found = judged(&a, &b, &Asked { program, ..Asked::default() });
+            assert_eq!(found.verdict, Fairness::AlikeButForWhatWasAsked, "{program:?}");
+        }
+    }
+
+    /// Versions were asked for, and what was seen are two builds.
+    #[test]
+    fn another_compiler_is_no_part_of_a_version() {
+        let asked = Asked { program: AskedProgram::Version, ..Asked::default() };
+        let (a, mut b) = (known(), known());
+        (b.server.version_num, b.server.version) = (170_006, "17.6".into());
+        assert_eq!(judged(&a, &b, &asked).asked, ["version"]);
+        b.server.build.cflags = Some("-Wall -Os".into());
+        let found = judged(&a, &b, &asked);
+        assert_eq!(found.besides, ["build", "flags"]);
+        assert!(found.asked.is_empty(), "no line says version: {found:?}");
+        let builds = Asked { program: AskedProgram::Build, ..Asked::default() };
+        assert_eq!(judged(&a, &b, &builds).asked, ["build", "flags"]);
+    }
+
+    #[test]
+    fn defaults_of_versions_follow_from_the_version() {
+        let asked = Asked { program: AskedProgram::Version, ..Asked::default() };
+        let (mut a, mut b) = (known(), known());
+        (b.server.version_num, b.server.version) = (110_022, "11.22".into());
+        default(&mut a, "jit", "on");
+        default(&mut b, "jit", "off");
+        default(&mut a, "io_method", "worker");
+        b.server.defaults.as_mut().expect("known").remove("io_method");
+        set(&mut a, "max_parallel_workers", "2");
+        set(&mut a, "effective_io_concurrency", "32");
+        set(&mut b, "effective_io_concurrency", "100");
+        default(&mut a, "backtrace_functions", "");
+        let choice = |name: &str| Choice { name: name.into(), value: String::new(), reason: String::new() };
+        a.chosen = vec![choice("effective_io_concurrency")];
+        b.chosen.clone_from(&a.chosen);
+        let found = judged(&a, &b, &asked);
+        assert_eq!(found.verdict, Fairness::AlikeButForWhatWasAsked, "{found:?}");
+        assert_eq!(found.defaults_of_version, ["io_method", "jit", "max_parallel_workers"]);
+        assert_eq!(found.chosen_for_version, ["effective_io_concurrency"]);
+        b.chosen.clear();
+        assert_eq!(judged(&a, &b, &asked).besides, ["effective_io_concurrency"]);
+    }
+
+    #[test]
+    fn a_setting_that_pgdyno_sets_to_the_others_default_is_no_difference() {
+        let (mut a, mut b) = (known(), known());
+        default(&mut a, "checkpoint_completion_target", "0.9");
+        set(&mut b, "checkpoint_completion_target", "0.9");
+        assert_eq!(judged(&a, &b, &Asked::default()).verdict, Fairness::Alike);
+    }
+
+    #[test]
+    fn what_cannot_be_seen_is_named() {
+        let hide: [Change; 10] = [
+            ("compiler", |known| known.server.build.compiler = None),
+            ("flags", |known| known.server.build.cflags = None),
+            ("features", |known| known.server.build.features = None),
+            ("WAL block size", |known| known.server.wal_block_bytes = None),
+            ("table segment size", |known| known.server.segment_bytes = None),
+            ("encoding and locale", |known| known.server.database = None),
+            ("defaults of settings", |known| known.server.defaults = None),
+            ("way of connecting", |known| known.connection = None),
+            ("data", |known| known.data = None),
+            ("processors", |known| known.processors = None),
+        ];
+        for (name, hide) in hide {
+            let mut b = known();
+            hide(&mut b);
+            let found = judged(&known(), &b, &Asked::default());
+            assert_eq!((found.verdict, found.unknown), (Fairness::NotKnown, vec![name.to_owned()]));
+        }
+        let nothing = Comparable::judge(&Side::default(), &known().side(), &Asked::default()).0;
+        assert_eq!((nothing.verdict, nothing.unknown), (Fairness::NotKnown, vec!["servers".to_owned()]));
+    }
+
+    #[test]
+    fn one_program_is_built_alike_even_where_it_does_not_tell_how() {
+        let mut one = known();
+        (one.server.build.cflags, one.server.bindir) = (None, Some("/p/bin".into()));
+        assert_eq!(judged(&one, &one, &Asked::default()).verdict, Fairness::Alike);
+        let mut other = one.clone();
+        other.server.bindir = Some("/q/bin".into());
+        assert_eq!(judged(&one, &other, &Asked::default()).verdict, Fairness::NotKnown);
+    }
+
+    fn changed(which: &BTreeSet<usize>) -> Known {
+        let mut known = known();
+        which.iter().for_each(|at| CHANGES[*at].1(&mut known));
+        known
+    }
+
+    fn asked(program: u8, settings: &BTreeSet<usize>) -> Asked {
+        let program = match program {
+            0 => AskedProgram::Nothing,
+            1 => AskedProgram::Version,
+            _ => AskedProgram::Build,
+        };
+        let settings = settings.iter().map(|at| CHANGES[*at].0.to_owned()).collect();
+        Asked { program, settings, ..Asked::default() }
+    }
+
+    prop_compose! {
+        fn some()(which in prop::collection::btree_set(0..CHANGES.len(), 0..8)) -> BTreeSet<usize> { which }
+    }
+
+    proptest! {
+        #[test]
+        fn a_subject_is_like_itself(which in some(), program in 0_u8..3, settings in some()) {
+            let one = changed(&which);
+            let (found, rows) = Comparable::judge(&one.side(), &one.side(), &asked(program, &settings));
+            prop_assert_eq!(found.verdict, Fairness::Alike);
+            prop_assert_eq!(rows, vec![]);
+        }
+
+        #[test]
+        fn a_and_b_may_change_places(x in some(), y in some(), program in 0_u8..3, settings in some()) {
+            let (a, b, asked) = (changed(&x), changed(&y), asked(program, &settings));
+            let (one, rows) = Comparable::judge(&a.side(), &b.side(), &asked);
+            let (other, mut turned) = Comparable::judge(&b.side(), &a.side(), &asked);
+            turned.iter_mut().for_each(|row| std::mem::swap(&mut row.a, &mut row.b));
+            prop_assert_eq!(one, other);
+            prop_assert_eq!(rows, turned);
+        }
+
+        /// The doubt about builds and the verdict rest on one rule.
+        #[test]
+        fn two_builds_have_a_row_of_their_compilers_or_flags(x in some(), y in some(), program in 0_u8..3) {
+            let (a, b) = (changed(&x), changed(&y));
+            let (_, rows) = Comparable::judge(&a.side(), &b.side(), &asked(program, &BTreeSet::new()));
+            let row = |name: &str| rows.iter().any(|row| row.what == name);
+            let differ = same_build(&a.server.build, &b.server.build) == Some(false);
+            prop_assert_eq!(differ, row("compiler") || row("flags"));
+            prop_assert!(!(differ && row("version")));
+        }
+    }
+
+    #[test]
+    fn a_record_of_older_times_has_no_defaults_and_names_no_default() {
+        let (mut a, mut b) = (known(), known());
+        (a.server.defaults, b.server.defaults) = (None, Some(BTreeMap::from([("jit".into(), "on".into())])));
+        let found = judged(&a, &b, &Asked::default());
+        assert_eq!((found.verdict, found.unknown), (Fairness::NotKnown, vec!["defaults of settings".into()]));
+    }
+}

@@ -1,0 +1,336 @@
+//! In what two subjects differ, and why.
+
+use std::collections::BTreeSet;
+
+use pgdyno_core::{
+    facts::{
+        BuildFacts, ConnectionFacts, DurabilityTier, PoolerFacts, ServerFacts, StorageFacts, same_build,
+    },
+    units,
+};
+use pgdyno_rows::load::AccountsState;
+use serde::Serialize;
+
+use super::{
+    difference::{Asked, AskedProgram, Difference, LoadedData, Side, Why},
+    settings,
+};
+
+/// By what share data that were loaded alike may differ in size: free space maps and the like.
+const SAME_SIZE: f64 = 0.01;
+
+/// All that differs between two subjects, each with the reason: facts before settings. What only one of them is known
+/// of is no difference (see [`super::Comparable`], which names it).
+///
+/// Where compilers or flags differ, what is compared are two builds, and no line says `version`.
+pub fn differences(a: &Side<'_>, b: &Side<'_>, asked: &Asked) -> Vec<Difference> {
+    let mut found = Vec::new();
+    if let (Some(of_a), Some(of_b)) = (a.server, b.server) {
+        found.extend(of_programs(of_a, of_b, asked.program));
+        found.extend(of_clusters(of_a, of_b, asked));
+    }
+    found.extend(of_surroundings(a, b));
+    found.extend(of_storage(a, b, asked));
+    found.extend(of_data(a, b, asked));
+    found.extend(settings::differences(a, b, asked));
+    found
+}
+
+/// One row of a comparison of two things; none where they are alike, or one of them is not known.
+fn row(what: &str, a: Option<String>, b: Option<String>, why: Why) -> Option<Difference> {
+    let (a, b) = a.zip(b)?;
+    (a != b).then(|| Difference { what: what.to_owned(), a: Some(a), b: Some(b), why: Some(why) })
+}
+
+fn of_programs(a: &ServerFacts, b: &ServerFacts, asked: AskedProgram) -> Vec<Difference> {
+    // What a program was built with is the question only where two programs were asked for as such.
+    let built = if asked == AskedProgram::Build { Why::Asked } else { Why::Besides };
+    let fact = |what: &str, of: &dyn Fn(&ServerFacts) -> Option<String>, why| row(what, of(a), of(b), why);
+    let bytes = |size: u64| Some(units::bytes(size));
+    [
+        identity(a, b, asked, built),
+        fact("compiler", &|server| server.build.compiler.clone(), built)
+            .filter(|_| a.build.has_compiler_of(&b.build) == Some(false)),
+        flags(&a.build, &b.build, built),
+        fact("features", &|server| Some(words(server.build.telling_features()?)), built),
+        fact("patches", &|server| Some(patches(&server.build)), built),
+        fact(
+            "source",
+            &|server| word(&server.source),
+            if asked == AskedProgram::Nothing { Why::Besides } else { Why::Asked },
+        ),
+        fact("block size", &|server| bytes(server.block_bytes.into()), built),
+        fact("WAL block size", &|server| bytes(server.wal_block_bytes?.into()), built),
+        fact("table segment size", &|server| bytes(server.segment_bytes?), built),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+/// The program itself: by its version where the builds are alike, else as a build.
+fn identity(a: &ServerFacts, b: &ServerFacts, asked: AskedProgram, built: Why) -> Option<Difference> {
+    let version = |server: &ServerFacts| server.version.clone();
+    match same_build(&a.build, &b.build) {
+        Some(false) => row("build", Some(build_words(a)), Some(build_words(b)), built),
+        _ if asked == AskedProgram::Nothing => {
+            row("version", Some(version(a)), Some(version(b)), Why::Besides)
+        }
+        _ => row("version", Some(version(a)), Some(version(b)), Why::Asked),
+    }
+}
+
+/// A build by its name, where it has one, and what it is a build of.
+fn build_words(server: &ServerFacts) -> String {
+    let name = server.build.made.as_ref().map(|made| format!(", `{}`", made.name)).unwrap_or_default();
+    format!("PostgreSQL {}{name}", server.version)
+}
+
+/// The flags that only one of them has.
+fn flags(a: &BuildFacts, b: &BuildFacts, why: Why) -> Option<Difference> {
+    let (of_a, of_b) = a.telling_flags().zip(b.telling_flags())?;
+    let only =
+        |one: &BTreeSet<String>, other: &BTreeSet<String>| words(one.difference(other).map(String::as_str));
+    row("flags", Some(only(&of_a, &of_b)), Some(only(&of_b, &of_a)), why)
+}
+
+fn patches(build: &BuildFacts) -> String {
+    let patches = build.made.iter().flat_map(|made| &made.patches);
+    let patches: Vec<_> = patches.map(|patch| format!("{} ({})", patch.name, patch.sha256)).collect();
+    words(patches.iter().map(String::as_str))
+}
+
+/// Words in a row, or that there are none.
+fn words<'a>(words: impl IntoIterator<Item = &'a str>) -> String {
+    let words: Vec<_> = words.into_iter().collect();
+    if words.is_empty() { "none".to_owned() } else { words.join(" ") }
+}
+
+/// What was decided when the cluster was made, and what follows from settings.
+fn of_clusters(a: &ServerFacts, b: &ServerFacts, asked: &Asked) -> Vec<Difference> {
+    let fact = |what: &str, of: &dyn Fn(&ServerFacts) -> Option<String>, why| row(what, of(a), of(b), why);
+    let by_setting = |names: &[&str]| {
+        let is_asked = names.iter().any(|name| asked.settings.contains(*name));
+        if is_asked { Why::Asked } else { Why::Besides }
+    };
+    // Before 11 it was compiled in.
+    let compiled = asked.program == AskedProgram::Build && a.version_num.min(b.version_num) < 110_000;
+    let segment = if compiled { Why::Asked } else { Why::Besides };
+    let database = |of: fn(&pgdyno_core::facts::DatabaseFacts) -> String| {
+        move |server: &ServerFacts| server.database.as_ref().map(of)
+    };
+    [
+        fact("WAL segment size", &|server| Some(units::bytes(server.wal_segment_bytes)), segment),
+        fact("data checksums", &|server| Some(on_off(server.data_checksums)), Why::Besides),
+        fact("encoding", &database(|of| of.encoding.clone()), Why::Besides),
+        fact("locale", &database(|of| words([&*of.collate, &*of.ctype, &*of.provider])), Why::Besides),
+        tiers(a, b, asked),
+        fact(
+            "shared_buffers",
+            &|server| Some(units::bytes(server.shared_buffers_bytes)),
+            by_setting(&["shared_buffers"]),
+        ),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+/// What an acknowledged commit is worth. A script that weakens it was asked for; that it does was not.
+pub(super) fn tiers(a: &ServerFacts, b: &ServerFacts, asked: &Asked) -> Option<Difference> {
+    let by_setting = ["fsync", "synchronous_commit", "full_page_writes"];
+    let is_set = by_setting.iter().any(|name| asked.settings.contains(*name));
+    // Where places are the question, one of them may be memory.
+    let in_memory = [a, b].iter().any(|server| server.durability == DurabilityTier::InMemory);
+    let why = if is_set || (in_memory && asked.places) { Why::Asked } else { Why::Besides };
+    let word = |server: &ServerFacts| Some(server.durability.short().to_owned());
+    row("durability", word(a), word(b), why)
+}
+
+/// What is around the servers: who drives them and by which way, what they run on.
+fn of_surroundings(a: &Side<'_>, b: &Side<'_>) -> Vec<Difference> {
+    let fact = |what: &str, of: &dyn Fn(&Side<'_>) -> Option<String>| row(what, of(a), of(b), Why::Besides);
+    let way = |what: &str, of: &dyn Fn(&ConnectionFacts) -> Option<String>| {
+        fact(what, &|side| side.connection.as_ref().and_then(of))
+    };
+    let or_none = |word: Option<String>| word.or_else(|| Some("none".to_owned()));
+    [
+        way("transport", &|way| word(&way.transport?)),
+        way("encryption", &|way| or_none(way.encryption.clone())),
+        way("pooler", &|way| or_none(way.pooler.as_ref().map(pooler))),
+        way("standby", &|way| Some(if way.standby { "yes" } else { "no" }.to_owned())),
+        fact("clients", &|side| Some(side.clients?.to_string())),
+        fact("processors", &|side| Some(side.processors?.to_string())),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+/// What is under the data and under WAL. Two places on one file system are no difference.
+fn of_storage(a: &Side<'_>, b: &Side<'_>, asked: &Asked) -> Vec<Difference> {
+    let why = if asked.places { Why::Asked } else { Why::Besides };
+    let own_wal = [a, b].iter().any(|side| side.server.is_some_and(|server| server.wal_storage.is_some()));
+    let wal = wal_storage(a).zip(wal_storage(b)).filter(|(a, b)| own_wal && !a.is_of_file_system(b));
+    let wal = wal.and_then(|(a, b)| row("storage of WAL", Some(place(a)), Some(place(b)), why));
+    let Some((of_a, of_b)) = a.storage.zip(b.storage).filter(|(a, b)| !a.is_of_file_system(b)) else {
+        return wal.into_iter().collect();
+    };
+    let fact = |what: &str, of: &dyn Fn(&StorageFacts) -> Option<String>| row(what, of(of_a), of(of_b), why);
+    [
+        wal,
+        fact("storage", &|storage| Some(place(storage))),
+        fact("mount options", &|storage| storage.mount_options.clone()),
+        fact("rotating disk", &|storage| storage.rotational.map(on_off)),
+        fact("write cache", &|storage| storage.write_cache.clone()),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+/// What WAL lies on: what the data do, unless it has a place of its own.
+fn wal_storage<'a>(side: &Side<'a>) -> Option<&'a StorageFacts> {
+    side.server.and_then(|server| server.wal_storage.as_ref()).or(side.storage)
+}
+
+/// A file system in words.
+fn place(storage: &StorageFacts) -> String {
+    let or = |fact: &Option<String>, other: &str| fact.clone().unwrap_or_else(|| other.to_owned());
+    let (kind, device) = (or(&storage.filesystem, "unknown"), or(&storage.device, "no device"));
+    format!("{kind} on {device} at {}", or(&storage.mount_point, &storage.path))
+}
+
+fn pooler(of: &PoolerFacts) -> String {
+    let prepared = if of.keeps_prepared { ", keeps prepared statements" } else { "" };
+    format!("{} in {} mode{prepared}", of.name.as_deref().unwrap_or("a pooler"), of.mode)
+}
+
+/// What the servers have of data: how much, and how it lies there.
+fn of_data(a: &Side<'_>, b: &Side<'_>, asked: &Asked) -> Vec<Difference> {
+    let Some((of_a, of_b)) = a.data.as_ref().zip(b.data.as_ref()) else { return Vec::new() };
+    let fact = |what: &str, of: &dyn Fn(&LoadedData) -> String| {
+        row(what, Some(of(of_a)), Some(of(of_b)), Why::Besides)
+    };
+    let accounts = |what: &str, of: &dyn Fn(&AccountsState) -> String| {
+        let of = |data: &LoadedData| data.accounts.as_ref().map(of);
+        row(what, of(of_a), of(of_b), Why::Besides)
+    };
+    [
+        fact("scale", &|data| data.scale.to_string()),
+        fact("rows", &|data| data.rows.to_string()),
+        fact("load", &|data| data.load.clone()),
+        accounts("partitions", &|accounts| accounts.partitions.to_string()),
+        accounts("storage options", &|accounts| words(accounts.options.iter().map(String::as_str))),
+        accounts("access method", &|accounts| accounts.access_method.clone()),
+        accounts("unlogged tables", &|accounts| if accounts.unlogged { "yes" } else { "no" }.to_owned()),
+        accounts("foreign keys", &|accounts| accounts.foreign_keys.to_string()),
+        size(of_a, of_b, asked.program),
+        fact("data in buffers", &|data| on_off(data.in_buffers)),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+/// The size of the data: bloat shows in nothing else. Other versions and sizes of blocks lay out the same rows
+/// otherwise.
+fn size(a: &LoadedData, b: &LoadedData, asked: AskedProgram) -> Option<Difference> {
+    let [small, large] = [a.size_bytes.min(b.size_bytes), a.size_bytes.max(b.size_bytes)];
+    if (large - small) as f64 <= large as f64 * SAME_SIZE {
+        return None;
+    }
+    let why = if asked == AskedProgram::Nothing { Why::Besides } else { Why::Asked };
+    let mib = |data: &LoadedData| format!("{:.1} MiB", data.size_bytes as f64 / f64::from(1 << 20));
+    row("size of the data", Some(mib(a)), Some(mib(b)), why)
+}
+
+/// A word of the record.
+fn word(value: &impl Serialize) -> Option<String> {
+    serde_json::to_value(value).ok()?.as_str().map(str::to_owned)
+}
+
+fn on_off(on: bool) -> String {
+    if on { "on" } else { "off" }.to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use pgdyno_core::facts::{MadeFacts, Setting};
+
+    use super::*;
+    use crate::doubts::samples::server;
+
+    fn set(name: &str, value: &str) -> Setting {
+        Setting { name: name.into(), value: value.into(), source: "configuration file".into() }
+    }
+
+    fn lines(a: &ServerFacts, b: &ServerFacts) -> Vec<String> {
+        let side = |server| Side { server: Some(server), ..Side::default() };
+        let word = |value: Option<String>| value.unwrap_or_else(|| "–".into());
+        let found = differences(&side(a), &side(b), &Asked::default()).into_iter();
+        found.map(|d| format!("{}: {} | {}", d.what, word(d.a), word(d.b))).collect()
+    }
+
+    #[test]
+    fn a_server_does_not_differ_from_itself() {
+        let mut one = server();
+        one.settings = vec![set("port", "5432"), set("work_mem", "4MB")];
+        let mut other = one.clone();
+        other.settings[0].value = "5433".into();
+        other.data_directory = Some("/elsewhere".into());
+        assert_eq!(lines(&one, &other), [""; 0]);
+    }
+
+    #[test]
+    fn facts_and_settings_that_differ_are_named() {
+        let (mut a, mut b) = (server(), server());
+        b.version = "17.6".into();
+        b.data_checksums = false;
+        b.durability = DurabilityTier::AsyncCommit;
+        a.settings = vec![set("jit", "off"), set("work_mem", "4MB")];
+        b.settings = vec![set("work_mem", "64MB"), set("synchronous_commit", "off")];
+        assert_eq!(
+            lines(&a, &b),
+            [
+                "version: 18.4 | 17.6",
+                "data checksums: on | off",
+                "durability: full | async",
+                "jit: off | –",
+                "synchronous_commit: – | off",
+                "work_mem: 4MB | 64MB"
+            ]
+        );
+        b.defaults.as_mut().expect("it is known").insert("jit".into(), "on".into());
+        assert!(lines(&a, &b).contains(&"jit: off | on".to_owned()), "a default is told by its value");
+    }
+
+    #[test]
+    fn two_builds_are_not_called_two_versions() {
+        let (a, mut b) = (server(), server());
+        b.version = "17.6".into();
+        b.build.cflags = Some("-Wall -g -Os".into());
+        let made = MadeFacts { name: "small".into(), ..MadeFacts::default() };
+        b.build.made = Some(made);
+        let expected = [
+            "build: PostgreSQL 18.4 | PostgreSQL 17.6, `small`",
+            "flags: -O2 -fstack-protector-strong | -Os",
+        ];
+        assert_eq!(lines(&a, &b), expected);
+    }
+
+    #[test]
+    fn warnings_and_paths_make_no_other_build() {
+        let with = |cflags: &str| BuildFacts { cflags: Some(cflags.into()), ..server().build };
+        let debian = with("-O2 -Wall -g -ffile-prefix-map=/build/postgresql-15=. -fno-strict-aliasing");
+        let other = with("-fno-strict-aliasing -O2 -Wextra -ffile-prefix-map=/build/postgresql-18=.");
+        assert_eq!(same_build(&debian, &other), Some(true));
+        assert_eq!(same_build(&debian, &with("-O3 -fno-strict-aliasing")), Some(false));
+        let clang = BuildFacts { compiler: Some("clang 19".into()), ..debian.clone() };
+        assert_eq!(same_build(&debian, &clang), Some(false));
+        assert_eq!(same_build(&debian, &BuildFacts::default()), None);
+        let flags_alone = |cflags: &str| BuildFacts { compiler: None, ..with(cflags) };
+        assert_eq!(same_build(&flags_alone("-O2"), &flags_alone("-Os")), Some(false));
+        assert_eq!(same_build(&flags_alone("-O2"), &flags_alone("-O2")), None);
+    }
+}

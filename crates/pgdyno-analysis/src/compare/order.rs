@@ -1,0 +1,166 @@
+//! Which arm or subject goes first.
+
+use pgdyno_core::{measure::Arm, random::Random};
+
+/// The arm that goes first in a block, counted from 0: AB BA BA AB, then BA AB AB BA, and so on (the sequence of Thue
+/// and Morse). In every four blocks each arm is first twice, and a machine that drifts along a line, or along a
+/// parabola over eight blocks, favours neither.
+pub fn first_of(block: u32) -> Arm {
+    if block.count_ones().is_multiple_of(2) { Arm::A } else { Arm::B }
+}
+
+/// The places of a round of so many arms, each once, by the design of Williams ("Experimental designs balanced for the
+/// estimation of residual effects of treatments", Australian Journal of Scientific Research A 2, 1949, 149-168): over
+/// a cycle of rounds ([`cycle`]) every arm is in every place equally often, and every arm runs right after every other
+/// one equally often, so that what an arm leaves behind for the next one (a warm cache, a busy disk) meets all alike.
+///
+/// The first row goes 0, 1, n-1, 2, n-2 and so on, in which neighbours differ by each step once (n even) or by half of
+/// the steps twice (n odd); the others are that row moved on. Every second round is the one before turned round: of an
+/// even number that is a row of the same square, of an odd one a row of a second square, which has the other half of
+/// the steps. So over every two rounds a drift along a line favours none. Every second cycle goes through each such
+/// pair the other way about: ABC CBA BCA ACB CAB BAC; of two arms AB BA BA AB; of four ABDC CDBA BCAD DACB.
+pub fn in_round(arms: usize, round: usize) -> impl Iterator<Item = usize> {
+    let pairs = pairs(arms);
+    let row = round / 2 % pairs;
+    let is_turned = !(round + round / 2 / pairs).is_multiple_of(2);
+    (0..arms).map(move |place| {
+        let place = if is_turned { arms - 1 - place } else { place };
+        let step = if place.is_multiple_of(2) { arms - place / 2 } else { place.div_ceil(2) };
+        (step + row) % arms
+    })
+}
+
+/// Rounds after which everything has met everything equally often: as many as there are arms, or twice as many where
+/// their number is odd.
+pub fn cycle(arms: usize) -> usize {
+    2 * pairs(arms)
+}
+
+/// Pairs of a round and the same turned round, of which a cycle is made.
+fn pairs(arms: usize) -> usize {
+    let arms = arms.max(1);
+    if arms.is_multiple_of(2) { arms / 2 } else { arms }
+}
+
+/// The order in which subjects take their turns at a level of a workload, in a block counted from 0. Blocks follow each
+/// other as rounds do ([`in_round`]), and the seed says with which pair of rounds a level begins: so in a block of
+/// several levels nobody is always first.
+///
+/// Of any number of blocks no subject has been in a place, and no subject right after another one, more than once more
+/// often than any other of them (twice, where the number of subjects is odd).
+pub fn turns(subjects: usize, seed: u64, level: u32, block: u32) -> impl Iterator<Item = usize> {
+    // Over two cycles each of the pairs is gone through either way about.
+    let begin = Random::stream_seed(seed, level, u32::MAX) % cycle(subjects) as u64;
+    in_round(subjects, 2 * begin as usize + block as usize)
+}
+
+#[cfg(test)]
+mod tests {
+    use pgdyno_plan::MAX_SUBJECTS;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn blocks_go_abba_baab() {
+        let runs: String = (0..8).map(|block| if first_of(block) == Arm::A { "AB" } else { "BA" }).collect();
+        assert_eq!(runs, "ABBABAABBAABABBA");
+    }
+
+    /// How often each subject was in each place, and how often each ran right after each other one.
+    fn met(subjects: usize, seed: u64, level: u32, blocks: u32) -> (Vec<u32>, Vec<u32>) {
+        let (mut places, mut after) = (vec![0; subjects * subjects], vec![0; subjects * subjects]);
+        for block in 0..blocks {
+            let order: Vec<_> = turns(subjects, seed, level, block).collect();
+            let mut each = order.clone();
+            each.sort_unstable();
+            assert!(each.into_iter().eq(0..subjects), "each has one turn: {order:?}");
+            order.iter().enumerate().for_each(|(place, who)| places[who * subjects + place] += 1);
+            order.windows(2).for_each(|two| after[two[1] * subjects + two[0]] += 1);
+        }
+        // Nobody runs after himself within a round.
+        (
+            places,
+            after
+                .into_iter()
+                .enumerate()
+                .filter(|(at, _)| at % (subjects + 1) != 0)
+                .map(|(_, n)| n)
+                .collect(),
+        )
+    }
+
+    fn uneven(counts: &[u32]) -> u32 {
+        counts.iter().max().zip(counts.iter().min()).map_or(0, |(most, least)| most - least)
+    }
+
+    proptest! {
+        #[test]
+        fn over_a_cycle_all_are_everywhere_and_after_everybody_equally_often(
+            subjects in 1..=MAX_SUBJECTS, seed in any::<u64>(), level in 0_u32..40, cycles in 1_u32..4
+        ) {
+            let (places, after) = met(subjects, seed, level, cycles * cycle(subjects) as u32);
+            prop_assert_eq!((uneven(&places), uneven(&after)), (0, 0), "{:?} {:?}", places, after);
+        }
+
+        /// As even as whole numbers can be for an even number of subjects; a cycle of an odd one has everything twice.
+        #[test]
+        fn any_number_of_blocks_is_nearly_as_even(
+            subjects in 2..=MAX_SUBJECTS, seed in any::<u64>(), level in 0_u32..40, blocks in 1_u32..80
+        ) {
+            let (places, after) = met(subjects, seed, level, blocks);
+            let most = if subjects.is_multiple_of(2) { 1 } else { 2 };
+            prop_assert!(uneven(&places) <= most && uneven(&after) <= most, "{:?} {:?}", places, after);
+        }
+
+        #[test]
+        fn over_every_two_blocks_a_drift_favours_none(
+            subjects in 1..=MAX_SUBJECTS, seed in any::<u64>(), level in 0_u32..40, pair in 0_u32..40
+        ) {
+            let order = |block| turns(subjects, seed, level, block).collect::<Vec<_>>();
+            let turned: Vec<_> = order(2 * pair + 1).into_iter().rev().collect();
+            prop_assert_eq!(order(2 * pair), turned);
+        }
+    }
+
+    #[test]
+    fn rounds_are_those_of_williams() {
+        let written = |arms: usize| {
+            let round = |round| in_round(arms, round).map(|arm| ['A', 'B', 'C', 'D', 'E'][arm]).collect();
+            (0..cycle(arms)).map(round).collect::<Vec<String>>().join(" ")
+        };
+        assert_eq!(written(2), "AB BA");
+        assert_eq!(written(3), "ABC CBA BCA ACB CAB BAC");
+        assert_eq!(written(4), "ABDC CDBA BCAD DACB");
+        assert_eq!(written(5), "ABECD DCEBA BCADE EDACB CDBEA AEBDC DECAB BACED EADBC CBDAE");
+        assert_eq!(in_round(2, 2).collect::<Vec<_>>(), [1, 0], "every second cycle is the other way about");
+    }
+
+    #[test]
+    fn four_blocks_of_two_favour_neither_and_levels_begin_with_either() {
+        let first = |level, block| turns(2, 11, level, block).next().expect("there are two");
+        for level in 0..32 {
+            assert_eq!((0..4).map(|block| first(level, block)).sum::<usize>(), 2, "level {level}");
+        }
+        let begun: usize = (0..32).map(|level| first(level, 0)).sum();
+        assert!((8..=24).contains(&begun), "{begun} of 32 levels begin with the second");
+        let orders =
+            |seed| (0..16).map(|level| turns(3, seed, level, 0).collect::<Vec<_>>()).collect::<Vec<_>>();
+        assert_eq!(orders(1), orders(1));
+        assert_ne!(orders(1), orders(2), "the seed says it");
+    }
+
+    /// What a drift adds to B less A over eight blocks is nothing, for a straight line and for a parabola.
+    #[test]
+    fn drifts_cancel() {
+        for drift in [|t: f64| t, |t: f64| t * t] {
+            let unfair: f64 = (0..8)
+                .map(|block| {
+                    let (first, second) = (drift(f64::from(2 * block)), drift(f64::from(2 * block + 1)));
+                    if first_of(block) == Arm::A { second - first } else { first - second }
+                })
+                .sum();
+            assert_eq!(unfair, 0.0);
+        }
+    }
+}

@@ -1,0 +1,225 @@
+//! Whether throughput was steady: cut, trend, or neither.
+//!
+//! The question has two parts, size and evidence. A change below 5 % of the mean does not matter (SNIA's
+//! device tests and fio's `steadystate` set such limits); a change that noise alone often makes is not
+//! shown. A verdict against a run needs both. Where the head of a run differs is found by MSER (K. P.
+//! White, "An effective truncation heuristic for bias reduction in simulation output", Simulation 69,
+//! 1997).
+
+use pgdyno_core::measure::{Interval, SteadyVerdict};
+
+use super::{
+    estimate::{mean, sum_of_squares},
+    student,
+};
+
+/// Fewest windows of a second that can be judged.
+pub const MIN_WINDOWS: usize = 10;
+/// A change of this share of the mean matters.
+pub const MAX_CHANGE: f64 = 0.05;
+/// A run without change is called unsteady at most this often by either test, if its noise is independent
+/// from second to second. A thorough run judges some tens of runs, so this must be small.
+pub const FALSE_ALARMS: f64 = 0.001;
+/// Windows of a batch where there are enough of them (MSER-5).
+const BATCH: usize = 5;
+/// Correlation of neighbouring windows is corrected for up to this value: beyond it nothing is known.
+const MAX_CORRELATION: f64 = 0.9;
+
+/// One way in which throughput may have changed.
+struct Change {
+    /// By how much, as a share of the mean.
+    size: f64,
+    /// Change over its standard error.
+    t: f64,
+    /// What |t| exceeds once in a thousand times without a change.
+    critical: f64,
+    /// Squares left over when the change is taken out.
+    left_over: f64,
+}
+
+impl Change {
+    fn matters(&self) -> bool {
+        self.size.abs() > MAX_CHANGE && self.t.abs() > self.critical
+    }
+}
+
+/// Commits per second of each interval of a run that does not belong to the warm-up, in order.
+pub fn windows(intervals: &[Interval], run: u32) -> Vec<f64> {
+    let measured = intervals.iter().filter(|i| i.run == run && !i.warm_up && i.duration_ns > 0);
+    measured.map(|i| i.counts.committed as f64 / (i.duration_ns as f64 / 1e9)).collect()
+}
+
+/// Judges the commits per second of a run's windows, each of one second.
+///
+/// Where head and line both explain the windows, the one that leaves less unexplained gives the verdict. A
+/// run in which nothing committed would have to go as a whole.
+pub fn judge(windows: &[f64]) -> SteadyVerdict {
+    if windows.len() < MIN_WINDOWS {
+        return SteadyVerdict::TooShort;
+    }
+    let mean = mean(windows).unwrap_or(0.0);
+    if mean <= 0.0 {
+        return SteadyVerdict::NotSteady { cut_s: windows.len() as f64 };
+    }
+    let trend = Some(slope(windows, mean)).filter(Change::matters);
+    let head = head(windows).filter(|(_, change)| change.matters());
+    match (trend, head) {
+        (None, None) => SteadyVerdict::Steady,
+        (Some(trend), Some((_, head))) if trend.left_over <= head.left_over => trending(&trend),
+        (_, Some((cut, _))) => SteadyVerdict::NotSteady { cut_s: cut as f64 },
+        (Some(trend), None) => trending(&trend),
+    }
+}
+
+fn trending(trend: &Change) -> SteadyVerdict {
+    SteadyVerdict::Trending { change: trend.size }
+}
+
+/// The fitted line: its rise over the interval.
+fn slope(windows: &[f64], mean: f64) -> Change {
+    let n = windows.len() as f64;
+    let middle = (n - 1.0) / 2.0;
+    let spread: f64 = (0..windows.len()).map(|i| (i as f64 - middle).powi(2)).sum();
+    let covariance: f64 = windows.iter().enumerate().map(|(i, y)| (i as f64 - middle) * (y - mean)).sum();
+    let slope = covariance / spread;
+    let residuals: Vec<f64> =
+        windows.iter().enumerate().map(|(i, y)| y - mean - slope * (i as f64 - middle)).collect();
+    let left_over = sum_of_squares(&residuals);
+    let error = (left_over / (n - 2.0) / spread).sqrt();
+    Change {
+        size: slope * n / mean,
+        t: ratio(slope, error) * correction(&residuals),
+        critical: student::two_sided(1.0 - FALSE_ALARMS, windows.len() as u32 - 2),
+        left_over,
+    }
+}
+
+/// The head that MSER would cut, in windows, and how far it lies from the rest; `None` where it cuts nothing.
+fn head(windows: &[f64]) -> Option<(usize, Change)> {
+    let size = (windows.len() / MIN_WINDOWS).clamp(1, BATCH);
+    let batches: Vec<f64> = windows.chunks_exact(size).filter_map(mean).collect();
+    let candidates = batches.len() / 2;
+    let unrest = |cut: usize| {
+        let rest = &batches[cut..];
+        sum_of_squares(rest) / (rest.len() as f64).powi(2)
+    };
+    let cut = (0..=candidates).min_by(|&a, &b| unrest(a).total_cmp(&unrest(b)))? * size;
+    let (head, rest) = windows.split_at(cut);
+    let (head_mean, rest_mean) = (mean(head)?, mean(rest)?);
+    let mut residuals: Vec<f64> = head.iter().map(|y| y - head_mean).collect();
+    residuals.extend(rest.iter().map(|y| y - rest_mean));
+    let degrees = rest.len() as u32 - 1;
+    // Only the rest tells what noise is: a head of one batch has no scatter of its own, or that of a ramp.
+    let variance = sum_of_squares(rest) / f64::from(degrees);
+    let error = (variance * (1.0 / head.len() as f64 + 1.0 / rest.len() as f64)).sqrt();
+    let change = Change {
+        size: (head_mean - rest_mean) / rest_mean,
+        t: ratio(head_mean - rest_mean, error) * correction(&residuals[cut..]),
+        // The cut was chosen among several, which all had their chance (Bonferroni).
+        critical: student::two_sided(1.0 - FALSE_ALARMS / candidates as f64, degrees),
+        left_over: sum_of_squares(&residuals),
+    };
+    Some((cut, change))
+}
+
+/// A change over its error; without any error, a change is certain.
+fn ratio(change: f64, error: f64) -> f64 {
+    if change == 0.0 { 0.0 } else { change / error }
+}
+
+/// What correlated neighbours leave of t: √((1−ρ)/(1+ρ)) for a correlation ρ from one window to the next,
+/// as for the effective sample size of a first-order autoregressive series. Anticorrelation is not taken as
+/// gain.
+fn correction(residuals: &[f64]) -> f64 {
+    let squares: f64 = residuals.iter().map(|r| r * r).sum();
+    let products: f64 = residuals.windows(2).map(|pair| pair[0] * pair[1]).sum();
+    let correlation = if squares > 0.0 { (products / squares).clamp(0.0, MAX_CORRELATION) } else { 0.0 };
+    ((1.0 - correlation) / (1.0 + correlation)).sqrt()
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use pgdyno_core::random::{Draw, Random};
+
+    use super::*;
+
+    /// Normal numbers (Box and Muller) from a fixed seed.
+    pub struct Normal(Random);
+
+    impl Normal {
+        pub fn seeded(seed: u64) -> Self {
+            Self(Random::seeded(seed))
+        }
+
+        pub fn draw(&mut self) -> f64 {
+            let mut unit = || (self.0.between(1, 1 << 53) as f64) / (1u64 << 53) as f64;
+            (-2.0 * unit().ln()).sqrt() * (std::f64::consts::TAU * unit()).cos()
+        }
+    }
+
+    /// A run of `n` seconds: a level of 1000 with a shape, and noise of `cv` with correlation `rho`.
+    fn series(n: usize, cv: f64, rho: f64, seed: u64, shape: impl Fn(f64) -> f64) -> Vec<f64> {
+        let mut normal = Normal::seeded(seed);
+        let mut state = normal.draw();
+        let seconds = (0..n).map(|i| {
+            state = rho * state + (1.0 - rho * rho).sqrt() * normal.draw();
+            1_000.0 * (shape(i as f64) + cv * state)
+        });
+        seconds.collect()
+    }
+
+    /// How many of a thousand runs are called unsteady.
+    fn alarms(n: usize, cv: f64, rho: f64, shape: impl Fn(f64) -> f64 + Copy) -> usize {
+        (0..1_000).filter(|&seed| judge(&series(n, cv, rho, seed, shape)) != SteadyVerdict::Steady).count()
+    }
+
+    #[test]
+    fn short_runs_are_not_judged() {
+        assert_eq!(judge(&[1.0; 9]), SteadyVerdict::TooShort);
+        assert_eq!(judge(&[1.0; 10]), SteadyVerdict::Steady);
+        assert_eq!(judge(&[0.0; 12]), SteadyVerdict::NotSteady { cut_s: 12.0 });
+    }
+
+    /// Noise of 5 %, independent and with a correlation of 0.5 from one second to the next.
+    #[test]
+    fn steady_noise_is_seldom_called_unsteady() {
+        let counts = [10, 30, 60, 300].map(|n| alarms(n, 0.05, 0.0, |_| 1.0));
+        let correlated = [30, 60, 300].map(|n| alarms(n, 0.05, 0.5, |_| 1.0));
+        println!("false alarms in 1000 at 10, 30, 60, 300 s: {counts:?}; at 30, 60, 300 s: {correlated:?}");
+        assert!(counts.iter().all(|&count| count <= 10), "{counts:?}");
+        assert!(correlated.iter().all(|&count| count <= 40), "{correlated:?}");
+    }
+
+    #[test]
+    fn a_warm_up_that_was_too_short_is_cut() {
+        let ramp = |i: f64| 1.0 - 0.5 * (-i / 2.0).exp();
+        let cut = |seed| match judge(&series(30, 0.03, 0.0, seed, ramp)) {
+            SteadyVerdict::NotSteady { cut_s } => cut_s,
+            verdict => panic!("seed {seed}: {verdict:?}"),
+        };
+        let mut cuts: Vec<f64> = (0..50).map(cut).collect();
+        cuts.sort_by(f64::total_cmp);
+        // The ramp has lost all but 5 % after 5 s; MSER may cut more, and at most half.
+        assert!(cuts[0] >= 2.0 && cuts[25] <= 9.0 && cuts[49] <= 15.0, "{cuts:?}");
+    }
+
+    #[test]
+    fn a_trend_is_found_with_its_size() {
+        for seed in 0..50 {
+            let verdict = judge(&series(60, 0.03, 0.0, seed, |i| 1.0 - 0.2 * (i / 60.0 - 0.5)));
+            let SteadyVerdict::Trending { change } = verdict else { panic!("seed {seed}: {verdict:?}") };
+            assert!((-0.26..=-0.14).contains(&change), "seed {seed}: {change}");
+        }
+    }
+
+    #[test]
+    fn a_change_too_small_to_matter_is_let_pass() {
+        assert_eq!(alarms(300, 0.01, 0.0, |i| 1.0 + 0.03 * i / 300.0), 0);
+    }
+
+    #[test]
+    fn a_change_without_any_noise_is_found() {
+        let line: Vec<f64> = (0..20).map(|i| 100.0 + f64::from(i)).collect();
+        assert!(matches!(judge(&line), SteadyVerdict::Trending { .. }));
+    }
+}

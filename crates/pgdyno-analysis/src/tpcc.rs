@@ -1,0 +1,382 @@
+//! How a run of TPC-C is judged by the clauses of the specification.
+
+use pgdyno_core::{
+    measure::{CellRun, Estimate, Judged, ScriptRun, SteadyVerdict, TpccCell, TpccRun},
+    tpcc::{DISTRICTS, Mix, Shares, Transaction},
+    units,
+};
+
+use crate::estimate::estimate;
+
+/// Fewest New-Orders a minute that a warehouse must have (clause 4.2.1): fewer warehouses would have done.
+const LEAST: f64 = 9.0;
+/// Standard deviations that a share may be off: of nine shares of a cell one would else be beyond three in one of 45
+/// cells.
+const SIGMAS: f64 = 4.0;
+/// Variance of a count from which on its distribution is near enough to a normal one for [`SIGMAS`]: below it a share
+/// can be anything.
+const LEAST_VARIANCE: f64 = 10.0;
+/// Fewest Deliveries whose share of those that found nothing is judged: one more would else be beyond it.
+const LEAST_DELIVERIES: u64 = 100;
+/// Most Deliveries that may find a district without an order, as a share (clause 2.7.4.2).
+const MOST_SKIPPED: f64 = 0.01;
+/// Seconds within which nine of ten deliveries must be carried out once they are queued (clause 5.2.5.3 and 2.7.2.2).
+const DELIVERY_S: f64 = 80.0;
+
+/// A cell of TPC-C from its runs, and from what its scripts came to over all of them; `None` for other workloads.
+pub fn cell(runs: &[&CellRun], scripts: &[ScriptRun]) -> Option<TpccCell> {
+    let mut parts = runs.iter().filter_map(|run| run.tpcc.as_ref());
+    let mut run = parts.next()?.clone();
+    parts.for_each(|part| run.shares.merge(&part.shares));
+    let estimate = |of: fn(&CellRun) -> Option<f64>| {
+        estimate(&runs.iter().filter_map(|run| of(run)).collect::<Vec<_>>(), "1/min")
+    };
+    let (nopm, tpm) = (estimate(|run| run.nopm), estimate(tpm));
+    let steady: Vec<_> = runs.iter().map(|run| &run.steady).collect();
+    let judged = judge(&run, scripts, nopm.as_ref(), &steady);
+    Some(TpccCell { run, nopm, tpm, judged })
+}
+
+/// New-Orders a minute that were carried out and not rolled back: of the five scripts of a run, and its length.
+pub fn nopm(scripts: &[ScriptRun], duration_ns: u64) -> Option<f64> {
+    let orders = scripts.get(Transaction::NewOrder as usize)?;
+    per_minute(orders.committed - orders.rolled_back, duration_ns)
+}
+
+/// Transactions a minute of all kinds, with those that were rolled back as they must: what the articles call tpmTOTAL.
+fn tpm(run: &CellRun) -> Option<f64> {
+    per_minute(run.counts.committed, run.duration_ns)
+}
+
+fn per_minute(count: u64, duration_ns: u64) -> Option<f64> {
+    (duration_ns > 0).then(|| count as f64 * 60e9 / duration_ns as f64)
+}
+
+/// Everything that a cell can be judged by, with the steadiness of its runs.
+fn judge(
+    tpcc: &TpccRun,
+    scripts: &[ScriptRun],
+    nopm: Option<&Estimate>,
+    runs: &[&SteadyVerdict],
+) -> Vec<Judged> {
+    let mut judged = weights(tpcc);
+    judged.extend(constants(tpcc));
+    judged.push(mix(tpcc, scripts));
+    judged.extend(shares(tpcc, scripts));
+    judged.push(skipped(&tpcc.shares));
+    if tpcc.paced {
+        judged.extend(responses(scripts));
+        judged.extend(pace(tpcc, scripts, nopm));
+    } else {
+        judged.push(Judged {
+            clause: "5.2.5".into(),
+            words: "terminals neither keyed nor thought: response times are not judged".into(),
+            holds: None,
+        });
+    }
+    judged.push(steady(runs));
+    judged
+}
+
+/// Whether the weights are those that the specification allows.
+fn weights(tpcc: &TpccRun) -> Vec<Judged> {
+    let mix = tpcc.mix();
+    let short = Transaction::ALL.into_iter().filter_map(|transaction| {
+        let (least, is) = (transaction.terms().least_percent?, mix.share(transaction) * 100.0);
+        (is < least).then(|| format!("{} {is:.0} % where {least:.0} % are asked for", transaction.name()))
+    });
+    let short: Vec<_> = short.collect();
+    let list = tpcc.weights.map(|weight| weight.to_string()).join("/");
+    let words = match short.is_empty() {
+        true => format!("weights {list}"),
+        false => format!("weights {list}: {}", short.join(", ")),
+    };
+    vec![Judged { clause: "5.2.3".into(), words, holds: Some(short.is_empty()) }]
+}
+
+/// Where the load is known the two constants are apart, since the run's is drawn so.
+fn constants(tpcc: &TpccRun) -> Option<Judged> {
+    (!tpcc.load_constant_known).then(|| Judged {
+        clause: "2.1.6.1".into(),
+        words: "it is not known by which constant the load drew last names: that of the run may be too near"
+            .into(),
+        holds: None,
+    })
+}
+
+/// Whether the transactions that were carried out came as often as their weights say.
+fn mix(tpcc: &TpccRun, scripts: &[ScriptRun]) -> Judged {
+    let total: u64 = scripts.iter().map(|script| script.committed).sum();
+    let mix = tpcc.mix();
+    let all = Transaction::ALL.into_iter().zip(scripts);
+    let sigmas: Option<Vec<f64>> =
+        all.map(|(transaction, script)| sigmas(script.committed, total, mix.share(transaction))).collect();
+    let holds = sigmas.filter(|_| total > 0).map(|sigmas| sigmas.iter().all(|sigmas| *sigmas <= SIGMAS));
+    let found: Vec<_> = scripts.iter().map(|script| percent(script.committed, total)).collect();
+    let failed: u64 = scripts.iter().map(|script| script.failed).sum();
+    let words = match failed {
+        0 => format!("carried out {}", found.join(" / ")),
+        _ => format!(
+            "carried out {}; {} failed, and are not among them",
+            found.join(" / "),
+            units::count(failed)
+        ),
+    };
+    Judged { clause: "5.2.4".into(), words: or_too_few(words, holds), holds }
+}
+
+/// Says why nothing is judged of a number.
+fn or_too_few(words: String, holds: Option<bool>) -> String {
+    if holds.is_some() { words } else { format!("{words}: too few to tell") }
+}
+
+/// Deviations of a count from its share of a number, by the binomial distribution; `None` where there is too little to
+/// judge.
+fn sigmas(count: u64, of: u64, share: f64) -> Option<f64> {
+    let variance = of as f64 * share * (1.0 - share);
+    match of {
+        0 => None,
+        _ if variance == 0.0 => Some(if count as f64 == of as f64 * share { 0.0 } else { f64::INFINITY }),
+        _ if variance < LEAST_VARIANCE => None,
+        _ => Some((count as f64 - of as f64 * share).abs() / variance.sqrt()),
+    }
+}
+
+fn percent(count: u64, of: u64) -> String {
+    match of {
+        0 => units::ABSENT.to_owned(),
+        _ => format!("{:.2} %", 100.0 * count as f64 / of as f64),
+    }
+}
+
+/// What terminals enter by chance.
+fn shares(tpcc: &TpccRun, scripts: &[ScriptRun]) -> Vec<Judged> {
+    let of = &tpcc.shares;
+    // What the server made of them, not what was entered: an item may be missing that is no unused one.
+    let (undone, orders) = scripts.first().map_or((0, 0), |orders| (orders.rolled_back, orders.committed));
+    let several = tpcc.warehouses > 1;
+    let remote = |share: f64| if several { share } else { 0.0 };
+    [
+        ("2.4.1.4", "New-Orders rolled back", undone, orders, 0.01),
+        ("2.4.1.5", "lines of another warehouse", of.remote_lines, of.lines, remote(0.01)),
+        ("2.5.1.2", "payments of another warehouse", of.remote_payments, of.payments, remote(0.15)),
+        ("2.5.1.2", "customers by name", of.named, of.customers, 0.6),
+    ]
+    .into_iter()
+    .map(|(clause, what, count, all, share)| {
+        let (found, of) = (percent(count, all), units::count(all));
+        let words = format!("{what} {found} of {of}, {:.0} % asked for", share * 100.0);
+        let holds = sigmas(count, all, share).map(|sigmas| sigmas <= SIGMAS);
+        Judged { clause: clause.into(), words: or_too_few(words, holds), holds }
+    })
+    .collect()
+}
+
+fn skipped(shares: &Shares) -> Judged {
+    let share = shares.skipped_deliveries as f64 / shares.deliveries.max(1) as f64;
+    let found = percent(shares.skipped_deliveries, shares.deliveries);
+    let words = format!("Deliveries that found a district without an order {found}");
+    let enough = shares.deliveries >= LEAST_DELIVERIES;
+    let holds = enough.then_some(share <= MOST_SKIPPED || shares.skipped_deliveries <= 1);
+    Judged { clause: "2.7.4.2".into(), words: or_too_few(words, holds), holds }
+}
+
+/// Nine of ten within the limit, from the moment of sending.
+fn responses(scripts: &[ScriptRun]) -> Vec<Judged> {
+    let all = Transaction::ALL.into_iter().zip(scripts);
+    all.map(|(transaction, script)| {
+        // A Delivery is answered when it is queued; what is measured is when it was carried out.
+        let (limit_s, what) = match transaction {
+            Transaction::Delivery => (DELIVERY_S, " carried out"),
+            _ => (transaction.terms().response_s, ""),
+        };
+        let p90_s = script.p90_ns.map(|ns| ns as f64 / 1e9);
+        let found = p90_s.map_or(units::ABSENT.to_owned(), units::duration);
+        let words = format!("{}{what}: 90 % within {found}, {limit_s:.0} s allowed", transaction.name());
+        let holds = p90_s.map(|p90_s| p90_s <= limit_s);
+        Judged { clause: "5.2.5.3".into(), words: or_too_few(words, holds), holds }
+    })
+    .collect()
+}
+
+/// Most New-Orders a minute that the ten terminals of a warehouse can enter by their pace: 12.86 with the weights of
+/// the specification, whose transactions take 21 seconds of keying and thinking on average.
+fn ceiling(mix: &Mix) -> f64 {
+    let round = |transaction: Transaction| {
+        let terms = transaction.terms();
+        mix.share(transaction) * (terms.keying_s + terms.think_s)
+    };
+    let round_s: f64 = Transaction::ALL.into_iter().map(round).sum();
+    DISTRICTS as f64 * 60.0 * mix.share(Transaction::NewOrder) / round_s
+}
+
+/// Nobody can enter more than the pace allows; one who enters much less had too little to do it with. The bounds are
+/// those of the specification's weights: of others it is only told.
+fn pace(tpcc: &TpccRun, scripts: &[ScriptRun], nopm: Option<&Estimate>) -> Option<Judged> {
+    let each = nopm?.value / tpcc.warehouses as f64;
+    let ceiling = ceiling(&tpcc.mix());
+    let seen = scripts.first()?.committed as f64;
+    // The number of New-Orders scatters by its root: what lies within that tells nothing.
+    let room = 1.0 + SIGMAS / seen.max(1.0).sqrt();
+    let holds = match each {
+        _ if tpcc.mix() != Mix::SPECIFICATION => None,
+        each if (LEAST..=ceiling).contains(&each) => Some(true),
+        each if (LEAST / room..=ceiling * room).contains(&each) => None,
+        _ => Some(false),
+    };
+    let words = format!(
+        "{each:.2} New-Orders a minute and warehouse, {:.1} % of the ceiling of {ceiling:.2}",
+        100.0 * each / ceiling
+    );
+    let words = match tpcc.mix() == Mix::SPECIFICATION {
+        true => or_too_few(words, holds),
+        false => format!("{words}: the bounds are those of the specification's weights"),
+    };
+    Some(Judged { clause: "4.2.1".into(), words, holds })
+}
+
+/// Whether throughput was steady in all runs: the first in which it was not is told.
+fn steady(runs: &[&SteadyVerdict]) -> Judged {
+    let rank = |verdict: &&&SteadyVerdict| match verdict {
+        SteadyVerdict::Steady => 0,
+        SteadyVerdict::TooShort => 1,
+        SteadyVerdict::Trending { .. } | SteadyVerdict::NotSteady { .. } => 2,
+    };
+    let worst = runs.iter().max_by_key(rank).copied().unwrap_or(&SteadyVerdict::TooShort);
+    let (words, holds) = match worst {
+        SteadyVerdict::Steady => ("steady".to_owned(), Some(true)),
+        SteadyVerdict::Trending { change } => {
+            (format!("not steady: throughput changed by {:.1} %", change * 100.0), Some(false))
+        }
+        SteadyVerdict::NotSteady { cut_s } => {
+            (format!("not steady: the first {cut_s:.0} s differ from the rest"), Some(false))
+        }
+        SteadyVerdict::TooShort => ("too short to tell whether it was steady".to_owned(), None),
+    };
+    Judged { clause: "5.5.1".into(), words, holds }
+}
+
+#[cfg(test)]
+mod tests {
+    use pgdyno_core::tpcc::Shape;
+
+    use super::*;
+
+    /// A cell that has all that is asked for: a million transactions of ten warehouses' terminals.
+    fn good() -> (TpccRun, Vec<ScriptRun>) {
+        let shares = Shares {
+            orders: 450_000,
+            unused_items: 4_500,
+            lines: 4_500_000,
+            remote_lines: 45_000,
+            payments: 430_000,
+            remote_payments: 64_500,
+            customers: 470_000,
+            named: 282_000,
+            deliveries: 40_000,
+            skipped_deliveries: 0,
+        };
+        let run = TpccRun {
+            warehouses: 10,
+            shape: Shape::Statements,
+            isolation: None,
+            max_tries: 10,
+            paced: true,
+            weights: [45, 43, 4, 4, 4],
+            load_constant_known: true,
+            note: pgdyno_core::tpcc::DERIVED.into(),
+            shares,
+        };
+        let script = |(transaction, committed): (Transaction, u64)| ScriptRun {
+            name: transaction.name().to_owned(),
+            committed,
+            rolled_back: if transaction == Transaction::NewOrder { 4_500 } else { 0 },
+            failed: 0,
+            retries: 0,
+            p90_ns: Some(20_000_000),
+            latency: None,
+        };
+        let counts = [450_000, 430_000, 40_000, 40_000, 40_000];
+        (run, Transaction::ALL.into_iter().zip(counts).map(script).collect())
+    }
+
+    fn judged(run: &TpccRun, scripts: &[ScriptRun], nopm: f64) -> Vec<Judged> {
+        let nopm = estimate(&[nopm], "1/min");
+        judge(run, scripts, nopm.as_ref(), &[&SteadyVerdict::Steady])
+    }
+
+    fn broken(run: &TpccRun, scripts: &[ScriptRun], nopm: f64) -> Vec<String> {
+        let all = judged(run, scripts, nopm).into_iter();
+        all.filter(|one| one.holds == Some(false)).map(|one| one.clause).collect()
+    }
+
+    #[test]
+    fn what_is_as_it_must_be_holds() {
+        let (run, scripts) = good();
+        let all = judged(&run, &scripts, 125.0);
+        assert!(all.iter().all(|one| one.holds == Some(true)), "{all:?}");
+        assert_eq!(all.len(), 14);
+    }
+
+    /// Every judgement by a fault that it must find, and by no other.
+    #[test]
+    fn each_fault_is_found_by_its_clause() {
+        type Fault = fn(&mut TpccRun, &mut Vec<ScriptRun>);
+        let faults: [(&str, Fault); 9] = [
+            ("2.4.1.4", |_, scripts| scripts[0].rolled_back = 0),
+            ("2.4.1.5", |run, _| run.shares.remote_lines = 50_000),
+            ("2.5.1.2", |run, _| run.shares.remote_payments = 70_000),
+            ("2.5.1.2", |run, _| run.shares.named = 470_000),
+            ("2.7.4.2", |run, _| run.shares.skipped_deliveries = 500),
+            ("5.2.4", |_, scripts| scripts[2].committed = 30_000),
+            ("5.2.5.3", |_, scripts| scripts[1].p90_ns = Some(5_100_000_000)),
+            ("5.2.5.3", |_, scripts| scripts[3].p90_ns = Some(81_000_000_000)),
+            ("5.2.5.3", |_, scripts| scripts[4].p90_ns = Some(20_100_000_000)),
+        ];
+        for (clause, fault) in faults {
+            let (mut run, mut scripts) = good();
+            fault(&mut run, &mut scripts);
+            assert_eq!(broken(&run, &scripts, 125.0), [clause]);
+        }
+        let (run, scripts) = good();
+        assert_eq!(broken(&run, &scripts, 80.0), ["4.2.1"], "less than nine a warehouse");
+        assert_eq!(broken(&run, &scripts, 135.0), ["4.2.1"], "more than can be entered");
+    }
+
+    #[test]
+    fn a_load_that_is_not_known_is_told() {
+        let (run, scripts) = good();
+        let all = judged(&TpccRun { load_constant_known: false, ..run }, &scripts, 125.0);
+        let open: Vec<_> = all.iter().filter(|one| one.holds.is_none()).map(|one| &one.clause).collect();
+        assert_eq!(open, ["2.1.6.1"]);
+    }
+
+    #[test]
+    fn weights_of_the_article_are_no_mix_of_the_specification() {
+        let (run, mut scripts) = good();
+        let run = TpccRun { weights: [40, 36, 8, 8, 8], paced: false, ..run };
+        let counts = [400_000, 360_000, 80_000, 80_000, 80_000];
+        scripts.iter_mut().zip(counts).for_each(|(script, count)| script.committed = count);
+        let all = judged(&run, &scripts, 60_000.0);
+        let short = all.iter().find(|one| one.clause == "5.2.3").expect("it is judged");
+        assert_eq!(short.words, "weights 40/36/8/8/8: Payment 36 % where 43 % are asked for");
+        assert_eq!(short.holds, Some(false));
+        // Without terminals that think neither pace nor response times are judged.
+        assert!(!all.iter().any(|one| ["4.2.1", "5.2.5.3"].contains(&one.clause.as_str())));
+    }
+
+    #[test]
+    fn one_warehouse_has_no_other_and_a_short_run_tells_little() {
+        let (run, _) = good();
+        let shares = Shares { lines: 90, orders: 9, ..Shares::default() };
+        let run = TpccRun { warehouses: 1, shares, ..run };
+        let all = judged(&run, &[], 10.0);
+        let lines = all.iter().find(|one| one.clause == "2.4.1.5").expect("it is judged");
+        assert!(lines.words.ends_with("0 % asked for") && lines.holds == Some(true), "{lines:?}");
+        let payments = all.iter().find(|one| one.words.starts_with("payments")).expect("it is judged");
+        assert_eq!(payments.holds, None);
+        let worst =
+            judge(&run, &[], None, &[&SteadyVerdict::TooShort, &SteadyVerdict::NotSteady { cut_s: 3.0 }]);
+        assert_eq!(worst.last().map(|one| one.holds), Some(Some(false)));
+    }
+}

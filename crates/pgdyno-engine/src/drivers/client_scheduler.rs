@@ -1,0 +1,436 @@
+//! Many clients a thread: who begins, who waits for an instant, who is told what. How bytes come and go is the
+//! business of [`Sockets`].
+
+use std::{
+    cmp::Reverse,
+    collections::{BinaryHeap, VecDeque},
+    io,
+};
+
+use pgdyno_core::measure::Outcome;
+
+use super::{
+    LAST_WORDS,
+    sockets::{Arrival, Patience, Sending, Sockets},
+};
+use crate::{
+    Client, Clock, Event, Probe, Step, Target, WorkerReport,
+    connector::{Connector, Made},
+    recorder::Attempt,
+    worker_schedule::{Next, WorkerSchedule},
+};
+
+/// A client and what it is doing.
+#[derive(Debug)]
+struct Seat<T> {
+    target: T,
+    attempt: Option<Attempt>,
+    /// The instant that it waits for; `NEVER_NS` where it waits for none.
+    wakes_at_ns: u64,
+}
+
+const NEVER_NS: u64 = u64::MAX;
+/// Time for the last questions of all clients.
+const PARTING_NS: u64 = 2_000_000_000;
+
+/// All clients of a worker.
+pub(super) struct ClientScheduler<T, S> {
+    seats: Vec<Seat<T>>,
+    sockets: S,
+    /// Clients that wait for an attempt to fall due, the longest waiting first.
+    idle: VecDeque<usize>,
+    /// Clients that wait for an instant; one that lost its connection meanwhile does not wait any more.
+    timers: BinaryHeap<Reverse<(u64, usize)>>,
+    busy: usize,
+    /// Which clients have asked their last question, and wait for the answer.
+    asking: Vec<bool>,
+    next_due_ns: u64,
+    connector: Connector,
+    schedule: Box<WorkerSchedule>,
+}
+
+impl<T: Target, S: Sockets> ClientScheduler<T, S> {
+    /// Runs a schedule to its end.
+    pub(super) fn work(
+        clients: Vec<Client<T>>,
+        schedule: Box<WorkerSchedule>,
+        sockets: S,
+    ) -> io::Result<WorkerReport> {
+        let mut scheduler = Self::with(clients, schedule, sockets)?;
+        scheduler.go_round()?;
+        scheduler.part()?;
+        scheduler.connector.close(Clock::now_ns());
+        Ok(scheduler.schedule.finish())
+    }
+
+    /// Not on the stack: there may be hundreds of workers.
+    #[inline(never)]
+    fn with(clients: Vec<Client<T>>, schedule: Box<WorkerSchedule>, mut sockets: S) -> io::Result<Box<Self>> {
+        let mut seats = Vec::with_capacity(clients.len());
+        for (index, Client { target, io }) in clients.into_iter().enumerate() {
+            if let Some(socket) = io {
+                sockets.add(index, socket)?;
+            }
+            seats.push(Seat { target, attempt: None, wakes_at_ns: NEVER_NS });
+        }
+        let (idle, timers) = ((0..seats.len()).collect(), BinaryHeap::with_capacity(seats.len()));
+        let connector = schedule.connector();
+        let asking = vec![false; seats.len()];
+        Ok(Box::new(Self {
+            seats,
+            sockets,
+            idle,
+            timers,
+            busy: 0,
+            asking,
+            next_due_ns: 0,
+            connector,
+            schedule,
+        }))
+    }
+
+    fn go_round(&mut self) -> io::Result<()> {
+        loop {
+            let now_ns = Clock::now_ns();
+            self.connector.tend(now_ns, &mut self.schedule.probe);
+            self.schedule.tend(now_ns);
+            self.begin_due(now_ns)?;
+            self.wake(now_ns)?;
+            if self.is_over(now_ns) {
+                return Ok(());
+            }
+            self.sockets.wait(self.patience(now_ns))?;
+            self.take_arrivals()?;
+        }
+    }
+
+    /// Whether nothing more is to be done; attempts out of time are given up.
+    fn is_over(&mut self, now_ns: u64) -> bool {
+        let all_lost = self.busy == 0 && self.idle.is_empty() && self.connector.is_idle();
+        match self.schedule.give_up_at_ns(now_ns) {
+            None => all_lost,
+            Some(_) if self.busy == 0 => true,
+            Some(give_up_ns) if now_ns >= give_up_ns => {
+                self.abandon_all(now_ns);
+                true
+            }
+            Some(_) => false,
+        }
+    }
+
+    /// Lets clients that have nothing under way ask their last question, and waits for the answers.
+    fn part(&mut self) -> io::Result<()> {
+        let until_ns = Clock::now_ns() + PARTING_NS;
+        for index in std::mem::take(&mut self.idle) {
+            self.ask(index)?;
+        }
+        while self.asking.contains(&true) && !self.schedule.is_stopped() {
+            let Some(left_ns) = until_ns.checked_sub(Clock::now_ns()) else { break };
+            self.sockets.wait(Patience { left_ns, exact: false })?;
+            // What comes for others is too late for the run.
+            while let Some((index, arrival)) = self.sockets.next()? {
+                if self.asking.get(index) == Some(&true) {
+                    let (seat, now_ns) = (&mut self.seats[index], Clock::now_ns());
+                    self.asking[index] =
+                        !is_answered(&mut seat.target, &arrival, now_ns, &mut self.schedule.probe);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Lets a client ask its last question; whether it has one. What goes wrong with it ends nothing.
+    fn ask(&mut self, index: usize) -> io::Result<bool> {
+        if self.schedule.is_stopped() || self.tell(index, Event::Parting, Clock::now_ns()) != Step::Send {
+            return Ok(false);
+        }
+        let sent = self.sockets.send(index, self.seats[index].target.outgoing())?;
+        self.asking[index] = matches!(sent, Sending::Handed);
+        Ok(self.asking[index])
+    }
+
+    fn abandon_all(&mut self, now_ns: u64) {
+        for seat in &mut self.seats {
+            if let Some(attempt) = seat.attempt.take() {
+                self.schedule.ended(attempt, now_ns, seat.target.abandon());
+            }
+        }
+        self.busy = 0;
+    }
+
+    /// Gives attempts that have fallen due to idle clients.
+    fn begin_due(&mut self, now_ns: u64) -> io::Result<()> {
+        // Each client once: one whose attempt waits for nothing is idle again, and `now_ns` has grown old.
+        for _ in 0..self.idle.len() {
+            let Some(&index) = self.idle.front() else { break };
+            match self.schedule.next(now_ns) {
+                Next::Begin(attempt) => {
+                    self.idle.pop_front();
+                    self.busy += 1;
+                    let step = self.begin(index, attempt);
+                    self.carry_out(index, step, attempt.begin_ns)?;
+                }
+                Next::At(due_ns) => {
+                    self.next_due_ns = due_ns;
+                    return Ok(());
+                }
+                Next::Never => {
+                    self.next_due_ns = u64::MAX;
+                    return Ok(());
+                }
+            }
+        }
+        self.next_due_ns = if self.idle.is_empty() { u64::MAX } else { now_ns };
+        Ok(())
+    }
+
+    #[inline]
+    fn begin(&mut self, index: usize, attempt: Attempt) -> Step {
+        let seat = &mut self.seats[index];
+        seat.attempt = Some(attempt);
+        seat.target.step(Event::Begin, attempt.begin_ns, &mut self.schedule.probe)
+    }
+
+    /// Tells clients whose instant has come.
+    fn wake(&mut self, now_ns: u64) -> io::Result<()> {
+        while let Some(&Reverse((at_ns, index))) = self.timers.peek() {
+            if at_ns > now_ns {
+                break;
+            }
+            self.timers.pop();
+            if self.seats[index].wakes_at_ns == at_ns {
+                self.seats[index].wakes_at_ns = NEVER_NS;
+                let step = self.tell(index, Event::Woken, now_ns);
+                self.carry_out(index, step, now_ns)?;
+            }
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn tell(&mut self, index: usize, event: Event<'_>, now_ns: u64) -> Step {
+        self.seats[index].target.step(event, now_ns, &mut self.schedule.probe)
+    }
+
+    /// How long to wait: not beyond the next instant at which something is to be done.
+    fn patience(&self, now_ns: u64) -> Patience {
+        let timer_ns = self.timers.peek().map_or(u64::MAX, |&Reverse((at_ns, _))| at_ns);
+        let exact_ns = timer_ns.min(self.next_due_ns);
+        let by_ns = self.schedule.give_up_at_ns(now_ns).unwrap_or(u64::MAX);
+        let until_ns = self.schedule.tend_by_ns(now_ns).min(exact_ns).min(by_ns);
+        Patience { left_ns: until_ns.saturating_sub(now_ns), exact: until_ns == exact_ns }
+    }
+
+    fn take_arrivals(&mut self) -> io::Result<()> {
+        while let Some((index, arrival)) = self.sockets.next()? {
+            let now_ns = Clock::now_ns();
+            if index == self.seats.len() {
+                self.take_connections(now_ns)?;
+                continue;
+            }
+            if self.asking[index] {
+                if is_answered(&mut self.seats[index].target, &arrival, now_ns, &mut self.schedule.probe) {
+                    self.asking[index] = false;
+                    self.sockets.remove(index)?;
+                }
+                continue;
+            }
+            let step = match arrival {
+                Arrival::Writable => Step::Send,
+                Arrival::Gone(error) => self.gone(index, error, now_ns),
+                Arrival::Bytes(bytes) => {
+                    let Seat { target, attempt, .. } = &mut self.seats[index];
+                    let step = target.step(Event::Received(bytes), now_ns, &mut self.schedule.probe);
+                    // Between attempts a server may send notices: they end nothing.
+                    if attempt.is_none() && !matches!(step, Step::Last(_) | Step::Reconnect(_)) {
+                        Step::Receive
+                    } else {
+                        step
+                    }
+                }
+            };
+            self.carry_out(index, step, now_ns)?;
+        }
+        Ok(())
+    }
+
+    fn gone(&mut self, index: usize, error: Option<io::Error>, now_ns: u64) -> Step {
+        match self.tell(index, Event::Gone(error), now_ns) {
+            step @ (Step::Last(_) | Step::Reconnect(_)) => step,
+            Step::Done(outcome) => Step::Last(outcome),
+            // A target that wants to go on without its connection is told no.
+            _ => Step::Last(self.seats[index].target.abandon()),
+        }
+    }
+
+    /// Does what a client wants until it has to wait. `now_ns` is the instant that `step` came from.
+    fn carry_out(&mut self, index: usize, mut step: Step, mut now_ns: u64) -> io::Result<()> {
+        let (mut sent, mut ended) = (false, false);
+        loop {
+            step = match step {
+                Step::Receive => return Ok(()),
+                Step::WaitUntil(at_ns) => {
+                    self.seats[index].wakes_at_ns = at_ns;
+                    self.timers.push(Reverse((at_ns, index)));
+                    return Ok(());
+                }
+                Step::Send => {
+                    sent = true;
+                    match self.send(index, now_ns)? {
+                        Some(step) => step,
+                        None => return Ok(()),
+                    }
+                }
+                Step::Connect => self.connect(index)?,
+                Step::Disk(_) => {
+                    return Err(io::Error::new(
+                        io::ErrorKind::Unsupported,
+                        "a synchronous write has no readiness: disk targets need the blocking driver",
+                    ));
+                }
+                Step::Done(outcome) => {
+                    // An attempt that waited for nothing ended later than it began, and nobody else looks at the clock.
+                    if std::mem::take(&mut sent) || std::mem::replace(&mut ended, true) {
+                        now_ns = Clock::now_ns();
+                        self.schedule.tend(now_ns);
+                    }
+                    match self.done(index, outcome, now_ns) {
+                        Some(step) => step,
+                        None => return Ok(()),
+                    }
+                }
+                Step::Reconnect(outcome) => return self.reconnect(index, outcome),
+                Step::Last(outcome) => return self.last(index, outcome),
+            };
+        }
+    }
+
+    /// Puts a new connection in the place of the old one.
+    fn connect(&mut self, index: usize) -> io::Result<Step> {
+        self.sockets.remove(index)?;
+        match self.seats[index].target.connect() {
+            Ok(socket) => {
+                self.sockets.add(index, socket)?;
+                Ok(self.tell(index, Event::Connected, Clock::now_ns()))
+            }
+            Err(error) => Ok(self.gone(index, Some(error), Clock::now_ns())),
+        }
+    }
+
+    /// Hands bytes to the kernel; `None` where the socket is full.
+    #[inline]
+    fn send(&mut self, index: usize, now_ns: u64) -> io::Result<Option<Step>> {
+        let target = &self.seats[index].target;
+        Ok(match self.sockets.send(index, target.outgoing())? {
+            Sending::Handed => Some(self.tell(index, Event::Sent, now_ns)),
+            Sending::Full => None,
+            Sending::Broken(error) => Some(self.break_off(index, error)),
+        })
+    }
+
+    /// Sending failed. What the peer said before it closed is still to be had, and tells more than a broken pipe.
+    fn break_off(&mut self, index: usize, error: Option<io::Error>) -> Step {
+        let now_ns = Clock::now_ns();
+        for _ in 0..LAST_WORDS {
+            let Some(bytes) = self.sockets.last_words(index) else { break };
+            let event = Event::Received(bytes);
+            let step = self.seats[index].target.step(event, now_ns, &mut self.schedule.probe);
+            if matches!(step, Step::Last(_) | Step::Reconnect(_)) {
+                return step;
+            }
+        }
+        self.gone(index, error, now_ns)
+    }
+
+    /// Records the end of an attempt, and begins the next where one is due.
+    #[inline]
+    fn done(&mut self, index: usize, outcome: Outcome, end_ns: u64) -> Option<Step> {
+        let seat = &mut self.seats[index];
+        let attempt = seat.attempt.take()?;
+        seat.wakes_at_ns = NEVER_NS;
+        self.schedule.ended(attempt, end_ns, outcome);
+        if let Next::Begin(attempt) = self.next_for(end_ns) {
+            return Some(self.begin(index, attempt));
+        }
+        self.busy -= 1;
+        self.idle.push_back(index);
+        None
+    }
+
+    /// In an open loop a client that waits longer goes first, so that no connection stays cold.
+    #[inline]
+    fn next_for(&mut self, now_ns: u64) -> Next {
+        if self.schedule.open_loop() && !self.idle.is_empty() {
+            Next::At(now_ns)
+        } else {
+            self.schedule.next(now_ns)
+        }
+    }
+
+    fn last(&mut self, index: usize, outcome: Outcome) -> io::Result<()> {
+        let now_ns = Clock::now_ns();
+        self.settle(index, outcome, now_ns);
+        // One that has done all it had to may have a question.
+        if !(self.schedule.probe.finished && self.ask(index)?) {
+            self.sockets.remove(index)?;
+        }
+        self.connector.client_ended(index, now_ns);
+        self.schedule.client_lost();
+        Ok(())
+    }
+
+    /// A client has no connection any more, and so no attempt.
+    fn leave(&mut self, index: usize, outcome: Outcome, now_ns: u64) -> io::Result<()> {
+        self.settle(index, outcome, now_ns);
+        self.sockets.remove(index)
+    }
+
+    /// Ends the attempt of a client that begins no other for now.
+    fn settle(&mut self, index: usize, outcome: Outcome, now_ns: u64) {
+        self.seats[index].wakes_at_ns = NEVER_NS;
+        if let Some(attempt) = self.seats[index].attempt.take() {
+            self.schedule.ended(attempt, now_ns, outcome);
+            self.busy -= 1;
+        } else {
+            self.idle.retain(|&idle| idle != index);
+        }
+    }
+
+    /// Has another connection made for a client that goes on when it is there. Meanwhile it is neither busy nor idle.
+    fn reconnect(&mut self, index: usize, outcome: Outcome) -> io::Result<()> {
+        let now_ns = Clock::now_ns();
+        self.leave(index, outcome, now_ns)?;
+        let dial = self.seats[index].target.dial();
+        match self.connector.order(index, dial, now_ns)? {
+            Some(bell) => self.sockets.add(self.seats.len(), bell),
+            None => Ok(()),
+        }
+    }
+
+    /// Gives clients the connections that were made for them.
+    fn take_connections(&mut self, now_ns: u64) -> io::Result<()> {
+        while let Some(Made { seat, socket }) = self.connector.made() {
+            let step = match socket {
+                Ok(socket) => {
+                    self.connector.arrived(seat, now_ns);
+                    self.sockets.add(seat, socket)?;
+                    self.idle.push_back(seat);
+                    self.tell(seat, Event::Connected, now_ns);
+                    continue;
+                }
+                Err(error) => self.gone(seat, Some(error), now_ns),
+            };
+            self.carry_out(seat, step, now_ns)?;
+        }
+        Ok(())
+    }
+}
+
+/// Whether what came of a client's socket ends its last question.
+fn is_answered<T: Target>(target: &mut T, arrival: &Arrival<'_>, now_ns: u64, probe: &mut Probe) -> bool {
+    match arrival {
+        Arrival::Bytes(bytes) => target.step(Event::Received(bytes), now_ns, probe) != Step::Receive,
+        Arrival::Gone(_) => true,
+        Arrival::Writable => false,
+    }
+}

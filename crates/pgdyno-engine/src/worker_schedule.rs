@@ -1,0 +1,289 @@
+//! One worker's schedule and record, as the drivers use them.
+
+use std::sync::Arc;
+
+use pgdyno_core::{measure::Outcome, stop::Stop};
+
+use crate::{
+    Arrivals, Clock, Probe, Timeline, WorkerReport,
+    chooser::Chooser,
+    connector::Connector,
+    outage::Connections,
+    probe::Beginning,
+    recorder::{Attempt, Recorded, Recorder},
+    steps::LoadProfile,
+    users::Due,
+};
+
+/// Time that attempts under way get after a request to stop, in nanoseconds.
+const STOPPED_DRAIN_NS: u64 = 1_000_000_000;
+
+/// What an idle client is to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Next {
+    /// Begin this attempt.
+    Begin(Attempt),
+    /// Wait: the next attempt falls due at this instant.
+    At(u64),
+    /// Nothing more is to be done in this run.
+    Never,
+}
+
+/// When to begin, what came of it, when to stop: all of a worker that does not depend on how it waits.
+/// Opaque outside the engine: drivers are the engine's own.
+#[derive(Debug)]
+pub struct WorkerSchedule {
+    timeline: Timeline,
+    drain_ns: u64,
+    arrivals: Arrivals,
+    recorder: Recorder,
+    chooser: Chooser,
+    limit: ConcurrencyLimit,
+    by_number: bool,
+    end_with_first_lost: bool,
+    stop: Stop,
+    stopped_at_ns: Option<u64>,
+    clients_lost: u32,
+    connections: Arc<Connections>,
+    pub(crate) probe: Probe,
+}
+
+/// How many clients may be at work at once in a closed loop: all of them, where steps do not say otherwise.
+#[derive(Debug)]
+pub(crate) struct ConcurrencyLimit {
+    /// So many.
+    open: u64,
+    /// When that changes, in nanoseconds of the engine's clock.
+    until_ns: u64,
+    profile: Option<LoadProfile>,
+    worker: usize,
+    workers: usize,
+}
+
+impl ConcurrencyLimit {
+    /// Those of a worker of so many.
+    pub(crate) fn new(profile: Option<LoadProfile>, worker: usize, workers: usize) -> Self {
+        Self { open: u64::MAX, until_ns: u64::MAX, profile, worker, workers }
+    }
+
+    /// Looks up what holds from `now_ns` on.
+    fn look(&mut self, now_ns: u64) {
+        if let Some(profile) = &self.profile {
+            self.open = profile.clients_at(now_ns, self.worker, self.workers);
+            self.until_ns = profile.end_after(now_ns);
+        }
+    }
+}
+
+/// What a schedule is made of.
+pub(crate) struct WorkerParts {
+    pub(crate) timeline: Timeline,
+    pub(crate) drain_ns: u64,
+    pub(crate) arrivals: Arrivals,
+    pub(crate) recorder: Recorder,
+    pub(crate) chooser: Chooser,
+    pub(crate) limit: ConcurrencyLimit,
+    pub(crate) by_number: bool,
+    pub(crate) end_with_first_lost: bool,
+    pub(crate) stop: Stop,
+    pub(crate) connections: Arc<Connections>,
+    pub(crate) probe: Probe,
+}
+
+impl WorkerSchedule {
+    pub(crate) fn new(parts: WorkerParts) -> Self {
+        let mut schedule = Self {
+            timeline: parts.timeline,
+            drain_ns: parts.drain_ns,
+            arrivals: parts.arrivals,
+            recorder: parts.recorder,
+            chooser: parts.chooser,
+            limit: parts.limit,
+            by_number: parts.by_number,
+            end_with_first_lost: parts.end_with_first_lost,
+            stop: parts.stop,
+            stopped_at_ns: None,
+            clients_lost: 0,
+            connections: parts.connections,
+            probe: parts.probe,
+        };
+        schedule.limit.look(parts.timeline.start_ns);
+        schedule.probe.measuring = schedule.recorder.measuring();
+        schedule.probe.end_ns = parts.timeline.end_ns;
+        schedule
+    }
+
+    /// What an idle client is to do at `now_ns`. An attempt that is given is to begin at once: what the probe says of
+    /// it is overwritten by the next.
+    #[inline]
+    pub(crate) fn next(&mut self, now_ns: u64) -> Next {
+        if now_ns >= self.timeline.end_ns || self.stopped_at_ns.is_some() {
+            return Next::Never;
+        }
+        match &mut self.arrivals {
+            Arrivals::Closed => {
+                if self.recorder.in_flight() >= self.limit.open {
+                    return Next::At(self.limit.until_ns.min(self.timeline.end_ns));
+                }
+                self.recorder.due(1);
+                self.begin_any(now_ns, now_ns, false)
+            }
+            Arrivals::Open(open) => {
+                self.recorder.due(open.count_due(now_ns));
+                match open.begin() {
+                    Some(scheduled_ns) => self.begin_any(scheduled_ns, now_ns.max(scheduled_ns), true),
+                    None => Next::At(open.next_due_ns().min(self.timeline.end_ns)),
+                }
+            }
+            Arrivals::Users(users) => {
+                self.recorder.due(users.count_due(now_ns, &mut self.chooser));
+                match users.begin() {
+                    Some(due) => self.begin_due(due, now_ns),
+                    None => Next::At(users.next_due_ns().min(self.timeline.end_ns)),
+                }
+            }
+        }
+    }
+
+    /// An attempt of nobody in particular, of a script by its weight.
+    #[inline]
+    fn begin_any(&mut self, scheduled_ns: u64, begin_ns: u64, open_loop: bool) -> Next {
+        let script = self.chooser.choose();
+        self.probe.beginning = Beginning { script, scheduled_ns, open_loop, user: None };
+        Next::Begin(Attempt { scheduled_ns, begin_ns, script, user: None })
+    }
+
+    fn begin_due(&mut self, due: Due, now_ns: u64) -> Next {
+        let Due { at_ns: scheduled_ns, user, script } = due;
+        self.probe.beginning = Beginning { script, scheduled_ns, open_loop: true, user: Some(user) };
+        let begin_ns = now_ns.max(scheduled_ns);
+        Next::Begin(Attempt { scheduled_ns, begin_ns, script, user: Some(user) })
+    }
+
+    /// Whether arrivals come by a schedule of their own.
+    pub(crate) fn open_loop(&self) -> bool {
+        !matches!(self.arrivals, Arrivals::Closed)
+    }
+
+    /// Records the end of an attempt.
+    #[inline]
+    pub(crate) fn ended(&mut self, attempt: Attempt, end_ns: u64, outcome: Outcome) {
+        if end_ns >= self.recorder.boundary_ns() {
+            self.roll(end_ns);
+        }
+        if let (Arrivals::Users(users), Some(user)) = (&mut self.arrivals, attempt.user) {
+            users.answered(user, attempt.script, end_ns, &mut self.chooser);
+        }
+        let note = std::mem::take(&mut self.probe.note);
+        let in_time = end_ns < self.probe.end_ns;
+        self.recorder.ended(attempt, end_ns, outcome, note, in_time);
+    }
+
+    /// Counts a client that can begin no other attempt, unless it has said that it has done all it had to.
+    pub(crate) fn client_lost(&mut self) {
+        if std::mem::take(&mut self.probe.finished) {
+            return;
+        }
+        self.clients_lost += 1;
+        if self.end_with_first_lost {
+            self.stop.request("a client was lost");
+        }
+    }
+
+    /// What makes the connections of this worker's clients again.
+    pub(crate) fn connector(&self) -> Connector {
+        Connector::new(Arc::clone(&self.connections))
+    }
+
+    /// Whether somebody waits for the end.
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.stop.requested()
+    }
+
+    /// Looks at the clock and at requests to stop. Drivers call it at least ten times a second.
+    pub(crate) fn tend(&mut self, now_ns: u64) {
+        if let Some(reason) = self.probe.stop.as_deref() {
+            self.stop.request(reason);
+        }
+        if self.stopped_at_ns.is_none() && self.stop.requested() {
+            self.stopped_at_ns = Some(now_ns);
+            self.probe.end_ns = now_ns;
+        }
+        if now_ns >= self.recorder.boundary_ns() {
+            self.roll(now_ns);
+        }
+    }
+
+    /// Arrivals are counted into the interval in which they fell due before it is closed.
+    fn roll(&mut self, now_ns: u64) {
+        while now_ns >= self.recorder.boundary_ns() {
+            let boundary_ns = self.recorder.boundary_ns();
+            self.fall_due(boundary_ns.min(self.timeline.end_ns));
+            self.recorder.roll(boundary_ns);
+            self.limit.look(boundary_ns);
+        }
+        self.probe.measuring = self.recorder.measuring();
+    }
+
+    /// Counts what falls due by a schedule before an instant.
+    fn fall_due(&mut self, until_ns: u64) {
+        let count = match &mut self.arrivals {
+            Arrivals::Closed => 0,
+            Arrivals::Open(open) => open.count_due(until_ns),
+            Arrivals::Users(users) => users.count_due(until_ns, &mut self.chooser),
+        };
+        self.recorder.due(count);
+    }
+
+    /// Attempts due and not begun.
+    fn backlog(&self) -> u64 {
+        match &self.arrivals {
+            Arrivals::Closed => 0,
+            Arrivals::Open(open) => open.backlog(),
+            Arrivals::Users(users) => users.backlog(),
+        }
+    }
+
+    /// The latest instant at which [`WorkerSchedule::tend`] should be called again.
+    pub(crate) fn tend_by_ns(&self, now_ns: u64) -> u64 {
+        self.recorder.boundary_ns().min(now_ns + 100_000_000)
+    }
+
+    /// The instant at which attempts under way get no more time; `None` while attempts may still begin.
+    pub(crate) fn give_up_at_ns(&self, now_ns: u64) -> Option<u64> {
+        match self.stopped_at_ns {
+            Some(stopped_ns) => Some(stopped_ns + STOPPED_DRAIN_NS),
+            None => (now_ns >= self.timeline.end_ns).then_some(self.timeline.end_ns + self.drain_ns),
+        }
+    }
+
+    /// Ends the schedule: what was due and not begun is counted as never started.
+    pub(crate) fn finish(mut self: Box<Self>) -> WorkerReport {
+        let now_ns = Clock::now_ns();
+        self.tend(now_ns);
+        if !matches!(self.arrivals, Arrivals::Closed) {
+            // After a stop the schedule goes on to the instant of the stop, not to its planned end; and where clients
+            // end by themselves, or all are lost, to now.
+            let early = self.by_number || self.clients_lost > 0;
+            let planned_ns = if early { now_ns } else { self.timeline.end_ns };
+            let until_ns = self.stopped_at_ns.unwrap_or(planned_ns).min(self.timeline.end_ns);
+            self.fall_due(until_ns);
+            self.recorder.never_started(self.backlog());
+        }
+        let Recorded { latency, lag, scripts, by_script, steps } = self.recorder.finish(now_ns);
+        let Probe { statements, commands, errors, connects, connect_ns, .. } = self.probe;
+        WorkerReport {
+            latency,
+            lag,
+            statements,
+            errors,
+            clients_lost: self.clients_lost,
+            scripts,
+            by_script,
+            commands,
+            connects: (connects, connect_ns),
+            steps,
+            end_ns: now_ns,
+        }
+    }
+}

@@ -1,0 +1,187 @@
+//! What a run will cost in time and bytes, to be printed before it begins.
+//!
+//! These are estimates for a person who decides whether to press Enter: the assumed rates are those of one
+//! core of a present-day server, generous in bytes. The report shows what it really took.
+
+use pgdyno_core::tpcc::DISTRICTS;
+use pgdyno_rows::{
+    load::{Estimate, Need},
+    tpcb::{history_bytes, rows_total},
+};
+use pgdyno_script::Builtin;
+
+use super::facts::BenchFacts;
+use crate::{BalanceCheckMode, Plan, WorkloadPlan};
+
+/// Rows per second of a load with its primary keys.
+pub const LOAD_ROWS_PER_S: f64 = 400_000.0;
+/// Rows per second of a full balance check.
+const CHECK_ROWS_PER_S: f64 = 2_000_000.0;
+/// TPC-B-like transactions per second and processor of the server.
+pub const TRANSACTIONS_PER_CPU_S: f64 = 3_000.0;
+/// WAL of a TPC-B-like transaction without page images.
+const WAL_PER_TRANSACTION: u64 = 700;
+/// New row versions that a transaction leaves behind: an account, a teller and a branch.
+const BLOAT_PER_TRANSACTION: u64 = 132 + 44 + 36;
+/// TPC-C transactions per second and processor of the server.
+const TPCC_PER_CPU_S: f64 = 1_500.0;
+/// WAL of a TPC-C transaction, with page images: as it was seen with ten warehouses.
+const TPCC_WAL: u64 = 6_000;
+/// What a TPC-C transaction adds on average: 4.5 lines of 90 bytes with their keys, orders, payments, row versions.
+const TPCC_BLOAT: u64 = 1_500;
+/// Rows of a warehouse.
+const TPCC_WAREHOUSE_ROWS: f64 = 500_000.0;
+/// Shortest mean of keying and thinking: of Deliveries and Stock-Levels alone.
+const TPCC_ROUND_S: f64 = 7.0;
+/// A new cluster with its first WAL segments.
+const CLUSTER_BYTES: u64 = 64 << 20;
+/// WAL that stays on disk at most (`max_wal_size` and a spread checkpoint).
+const WAL_KEPT_BYTES: u64 = 2 << 30;
+/// Seconds of facts, storage check, initdb, start and report.
+const FIXED_S: f64 = 8.0;
+/// Seconds between two runs: connecting, CHECKPOINT, drain.
+const BETWEEN_S: f64 = 0.5;
+
+/// What is loaded.
+#[derive(Default)]
+struct Data {
+    rows: u64,
+    bytes: u64,
+    /// Pages of TPC-B's accounts: what built-in transactions write to.
+    account_pages: u64,
+}
+
+impl Data {
+    fn of(plan: &Plan, scale: Option<u64>, facts: &BenchFacts<'_>) -> Self {
+        match (scale, plan.data.scaleup) {
+            (Some(scale), _) => {
+                let sizes = plan.load.sizes(scale, facts.page_bytes);
+                let account_pages = sizes.accounts.heap.pages;
+                Self { rows: rows_total(scale), bytes: sizes.total_bytes(), account_pages }
+            }
+            (None, Some(scaleup)) => {
+                let bytes = scaleup.bytes(facts.page_bytes, plan.load.fillfactor());
+                Self { rows: scaleup.rows.saturating_add(scaleup.log_rows), bytes, account_pages: 0 }
+            }
+            (None, None) => Self::of_tpcc(plan, facts),
+        }
+    }
+}
+
+impl Data {
+    /// TPC-C's tables, where they are loaded.
+    fn of_tpcc(plan: &Plan, facts: &BenchFacts<'_>) -> Self {
+        let Some(load) = plan.loads(None).ok().flatten() else { return Self::default() };
+        let need = Need {
+            page_bytes: facts.page_bytes,
+            wal_minimal: false,
+            maintenance_bytes: 64 << 20,
+            workers: 0,
+            streams: plan.load.streams(),
+        };
+        let Estimate { main, others, .. } = Estimate::of(&load, &need);
+        let bytes = [main, others].iter().map(|size| size.heap.bytes + size.index.bytes).sum();
+        Self { rows: load.rows_total(), bytes, account_pages: 0 }
+    }
+}
+
+/// Transactions of TPC-C over all runs, at most: terminals that key and think send no more than they can.
+fn of_tpcc(plan: &Plan, levels: &[Vec<u32>], server_cpus: usize) -> u64 {
+    let measure = &plan.measure;
+    let run_s = measure.duration.as_secs_f64() + measure.warmup.as_secs_f64();
+    let most = measure.rate.unwrap_or(f64::MAX).min(TPCC_PER_CPU_S * server_cpus as f64);
+    let terminals = plan.data.tpcc.map_or(0.0, |tpcc| tpcc.warehouses as f64 * DISTRICTS as f64);
+    let of = |(workload, levels): (&WorkloadPlan, &Vec<u32>)| {
+        let rate = match workload.tpcc {
+            None => return 0,
+            Some(work) if work.paced => most.min(terminals / TPCC_ROUND_S),
+            Some(_) => most,
+        };
+        ((rate * run_s) as u64).saturating_mul(levels.len() as u64 * u64::from(measure.blocks))
+    };
+    plan.workload.iter().zip(levels).map(of).fold(0, u64::saturating_add)
+}
+
+/// Seconds of the check of consistency after the runs, of tables that are there as well.
+fn check_of_tpcc_s(plan: &Plan) -> f64 {
+    let rows = plan.data.tpcc.filter(|_| plan.check.consistency).map_or(0, |tpcc| tpcc.warehouses);
+    rows as f64 * TPCC_WAREHOUSE_ROWS / CHECK_ROWS_PER_S
+}
+
+/// What a run will cost, about.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Cost {
+    /// Runs: workloads × client counts × blocks.
+    pub runs: u64,
+    /// Seconds from start to report.
+    pub seconds: f64,
+    /// Bytes written to storage: data, indexes, WAL, and pages that checkpoints write again.
+    pub written_bytes: u64,
+    /// Bytes that the data directory will hold at most.
+    pub disk_bytes: u64,
+}
+
+impl Cost {
+    /// The cost at a scale, without the balance check. What SQL of the plan's own writes and takes is not in it.
+    pub(super) fn of(
+        plan: &Plan,
+        scale: Option<u64>,
+        levels: &[Vec<u32>],
+        server_cpus: usize,
+        facts: &BenchFacts<'_>,
+    ) -> Self {
+        let measure = &plan.measure;
+        let blocks = u64::from(measure.blocks);
+        let runs = levels.iter().map(|levels| levels.len() as u64).sum::<u64>() * blocks;
+        let writes = |workload: &WorkloadPlan| workload.as_builtin().is_some_and(Builtin::writes);
+        let writing = plan.workload.iter().zip(levels).filter(|(workload, _)| writes(workload));
+        let writing_runs = writing.map(|(_, levels)| levels.len() as u64).sum::<u64>() * blocks;
+        let run_s = measure.duration.as_secs_f64() + measure.warmup.as_secs_f64();
+        let rate = measure.rate.unwrap_or(f64::MAX).min(TRANSACTIONS_PER_CPU_S * server_cpus as f64);
+        let transactions = (rate * run_s) as u64;
+
+        let of_tpcc = of_tpcc(plan, levels, server_cpus);
+        let all = transactions.saturating_mul(writing_runs);
+        let data = Data::of(plan, scale, facts);
+        let data_bytes = data.bytes;
+        // After a checkpoint the first change of a page puts all of it into WAL, and the next checkpoint
+        // writes it back.
+        let pages = transactions.min(data.account_pages) * facts.page_bytes;
+        let images = pages.saturating_mul(writing_runs);
+        let wal =
+            data_bytes + all.saturating_mul(WAL_PER_TRANSACTION) + of_tpcc.saturating_mul(TPCC_WAL) + images;
+        let history = history_bytes(scale.unwrap_or(1), all, facts.page_bytes);
+        let cluster = if facts.own_server { CLUSTER_BYTES } else { 0 };
+        let grown = all.saturating_mul(BLOAT_PER_TRANSACTION) + of_tpcc.saturating_mul(TPCC_BLOAT);
+        let kept = cluster + data_bytes + history + grown;
+        Self {
+            runs,
+            seconds: FIXED_S
+                + runs as f64 * (run_s + BETWEEN_S)
+                + data.rows as f64 / LOAD_ROWS_PER_S
+                + check_of_tpcc_s(plan),
+            written_bytes: cluster + data_bytes + history + wal + images,
+            disk_bytes: kept + wal.min(WAL_KEPT_BYTES),
+        }
+    }
+
+    /// That of several servers, one after the other on one disk.
+    #[must_use]
+    pub fn times(self, servers: u64) -> Self {
+        Self {
+            runs: self.runs * servers,
+            seconds: self.seconds * servers as f64,
+            written_bytes: self.written_bytes.saturating_mul(servers),
+            disk_bytes: self.disk_bytes.saturating_mul(servers),
+        }
+    }
+
+    /// The cost with the balance check.
+    pub(super) fn with_check(self, mode: BalanceCheckMode, scale: Option<u64>) -> Self {
+        let rows = match mode {
+            BalanceCheckMode::Full => scale.map_or(0, rows_total) as f64,
+            _ => 0.0,
+        };
+        Self { seconds: self.seconds + rows / CHECK_ROWS_PER_S, ..self }
+    }
+}

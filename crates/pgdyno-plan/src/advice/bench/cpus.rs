@@ -1,0 +1,106 @@
+//! Which processors the driver uses and which the server.
+
+use pgdyno_core::{
+    cpus::CpuList,
+    facts::{Choice, HostFacts},
+    problem::Problem,
+};
+
+use super::facts::{BenchFacts, choose};
+use crate::Plan;
+
+/// The driver gets one processor in this many, and at least one.
+const DRIVER_SHARE: usize = 4;
+
+/// The processors of driver and server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CpuSplit {
+    /// Processors of the driver, ascending; never empty.
+    pub driver: Vec<u32>,
+    /// Processors of the server, ascending; empty where pgdyno does not place it.
+    pub server: Vec<u32>,
+    /// Whether driver and server may meet on a processor.
+    pub shared: bool,
+}
+
+impl CpuSplit {
+    /// Processors that the server can use, as far as they are known.
+    pub(super) fn server_count(&self, facts: &BenchFacts<'_>) -> usize {
+        if self.server.is_empty() { usable(facts.host).len() } else { self.server.len() }
+    }
+}
+
+/// The processors that may be used at once: as many of those allowed as the control group's quota gives
+/// time for.
+pub(super) fn usable(host: &HostFacts) -> Vec<u32> {
+    let quota = host.cgroup.cpus.map_or(usize::MAX, |cpus| (cpus as usize).max(1));
+    let allowed: Vec<u32> = host.cpu.allowed.iter().copied().take(quota).collect();
+    // A kernel that tells nothing still runs on something.
+    if allowed.is_empty() { vec![0] } else { allowed }
+}
+
+/// Splits the processors as the plan says, or: one of two or three for the driver, a quarter of four and
+/// more, the last ones, as interrupts prefer the first. A single one is shared. A server that pgdyno did
+/// not start is not moved.
+///
+/// # Errors
+/// Processors in the plan that this process may not run on.
+pub fn split(plan: &Plan, facts: &BenchFacts<'_>, choices: &mut Vec<Choice>) -> Result<CpuSplit, Problem> {
+    let usable = usable(facts.host);
+    let driver = given(plan.measure.driver_cpus.as_deref(), "driver_cpus", facts.host)?;
+    let server = given(plan.server.cpus.as_deref(), "cpus of the server", facts.host)?;
+    if !facts.own_server {
+        let driver = driver.unwrap_or(usable);
+        return Ok(CpuSplit { driver, server: Vec::new(), shared: facts.server_local });
+    }
+    let without = |taken: &[u32]| {
+        let rest: Vec<u32> = usable.iter().copied().filter(|cpu| !taken.contains(cpu)).collect();
+        if rest.is_empty() { usable.clone() } else { rest }
+    };
+    let (driver, server) = match (driver, server) {
+        (Some(driver), Some(server)) => (driver, server),
+        (Some(driver), None) => (driver.clone(), without(&driver)),
+        (None, Some(server)) => (without(&server), server),
+        (None, None) => {
+            let driver = automatic(&usable).to_vec();
+            (driver.clone(), without(&driver))
+        }
+    };
+    let shared = driver.iter().any(|cpu| server.contains(cpu));
+    say(plan, &driver, &server, shared, choices);
+    Ok(CpuSplit { driver, server, shared })
+}
+
+/// The last quarter, at least one.
+fn automatic(usable: &[u32]) -> &[u32] {
+    let count = (usable.len() / DRIVER_SHARE).max(1);
+    &usable[usable.len() - count..]
+}
+
+fn given(list: Option<&str>, what: &str, host: &HostFacts) -> Result<Option<Vec<u32>>, Problem> {
+    let Some(text) = list else { return Ok(None) };
+    let cpus = text.parse::<CpuList>().map_err(|error| Problem::wrong_request(error.to_string()))?.into_vec();
+    match cpus.iter().find(|cpu| !host.cpu.allowed.contains(cpu)) {
+        None => Ok(Some(cpus)),
+        Some(cpu) => {
+            let allowed =
+                CpuList::of(host.cpu.allowed.clone()).map(|list| list.to_string()).unwrap_or_default();
+            let problem = Problem::wrong_request(format!("{what}: pgdyno may not run on processor {cpu}"));
+            Err(problem.hint(format!("processors of this process: {allowed}")))
+        }
+    }
+}
+
+fn say(plan: &Plan, driver: &[u32], server: &[u32], shared: bool, choices: &mut Vec<Choice>) {
+    let list = |cpus: &[u32]| CpuList::of(cpus.to_vec()).map(|list| list.to_string()).unwrap_or_default();
+    let reason = |share: &str| match shared {
+        true => "there is no processor to set apart: driver and server slow each other down".to_owned(),
+        false => format!("{share}, so that neither slows the other down"),
+    };
+    if plan.measure.driver_cpus.is_none() {
+        choose(choices, "driver_cpus", list(driver), reason("a quarter of the processors, at least one"));
+    }
+    if plan.server.cpus.is_none() {
+        choose(choices, "server_cpus", list(server), reason("the processors that the driver leaves"));
+    }
+}

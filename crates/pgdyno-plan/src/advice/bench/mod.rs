@@ -1,0 +1,316 @@
+//! What `pgdyno bench` leaves to facts: scale, clients, threads, processors, and what the run will cost.
+//!
+//! Every choice carries its reason; every rule is monotone (more memory never gives a smaller scale), which
+//! tests hold.
+
+mod clients;
+mod cost;
+mod cpus;
+mod facts;
+
+use pgdyno_core::{facts::Choice, problem::Problem, span::Span, units};
+use pgdyno_rows::tpcb::ACCOUNTS_PER_SCALE;
+use pgdyno_script::Builtin;
+
+pub use cost::{Cost, LOAD_ROWS_PER_S, TRANSACTIONS_PER_CPU_S};
+pub use cpus::{CpuSplit, split};
+pub use facts::BenchFacts;
+
+use crate::{Auto, BalanceCheckMode, Plan, Scale, WorkloadPlan};
+use facts::{choose, size};
+
+/// How much time a run may take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Level {
+    /// Under 40 seconds on two cores: does it work, and about how fast is it?
+    Quick,
+    /// Under three minutes on two cores: a first look.
+    Screening,
+    /// For publication.
+    Thorough,
+}
+
+impl Level {
+    /// The level of a plan from a file.
+    pub fn of(plan: &Plan) -> Self {
+        if plan.measure.thorough { Self::Thorough } else { Self::Screening }
+    }
+
+    /// Sets the times and blocks of a level. Flags that say more come after it.
+    pub fn apply(self, plan: &mut Plan) {
+        let (blocks, duration_ms, warmup_ms) = self.times(plan);
+        plan.measure.blocks = blocks;
+        plan.measure.duration = Span::from_millis(duration_ms);
+        plan.measure.warmup = Span::from_millis(warmup_ms);
+        plan.measure.thorough = self == Self::Thorough;
+    }
+
+    /// Blocks, and milliseconds of interval and warm-up. Terminals of TPC-C that think come round in 23 seconds and
+    /// need some rounds; thoroughly they are measured for the two hours of clause 5.5.2, in as many blocks as an
+    /// interval takes.
+    fn times(self, plan: &Plan) -> (u32, u64, u64) {
+        let paced = plan.workload.iter().filter_map(|workload| workload.tpcc).map(|tpcc| tpcc.paced).max();
+        match (self, paced) {
+            (Self::Quick, None) => (2, 1_000, 300),
+            (Self::Screening, None) => (3, 5_000, 1_500),
+            (Self::Thorough, None) => (6, 30_000, 10_000),
+            (Self::Quick, Some(false)) => (2, 3_000, 2_000),
+            (Self::Screening, Some(false)) => (3, 10_000, 5_000),
+            (Self::Thorough, Some(false)) => (6, 60_000, 30_000),
+            (Self::Quick, Some(true)) => (1, 30_000, 21_000),
+            (Self::Screening, Some(true)) => (1, 120_000, 60_000),
+            (Self::Thorough, Some(true)) => (5, 1_440_000, 300_000),
+        }
+    }
+
+    /// The scale that the time allows, and the one it may rise to so that every client finds a branch of
+    /// its own.
+    fn scales(self) -> (u64, u64) {
+        match self {
+            Self::Quick => (10, 50),
+            Self::Screening => (50, 200),
+            Self::Thorough => (200, 1_000),
+        }
+    }
+}
+
+/// Share of shared buffers that the data may fill and still be found there.
+const BUFFERS_SHARE: f64 = 0.75;
+/// Share of memory that the accounts may fill for a full balance check.
+const CHECK_SHARE: f64 = 0.5;
+
+/// A plan with nothing left to choose.
+#[derive(Debug, Clone, PartialEq)]
+pub struct BenchPlan {
+    /// TPC-B scale factor; `None` where those tables are not loaded.
+    pub scale: Option<u64>,
+    /// Client counts of all workloads, each once; ascending where they were chosen.
+    pub clients: Vec<u32>,
+    /// The client counts of every workload of the plan.
+    pub levels: Vec<Vec<u32>>,
+    /// Worker threads of the driver, at most the largest client count.
+    pub jobs: u32,
+    /// Processors of driver and server.
+    pub cpus: CpuSplit,
+    /// How balances will be checked; never [`BalanceCheckMode::Auto`].
+    pub balance: BalanceCheckMode,
+    /// What it will cost.
+    pub cost: Cost,
+    /// Every value that was chosen, with its reason.
+    pub choices: Vec<Choice>,
+    /// What should be known before it begins, each a sentence without a full stop.
+    pub warnings: Vec<String>,
+}
+
+impl BenchPlan {
+    /// The most clients of any workload.
+    pub fn max_clients(&self) -> u32 {
+        self.clients.iter().copied().max().unwrap_or(1)
+    }
+}
+
+/// Resolves everything that a plan leaves to facts.
+///
+/// # Errors
+/// What the machine cannot do: processors that do not exist, more clients than connections or open files
+/// allow, more data than the disk has room for.
+pub fn resolve(plan: &Plan, level: Level, facts: &BenchFacts<'_>) -> Result<BenchPlan, Problem> {
+    let mut choices = Vec::new();
+    let cpus = split(plan, facts, &mut choices)?;
+    let levels = clients::levels(plan, facts, &mut choices)?;
+    let clients = clients::union(&levels);
+    let jobs = jobs(plan, &clients, &cpus, &mut choices);
+    let cost = |scale| Cost::of(plan, scale, &levels, cpus.server_count(facts), facts);
+    let scale = match plan.has_tpcb() {
+        true => {
+            let crowds = Crowds::of(plan, &levels);
+            Some(scale(plan, level, crowds, facts, |scale| cost(Some(scale)), &mut choices)?)
+        }
+        false => None,
+    };
+    let balance = balance(plan, scale, facts, &mut choices);
+    let cost = cost(scale).with_check(balance, scale);
+    if cost.disk_bytes > facts.disk_available_bytes.unwrap_or(u64::MAX)
+        && let Some(load) = plan.loads(scale)?
+    {
+        return Err(no_room(&load.title(), &cost, facts));
+    }
+    let most = clients.iter().copied().max().unwrap_or(1);
+    let warnings = clients::short_of_memory(most, facts).into_iter().collect();
+    Ok(BenchPlan { scale, clients, levels, jobs, cpus, balance, cost, choices, warnings })
+}
+
+fn jobs(plan: &Plan, clients: &[u32], cpus: &CpuSplit, choices: &mut Vec<Choice>) -> u32 {
+    let most = clients.iter().copied().max().unwrap_or(1);
+    let driver = cpus.driver.len().max(1) as u32;
+    match plan.measure.jobs {
+        Auto::Given(jobs) if jobs <= most => jobs,
+        Auto::Given(jobs) => {
+            choose(
+                choices,
+                "jobs",
+                most,
+                format!("{jobs} threads were asked for, and {most} clients need no more"),
+            );
+            most
+        }
+        Auto::Auto => {
+            let jobs = driver.min(most);
+            choose(
+                choices,
+                "jobs",
+                jobs,
+                "one thread for each processor of the driver, never more than clients".into(),
+            );
+            jobs
+        }
+    }
+}
+
+/// The most clients.
+#[derive(Debug, Clone, Copy)]
+struct Crowds {
+    /// Of all workloads.
+    all: u32,
+    /// Of those that update branches; 0 where there are none.
+    at_branches: u32,
+}
+
+impl Crowds {
+    fn of(plan: &Plan, levels: &[Vec<u32>]) -> Self {
+        let most = |levels: &mut dyn Iterator<Item = &Vec<u32>>| levels.flatten().copied().max().unwrap_or(0);
+        let updates = |workload: &WorkloadPlan| workload.as_builtin().is_some_and(Builtin::updates_branches);
+        let at_branches = plan.workload.iter().zip(levels).filter(|(workload, _)| updates(workload));
+        Self { all: most(&mut levels.iter()), at_branches: most(&mut at_branches.map(|(_, levels)| levels)) }
+    }
+}
+
+/// What to know before more clients update branches than there are; `None` where there are enough.
+pub fn few_branches(scale: u64, clients: u32) -> Option<String> {
+    (u64::from(clients) > scale).then(|| {
+        format!(
+            "scale {scale} has fewer branches than there are clients ({clients}): transactions of tpcb-like wait for \
+             each other; use at least scale {clients} (--scale)"
+        )
+    })
+}
+
+fn scale(
+    plan: &Plan,
+    level: Level,
+    crowds: Crowds,
+    facts: &BenchFacts<'_>,
+    cost: impl Fn(u64) -> Cost,
+    choices: &mut Vec<Choice>,
+) -> Result<u64, Problem> {
+    let available = facts.disk_available_bytes.unwrap_or(u64::MAX);
+    let fits = |scale: u64, bytes: u64| cost(scale).disk_bytes <= bytes;
+    if let Scale::Given(scale) = plan.data.scale {
+        return if fits(scale, available) {
+            Ok(scale)
+        } else {
+            Err(no_room(&format!("scale {scale}"), &cost(scale), facts))
+        };
+    }
+    let (base, ceiling) = level.scales();
+    let crowd = u64::from(crowds.all.max(1));
+    let wanted = crowd.clamp(base, ceiling);
+    let room = (facts.buffers_bytes() as f64 * BUFFERS_SHARE) as u64;
+    let in_memory = largest(wanted, |scale| plan.load.sizes(scale, facts.page_bytes).total_bytes() <= room);
+    // Waiting for each other's rows would change what is measured by more than reads from the page cache do.
+    let branches = u64::from(crowds.at_branches).min(ceiling);
+    let least = in_memory.max(branches).max(1);
+    let scale = largest(least, |scale| fits(scale, available / 3));
+    if scale == 0 {
+        return Err(
+            no_room("scale 1", &cost(1), facts).hint("a run may fill a third of the free space: free some")
+        );
+    }
+    let why = match () {
+        () if scale < least => {
+            format!("as much as a third of the free disk space ({}) holds", size(available / 3))
+        }
+        () if scale > in_memory => format!(
+            "a branch for each of {branches} clients, which would else wait for each other's updates; it does not fit \
+             well into shared buffers ({})",
+            size(facts.buffers_bytes())
+        ),
+        () if scale < wanted => {
+            format!("as much as fits well into shared buffers ({})", size(facts.buffers_bytes()))
+        }
+        () if wanted > base => format!("a branch for each of {crowd} clients, as far as the time allows"),
+        () => "loads in the time there is, and fits well into shared buffers".into(),
+    };
+    let bytes = plan.load.sizes(scale, facts.page_bytes).total_bytes();
+    let reason = format!("{why}: {} accounts, {}", units::count(scale * ACCOUNTS_PER_SCALE), size(bytes));
+    choose(choices, "scale", scale, reason);
+    Ok(scale)
+}
+
+/// The largest scale up to `most` that satisfies a condition which holds below every scale it holds for; 0
+/// if none.
+fn largest(most: u64, good: impl Fn(u64) -> bool) -> u64 {
+    let (mut low, mut high) = (0, most);
+    while low < high {
+        let middle = low + (high - low).div_ceil(2);
+        match good(middle) {
+            true => low = middle,
+            false => high = middle - 1,
+        }
+    }
+    low
+}
+
+fn no_room(loaded: &str, cost: &Cost, facts: &BenchFacts<'_>) -> Problem {
+    let servers = facts.side_by_side.max(1);
+    let each = if servers > 1 { format!(" for each of {servers} servers") } else { String::new() };
+    let what = format!(
+        "{loaded} needs about {} of disk space{each}, and {} are free{each}",
+        size(cost.disk_bytes),
+        size(facts.disk_available_bytes.unwrap_or(u64::MAX))
+    );
+    Problem::could_not(what)
+        .hint("load fewer rows, or use a data directory on a larger disk. Nothing was written.")
+}
+
+fn balance(
+    plan: &Plan,
+    scale: Option<u64>,
+    facts: &BenchFacts<'_>,
+    choices: &mut Vec<Choice>,
+) -> BalanceCheckMode {
+    let off = |reason: &str, choices: &mut Vec<Choice>| {
+        choose(choices, "balance", "off", reason.into());
+        BalanceCheckMode::Off
+    };
+    let Some(scale) = scale else {
+        if plan.data.tpcc.is_some() {
+            return off("there are no TPC-B tables; those of TPC-C have conditions of their own", choices);
+        }
+        return off("there are no TPC-B tables, and what the plan's own scripts write is not known", choices);
+    };
+    if !plan.workload.iter().any(|workload| workload.as_builtin().is_some_and(Builtin::writes)) {
+        let reason = match plan.workload.iter().any(|workload| workload.writes()) {
+            true => "nothing but the plan's own scripts writes, and what they write is not known",
+            false => "nothing in the plan writes",
+        };
+        return off(reason, choices);
+    }
+    if plan.workload.iter().any(|workload| workload.as_builtin().is_none()) {
+        return off("the plan's own scripts may have written to the TPC-B tables too", choices);
+    }
+    if plan.check.balance != BalanceCheckMode::Auto {
+        return plan.check.balance;
+    }
+    let accounts = plan.load.sizes(scale, facts.page_bytes).accounts.heap.bytes;
+    let room = (facts.memory_bytes() as f64 * CHECK_SHARE) as u64;
+    let (mode, word, relation) = match accounts <= room {
+        true => (BalanceCheckMode::Full, "full", "fit into"),
+        false => (BalanceCheckMode::Touched, "touched", "do not fit into"),
+    };
+    choose(choices, "balance", word, format!("the accounts ({}) {relation} half of memory", size(accounts)));
+    mode
+}
+
+#[cfg(test)]
+mod tests;

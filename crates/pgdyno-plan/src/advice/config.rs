@@ -1,0 +1,365 @@
+//! A `postgresql.conf` sized from facts: one small rule a setting, each with the reason for its value.
+//!
+//! No rule touches durability: `fsync`, `full_page_writes` and `synchronous_commit` stay as the server has
+//! them.
+
+use pgdyno_core::{
+    facts::{
+        Choice, HostFacts, StorageFacts,
+        amount::{GB, MB, format},
+    },
+    units::plural,
+};
+
+/// What the rules look at.
+#[derive(Debug, Clone, Copy)]
+pub struct Inputs<'a> {
+    /// The machine the server will run on.
+    pub host: &'a HostFacts,
+    /// Storage of the data directory.
+    pub data: &'a StorageFacts,
+    /// Storage of WAL, where it is apart from the data directory.
+    pub wal: Option<&'a StorageFacts>,
+    /// `server_version_num`, for example 180004.
+    pub version_num: u32,
+    /// Client sessions that will be open at once.
+    pub clients: u32,
+    /// Size of a WAL segment in bytes.
+    pub wal_segment_bytes: u64,
+    /// Number of processors the server is pinned to; `None` is all that are allowed.
+    pub server_cpus: Option<u32>,
+}
+
+/// The memory a server may count on, in bytes: physical memory, or less where a control group or the kernel's
+/// commit limit says so.
+pub fn usable_memory_bytes(host: &HostFacts) -> u64 {
+    let memory = &host.memory;
+    let granted = memory.total_bytes.min(host.cgroup.memory_bytes.unwrap_or(u64::MAX));
+    if memory.overcommit_mode == 2 {
+        granted.min(memory.commit_limit_bytes.saturating_sub(memory.committed_bytes))
+    } else {
+        granted
+    }
+}
+
+/// The settings that follow from the facts, in the order a person reads them.
+///
+/// A setting that the rules would leave at the server's default is absent; so is `wal_buffers`, which the
+/// server derives from `shared_buffers` itself.
+pub fn settings(inputs: &Inputs<'_>) -> Vec<Choice> {
+    let rules: [fn(&Inputs<'_>) -> Option<Choice>; 16] = [
+        shared_buffers,
+        effective_cache_size,
+        maintenance_work_mem,
+        work_mem,
+        max_connections,
+        max_wal_size,
+        min_wal_size,
+        checkpoint_timeout,
+        checkpoint_completion_target,
+        random_page_cost,
+        effective_io_concurrency,
+        max_worker_processes,
+        max_parallel_workers,
+        max_parallel_workers_per_gather,
+        max_parallel_maintenance_workers,
+        track_io_timing,
+    ];
+    rules.iter().filter_map(|rule| rule(inputs)).collect()
+}
+
+fn choice(name: &str, value: impl ToString, reason: impl Into<String>) -> Option<Choice> {
+    Some(Choice { name: name.to_owned(), value: value.to_string(), reason: reason.into() })
+}
+
+/// Where the figure of usable memory comes from, for the reasons.
+fn memory_words(host: &HostFacts) -> String {
+    let usable = usable_memory_bytes(host);
+    let source = if usable == host.memory.total_bytes {
+        "memory"
+    } else if Some(usable) == host.cgroup.memory_bytes {
+        "memory that the control group allows"
+    } else {
+        "memory left under CommitLimit (vm.overcommit_memory is 2)"
+    };
+    format!("{} MB of {source}", usable / MB)
+}
+
+/// Whole megabytes, at least `least`.
+fn whole_mb(bytes: u64, least: u64) -> u64 {
+    (bytes / MB * MB).max(least)
+}
+
+fn shared_buffers_bytes(host: &HostFacts) -> u64 {
+    let usable = usable_memory_bytes(host);
+    // A floor of 16 MB would be over 40 % of memory on a machine nobody measures; the share wins there.
+    whole_mb(usable / 4, (16 * MB).min(usable * 2 / 5).max(MB / 8))
+}
+
+fn shared_buffers(inputs: &Inputs<'_>) -> Option<Choice> {
+    let reason = format!("a quarter of {}", memory_words(inputs.host));
+    choice("shared_buffers", format(shared_buffers_bytes(inputs.host)), reason)
+}
+
+fn effective_cache_size(inputs: &Inputs<'_>) -> Option<Choice> {
+    let bytes = whole_mb(usable_memory_bytes(inputs.host) / 4 * 3, MB);
+    let reason =
+        format!("three quarters of {}: a hint to the planner, not reserved", memory_words(inputs.host));
+    choice("effective_cache_size", format(bytes), reason)
+}
+
+fn maintenance_work_mem(inputs: &Inputs<'_>) -> Option<Choice> {
+    let bytes = whole_mb(usable_memory_bytes(inputs.host) / 16, MB).min(2 * GB - MB);
+    let reason = format!("a sixteenth of {}, below 2 GB", memory_words(inputs.host));
+    choice("maintenance_work_mem", format(bytes), reason)
+}
+
+fn work_mem(inputs: &Inputs<'_>) -> Option<Choice> {
+    let free = usable_memory_bytes(inputs.host) - shared_buffers_bytes(inputs.host);
+    let connections = u64::from(connections_for(inputs.clients));
+    let bytes = whole_mb(free / (3 * connections), 4 * MB).min(256 * MB);
+    let reason =
+        format!("memory beside shared_buffers over 3 x {connections} connections, from 4 MB to 256 MB");
+    choice("work_mem", format(bytes), reason)
+}
+
+/// Connections to allow for so many clients: room for administration and observation, never under the
+/// default.
+fn connections_for(clients: u32) -> u32 {
+    clients.saturating_add(20).max(100)
+}
+
+fn max_connections(inputs: &Inputs<'_>) -> Option<Choice> {
+    let value = connections_for(inputs.clients);
+    let reason =
+        format!("{} clients wanted, with 20 to spare for administration; 100 at least", inputs.clients);
+    choice("max_connections", value, reason)
+}
+
+/// Room for WAL: a twentieth of the free space of its storage, between 1 GB and 16 GB and never under 8
+/// segments. A multiple of 64 MB, of which a quarter is one of 16 MB too: servers before 10 round to segments, and
+/// would have another value than those beside them.
+fn max_wal_bytes(inputs: &Inputs<'_>) -> u64 {
+    const STEP: u64 = 64 * MB;
+    let storage = inputs.wal.unwrap_or(inputs.data);
+    let room = whole_mb(storage.available_bytes / 20, GB) / STEP * STEP;
+    room.min(16 * GB).max(8 * inputs.wal_segment_bytes)
+}
+
+fn max_wal_size(inputs: &Inputs<'_>) -> Option<Choice> {
+    let storage = inputs.wal.unwrap_or(inputs.data);
+    let reason = format!(
+        "a twentieth of {} MB free where WAL lies, from 1 GB to 16 GB: time, not volume, starts checkpoints",
+        storage.available_bytes / MB
+    );
+    choice("max_wal_size", format(max_wal_bytes(inputs)), reason)
+}
+
+fn min_wal_size(inputs: &Inputs<'_>) -> Option<Choice> {
+    let bytes = whole_mb(max_wal_bytes(inputs) / 4, 2 * inputs.wal_segment_bytes);
+    choice("min_wal_size", format(bytes), "a quarter of max_wal_size: segments are recycled, not made anew")
+}
+
+fn checkpoint_timeout(_: &Inputs<'_>) -> Option<Choice> {
+    choice("checkpoint_timeout", "15min", "fewer full-page images than the default of 5min")
+}
+
+fn checkpoint_completion_target(inputs: &Inputs<'_>) -> Option<Choice> {
+    let reason = "spreads the writes of a checkpoint; the default from version 14 on";
+    (inputs.version_num < 140_000).then(|| choice("checkpoint_completion_target", "0.9", reason))?
+}
+
+fn random_page_cost(inputs: &Inputs<'_>) -> Option<Choice> {
+    let fast = inputs.data.rotational == Some(false);
+    fast.then(|| {
+        choice(
+            "random_page_cost",
+            "1.1",
+            "the kernel says that the data lies on storage that does not rotate",
+        )
+    })?
+}
+
+/// Pages to ask for ahead. The setting counted imagined drives before 13 (release notes of 13: new = Σ
+/// old/i), so 26 there asks for about as many pages as 100 does later.
+fn effective_io_concurrency(inputs: &Inputs<'_>) -> Option<Choice> {
+    if inputs.data.rotational != Some(false) {
+        return None;
+    }
+    let value = match inputs.version_num {
+        ..130_000 => 26,
+        130_000..180_000 => 100,
+        _ => 32,
+    };
+    choice("effective_io_concurrency", value, "storage that does not rotate serves many reads at once")
+}
+
+fn cpus(inputs: &Inputs<'_>) -> u32 {
+    let allowed = (inputs.host.cpu.allowed.len() as u32).max(1);
+    let quota = inputs.host.cgroup.cpus.map_or(allowed, |cpus| (cpus.ceil() as u32).max(1));
+    allowed.min(quota).min(inputs.server_cpus.unwrap_or(u32::MAX)).max(1)
+}
+
+fn max_worker_processes(inputs: &Inputs<'_>) -> Option<Choice> {
+    let cpus = cpus(inputs);
+    (cpus > 8).then(|| {
+        choice("max_worker_processes", cpus, format!("one for each of {}", plural(cpus.into(), "processor")))
+    })?
+}
+
+fn max_parallel_workers(inputs: &Inputs<'_>) -> Option<Choice> {
+    let cpus = cpus(inputs);
+    let reason = format!("one for each of {}", plural(cpus.into(), "processor"));
+    (inputs.version_num >= 100_000).then(|| choice("max_parallel_workers", cpus, reason))?
+}
+
+fn max_parallel_workers_per_gather(inputs: &Inputs<'_>) -> Option<Choice> {
+    let cpus = cpus(inputs);
+    let reason = format!("half of {}, at most 4", plural(cpus.into(), "processor"));
+    choice("max_parallel_workers_per_gather", (cpus / 2).min(4), reason)
+}
+
+fn max_parallel_maintenance_workers(inputs: &Inputs<'_>) -> Option<Choice> {
+    let cpus = cpus(inputs);
+    let reason = format!("half of {}, from 1 to 8", plural(cpus.into(), "processor"));
+    let value = (cpus / 2).clamp(1, 8);
+    (inputs.version_num >= 110_000).then(|| choice("max_parallel_maintenance_workers", value, reason))?
+}
+
+fn track_io_timing(_: &Inputs<'_>) -> Option<Choice> {
+    choice("track_io_timing", "on", "read and write times are part of what pgdyno observes")
+}
+
+#[cfg(test)]
+mod tests {
+    use pgdyno_core::facts::{
+        HostFacts,
+        amount::{BLOCK, parse},
+    };
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::advice::preflight::tests::{host, storage};
+
+    fn sized(host: &HostFacts, data: &StorageFacts, version_num: u32) -> Vec<Choice> {
+        settings(&Inputs {
+            host,
+            data,
+            wal: None,
+            version_num,
+            clients: 64,
+            wal_segment_bytes: 16 * MB,
+            server_cpus: None,
+        })
+    }
+
+    fn value<'a>(choices: &'a [Choice], name: &str) -> Option<&'a str> {
+        choices.iter().find(|choice| choice.name == name).map(|choice| choice.value.as_str())
+    }
+
+    fn bytes(choices: &[Choice], name: &str) -> u64 {
+        parse(value(choices, name).expect("it is chosen"), BLOCK).expect("it is an amount")
+    }
+
+    #[test]
+    fn a_common_machine() {
+        let choices = sized(&host(16 * GB), &storage(100 * GB, Some(false)), 180_004);
+        for (name, expected) in [
+            ("shared_buffers", "4GB"),
+            ("effective_cache_size", "12GB"),
+            ("maintenance_work_mem", "1GB"),
+            ("work_mem", "40MB"),
+            ("max_connections", "100"),
+            ("max_wal_size", "5GB"),
+            ("min_wal_size", "1280MB"),
+            ("random_page_cost", "1.1"),
+            ("effective_io_concurrency", "32"),
+            ("max_parallel_workers", "4"),
+            ("max_parallel_workers_per_gather", "2"),
+        ] {
+            assert_eq!(value(&choices, name), Some(expected), "{name}");
+        }
+        assert!(choices.iter().all(|choice| !choice.reason.is_empty()));
+    }
+
+    #[test]
+    fn the_control_group_counts_where_it_is_smaller() {
+        let mut host = host(64 * GB);
+        host.cgroup.memory_bytes = Some(4 * GB);
+        host.cgroup.cpus = Some(1.5);
+        let choices = sized(&host, &storage(100 * GB, None), 170_000);
+        assert_eq!(value(&choices, "shared_buffers"), Some("1GB"));
+        assert_eq!(value(&choices, "max_parallel_workers"), Some("2"));
+        assert!(choices[0].reason.contains("control group"), "{}", choices[0].reason);
+    }
+
+    #[test]
+    fn the_commit_limit_counts_only_where_the_kernel_keeps_it() {
+        let mut host = host(16 * GB);
+        host.memory.commit_limit_bytes = 5 * GB;
+        host.memory.committed_bytes = GB;
+        assert_eq!(usable_memory_bytes(&host), 16 * GB);
+        host.memory.overcommit_mode = 2;
+        assert_eq!(usable_memory_bytes(&host), 4 * GB);
+    }
+
+    #[test]
+    fn old_majors_get_only_settings_they_know() {
+        let choices = sized(&host(GB), &storage(GB, Some(false)), 90_624);
+        assert_eq!(value(&choices, "max_parallel_workers"), None);
+        assert_eq!(value(&choices, "max_parallel_maintenance_workers"), None);
+        assert_eq!(value(&choices, "checkpoint_completion_target"), Some("0.9"));
+        assert_eq!(value(&choices, "effective_io_concurrency"), Some("26"));
+    }
+
+    #[test]
+    fn rotating_and_unknown_storage_keep_the_defaults() {
+        for rotational in [Some(true), None] {
+            let choices = sized(&host(GB), &storage(GB, rotational), 150_000);
+            assert_eq!(value(&choices, "random_page_cost"), None);
+            assert_eq!(value(&choices, "effective_io_concurrency"), None);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn shared_buffers_stays_under_two_fifths_and_grows_with_memory(a in MB..1 << 45, b in MB..1 << 45) {
+            let (small, large) = (a.min(b), a.max(b));
+            let data = storage(GB, None);
+            let of = |memory| bytes(&sized(&host(memory), &data, 180_000), "shared_buffers");
+            prop_assert!(of(small) <= small * 2 / 5);
+            prop_assert!(of(small) <= of(large));
+        }
+
+        #[test]
+        fn what_is_chosen_passes_the_preflight(
+            memory in 64 * MB..1 << 45, free in 0_u64..1 << 50, old in any::<bool>()
+        ) {
+            let host = host(memory);
+            let version = if old { 90_624 } else { 180_000 };
+            let chosen = sized(&host, &storage(free, Some(false)), version);
+            let map = chosen.iter().map(|choice| (choice.name.clone(), choice.value.clone())).collect();
+            prop_assert_eq!(crate::advice::preflight::problems(&host, version, BLOCK, &map), vec![]);
+        }
+
+        #[test]
+        fn wal_sizes_hold_what_the_server_asks_for(free in 0_u64..1 << 50, shift in 20_u32..31) {
+            let host = host(GB);
+            let data = storage(free, None);
+            let segment = 1_u64 << shift;
+            let inputs = Inputs { host: &host, data: &data, wal: None, version_num: 180_000, clients: 1,
+                wal_segment_bytes: segment, server_cpus: None };
+            let choices = settings(&inputs);
+            prop_assert!(bytes(&choices, "min_wal_size") >= 2 * segment);
+            prop_assert!(bytes(&choices, "max_wal_size") >= bytes(&choices, "min_wal_size"));
+        }
+
+        #[test]
+        fn durability_is_never_touched(memory in MB..1 << 45, version in 90_600_u32..190_000) {
+            for choice in sized(&host(memory), &storage(GB, Some(false)), version) {
+                prop_assert!(!["fsync", "full_page_writes", "synchronous_commit", "wal_sync_method"]
+                    .contains(&choice.name.as_str()));
+            }
+        }
+    }
+}

@@ -1,0 +1,315 @@
+//! What cannot start, said before it is tried. Every rule works with a lower bound of what the server will
+//! ask for, so nothing that could start is refused.
+
+use std::collections::BTreeMap;
+
+use pgdyno_core::{
+    facts::{
+        HostFacts,
+        amount::{KB, MB, format, parse},
+    },
+    problem::Problem,
+};
+
+/// Descriptors that the server insists on for itself (`FD_MINFREE` and its reserve in `fd.c`).
+const LEAST_OPEN_FILES: u64 = 64;
+
+/// Fewest shared buffers that the server accepts (`guc_tables.c`).
+const LEAST_BUFFERS: u64 = 16;
+
+/// Settings by name, as they will be in force.
+pub type Settings = BTreeMap<String, String>;
+
+/// Everything in these settings that this machine cannot give, each with what to do; empty where nothing is
+/// known to be in the way. `block_bytes` is the size of the server's blocks, in which numbers without a unit count.
+pub fn problems(host: &HostFacts, version_num: u32, block_bytes: u64, settings: &Settings) -> Vec<Problem> {
+    let look = Look { host, version_num, block_bytes, settings };
+    [
+        look.unreadable_shared_buffers(),
+        look.memory(),
+        look.huge_pages(),
+        look.commit_limit(),
+        look.open_files(),
+        look.io_uring_files(),
+        look.io_uring_memlock(),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+struct Look<'a> {
+    host: &'a HostFacts,
+    version_num: u32,
+    block_bytes: u64,
+    settings: &'a Settings,
+}
+
+impl Look<'_> {
+    fn is(&self, name: &str, value: &str) -> bool {
+        self.settings.get(name).is_some_and(|set| set.eq_ignore_ascii_case(value))
+    }
+
+    /// A lower bound of the shared memory in bytes: the buffers alone. 128 MB is the server's default.
+    fn shared_bytes(&self) -> u64 {
+        self.settings.get("shared_buffers").and_then(|text| parse(text, self.block_bytes)).unwrap_or(128 * MB)
+    }
+
+    fn unreadable_shared_buffers(&self) -> Option<Problem> {
+        let text = self.settings.get("shared_buffers")?;
+        let (bytes, block) = (parse(text, self.block_bytes), format(self.block_bytes));
+        bytes.is_none_or(|bytes| bytes < LEAST_BUFFERS * self.block_bytes).then(|| {
+            let least = format(LEAST_BUFFERS * self.block_bytes);
+            Problem::wrong_request(format!(
+                "shared_buffers = `{text}` is not an amount of memory of {least} or more"
+            ))
+            .hint(format!("write a number of {block} blocks, or a number with kB, MB, GB or TB, such as 4GB"))
+        })
+    }
+
+    fn memory(&self) -> Option<Problem> {
+        let (wanted, total) = (self.shared_bytes(), self.host.memory.total_bytes);
+        let (limit, whose) = match self.host.cgroup.memory_bytes {
+            Some(limit) if limit < total => (limit, "the control group allows"),
+            _ => (total, "this machine has"),
+        };
+        (wanted > limit).then(|| {
+            let (wanted, limit) = (format(wanted), format(limit / MB * MB));
+            Problem::wrong_request(format!(
+                "shared_buffers = {wanted} is more than the {limit} of memory {whose}"
+            ))
+            .hint("a quarter of memory is a good start; leave shared_buffers out and pgdyno chooses it")
+        })
+    }
+
+    fn huge_pages(&self) -> Option<Problem> {
+        let pool = &self.host.memory.huge_pages;
+        let custom = self.settings.get("huge_page_size").and_then(|text| parse(text, KB)).unwrap_or(0);
+        if !self.is("huge_pages", "on") || (custom != 0 && custom != pool.page_bytes) {
+            return None;
+        }
+        let needed = self.shared_bytes().div_ceil(pool.page_bytes.max(1));
+        (needed > pool.free).then(|| {
+            Problem::wrong_request(format!(
+                "huge_pages = on needs at least {needed} free huge pages of {}, and there are {}",
+                format(pool.page_bytes),
+                pool.free
+            ))
+            .hint(format!(
+                "reserve them with `sysctl vm.nr_hugepages={}`, or use huge_pages = try",
+                pool.total - pool.free.min(pool.total) + needed + needed / 20 + 16
+            ))
+        })
+    }
+
+    fn commit_limit(&self) -> Option<Problem> {
+        let memory = &self.host.memory;
+        let left = memory.commit_limit_bytes.saturating_sub(memory.committed_bytes);
+        // Explicit huge pages are not counted against the commit limit.
+        let counted = memory.overcommit_mode == 2 && !self.is("huge_pages", "on");
+        (counted && self.shared_bytes() > left).then(|| {
+            Problem::wrong_request(format!(
+                "shared_buffers = {} is more than the {} left under the kernel's CommitLimit",
+                format(self.shared_bytes()),
+                format(left / MB * MB)
+            ))
+            .detail("vm.overcommit_memory is 2: the kernel refuses what it could not back")
+            .hint("lower shared_buffers, or raise vm.overcommit_ratio")
+        })
+    }
+
+    fn open_files(&self) -> Option<Problem> {
+        let limit = self.host.open_files_limit;
+        (limit < LEAST_OPEN_FILES).then(|| {
+            Problem::could_not(format!(
+                "a server needs {LEAST_OPEN_FILES} open files, and the limit here is {limit}"
+            ))
+            .hint("raise it with `ulimit -n 1024` and try again")
+        })
+    }
+
+    /// With `io_uring` the postmaster opens a ring for every process that may exist, before it forks any.
+    fn io_uring_files(&self) -> Option<Problem> {
+        if !self.uses_io_uring() {
+            return None;
+        }
+        let number = |name: &str, default| {
+            self.settings.get(name).and_then(|text| text.parse::<u64>().ok()).unwrap_or(default)
+        };
+        let connections = number("max_connections", 100);
+        let needed = connections + number("max_worker_processes", 8) + LEAST_OPEN_FILES;
+        let limit = self.host.open_files_limit;
+        (needed > limit).then(|| {
+            Problem::wrong_request(format!(
+                "io_uring with max_connections = {connections} needs {needed} open files, the limit is {limit}"
+            ))
+            .hint("raise it with `ulimit -n`, lower max_connections, or use io_method = worker")
+        })
+    }
+
+    /// Before Linux 5.12 the memory of a ring counted as locked memory.
+    fn io_uring_memlock(&self) -> Option<Problem> {
+        let limit = self.host.memlock_limit_bytes?;
+        let counted = kernel_version(&self.host.kernel).is_some_and(|version| version < (5, 12));
+        (self.uses_io_uring() && counted && limit < 8 * MB).then(|| {
+            Problem::wrong_request(format!(
+                "io_method = io_uring on Linux {} needs locked memory, and the limit is {}",
+                self.host.kernel,
+                format(limit)
+            ))
+            .hint("raise it with `ulimit -l unlimited`, or use io_method = worker")
+        })
+    }
+
+    fn uses_io_uring(&self) -> bool {
+        self.version_num >= 180_000 && self.is("io_method", "io_uring")
+    }
+}
+
+/// The first two numbers of a kernel release such as `6.1.0-32-amd64`.
+fn kernel_version(release: &str) -> Option<(u32, u32)> {
+    let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(str::parse);
+    Some((numbers.next()?.ok()?, numbers.next()?.ok()?))
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use pgdyno_core::facts::{
+        CgroupLimits, CpuFacts, HugePages, MemoryFacts, StorageFacts,
+        amount::{BLOCK, GB},
+    };
+
+    use super::*;
+
+    /// A machine with so much memory and four processors, with nothing in the way.
+    pub fn host(memory_bytes: u64) -> HostFacts {
+        HostFacts {
+            os: None,
+            kernel: "6.1.0-32-amd64".into(),
+            arch: "x86_64".into(),
+            cpu: CpuFacts { model: None, allowed: vec![0, 1, 2, 3], governor: None },
+            memory: MemoryFacts {
+                total_bytes: memory_bytes,
+                available_bytes: memory_bytes,
+                swap_bytes: 0,
+                overcommit_mode: 0,
+                commit_limit_bytes: memory_bytes / 2,
+                committed_bytes: 0,
+                huge_pages: HugePages { total: 0, free: 0, page_bytes: 2 * MB },
+                transparent_huge_pages: None,
+            },
+            cgroup: CgroupLimits::default(),
+            clocksource: None,
+            virtualization: None,
+            open_files_limit: 1024,
+            memlock_limit_bytes: Some(8 * MB),
+        }
+    }
+
+    /// Storage with so much room.
+    pub fn storage(available_bytes: u64, rotational: Option<bool>) -> StorageFacts {
+        StorageFacts {
+            path: "/data".into(),
+            mount_point: None,
+            filesystem: None,
+            mount_options: None,
+            device: None,
+            rotational,
+            write_cache: None,
+            size_bytes: available_bytes,
+            available_bytes,
+            backing: None,
+        }
+    }
+
+    fn said(host: &HostFacts, settings: &[(&str, &str)]) -> Vec<String> {
+        let settings = settings.iter().map(|(n, v)| ((*n).to_owned(), (*v).to_owned())).collect();
+        problems(host, 180_004, BLOCK, &settings).into_iter().map(|problem| problem.what).collect()
+    }
+
+    #[test]
+    fn an_ordinary_request_has_nothing_in_its_way() {
+        assert_eq!(said(&host(4 * GB), &[]), Vec::<String>::new());
+        assert_eq!(
+            said(&host(4 * GB), &[("shared_buffers", "1GB"), ("huge_pages", "try")]),
+            Vec::<String>::new()
+        );
+    }
+
+    #[test]
+    fn more_buffers_than_memory() {
+        let words = said(&host(4 * GB), &[("shared_buffers", "5GB")]);
+        assert_eq!(words, ["shared_buffers = 5GB is more than the 4GB of memory this machine has"]);
+        let mut small = host(4 * GB);
+        small.cgroup.memory_bytes = Some(GB);
+        let words = said(&small, &[("shared_buffers", "2GB")]);
+        assert_eq!(words, ["shared_buffers = 2GB is more than the 1GB of memory the control group allows"]);
+    }
+
+    #[test]
+    fn an_amount_nobody_can_read() {
+        for wrong in ["lots", "4gb", "0", "64kB"] {
+            assert_eq!(said(&host(4 * GB), &[("shared_buffers", wrong)]).len(), 1, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn numbers_without_a_unit_count_blocks_of_the_build() {
+        let of = |blocks: &str, block_bytes| {
+            let settings = [("shared_buffers".to_owned(), blocks.to_owned())].into();
+            problems(&host(4 * GB), 180_004, block_bytes, &settings).into_iter().next()
+        };
+        // 200,000 blocks are 1.5 GB of 8 KiB and 6 GB of 32 KiB.
+        assert_eq!(of("200000", BLOCK), None);
+        let problem = of("200000", 4 * BLOCK).expect("it is more than there is");
+        assert!(problem.what.contains("more than the 4GB of memory"), "{problem}");
+        assert_eq!(of("256kB", BLOCK), None);
+        let problem = of("256kB", 4 * BLOCK).expect("it is too little");
+        assert!(problem.what.ends_with("is not an amount of memory of 512kB or more"), "{problem}");
+        assert!(problem.hint.is_some_and(|hint| hint.contains("32kB blocks")));
+        assert_eq!(of("512kB", 4 * BLOCK), None);
+    }
+
+    #[test]
+    fn huge_pages_that_are_not_there() {
+        let mut host = host(4 * GB);
+        let wanted = [("shared_buffers", "1GB"), ("huge_pages", "on")];
+        assert_eq!(said(&host, &wanted).len(), 1);
+        host.memory.huge_pages = HugePages { total: 600, free: 600, page_bytes: 2 * MB };
+        assert_eq!(said(&host, &wanted), Vec::<String>::new());
+        host.memory.huge_pages.free = 511;
+        let words = said(&host, &wanted);
+        assert_eq!(words, ["huge_pages = on needs at least 512 free huge pages of 2MB, and there are 511"]);
+    }
+
+    #[test]
+    fn the_commit_limit_binds_in_mode_two_only() {
+        let mut host = host(4 * GB);
+        host.memory.commit_limit_bytes = GB;
+        let wanted = [("shared_buffers", "2GB")];
+        assert_eq!(said(&host, &wanted), Vec::<String>::new());
+        host.memory.overcommit_mode = 2;
+        assert_eq!(said(&host, &wanted).len(), 1);
+    }
+
+    #[test]
+    fn open_files_and_rings() {
+        let mut host = host(4 * GB);
+        host.open_files_limit = 40;
+        assert_eq!(said(&host, &[]).len(), 1);
+        host.open_files_limit = 1024;
+        let rings = [("io_method", "io_uring"), ("max_connections", "2000")];
+        assert!(said(&host, &rings)[0].contains("open files"));
+        host.open_files_limit = 100_000;
+        assert_eq!(said(&host, &rings), Vec::<String>::new());
+        host.kernel = "5.10.0".into();
+        host.memlock_limit_bytes = Some(64 * KB);
+        assert!(said(&host, &rings)[0].contains("locked memory"));
+    }
+
+    #[test]
+    fn kernel_releases() {
+        assert_eq!(kernel_version("6.1.0-32-amd64"), Some((6, 1)));
+        assert_eq!(kernel_version("weird"), None);
+    }
+}

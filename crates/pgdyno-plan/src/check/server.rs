@@ -1,0 +1,132 @@
+//! What the server of a plan must satisfy.
+
+use std::collections::BTreeSet;
+
+use pgdyno_core::cpus::CpuList;
+
+use crate::{
+    Plan, ServerPlan,
+    fault::{Fault, fault, shown},
+};
+
+/// Oldest major version that pgdyno measures.
+pub const OLDEST_PG: (u32, u32) = (9, 6);
+
+/// Settings that decide where a server listens and lives. pgdyno says them itself.
+const OURS: &[&str] = &[
+    "config_file",
+    "data_directory",
+    "external_pid_file",
+    "hba_file",
+    "ident_file",
+    "listen_addresses",
+    "port",
+    "unix_socket_directories",
+    "unix_socket_permissions",
+];
+
+/// What is wrong with `[server]`, and with processors.
+pub(super) fn server(plan: &Plan, faults: &mut Vec<Fault>) {
+    one_server(&plan.server, faults);
+    for (path, cpus) in
+        [("server.cpus", &plan.server.cpus), ("measure.driver_cpus", &plan.measure.driver_cpus)]
+    {
+        if let Some(Err(error)) = cpus.as_deref().map(str::parse::<CpuList>) {
+            faults.push(fault(path, error.to_string(), "write processors such as \"0-3,8\""));
+        }
+    }
+}
+
+/// Programs, directories and settings of a server.
+pub(super) fn one_server(server: &ServerPlan, faults: &mut Vec<Fault>) {
+    if let Some(fault) = server.pg.as_deref().and_then(version) {
+        faults.push(fault);
+    }
+    faults.extend(build(server));
+    for (key, path) in [("bindir", &server.bindir), ("data", &server.data), ("waldir", &server.waldir)] {
+        if path.as_deref().is_some_and(|path| path.is_empty() || path.contains('\0')) {
+            faults.push(fault(
+                format!("server.{key}"),
+                format!("`{key}` names no directory"),
+                "write its path",
+            ));
+        }
+    }
+    if server.waldir.is_some() && server.waldir == server.data {
+        faults.push(fault(
+            "server.waldir",
+            "the WAL directory is the data directory",
+            "leave `waldir` out to keep WAL with the data",
+        ));
+    }
+    settings(server, faults);
+}
+
+/// What is wrong with the name of a build, or with what stands beside it.
+fn build(server: &ServerPlan) -> Option<Fault> {
+    let name = server.build.as_deref()?;
+    if name.is_empty() || name.chars().any(|c| c.is_control() || c == '/') {
+        let what = format!("`{}` cannot be the name of a build", shown(name));
+        return Some(fault("server.build", what, "write a name that `pgdyno builds` lists"));
+    }
+    let both = || fault("server.build", "`build` and `bindir` both name the programs", "keep one of them");
+    server.bindir.is_some().then(both)
+}
+
+/// What is wrong with a version: `18`, `18.4`, `9.6` and `9.6.24` are right.
+fn version(text: &str) -> Option<Fault> {
+    let hint =
+        "write a major version such as \"18\" or \"9.6\", or an exact one such as \"18.4\" or \"9.6.24\"";
+    let number = |part: &str| {
+        let plain = !part.is_empty() && part.len() <= 3 && part.bytes().all(|b| b.is_ascii_digit());
+        plain.then(|| part.parse::<u32>().ok()).flatten()
+    };
+    let parts: Option<Vec<u32>> = text.split('.').map(number).collect();
+    let wrong = || Some(fault("server.pg", format!("`{}` is no version of PostgreSQL", shown(text)), hint));
+    let parts = match parts {
+        Some(parts) if parts[0] >= 10 && parts.len() <= 2 => return None,
+        Some(parts) if parts[0] < 10 && (2..=3).contains(&parts.len()) => parts,
+        _ => return wrong(),
+    };
+    let old = (parts[0], parts[1]) < OLDEST_PG;
+    if (parts[0], parts[1]) > OLDEST_PG {
+        return wrong();
+    }
+    let (major, minor) = OLDEST_PG;
+    old.then(|| {
+        let what =
+            format!("PostgreSQL {text} is too old: the oldest that pgdyno measures is {major}.{minor}");
+        fault("server.pg", what, hint)
+    })
+}
+
+fn settings(server: &ServerPlan, faults: &mut Vec<Fault>) {
+    let mut seen = BTreeSet::new();
+    for (name, value) in &server.settings {
+        let path = format!("server.settings.{name}");
+        let lower = name.to_ascii_lowercase();
+        if !is_setting_name(name) {
+            let what = format!("`{}` cannot be the name of a setting", shown(name));
+            faults.push(fault(path, what, "use the names of postgresql.conf, such as work_mem"));
+        } else if OURS.contains(&lower.as_str()) {
+            let what = format!("`{lower}` is set by pgdyno itself");
+            faults.push(fault(path, what, "say it with --data, --port or --listen"));
+        } else if !seen.insert(lower) {
+            let what = format!("the setting `{name}` is given twice in different letters");
+            faults.push(fault(path, what, "names of settings do not depend on case: keep one"));
+        } else if value.chars().any(char::is_control) {
+            let what = format!("the value of `{name}` holds a control character");
+            faults.push(fault(path, what, "write it on one line"));
+        }
+    }
+}
+
+/// Names as `guc-file.l` takes them: an identifier, or two joined by a dot for an extension's setting.
+fn is_setting_name(name: &str) -> bool {
+    let word = |part: &str| {
+        let mut chars = part.chars();
+        chars.next().is_some_and(|c| c.is_ascii_alphabetic() || c == '_')
+            && chars.all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '$'))
+    };
+    name.len() <= 63 && name.split('.').count() <= 2 && name.split('.').all(word)
+}

@@ -1,0 +1,97 @@
+//! What several servers of one plan must satisfy.
+
+use super::server::one_server;
+use crate::{
+    MAX_SUBJECTS, Plan, SubjectPlan,
+    fault::{Fault, fault, shown},
+};
+
+/// Longest name of a subject, in characters.
+const MAX_NAME: usize = 40;
+
+/// What is wrong with the subjects of a plan.
+pub(super) fn subjects(plan: &Plan, faults: &mut Vec<Fault>) {
+    if plan.subject.len() > MAX_SUBJECTS {
+        let what = format!("{} subjects are more than {MAX_SUBJECTS}", plan.subject.len());
+        faults.push(fault("subject", what, "all of their servers are up at once: compare fewer"));
+    }
+    if plan.subject.len() > 1 {
+        for (key, given) in [("data", plan.server.data.is_some()), ("waldir", plan.server.waldir.is_some())] {
+            if given {
+                let what = format!("several servers cannot share one `{key}`");
+                let hint = format!("write `{key}` into each [[subject]], or leave it out");
+                faults.push(fault(format!("server.{key}"), what, hint));
+            }
+        }
+    }
+    for (at, subject) in plan.subject.iter().enumerate() {
+        let path = format!("subject[{at}]");
+        let mut wrong = Vec::new();
+        one_server(&subject.server(), &mut wrong);
+        faults.extend(
+            wrong.into_iter().map(|fault| Fault { path: fault.path.replacen("server", &path, 1), ..fault }),
+        );
+        if subject.bundle && (subject.build.is_some() || subject.bindir.is_some()) {
+            let what = "`bundle` names the programs, and so does `build` or `bindir`";
+            faults.push(fault(format!("{path}.bundle"), what, "keep one of them"));
+        }
+        name(&path, subject, &plan.subject[..at], faults);
+    }
+}
+
+fn name(path: &str, subject: &SubjectPlan, before: &[SubjectPlan], faults: &mut Vec<Fault>) {
+    let Some(name) = &subject.name else { return };
+    let path = format!("{path}.name");
+    if name.trim().is_empty() || name.chars().count() > MAX_NAME || name.chars().any(char::is_control) {
+        let what = format!("`{}` cannot name a subject", shown(name));
+        faults.push(fault(path, what, format!("use one line of 1 to {MAX_NAME} characters")));
+    } else if before.iter().any(|other| other.name.as_ref() == Some(name)) {
+        let what = format!("two subjects are called `{}`", shown(name));
+        faults.push(fault(path, what, "give each a name of its own"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const WORKLOAD: &str = "[[workload]]\nscript = \"select-only\"\n";
+
+    fn read(text: &str) -> Result<Plan, pgdyno_core::problem::Problem> {
+        Plan::from_toml(&format!("name = \"x\"\n{text}\n{WORKLOAD}"), "x.toml")
+    }
+
+    #[test]
+    fn subjects_are_read_in_their_order() {
+        let plan = read(
+            "[[subject]]\nname = \"old\"\npg = \"9.6\"\n[[subject]]\nbuild = \"new\"\nsettings = { jit = \"off\" }",
+        )
+        .expect("it is right");
+        let names: Vec<_> = plan.subject.iter().map(|subject| subject.name.as_deref()).collect();
+        assert_eq!(names, [Some("old"), None]);
+        assert_eq!(plan.subject[1].settings["jit"], "off");
+    }
+
+    #[test]
+    fn what_is_wrong_is_told_with_its_line() {
+        let many = "[[subject]]\npg = \"18\"\n".repeat(MAX_SUBJECTS + 1);
+        for (text, said) in [
+            ("[[subject]]\npgs = \"18\"", "x.toml:3:1: unknown key `pgs` in [[subject]]"),
+            ("[subject]\npg = \"18\"", "`subject` must be a list of tables"),
+            ("[[subject]]\npg = \"8\"", "x.toml:3:6: `8` is no version"),
+            ("[[subject]]\nbuild = \"a\"\nbindir = \"/b\"", "`build` and `bindir` both"),
+            ("[[subject]]\nbuild = \"a\"\nbundle = true", "`bundle` names the programs"),
+            ("[[subject]]\nsettings = { port = \"1\" }", "`port` is set by pgdyno itself"),
+            ("[[subject]]\nname = \"\"", "cannot name a subject"),
+            (
+                "[[subject]]\nname = \"a\"\n[[subject]]\nname = \"a\"",
+                "x.toml:5:8: two subjects are called `a`",
+            ),
+            ("[server]\ndata = \"/x\"\n[[subject]]\n[[subject]]", "several servers cannot share one `data`"),
+            (&many, "17 subjects are more than 16"),
+        ] {
+            let problem = read(text).expect_err(text);
+            assert!(problem.what.contains(said), "{text}: {}", problem.what);
+        }
+    }
+}

@@ -1,0 +1,176 @@
+//! A plan as a whole: what it holds, its sizes, and what it loads.
+
+use std::collections::BTreeMap;
+
+use pgdyno_core::problem::Problem;
+use pgdyno_rows::load::{LoadPlan, LoadRequest, Set};
+use pgdyno_script::{Builtin, Definition, Protocol};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{
+    Auto, CheckPlan, DataPlan, LOADED_AT_S, LoadingPlan, MeasurePlan, Scale, ScaleupPlan, ScriptPlan,
+    ServerPlan, SizePlan, SubjectPlan, TpccPlan, Variables, WorkloadPlan, fault::shown, work::definitions,
+};
+
+/// The text of `plans/bench.toml`, the plan of `pgdyno bench`.
+pub const BENCH_TOML: &str = include_str!("../../../plans/bench.toml");
+
+/// The JSON Schema (draft 2020-12) of a plan file, for editors and for publication.
+pub fn schema() -> serde_json::Value {
+    let mut schema = schemars::schema_for!(Plan);
+    schema.insert("title".into(), "A plan of pgdyno".into());
+    schema.to_value()
+}
+
+/// An experiment.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Plan {
+    /// Name of the experiment; it becomes part of the run directory's name: 1 to 64 letters, digits, dots,
+    /// dashes and underscores.
+    #[schemars(length(min = 1, max = 64), regex(pattern = "^[A-Za-z0-9][A-Za-z0-9._-]*$"))]
+    pub name: String,
+    /// One sentence for the report.
+    #[serde(default)]
+    pub description: String,
+    /// Seed of every random choice; drawn and printed where it is not given.
+    #[serde(default)]
+    pub seed: Option<u64>,
+    /// The server to measure.
+    #[serde(default)]
+    pub server: ServerPlan,
+    /// Several servers to measure in turn, the first being what the others are compared with. What one of them does not
+    /// say, `[server]` says for all.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 16))]
+    pub subject: Vec<SubjectPlan>,
+    /// The data to load.
+    #[serde(default)]
+    pub data: DataPlan,
+    /// How tables are loaded.
+    #[serde(default, skip_serializing_if = "LoadingPlan::is_default")]
+    pub load: LoadingPlan,
+    /// Variables that the plan's own SQL sees as `:name`, in the setup, in resets and in scripts.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub variables: Variables,
+    /// What to drive, in this order.
+    #[schemars(length(min = 1, max = 32))]
+    pub workload: Vec<WorkloadPlan>,
+    /// How to measure.
+    #[serde(default)]
+    pub measure: MeasurePlan,
+    /// Sizes of the experiment by their names, chosen by `--size`; without it the rest of the plan holds.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub size: BTreeMap<String, SizePlan>,
+    /// What to check afterwards.
+    #[serde(default)]
+    pub check: CheckPlan,
+}
+
+impl Plan {
+    /// A plan with every default, and the given name and workloads.
+    pub fn new(name: impl Into<String>, workload: Vec<WorkloadPlan>) -> Self {
+        Self {
+            name: name.into(),
+            description: String::new(),
+            seed: None,
+            server: ServerPlan::default(),
+            subject: Vec::new(),
+            data: DataPlan::default(),
+            load: LoadingPlan::default(),
+            variables: Variables::new(),
+            workload,
+            measure: MeasurePlan::default(),
+            size: BTreeMap::new(),
+            check: CheckPlan::default(),
+        }
+    }
+
+    /// The plan of `pgdyno bench` as `plans/bench.toml` writes it.
+    pub fn bench() -> Self {
+        let workload = |script| WorkloadPlan::builtin(script, Protocol::Prepared);
+        let mut plan = Self::new("bench", vec![workload(Builtin::SelectOnly), workload(Builtin::TpcbLike)]);
+        plan.description =
+            "A first look: point reads, then TPC-B-like transactions, at three client counts.".into();
+        plan
+    }
+}
+
+impl SizePlan {
+    /// Puts what the size says over a plan.
+    pub(super) fn apply(&self, plan: &mut Plan) {
+        let measure = &mut plan.measure;
+        if let Some(clients) = &self.clients {
+            measure.clients = Auto::Given(clients.clone());
+        }
+        measure.duration = self.duration.unwrap_or(measure.duration);
+        measure.warmup = self.warmup.unwrap_or(measure.warmup);
+        measure.blocks = self.blocks.unwrap_or(measure.blocks);
+        plan.data.scaleup = self.scaleup.or(plan.data.scaleup);
+        plan.data.tpcc = self.tpcc.or(plan.data.tpcc);
+        plan.variables.extend(self.variables.clone());
+    }
+}
+
+impl Plan {
+    /// The plan at one of its sizes.
+    ///
+    /// # Errors
+    /// The sizes there are, where this is none of them.
+    pub fn at_size(mut self, name: &str) -> Result<Self, Problem> {
+        let Some(size) = self.size.get(name).cloned() else {
+            let what = format!("the plan {} has no size `{}`", self.name, shown(name));
+            let names: Vec<_> = self.size.keys().map(String::as_str).collect();
+            let hint = match names.as_slice() {
+                [] => "it has one size alone: leave --size out".to_owned(),
+                names => format!("its sizes are {}", names.join(", ")),
+            };
+            return Err(Problem::wrong_request(what).hint(hint));
+        };
+        size.apply(&mut self);
+        Ok(self)
+    }
+
+    /// The variables of all its SQL: the plan's own, and those that stand for what is loaded.
+    pub(super) fn definitions(&self) -> Vec<Definition> {
+        let loaded = self.data.scaleup.into_iter().flat_map(ScaleupPlan::variables);
+        definitions(&self.variables).chain(loaded).collect()
+    }
+
+    /// Whether the TPC-B tables are loaded.
+    pub fn has_tpcb(&self) -> bool {
+        let builtin = |part: &ScriptPlan| part.script.as_ref().is_some_and(|s| s.builtin().is_some());
+        match self.data.scale {
+            Scale::Given(_) => true,
+            Scale::None => false,
+            Scale::Auto => {
+                let others = self.data.is_own() || self.data.scaleup.is_some() || self.data.tpcc.is_some();
+                !others || self.workload.iter().any(|one| one.parts().iter().any(builtin))
+            }
+        }
+    }
+
+    /// What is loaded, of TPC-B at this scale; `None` where nothing is.
+    ///
+    /// # Errors
+    /// What cannot be.
+    pub fn loads(&self, scale: Option<u64>) -> Result<Option<LoadPlan>, Problem> {
+        let tpcc = self.data.tpcc.filter(|tpcc| !tpcc.loaded);
+        let request = match (scale, self.data.scaleup) {
+            (None, None) if let Some(TpccPlan { warehouses, .. }) = tpcc => LoadRequest {
+                set: Set::Tpcc,
+                seed: self.seed,
+                at_us: Some(LOADED_AT_S * 1_000_000),
+                ..self.load.request(Some(warehouses))
+            },
+            (Some(scale), _) => self.load.request(Some(scale)),
+            (None, Some(ScaleupPlan { rows, log_rows })) => {
+                let rows = self.load.request(Some(rows));
+                LoadRequest { set: Set::Scaleup, log_rows: Some(log_rows), ..rows }
+            }
+            (None, None) => return Ok(None),
+        };
+        self.load.plan(request).map(Some)
+    }
+}

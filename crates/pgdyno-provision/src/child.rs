@@ -1,0 +1,188 @@
+//! How the programs of a server are started: with no more rights, groups, environment and descriptors than
+//! they need.
+
+use std::{
+    fs, io,
+    os::{
+        fd::{BorrowedFd, RawFd},
+        unix::process::CommandExt,
+    },
+    path::Path,
+    process::Command,
+};
+
+use rustix::{
+    io::{Errno, FdFlags, fcntl_getfd, fcntl_setfd},
+    process::{Signal, getpid, getppid, set_parent_process_death_signal, setsid},
+    thread::{CpuSet, sched_setaffinity},
+};
+
+use pgdyno_host::users::User;
+
+/// What a child is given beside its arguments.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Manner<'a> {
+    /// Whom it runs as; `None` is whoever runs pgdyno.
+    pub user: Option<&'a User>,
+    /// Processors it may run on; empty is all that are allowed.
+    pub cpus: &'a [u32],
+    /// Signal it gets when the thread that started it ends.
+    pub on_parent_death: Option<Signal>,
+    /// Whether it gets a session of its own, out of reach of the terminal's Ctrl-C.
+    pub own_session: bool,
+}
+
+/// A command that runs a program in that manner, in a directory that its user can enter.
+///
+/// User and groups change first (the standard library does so before anything the child does itself), then
+/// the working directory, then everything else.
+pub fn command(program: &Path, directory: &Path, manner: Manner<'_>) -> Command {
+    let mut command = Command::new(program);
+    command.current_dir(directory).env_clear().env("LANG", "C").env("LC_ALL", "C");
+    for name in ["PATH", "TZ"] {
+        command.envs(std::env::var_os(name).map(|value| (name, value)));
+    }
+    if let Some(user) = manner.user {
+        // With a user and no groups named, the standard library drops the supplementary groups of root.
+        command.uid(user.uid).gid(user.gid).env("HOME", &user.home);
+    } else {
+        command.envs(std::env::var_os("HOME").map(|value| ("HOME", value)));
+    }
+    prepare(&mut command, manner);
+    command
+}
+
+#[allow(unsafe_code)]
+fn prepare(command: &mut Command, manner: Manner<'_>) {
+    let cpus = cpu_set(manner.cpus);
+    let parent = getpid();
+    let inherited = inherited_descriptors();
+    let (signal, own_session) = (manner.on_parent_death, manner.own_session);
+    // SAFETY: between fork and exec the closure makes only system calls on values made before the fork; it
+    // allocates nothing and takes no lock.
+    unsafe {
+        command.pre_exec(move || {
+            for fd in &inherited {
+                // A descriptor that was closed meanwhile needs nothing.
+                let _ = fcntl_setfd(BorrowedFd::borrow_raw(*fd), FdFlags::CLOEXEC);
+            }
+            if own_session {
+                setsid()?;
+                heed_signals()?;
+            }
+            if let Some(cpus) = &cpus {
+                sched_setaffinity(None, cpus)?;
+            }
+            // After the change of user, which clears this; then look whether the parent had ended before.
+            if signal.is_some() {
+                set_parent_process_death_signal(signal)?;
+                if getppid() != Some(parent) {
+                    return Err(Errno::CANCELED.into());
+                }
+            }
+            Ok(())
+        });
+    }
+}
+
+/// Lets the signals that end a server end this process until its program says otherwise. Where a script runs pgdyno in
+/// the background, INT and QUIT are ignored, and what is ignored stays so for every child and through `exec` (POSIX,
+/// 2.11 Signals and Error Handling): a server that has not set its own handlers yet would go on without pgdyno. In a
+/// session of its own no terminal sends them.
+#[allow(unsafe_code)]
+fn heed_signals() -> io::Result<()> {
+    for signal in [libc::SIGINT, libc::SIGQUIT, libc::SIGTERM] {
+        // SAFETY: it only sets a disposition, and may be called between fork and exec (signal-safety(7)).
+        if unsafe { libc::signal(signal, libc::SIG_DFL) } == libc::SIG_ERR {
+            return Err(io::Error::last_os_error());
+        }
+    }
+    Ok(())
+}
+
+fn cpu_set(cpus: &[u32]) -> Option<CpuSet> {
+    let mut set = CpuSet::new();
+    for cpu in cpus.iter().map(|cpu| *cpu as usize).filter(|cpu| *cpu < CpuSet::MAX_CPU) {
+        set.set(cpu);
+    }
+    (!cpus.is_empty()).then_some(set)
+}
+
+/// Descriptors above stderr that whoever started pgdyno left open for every child.
+#[allow(unsafe_code)]
+fn inherited_descriptors() -> Vec<RawFd> {
+    let entries = fs::read_dir("/proc/self/fd").into_iter().flatten().flatten();
+    let open = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<RawFd>().ok());
+    open.filter(|fd| *fd > 2)
+        .filter(|fd| {
+            // SAFETY: the descriptor is only asked for its flags; where it is closed by now, the answer is an
+            // error.
+            let flags = fcntl_getfd(unsafe { BorrowedFd::borrow_raw(*fd) });
+            flags.is_ok_and(|flags| !flags.contains(FdFlags::CLOEXEC))
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Stdio;
+
+    use super::*;
+
+    fn output(script: &str, manner: Manner<'_>) -> String {
+        let mut command = command(Path::new("/bin/sh"), Path::new("/"), manner);
+        let output = command.args(["-c", script]).stdin(Stdio::null()).output().expect("a shell can be run");
+        String::from_utf8_lossy(&output.stdout).trim().to_owned()
+    }
+
+    #[test]
+    fn the_environment_is_clean_and_the_session_its_own() {
+        let names = output("env | cut -d= -f1 | sort | tr '\\n' ' '", Manner::default());
+        for name in names.split(' ') {
+            assert!(
+                ["HOME", "LANG", "LC_ALL", "PATH", "PWD", "TZ", "_", "SHLVL", "OLDPWD"].contains(&name),
+                "{name}"
+            );
+        }
+        let session = "[ $(cut -d' ' -f6 /proc/$$/stat) = $$ ] && echo own";
+        assert_eq!(output(session, Manner { own_session: true, ..Manner::default() }), "own");
+        assert_eq!(output(session, Manner::default()), "");
+    }
+
+    #[test]
+    fn a_descriptor_left_open_is_not_handed_on() {
+        use std::os::fd::AsRawFd;
+        let file = fs::File::open("/dev/null").expect("it is there");
+        fcntl_setfd(&file, FdFlags::empty()).expect("the flag can be cleared");
+        let script = format!("[ -e /proc/self/fd/{} ] && echo open", file.as_raw_fd());
+        assert_eq!(output(&script, Manner::default()), "");
+    }
+
+    #[test]
+    fn a_signal_that_is_ignored_here_ends_a_child_all_the_same() {
+        #[allow(unsafe_code)]
+        // SAFETY: no other test of this process asks for SIGQUIT, and no handler is replaced.
+        unsafe {
+            libc::signal(libc::SIGQUIT, libc::SIG_IGN);
+        }
+        let script = "kill -QUIT $$; echo alive";
+        assert_eq!(output(script, Manner::default()), "alive");
+        assert_eq!(output(script, Manner { own_session: true, ..Manner::default() }), "");
+    }
+
+    #[test]
+    fn processors_can_be_named() {
+        let script = "grep Cpus_allowed_list /proc/self/status | cut -f2";
+        assert_eq!(output(script, Manner { cpus: &[0], ..Manner::default() }), "0");
+    }
+
+    #[test]
+    fn root_gives_its_rights_away() {
+        if !rustix::process::geteuid().is_root() {
+            return;
+        }
+        let user = User { name: "x".into(), uid: 12_345, gid: 23_456, home: "/nowhere".into() };
+        let manner = Manner { user: Some(&user), ..Manner::default() };
+        assert_eq!(output("id -u; id -G; echo $HOME", manner), "12345\n23456\n/nowhere");
+    }
+}

@@ -1,0 +1,551 @@
+//! The servers that pgdyno keeps: a directory each, whose `server.json` is written before anything else is
+//! done, so that a crash at any instant leaves nothing that cannot be found. What runs is asked of the
+//! kernel, never believed.
+
+use std::{
+    collections::BTreeMap,
+    fs::{self, File},
+    io,
+    os::unix::fs::MetadataExt,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use pgdyno_core::{
+    facts::{Choice, ServerSource},
+    problem::Problem,
+};
+use pgdyno_host::users::User;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::{
+    Dirs, Event,
+    lock::lock,
+    process::{find_postmaster, workers_on},
+    ready::{PidFile, Readiness, readiness, socket_path},
+    safe::{Place, close_dir, close_file, make_own_dir, write_file},
+    wait::Held,
+};
+
+/// Version of the layout of `server.json`.
+pub const FORMAT: u32 = 1;
+/// Longest name of a server: it is part of the name of its socket.
+const LONGEST_NAME: usize = 40;
+/// Longest wait while another pgdyno works on a server: it may fetch a bundle, or wait for a recovery.
+const LOCK_LIMIT: Duration = Duration::from_secs(300);
+/// Files of a server that pgdyno alone reads.
+const OUR_FILES: [&str; 2] = ["server.json", "password"];
+/// Files of a server that the server itself reads or writes.
+const SERVER_FILES: [&str; 3] = ["pgdyno.conf", "pg_hba.conf", "server.log"];
+
+/// How far pgdyno has come with a server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Phase {
+    /// Its cluster is being made.
+    Preparing,
+    /// Its cluster is there, and the server was not started or was stopped by pgdyno.
+    Stopped,
+    /// It was started.
+    Started,
+    /// It is being removed.
+    Removing,
+}
+
+/// `server.json`: all that pgdyno must know to find a server again.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Record {
+    /// Version of the layout.
+    pub format: u32,
+    /// Name.
+    pub name: String,
+    /// How far pgdyno has come with it.
+    pub phase: Phase,
+    /// `server_version_num`.
+    pub version_num: u32,
+    /// The version as the program prints it.
+    pub version: String,
+    /// Where the program came from.
+    pub source: ServerSource,
+    /// Whether the program was tested with this version of pgdyno: a pinned bundle. `None` for installed
+    /// ones.
+    pub pinned: Option<bool>,
+    /// Name of the build that the program is; absent of every other.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub build: Option<String>,
+    /// Directory of the programs.
+    pub bindir: PathBuf,
+    /// Data directory.
+    pub data: Place,
+    /// Directory of WAL, where it is apart.
+    pub wal: Option<Place>,
+    /// Tablespaces and their directories.
+    pub tablespaces: Vec<(String, Place)>,
+    /// Directory of the socket.
+    pub socket: Place,
+    /// Port, on TCP and in the name of the socket.
+    pub port: u16,
+    /// Addresses it listens on by TCP.
+    pub listen: Option<String>,
+    /// Whom it runs as, where that is not whoever ran pgdyno.
+    pub run_as: Option<User>,
+    /// Size of a WAL segment in MB, where it was given.
+    pub wal_segsize_mb: Option<u32>,
+    /// Processors it may run on; empty is all.
+    pub cpus: Vec<u32>,
+    /// Settings given by the user.
+    pub given: BTreeMap<String, String>,
+    /// Settings in its configuration, each with its reason.
+    pub settings: Vec<Choice>,
+}
+
+/// What a server is doing, as the kernel and the server's own file tell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Status {
+    /// It takes connections.
+    Running {
+        /// Number of the postmaster.
+        pid: u32,
+    },
+    /// It is starting up or recovering.
+    Starting {
+        /// Number of the postmaster.
+        pid: u32,
+    },
+    /// It is shutting down.
+    Stopping {
+        /// Number of the postmaster.
+        pid: u32,
+    },
+    /// It was shut down.
+    Stopped,
+    /// It ended without shutting down; the next start recovers.
+    Dead,
+    /// It was never finished, or never removed completely.
+    Unfinished,
+}
+
+impl Status {
+    /// Number of the postmaster, where there is one.
+    pub fn pid(self) -> Option<u32> {
+        match self {
+            Self::Running { pid } | Self::Starting { pid } | Self::Stopping { pid } => Some(pid),
+            Self::Stopped | Self::Dead | Self::Unfinished => None,
+        }
+    }
+
+    /// One word.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Running { .. } => "running",
+            Self::Starting { .. } => "starting",
+            Self::Stopping { .. } => "stopping",
+            Self::Stopped => "stopped",
+            Self::Dead => "dead",
+            Self::Unfinished => "unfinished",
+        }
+    }
+}
+
+impl Record {
+    /// What the server is doing now.
+    pub fn status(&self) -> Status {
+        let Some(process) = find_postmaster(&self.data.path) else {
+            return self.status_without_process();
+        };
+        let pid = process.pid;
+        let socket = socket_path(&self.socket.path, self.port);
+        match readiness(&self.data.path, pid, self.version_num, &socket) {
+            Readiness::Ready => Status::Running { pid },
+            Readiness::Stopping => Status::Stopping { pid },
+            Readiness::Starting | Readiness::Silent => Status::Starting { pid },
+        }
+    }
+
+    /// A server that shuts down removes its file of the process number; one that is killed leaves it.
+    fn status_without_process(&self) -> Status {
+        match self.phase {
+            Phase::Preparing | Phase::Removing => Status::Unfinished,
+            Phase::Started | Phase::Stopped if PidFile::read(&self.data.path).is_some() => Status::Dead,
+            Phase::Started | Phase::Stopped => Status::Stopped,
+        }
+    }
+
+    /// Whether its programs lie in a directory, whatever links lead there.
+    pub fn runs_from(&self, dir: &Path) -> bool {
+        self.bindir.starts_with(dir) || fs::canonicalize(dir).is_ok_and(|dir| self.bindir.starts_with(dir))
+    }
+
+    /// Every directory outside pgdyno's own that this server has.
+    pub fn places(&self) -> impl Iterator<Item = &Place> {
+        let tablespaces = self.tablespaces.iter().map(|(_, place)| place);
+        // The data directory last: its links lead to the others.
+        tablespaces.chain(&self.wal).chain([&self.socket, &self.data])
+    }
+}
+
+/// Checks the name of a server.
+///
+/// # Errors
+/// Where it could not be the name of a directory that everybody can type.
+pub fn check_name(name: &str) -> Result<(), Problem> {
+    let allowed = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    let good = name.len() <= LONGEST_NAME
+        && name.starts_with(|c: char| c.is_ascii_alphanumeric())
+        && name.chars().all(allowed);
+    if good {
+        return Ok(());
+    }
+    Err(Problem::wrong_request(format!("`{name}` cannot be the name of a server"))
+        .hint(format!("use up to {LONGEST_NAME} letters, digits, - and _, beginning with a letter or digit")))
+}
+
+/// A server's directory, locked: no other pgdyno works on this server.
+#[derive(Debug)]
+pub struct Slot {
+    dir: PathBuf,
+    _lock: File,
+}
+
+impl Slot {
+    /// Locks the directory of a name, making it where it is missing; waits while another pgdyno has it. What an older
+    /// version let others read in it is closed to them.
+    ///
+    /// # Errors
+    /// Where the directory cannot be made or locked, belongs to another user, or another pgdyno keeps it for too long.
+    pub fn lock(dirs: &Dirs, name: &str, progress: &mut dyn FnMut(Event)) -> Result<Self, Problem> {
+        let dir = dirs.servers().join(name);
+        let mut wait = || progress(Event::WaitingForServer { name: name.to_owned() });
+        let lock = lock_dir(&dir, &mut wait).map_err(|error| match error.kind() {
+            io::ErrorKind::TimedOut => {
+                Problem::could_not(format!("could not use server `{name}`: another pgdyno works on it"))
+                    .detail(error.to_string())
+                    .hint("try again when that one is done, or end it if it hangs. Nothing was changed.")
+            }
+            _ => Problem::could_not(format!("could not use {}: {error}", dir.display()))
+                .hint("choose another directory with the environment variable PGDYNO_STATE"),
+        })?;
+        let slot = Self { dir, _lock: lock };
+        if let Ok(Some(record)) = slot.read() {
+            slot.close_to_others(record.run_as.as_ref())?;
+        }
+        Ok(slot)
+    }
+
+    /// Leaves the directory and what is in it to their owner, and to the user whom the server runs as.
+    ///
+    /// # Errors
+    /// Where something in it is not what pgdyno put there.
+    pub fn close_to_others(&self, user: Option<&User>) -> Result<(), Problem> {
+        let ours = OUR_FILES.iter().map(|name| (name, None));
+        let of_server = SERVER_FILES.iter().map(|name| (name, user));
+        let mut files = ours.chain(of_server);
+        let closed = close_dir(&self.dir, user)
+            .and_then(|()| files.try_for_each(|(name, owner)| close_file(&self.dir, name, owner)));
+        closed.map_err(|error| {
+            Problem::could_not(format!("could not close {} to other users: {error}", self.dir.display()))
+                .hint("see what is in it: it should hold what pgdyno made, and nothing else")
+        })
+    }
+
+    /// The directory itself.
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// What is recorded; `None` where nothing is.
+    ///
+    /// # Errors
+    /// Where the record cannot be understood.
+    pub fn read(&self) -> Result<Option<Record>, Problem> {
+        read(&self.dir)
+    }
+
+    /// Records a server, in one step.
+    ///
+    /// # Errors
+    /// Where it cannot be written.
+    pub fn write(&self, record: &Record) -> Result<(), Problem> {
+        let problem = |error: io::Error| {
+            Problem::could_not(format!("could not write {}: {error}", self.dir.join("server.json").display()))
+        };
+        let text = serde_json::to_vec_pretty(record).map_err(|error| problem(error.into()))?;
+        write_file(&self.dir.join("server.json"), &text, 0o600, None).map_err(problem)
+    }
+
+    /// Removes all that belongs to a server that does not run, its record last.
+    ///
+    /// # Errors
+    /// Where something cannot be removed; the record stays, so that it can be tried again.
+    pub fn discard(&self, mut record: Record) -> Result<(), Problem> {
+        record.phase = Phase::Removing;
+        self.write(&record)?;
+        wait_for_workers(&record.data.path);
+        for place in record.places() {
+            place.remove().map_err(|error| {
+                Problem::could_not(format!("could not remove {}: {error}", place.path.display())).hint(
+                    format!("server `{}` is still listed; try `pgdyno down --remove` again", record.name),
+                )
+            })?;
+        }
+        self.remove_dir()
+    }
+
+    /// Removes the directory itself. The record goes with its first step, so no half of it is ever listed.
+    pub fn remove_dir(&self) -> Result<(), Problem> {
+        let removed = fs::remove_file(self.dir.join("server.json"))
+            .or_else(|error| if error.kind() == io::ErrorKind::NotFound { Ok(()) } else { Err(error) })
+            .and_then(|()| fs::remove_dir_all(&self.dir));
+        removed
+            .map_err(|error| Problem::could_not(format!("could not remove {}: {error}", self.dir.display())))
+    }
+}
+
+/// Programs that a killed pgdyno left behind are told to end by the kernel; this waits until they have.
+fn wait_for_workers(data_dir: &Path) {
+    for held in workers_on(data_dir).into_iter().filter_map(Held::of) {
+        held.wait(Duration::from_secs(10));
+    }
+}
+
+/// The lock lives in the directory it guards, and goes with it: after waiting, look whether it is still the
+/// one.
+fn lock_dir(dir: &Path, wait: &mut dyn FnMut()) -> io::Result<File> {
+    loop {
+        make_own_dir(dir)?;
+        let path = dir.join("lock");
+        let file = match lock(&path, LOCK_LIMIT, wait) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+            other => other?,
+        };
+        let locked = file.metadata()?;
+        let there = fs::symlink_metadata(&path);
+        if there.is_ok_and(|there| (there.dev(), there.ino()) == (locked.dev(), locked.ino())) {
+            return Ok(file);
+        }
+    }
+}
+
+fn read(dir: &Path) -> Result<Option<Record>, Problem> {
+    let path = dir.join("server.json");
+    let text = match fs::read(&path) {
+        Ok(text) => text,
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+            return Ok(None);
+        }
+        Err(error) => {
+            return Err(Problem::could_not(format!("could not read {}: {error}", path.display())).hint(
+                "work as the user who made this server, or choose another directory with PGDYNO_STATE",
+            ));
+        }
+    };
+    serde_json::from_slice::<Record>(&text).map(Some).map_err(|error| {
+        let format = serde_json::from_slice::<Value>(&text).ok().and_then(|json| json["format"].as_u64());
+        match format.filter(|format| *format > u64::from(FORMAT)) {
+            Some(format) => Problem::could_not(format!(
+                "could not understand {}: it has format {format}, and this pgdyno knows {FORMAT}",
+                path.display()
+            ))
+            .hint("a newer pgdyno wrote it: use that one for this server"),
+            None => broken(dir, &error),
+        }
+    })
+}
+
+/// A record that nobody can read: what may be left of its server, and how to give it up.
+fn broken(dir: &Path, error: &serde_json::Error) -> Problem {
+    let data = dir.join("data");
+    let problem =
+        Problem::could_not(format!("could not understand {}: {error}", dir.join("server.json").display()));
+    let (stop, problem) = match find_postmaster(&data) {
+        Some(process) => (
+            format!("stop it (`kill -INT {}`) and ", process.pid),
+            problem.detail(format!("its server runs, process {}", process.pid)),
+        ),
+        None => (String::new(), problem),
+    };
+    problem.hint(format!(
+        "its data are in {}, unless --data put them elsewhere. Put server.json back from a copy; or to give the server \
+         up, {stop}remove {}",
+        data.display(),
+        dir.display()
+    ))
+}
+
+/// All recorded servers, by name; one that cannot be read is a problem of its own beside the others.
+pub fn list(dirs: &Dirs) -> Vec<Result<Record, Problem>> {
+    let entries = fs::read_dir(dirs.servers()).into_iter().flatten().flatten();
+    let mut paths: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
+    paths.sort();
+    paths.iter().filter_map(|path| read(path).transpose()).collect()
+}
+
+/// The record of a name, without locking it.
+///
+/// # Errors
+/// Where there is none, or it cannot be understood.
+pub fn find(dirs: &Dirs, name: &str) -> Result<Record, Problem> {
+    check_name(name)?;
+    read(&dirs.servers().join(name))?.ok_or_else(|| {
+        let known: Vec<String> = list(dirs).into_iter().flatten().map(|record| record.name).collect();
+        let problem = Problem::wrong_request(format!("there is no server `{name}`"));
+        if known.is_empty() {
+            problem.hint("`pgdyno up` starts one")
+        } else {
+            problem.hint(format!("there is: {}", known.join(", ")))
+        }
+    })
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+
+    fn dirs(root: &Path) -> Dirs {
+        Dirs { state: root.join("state"), cache: root.join("cache"), runtime: root.join("run") }
+    }
+
+    fn record(root: &Path, name: &str) -> Record {
+        Record {
+            format: FORMAT,
+            name: name.into(),
+            phase: Phase::Preparing,
+            version_num: 180_006,
+            version: "18.6".into(),
+            source: ServerSource::Bundle,
+            pinned: Some(true),
+            build: None,
+            bindir: "/b".into(),
+            data: Place::planned(root.join("data")),
+            wal: None,
+            tablespaces: vec![("t".into(), Place::planned(root.join("t")))],
+            socket: Place::planned(root.join("run")),
+            port: 5432,
+            listen: None,
+            run_as: None,
+            wal_segsize_mb: None,
+            cpus: vec![],
+            given: BTreeMap::new(),
+            settings: vec![],
+        }
+    }
+
+    #[test]
+    fn names() {
+        for good in ["main", "a", "bench-1f", "9x_y"] {
+            assert_eq!(check_name(good), Ok(()));
+        }
+        for wrong in ["", ".", "..", "a/b", "-a", "_a", "a b", "ä", &"x".repeat(41)] {
+            assert!(check_name(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_record_is_written_read_and_discarded() {
+        let root = tempfile::tempdir().expect("a temporary directory can be made");
+        let dirs = dirs(root.path());
+        let slot = Slot::lock(&dirs, "a", &mut |_| panic!("nobody has it")).expect("it can be locked");
+        assert_eq!(slot.read(), Ok(None));
+        assert_eq!(list(&dirs), []);
+        let mut record = record(root.path(), "a");
+        record.data.take("data directory", None).expect("it can be made");
+        slot.write(&record).expect("it can be written");
+        assert_eq!(find(&dirs, "a"), Ok(record.clone()));
+        assert_eq!(record.status(), Status::Unfinished);
+        assert!(find(&dirs, "b").expect_err("there is none").hint.is_some_and(|hint| hint.contains('a')));
+        slot.discard(record.clone()).expect("it can be removed");
+        assert!(!record.data.path.exists() && !slot.dir().exists());
+    }
+
+    #[test]
+    fn what_runs_is_not_believed() {
+        let root = tempfile::tempdir().expect("a temporary directory can be made");
+        let mut record = record(root.path(), "a");
+        record.phase = Phase::Started;
+        assert_eq!(record.status(), Status::Stopped);
+        record.data.take("data directory", None).expect("it can be made");
+        // A number that was used again: this process is no postmaster.
+        fs::write(record.data.path.join("postmaster.pid"), format!("{}\n", std::process::id()))
+            .expect("it can");
+        assert_eq!(record.status(), Status::Dead);
+    }
+
+    #[test]
+    fn a_lock_whose_directory_went_is_taken_anew() {
+        let root = tempfile::tempdir().expect("a temporary directory can be made");
+        let dirs = dirs(root.path());
+        let first = Slot::lock(&dirs, "a", &mut |_| {}).expect("it can be locked");
+        let (sender, receiver) = std::sync::mpsc::channel();
+        let other = dirs.clone();
+        let waiter = std::thread::spawn(move || {
+            Slot::lock(&other, "a", &mut |event| sender.send(event).expect("heard"))
+        });
+        assert!(matches!(receiver.recv(), Ok(Event::WaitingForServer { .. })));
+        first.remove_dir().expect("it can be removed");
+        drop(first);
+        let second = waiter.join().expect("it does not panic").expect("it can be locked");
+        assert!(second.dir().join("lock").exists());
+    }
+
+    #[test]
+    fn what_an_older_version_left_open_is_closed() {
+        use std::os::unix::fs::PermissionsExt;
+        let root = tempfile::tempdir().expect("a temporary directory can be made");
+        let dirs = dirs(root.path());
+        let slot = Slot::lock(&dirs, "a", &mut |_| {}).expect("it can be locked");
+        slot.write(&record(root.path(), "a")).expect("it can be written");
+        drop(slot);
+        let dir = dirs.servers().join("a");
+        let set =
+            |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("ours");
+        fs::write(dir.join("pgdyno.conf"), "primary_conninfo = 'password=x'").expect("it can be written");
+        let files = ["lock", "server.json", "pgdyno.conf"].map(|name| dir.join(name));
+        files.iter().for_each(|path| set(path, 0o644));
+        set(&dir, 0o755);
+        drop(Slot::lock(&dirs, "a", &mut |_| {}).expect("it can be locked"));
+        let mode = |path: &Path| fs::metadata(path).expect("it is there").mode() & 0o777;
+        assert_eq!(mode(&dir), 0o700);
+        assert_eq!(files.each_ref().map(|path| mode(path)), [0o600; 3]);
+    }
+
+    #[test]
+    fn a_directory_behind_a_link_is_not_used() {
+        let root = tempfile::tempdir().expect("a temporary directory can be made");
+        let dirs = dirs(root.path());
+        fs::create_dir_all(dirs.servers()).expect("it can be made");
+        fs::create_dir(root.path().join("elsewhere")).expect("it can be made");
+        std::os::unix::fs::symlink(root.path().join("elsewhere"), dirs.servers().join("a")).expect("a link");
+        let problem = Slot::lock(&dirs, "a", &mut |_| {}).expect_err("it is a link");
+        assert!(problem.what.contains("symbolic link"), "{}", problem.what);
+        assert_eq!(fs::read_dir(root.path().join("elsewhere")).expect("it stays").count(), 0);
+    }
+
+    #[test]
+    fn a_broken_record_says_what_to_do() {
+        let root = tempfile::tempdir().expect("a temporary directory can be made");
+        let dirs = dirs(root.path());
+        let slot = Slot::lock(&dirs, "a", &mut |_| {}).expect("it can be locked");
+        for (text, what, hint) in [
+            ("", "could not understand", "its data are in"),
+            ("{\"format\": 1, \"name\": 3}", "could not understand", "its data are in"),
+            ("{\"format\": 7}", "it has format 7, and this pgdyno knows 1", "a newer pgdyno wrote it"),
+        ] {
+            fs::write(slot.dir().join("server.json"), text).expect("it can be written");
+            let problem = find(&dirs, "a").expect_err("it is broken");
+            assert!(problem.what.contains(what), "{}", problem.what);
+            assert!(problem.hint.as_ref().is_some_and(|words| words.contains(hint)), "{problem:?}");
+        }
+    }
+
+    #[test]
+    fn an_unreadable_record_is_named() {
+        let root = tempfile::tempdir().expect("a temporary directory can be made");
+        let dirs = dirs(root.path());
+        fs::create_dir_all(dirs.servers().join("x")).expect("it can be made");
+        for text in ["", "{}", "[]", "{\"format\":1"] {
+            fs::write(dirs.servers().join("x/server.json"), text).expect("it can be written");
+            assert!(list(&dirs)[0].is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! Rows of the benchmark tables: any part of any table, anywhere, always the same rows.
+//!
+//! A table is an iterator over (scale, seed, part k of n). Rows are small `Copy` structs made from their
+//! number alone, so a trillion rows need no memory, parts can be made on many hosts at once, and a lost
+//! part can be made again. [`Maker`] writes a part as text for COPY and sums it; what is sent where is not
+//! decided here.
+
+pub mod load;
+mod maker;
+pub mod scaleup;
+mod size;
+mod sums;
+mod text;
+pub mod tpcb;
+pub mod tpcc;
+
+pub use maker::Maker;
+pub use size::{BtreeSize, PAGE_BYTES, RelationSize, TableSize};
+pub use sums::{Check, Column, Kind, Sums, mix};
+
+/// What rows follow from beside their number, of all tables of a load.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Population {
+    /// Seed of everything random.
+    pub seed: u64,
+    /// The instant of populating, in microseconds since 1970: dates are of it.
+    pub at_us: i64,
+}
+
+/// A table whose rows follow from their number.
+pub trait TableRows {
+    /// One row.
+    type Row: Copy;
+
+    /// Name of the table.
+    const NAME: &'static str;
+
+    /// Number of rows at a scale.
+    fn total(scale: u64) -> u64;
+
+    /// The row with this number, from 0 and below [`TableRows::total`]. A table without random columns
+    /// ignores the seed.
+    fn row(scale: u64, seed: u64, number: u64) -> Self::Row;
+}
+
+/// A stretch of a table's rows: numbers from `first`, below `end`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Part {
+    /// First row number.
+    pub first: u64,
+    /// One past the last row number.
+    pub end: u64,
+}
+
+impl Part {
+    /// Part `k` (from 0) of `n` equal parts of `total` rows; sizes differ by one row at most, and all parts
+    /// together are the table.
+    ///
+    /// # Panics
+    /// Where `k` is not below `n`.
+    pub fn of(total: u64, k: u64, n: u64) -> Self {
+        assert!(k < n, "part {k} of {n} does not exist");
+        let cut = |k: u64| (u128::from(total) * u128::from(k) / u128::from(n)) as u64;
+        Self { first: cut(k), end: cut(k + 1) }
+    }
+
+    /// Number of rows.
+    pub fn rows(&self) -> u64 {
+        self.end - self.first
+    }
+}
+
+/// The rows of a part, in order of their numbers.
+#[derive(Debug)]
+pub struct Rows<T: TableRows> {
+    scale: u64,
+    seed: u64,
+    part: Part,
+    table: std::marker::PhantomData<T>,
+}
+
+/// The rows of a part of a table; the part is cut at the table's end.
+pub fn rows<T: TableRows>(scale: u64, seed: u64, part: Part) -> Rows<T> {
+    let end = part.end.min(T::total(scale));
+    let part = Part { first: part.first.min(end), end };
+    Rows { scale, seed, part, table: std::marker::PhantomData }
+}
+
+impl<T: TableRows> Iterator for Rows<T> {
+    type Item = T::Row;
+
+    #[inline]
+    fn next(&mut self) -> Option<T::Row> {
+        let number = self.part.first;
+        (number < self.part.end).then(|| {
+            self.part.first = number + 1;
+            T::row(self.scale, self.seed, number)
+        })
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        let left = usize::try_from(self.part.rows());
+        (left.unwrap_or(usize::MAX), left.ok())
+    }
+
+    /// Skips without making the rows in between.
+    #[inline]
+    fn nth(&mut self, n: usize) -> Option<T::Row> {
+        self.part.first = self.part.first.saturating_add(n as u64).min(self.part.end);
+        self.next()
+    }
+}

@@ -1,0 +1,543 @@
+//! What is to be loaded.
+
+use pgdyno_core::{problem::Problem, units};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{Cost, Set, Table, Way};
+use crate::Population;
+
+/// How the main table is partitioned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum PartitionMethod {
+    /// By ranges of the key.
+    Range,
+    /// By a hash of the key.
+    Hash,
+}
+
+impl PartitionMethod {
+    /// SQL's word for it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Range => "range",
+            Self::Hash => "hash",
+        }
+    }
+}
+
+/// The parts of the main table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Partitions {
+    /// How a row finds its part.
+    pub method: PartitionMethod,
+    /// Number of parts, from 1.
+    pub count: u64,
+}
+
+/// A load, complete: it is kept in the database beside its tasks.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LoadPlan {
+    /// The tables.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub set: Set,
+    /// Scale factor; of [`Set::Scaleup`] the rows of `test`, of [`Set::Tpcc`] warehouses.
+    pub scale: u64,
+    /// Rows of `log`.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub log_rows: u64,
+    /// What random columns come from.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub seed: u64,
+    /// The instant of TPC-C's dates, in microseconds since 1970.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub at_us: i64,
+    /// How the tables are partitioned that can be; `None`: not at all.
+    pub partitions: Option<Partitions>,
+    /// Fill factor in per cent.
+    pub fillfactor: u32,
+    /// Whether the tables are unlogged.
+    pub unlogged: bool,
+    /// Whether there are foreign keys.
+    pub foreign_keys: bool,
+    /// Tablespace of the tables.
+    pub tablespace: Option<String>,
+    /// Tablespace of the primary keys.
+    pub index_tablespace: Option<String>,
+    /// How rows are written.
+    pub way: Way,
+    /// Whether `log` is filled in chunks though [`Way::Stream`] fills the rest: that is of partitions, and `log` has
+    /// none.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub log_chunks: bool,
+    /// Rows of one task, where a table is neither one stream nor partitions by range.
+    pub chunk_rows: u64,
+    /// The schema of the same database that the server copies rows from; `None`: they are made.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
+}
+
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
+impl LoadPlan {
+    /// What is loaded, in a few words.
+    pub fn title(&self) -> String {
+        let scale = units::count(self.scale);
+        match self.set {
+            Set::Tpcb => format!("tpcb at scale {scale}"),
+            Set::Scaleup => {
+                format!("scaleup with {scale} rows of test and {} of log", units::count(self.log_rows))
+            }
+            Set::Tpcc => format!("tpcc with {}", units::plural(self.scale, "warehouse")),
+        }
+    }
+
+    /// Rows of all tables; of TPC-C's `order_line` on average.
+    pub fn rows_total(&self) -> u64 {
+        self.set.tables().iter().map(|table| table.rows_of(self.units(*table))).sum()
+    }
+
+    /// Units of a table: what parts of it are counted in.
+    pub fn units(&self, table: Table) -> u64 {
+        table.maker().units_at(if table == Table::Log { self.log_rows } else { self.scale })
+    }
+
+    /// What rows follow from beside their number.
+    pub fn population(&self) -> Population {
+        Population { seed: self.seed, at_us: self.at_us }
+    }
+
+    /// Whether rows find their partitions in the server: then partitions are not filled one by one.
+    pub fn routed(&self) -> bool {
+        self.partitions.is_some_and(|partitions| partitions.method == PartitionMethod::Hash)
+    }
+
+    /// What a load that breaks off keeps, and what it repeats when it is resumed.
+    pub fn kept(&self) -> &'static str {
+        match (self.whole(), self.partitions) {
+            (true, None) => "tables that are full stay, one that is being filled begins anew",
+            (true, Some(_)) => "partitions that are full stay, those that are being filled begin anew",
+            (false, _) => "what is done stays, but for at most a chunk of each stream",
+        }
+    }
+
+    /// Whether the main table, or each partition of it, is written by one task alone.
+    pub fn whole(&self) -> bool {
+        self.partitions.map_or(self.way == Way::Stream, |_| !self.routed())
+    }
+}
+
+/// What is asked for; what is left open is chosen, or taken from the load that is continued.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct LoadRequest {
+    /// The tables.
+    pub set: Set,
+    /// Scale factor; of [`Set::Scaleup`] the rows of `test`, of [`Set::Tpcc`] warehouses.
+    pub scale: Option<u64>,
+    /// Rows of `log`.
+    pub log_rows: Option<u64>,
+    /// What random columns come from.
+    pub seed: Option<u64>,
+    /// The instant of TPC-C's dates, in microseconds since 1970.
+    pub at_us: Option<i64>,
+    /// Number of partitions; 0: none.
+    pub partitions: Option<u64>,
+    /// How they are made.
+    pub method: Option<PartitionMethod>,
+    /// Fill factor in per cent.
+    pub fillfactor: Option<u32>,
+    /// Whether unlogged tables are asked for.
+    pub unlogged: bool,
+    /// Whether foreign keys are asked for.
+    pub foreign_keys: bool,
+    /// Tablespace of the tables.
+    pub tablespace: Option<String>,
+    /// Tablespace of the primary keys.
+    pub index_tablespace: Option<String>,
+    /// How rows are written.
+    pub way: Option<Way>,
+    /// The schema that the server copies rows from, which says [`Way::Server`].
+    pub source: Option<String>,
+}
+
+/// Fewest and most rows of a task: beginning and ending one does not count, and what is lost with one is seconds.
+const CHUNK_ROWS: std::ops::RangeInclusive<u64> = 50_000..=10_000_000;
+/// Tasks for each stream, so that all end at about the same time.
+const TASKS_A_STREAM: u64 = 16;
+/// Most partitions: more are a mistake, and a server would need days to make them.
+pub const MAX_PARTITIONS: u64 = 100_000;
+
+/// What of a request does not fit the rest of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Misfit {
+    /// How to make partitions is said, and there are none.
+    MethodWithoutPartitions,
+    /// More partitions than there may be.
+    TooManyPartitions(u64),
+    /// More partitions than the table has rows.
+    MorePartitionsThanRows {
+        /// Partitions.
+        count: u64,
+        /// Rows of the main table, or warehouses.
+        rows: u64,
+        /// What they are, in the singular.
+        what: &'static str,
+    },
+    /// A way of writing rows that these partitions do not take.
+    Way(Way, PartitionMethod),
+    /// Rows are to be made by the server that only pgdyno makes.
+    MadeByServer,
+}
+
+impl Misfit {
+    /// In the words of the flags of `load`.
+    fn problem(self) -> Problem {
+        let (what, hint) = match self {
+            Self::MethodWithoutPartitions => {
+                ("could not use --partition-method without --partitions".to_owned(), "say --partitions P too")
+            }
+            Self::TooManyPartitions(count) => (
+                format!("could not make {count} partitions: the most are {MAX_PARTITIONS}"),
+                "use fewer --partitions",
+            ),
+            Self::MorePartitionsThanRows { count, rows, what } => (
+                format!("could not make {count} partitions of {}", units::plural(rows, what)),
+                "use no more --partitions than that",
+            ),
+            Self::MadeByServer => (
+                "could not use --method server: the rows of TPC-C are made by pgdyno alone".to_owned(),
+                "leave --method out",
+            ),
+            Self::Way(way, method) => {
+                let (way, why) = (way.name(), why_not(method));
+                let method = method.name();
+                let what = format!("could not use --method {way} for partitions by {method}: {why}");
+                (what, "leave --method out")
+            }
+        };
+        Problem::wrong_request(what).hint(hint)
+    }
+}
+
+/// Why partitions do not take every way of writing rows.
+pub fn why_not(method: PartitionMethod) -> &'static str {
+    match method {
+        PartitionMethod::Range => "each is filled as a whole",
+        PartitionMethod::Hash => "the server sorts rows into them",
+    }
+}
+
+impl LoadRequest {
+    /// The plan of a new load by this many streams.
+    ///
+    /// # Errors
+    /// What cannot be.
+    pub fn plan(&self, streams: u64) -> Result<LoadPlan, Problem> {
+        let Some(scale) = self.scale else {
+            return Err(Problem::wrong_request("could not load without a scale").hint(self.scale_hint()));
+        };
+        if let Some(misfit) = self.misfit() {
+            return Err(misfit.problem());
+        }
+        let main = self.set.main();
+        let (main_units, log_rows) = (main.maker().units_at(scale), self.log_rows.unwrap_or(0));
+        let (rows, parts) = (main.rows_of(main_units), main_units / main.grain());
+        let partitions = self.parts();
+        if let Some(Partitions { count, .. }) = partitions.filter(|partitions| partitions.count > parts) {
+            let what = if self.set == Set::Tpcc { "warehouse" } else { "row" };
+            return Err(Misfit::MorePartitionsThanRows { count, rows: parts, what }.problem());
+        }
+        let chunk = rows.max(log_rows).div_ceil(streams.max(1).saturating_mul(TASKS_A_STREAM));
+        Ok(LoadPlan {
+            set: self.set,
+            scale,
+            log_rows,
+            seed: self.seed.unwrap_or(0),
+            at_us: self.at_us.unwrap_or(0),
+            way: self.way(partitions, self.written(scale).saturating_add(log_rows), streams),
+            log_chunks: self.log_chunks(partitions, log_rows, streams),
+            partitions,
+            fillfactor: self.fillfactor.unwrap_or(100),
+            unlogged: self.unlogged,
+            foreign_keys: self.foreign_keys,
+            tablespace: self.tablespace.clone(),
+            index_tablespace: self.index_tablespace.clone(),
+            chunk_rows: chunk.clamp(*CHUNK_ROWS.start(), *CHUNK_ROWS.end()),
+            source: self.source.clone(),
+        })
+    }
+
+    /// Rows of the tables that take time to fill, but for those of `log`.
+    fn written(&self, scale: u64) -> u64 {
+        self.set.spread().iter().map(|table| table.rows_of(table.maker().units_at(scale))).sum()
+    }
+
+    fn scale_hint(&self) -> &'static str {
+        match self.set {
+            Set::Tpcb => "say --scale N: a scale of 1 is 100,000 accounts, about 15 MiB",
+            Set::Scaleup => "say --rows N",
+            Set::Tpcc => "say --warehouses N: one takes about 100 MB",
+        }
+    }
+
+    /// What copies the tables of a plan from the schema that they are in.
+    pub fn copying(plan: &LoadPlan, schema: &str) -> Self {
+        Self {
+            set: plan.set,
+            scale: Some(plan.scale),
+            log_rows: Some(plan.log_rows),
+            seed: Some(plan.seed),
+            at_us: Some(plan.at_us),
+            partitions: plan.partitions.map(|partitions| partitions.count),
+            method: plan.partitions.map(|partitions| partitions.method),
+            fillfactor: Some(plan.fillfactor),
+            unlogged: plan.unlogged,
+            foreign_keys: plan.foreign_keys,
+            tablespace: plan.tablespace.clone(),
+            index_tablespace: plan.index_tablespace.clone(),
+            way: Some(Way::Server),
+            source: Some(schema.to_owned()),
+        }
+    }
+
+    /// What does not fit together, whatever the scale is.
+    pub fn misfit(&self) -> Option<Misfit> {
+        let count = self.partitions.unwrap_or(0);
+        if self.method.is_some() && count == 0 {
+            return Some(Misfit::MethodWithoutPartitions);
+        }
+        if count > MAX_PARTITIONS {
+            return Some(Misfit::TooManyPartitions(count));
+        }
+        if self.set == Set::Tpcc && self.way == Some(Way::Server) && self.source.is_none() {
+            return Some(Misfit::MadeByServer);
+        }
+        let method = self.parts()?.method;
+        let cannot = match method {
+            PartitionMethod::Range => Way::Chunks,
+            PartitionMethod::Hash => Way::Stream,
+        };
+        (self.way == Some(cannot)).then_some(Misfit::Way(cannot, method))
+    }
+
+    fn parts(&self) -> Option<Partitions> {
+        let method = self.method.unwrap_or(PartitionMethod::Range);
+        self.partitions.filter(|count| *count > 0).map(|count| Partitions { method, count })
+    }
+
+    /// How rows are written: as asked for, else in the way that takes less.
+    fn way(&self, partitions: Option<Partitions>, rows: u64, streams: u64) -> Way {
+        let best = || match partitions.map(|partitions| partitions.method) {
+            None => Cost::of_set(self.set, rows, streams).way(),
+            Some(PartitionMethod::Range) => Way::Stream,
+            Some(PartitionMethod::Hash) => Way::Chunks,
+        };
+        self.way.unwrap_or_else(best)
+    }
+
+    /// Whether `log` is better filled in chunks beside partitions that are each filled as a whole, if nobody said how.
+    fn log_chunks(&self, partitions: Option<Partitions>, rows: u64, streams: u64) -> bool {
+        let ranges = partitions.is_some_and(|partitions| partitions.method == PartitionMethod::Range);
+        ranges
+            && self.set == Set::Scaleup
+            && self.way.is_none()
+            && Cost::of(rows, streams).way() != Way::Stream
+    }
+
+    /// In what a load that was begun differs from what is asked for now: the flags, with both values.
+    pub fn differences(&self, begun: &LoadPlan) -> Vec<String> {
+        let none = || "none".to_owned();
+        let partitions = begun.partitions.map_or(0, |partitions| partitions.count);
+        let method = begun.partitions.map(|partitions| partitions.method);
+        let space = |space: &Option<String>| space.clone().unwrap_or_else(none);
+        if self.set != begun.set {
+            let (asked, begun) = (self.set.name(), begun.set.name());
+            return vec![format!("`load {asked}` is asked for, it was begun by `load {begun}`")];
+        }
+        [
+            differs(&format!("--{}", self.set.scale_word()), self.scale, begun.scale),
+            differs("--log-rows", self.log_rows, begun.log_rows),
+            differs("--seed", self.seed, begun.seed),
+            differs("--at", self.at_us.map(seconds), seconds(begun.at_us)),
+            differs("--partitions", self.partitions, partitions),
+            differs(
+                "--partition-method",
+                self.method.map(PartitionMethod::name),
+                method.map_or("none", PartitionMethod::name),
+            ),
+            differs("--fillfactor", self.fillfactor, begun.fillfactor),
+            differs("--unlogged", self.unlogged.then_some(true), begun.unlogged),
+            differs("--foreign-keys", self.foreign_keys.then_some(true), begun.foreign_keys),
+            differs("--tablespace", self.tablespace.clone(), space(&begun.tablespace)),
+            differs("--index-tablespace", self.index_tablespace.clone(), space(&begun.index_tablespace)),
+            differs("--method", self.way.map(Way::name), begun.way.name()),
+        ]
+        .into_iter()
+        .flatten()
+        .collect()
+    }
+}
+
+/// As users name an instant.
+fn seconds(at_us: i64) -> i64 {
+    at_us / 1_000_000
+}
+
+fn differs<T: PartialEq + std::fmt::Display>(flag: &str, asked: Option<T>, begun: T) -> Option<String> {
+    let asked = asked.filter(|asked| *asked != begun)?;
+    Some(format!("{flag}: {asked} is asked for, it was begun with {begun}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn chunks_are_neither_dust_nor_days() {
+        let chunk = |scale, streams| {
+            let request = LoadRequest { scale: Some(scale), ..LoadRequest::default() };
+            request.plan(streams).expect("it can be").chunk_rows
+        };
+        assert_eq!((chunk(1, 4), chunk(100, 2), chunk(10_000_000, 64)), (50_000, 312_500, 10_000_000));
+    }
+
+    /// Whoever stops a load is told what it costs: a table in one stream begins anew.
+    #[test]
+    fn what_stays_depends_on_the_way() {
+        let kept = |partitions, method, streams| {
+            let request = LoadRequest {
+                scale: Some(1),
+                partitions: Some(partitions),
+                method,
+                ..LoadRequest::default()
+            };
+            request.plan(streams).expect("it can be").kept()
+        };
+        assert!(kept(0, None, 1).contains("one that is being filled begins anew"));
+        assert!(kept(2, None, 1).contains("partitions that are full stay"));
+        assert!(kept(0, None, 8).contains("a chunk of each stream"));
+        assert!(kept(2, Some(PartitionMethod::Hash), 1).contains("a chunk of each stream"));
+    }
+
+    #[test]
+    fn what_cannot_be_is_refused() {
+        let refused = |request: LoadRequest| request.plan(1).expect_err("it cannot be").what;
+        let at = LoadRequest { scale: Some(1), ..LoadRequest::default() };
+        assert!(refused(LoadRequest::default()).contains("without a scale"));
+        let method = Some(PartitionMethod::Hash);
+        assert!(
+            refused(LoadRequest { method, ..at.clone() }).contains("--partition-method without --partitions")
+        );
+        let most = "could not make 100001 partitions: the most are 100000";
+        assert_eq!(refused(LoadRequest { partitions: Some(100_001), ..at.clone() }), most);
+        let few =
+            LoadRequest { set: Set::Scaleup, scale: Some(3), partitions: Some(5), ..LoadRequest::default() };
+        assert_eq!(refused(few), "could not make 5 partitions of 3 rows");
+        let ranges = LoadRequest { partitions: Some(2), way: Some(Way::Chunks), ..at.clone() };
+        assert!(refused(ranges).contains("--method chunks for partitions by range"));
+        let hashes = LoadRequest { partitions: Some(2), method, way: Some(Way::Stream), ..at };
+        assert!(refused(hashes).contains("--method stream for partitions by hash"));
+    }
+
+    #[test]
+    fn ways_follow_from_partitions_and_cost() {
+        let way = |partitions, method, way, streams| {
+            let request = LoadRequest {
+                scale: Some(1),
+                partitions: Some(partitions),
+                method,
+                way,
+                ..LoadRequest::default()
+            };
+            request.plan(streams).map(|plan| (plan.way, plan.whole())).expect("it can be")
+        };
+        let hash = Some(PartitionMethod::Hash);
+        assert_eq!(way(0, None, None, 1), (Way::Stream, true));
+        assert_eq!(way(0, None, None, 8), (Way::Chunks, false));
+        assert_eq!(way(3, None, None, 8), (Way::Stream, true));
+        assert_eq!(way(3, hash, None, 1), (Way::Chunks, false));
+        let server = Some(Way::Server);
+        assert_eq!(way(0, None, server, 1), (Way::Server, false));
+        assert_eq!(way(3, None, server, 1), (Way::Server, true));
+        assert_eq!(way(3, hash, server, 1), (Way::Server, false));
+    }
+
+    /// A request for all that tables can be, but for the way in which they are loaded.
+    fn everything(partitions: u64) -> LoadRequest {
+        LoadRequest {
+            scale: Some(3),
+            partitions: Some(partitions),
+            method: Some(PartitionMethod::Hash),
+            fillfactor: Some(90),
+            unlogged: true,
+            foreign_keys: true,
+            tablespace: Some("t".to_owned()),
+            index_tablespace: Some("i".to_owned()),
+            ..LoadRequest::default()
+        }
+    }
+
+    #[test]
+    fn a_copy_is_planned_as_its_source_but_for_where_rows_come_from() {
+        for source in
+            [everything(4).plan(2), LoadRequest { scale: Some(3), ..LoadRequest::default() }.plan(2)]
+        {
+            let source = source.expect("it can be");
+            let copy = LoadRequest::copying(&source, "public").plan(2).expect("it can be");
+            assert_eq!((copy.way, copy.source.as_deref()), (Way::Server, Some("public")));
+            assert_eq!(LoadPlan { way: source.way, source: None, ..copy }, source);
+        }
+    }
+
+    #[test]
+    fn every_difference_is_named() {
+        let begun = LoadRequest { scale: Some(2), partitions: Some(4), ..LoadRequest::default() };
+        let plan = begun.plan(1).expect("it can be");
+        assert_eq!(LoadRequest::default().differences(&plan), Vec::<String>::new());
+        assert_eq!(begun.differences(&plan), Vec::<String>::new());
+        let other = LoadRequest { way: Some(Way::Server), ..everything(0) };
+        let differences = other.differences(&plan);
+        assert_eq!(differences.len(), 9, "{differences:?}");
+        assert_eq!(differences[8], "--method: server is asked for, it was begun with stream");
+        assert_eq!(differences[0], "--scale: 3 is asked for, it was begun with 2");
+        assert_eq!(differences[2], "--partition-method: hash is asked for, it was begun with range");
+        assert_eq!(differences[6], "--tablespace: t is asked for, it was begun with none");
+        let rows = LoadRequest {
+            set: Set::Scaleup,
+            scale: Some(9),
+            log_rows: Some(8),
+            seed: Some(7),
+            ..LoadRequest::default()
+        };
+        let tables = "`load scaleup` is asked for, it was begun by `load tpcb`";
+        assert_eq!(rows.differences(&plan), [tables]);
+        let none = LoadRequest { scale: Some(1), log_rows: None, seed: None, ..rows.clone() };
+        let said = rows.differences(&none.plan(1).expect("it can be")).join("; ");
+        for flag in ["--rows: 9 is", "--log-rows: 8 is", "--seed: 7 is asked for, it was begun with 0"] {
+            assert!(said.contains(flag), "{said}");
+        }
+    }
+
+    /// What older versions of pgdyno wrote down of a load is read, and new loads of theirs read by them.
+    #[test]
+    fn a_plan_of_tpcb_is_written_as_it_was() {
+        let plan = LoadRequest { scale: Some(1), ..LoadRequest::default() }.plan(1).expect("it can be");
+        let text = serde_json::to_string(&plan).expect("it can be written");
+        assert!(text.starts_with("{\"scale\":1,\"partitions\":null,\"fillfactor\":100,"), "{text}");
+        let rows = LoadRequest {
+            set: Set::Scaleup,
+            log_rows: Some(5),
+            seed: Some(3),
+            ..LoadRequest::copying(&plan, "s")
+        };
+        for plan in [plan, rows.plan(1).expect("it can be")] {
+            let text = serde_json::to_string(&plan).expect("it can be written");
+            assert_eq!(serde_json::from_str::<LoadPlan>(&text).expect("it can be read"), plan);
+        }
+    }
+}

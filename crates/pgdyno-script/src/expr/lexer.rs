@@ -1,0 +1,192 @@
+//! Tokens of an expression.
+
+use crate::{
+    error::Fault,
+    names::is_name_byte,
+    number::{self, NotInteger},
+};
+
+/// One token.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Token<'a> {
+    Integer(i64),
+    /// 2^63, which may only follow a minus.
+    BeyondIntegers,
+    Double(f64),
+    /// `:name`, without the colon. Any run of letters, digits and underscores: whether it can have a value shows
+    /// when it is evaluated.
+    Variable(&'a [u8]),
+    /// A name of a function, by its letters.
+    Name(&'a [u8]),
+    /// An operator or another sign, as written; `!=` is `<>`.
+    Sign(&'static str),
+    /// A word of the language.
+    Word(Word),
+    /// The end of the line or of the text.
+    End,
+}
+
+/// The words that no function can be called.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Word {
+    And,
+    Or,
+    Not,
+    Is,
+    IsNull,
+    NotNull,
+    Case,
+    When,
+    Then,
+    Else,
+    End,
+    True,
+    False,
+    Null,
+}
+
+const WORDS: [(&str, Word); 14] = [
+    ("and", Word::And),
+    ("or", Word::Or),
+    ("not", Word::Not),
+    ("is", Word::Is),
+    ("isnull", Word::IsNull),
+    ("notnull", Word::NotNull),
+    ("case", Word::Case),
+    ("when", Word::When),
+    ("then", Word::Then),
+    ("else", Word::Else),
+    ("end", Word::End),
+    ("true", Word::True),
+    ("false", Word::False),
+    ("null", Word::Null),
+];
+
+/// Two characters first, for the longest sign counts.
+const SIGNS: [(&str, &str); 21] = [
+    ("<>", "<>"),
+    ("!=", "<>"),
+    ("<=", "<="),
+    (">=", ">="),
+    ("<<", "<<"),
+    (">>", ">>"),
+    ("+", "+"),
+    ("-", "-"),
+    ("*", "*"),
+    ("/", "/"),
+    ("%", "%"),
+    ("=", "="),
+    ("<", "<"),
+    (">", ">"),
+    ("|", "|"),
+    ("&", "&"),
+    ("#", "#"),
+    ("~", "~"),
+    ("(", "("),
+    (")", ")"),
+    (",", ","),
+];
+
+/// Reads tokens from the script's text.
+#[derive(Debug, Clone)]
+pub(super) struct Lexer<'a> {
+    text: &'a [u8],
+    /// First byte after the token that was read last.
+    pub at: usize,
+}
+
+impl<'a> Lexer<'a> {
+    pub fn new(text: &'a [u8], at: usize) -> Self {
+        Self { text, at }
+    }
+
+    /// The next token. After [`Token::End`] the line is left: `at` is behind its end.
+    pub fn next(&mut self) -> Result<Token<'a>, Fault> {
+        self.at += blank_len(&self.text[self.at..]);
+        let rest = &self.text[self.at..];
+        let Some(&first) = rest.first() else { return Ok(Token::End) };
+        let (token, len) = match first {
+            b'\n' => (Token::End, 1),
+            b':' if rest.len() > 1 && is_name_byte(rest[1]) => {
+                let len = name_run(&rest[1..]);
+                (Token::Variable(&rest[1..=len]), len + 1)
+            }
+            b'0'..=b'9' => return self.number(rest),
+            b'.' if rest.len() > 1 && rest[1].is_ascii_digit() => return self.number(rest),
+            byte if is_name_byte(byte) => {
+                let name = &rest[..name_run(rest)];
+                (word(name).map_or(Token::Name(name), Token::Word), name.len())
+            }
+            _ => match SIGNS.iter().find(|(sign, _)| rest.starts_with(sign.as_bytes())) {
+                Some((sign, meaning)) => (Token::Sign(meaning), sign.len()),
+                None => return Err(self.fault(1, &format!("unexpected character ({})", first as char))),
+            },
+        };
+        self.at += len;
+        Ok(token)
+    }
+
+    fn number(&mut self, rest: &[u8]) -> Result<Token<'a>, Fault> {
+        let whole = digits(rest);
+        let mut len = whole;
+        if rest.get(len) == Some(&b'.') {
+            len += 1 + digits(&rest[len + 1..]);
+        }
+        len += exponent_len(&rest[len..]);
+        let text = &rest[..len];
+        let overflow = |kind| format!("{kind} constant overflow ({})", String::from_utf8_lossy(text));
+        let token = if len > whole {
+            number::decimal(text).map(Token::Double).ok_or_else(|| self.fault(len, &overflow("double")))?
+        } else if text == b"9223372036854775808" {
+            Token::BeyondIntegers
+        } else {
+            let wrong = |_: NotInteger| self.fault(len, &overflow("bigint"));
+            number::integer(text).map(Token::Integer).map_err(wrong)?
+        };
+        self.at += len;
+        Ok(token)
+    }
+
+    /// A fault of the token of this length that begins here; reading may go on behind it.
+    fn fault(&self, len: usize, what: &str) -> Fault {
+        Fault::at(self.at + len, what)
+    }
+}
+
+/// The length of white space and continuations of the line.
+fn blank_len(text: &[u8]) -> usize {
+    let mut at = 0;
+    loop {
+        match &text[at..] {
+            [b' ' | b'\t' | b'\r' | 0x0b | 0x0c, ..] => at += 1,
+            [b'\\', b'\n', ..] => at += 2,
+            [b'\\', b'\r', b'\n', ..] => at += 3,
+            _ => return at,
+        }
+    }
+}
+
+fn digits(text: &[u8]) -> usize {
+    text.iter().position(|b| !b.is_ascii_digit()).unwrap_or(text.len())
+}
+
+fn name_run(text: &[u8]) -> usize {
+    text.iter().position(|&b| !is_name_byte(b)).unwrap_or(text.len())
+}
+
+/// The length of an exponent; 0 where none follows, as in `1end`.
+fn exponent_len(text: &[u8]) -> usize {
+    let sign = match text {
+        [b'e' | b'E', b'+' | b'-', ..] => 2,
+        [b'e' | b'E', ..] => 1,
+        _ => return 0,
+    };
+    match digits(&text[sign..]) {
+        0 => 0,
+        count => sign + count,
+    }
+}
+
+fn word(name: &[u8]) -> Option<Word> {
+    WORDS.iter().find(|(word, _)| name.eq_ignore_ascii_case(word.as_bytes())).map(|(_, word)| *word)
+}

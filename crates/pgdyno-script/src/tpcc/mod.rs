@@ -1,0 +1,114 @@
+//! TPC-C in the language of pgbench's scripts: three shapes of the same five transactions, and what a terminal enters
+//! as values of variables.
+
+mod entry;
+
+use pgdyno_core::tpcc::{Shape, Transaction};
+
+pub use entry::{Crowd, Entry, VARIABLES};
+
+use crate::{ScriptError, Scripts};
+
+/// What makes the functions, and removes them.
+const FUNCTIONS: &str = include_str!("shapes/functions/functions.sql");
+/// The variable in which a Delivery tells how many districts had an order to deliver.
+pub const DELIVERED: &str = "delivered";
+/// The error by which the functions say that an item is not there (clause 2.4.2.3).
+pub const ROLLED_BACK: &str = "TPC01";
+
+/// The five scripts of a shape, in the order of [`Transaction::ALL`].
+macro_rules! scripts {
+    ($shape:literal) => {
+        [
+            include_str!(concat!("shapes/", $shape, "/new-order.sql")),
+            include_str!(concat!("shapes/", $shape, "/payment.sql")),
+            include_str!(concat!("shapes/", $shape, "/order-status.sql")),
+            include_str!(concat!("shapes/", $shape, "/delivery.sql")),
+            include_str!(concat!("shapes/", $shape, "/stock-level.sql")),
+        ]
+    };
+}
+
+/// The script of a transaction in a shape.
+pub fn script(shape: Shape, transaction: Transaction) -> &'static str {
+    let scripts = match shape {
+        Shape::Statements => scripts!("statements"),
+        Shape::Pipelined => scripts!("pipelined"),
+        Shape::Functions => scripts!("functions"),
+    };
+    scripts[transaction as usize]
+}
+
+/// The scripts of all transactions in a shape, in their order, with room for what they tell besides.
+///
+/// # Errors
+/// Where one cannot be read, which a test rules out.
+pub fn scripts(shape: Shape) -> Result<Scripts, ScriptError> {
+    let mut scripts = Scripts::default();
+    for transaction in Transaction::ALL {
+        scripts.add(transaction.name(), script(shape, transaction))?;
+    }
+    scripts.reserve(DELIVERED);
+    Ok(scripts)
+}
+
+/// SQL that the server has to carry out before transactions are sent in a shape, if any.
+pub fn setup(shape: Shape) -> Option<&'static str> {
+    (shape == Shape::Functions).then_some(FUNCTIONS)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::{Action, Protocol};
+
+    #[test]
+    fn every_script_reads_what_a_terminal_enters_and_nothing_else() {
+        for shape in Shape::ALL {
+            let name = shape.name();
+            let scripts = scripts(shape).expect(name);
+            assert!(scripts.names().find(DELIVERED.as_bytes()).is_some());
+            scripts.check_variables(&VARIABLES).expect(name);
+            scripts.check_protocol(Protocol::Prepared).expect(name);
+        }
+    }
+
+    #[test]
+    fn every_shape_is_one_transaction_or_one_statement() {
+        for shape in Shape::ALL {
+            for transaction in Transaction::ALL {
+                let scripts = Scripts::one("x", script(shape, transaction)).expect("it is a script");
+                let commands = &scripts.get(0).commands;
+                let is = |word: &str| commands.iter().any(|command| command.line.starts_with(word));
+                let statements = commands.iter().filter(|one| matches!(one.action, Action::Sql(_))).count();
+                assert!((is("BEGIN") && is("END")) || statements == 1, "{shape:?} {transaction:?}");
+            }
+        }
+    }
+
+    /// What the scripts do to `s_quantity` with the sum of several lines of one stock.
+    fn at_once(quantity: i64, sum: i64) -> i64 {
+        let less = quantity - sum;
+        if less >= 10 { less } else { less + 91 * ((100 + sum - quantity) / 91) }
+    }
+
+    /// Clause 2.4.2.2, line by line.
+    fn line_by_line(quantity: i64, lines: &[i64]) -> i64 {
+        lines
+            .iter()
+            .fold(quantity, |left, line| if left >= line + 10 { left - line } else { left - line + 91 })
+    }
+
+    proptest! {
+        #[test]
+        fn an_item_that_is_named_often_leaves_what_it_would_leave_line_by_line(
+            quantity in 10_i64..=100, lines in prop::collection::vec(1_i64..=10, 1..=15)
+        ) {
+            let left = line_by_line(quantity, &lines);
+            prop_assert_eq!(at_once(quantity, lines.iter().sum()), left);
+            prop_assert!((10..=100).contains(&left));
+        }
+    }
+}

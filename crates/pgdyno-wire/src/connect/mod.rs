@@ -1,0 +1,281 @@
+//! From addresses to an authenticated session: hosts, their addresses, and ways to encrypt, one after the other.
+
+mod attrs;
+mod cancel;
+mod channel;
+mod greeting;
+mod look_up;
+mod scram;
+mod socket;
+mod startup;
+
+use std::{io, net::SocketAddr, time::Instant};
+
+use pgdyno_core::{problem::Problem, stop::Stop};
+
+pub(crate) use cancel::Canceller;
+pub(crate) use socket::{Patience, Socket};
+
+use super::{
+    Address, ConnectOptions, Host, Session, SessionAttrs, SslMode, Tried, WireError, session::Incoming,
+};
+use channel::{Failed, Place, Way, encrypt};
+use startup::Startup;
+
+/// Connects and authenticates.
+///
+/// # Errors
+/// What could not be done, to which address and why, with a hint.
+pub fn connect(options: &ConnectOptions) -> Result<Session, Problem> {
+    try_connect(options).map_err(|error| explain(error, options))
+}
+
+/// As [`connect`], and heeds a request to stop within a fraction of a second, whatever the server does.
+///
+/// # Errors
+/// As [`connect`]; a request to stop is one more.
+pub fn connect_unless(stop: &Stop, options: &ConnectOptions) -> Result<Session, Problem> {
+    Hosts { options, stop: Some(stop) }.connect().map_err(|error| explain(error, options))
+}
+
+/// As [`connect`], with the error as it is: for callers that try again.
+pub(crate) fn try_connect(options: &ConnectOptions) -> Result<Session, WireError> {
+    Hosts { options, stop: None }.connect()
+}
+
+/// As [`try_connect`]; of a failure it gives every address that was tried, in order, each with its error.
+pub(crate) fn try_everywhere(options: &ConnectOptions) -> Result<Session, Vec<Tried>> {
+    Hosts { options, stop: None }.try_all()
+}
+
+/// As [`connect_unless`], with the error as it is: for callers that try again.
+///
+/// # Errors
+/// What the connection died of, or why there was none.
+pub fn try_connect_unless(stop: &Stop, options: &ConnectOptions) -> Result<Session, WireError> {
+    Hosts { options, stop: Some(stop) }.connect()
+}
+
+/// What to do where nothing answers. Who could make a server of its own has more to say.
+pub const NOBODY_THERE: &str = "is a server running there? Name another with -h and -p";
+
+fn explain(error: WireError, options: &ConnectOptions) -> Problem {
+    let what = format!("could not connect to {} as {}", options.places(), options.user);
+    match error {
+        WireError::Io(error) => {
+            let problem = Problem::could_not(format!("{what}: {}", describe(&error)));
+            problem.hint(NOBODY_THERE)
+        }
+        WireError::NoPassword => {
+            let problem = Problem::could_not(format!("{what}: {error}"));
+            match options.hosts.iter().find_map(|host| host.passfile_ignored.as_ref()) {
+                Some(ignored) => problem.detail(ignored.to_string()),
+                None => problem,
+            }
+            .hint("set PGPASSWORD, or write a line into the password file (PGPASSFILE, mode 0600)")
+        }
+        WireError::Everywhere(tried) => {
+            let tried: Vec<_> = tried.iter().map(told).collect();
+            Problem::could_not(what).detail(tried.join("\n")).hint("is a server running at any of them?")
+        }
+        other => other.into_problem(&what),
+    }
+}
+
+fn told(Tried { address, ip, error }: &Tried) -> String {
+    let ip = ip.map_or(String::new(), |ip| format!(" ({ip})"));
+    format!("{address}{ip}: {}", reason(error))
+}
+
+fn reason(error: &WireError) -> String {
+    match error {
+        WireError::Io(error) => describe(error),
+        other => other.to_string(),
+    }
+}
+
+/// What a kernel means that cannot assign an address to a connection that asks for none.
+pub(crate) const NO_PORT_LEFT: &str = "no local port is left (net.ipv4.ip_local_port_range): \
+                                       those of closed connections are free again after a minute";
+
+fn describe(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::NotFound => "there is no such socket".to_owned(),
+        io::ErrorKind::ConnectionRefused => "nothing listens there".to_owned(),
+        io::ErrorKind::AddrNotAvailable => NO_PORT_LEFT.to_owned(),
+        io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock => {
+            "no answer within the connect timeout".to_owned()
+        }
+        _ => error.to_string(),
+    }
+}
+
+/// All hosts that may be tried.
+struct Hosts<'a> {
+    options: &'a ConnectOptions,
+    stop: Option<&'a Stop>,
+}
+
+impl Hosts<'_> {
+    fn connect(&self) -> Result<Session, WireError> {
+        self.try_all().map_err(|mut tried| match tried.pop() {
+            // What ends the search says something about the request, and is told alone.
+            Some(last) if tried.is_empty() || !goes_on(&last.error) => last.error,
+            last => {
+                tried.extend(last);
+                WireError::Everywhere(tried)
+            }
+        })
+    }
+
+    fn try_all(&self) -> Result<Session, Vec<Tried>> {
+        let mut hosts: Vec<&Host> = self.options.hosts.iter().collect();
+        if self.options.load_balance {
+            look_up::shuffle(&mut hosts);
+        }
+        let mut tried = Vec::new();
+        let rounds: &[SessionAttrs] = match self.options.target {
+            SessionAttrs::PreferStandby => &[SessionAttrs::Standby, SessionAttrs::Any],
+            ref other => std::slice::from_ref(other),
+        };
+        for (round, target) in rounds.iter().enumerate() {
+            for host in &hosts {
+                if let Some(session) = self.host(host, *target, &mut tried) {
+                    return Ok(session);
+                }
+                if tried.last().is_some_and(|last| !goes_on(&last.error)) {
+                    return Err(tried);
+                }
+            }
+            // What the first round found is told where the second finds nothing either.
+            if round + 1 < rounds.len() {
+                tried.clear();
+            }
+        }
+        Err(tried)
+    }
+
+    /// Tries a host by all its addresses. Only what says nothing about the request lets the next one be tried.
+    fn host(&self, host: &Host, target: SessionAttrs, tried: &mut Vec<Tried>) -> Option<Session> {
+        let places = match self.places(host) {
+            Ok(places) => places,
+            Err(error) => {
+                tried.push(Tried { address: host.address.clone(), ip: None, error });
+                return None;
+            }
+        };
+        for place in places {
+            let ip = match (&place, &host.address) {
+                (Place::Tcp(found), Address::Tcp(name, _)) if found.ip().to_string() != *name => {
+                    Some(found.ip())
+                }
+                _ => None,
+            };
+            match self.place(host, &place, target) {
+                Ok(session) => return Some(session),
+                Err(error) => {
+                    let done = !goes_on(&error);
+                    tried.push(Tried { address: host.address.clone(), ip, error });
+                    if done {
+                        break;
+                    }
+                }
+            }
+        }
+        None
+    }
+
+    fn places(&self, host: &Host) -> Result<Vec<Place>, WireError> {
+        if let Some(path) = host.address.socket_path() {
+            return Ok(vec![Place::Unix(path)]);
+        }
+        let Address::Tcp(name, port) = &host.address else { return Ok(Vec::new()) };
+        let mut found = match host.hostaddr {
+            Some(ip) => vec![SocketAddr::new(ip, *port)],
+            None => look_up::look_up(name, *port, &self.patience())?,
+        };
+        if self.options.load_balance {
+            look_up::shuffle(&mut found);
+        }
+        Ok(found.into_iter().map(Place::Tcp).collect())
+    }
+
+    /// One address gets its whole time.
+    fn patience(&self) -> Patience {
+        Patience {
+            deadline: Instant::now().checked_add(self.options.connect_timeout),
+            stop: self.stop.cloned(),
+        }
+    }
+
+    /// Tries one address in the ways that `sslmode` allows.
+    fn place(&self, host: &Host, place: &Place, target: SessionAttrs) -> Result<Session, WireError> {
+        let ways: &[Way] = match (place, self.options.tls.mode) {
+            (Place::Unix(_), _) | (_, SslMode::Disable) => &[Way::Plain],
+            (_, SslMode::Allow) => &[Way::Plain, Way::Tls],
+            (_, SslMode::Prefer) => &[Way::TlsIfPossible, Way::Plain],
+            _ => &[Way::Tls],
+        };
+        let mut result = self.one_way(host, place, ways[0], target);
+        for way in &ways[1..] {
+            match &result {
+                Err(Failed { error, next_way: true }) if another_way_may_help(error) => {
+                    let next = self.one_way(host, place, *way, target);
+                    // Of two failures the first tells why the better way was left.
+                    result = match (next, result) {
+                        (Ok(session), _) => Ok(session),
+                        (Err(next), Err(first)) if matches!(next.error, WireError::Tls { .. }) => Err(first),
+                        (Err(next), _) => Err(next),
+                    };
+                }
+                _ => break,
+            }
+        }
+        result.map_err(|failed| failed.error)
+    }
+
+    fn one_way(&self, host: &Host, place: &Place, way: Way, target: SessionAttrs) -> Result<Session, Failed> {
+        let ConnectOptions { tls, tls_cache, tcp, .. } = self.options;
+        let socket = place.open(tcp, self.patience()).map_err(Failed::for_good)?;
+        let socket = encrypt(socket, &host.address, (tls, tls_cache), way)?;
+        let tls = socket.tls().map(|_| (tls.clone(), tls_cache.clone()));
+        let incoming = Incoming::greeting(socket);
+        if let Place::Unix(_) = place {
+            greeting::check_peer(incoming.socket_ref(), self.options.require_peer.as_deref())
+                .map_err(Failed::for_good)?;
+        }
+        let mut startup = Startup::new(incoming, self.options, host);
+        let (parameters, key) = match greeting::greet(&mut startup) {
+            Ok(greeted) => greeted,
+            // As libpq: once the server has asked for something, another way would be refused as well.
+            Err(error) => return Err(Failed { next_way: !startup.asked, error }),
+        };
+        let canceller =
+            Canceller { place: place.clone(), address: host.address.clone(), tls, tcp: tcp.clone(), key };
+        let hear = self.options.hear.clone();
+        let mut session = Session::new(startup.incoming, parameters, canceller, hear);
+        attrs::check(&mut session, target).map_err(Failed::for_good)?;
+        session.greeted();
+        Ok(session)
+    }
+}
+
+/// Whether the next host or address may be tried: nobody was there, or nobody who could serve.
+fn goes_on(error: &WireError) -> bool {
+    match error {
+        WireError::Io(_) | WireError::Closed | WireError::NotWanted(_) => true,
+        WireError::Server(error) => error.code == "57P03",
+        _ => false,
+    }
+}
+
+/// Whether what kept one way from its end may not keep another. Who is silent is silent in every way.
+fn another_way_may_help(error: &WireError) -> bool {
+    match error {
+        WireError::Io(error) => error.kind() == io::ErrorKind::ConnectionReset,
+        WireError::Closed | WireError::Server(_) | WireError::Unauthenticated(_) | WireError::Tls { .. } => {
+            true
+        }
+        _ => false,
+    }
+}

@@ -1,0 +1,309 @@
+//! A socket whose waits end: at a deadline, or when a stop is requested.
+
+use std::{
+    io::{self, Read, Write},
+    net::SocketAddr,
+    os::fd::{AsFd, BorrowedFd, OwnedFd},
+    path::Path,
+    time::{Duration, Instant},
+};
+
+use pgdyno_core::stop::Stop;
+use rustix::{
+    event::{PollFd, PollFlags, Timespec, poll},
+    io::Errno,
+    net::{
+        AddressFamily, RecvFlags, SendFlags, Shutdown, SocketAddrAny, SocketAddrUnix, SocketFlags,
+        SocketType, connect, recv, send, sockopt,
+    },
+};
+use rustls::ClientConnection;
+
+use crate::{TcpSettings, WireError, tls::explain};
+
+/// Time between two looks at a request to stop.
+const STOP_LOOKS: Duration = Duration::from_millis(100);
+/// Time between two tries at a socket whose queue of connections is full: nothing tells when it no longer is.
+const QUEUE_LOOKS: Duration = Duration::from_millis(20);
+/// Longest path of a Unix-domain socket in bytes (`sun_path` without its terminator).
+const MAX_SOCKET_PATH_BYTES: usize = 107;
+/// Plaintext given to TLS at once, so that what is encrypted stays small.
+const TLS_CHUNK_BYTES: usize = 64 << 10;
+
+/// When a wait is over.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Patience {
+    /// The latest.
+    pub(crate) deadline: Option<Instant>,
+    /// A request to stop ends it, where one can come.
+    pub(crate) stop: Option<Stop>,
+}
+
+impl Patience {
+    /// How long to wait before looking again; `None` is for ever.
+    pub(crate) fn slice(&self) -> Result<Option<Duration>, WireError> {
+        if self.stop.as_ref().is_some_and(Stop::requested) {
+            return Err(WireError::Stopped);
+        }
+        let looks = self.stop.as_ref().map(|_| STOP_LOOKS);
+        let Some(deadline) = self.deadline else { return Ok(looks) };
+        let left = deadline.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(io::Error::from(io::ErrorKind::TimedOut).into());
+        }
+        Ok(Some(looks.map_or(left, |looks| looks.min(left))))
+    }
+
+    /// Waits until a socket is ready.
+    fn wait(&self, fd: &OwnedFd, flags: PollFlags) -> Result<(), WireError> {
+        loop {
+            let slice = self.slice()?.map(|slice| Timespec {
+                tv_sec: slice.as_secs() as i64,
+                tv_nsec: i64::from(slice.subsec_nanos().max(1)) as _,
+            });
+            match poll(&mut [PollFd::new(fd, flags)], slice.as_ref()) {
+                Ok(0) | Err(Errno::INTR) => {}
+                Ok(_) => return Ok(()),
+                Err(error) => return Err(io::Error::from(error).into()),
+            }
+        }
+    }
+}
+
+/// A connected socket, with or without TLS. No call of the kernel waits: all waits are in [`Patience`].
+#[derive(Debug)]
+pub(crate) struct Socket {
+    fd: OwnedFd,
+    tls: Option<Box<ClientConnection>>,
+    pub(crate) patience: Patience,
+}
+
+/// The kernel's part, for rustls.
+struct Raw<'a>(&'a OwnedFd);
+
+impl Read for Raw<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        rustix::io::retry_on_intr(|| recv(self.0, &mut *buffer, RecvFlags::DONTWAIT))
+            .map(|(bytes, _)| bytes)
+            .map_err(Into::into)
+    }
+}
+
+impl Write for Raw<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
+        Ok(rustix::io::retry_on_intr(|| send(self.0, bytes, flags))?)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Socket {
+    /// Connects to a Unix-domain socket; `@` before its path stands for the abstract namespace.
+    pub(crate) fn unix(path: &Path, patience: Patience) -> Result<Self, WireError> {
+        let length = path.as_os_str().len();
+        if length > MAX_SOCKET_PATH_BYTES {
+            let text = format!("the socket's path has {length} bytes, {MAX_SOCKET_PATH_BYTES} are possible");
+            return Err(WireError::Io(io::Error::new(io::ErrorKind::InvalidInput, text)));
+        }
+        let address = match path.as_os_str().as_encoded_bytes().strip_prefix(b"@") {
+            Some(name) => SocketAddrUnix::new_abstract_name(name),
+            None => SocketAddrUnix::new(path),
+        };
+        Self::open(AddressFamily::UNIX, &address.map_err(io::Error::from)?.into(), patience)
+    }
+
+    /// Connects to a TCP port.
+    pub(crate) fn tcp(address: SocketAddr, tcp: &TcpSettings, patience: Patience) -> Result<Self, WireError> {
+        let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+        let socket = Self::open(family, &address.into(), patience)?;
+        tune(&socket.fd, tcp)?;
+        Ok(socket)
+    }
+
+    /// Connects without waiting in the kernel: a server that is stopped leaves its queue full, and `connect()` would
+    /// wait for ever.
+    fn open(family: AddressFamily, address: &SocketAddrAny, patience: Patience) -> Result<Self, WireError> {
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        let fd =
+            rustix::net::socket_with(family, SocketType::STREAM, flags, None).map_err(io::Error::from)?;
+        loop {
+            match connect(&fd, address) {
+                Ok(()) | Err(Errno::ISCONN) => break,
+                Err(Errno::INPROGRESS | Errno::INTR | Errno::ALREADY) => {
+                    patience.wait(&fd, PollFlags::OUT)?;
+                    sockopt::socket_error(&fd).map_err(io::Error::from)?.map_err(io::Error::from)?;
+                    break;
+                }
+                Err(Errno::AGAIN) => {
+                    let slice = patience.slice()?.unwrap_or(QUEUE_LOOKS);
+                    std::thread::sleep(slice.min(QUEUE_LOOKS));
+                }
+                Err(error) => return Err(io::Error::from(error).into()),
+            }
+        }
+        rustix::io::ioctl_fionbio(&fd, false).map_err(io::Error::from)?;
+        Ok(Self { fd, tls: None, patience })
+    }
+
+    /// The handshake of TLS.
+    pub(crate) fn start_tls(&mut self, connection: ClientConnection) -> Result<(), WireError> {
+        let tls = self.tls.insert(Box::new(connection));
+        while tls.is_handshaking() || tls.wants_write() {
+            self.patience.slice()?;
+            if tls.wants_write() {
+                flush(tls, &self.fd, &self.patience)?;
+            } else if fill(tls, &self.fd, &self.patience)? == 0 {
+                return Err(WireError::tls("the server closed the connection instead of starting TLS", None));
+            }
+        }
+        Ok(())
+    }
+
+    /// TLS, where it is on.
+    pub(crate) fn tls(&self) -> Option<&ClientConnection> {
+        self.tls.as_deref()
+    }
+
+    /// What came without being encrypted, at most as many bytes as the buffer has.
+    pub(crate) fn read_plain(&mut self, buffer: &mut [u8]) -> Result<usize, WireError> {
+        loop {
+            match Raw(&self.fd).read(buffer) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    self.patience.wait(&self.fd, PollFlags::IN)?;
+                }
+                result => return Ok(result?),
+            }
+        }
+    }
+
+    /// Reads what is there, after waiting until something is; 0 is the end.
+    pub(crate) fn read(&mut self, buffer: &mut [u8]) -> Result<usize, WireError> {
+        let Some(tls) = &mut self.tls else {
+            self.patience.slice()?;
+            return self.read_plain(buffer);
+        };
+        loop {
+            // A peer that never stops sending must not keep us either, be it with records that are no data.
+            self.patience.slice()?;
+            match tls.reader().read(buffer) {
+                Ok(bytes) => return Ok(bytes),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(0),
+                Err(error) => return Err(error.into()),
+            }
+            fill(tls, &self.fd, &self.patience)?;
+        }
+    }
+
+    /// Writes everything.
+    pub(crate) fn write_all(&mut self, bytes: &[u8]) -> Result<(), WireError> {
+        let Some(tls) = &mut self.tls else { return send_all(&self.fd, bytes, &self.patience) };
+        for chunk in bytes.chunks(TLS_CHUNK_BYTES) {
+            let mut left = chunk;
+            while !left.is_empty() {
+                let taken = tls.writer().write(left)?;
+                left = &left[taken..];
+                flush(tls, &self.fd, &self.patience)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Ends what is sent: the peer reads what it has, and then the end.
+    pub(crate) fn end_sending(&mut self) {
+        let _ = rustix::net::shutdown(&self.fd, Shutdown::Write); // a connection that is gone needs none
+    }
+
+    /// Whether something can be read without waiting.
+    pub(crate) fn is_readable(&mut self) -> bool {
+        let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+        let readable =
+            poll(&mut [PollFd::new(&self.fd, PollFlags::IN)], Some(&now)).is_ok_and(|ready| ready > 0);
+        let Some(tls) = &mut self.tls else { return readable };
+        if readable {
+            // What came may be no data: a ticket, for example. An error shows when it is read.
+            let _ = tls.read_tls(&mut Raw(&self.fd));
+        }
+        match tls.process_new_packets() {
+            Ok(state) => state.plaintext_bytes_to_read() > 0 || state.peer_has_closed(),
+            Err(_) => true,
+        }
+    }
+
+    /// TLS, for whoever goes on with it.
+    pub(crate) fn take_tls(&mut self) -> Option<Box<ClientConnection>> {
+        self.tls.take()
+    }
+}
+
+impl AsFd for Socket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}
+
+fn send_all(fd: &OwnedFd, mut bytes: &[u8], patience: &Patience) -> Result<(), WireError> {
+    while !bytes.is_empty() {
+        match Raw(fd).write(bytes) {
+            Ok(sent) => bytes = &bytes[sent..],
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => patience.wait(fd, PollFlags::OUT)?,
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(())
+}
+
+/// Sends what TLS has to send.
+fn flush(tls: &mut ClientConnection, fd: &OwnedFd, patience: &Patience) -> Result<(), WireError> {
+    while tls.wants_write() {
+        match tls.write_tls(&mut Raw(fd)) {
+            Ok(_) => {}
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => patience.wait(fd, PollFlags::OUT)?,
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(())
+}
+
+/// Lets TLS receive something; 0 is the end.
+fn fill(tls: &mut ClientConnection, fd: &OwnedFd, patience: &Patience) -> Result<usize, WireError> {
+    loop {
+        match tls.read_tls(&mut Raw(fd)) {
+            Ok(bytes) => {
+                let processed = tls.process_new_packets();
+                if processed.is_err() {
+                    let _ = tls.write_tls(&mut Raw(fd)); // the peer is told why, if it still listens
+                }
+                processed.map_err(explain)?;
+                return Ok(bytes);
+            }
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => patience.wait(fd, PollFlags::IN)?,
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+/// TCP as the settings say.
+fn tune(fd: &OwnedFd, tcp: &TcpSettings) -> io::Result<()> {
+    sockopt::set_tcp_nodelay(fd, true)?;
+    if let Some(timeout_ms) = tcp.user_timeout_ms {
+        sockopt::set_tcp_user_timeout(fd, timeout_ms)?;
+    }
+    if !tcp.keepalives {
+        return Ok(());
+    }
+    sockopt::set_socket_keepalive(fd, true)?;
+    if let Some(idle) = tcp.idle {
+        sockopt::set_tcp_keepidle(fd, idle)?;
+    }
+    if let Some(interval) = tcp.interval {
+        sockopt::set_tcp_keepintvl(fd, interval)?;
+    }
+    if let Some(count) = tcp.count {
+        sockopt::set_tcp_keepcnt(fd, count)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,237 @@
+//! A scripted PostgreSQL server: what it says and when is known, so what a client makes of it can be checked.
+//!
+//! It speaks the server's side of protocol 3.0 on a Unix-domain socket in a directory of its own, or on loopback TCP.
+//! One thread a connection. How it greets is a [`Greeting`]; what it answers, a closure from [`Request`] to
+//! [`Answer`]; how long it takes, [`Delays`] whose quantiles are known in closed form. [`usual`] answers like a server
+//! whose tables hold one row.
+//!
+//! It serves tests of the wire and of reported latencies, hostile messages and fuzzing. It stores nothing.
+
+mod answer;
+mod connection;
+mod delays;
+mod greeting;
+pub mod message;
+mod scram;
+mod shared;
+
+use std::{
+    fs::File,
+    io,
+    net::TcpListener,
+    os::{fd::OwnedFd, unix::net::UnixListener},
+    path::PathBuf,
+    sync::{Arc, atomic::Ordering},
+    thread::{self, JoinHandle},
+    time::{Duration, Instant},
+};
+
+pub use answer::{Answer, Request, usual};
+pub use delays::{Delays, Distribution};
+pub use greeting::Greeting;
+pub use message::Message;
+pub use scram::Scram;
+
+use crate::{Address, ConnectOptions, Host, Password};
+use shared::Shared;
+
+/// Port that stands in the name of the socket.
+const SOCKET_PORT: u16 = 5432;
+
+/// Stack of a connection's thread: a crowd of them must fit.
+const STACK_BYTES: usize = 256 << 10;
+
+/// Where a fake server listens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Listen {
+    /// A Unix-domain socket in a temporary directory.
+    Socket,
+    /// A free port of 127.0.0.1.
+    Loopback,
+}
+
+/// What a client begins with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Startup {
+    /// The version of the protocol, as its number in messages.
+    pub version: i32,
+    /// Names and values, in the order in which they were sent.
+    pub parameters: Vec<(String, String)>,
+}
+
+impl Startup {
+    fn read(message: &Message) -> Self {
+        let version = message.body.first_chunk().map_or(0, |version| i32::from_be_bytes(*version));
+        let mut texts = message.body.get(4..).unwrap_or_default().split(|&byte| byte == 0);
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        let mut parameters = Vec::new();
+        while let (Some(name), Some(value)) = (texts.next().filter(|name| !name.is_empty()), texts.next()) {
+            parameters.push((text(name), text(value)));
+        }
+        Self { version, parameters }
+    }
+
+    /// The value of a parameter.
+    pub fn parameter(&self, name: &str) -> Option<&str> {
+        self.parameters.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+    }
+}
+
+/// A running fake server. Dropping it closes everything.
+#[derive(Debug)]
+pub struct FakeServer {
+    address: Address,
+    shared: Arc<Shared>,
+    acceptor: Option<JoinHandle<()>>,
+    _dir: Option<tempfile::TempDir>,
+}
+
+impl FakeServer {
+    /// Listens on a socket, trusts everybody and answers as `script` says.
+    ///
+    /// # Errors
+    /// As [`FakeServer::listen`].
+    pub fn start(script: impl Fn(&Request) -> Answer + Send + Sync + 'static) -> io::Result<Self> {
+        Self::listen(Listen::Socket, Greeting::Trust, script)
+    }
+
+    /// Listens, greets and answers.
+    ///
+    /// # Errors
+    /// The kernel's, where there is no directory, socket or thread to be had.
+    pub fn listen(
+        listen: Listen,
+        greeting: Greeting,
+        script: impl Fn(&Request) -> Answer + Send + Sync + 'static,
+    ) -> io::Result<Self> {
+        let shared = Arc::new(Shared::new(greeting, script));
+        let (address, dir, accept) = open(listen)?;
+        let accepting = Arc::clone(&shared);
+        let acceptor = thread::Builder::new().name("fake server".into()).spawn(move || {
+            while let Ok(link) = accept() {
+                if accepting.closing.load(Ordering::Acquire) {
+                    return;
+                }
+                serve(&accepting, link);
+            }
+        })?;
+        Ok(Self { address, shared, acceptor: Some(acceptor), _dir: dir })
+    }
+
+    /// How to connect, as role `me` with this password to database `db`, within 5 seconds.
+    pub fn options(&self, password: Option<&str>) -> ConnectOptions {
+        let host = Host { password: password.map(Password::new), ..Host::at(self.address.clone()) };
+        ConnectOptions {
+            hosts: vec![host],
+            database: "db".to_owned(),
+            connect_timeout: Duration::from_secs(5),
+            ..ConnectOptions::local(self.address.clone(), "me")
+        }
+    }
+
+    /// Every message received so far after the greeting, with the number of its connection (from 0).
+    pub fn received(&self) -> Vec<(usize, Message)> {
+        self.shared.lock().received.clone()
+    }
+
+    /// What every connection so far began with, in the order in which they came.
+    pub fn startups(&self) -> Vec<Startup> {
+        self.shared.lock().startups.iter().map(Startup::read).collect()
+    }
+
+    /// How long each answer so far took, from the request's last byte to the last byte of its answer, by the server's
+    /// own clock: also where a thread of it got its processor late.
+    pub fn served(&self) -> Vec<Duration> {
+        self.shared.lock().served.clone()
+    }
+
+    /// From now on keeps neither messages nor service times: for much work in bounded memory.
+    pub fn keep_nothing(&self) {
+        self.shared.keeping.store(false, Ordering::Relaxed);
+    }
+
+    /// Where its socket lies, if it listens on one.
+    pub fn socket_dir(&self) -> Option<PathBuf> {
+        self._dir.as_ref().map(|dir| dir.path().to_owned())
+    }
+
+    /// Connections made so far.
+    pub fn connections(&self) -> usize {
+        self.shared.lock().connections.len()
+    }
+
+    /// From now on for this long, no connection gets an answer: as when all backends wait for one lock or one disk.
+    pub fn stall(&self, duration: Duration) {
+        self.shared.lock().stalled_until = Some(Instant::now() + duration);
+    }
+
+    /// Cuts every connection at once, as a kill of all server processes does. New ones are still taken.
+    pub fn cut_connections(&self) {
+        for link in self.shared.lock().connections.iter().flatten() {
+            let _ = rustix::net::shutdown(&**link, rustix::net::Shutdown::Both); // it may be gone already
+        }
+    }
+}
+
+impl Drop for FakeServer {
+    fn drop(&mut self) {
+        self.shared.closing.store(true, Ordering::Release);
+        self.cut_connections();
+        // The acceptor waits in accept(): one more connection wakes it up.
+        let woken = match &self.address {
+            Address::Tcp(host, port) => std::net::TcpStream::connect((host.as_str(), *port)).is_ok(),
+            unix => {
+                unix.socket_path().is_some_and(|path| std::os::unix::net::UnixStream::connect(path).is_ok())
+            }
+        };
+        if let Some(acceptor) = self.acceptor.take().filter(|_| woken) {
+            let _ = acceptor.join(); // a panic of a fake server has been printed
+        }
+    }
+}
+
+/// Starts the thread of a connection.
+fn serve(shared: &Arc<Shared>, link: OwnedFd) {
+    // One descriptor for all who use it: a crowd of clients takes no more of them than it must.
+    let link = Arc::new(File::from(link));
+    let number = {
+        let mut state = shared.lock();
+        state.connections.push(Some(Arc::clone(&link)));
+        state.connections.len() - 1
+    };
+    let shared = Arc::clone(shared);
+    let work = move || {
+        // What goes wrong on the line is the other side's to notice.
+        let _ = connection::converse(&link, number, &shared);
+        // The registry holds the descriptor too: letting go of it here would not end the connection.
+        let _ = rustix::net::shutdown(&*link, rustix::net::Shutdown::Both);
+        if !shared.keeping.load(Ordering::Relaxed) {
+            shared.lock().connections[number] = None;
+        }
+    };
+    let thread = thread::Builder::new().name(format!("backend {number}")).stack_size(STACK_BYTES);
+    let _ = thread.spawn(work);
+}
+
+type Accept = Box<dyn Fn() -> io::Result<OwnedFd> + Send>;
+
+fn open(listen: Listen) -> io::Result<(Address, Option<tempfile::TempDir>, Accept)> {
+    match listen {
+        Listen::Socket => {
+            let dir = tempfile::tempdir()?;
+            let address = Address::Unix(dir.path().to_owned(), SOCKET_PORT);
+            let listener = UnixListener::bind(dir.path().join(format!(".s.PGSQL.{SOCKET_PORT}")))?;
+            Ok((address, Some(dir), Box::new(move || Ok(listener.accept()?.0.into()))))
+        }
+        Listen::Loopback => {
+            let listener = TcpListener::bind("127.0.0.1:0")?;
+            let address = Address::Tcp("127.0.0.1".to_owned(), listener.local_addr()?.port());
+            let accept = move || {
+                let (stream, _) = listener.accept()?;
+                stream.set_nodelay(true)?;
+                Ok(stream.into())
+            };
+            Ok((address, None, Box::new(accept)))
+        }
+    }
+}

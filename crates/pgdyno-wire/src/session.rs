@@ -1,0 +1,513 @@
+//! A blocking session: administration, checks and COPY.
+
+use std::{
+    collections::BTreeMap,
+    io,
+    os::fd::{AsFd, OwnedFd},
+    time::{Duration, Instant},
+};
+
+use pgdyno_core::stop::Stop;
+
+use super::{
+    Address, Fields, Hear, Records, ServerError, WireError,
+    connect::{Canceller, Patience, Socket},
+    encode,
+};
+
+/// Longest message taken from the server. Administration asks for small answers only.
+const MAX_MESSAGE_BYTES: usize = 64 << 20;
+/// Longest message taken before the server has let us in.
+const MAX_GREETING_BYTES: usize = 64 << 10;
+/// Time to say goodbye to a server that takes nothing any more.
+const GOODBYE: Duration = Duration::from_secs(1);
+/// Time for a server to end what it is asked to give up, with what that leaves to be cleaned up.
+const GIVEN_UP: Duration = Duration::from_secs(5);
+/// Most rows taken from one statement, and most bytes in them.
+const MAX_ROWS: usize = 10_000_000;
+const MAX_ANSWER_BYTES: usize = 256 << 20;
+
+/// Messages from a socket, one at a time.
+#[derive(Debug)]
+pub(crate) struct Incoming {
+    socket: Socket,
+    buffer: Vec<u8>,
+    start: usize,
+    max_message_bytes: usize,
+}
+
+impl Incoming {
+    /// Messages of a greeting: they are short.
+    pub(crate) fn greeting(socket: Socket) -> Self {
+        Self { socket, buffer: Vec::new(), start: 0, max_message_bytes: MAX_GREETING_BYTES }
+    }
+
+    /// The greeting is over: messages may be long, and be long in coming.
+    fn greeted(&mut self) {
+        self.max_message_bytes = MAX_MESSAGE_BYTES;
+        self.socket.patience = Patience::default();
+    }
+
+    /// Whether something of a message is there.
+    fn is_ready(&mut self) -> bool {
+        self.start < self.buffer.len() || self.socket.is_readable()
+    }
+
+    pub(crate) fn socket_ref(&self) -> &Socket {
+        &self.socket
+    }
+
+    pub(crate) fn socket(&mut self) -> &mut Socket {
+        &mut self.socket
+    }
+
+    /// Type and body of the next message.
+    pub(crate) fn next(&mut self) -> Result<(u8, Vec<u8>), WireError> {
+        self.fill(5)?;
+        let head = &self.buffer[self.start..];
+        let length = i32::from_be_bytes([head[1], head[2], head[3], head[4]]);
+        let tag = head[0];
+        if length < 4 || length as usize > self.max_message_bytes {
+            let text = format!("a message of type {:?} gives its length as {length}", tag as char);
+            return Err(WireError::Protocol(text));
+        }
+        let total = length as usize + 1;
+        self.fill(total)?;
+        let body = self.buffer[self.start + 5..self.start + total].to_vec();
+        self.start += total;
+        Ok((tag, body))
+    }
+
+    /// Makes sure that this many bytes are buffered. The buffer grows with what came, not with what was announced.
+    fn fill(&mut self, wanted: usize) -> Result<(), WireError> {
+        if self.buffer.len() - self.start < wanted {
+            self.buffer.drain(..self.start);
+            self.start = 0;
+        }
+        let mut chunk = [0; 16 * 1024];
+        while self.buffer.len() < self.start + wanted {
+            match self.socket.read(&mut chunk)? {
+                0 => return Err(WireError::Closed),
+                bytes => self.buffer.extend_from_slice(&chunk[..bytes]),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// One row of an answer, as texts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Row(Vec<Option<String>>);
+
+impl Row {
+    /// The text of a column; `None` is NULL or a column that is not there.
+    pub fn get(&self, column: usize) -> Option<&str> {
+        self.0.get(column)?.as_deref()
+    }
+
+    /// The row of a DataRow message.
+    ///
+    /// # Errors
+    /// Where the message is cut.
+    pub fn read(body: &[u8]) -> Result<Self, WireError> {
+        read_row(body)
+    }
+
+    /// A column as any type that parses from text; `None` where it is NULL or does not parse.
+    pub fn parse<T: std::str::FromStr>(&self, column: usize) -> Option<T> {
+        self.get(column)?.parse().ok()
+    }
+}
+
+/// An authenticated, blocking session.
+#[derive(Debug)]
+pub struct Session {
+    incoming: Incoming,
+    parameters: BTreeMap<String, String>,
+    /// How its server is asked to end what it does.
+    canceller: Box<Canceller>,
+    /// Who hears notices.
+    hear: Option<Hear>,
+    /// Whether the session ends with this value: not after the hot path took its socket.
+    says_goodbye: bool,
+    /// Whether an answer broke off: what comes next belongs to nothing that is asked.
+    broken: bool,
+}
+
+impl Session {
+    pub(super) fn new(
+        incoming: Incoming,
+        parameters: BTreeMap<String, String>,
+        canceller: Canceller,
+        hear: Option<Hear>,
+    ) -> Self {
+        let canceller = Box::new(canceller);
+        Self { incoming, parameters, canceller, hear, says_goodbye: true, broken: false }
+    }
+
+    /// Tells a notice to who wants to hear it; of one with a place, `sql` shows where that is.
+    fn notice(&self, body: &[u8], sql: Option<&str>) {
+        if let Some(hear) = &self.hear {
+            hear.tell(&ServerError::parse(body).in_statement(|| sql.map(str::to_owned)));
+        }
+    }
+
+    /// The greeting is over, with all that was asked in it: from now on the server may take its time.
+    pub(super) fn greeted(&mut self) {
+        self.incoming.greeted();
+    }
+
+    /// Lets a request to stop end every wait for this session's server with [`WireError::Stopped`]. What was asked for
+    /// is cancelled then, and the session ended: it is waited for a moment until the server is done with both.
+    pub fn heed(&mut self, stop: &Stop) {
+        self.incoming.socket.patience.stop = Some(stop.clone());
+    }
+
+    /// Ends every later wait for this session's server that takes longer than a time; `None` lets them last.
+    pub fn within(&mut self, time: Option<Duration>) {
+        self.incoming.socket.patience.deadline = time.map(|time| Instant::now() + time);
+    }
+
+    /// Prepares a statement by the extended protocol.
+    pub(super) fn prepare(&mut self, name: &str, sql: &str) -> Result<(), WireError> {
+        let mut out = Vec::new();
+        encode::parse(&mut out, name, sql.as_bytes());
+        encode::sync(&mut out);
+        self.send(&out)?;
+        self.drain()
+    }
+
+    /// Where the server of this session listens: one of the hosts that were tried.
+    pub fn address(&self) -> &Address {
+        self.canceller.address()
+    }
+
+    /// The version and the cipher of TLS, where the session is encrypted.
+    pub fn encryption(&self) -> Option<String> {
+        let tls = self.incoming.socket.tls()?;
+        let version = tls.protocol_version()?.as_str()?.replace('_', ".");
+        let cipher = tls.negotiated_cipher_suite()?.suite().as_str()?;
+        Some(format!("{version} {cipher}"))
+    }
+
+    /// A parameter that the server reported, for example `server_version`.
+    pub fn parameter(&self, name: &str) -> Option<&str> {
+        self.parameters.get(name).map(String::as_str)
+    }
+
+    /// The first number of the server's version: 9 of 9.6, 18 of 18.6.
+    pub fn major(&self) -> Option<u32> {
+        let version = self.parameter("server_version")?;
+        version.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
+    }
+
+    /// Process id of the backend, on the server's machine.
+    pub fn backend_pid(&self) -> i32 {
+        self.canceller.backend_pid()
+    }
+
+    /// Runs SQL by the simple protocol and gives the rows of all its statements.
+    ///
+    /// # Errors
+    /// The server's first error, or what the connection died of. After anything but a server's error the session
+    /// answers nothing more.
+    pub fn query(&mut self, sql: &str) -> Result<Vec<Row>, WireError> {
+        let (mut rows, mut bytes) = (Vec::new(), 0);
+        self.send_query(sql)?;
+        self.read_answer(Some(sql), |tag, body| {
+            match tag {
+                b'D' if rows.len() == MAX_ROWS => {
+                    return Err(WireError::Protocol(format!("more than {MAX_ROWS} rows")));
+                }
+                b'D' => {
+                    bytes += body.len();
+                    if bytes > MAX_ANSWER_BYTES {
+                        return Err(WireError::Protocol(format!(
+                            "more than {MAX_ANSWER_BYTES} bytes of rows"
+                        )));
+                    }
+                    rows.push(read_row(body)?);
+                }
+                _ => {}
+            }
+            Ok(())
+        })
+        .map_err(|error| error.in_statement(sql))?;
+        Ok(rows)
+    }
+
+    /// Runs SQL and gives the first column of the first row; `None` where there is none or it is NULL.
+    ///
+    /// # Errors
+    /// As [`Session::query`].
+    pub fn value(&mut self, sql: &str) -> Result<Option<String>, WireError> {
+        Ok(self.query(sql)?.first().and_then(|row| row.get(0).map(str::to_owned)))
+    }
+
+    /// Runs SQL whose rows nobody wants.
+    ///
+    /// # Errors
+    /// As [`Session::query`].
+    pub fn execute(&mut self, sql: &str) -> Result<(), WireError> {
+        self.query(sql).map(drop)
+    }
+
+    /// Runs SQL whose rows nobody wants, and hears what the server says meanwhile: the text of every notice.
+    ///
+    /// # Errors
+    /// As [`Session::query`].
+    pub fn execute_hearing(&mut self, sql: &str, hear: &mut dyn FnMut(&str)) -> Result<(), WireError> {
+        self.send_query(sql)?;
+        self.read_answer(Some(sql), |tag, body| {
+            if tag == b'N' {
+                hear(&ServerError::parse(body).message);
+            }
+            Ok(())
+        })
+        .map_err(|error| error.in_statement(sql))
+    }
+
+    /// The socket, for the hot path, and the record layer of TLS where the session is encrypted. Nothing may be under
+    /// way; of what the server said unasked, notices alone are told.
+    ///
+    /// # Errors
+    /// The kernel's, where no descriptor is left or the connection is gone; and where TLS gives its keys not out.
+    pub fn into_parts(mut self) -> io::Result<(OwnedFd, Option<Records>)> {
+        while self.incoming.is_ready() {
+            if let (b'N', body) = self.incoming.next().map_err(io::Error::other)? {
+                self.notice(&body, None);
+            }
+        }
+        self.says_goodbye = false;
+        let fd = self.incoming.socket.as_fd().try_clone_to_owned()?;
+        let records = self.incoming.socket.take_tls().map(|tls| Records::new(*tls)).transpose()?;
+        Ok((fd, records))
+    }
+
+    /// The socket, for a hot path without encryption.
+    ///
+    /// # Errors
+    /// As [`Session::into_parts`], or where the session is encrypted.
+    pub fn into_socket(self) -> io::Result<OwnedFd> {
+        match self.into_parts()? {
+            (fd, None) => Ok(fd),
+            (_, Some(_)) => Err(io::Error::new(io::ErrorKind::Unsupported, "the session is encrypted")),
+        }
+    }
+
+    pub(super) fn send(&mut self, bytes: &[u8]) -> Result<(), WireError> {
+        if self.broken {
+            return Err(WireError::Closed);
+        }
+        let sent = self.incoming.socket().write_all(bytes);
+        if let Err(WireError::Stopped) = sent {
+            self.give_up(false);
+        }
+        sent
+    }
+
+    /// The outcome of a statement that is under way.
+    pub(super) fn drain(&mut self) -> Result<(), WireError> {
+        self.read_answer(None, |_, _| Ok(()))
+    }
+
+    /// Begins a `COPY … FROM STDIN`: the server waits for rows.
+    pub(super) fn begin_copy(&mut self, sql: &str) -> Result<(), WireError> {
+        self.send_query(sql)?;
+        loop {
+            match self.incoming.next() {
+                Ok((b'G', _)) => return Ok(()),
+                Ok((b'E', body)) => {
+                    return Err(self.rest_of_error(ServerError::parse(&body)).in_statement(sql));
+                }
+                Ok((b'N', body)) => self.notice(&body, Some(sql)),
+                Ok((b'S' | b'A', _)) => {}
+                Ok((tag, _)) => {
+                    let text = format!("a message of type {:?} instead of COPY", tag as char);
+                    return Err(self.broke(WireError::Protocol(text)));
+                }
+                Err(error) => return Err(self.broke(error)),
+            }
+        }
+    }
+
+    /// The server's error, if it has refused the COPY under way: it says so long before all rows are sent.
+    pub(super) fn copy_refused(&mut self) -> Result<(), WireError> {
+        while self.incoming.is_ready() {
+            match self.incoming.next() {
+                Ok((b'E', body)) => return Err(self.rest_of_error(ServerError::parse(&body))),
+                Ok((b'N', body)) => self.notice(&body, None),
+                Ok((b'S' | b'A', _)) => {}
+                Ok((tag, _)) => {
+                    let text = format!("a message of type {:?} during COPY", tag as char);
+                    return Err(self.broke(WireError::Protocol(text)));
+                }
+                Err(error) => return Err(self.broke(error)),
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads an answer to its end. A server that says why it goes away is heard before the lost connection is told.
+    fn read_answer(
+        &mut self,
+        sql: Option<&str>,
+        mut on_message: impl FnMut(u8, &[u8]) -> Result<(), WireError>,
+    ) -> Result<(), WireError> {
+        if self.broken {
+            return Err(WireError::Closed);
+        }
+        let mut fields = Fields::default();
+        loop {
+            let taken = self.incoming.next().and_then(|(tag, body)| match tag {
+                b'T' | b'D' | b'C' => {
+                    fields.take(tag, &body)?;
+                    on_message(tag, &body).map(|()| (tag, body))
+                }
+                b'1' | b'I' | b'N' | b'S' | b'A' | b'H' | b'd' | b'c' => {
+                    on_message(tag, &body).map(|()| (tag, body))
+                }
+                b'E' | b'G' | b'Z' => Ok((tag, body)),
+                tag => Err(WireError::Protocol(format!("a message of type {:?}", tag as char))),
+            });
+            match taken {
+                Ok((b'E', body)) => return Err(self.rest_of_error(ServerError::parse(&body))),
+                Ok((b'G', _)) => self.refuse_copy()?,
+                Ok((b'Z', _)) => return Ok(()),
+                Ok((b'N', body)) => self.notice(&body, sql),
+                Ok(_) => {}
+                Err(error) => return Err(self.broke(error)),
+            }
+        }
+    }
+
+    /// Passes over what follows an error, up to ReadyForQuery. The error stands, even where the connection ends.
+    fn rest_of_error(&mut self, error: ServerError) -> WireError {
+        loop {
+            match self.incoming.next() {
+                Ok((b'Z', _)) => break,
+                Ok((b'N', body)) => self.notice(&body, None),
+                Ok(_) => {}
+                Err(_) => {
+                    self.broken = true;
+                    break;
+                }
+            }
+        }
+        WireError::Server(Box::new(error))
+    }
+
+    /// Marks the session as unusable.
+    fn broke(&mut self, error: WireError) -> WireError {
+        if let WireError::Stopped = error {
+            self.give_up(true);
+        }
+        self.broken = true;
+        error
+    }
+
+    /// Has the server end what is under way, then the session, and waits until it has closed the connection: its
+    /// process is gone then, with all that it held. `whole`: whether all messages were sent to their ends.
+    fn give_up(&mut self, whole: bool) {
+        self.broken = true;
+        self.says_goodbye = false;
+        let deadline = Instant::now() + GIVEN_UP;
+        let cancelled = self.canceller.cancel(deadline);
+        let socket = self.incoming.socket();
+        socket.patience = Patience { deadline: Some(deadline), stop: None };
+        if whole {
+            let mut out = Vec::new();
+            encode::copy_fail(&mut out, "stopped"); // a COPY reads on; who is at no COPY passes over it
+            encode::terminate(&mut out);
+            let _ = socket.write_all(&out); // the end of what is sent says as much
+        }
+        socket.end_sending();
+        if cancelled.is_ok() {
+            while self.incoming.next().is_ok() {}
+        }
+    }
+
+    fn send_query(&mut self, sql: &str) -> Result<(), WireError> {
+        let mut out = Vec::with_capacity(sql.len() + 6);
+        encode::query(&mut out, sql);
+        self.send(&out)
+    }
+
+    fn refuse_copy(&mut self) -> Result<(), WireError> {
+        let mut out = Vec::new();
+        encode::copy_fail(&mut out, "nothing to copy");
+        self.send(&out)
+    }
+}
+
+impl Drop for Session {
+    /// Says goodbye, so that the server logs no lost connection. Whether it arrives does not matter.
+    fn drop(&mut self) {
+        if !self.says_goodbye {
+            return;
+        }
+        self.within(Some(GOODBYE));
+        let mut out = Vec::new();
+        encode::terminate(&mut out);
+        let _ = self.incoming.socket().write_all(&out);
+    }
+}
+
+/// The fields of a DataRow.
+fn read_row(body: &[u8]) -> Result<Row, WireError> {
+    let cut = || WireError::Protocol("a row is cut".to_owned());
+    let (count, mut rest) = body.split_first_chunk().ok_or_else(cut)?;
+    let count = u16::from_be_bytes(*count);
+    let mut fields = Vec::new();
+    for _ in 0..count {
+        let (length, after) = rest.split_first_chunk().ok_or_else(cut)?;
+        rest = after;
+        fields.push(match i32::from_be_bytes(*length) {
+            -1 => None,
+            length => {
+                let length = usize::try_from(length).map_err(|_| cut())?;
+                let (field, after) = rest.split_at_checked(length).ok_or_else(cut)?;
+                rest = after;
+                Some(String::from_utf8_lossy(field).into_owned())
+            }
+        });
+    }
+    if rest.is_empty() { Ok(Row(fields)) } else { Err(cut()) }
+}
+
+/// Reads any bytes as messages and as rows, in the measured path and here, for what feeds them with anything: whether
+/// all of them were taken.
+#[doc(hidden)]
+pub fn fuzz(bytes: &[u8]) -> bool {
+    let mut good = true;
+    let taken = super::Splitter::default().feed(bytes, |tag, body| {
+        let error = ServerError::parse(body);
+        good &= tag != b'E' || !error.code.is_empty();
+        Ok(())
+    });
+    good &= read_row(bytes).is_ok();
+    good && taken.is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn no_row_makes_it_panic(body in prop::collection::vec(any::<u8>(), 0..64)) {
+            let _ = read_row(&body);
+        }
+    }
+
+    #[test]
+    fn a_row_has_as_many_fields_as_it_says() {
+        let row = read_row(b"\0\x02\0\0\0\x02ab\xff\xff\xff\xff").expect("two fields");
+        assert_eq!((row.get(0), row.get(1), row.get(2)), (Some("ab"), None, None));
+        for wrong in [&b"\0\x02\0\0\0\x02ab"[..], b"\0\x01\0\0\0\x02abc", b"\0\x01\xff\xff\xff\xfe", b"\0"] {
+            assert!(read_row(wrong).is_err(), "{wrong:?}");
+        }
+    }
+}

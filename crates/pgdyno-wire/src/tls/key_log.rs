@@ -1,0 +1,40 @@
+//! The keys of connections, for programs that show their traffic (`sslkeylogfile`).
+
+use std::{
+    fs::{File, OpenOptions},
+    io::Write,
+    os::unix::fs::OpenOptionsExt,
+    path::Path,
+};
+
+use rustls::KeyLog;
+
+use crate::WireError;
+
+/// A file in NSS's format, to which every key is added in one write.
+#[derive(Debug)]
+pub(super) struct KeyLogFile(File);
+
+impl KeyLogFile {
+    /// Opens the file, or makes one that nobody else can read.
+    pub(super) fn open(path: &Path) -> Result<Self, WireError> {
+        match OpenOptions::new().append(true).create(true).mode(0o600).open(path) {
+            Ok(file) => Ok(Self(file)),
+            Err(error) => {
+                let what = format!("could not open SSL key logging file \"{}\": {error}", path.display());
+                Err(WireError::tls(what, Some("sslkeylogfile names it")))
+            }
+        }
+    }
+}
+
+impl KeyLog for KeyLogFile {
+    fn log(&self, label: &str, client_random: &[u8], secret: &[u8]) {
+        let line = format!("{label} {} {}\n", hex(client_random), hex(secret));
+        let _ = (&self.0).write_all(line.as_bytes()); // a full disk is no reason to end a measurement
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}

@@ -1,0 +1,5 @@
+//! What tests of several crates share. Nothing that is shipped uses it.
+
+mod left_out;
+
+pub use left_out::left_out;
