@@ -41,10 +41,10 @@ impl Noise {
 }
 
 /// The noise floor of each script's cells by themselves, in the order of their first runs: reads and writes scatter
-/// differently. Scripts without a repetition have none. Arms, subjects and protocols are told apart.
+/// differently. Scripts without a repetition have none. Subjects and protocols are told apart.
 pub fn by_script(runs: &[CellRun]) -> Vec<(&Workload, Noise)> {
     let same = |a: &Workload, b: &Workload| {
-        (a.whose(), &a.script, &a.protocol) == (b.whose(), &b.script, &b.protocol)
+        (&a.subject, &a.script, &a.protocol) == (&b.subject, &b.script, &b.protocol)
     };
     let mut first: Vec<&Workload> = Vec::new();
     for run in runs {

@@ -155,6 +155,25 @@ fn plain_sql(script: &Script) -> Result<(), Problem> {
 }
 
 impl Work {
+    /// A built-in transaction alone.
+    pub fn builtin(builtin: Builtin) -> Self {
+        Self { builtin: Some(builtin), ..Self::script(builtin.name(), builtin.scripts()) }
+    }
+
+    /// Scripts of somebody's own, by what reports call them.
+    pub fn script(name: &str, scripts: Scripts) -> Self {
+        Self {
+            name: name.to_owned(),
+            builtin: None,
+            tpcc: None,
+            weights: vec![1; scripts.len()],
+            scripts: Arc::new(scripts),
+            texts: Vec::new(),
+            definitions: Vec::new(),
+            reset: None,
+        }
+    }
+
     /// Whether its scripts are the plan's own.
     pub fn is_own(&self) -> bool {
         self.builtin.is_none() && self.tpcc.is_none()

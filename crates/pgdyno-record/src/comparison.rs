@@ -2,17 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use pgdyno_analysis::compare::{Comparable, Comparison, Difference, Floor, Look};
-use pgdyno_core::{
-    facts::{Choice, ConnectionFacts, ServerFacts, StorageFacts},
-    measure::Arm,
-};
+use pgdyno_analysis::compare::{Comparison, Floor, Look};
+use pgdyno_core::measure::Arm;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{BalanceRecord, HeldRecord, LoadRecord};
-
-/// Is B faster than A?
+/// Is the second subject, B, faster than the first, A?
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ComparisonRecord {
     /// A difference within ± this share does not matter.
@@ -21,8 +16,6 @@ pub struct ComparisonRecord {
     pub looks: Vec<Look>,
     /// Blocks of A against A that were to be made.
     pub aa_blocks: u32,
-    /// A, then B.
-    pub arms: Vec<ArmRecord>,
     /// Blocks in the order they ran.
     pub blocks: Vec<BlockRecord>,
     /// Seconds that a block took, on average.
@@ -33,38 +26,6 @@ pub struct ComparisonRecord {
     pub more_s: Option<f64>,
     /// A against A; absent below two such blocks.
     pub floor: Option<Floor>,
-    /// Whether A and B can be compared; absent in records of older versions.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub comparable: Option<Comparable>,
-    /// Facts and settings that A and B do not share.
-    pub differences: Vec<Difference>,
-}
-
-/// One of the two subjects.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct ArmRecord {
-    /// What was asked for, in the grammar of the command line, without secrets.
-    pub said: String,
-    /// Name of its script; absent for a command.
-    pub script: Option<String>,
-    /// The command that measures it, without secrets; absent where pgdyno drives.
-    pub command: Option<String>,
-    /// Its server; absent for a command that brings its own.
-    pub server: Option<ServerFacts>,
-    /// The way to its server; absent where that was made for the comparison.
-    pub connection: Option<ConnectionFacts>,
-    /// Storage under its data, where that is another file system than the run's `storage`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub storage: Option<StorageFacts>,
-    /// Settings that were chosen for its server and not for the other.
-    pub choices: Vec<Choice>,
-    /// The load of its tables.
-    pub load: Option<LoadRecord>,
-    /// Sizes, and what of them lay in shared buffers, before and after the runs; absent in records of older versions.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub held: Option<HeldRecord>,
-    /// The check of its data.
-    pub balance: Option<BalanceRecord>,
 }
 
 /// What was compared within a block.
@@ -132,19 +93,6 @@ impl ComparisonRecord {
     /// Whether both runs of a block, given by the number that they have, were A's.
     pub fn is_same_twice(&self, block: u32) -> bool {
         self.blocks.iter().any(|of| of.kind == BlockKind::Aa && of.number == block + 1)
-    }
-
-    /// One of the arms.
-    pub fn arm(&self, arm: Arm) -> Option<&ArmRecord> {
-        self.arms.get(arm.index())
-    }
-}
-
-impl ArmRecord {
-    /// The way to its server, also where that was made for the run; `None` where no server is known.
-    pub fn way(&self) -> Option<ConnectionFacts> {
-        self.server.as_ref()?;
-        Some(self.connection.clone().unwrap_or_else(ConnectionFacts::of_own_server))
     }
 }
 

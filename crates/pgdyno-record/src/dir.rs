@@ -405,17 +405,10 @@ pub fn without_secrets(record: &RunRecord) -> RunRecord {
     for error in clean.runs.iter_mut().flat_map(|run| &mut run.errors) {
         error.message = redact(&error.message);
     }
-    without_secret_settings(&mut clean.choices, clean.server.as_mut(), &mut []);
-    if let Some(comparison) = &mut clean.comparison {
-        for arm in &mut comparison.arms {
-            arm.said = redact(&arm.said);
-            arm.command = arm.command.as_deref().map(redact);
-            without_secret_settings(&mut arm.choices, arm.server.as_mut(), &mut []);
-        }
-        without_secret_settings(&mut [], None, &mut comparison.differences);
-    }
-    for subject in clean.subjects.iter_mut().flat_map(|subjects| &mut subjects.list) {
+    without_secret_settings(&mut clean.choices, None, &mut []);
+    for subject in &mut clean.subjects {
         subject.said = redact(&subject.said);
+        subject.command = subject.command.as_deref().map(redact);
         without_secret_settings(&mut subject.choices, subject.server.as_mut(), &mut subject.differences);
     }
     clean

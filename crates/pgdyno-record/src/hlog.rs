@@ -31,7 +31,7 @@ pub struct LoggedInterval {
 pub(crate) fn tag(workload: &Workload, block: u32) -> String {
     let plain = |text: &str| text.replace([',', ' ', '\r', '\n', '/'], "_");
     let script = plain(&workload.title());
-    let whose = workload.whose().map(|whose| format!("{}/", plain(whose))).unwrap_or_default();
+    let whose = workload.subject.as_ref().map(|whose| format!("{}/", plain(whose))).unwrap_or_default();
     format!("{whose}{script}/{}/{block}", workload.clients)
 }
 
@@ -90,7 +90,6 @@ mod tests {
             protocol: protocol.into(),
             clients: 4,
             rate_per_s: None,
-            arm: None,
             subject: subject.map(str::to_owned),
         };
         assert_eq!(tag(&of("prepared", None), 2), "select-only/4/2");

@@ -13,6 +13,7 @@
 //! Streams are `*.partial` while the run lasts and `*.zst` where they came to more than 10 MB. [`RunDir`]
 //! writes a directory; [`open`], [`list`] and [`find`] read them.
 
+mod analyse;
 mod checks;
 mod comparison;
 mod dir;
@@ -21,6 +22,7 @@ mod files;
 pub mod fixtures;
 mod held;
 mod hlog;
+mod levels;
 mod load;
 mod material;
 mod names;
@@ -31,15 +33,17 @@ mod schema;
 mod seal;
 mod seal_record;
 mod stream;
-mod subjects;
+mod subject;
 mod time;
 
+pub use analyse::{analyse, judge};
 pub use checks::{BalanceRecord, ConsistencyRecord};
-pub use comparison::{ArmRecord, BlockKind, BlockRecord, ComparisonRecord};
+pub use comparison::{BlockKind, BlockRecord, ComparisonRecord};
 pub use dir::{RunDir, without_secrets};
 pub use files::write_atomically;
 pub use held::HeldRecord;
 pub use hlog::{LoggedInterval, header as histogram_log_header, line as histogram_log_line};
+pub use levels::LevelsRecord;
 pub use load::{
     KeyWorkersRecord, LoadPhaseRecord, LoadRecord, LoadStageRecord, LoadTerms, PrewarmRecord, RangeRecord,
 };
@@ -53,5 +57,5 @@ pub use run::*;
 pub use schema::schemas;
 pub use seal_record::SealRecord;
 pub use stream::{COMPRESS_OVER_BYTES, Lines};
-pub use subjects::{SubjectRecord, SubjectsRecord};
+pub use subject::SubjectRecord;
 pub use time::{StageRecord, TimeRecord};

@@ -10,12 +10,12 @@ use serde::{Deserialize, Serialize};
 pub struct LoadRecord {
     /// Rows over all tables.
     pub rows: u64,
-    /// Rows in a second of writing them; absent in records of older versions.
+    /// Rows in a second of writing them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rows_per_s: Option<f64>,
     /// Bytes sent in COPY data.
     pub copy_bytes: u64,
-    /// The same in a second; absent where nothing was sent, and in records of older versions.
+    /// The same in a second; absent where nothing was sent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub copy_bytes_per_s: Option<u64>,
     /// Seconds of writing rows, with the creation of the tables.
@@ -24,10 +24,10 @@ pub struct LoadRecord {
     pub vacuum_s: f64,
     /// Seconds of primary and foreign keys.
     pub index_s: f64,
-    /// The stages in order; absent in records of older versions.
+    /// The stages in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stages: Vec<LoadStageRecord>,
-    /// Parallel workers of a key of accounts; absent in records of older versions.
+    /// Parallel workers of a key of accounts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key_workers: Option<KeyWorkersRecord>,
     /// Size of tables and indexes afterwards in bytes.
@@ -39,10 +39,10 @@ pub struct LoadRecord {
     /// How the tables were read into shared buffers afterwards; `None` where they do not fit, and those of `scaleup`
     /// where the server has no `pg_prewarm`.
     pub prewarm: Option<PrewarmRecord>,
-    /// How it was asked for; absent in records of older versions.
+    /// How it was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub terms: Option<LoadTerms>,
-    /// What the server made of `pgbench_accounts`; absent in records of older versions.
+    /// What the server made of `pgbench_accounts`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub accounts: Option<AccountsState>,
 }

@@ -23,8 +23,6 @@ pub struct SetupRecord {
     pub texts: Vec<TextRecord>,
     /// Variables as the texts saw them.
     pub variables: BTreeMap<String, String>,
-    /// What it came to; absent until it is done.
-    pub done: Option<SetupDone>,
 }
 
 /// What a setup came to.

@@ -7,15 +7,14 @@ use pgdyno_analysis::{
     noise::{Noise, by_script},
 };
 use pgdyno_core::{
-    facts::{Choice, ConnectionFacts, HostFacts, ServerFacts, StorageFacts},
-    measure::{Arm, CellRun, CellSummary, StatementSummary, SyncCheck},
+    facts::{Choice, HostFacts, Instrument, StorageFacts},
+    measure::{CellRun, CellSummary, StatementSummary, Workload},
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    BalanceRecord, ComparisonRecord, ConsistencyRecord, HeldRecord, LoadRecord, MaterialRecord, SealRecord,
-    StageRecord, SubjectsRecord, TimeRecord,
+    ComparisonRecord, LevelsRecord, MaterialRecord, SealRecord, StageRecord, SubjectRecord, TimeRecord,
 };
 
 /// Value of [`RunRecord::format`].
@@ -58,26 +57,20 @@ pub struct RunRecord {
     pub plan: PlanRecord,
     /// The machine that pgdyno ran on.
     pub host: HostFacts,
-    /// Storage under the data directory, where it is on this machine.
+    /// Storage under the data of the first subject, where it is on this machine.
     pub storage: Option<StorageFacts>,
-    /// The short sync-write check of that storage.
-    pub sync_check: Option<SyncCheck>,
-    /// The server.
-    pub server: Option<ServerFacts>,
-    /// The way to the server, where it was already there.
-    pub connection: Option<ConnectionFacts>,
+    /// What the driver can do at most on this machine, as `pgdyno selftest` found; absent where it was never run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub instrument: Option<Instrument>,
+    /// What was measured: one, or several beside the first.
+    pub subjects: Vec<SubjectRecord>,
     /// Values that were chosen from facts, each with its reason.
     pub choices: Vec<Choice>,
     /// Stages in order with their lengths.
     pub stages: Vec<StageRecord>,
-    /// What the time went for; absent before the first run, and in records of older versions.
+    /// What the time went for; absent before the first run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time: Option<TimeRecord>,
-    /// The load.
-    pub load: Option<LoadRecord>,
-    /// Sizes, and what of them lay in shared buffers, before and after the runs; absent in records of older versions.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub held: Option<HeldRecord>,
     /// What a plan brought of its own; absent where it brought nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub material: Option<MaterialRecord>,
@@ -86,22 +79,17 @@ pub struct RunRecord {
     /// Every cell over its blocks; in a comparison over those of A and B that its result rests on, without the runs of
     /// A against A.
     pub cells: Vec<CellSummary>,
-    /// The balance check.
-    pub balance: Option<BalanceRecord>,
-    /// The check of TPC-C's tables after the runs; absent where there are none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub consistency: Option<ConsistencyRecord>,
     /// What this machine could tell apart, all cells together.
     pub noise: Option<NoiseRecord>,
     /// The same for the cells of each script, which scatter differently.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub noise_by_script: Vec<ScriptNoise>,
-    /// The comparison of two subjects; absent where there is only one.
+    /// The comparison of the second subject with the first in blocks; absent where that was not the question.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub comparison: Option<ComparisonRecord>,
-    /// Several subjects side by side; absent where there is only one.
+    /// Every subject beside the first, level by level; absent where there is one, and of a comparison in blocks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub subjects: Option<SubjectsRecord>,
+    pub levels: Option<LevelsRecord>,
     /// What a run of `pgdyno pgbench` was asked for and came to in pgbench's terms; absent of other commands.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pgbench: Option<PgbenchRecord>,
@@ -153,8 +141,14 @@ pub struct PlanRecord {
     pub driver_cpus: Vec<u32>,
     /// Processors of the server; empty is any.
     pub server_cpus: Vec<u32>,
+    /// Whether driver and server may have run on the same processors.
+    #[serde(default)]
+    pub cores_shared: bool,
     /// Whether the plan was meant for publication.
     pub thorough: bool,
+    /// The flag that makes the run fit for publication, and how long it takes then: `--thorough (24 min)`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub thorough_hint: Option<String>,
     /// Mode of the balance check: `full`, `touched`, `sums` or `off`.
     pub balance_check: String,
     /// Where the server was: `own` or `external`; `none` where commands bring their own.
@@ -222,9 +216,6 @@ pub struct PgbenchScript {
 pub struct ScriptNoise {
     /// Name of the script, with the protocol behind it in brackets where that is not `prepared`.
     pub script: String,
-    /// Whose runs they are, in a comparison; absent elsewhere.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub arm: Option<Arm>,
     /// Name of the subject whose runs they are, where there are several; absent elsewhere.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub subject: Option<String>,
@@ -237,12 +228,7 @@ impl ScriptNoise {
     pub fn of(runs: &[CellRun]) -> Vec<Self> {
         let found = by_script(runs).into_iter();
         found
-            .map(|(of, noise)| Self {
-                script: of.title(),
-                arm: of.arm,
-                subject: of.subject.clone(),
-                noise: noise.into(),
-            })
+            .map(|(of, noise)| Self { script: of.title(), subject: of.subject.clone(), noise: noise.into() })
             .collect()
     }
 }
@@ -255,6 +241,25 @@ impl From<Noise> for NoiseRecord {
 }
 
 impl RunRecord {
+    /// Place of the subject of a workload in the list: the first where it names none.
+    pub fn place_of(&self, workload: &Workload) -> Option<usize> {
+        match &workload.subject {
+            None => (!self.subjects.is_empty()).then_some(0),
+            Some(name) => self.subjects.iter().position(|subject| subject.name == *name),
+        }
+    }
+
+    /// The name that runs of a subject bear: none where it is the only one.
+    pub fn name_in_runs(&self, place: usize) -> Option<&str> {
+        let subject = self.subjects.get(place).filter(|_| self.subjects.len() > 1);
+        subject.map(|subject| subject.name.as_str())
+    }
+
+    /// The names of all subjects in order.
+    pub fn names(&self) -> Vec<&str> {
+        self.subjects.iter().map(|subject| subject.name.as_str()).collect()
+    }
+
     /// The runs that the cells sum up: all of them, of a comparison those of the blocks that its result rests on.
     pub fn counted_runs(&self) -> Cow<'_, [CellRun]> {
         let Some(comparison) = &self.comparison else { return Cow::Borrowed(&self.runs) };

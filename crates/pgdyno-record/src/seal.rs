@@ -151,9 +151,12 @@ mod tests {
     #[test]
     fn one_figure_that_was_edited_is_told() {
         let runs = tempfile::tempdir().expect("a directory");
-        for pointer in
-            ["/cells/0/latency/p99_ns", "/server/version", "/doubts/0/detail", "/runs/0/counts/failed"]
-        {
+        for pointer in [
+            "/cells/0/latency/p99_ns",
+            "/subjects/0/server/version",
+            "/doubts/0/detail",
+            "/runs/0/counts/failed",
+        ] {
             let path = written(runs.path());
             edit(&path, |json| *json.pointer_mut(pointer).expect("it is there") = 7.into());
             // A word in the place of a number and the other way round is no record any more.

@@ -32,7 +32,7 @@ pub struct TimeRecord {
     pub measured_s: f64,
     /// CHECKPOINTs before and after runs: like resets they give all runs one state to begin from.
     pub checkpoint_s: f64,
-    /// Clients connecting before runs; 0 in records of older versions, which have it in the rest.
+    /// Clients connecting before runs.
     #[serde(default)]
     pub connect_s: f64,
     /// All else: drains, the storage check, the check of the data, clean-up, the record.
@@ -45,7 +45,7 @@ pub struct TimeRecord {
 const LOADING: [&str; 4] = ["load", "setup", "replication", "put to rest"];
 
 impl TimeRecord {
-    /// From stages and runs; `None` before the first run. What runs of older records do not tell is in the rest.
+    /// From stages and runs; `None` before the first run.
     pub fn of(all: &[StageRecord], cell_runs: &[CellRun]) -> Option<Self> {
         let begin_s = all.iter().map(|stage| stage.start_s).reduce(f64::min)?;
         let end_s = all.iter().map(|stage| stage.start_s + stage.duration_s).reduce(f64::max)?;

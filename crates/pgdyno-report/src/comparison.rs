@@ -1,8 +1,7 @@
 //! What a report of a comparison says: the answer first, then what it rests on.
 
 use pgdyno_analysis::compare::{Comparable, Fairness, Verdict};
-use pgdyno_core::facts::DurabilityTier;
-use pgdyno_record::{ArmRecord, BlockKind, ComparisonRecord};
+use pgdyno_record::{BlockKind, ComparisonRecord, RunRecord, SubjectRecord};
 
 use crate::figure::{Figure, Format, Phrase, Source};
 
@@ -89,14 +88,16 @@ pub const METHOD: [&str; 5] = [
 
 impl ComparisonView {
     /// The view of a record's comparison.
-    pub fn new(comparison: &ComparisonRecord, source: &Source) -> Self {
+    pub fn new(comparison: &ComparisonRecord, record: &RunRecord, source: &Source) -> Self {
+        let second = record.subjects.get(1);
+        let differences = second.map_or(0, |subject| subject.differences.len());
         Self {
             answer: answer(comparison, source),
             tests: tests(comparison, source),
-            arms: comparison.arms.iter().enumerate().map(|(at, arm)| in_words(at, arm, source)).collect(),
-            comparable: comparable(comparison, source),
+            arms: record.subjects.iter().enumerate().map(|(at, of)| in_words(at, of, source)).collect(),
+            comparable: comparable(second, source),
             blocks: (0..comparison.blocks.len()).map(|at| block(at, comparison, source)).collect(),
-            differences: (0..comparison.differences.len()).map(|at| difference(at, source)).collect(),
+            differences: (0..differences).map(|at| difference(at, source)).collect(),
             floor: floor(source),
         }
     }
@@ -172,9 +173,10 @@ fn at_look(source: &Source) -> Phrase {
         .text(" of the time")
 }
 
-fn in_words(index: usize, arm: &ArmRecord, source: &Source) -> Phrase {
-    let of_arm = |field: &str, format| at(source, &format!("arms/{index}/{field}"), format);
-    let phrase = Phrase::of(if index == 0 { "A " } else { "B " }).figure(of_arm("said", Format::Text));
+fn in_words(index: usize, arm: &SubjectRecord, source: &Source) -> Phrase {
+    let of_arm = |field: &str, format| source.figure(format!("/subjects/{index}/{field}"), format);
+    let phrase = Phrase::default().figure(of_arm("name", Format::Text));
+    let phrase = phrase.text(" ").figure(of_arm("said", Format::Text));
     let phrase = phrase.maybe(": PostgreSQL ", of_arm("server/version", Format::Text), "");
     let work =
         if arm.command.is_some() { of_arm("command", Format::Text) } else { of_arm("script", Format::Text) };
@@ -204,8 +206,9 @@ fn block(index: usize, comparison: &ComparisonRecord, source: &Source) -> BlockR
 }
 
 fn difference(index: usize, source: &Source) -> DifferenceRow {
-    let of_row = |field: &str| at(source, &format!("differences/{index}/{field}"), Format::Text);
-    let why = at(source, &format!("differences/{index}/why"), Format::Word);
+    let of = |field: &str, format| source.figure(format!("/subjects/1/differences/{index}/{field}"), format);
+    let of_row = |field: &str| of(field, Format::Text);
+    let why = of("why", Format::Word);
     DifferenceRow { what: of_row("what"), why, a: of_row("a"), b: of_row("b") }
 }
 
@@ -213,12 +216,14 @@ fn difference(index: usize, source: &Source) -> DifferenceRow {
 const NAMES: usize = 6;
 
 /// The verdict on A and B in one sentence.
-fn comparable(comparison: &ComparisonRecord, source: &Source) -> Phrase {
-    let Some(comparable) = &comparison.comparable else {
-        return Phrase::of("Whether A and B are alike is not known: an older pgdyno did not judge it");
+fn comparable(second: Option<&SubjectRecord>, source: &Source) -> Phrase {
+    let Some(comparable) = second.and_then(|subject| subject.comparable.as_ref()) else {
+        return Phrase::of(
+            "Whether A and B are alike was not judged: it ended before their servers were there",
+        );
     };
     let list = |before: &str, field: &str, names: &[String]| {
-        let pointer = format!("/comparison/comparable/{field}");
+        let pointer = format!("/subjects/1/comparable/{field}");
         Phrase::of(before).list(source, &pointer, names.len(), NAMES)
     };
     let Comparable { asked, besides, unknown, .. } = comparable;
@@ -253,50 +258,3 @@ fn floor(source: &Source) -> Phrase {
         .figure(Some(smallest))
         .text(".")
 }
-
-/// The balance checks of both arms in a sentence.
-pub fn balance(comparison: &ComparisonRecord, source: &Source) -> Phrase {
-    let mut phrase = Phrase::default();
-    for (index, arm) in comparison.arms.iter().enumerate() {
-        let Some(balance) = &arm.balance else { continue };
-        let of_arm = |field: &str| at(source, &format!("arms/{index}/balance/{field}"), Format::Count);
-        phrase = phrase
-            .text(if index == 0 { "A " } else { " B " })
-            .text(if balance.violations == 0 { "passed (sums): " } else { "VIOLATED (sums): " })
-            .figure(of_arm("rows_examined"))
-            .text(" rows examined, history had ")
-            .figure(of_arm("history_rows"))
-            .text(" rows for ")
-            .figure(of_arm("committed"))
-            .text(" commits, ")
-            .figure(of_arm("in_doubt"))
-            .text(" in doubt.");
-        for example in 0..balance.examples.len() {
-            let pointer = format!("arms/{index}/balance/examples/{example}");
-            phrase = phrase.maybe(" Seen: ", at(source, &pointer, Format::Text), ".");
-        }
-    }
-    if phrase.0.is_empty() { Phrase::of("Not checked: there was nothing that could be.") } else { phrase }
-}
-
-/// The durability tiers of both arms. What sessions of a command set is not seen.
-pub fn durability(comparison: &ComparisonRecord) -> Phrase {
-    let label = |arm: &ArmRecord| {
-        let tier = arm.server.as_ref()?.durability;
-        Some(match (&arm.command, tier) {
-            (Some(_), DurabilityTier::Full) => BY_THE_SERVER.to_owned(),
-            _ => tier.label().to_owned(),
-        })
-    };
-    let labels: Vec<_> = comparison.arms.iter().map(label).collect();
-    match &labels[..] {
-        [Some(a), Some(b)] if a == b => Phrase::of(a.clone()),
-        [Some(a), Some(b)] => Phrase::of(format!("differs. A {a}; B {b}")),
-        [Some(a), _] => Phrase::of(format!("of A {a}; of B not known")),
-        [_, Some(b)] => Phrase::of(format!("of A not known; of B {b}")),
-        _ => Phrase::of("not known: the commands bring their own servers"),
-    }
-}
-
-/// The tier of a command at a server whose settings promise all.
-const BY_THE_SERVER: &str = "full by the server's settings: what the sessions of the command set is not seen";

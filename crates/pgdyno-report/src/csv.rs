@@ -10,8 +10,8 @@ use crate::{document::Document, subjects::place};
 pub const COLUMNS: [(&str, &str); 50] = [
     ("run_id", "^/id"),
     ("status", "^/status"),
-    ("server_version", "^/server/version"),
-    ("durability", "^/server/durability"),
+    ("server_version", "@/server/version"),
+    ("durability", "@/server/durability"),
     ("scale", "^/plan/scale"),
     ("seed", "^/plan/seed"),
     ("block", "/block"),
@@ -42,12 +42,12 @@ pub const COLUMNS: [(&str, &str); 50] = [
     ("device_read_bytes", "/io/device_read_bytes"),
     ("wal_bytes", "/io/wal_bytes"),
     ("served_from", "/served_from"),
-    ("server_source", "^/server/source"),
-    ("server_build", "^/server/build/made/name"),
-    ("server_compiler", "^/server/build/compiler"),
-    ("server_cflags", "^/server/build/cflags"),
-    ("server_features", "^/server/build/features"),
-    ("server_block_bytes", "^/server/block_bytes"),
+    ("server_source", "@/server/source"),
+    ("server_build", "@/server/build/made/name"),
+    ("server_compiler", "@/server/build/compiler"),
+    ("server_cflags", "@/server/build/cflags"),
+    ("server_features", "@/server/build/features"),
+    ("server_block_bytes", "@/server/block_bytes"),
     ("subject", "/workload/subject"),
     ("tpcc_warehouses", "/tpcc/warehouses"),
     ("tpcc_shape", "/tpcc/shape"),
@@ -56,7 +56,7 @@ pub const COLUMNS: [(&str, &str); 50] = [
     ("tpcc_max_tries", "/tpcc/max_tries"),
     ("tpcc_weights", "/tpcc/weights"),
     ("tpcc_nopm", "/nopm"),
-    ("tpcc_conditions_broken", "^/consistency/violations"),
+    ("tpcc_conditions_broken", "@/consistency/violations"),
     ("tpcc_note", "/tpcc/note"),
 ];
 
@@ -64,8 +64,8 @@ pub const COLUMNS: [(&str, &str); 50] = [
 pub const BLOCK_COLUMNS: [(&str, &str); 15] = [
     ("run_id", "^/id"),
     ("status", "^/status"),
-    ("a", "^/comparison/arms/0/said"),
-    ("b", "^/comparison/arms/1/said"),
+    ("a", "^/subjects/0/said"),
+    ("b", "^/subjects/1/said"),
     ("seed", "^/plan/seed"),
     ("block", "/number"),
     ("kind", "/kind"),
@@ -75,8 +75,8 @@ pub const BLOCK_COLUMNS: [(&str, &str); 15] = [
     ("b_per_s", "/b_per_s"),
     ("ln_ratio", "/ln_ratio"),
     ("outlier", "/outlier"),
-    ("comparable", "^/comparison/comparable/verdict"),
-    ("differs_besides", "^/comparison/comparable/besides"),
+    ("comparable", "^/subjects/1/comparable/verdict"),
+    ("differs_besides", "^/subjects/1/comparable/besides"),
 ];
 
 /// Name of the last column: the kinds of doubt that concern the run, separated by blanks.
@@ -106,17 +106,12 @@ pub fn csv(document: &Document) -> String {
     }
 }
 
-/// Where there are several subjects, each has a server of its own, and a check of its data.
+/// A pointer below the subject of a run, where it begins with `@`.
 fn of_subject(document: &Document, run: &CellRun, pointer: &str) -> String {
-    match pointer.strip_prefix("^/") {
+    match pointer.strip_prefix("@/") {
         Some("server/durability") if run.durability.is_some() => "/durability/tier".to_owned(),
-        Some(rest)
-            if run.workload.subject.is_some()
-                && ["server/", "consistency/"].iter().any(|of| rest.starts_with(of)) =>
-        {
-            format!("^/subjects/list/{}/{rest}", place(&document.record, &run.workload))
-        }
-        _ => pointer.to_owned(),
+        Some(rest) => format!("^/subjects/{}/{rest}", place(&document.record, &run.workload)),
+        None => pointer.to_owned(),
     }
 }
 

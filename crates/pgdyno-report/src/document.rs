@@ -77,8 +77,8 @@ pub const AGAIN: &str =
 /// The cells of one workload.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Group {
-    /// Whose cells they are, in a comparison or where there are several subjects.
-    pub arm: Option<Figure>,
+    /// Whose cells they are, where there are several subjects.
+    pub subject: Option<Figure>,
     /// Name of the script.
     pub script: Option<Figure>,
     /// Protocol, loop and the factor from TPS to QPS.
@@ -173,10 +173,10 @@ pub const METHOD: [&str; 5] = [
 ];
 
 impl Group {
-    /// Arm and script.
+    /// Subject and script.
     pub fn name(&self) -> String {
         let script = self.script.as_ref().map_or(units::ABSENT, |figure| &figure.text);
-        self.arm.as_ref().map_or_else(|| script.to_owned(), |arm| format!("{} {script}", arm.text))
+        self.subject.as_ref().map_or_else(|| script.to_owned(), |whose| format!("{} {script}", whose.text))
     }
 }
 
@@ -188,9 +188,10 @@ impl Document {
         let source = Source(serde_json::to_value(record).unwrap_or(Value::Null));
         let groups = groups(record, &source);
         let compared = record.comparison.as_ref();
-        let comparison = compared.map(|compared| ComparisonView::new(compared, &source));
-        let several = record.subjects.as_ref();
-        let subjects = several.map(|several| SubjectsView::new(several, record, &source));
+        let comparison = compared.map(|compared| ComparisonView::new(compared, record, &source));
+        let several = record.subjects.len() > 1;
+        let levels = record.levels.as_ref();
+        let subjects = levels.map(|levels| SubjectsView::new(levels, record, &source));
         let verdict: Vec<Phrase> = match (&comparison, &subjects) {
             (Some(view), _) => {
                 let sentences = [&view.answer].into_iter().chain(&view.arms).chain([&view.comparable]);
@@ -198,20 +199,16 @@ impl Document {
             }
             (None, Some(view)) => {
                 let found = view.answers.iter().chain(&view.subjects).cloned().map(ended);
-                several
-                    .and_then(|several| subjects::violated(several, &source))
-                    .into_iter()
-                    .chain(found)
-                    .collect()
+                subjects::violated(record, &source).into_iter().chain(found).collect()
             }
             (None, None) => verdict::verdict(record, &source),
         };
         let of_tpcc = tpcc::verdict(record, &source);
         let verdict = tpcc::violated(record).into_iter().chain(of_tpcc).chain(verdict).collect();
-        let checked = several.and_then(|several| subjects::balance(several, &source));
-        let tiers = several.map(subjects::durability).or_else(|| compared.map(comparison::durability));
+        let checked = several.then(|| subjects::balance(record, &source)).flatten();
+        let tiers = several.then(|| subjects::durability(record));
         Self {
-            heading: heading(&source),
+            heading: heading(record, &source),
             warning: warning(record, &source),
             verdict,
             durability: tiers.unwrap_or_else(|| durability(record)),
@@ -222,7 +219,6 @@ impl Document {
             doubts: doubt_views(record, &source),
             balance: tpcc::consistency(record, &source)
                 .or(checked)
-                .or_else(|| compared.map(|compared| comparison::balance(compared, &source)))
                 .unwrap_or_else(|| balance(record, &source)),
             noise: comparison.as_ref().map_or_else(|| noise(record, &source), |view| view.floor.clone()),
             driver: driver(record, &source),
@@ -287,16 +283,20 @@ fn ended(phrase: Phrase) -> Phrase {
 /// Most subjects that a heading names.
 const HEADED: usize = 5;
 
-fn heading(source: &Source) -> Phrase {
+fn heading(record: &RunRecord, source: &Source) -> Phrase {
     let mut phrase = Phrase::default().figure(source.figure("/plan/name", Format::Text));
-    for index in 0..HEADED {
-        let name = source.figure(format!("/subjects/list/{index}/name"), Format::Text);
-        phrase = phrase.maybe(if index == 0 { " · " } else { ", " }, name, "");
+    let version = |at: usize| source.figure(format!("/subjects/{at}/server/version"), Format::Text);
+    match (&record.comparison, record.subjects.len()) {
+        (Some(_), _) => phrase = phrase.maybe(" · A ", version(0), "").maybe(" · B ", version(1), ""),
+        (None, 0 | 1) => phrase = phrase.maybe(" · PostgreSQL ", version(0), ""),
+        (None, subjects) => {
+            for index in 0..subjects.min(HEADED) {
+                let name = source.figure(format!("/subjects/{index}/name"), Format::Text);
+                phrase = phrase.maybe(if index == 0 { " · " } else { ", " }, name, "");
+            }
+        }
     }
     phrase
-        .maybe(" · PostgreSQL ", source.figure("/server/version", Format::Text), "")
-        .maybe(" · A ", source.figure("/comparison/arms/0/server/version", Format::Text), "")
-        .maybe(" · B ", source.figure("/comparison/arms/1/server/version", Format::Text), "")
         .maybe(" · scale ", source.figure("/plan/scale", Format::Count), "")
         .maybe(" · ", source.figure("/started_at", Format::Instant), "")
         .maybe(" · ", source.figure("/status", Format::Word), "")
@@ -315,7 +315,7 @@ fn warning(record: &RunRecord, source: &Source) -> Option<Phrase> {
 }
 
 fn durability(record: &RunRecord) -> Phrase {
-    match &record.server {
+    match record.subjects.first().and_then(|subject| subject.server.as_ref()) {
         Some(server) => match tiers_of_cells(record) {
             tiers if tiers.len() > 1 => Phrase::of(differing(&tiers)),
             _ => Phrase::of(server.durability.label()),
@@ -355,7 +355,7 @@ fn groups(record: &RunRecord, source: &Source) -> Vec<Group> {
             let other = &record.cells[first].workload;
             let own = &cell.workload;
             let kind = |of: &Workload| (of.script.clone(), of.protocol.clone(), of.rate_per_s);
-            own.whose() == other.whose() && kind(other) == kind(own)
+            own.subject == other.subject && kind(other) == kind(own)
         };
         let at = groups.iter().position(same).unwrap_or_else(|| {
             groups.push((index, group(index, source)));
@@ -363,7 +363,7 @@ fn groups(record: &RunRecord, source: &Source) -> Vec<Group> {
         });
         groups[at].1.rows.push(row(index, record, source));
     }
-    if record.subjects.is_some() {
+    if record.levels.is_some() {
         // In which order they ran, is by chance.
         groups.sort_by_key(|(first, _)| {
             let (script, _, subject) = subjects::cell_order(record, *first);
@@ -383,7 +383,7 @@ fn group(index: usize, source: &Source) -> Group {
         None => note.text("closed loop"),
     };
     Group {
-        arm: at("workload/arm", Format::Word).or_else(|| at("workload/subject", Format::Text)),
+        subject: at("workload/subject", Format::Text),
         script: at("workload/script", Format::Text),
         note: note.maybe(", QPS = TPS × ", at("statements_per_transaction", Format::Count), ""),
         rows: Vec::new(),
@@ -418,24 +418,11 @@ fn row(index: usize, record: &RunRecord, source: &Source) -> Row {
         server_us: at("server_cpu_us_per_transaction", Format::Number),
         served_from: at("served_from", Format::Word),
         durability: at("durability", Format::Word).or_else(|| {
-            source.figure(format!("{}/durability", server_of(index, record, source)), Format::Word)
+            let subject = subjects::place(record, &record.cells[index].workload);
+            source.figure(format!("/subjects/{subject}/server/durability"), Format::Word)
         }),
         blocks: at("tps/count", Format::Count),
     }
-}
-
-/// Where the server of a cell stands.
-fn server_of(cell: usize, record: &RunRecord, source: &Source) -> String {
-    let workload = &record.cells[cell].workload;
-    if workload.subject.is_some() {
-        return format!("/subjects/list/{}/server", subjects::place(record, workload));
-    }
-    let pointer = match source.0.pointer(&format!("/cells/{cell}/workload/arm")).and_then(Value::as_str) {
-        Some("a") => "/comparison/arms/0/server",
-        Some("b") => "/comparison/arms/1/server",
-        _ => "/server",
-    };
-    pointer.to_owned()
 }
 
 /// The worst doubts by their names, in the order of the list: for whoever reads the number and nothing else.
@@ -483,8 +470,8 @@ fn doubt_view(index: usize, doubt: &Doubt, source: &Source) -> DoubtView {
 }
 
 fn balance(record: &RunRecord, source: &Source) -> Phrase {
-    let at = |field: &str, format| source.figure(format!("/balance/{field}"), format);
-    let Some(balance) = &record.balance else {
+    let at = |field: &str, format| source.figure(format!("/subjects/0/balance/{field}"), format);
+    let Some(balance) = record.subjects.first().and_then(|subject| subject.balance.as_ref()) else {
         let phrase = Phrase::of("Not checked: no balance check was made (check: ")
             .figure(source.figure("/plan/balance_check", Format::Text))
             .text(").");

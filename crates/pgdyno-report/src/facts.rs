@@ -10,35 +10,33 @@ use crate::{
         Phrase, Source,
     },
     held, load,
+    servers::whose,
 };
 
 /// All facts that a report shows, in groups. A group that the record knows nothing of is left out.
 pub fn facts(record: &RunRecord, source: &Source) -> Vec<FactGroup> {
     let mut groups = vec![host(source)];
-    groups.extend(record.storage.as_ref().map(|_| storage("", Phrase::of("Storage"), source)));
-    groups.extend(record.server.as_ref().map(|of| server(of, "/server", Phrase::of("Server"), source)));
-    for (index, title) in [(0, "Server of A"), (1, "Server of B")] {
-        let arm = record.comparison.as_ref().and_then(|comparison| comparison.arms.get(index));
-        let of_arm = arm.and_then(|arm| arm.server.as_ref());
-        let pointer = format!("/comparison/arms/{index}");
-        groups.extend(of_arm.map(|of| server(of, &format!("{pointer}/server"), Phrase::of(title), source)));
-        let own_storage = arm.filter(|arm| arm.storage.is_some());
-        let title = format!("Storage of {}", ["A", "B"][index]);
-        groups.extend(own_storage.map(|_| storage(&pointer, Phrase::of(title), source)));
-    }
-    let subjects = record.subjects.iter().flat_map(|subjects| subjects.list.iter().enumerate());
-    for (index, subject) in subjects {
-        let pointer = format!("/subjects/list/{index}");
-        let titled =
-            |what: &str| Phrase::of(what).figure(source.figure(format!("/subjects/list/{index}/name"), Text));
+    let sync_check = "/subjects/0/sync_check";
+    let shared = Phrase::of("Storage");
+    groups.extend(record.storage.as_ref().map(|_| storage("/storage", sync_check, shared, source)));
+    for (place, subject) in record.subjects.iter().enumerate() {
+        let at = format!("/subjects/{place}");
+        let titled = |what: &str| Phrase::of(what).then(whose(place, record, source));
         let of = subject.server.as_ref();
-        groups.extend(of.map(|of| server(of, &format!("{pointer}/server"), titled("Server of "), source)));
-        groups.extend(subject.storage.as_ref().map(|_| storage(&pointer, titled("Storage of "), source)));
+        groups.extend(of.map(|of| server(of, &format!("{at}/server"), titled("Server"), source)));
+        let own = subject.storage.as_ref().map(|_| {
+            let places = [format!("{at}/storage"), format!("{at}/sync_check")];
+            storage(&places[0], &places[1], titled("Storage"), source)
+        });
+        groups.extend(own);
+        let of = subject.connection.as_ref();
+        groups.extend(of.map(|of| way(of, &format!("{at}/connection"), titled("Connection"), source)));
     }
-    groups.extend(record.connection.as_ref().map(|connection| way(connection, source)));
     groups.extend(load::groups(record, source));
     groups.extend(held::groups(record, source));
     groups.extend(record.material.as_ref().map(|material| own(material, source)));
+    let set_up = record.subjects.iter().enumerate().filter(|(_, subject)| subject.setup.is_some());
+    groups.extend(set_up.map(|(place, _)| setup(place, record, source)));
     groups.push(run(source));
     groups
 }
@@ -87,11 +85,11 @@ fn host(source: &Source) -> FactGroup {
     FactGroup { title: Phrase::of("Host"), items }
 }
 
-/// Storage and what a synchronous write costs there, where that was looked at; `below` is where the record has them.
-fn storage(below: &str, title: Phrase, source: &Source) -> FactGroup {
-    let at = |pointer: &str, format| one(source, &format!("{below}/storage/{pointer}"), format);
-    let sync = |pointer: &str, format| one(source, &format!("{below}/sync_check/{pointer}"), format);
-    let backing = source.figure(format!("{below}/storage/backing/filesystem"), Text);
+/// Storage and what a synchronous write costs there, where that was looked at, each by its place in the record.
+fn storage(facts: &str, check: &str, title: Phrase, source: &Source) -> FactGroup {
+    let at = |pointer: &str, format| one(source, &format!("{facts}/{pointer}"), format);
+    let sync = |pointer: &str, format| one(source, &format!("{check}/{pointer}"), format);
+    let backing = source.figure(format!("{facts}/backing/filesystem"), Text);
     let device = at("device", Text).maybe(", a file on ", backing, "");
     let items = vec![
         ("path", at("path", Text)),
@@ -175,8 +173,8 @@ fn compiled(build: &BuildFacts, below: &str, source: &Source) -> Vec<(&'static s
 }
 
 /// The way to a server that was already there. What is not there is left out, for nobody misses it.
-fn way(connection: &ConnectionFacts, source: &Source) -> FactGroup {
-    let at = |pointer: &str| one(source, &format!("/connection/{pointer}"), Text);
+fn way(connection: &ConnectionFacts, below: &str, title: Phrase, source: &Source) -> FactGroup {
+    let at = |pointer: &str| one(source, &format!("{below}/{pointer}"), Text);
     let mut items = Vec::new();
     items.push(match connection.encryption {
         Some(_) => ("encryption", at("encryption")),
@@ -199,23 +197,15 @@ fn way(connection: &ConnectionFacts, source: &Source) -> FactGroup {
     if connection.separate_admin {
         items.push(("prepared by", Phrase::of("another connection (--admin-dsn)")));
     }
-    FactGroup { title: Phrase::of("Connection"), items }
+    FactGroup { title, items }
 }
 
-/// What the plan brought: what its setup came to, and its texts with their hashes.
+/// What the plan brought: its texts with their hashes.
 fn own(material: &MaterialRecord, source: &Source) -> FactGroup {
     let at = |pointer: &str, format| one(source, &format!("/material/{pointer}"), format);
     let mut items = Vec::new();
     if let Some(setup) = &material.setup {
         items.push(("setup", texts("setup/texts", setup.texts.len(), source)));
-    }
-    if material.setup.as_ref().is_some_and(|setup| setup.done.is_some()) {
-        let done = |pointer: &str, format| at(&format!("setup/done/{pointer}"), format);
-        items.extend([
-            ("statements", done("statements", Count).text(" in ").then(done("statements_s", Seconds))),
-            ("tables", done("tables", Count).text(", ").then(done("size_bytes", Bytes))),
-            ("vacuum", done("vacuum_s", Seconds)),
-        ]);
     }
     for (index, workload) in material.workloads.iter().enumerate() {
         let name = at(&format!("workloads/{index}/name"), Text).text(": ");
@@ -223,6 +213,17 @@ fn own(material: &MaterialRecord, source: &Source) -> FactGroup {
         items.push(("workload", name.then(scripts)));
     }
     FactGroup { title: Phrase::of("The plan's own SQL"), items }
+}
+
+/// What the plan's setup came to at a subject.
+fn setup(place: usize, record: &RunRecord, source: &Source) -> FactGroup {
+    let done = |field: &str, format| one(source, &format!("/subjects/{place}/setup/{field}"), format);
+    let items = vec![
+        ("statements", done("statements", Count).text(" in ").then(done("statements_s", Seconds))),
+        ("tables", done("tables", Count).text(", ").then(done("size_bytes", Bytes))),
+        ("vacuum", done("vacuum_s", Seconds)),
+    ];
+    FactGroup { title: Phrase::of("Setup").then(whose(place, record, source)), items }
 }
 
 /// Texts by name and hash.

@@ -63,10 +63,7 @@ fn readable(id: &str, record: &RunRecord, width: usize) -> Vec<String> {
 
 /// The server's version; of several servers those that differ.
 fn versions(record: &RunRecord) -> String {
-    let arms = record.comparison.iter().flat_map(|comparison| &comparison.arms);
-    let subjects = record.subjects.iter().flat_map(|subjects| &subjects.list);
-    let arms = arms.map(|arm| &arm.server).chain(subjects.map(|subject| &subject.server));
-    let servers = record.server.iter().chain(arms.filter_map(Option::as_ref));
+    let servers = record.subjects.iter().filter_map(|subject| subject.server.as_ref());
     let mut versions: Vec<_> = servers.map(|server| server.version.as_str()).collect();
     versions.dedup();
     if versions.is_empty() { units::ABSENT.to_owned() } else { versions.join("/") }
@@ -157,7 +154,8 @@ mod tests {
     #[test]
     fn a_terminal_obeys_nothing_that_somebody_else_recorded() {
         let mut record = fixtures::complete().record;
-        record.server.as_mut().expect("the fixture has one").version = "18\u{1b}[2J\nforged".into();
+        record.subjects[0].server.as_mut().expect("the fixture has one").version =
+            "18\u{1b}[2J\nforged".into();
         let of = |id: &str, record| Listed { path: PathBuf::from(id), id: id.into(), record };
         let runs = [
             of("a\u{1b}]0;x\u{7}", Ok(Box::new(record))),

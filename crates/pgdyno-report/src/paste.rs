@@ -139,7 +139,9 @@ fn table_lines(document: &Document, rows: &[&Row]) -> Vec<String> {
 fn scripts(document: &Document, rows: &[&Row]) -> Vec<String> {
     let of_row = |row: &&Row| {
         let workload = &document.record.cells[row.index].workload;
-        format!("{} {}", workload.whose().unwrap_or_default(), workload.script).trim_start().to_owned()
+        format!("{} {}", workload.subject.as_deref().unwrap_or_default(), workload.script)
+            .trim_start()
+            .to_owned()
     };
     [String::from("script")].into_iter().chain(rows.iter().map(of_row)).collect()
 }
@@ -209,7 +211,7 @@ fn balance(document: &Document) -> String {
     if document.comparison.is_some() || document.subjects.is_some() {
         return format!("balance check: {}", document.balance.plain());
     }
-    match &document.record.balance {
+    match document.record.subjects.first().and_then(|subject| subject.balance.as_ref()) {
         Some(balance) => format!(
             "balance check ({}): {} examined, {}",
             balance.mode,

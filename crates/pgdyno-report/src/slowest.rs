@@ -14,7 +14,7 @@ const SHOWN: usize = 3;
 /// The slowest transactions of one cell over its blocks.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SlowCell {
-    /// Arm or subject, script and clients.
+    /// Subject, script and clients.
     pub cell: Phrase,
     /// The slowest first, at least one: how long, when, who, and in which statement.
     pub attempts: Vec<Phrase>,
@@ -23,7 +23,7 @@ pub struct SlowCell {
 /// A list for each cell of which single attempts were kept.
 pub fn slowest(record: &RunRecord, source: &Source) -> Vec<SlowCell> {
     let mut cells: Vec<_> = record.cells.iter().enumerate().collect();
-    if record.subjects.is_some() {
+    if record.levels.is_some() {
         cells.sort_by_key(|(index, _)| cell_order(record, *index));
     }
     cells.into_iter().filter_map(|(index, cell)| of_cell(record, source, index, cell)).collect()
@@ -40,12 +40,11 @@ fn of_cell(record: &RunRecord, source: &Source, index: usize, cell: &CellSummary
     (!attempts.is_empty()).then(|| SlowCell { cell: name_of_cell(record, source, index), attempts })
 }
 
-/// Arm or subject, script and clients of a cell.
+/// Subject, script and clients of a cell.
 pub fn name_of_cell(record: &RunRecord, source: &Source, index: usize) -> Phrase {
     let script = record.cells.get(index).map_or("", |cell| &cell.workload.script);
     let at = |field: &str, format| source.figure(format!("/cells/{index}/workload/{field}"), format);
     Phrase::default()
-        .maybe("", at("arm", Format::Word), " ")
         .maybe("", at("subject", Format::Text), " ")
         .then(name_of_work(record, source, &format!("/cells/{index}/workload"), script))
         .text("/")

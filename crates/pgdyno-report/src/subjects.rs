@@ -1,8 +1,8 @@
 //! What a report of several subjects says: each beside the first, script by script and level by level.
 
 use pgdyno_analysis::compare::{Comparable, Fairness, LevelResult, Unjudged, Verdict};
-use pgdyno_core::{measure::Workload, units};
-use pgdyno_record::{RunRecord, SubjectsRecord};
+use pgdyno_core::{facts::DurabilityTier, measure::Workload, units};
+use pgdyno_record::{LevelsRecord, RunRecord, SubjectRecord};
 
 use crate::figure::{Figure, Format, Phrase, Source};
 
@@ -119,38 +119,36 @@ const NAMES: usize = 6;
 
 impl SubjectsView {
     /// The view of a record's subjects.
-    pub fn new(subjects: &SubjectsRecord, record: &RunRecord, source: &Source) -> Self {
-        let of_list = |view: fn(usize, &SubjectsRecord, &Source) -> Phrase| {
-            (0..subjects.list.len()).map(|at| view(at, subjects, source)).collect()
-        };
+    pub fn new(levels: &LevelsRecord, record: &RunRecord, source: &Source) -> Self {
+        let subjects = record.subjects.iter().enumerate();
         Self {
-            subjects: of_list(subject),
-            answers: answers(subjects, record, source),
-            judged: judged(subjects, source),
-            scripts: scripts(subjects, record, source),
-            differences: (1..subjects.list.len()).map(|at| differences(at, subjects, source)).collect(),
+            subjects: subjects.clone().map(|(at, of)| subject(at, of, source)).collect(),
+            answers: answers(levels, record, source),
+            judged: judged(levels, source),
+            scripts: scripts(levels, record, source),
+            differences: subjects.skip(1).map(|(at, of)| differences(at, of, source)).collect(),
             waits: waits(record, source),
         }
     }
 }
 
 fn at(source: &Source, pointer: &str, format: Format) -> Option<Figure> {
-    source.figure(format!("/subjects/{pointer}"), format)
+    source.figure(format!("/levels/{pointer}"), format)
 }
 
 fn name(index: usize, source: &Source) -> Option<Figure> {
-    at(source, &format!("list/{index}/name"), Format::Text)
+    source.figure(format!("/subjects/{index}/name"), Format::Text)
 }
 
-fn subject(index: usize, subjects: &SubjectsRecord, source: &Source) -> Phrase {
-    let of = |field: &str, format| at(source, &format!("list/{index}/{field}"), format);
+fn subject(index: usize, subject: &SubjectRecord, source: &Source) -> Phrase {
+    let of = |field: &str, format| source.figure(format!("/subjects/{index}/{field}"), format);
     let phrase = Phrase::default().figure(name(index, source)).maybe(
         ": PostgreSQL ",
         of("server/version", Format::Text),
         "",
     );
     let phrase = phrase.maybe(", build ", of("server/build/made/name", Format::Text), "");
-    match &subjects.list[index].comparable {
+    match &subject.comparable {
         None if index == 0 => phrase.text(", what the others are held against"),
         None => phrase,
         Some(comparable) => phrase.text("; ").then(fairness(index, comparable, source)),
@@ -160,7 +158,7 @@ fn subject(index: usize, subjects: &SubjectsRecord, source: &Source) -> Phrase {
 /// Whether it can be compared with the first.
 fn fairness(index: usize, comparable: &Comparable, source: &Source) -> Phrase {
     let list = |before: &str, field: &str, names: &[String]| {
-        let pointer = format!("/subjects/list/{index}/comparable/{field}");
+        let pointer = format!("/subjects/{index}/comparable/{field}");
         Phrase::of(before).list(source, &pointer, names.len(), NAMES)
     };
     let Comparable { asked, besides, unknown, defaults_of_version, .. } = comparable;
@@ -213,14 +211,14 @@ fn each_once<'a>(all: impl Iterator<Item = Work<'a>>) -> Vec<Work<'a>> {
 type Levels<'a> = (usize, Vec<(usize, &'a LevelResult)>);
 
 /// A sentence for each subject in each script, and one for all that cannot be told apart at any level.
-fn answers(subjects: &SubjectsRecord, record: &RunRecord, source: &Source) -> Vec<Phrase> {
-    let works = each_once(subjects.levels.iter().map(work));
+fn answers(levels: &LevelsRecord, record: &RunRecord, source: &Source) -> Vec<Phrase> {
+    let works = each_once(levels.list.iter().map(work));
     let levels_of = |of: Work<'_>, other: usize| -> Levels<'_> {
-        let name = &subjects.list[other].name;
-        let levels = subjects.levels.iter().enumerate();
+        let name = &record.subjects[other].name;
+        let levels = levels.list.iter().enumerate();
         (other, levels.filter(|(_, level)| work(level) == of && level.subject == *name).collect())
     };
-    let others = 1..subjects.list.len();
+    let others = 1..record.subjects.len();
     let all = works.iter().flat_map(|of| others.clone().map(move |other| levels_of(*of, other)));
     let is_open = |(_, levels): &Levels<'_>| levels.iter().all(|(_, level)| kind_of(level) == "cannot tell");
     let (open, mut told): (Vec<_>, Vec<_>) = all.filter(|(_, levels)| !levels.is_empty()).partition(is_open);
@@ -241,7 +239,7 @@ fn untold(open: &[Levels<'_>], record: &RunRecord, source: &Source) -> Phrase {
         if before == Some(work(level)) {
             phrase = phrase.text(", ");
         } else {
-            let pointer = format!("/subjects/levels/{first}");
+            let pointer = format!("/levels/list/{first}");
             let script = name_of_work(record, source, &pointer, &level.script);
             phrase = phrase.text(if before.is_some() { "; " } else { "" }).then(script).text(" ");
         }
@@ -259,7 +257,7 @@ fn answer(
     source: &Source,
 ) -> Option<Phrase> {
     let (first, level) = levels.first()?;
-    let mut phrase = name_of_work(record, source, &format!("/subjects/levels/{first}"), &level.script)
+    let mut phrase = name_of_work(record, source, &format!("/levels/list/{first}"), &level.script)
         .text(": ")
         .figure(name(other, source))
         .text(" beside ")
@@ -276,13 +274,13 @@ fn answer(
         phrase = phrase.text(mark).text(words_of(kind, mark)).text(" at ");
         for (nth, (index, _)) in own.iter().enumerate() {
             let comma = if nth > 0 { ", " } else { "" };
-            phrase = phrase.text(comma).figure(at(source, &format!("levels/{index}/clients"), Format::Count));
+            phrase = phrase.text(comma).figure(at(source, &format!("list/{index}/clients"), Format::Count));
         }
         mark = "; ";
         if !matches!(kind, "faster" | "slower") {
             continue;
         }
-        let effect = |index: usize| at(source, &format!("levels/{index}/effect"), Format::Change);
+        let effect = |index: usize| at(source, &format!("list/{index}/effect"), Format::Change);
         phrase = phrase.text(" (").figure(effect(low.0));
         if low.0 != high.0 {
             phrase = phrase.text(" to ").figure(effect(high.0));
@@ -341,9 +339,9 @@ fn kind_of(level: &LevelResult) -> &'static str {
     }
 }
 
-fn judged(subjects: &SubjectsRecord, source: &Source) -> Phrase {
-    if subjects.judged == 0 {
-        let all = |kind| subjects.levels.iter().all(|level| kind_of(level) == kind);
+fn judged(levels: &LevelsRecord, source: &Source) -> Phrase {
+    if levels.judged == 0 {
+        let all = |kind| levels.list.iter().all(|level| kind_of(level) == kind);
         return Phrase::of(match () {
             () if all("not judged") => "No level was judged: an interval takes two blocks.",
             () if all(OPEN_LOOP) => {
@@ -359,29 +357,23 @@ fn judged(subjects: &SubjectsRecord, source: &Source) -> Phrase {
         .text(". A star: so among all of them together, too.")
 }
 
-fn scripts(subjects: &SubjectsRecord, record: &RunRecord, source: &Source) -> Vec<ScriptLevels> {
+fn scripts(levels: &LevelsRecord, record: &RunRecord, source: &Source) -> Vec<ScriptLevels> {
     let of_work = |of: Work<'_>| {
-        let levels = subjects.levels.iter().enumerate();
+        let levels = levels.list.iter().enumerate();
         let mut own: Vec<_> = levels.filter(|(_, level)| work(level) == of).collect();
         own.sort_by_key(|(_, level)| level.clients);
         let first = own.first().map_or(0, |(index, _)| *index);
         ScriptLevels {
-            name: name_of_work(record, source, &format!("/subjects/levels/{first}"), of.0),
+            name: name_of_work(record, source, &format!("/levels/list/{first}"), of.0),
             work: (of.0.to_owned(), of.1.to_owned()),
-            rows: own.into_iter().map(|(index, level)| row(index, level, subjects, record, source)).collect(),
+            rows: own.into_iter().map(|(index, level)| row(index, level, record, source)).collect(),
         }
     };
-    each_once(subjects.levels.iter().map(work)).into_iter().map(of_work).collect()
+    each_once(levels.list.iter().map(work)).into_iter().map(of_work).collect()
 }
 
-fn row(
-    index: usize,
-    level: &LevelResult,
-    subjects: &SubjectsRecord,
-    record: &RunRecord,
-    source: &Source,
-) -> LevelRow {
-    let of = |field: &str, format| at(source, &format!("levels/{index}/{field}"), format);
+fn row(index: usize, level: &LevelResult, record: &RunRecord, source: &Source) -> LevelRow {
+    let of = |field: &str, format| at(source, &format!("list/{index}/{field}"), format);
     let tps = |subject: &str| {
         let own = |workload: &Workload| {
             (&*workload.script, &*workload.protocol, workload.clients, workload.subject.as_deref())
@@ -394,7 +386,7 @@ fn row(
         clients: of("clients", Format::Count),
         subject: of("subject", Format::Text),
         tps: tps(&level.subject),
-        reference: subjects.list.first().and_then(|first| tps(&first.name)),
+        reference: record.subjects.first().and_then(|first| tps(&first.name)),
         blocks: of("blocks", Format::Count),
         effect: of("effect", Format::Change),
         low: of("result/low", Format::Points),
@@ -407,12 +399,13 @@ fn row(
     }
 }
 
-fn differences(index: usize, subjects: &SubjectsRecord, source: &Source) -> SubjectDifferences {
+fn differences(index: usize, subject: &SubjectRecord, source: &Source) -> SubjectDifferences {
     let row = |row: usize| {
-        let of = |field: &str, format| at(source, &format!("list/{index}/differences/{row}/{field}"), format);
+        let below = format!("/subjects/{index}/differences/{row}");
+        let of = |field: &str, format| source.figure(format!("{below}/{field}"), format);
         [of("what", Format::Text), of("a", Format::Text), of("b", Format::Text), of("why", Format::Word)]
     };
-    let count = subjects.list[index].differences.len();
+    let count = subject.differences.len();
     SubjectDifferences { at: index, name: name(index, source), rows: (0..count).map(row).collect() }
 }
 
@@ -453,40 +446,53 @@ pub fn cell_order(record: &RunRecord, cell: usize) -> (usize, u32, usize) {
 
 /// The number of a workload's subject; 0 where there is none.
 pub fn place(record: &RunRecord, workload: &Workload) -> usize {
-    let names = record.subjects.as_ref().map(SubjectsRecord::names).unwrap_or_default();
-    names.iter().position(|name| Some(*name) == workload.subject.as_deref()).unwrap_or(0)
+    record.place_of(workload).unwrap_or(0)
 }
 
-/// The durability tiers of all subjects.
-pub fn durability(subjects: &SubjectsRecord) -> Phrase {
-    let tier = |subject: &pgdyno_record::SubjectRecord| subject.server.as_ref().map(|of| of.durability);
-    let tiers: Vec<_> = subjects.list.iter().map(tier).collect();
+/// The durability tiers of several subjects.
+pub fn durability(record: &RunRecord) -> Phrase {
+    let tiers: Vec<_> = record.subjects.iter().map(tier).collect();
     match tiers.split_first() {
         Some((Some(first), others)) if others.iter().all(|tier| tier.as_ref() == Some(first)) => {
-            Phrase::of(first.label())
+            Phrase::of(*first)
+        }
+        Some((None, others)) if others.iter().all(Option::is_none) => {
+            Phrase::of("not known: the commands bring their own servers")
         }
         _ => {
-            let words = subjects.list.iter().zip(tiers).map(|(subject, tier)| {
-                format!("{} {}", subject.name, tier.map_or("not known", |tier| tier.label()))
-            });
+            let words = record.subjects.iter().zip(tiers);
+            let words =
+                words.map(|(subject, tier)| format!("{} {}", subject.name, tier.unwrap_or("not known")));
             Phrase::of(format!("differs. {}", words.collect::<Vec<_>>().join("; ")))
         }
     }
 }
 
-/// The checks of all subjects' data in a sentence each.
-pub fn balance(subjects: &SubjectsRecord, source: &Source) -> Option<Phrase> {
+/// The tier of a subject in words; `None` where it brings its own server.
+fn tier(subject: &SubjectRecord) -> Option<&'static str> {
+    let tier = subject.server.as_ref()?.durability;
+    Some(match (&subject.command, tier) {
+        (Some(_), DurabilityTier::Full) => {
+            "full by the server's settings: what the sessions of the command set is not seen"
+        }
+        _ => tier.label(),
+    })
+}
+
+/// The checks of several subjects' data in a sentence each.
+pub fn balance(record: &RunRecord, source: &Source) -> Option<Phrase> {
     let mut phrase = Phrase::default();
-    for (index, subject) in subjects.list.iter().enumerate() {
+    for (index, subject) in record.subjects.iter().enumerate() {
         let Some(balance) = &subject.balance else { continue };
-        let of = |field: &str| at(source, &format!("list/{index}/balance/{field}"), Format::Count);
+        let at = |field: &str, format| source.figure(format!("/subjects/{index}/balance/{field}"), format);
+        let of = |field: &str| at(field, Format::Count);
         let blank = if phrase.0.is_empty() { "" } else { " " };
         phrase = phrase
             .text(blank)
             .figure(name(index, source))
             .text(if balance.violations == 0 { " passed: " } else { " VIOLATED: " })
             .figure(of("rows_examined"))
-            .text(" rows examined, history holds ")
+            .text(" rows examined, history held ")
             .figure(of("history_rows"))
             .text(" rows for ")
             .figure(of("committed"))
@@ -494,18 +500,18 @@ pub fn balance(subjects: &SubjectsRecord, source: &Source) -> Option<Phrase> {
             .figure(of("in_doubt"))
             .text(" in doubt.");
         for example in 0..balance.examples.len() {
-            let pointer = format!("list/{index}/balance/examples/{example}");
-            phrase = phrase.maybe(" Seen: ", at(source, &pointer, Format::Text), ".");
+            let seen = at(&format!("examples/{example}"), Format::Text);
+            phrase = phrase.maybe(" Seen: ", seen, ".");
         }
     }
     (!phrase.0.is_empty()).then_some(phrase)
 }
 
 /// Numbers of a server that loses data come after that news.
-pub fn violated(subjects: &SubjectsRecord, source: &Source) -> Option<Phrase> {
+pub fn violated(record: &RunRecord, source: &Source) -> Option<Phrase> {
     let failed =
-        |at: &usize| subjects.list[*at].balance.as_ref().is_some_and(|balance| balance.violations > 0);
-    let mut failed = (0..subjects.list.len()).filter(failed).peekable();
+        |at: &usize| record.subjects[*at].balance.as_ref().is_some_and(|balance| balance.violations > 0);
+    let mut failed = (0..record.subjects.len()).filter(failed).peekable();
     failed.peek()?;
     let phrase = failed.fold(Phrase::of("The balance check failed:"), |phrase, at| {
         phrase.text(" ").figure(name(at, source))
@@ -528,10 +534,10 @@ mod tests {
         let mut cells = record.cells.clone();
         cells.iter_mut().for_each(|cell| cell.workload.protocol = "simple".into());
         record.cells.extend(cells);
-        let subjects = record.subjects.as_mut().expect("there are some");
-        let mut levels = subjects.levels.clone();
-        levels.iter_mut().for_each(|level| level.protocol = "simple".into());
-        subjects.levels.extend(levels);
+        let levels = record.levels.as_mut().expect("there are some");
+        let mut more = levels.list.clone();
+        more.iter_mut().for_each(|level| level.protocol = "simple".into());
+        levels.list.extend(more);
     }
 
     #[test]
@@ -561,13 +567,13 @@ mod tests {
         let answers = |open: &[&str]| -> Vec<String> {
             let mut record = several().record;
             over_two_protocols(&mut record);
-            let subjects = record.subjects.as_mut().expect("there are some");
-            let own = subjects.levels.iter_mut().filter(|level| open.contains(&&*level.subject));
+            let levels = record.levels.as_mut().expect("there are some");
+            let own = levels.list.iter_mut().filter(|level| open.contains(&&*level.subject));
             for result in own.filter_map(|level| level.result.as_mut()) {
                 result.verdict = Verdict::CannotTell { more_blocks: None };
             }
             let source = Source(serde_json::to_value(&record).expect("plain data"));
-            let view = SubjectsView::new(record.subjects.as_ref().expect("there are some"), &record, &source);
+            let view = SubjectsView::new(record.levels.as_ref().expect("there are some"), &record, &source);
             view.answers.iter().map(Phrase::plain).collect()
         };
         let all = answers(&["pg=18", "build=lto"]);
@@ -588,13 +594,12 @@ mod tests {
             (Unjudged::TooFewBlocks, "; not judged at 4", "not judged"),
         ] {
             let mut record = several().record;
-            let subjects = record.subjects.as_mut().expect("there are some");
-            let level =
-                subjects.levels.iter_mut().find(|level| level.clients == 4 && level.subject == "pg=18");
+            let levels = record.levels.as_mut().expect("there are some");
+            let level = levels.list.iter_mut().find(|level| level.clients == 4 && level.subject == "pg=18");
             let level = level.expect("it ran");
             (level.result, level.unjudged) = (None, Some(why));
             let source = Source(serde_json::to_value(&record).expect("plain data"));
-            let view = SubjectsView::new(record.subjects.as_ref().expect("there are some"), &record, &source);
+            let view = SubjectsView::new(record.levels.as_ref().expect("there are some"), &record, &source);
             let answer = view.answers[0].plain();
             assert!(answer.contains("not judged") && answer.contains(sentence), "{answer}");
             assert!(answer.ends_with(" at 4 clients"), "{answer}");

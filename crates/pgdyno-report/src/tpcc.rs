@@ -1,7 +1,7 @@
 //! What cells of TPC-C came to: New-Orders a minute, each transaction, and what the specification asks for.
 
 use pgdyno_core::{measure::CellSummary, tpcc::DERIVED, units};
-use pgdyno_record::{ConsistencyRecord, RunRecord};
+use pgdyno_record::{ConsistencyRecord, RunRecord, SubjectRecord};
 
 use crate::{
     figure::{Figure, Format, Phrase, Source},
@@ -156,7 +156,7 @@ pub fn verdict(record: &RunRecord, source: &Source) -> Vec<Phrase> {
     let nopm = |cell: &CellSummary| cell.tpcc.as_ref()?.nopm.as_ref().map(|nopm| nopm.value);
     let mut best: Vec<(usize, &CellSummary)> = Vec::new();
     for (index, cell) in record.cells.iter().enumerate().filter(|(_, cell)| nopm(cell).is_some()) {
-        let whose = |of: &CellSummary| (of.workload.whose().map(str::to_owned), of.workload.script.clone());
+        let whose = |of: &CellSummary| (of.workload.subject.clone(), of.workload.script.clone());
         match best.iter_mut().find(|(_, other)| whose(other) == whose(cell)) {
             Some(known) if nopm(cell) > nopm(known.1) => *known = (index, cell),
             Some(_) => {}
@@ -181,8 +181,7 @@ pub fn verdict(record: &RunRecord, source: &Source) -> Vec<Phrase> {
 
 /// Numbers of tables that are not consistent come after that news.
 pub fn violated(record: &RunRecord) -> Option<Phrase> {
-    let subjects = record.subjects.iter().flat_map(|subjects| &subjects.list);
-    let mut all = record.consistency.iter().chain(subjects.filter_map(|one| one.consistency.as_ref()));
+    let mut all = record.subjects.iter().filter_map(|subject| subject.consistency.as_ref());
     let broken = all.any(|checked| checked.violations > 0);
     broken.then(|| Phrase::of("TPC-C's tables are not consistent: do not use these numbers."))
 }
@@ -213,19 +212,18 @@ pub fn consistency(record: &RunRecord, source: &Source) -> Option<Phrase> {
 }
 
 fn checked(record: &RunRecord, source: &Source) -> Option<Phrase> {
-    let alone = record.consistency.iter().map(|checked| ("/consistency".to_owned(), None, checked));
-    let subjects = record.subjects.iter().flat_map(|subjects| subjects.list.iter().enumerate());
-    let several = subjects.filter_map(|(index, subject)| {
-        let pointer = format!("/subjects/list/{index}");
-        let name = source.figure(format!("{pointer}/name"), Format::Text);
-        Some((format!("{pointer}/consistency"), name, subject.consistency.as_ref()?))
-    });
-    let mut all = alone.chain(several).peekable();
+    let several = record.subjects.len() > 1;
+    let of = |(index, subject): (usize, &'_ SubjectRecord)| {
+        let name = source.figure(format!("/subjects/{index}/name"), Format::Text);
+        let checked = subject.consistency.clone()?;
+        Some((format!("/subjects/{index}/consistency"), name.filter(|_| several), checked))
+    };
+    let mut all = record.subjects.iter().enumerate().filter_map(of).peekable();
     all.peek()?;
     let first = Phrase::default();
     Some(all.fold(first, |sentences, (pointer, name, checked)| {
         let blank = if sentences.0.is_empty() { "" } else { " " };
-        sentences.text(blank).maybe("", name, ": ").then(checked_words(source, &pointer, checked))
+        sentences.text(blank).maybe("", name, ": ").then(checked_words(source, &pointer, &checked))
     }))
 }
 

@@ -27,8 +27,9 @@ pub fn verdict(record: &RunRecord, source: &Source) -> Vec<Phrase> {
 
 /// Numbers of a server that loses data come after that news.
 fn violated(record: &RunRecord, source: &Source) -> Option<Phrase> {
-    record.balance.as_ref().filter(|balance| balance.violations > 0)?;
-    let violations = source.figure("/balance/violations", Format::Count);
+    let balance = record.subjects.first()?.balance.as_ref();
+    balance.filter(|balance| balance.violations > 0)?;
+    let violations = source.figure("/subjects/0/balance/violations", Format::Count);
     Some(
         Phrase::of("The balance check failed (violations: ")
             .figure(violations)
@@ -100,9 +101,7 @@ fn verb(record: &RunRecord, cells: &[(usize, &CellSummary)], best: &CellSummary)
 /// What this run can tell apart among the cells of one script, with its place in the record.
 fn noise_of<'a>(record: &'a RunRecord, best: &CellSummary) -> Option<(String, &'a NoiseRecord)> {
     let of = |name: &str| {
-        let same = |of: &ScriptNoise| {
-            (of.script.as_str(), of.arm, &of.subject) == (name, best.workload.arm, &best.workload.subject)
-        };
+        let same = |of: &ScriptNoise| (of.script.as_str(), &of.subject) == (name, &best.workload.subject);
         let at = record.noise_by_script.iter().position(same)?;
         Some((format!("/noise_by_script/{at}/noise"), &record.noise_by_script[at].noise))
     };

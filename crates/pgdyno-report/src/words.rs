@@ -40,8 +40,6 @@ pub fn doubt(kind: DoubtKind) -> &'static str {
 /// A word of the record as people say it; what has no other form stays as it is.
 pub fn plain(word: &str) -> String {
     match word {
-        "a" => "A",
-        "b" => "B",
         "shared-buffers" => "shared buffers",
         "page-cache" => "page cache",
         "below-buffers-unknown" => "not seen",

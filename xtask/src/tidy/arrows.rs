@@ -30,7 +30,7 @@ const ALLOWED: [(&str, &[&str]); 16] = [
             "pgdyno-core",
         ],
     ),
-    ("pgdyno-record", &["pgdyno-analysis", "pgdyno-plan", "pgdyno-rows", "pgdyno-core"]),
+    ("pgdyno-record", &["pgdyno-analysis", "pgdyno-plan", "pgdyno-rows", "pgdyno-script", "pgdyno-core"]),
     ("pgdyno-report", &["pgdyno-record", "pgdyno-analysis", "pgdyno-rows", "pgdyno-core"]),
     (
         "pgdyno",

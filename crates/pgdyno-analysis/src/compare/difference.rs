@@ -17,7 +17,7 @@ pub struct Difference {
     pub a: Option<String>,
     /// What B has.
     pub b: Option<String>,
-    /// Whether it was the question; absent in records of older versions.
+    /// Whether it was the question.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<Why>,
 }

@@ -9,7 +9,6 @@ pub mod bar;
 mod comparable;
 mod difference;
 mod differences;
-pub mod doubts;
 mod floor;
 mod levels;
 mod looks;
@@ -19,7 +18,6 @@ mod settings;
 mod sign_flip;
 pub mod slots;
 mod spread;
-pub mod subjects;
 mod verdict;
 
 pub use comparable::{Comparable, Fairness};

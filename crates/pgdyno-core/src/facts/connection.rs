@@ -27,7 +27,7 @@ pub enum Transport {
 /// How the driver's connections reached a server that was already there.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ConnectionFacts {
-    /// What carried them; absent in records of older versions.
+    /// What carried them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub transport: Option<Transport>,
     /// Version and cipher of TLS; absent where nothing was encrypted.

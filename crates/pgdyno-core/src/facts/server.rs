@@ -78,7 +78,7 @@ pub struct ServerFacts {
     pub build: BuildFacts,
     /// Block size in bytes.
     pub block_bytes: u32,
-    /// Size of a block of WAL in bytes (`wal_block_size`); absent in records of older versions.
+    /// Size of a block of WAL in bytes (`wal_block_size`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wal_block_bytes: Option<u32>,
     /// Size of a file of a table in bytes (`segment_size`), after which the next begins.
@@ -105,7 +105,7 @@ pub struct ServerFacts {
     pub database: Option<DatabaseFacts>,
     /// Settings that do not have their boot value.
     pub settings: Vec<Setting>,
-    /// All other settings of this version with the default that is in force; absent in records of older versions.
+    /// All other settings of this version with the default that is in force.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub defaults: Option<BTreeMap<String, String>>,
 }

@@ -60,20 +60,12 @@ pub struct Workload {
     pub clients: u32,
     /// Rate asked for in transactions per second; `None` is a closed loop.
     pub rate_per_s: Option<f64>,
-    /// Whose run it is, in a comparison; absent elsewhere.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub arm: Option<Arm>,
-    /// Name of the subject whose run it is, where a plan has several; absent elsewhere.
+    /// Name of the subject whose run it is, where there are several; absent where there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub subject: Option<String>,
 }
 
 impl Workload {
-    /// Whose run it is: the letter of an arm, or the name of a subject.
-    pub fn whose(&self) -> Option<&str> {
-        self.arm.map(Arm::letter).or(self.subject.as_deref())
-    }
-
     /// The name of its script, with the protocol behind it where it is not the usual one, `prepared`: one script may
     /// run over several.
     pub fn title(&self) -> String {
@@ -83,10 +75,10 @@ impl Workload {
         }
     }
 
-    /// Its name: `script/clients` or `script (simple)/clients`, with the arm or the subject before it where there are
-    /// several. No two cells of a run share one.
+    /// Its name: `script/clients` or `script (simple)/clients`, with the subject before it where there are several. No
+    /// two cells of a run share one.
     pub fn cell(&self) -> String {
-        let whose = self.whose().map(|whose| format!("{whose} ")).unwrap_or_default();
+        let whose = self.subject.as_ref().map(|whose| format!("{whose} ")).unwrap_or_default();
         format!("{whose}{}/{}", self.title(), self.clients)
     }
 }
@@ -236,7 +228,7 @@ pub struct CellRun {
     pub lag: Option<LatencySummary>,
     /// Statements of the script in order.
     pub statements: Vec<StatementSummary>,
-    /// Its scripts in order, where there are several; absent of one alone, and in records of older versions.
+    /// Its scripts in order, where there are several; absent of one alone.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub scripts: Vec<ScriptRun>,
     /// How it drove TPC-C; absent of other workloads.
@@ -268,10 +260,10 @@ pub struct CellRun {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reset_s: Option<f64>,
     /// Seconds of the CHECKPOINT before the run, where one was needed, and with several subjects of the one after it;
-    /// absent in records of older versions.
+    /// absent where it is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub checkpoint_s: Option<f64>,
-    /// What an acknowledged commit of this run was worth; absent in records of older versions.
+    /// What an acknowledged commit of this run was worth.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub durability: Option<RunDurability>,
     /// What its clients' sessions waited for; absent where nobody looked.
@@ -410,7 +402,7 @@ pub struct CellSummary {
     pub server_cpus: Option<f64>,
     /// Where the pages came from: the slowest source any block needed.
     pub served_from: Option<ServedFrom>,
-    /// The weakest durability tier of its runs; absent in records of older versions.
+    /// The weakest durability tier of its runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub durability: Option<DurabilityTier>,
     /// What its clients' sessions waited for, over all blocks; absent where nobody looked.
@@ -429,7 +421,6 @@ mod tests {
             protocol: protocol.into(),
             clients: 4,
             rate_per_s: None,
-            arm: None,
             subject: Some("pg=18".into()),
         };
         let names = ["prepared", "simple", "extended"].map(|protocol| of(protocol).cell());

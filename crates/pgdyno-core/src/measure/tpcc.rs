@@ -13,7 +13,7 @@ pub struct TpccRun {
     pub warehouses: u64,
     /// How transactions were sent.
     pub shape: Shape,
-    /// Isolation level: that which was asked for, else what sessions of the role have; absent in older records.
+    /// Isolation level: that which was asked for, else what sessions of the role have.
     pub isolation: Option<String>,
     /// Most tries of a transaction; 0 is no limit.
     pub max_tries: u32,

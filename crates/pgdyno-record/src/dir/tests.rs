@@ -4,7 +4,7 @@ use pgdyno_core::facts::Setting;
 use serde_json::Value;
 
 use super::*;
-use crate::{Run, Status, SubjectRecord, SubjectsRecord, find, fixtures, list, open, schemas};
+use crate::{Run, Status, SubjectRecord, find, fixtures, list, open, schemas};
 
 fn instant() -> Timestamp {
     "2026-11-20T10:15:02Z".parse().expect("an instant")
@@ -223,21 +223,16 @@ fn no_secret_of_a_setting_reaches_the_disk() {
     };
     record.command = "pgdyno bench --set 'archive_command=curl -u me:s3cret %p'".into();
     record.choices = vec![choice("archive_command", "s3cret"), choice("my.uri", "postgres://u:s3cret@h/d")];
-    let server = record.server.as_mut().expect("the fixture has one");
+    let server = record.subjects[0].server.as_mut().expect("the fixture has one");
     server.settings =
         vec![setting("primary_conninfo", "host=h password=s3cret"), setting("my.password", "s3cret")];
     let differs =
         |what: &str, a: &str| Difference { what: what.into(), a: Some(a.into()), b: None, why: None };
-    record.subjects = Some(SubjectsRecord {
-        margin: 0.02,
-        list: vec![SubjectRecord {
-            said: "pg=18,set:restore_command=cp s3cret,set:jit=off".into(),
-            choices: vec![choice("restore_command", "cp s3cret")],
-            differences: vec![differs("my.token", "s3cret"), differs("work_mem", "64MB")],
-            ..SubjectRecord::default()
-        }],
-        judged: 0,
-        levels: vec![],
+    record.subjects.push(SubjectRecord {
+        said: "pg=18,set:restore_command=cp s3cret,set:jit=off".into(),
+        choices: vec![choice("restore_command", "cp s3cret")],
+        differences: vec![differs("my.token", "s3cret"), differs("work_mem", "64MB")],
+        ..SubjectRecord::default()
     });
     let mut dir = RunDir::create(runs.path(), "bench", instant()).expect("it can be made");
     dir.save(&record).expect("it can be saved");

@@ -84,7 +84,7 @@ fn draw(
     script: &str,
     what: What,
 ) -> Drawn<Option<Chart>> {
-    let names = document.record.subjects.as_ref().map(|subjects| subjects.names()).unwrap_or_default();
+    let names = document.record.names();
     let high = |cell: &CellSummary| (what.value)(cell).map(|v| v + (what.half_width)(cell).unwrap_or(0.0));
     let max = cells.iter().filter_map(|(_, cell)| high(cell)).fold(0.0, f64::max) * 1.08;
     let Some((first, last)) = cells.first().zip(cells.last()).filter(|_| max > 0.0) else { return Ok(None) };

@@ -174,7 +174,7 @@ fn comparison(document: &Document, view: &ComparisonView) -> Markup {
         @if view.differences.is_empty() {
             p.fine { "No fact and no setting of the servers that pgdyno saw." }
         } @else {
-            (plain_table(document, "/comparison/differences", view.differences.len(),
+            (plain_table(document, "/subjects/1/differences", view.differences.len(),
                 &[("what", "What"), ("a", "A"), ("b", "B"), ("why", "Why")]))
         }
     }
@@ -195,7 +195,7 @@ fn subjects(document: &Document, view: &SubjectsView) -> Markup {
             @if of.rows.is_empty() {
                 p.fine { "No fact and no setting of the servers that pgdyno saw." }
             } @else {
-                (plain_table(document, &format!("/subjects/list/{}/differences", of.at), of.rows.len(),
+                (plain_table(document, &format!("/subjects/{}/differences", of.at), of.rows.len(),
                     &[("what", "What"), ("a", "The first"), ("b", "This one"), ("why", "Why")]))
             }
         }
@@ -262,7 +262,7 @@ fn peak(document: &Document, group: &Group, row: &Row) -> Markup {
     html! {
         div.key {
             dt {
-                @if group.arm.is_some() { (figure(group.arm.as_ref())) " " }
+                @if group.subject.is_some() { (figure(group.subject.as_ref())) " " }
                 (figure(group.script.as_ref()))
             }
             @match &nopm {
@@ -304,7 +304,7 @@ fn results(document: &Document) -> Markup {
                     tbody {
                         tr.group {
                             th colspan=(columns.len()) scope="rowgroup" {
-                                @if group.arm.is_some() { (figure(group.arm.as_ref())) " " }
+                                @if group.subject.is_some() { (figure(group.subject.as_ref())) " " }
                                 (figure(group.script.as_ref())) span.note { (phrase(&group.note)) }
                             }
                         }
@@ -436,7 +436,7 @@ fn group_charts(document: &Document, index: usize) -> Markup {
     html! {
         @if !drawn.is_empty() {
             h2 {
-                @if let Some(arm) = &document.groups[index].arm { (figure(Some(arm))) " " }
+                @if let Some(whose) = &document.groups[index].subject { (figure(Some(whose))) " " }
                 (figure(document.groups[index].script.as_ref()))
             }
             div.charts { @for chart in &drawn { (one_chart(chart)) } }
@@ -497,7 +497,9 @@ fn facts(document: &Document) -> Markup {
 
 fn choices(document: &Document) -> Markup {
     let choices = document.record.choices.len();
-    let settings = document.record.server.as_ref().map_or(0, |server| server.settings.len());
+    let only = document.record.subjects.first().filter(|_| document.record.subjects.len() == 1);
+    let server = only.and_then(|subject| subject.server.as_ref());
+    let settings = server.map_or(0, |server| server.settings.len());
     html! {
         @if choices > 0 {
             h2 { "Settings, and why" }
@@ -508,9 +510,9 @@ fn choices(document: &Document) -> Markup {
             details {
                 summary {
                     "All settings that do not have their default ("
-                    (at(document, "/server/settings", Format::Length)) ")"
+                    (at(document, "/subjects/0/server/settings", Format::Length)) ")"
                 }
-                (plain_table(document, "/server/settings", settings,
+                (plain_table(document, "/subjects/0/server/settings", settings,
                     &[("name", "Setting"), ("value", "Value"), ("source", "From")]))
             }
         }

@@ -1,11 +1,11 @@
 //! `pgdyno ab`.
 
-use std::{collections::BTreeMap, path::PathBuf, process::ExitCode, sync::Arc, thread};
+use std::{collections::BTreeMap, path::PathBuf, process::ExitCode, thread};
 
 use clap::ArgAction;
-use pgdyno_analysis::compare::{MAX_BLOCKS, MIN_BLOCKS, looks};
+use pgdyno_analysis::compare::{Asked, MAX_BLOCKS, MIN_BLOCKS, looks};
 use pgdyno_core::{problem::Problem, span::Span};
-use pgdyno_plan::{Auto, BalanceCheckMode, Material, Plan, Scale, WorkloadPlan, advice::bench::Level};
+use pgdyno_plan::{Auto, BalanceCheckMode, Material, Plan, Scale, Work, WorkloadPlan, advice::bench::Level};
 use pgdyno_script::{Builtin, Protocol};
 use regex_lite::Regex;
 
@@ -20,8 +20,7 @@ use super::{
 use crate::{
     context::Context,
     stages::{
-        self, Job, Output, Wanted,
-        ab::{ArmJob, Compare, Measured, PGBENCH_RESULT, Work},
+        self, Compare, Job, Measured, Output, PGBENCH_RESULT, Question, SubjectJob, SubjectWork, Wanted,
     },
 };
 
@@ -206,17 +205,15 @@ impl Args {
         plan.validate()?;
         let (servers, places) = self.servers(&arms, &plan)?;
         let said = [arms[0].said_beside(&arms[1]), arms[1].said_beside(&arms[0])];
-        let mut jobs = works.into_iter().zip(said).zip(places);
-        let mut arm = || {
-            let ((work, said), server) = jobs.next()?;
-            Some(ArmJob { said: pgdyno_record::redact(&said), server, work })
-        };
-        let (Some(a), Some(b)) = (arm(), arm()) else {
-            return Err(Problem::wrong_request("a comparison has two arms"));
-        };
+        let asked = [Asked::default(), arms[0].asked(&arms[1])];
+        let jobs = works.into_iter().zip(said).zip(places).zip(asked).zip(["A", "B"]);
+        let subjects = jobs
+            .map(|((((work, said), server), asked), name)| {
+                let said = pgdyno_record::redact(&said);
+                SubjectJob { name: name.to_owned(), said, asked, server, work }
+            })
+            .collect();
         let compare = Compare {
-            arms: [a, b],
-            asked: arms[0].asked(&arms[1]),
             looks: looks(self.blocks),
             aa_blocks: self.aa_blocks,
             margin: self.margin.0,
@@ -229,8 +226,8 @@ impl Args {
             plan,
             level: Level::Screening,
             servers,
-            compare: Some(compare),
-            subjects: None,
+            subjects,
+            question: Question::Comparison(compare),
             command: command_line(),
             seed_given: self.seed.is_some(),
             keep: self.keep,
@@ -358,36 +355,35 @@ impl Args {
         Ok([a, b])
     }
 
-    fn work(&self, arm: &Arm, plan: &Plan) -> Result<Work, Problem> {
+    fn work(&self, arm: &Arm, plan: &Plan) -> Result<SubjectWork, Problem> {
         if let Some(text) = &arm.command {
             let result = match &self.result {
                 Some(result) => result.clone(),
                 None => Regex::new(PGBENCH_RESULT)
                     .map_err(|error| Problem::could_not(format!("could not read results: {error}")))?,
             };
-            return Ok(Work::Command(Measured { text: text.clone(), result }));
+            return Ok(SubjectWork::Command(Measured { text: text.clone(), result }));
         }
         let of_plan = plan.workload.first();
         let protocol = arm.protocol.or(of_plan.map(|of_plan| of_plan.protocol)).unwrap_or(Protocol::Prepared);
-        let (name, script) = match &arm.script {
-            Some(path) => (
-                path.file_name().unwrap_or_default().to_string_lossy().into(),
-                file::script(path, self.trust)?,
-            ),
+        let work = match &arm.script {
+            Some(path) => {
+                let name = path.file_name().unwrap_or_default().to_string_lossy();
+                Work::script(&name, file::script(path, self.trust)?)
+            }
             None => {
                 let of_plan = of_plan.and_then(WorkloadPlan::as_builtin).unwrap_or(Builtin::TpcbLike);
-                let builtin = arm.builtin.unwrap_or(of_plan);
-                (builtin.name().to_owned(), builtin.scripts())
+                Work::builtin(arm.builtin.unwrap_or(of_plan))
             }
         };
-        Ok(Work::Script { name, script: Arc::new(script), protocol })
+        Ok(SubjectWork::Script { work: Box::new(work), protocol })
     }
 
     /// What flags say of the measurement; blocks become runs of the one cell, for the estimate of time and space.
-    fn apply(&self, plan: &mut Plan, works: &[Work; 2]) {
+    fn apply(&self, plan: &mut Plan, works: &[SubjectWork; 2]) {
         let builtin = works.iter().filter_map(|work| match work {
-            Work::Script { name, .. } => Some(Builtin::by_name(name).unwrap_or(Builtin::TpcbLike)),
-            Work::Command(_) => None,
+            SubjectWork::Command(_) => None,
+            other => Some(other.builtin().unwrap_or(Builtin::TpcbLike)),
         });
         let costly = builtin.max_by_key(|builtin| builtin.writes()).unwrap_or(Builtin::SelectOnly);
         plan.workload = vec![workload(costly, Protocol::Prepared)];

@@ -14,7 +14,7 @@ use super::{
     shape::Loading,
     subjects::{ForAll, subjects},
 };
-use crate::stages::{Job, Output, Wanted};
+use crate::stages::{Job, Output, Question, SubjectJob, Wanted};
 
 /// What all measuring commands can be told.
 #[derive(Debug, Clone, Default, ClapArgs)]
@@ -93,9 +93,8 @@ impl Args {
         plan.load = self.loading.over(&plan.load);
         plan.validate()?;
         let (subjects, servers) = match subjects(words, &plan, &self.for_all_subjects())? {
-            // One alone is a server like any other.
-            Some((subjects, servers)) => (Some(subjects).filter(|_| servers.len() > 1), servers),
-            None => (None, vec![self.server(&plan)?]),
+            Some(named) => named,
+            None => (vec![SubjectJob::only()], vec![self.server(&plan)?]),
         };
         let command = command_line();
         let output = Output { json: self.json, out: self.out.clone() };
@@ -107,8 +106,8 @@ impl Args {
             dry_run: false,
             level,
             servers,
-            compare: None,
             subjects,
+            question: Question::Levels,
             command,
             seed_given,
             keep: self.keep,

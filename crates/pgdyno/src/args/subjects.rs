@@ -6,10 +6,7 @@ use pgdyno_core::problem::Problem;
 use pgdyno_plan::{MAX_SUBJECTS, Plan, ServerPlan, SubjectPlan};
 
 use super::{arm::Arm, connection::Connection};
-use crate::stages::{
-    Wanted,
-    subjects::{SubjectJob, Subjects},
-};
+use crate::stages::{SubjectJob, SubjectWork, Wanted};
 
 /// Longest name that is made of what a subject was asked to be, in characters.
 const MAX_NAME: usize = 40;
@@ -57,6 +54,9 @@ impl ForAll<'_> {
     }
 }
 
+/// Subjects with their servers, in one order.
+type SubjectsAndServers = (Vec<SubjectJob>, Vec<Wanted>);
+
 /// The subjects of a plan with their servers, in one order; `None` where nothing names any. `words` are those of the
 /// command line, which go over the plan's list.
 ///
@@ -66,7 +66,7 @@ pub(super) fn subjects(
     words: &[String],
     plan: &Plan,
     all: &ForAll<'_>,
-) -> Result<Option<(Subjects, Vec<Wanted>)>, Problem> {
+) -> Result<Option<SubjectsAndServers>, Problem> {
     let said = match words.is_empty() {
         true => plan.subject.iter().map(of_plan).collect::<Vec<_>>(),
         false => words.iter().map(|word| of_word(word)).collect::<Result<_, _>>()?,
@@ -95,12 +95,14 @@ pub(super) fn subjects(
         .enumerate()
         .map(|(at, one)| server(at + 1, one, plan, all.run_as))
         .collect::<Result<_, _>>()?;
-    let job = |one: &Named| SubjectJob {
+    let job = |(at, one): (usize, &Named)| SubjectJob {
         name: one.name.clone(),
         said: pgdyno_record::redact(&one.arm.said()),
         asked: full[0].arm.asked(&one.arm),
+        server: Some(at),
+        work: SubjectWork::Plan,
     };
-    Ok(Some((Subjects { list: full.iter().map(job).collect() }, servers)))
+    Ok(Some((full.iter().enumerate().map(job).collect(), servers)))
 }
 
 fn of_plan(subject: &SubjectPlan) -> Named {
@@ -224,7 +226,7 @@ mod tests {
         Plan::new("x", vec![WorkloadPlan::builtin(Builtin::SelectOnly, Protocol::Prepared)])
     }
 
-    fn of(words: &[&str], plan: &Plan) -> Result<Option<(Subjects, Vec<Wanted>)>, Problem> {
+    fn of(words: &[&str], plan: &Plan) -> Result<Option<SubjectsAndServers>, Problem> {
         let words: Vec<_> = words.iter().map(|word| (*word).to_owned()).collect();
         beside(&words, plan, &Connection::default(), Arm::default())
     }
@@ -234,7 +236,7 @@ mod tests {
         plan: &Plan,
         connection: &Connection,
         arm: Arm,
-    ) -> Result<Option<(Subjects, Vec<Wanted>)>, Problem> {
+    ) -> Result<Option<SubjectsAndServers>, Problem> {
         subjects(words, plan, &ForAll { connection, arm, run_as: None })
     }
 
@@ -246,10 +248,10 @@ mod tests {
             SubjectPlan { name: Some("old".into()), pg: Some("15".into()), ..SubjectPlan::default() },
             SubjectPlan { pg: Some("18".into()), ..SubjectPlan::default() },
         ];
-        let names = |found: Option<(Subjects, Vec<Wanted>)>| {
+        let names = |found: Option<SubjectsAndServers>| {
             let (subjects, servers) = found.expect("there are some");
-            assert_eq!(subjects.list.len(), servers.len());
-            subjects.list.into_iter().map(|one| one.name).collect::<Vec<_>>()
+            assert_eq!(subjects.len(), servers.len());
+            subjects.into_iter().map(|one| one.name).collect::<Vec<_>>()
         };
         assert_eq!(names(of(&[], &plan).expect("it is right")), ["old", "pg=18"]);
         let found = of(&["pg=18", "pg=18", "pg=18,set:jit=off"], &plan).expect("it is right");
@@ -261,7 +263,7 @@ mod tests {
         let (subjects, _) =
             of(&["pg=9.6", "pg=18", "pg=9.6,set:jit=off"], &plan()).expect("right").expect("some");
         let asked: Vec<_> =
-            subjects.list.iter().map(|one| (one.asked.program, one.asked.settings.len())).collect();
+            subjects.iter().map(|one| (one.asked.program, one.asked.settings.len())).collect();
         let expected = [(AskedProgram::Nothing, 0), (AskedProgram::Version, 0), (AskedProgram::Nothing, 1)];
         assert_eq!(asked, expected);
     }

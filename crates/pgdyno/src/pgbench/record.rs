@@ -1,6 +1,5 @@
 //! `--record`: the run as a run directory, which `list`, `show` and `report` read like any other.
 
-mod doubted;
 mod terms;
 
 use std::{
@@ -10,7 +9,7 @@ use std::{
 };
 
 use jiff::Timestamp;
-use pgdyno_analysis::{cells, steady};
+use pgdyno_analysis::steady;
 use pgdyno_core::{
     facts::{ConnectionFacts, RunDurability, ServerFacts, ServerSource, SessionsSeen, Transport, Weakness},
     measure::{CellRun, StatementSummary, Workload},
@@ -22,7 +21,10 @@ use pgdyno_postgres::{
     observe::{postmaster_of, server_facts, weak_routines},
     targets::Sessions,
 };
-use pgdyno_record::{FORMAT, RunDir, RunRecord, Status, ToolRecord, VERSION, command_line, redact_sql};
+use pgdyno_record::{
+    FORMAT, PlanRecord, RunDir, RunRecord, Status, SubjectRecord, ToolRecord, VERSION, command_line,
+    redact_sql,
+};
 use pgdyno_report::Document;
 use pgdyno_script::{Action, Script, Scripts};
 use pgdyno_wire::{Address, Session};
@@ -34,6 +36,7 @@ use super::{
 };
 use crate::{
     context::COMMIT,
+    instrument,
     stages::{
         cell::{errors, timeline},
         places,
@@ -142,6 +145,12 @@ impl Wanted {
             Ok(host) => host,
             Err(error) => return say.fatal(format!("could not read the facts of this machine: {error}")),
         };
+        let subject = SubjectRecord {
+            name: "server".to_owned(),
+            server: self.seen.server.clone(),
+            connection: self.seen.connection.clone(),
+            ..SubjectRecord::default()
+        };
         let record = RunRecord {
             format: FORMAT.to_owned(),
             version: VERSION,
@@ -151,24 +160,23 @@ impl Wanted {
             command: command(options),
             started_at: self.started_at.to_string(),
             finished_at: None,
-            plan: plan(options, scale, self.seen.transport),
+            // Neither side is kept to processors of its own.
+            plan: PlanRecord {
+                cores_shared: self.seen.postmaster.is_some(),
+                ..plan(options, scale, self.seen.transport)
+            },
+            instrument: instrument::kept(&host),
             host,
             storage: None,
-            sync_check: None,
-            server: self.seen.server.clone(),
-            connection: self.seen.connection.clone(),
+            subjects: vec![subject],
             choices: Vec::new(),
             stages: Vec::new(),
-            load: None,
-            held: None,
             runs: Vec::new(),
             cells: Vec::new(),
-            balance: None,
-            consistency: None,
             noise: None,
             noise_by_script: Vec::new(),
             comparison: None,
-            subjects: None,
+            levels: None,
             time: None,
             material: None,
             pgbench: Some(asked(options, scripts)),
@@ -264,8 +272,8 @@ impl Recorder<'_> {
         let (report, options) = (results.report, results.options);
         let durability = self.durability(report);
         let Self { wanted, mut record, workload, start_s, edges, slowest, .. } = self;
-        let local = wanted.seen.postmaster.is_some();
-        if let Some((server, of_run)) = record.server.as_mut().zip(durability.as_ref()) {
+        let server = record.subjects[0].server.as_mut();
+        if let Some((server, of_run)) = server.zip(durability.as_ref()) {
             server.durability = server.durability.max(of_run.tier);
         }
         if report.duration_ns > 0 {
@@ -279,8 +287,6 @@ impl Recorder<'_> {
                     .unwrap_or_default(),
                 ..run(results, workload.clone(), start_s)
             };
-            record.cells =
-                cells::summarise(std::slice::from_ref(&run), &[(workload, report.latency.clone().into())]);
             record.runs.push(run);
         }
         if record.runs.is_empty() {
@@ -297,7 +303,7 @@ impl Recorder<'_> {
         if let Some(pgbench) = &mut record.pgbench {
             came_to(pgbench, results);
         }
-        record.doubts = doubted::judge(&record, options, local);
+        pgdyno_record::analyse(&mut record, &[(workload, report.latency.clone().into())]);
         let path = wanted.dir.finish(&record)?;
         let timeline = pgdyno_record::open(&path)?.timeline()?.items;
         let html = pgdyno_report::html(&Document::new(&record, &timeline));
@@ -387,7 +393,6 @@ fn workload(options: &Options, scripts: &Scripts) -> Workload {
         protocol: options.protocol.name().to_owned(),
         clients: options.clients,
         rate_per_s: options.rate_per_s,
-        arm: None,
         subject: None,
     }
 }

@@ -75,9 +75,9 @@ pub struct Cell<'a> {
     pub own: Option<&'a Work>,
     /// Number of its block.
     pub block: u32,
-    /// Number of the streams that its clients draw from; without it that of the run. Runs with the same number have the
-    /// same rows and the same schedule.
-    pub draws: Option<u32>,
+    /// Number of the streams that its clients draw from. Runs with the same number have the same rows and the same
+    /// schedule.
+    pub draws: u32,
 }
 
 impl<'a> Driving<'a> {
@@ -118,7 +118,7 @@ impl<'a> Driving<'a> {
         let Cell { script, own, block, .. } = cell;
         let workload = cell.workload.clone();
         let index = self.recording.record.runs.len() as u32;
-        let draws = cell.draws.unwrap_or(index);
+        let draws = cell.draws;
         let whose = whose(&workload);
         let clients = workload.clients;
         self.progress.say(format!("{whose}{} {clients} clients, block {}", workload.script, block + 1));
@@ -224,7 +224,7 @@ impl<'a> Driving<'a> {
     ) -> Result<Driven, Problem> {
         let index = self.recording.record.runs.len() as u32;
         let bookkeeping = Bookkeeping {
-            mix: self.mix(cell, cell.draws.unwrap_or(index)),
+            mix: self.mix(cell, cell.draws),
             by_script: (2..=MOST_SCRIPTS).contains(&cell.script.len()),
             users: cell
                 .own
@@ -324,7 +324,7 @@ struct Before {
 
 /// Whose run it is, for a line of text.
 fn whose(workload: &Workload) -> String {
-    workload.whose().map(|whose| format!("{whose}: ")).unwrap_or_default()
+    workload.subject.as_ref().map(|whose| format!("{whose}: ")).unwrap_or_default()
 }
 
 /// What a run drives, for a line of text.

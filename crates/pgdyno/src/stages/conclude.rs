@@ -128,22 +128,17 @@ fn all_measured(record: &RunRecord) -> Result<(), Problem> {
 
 /// Exit status of a run that came to its end; says on stderr what failed, since stdout may be read by a program.
 fn verdict(job: &Job, record: &RunRecord) -> ExitCode {
-    let arms = record.comparison.iter().flat_map(|comparison| &comparison.arms);
-    let subjects = record.subjects.iter().flat_map(|subjects| &subjects.list);
-    let of_several = arms.filter_map(|arm| arm.balance.as_ref());
-    let of_several = of_several.chain(subjects.filter_map(|subject| subject.balance.as_ref()));
-    let balances = record.balance.iter().chain(of_several);
-    if let Some(balance) = balances.into_iter().find(|balance| balance.violations > 0) {
+    let mut balances = record.subjects.iter().filter_map(|subject| subject.balance.as_ref());
+    if let Some(balance) = balances.find(|balance| balance.violations > 0) {
         return violated(balance);
     }
-    let of_subjects = record.subjects.iter().flat_map(|subjects| &subjects.list);
-    let checked = record.consistency.iter().chain(of_subjects.filter_map(|one| one.consistency.as_ref()));
-    if let Some(broken) = checked.into_iter().find(|checked| checked.violations > 0) {
+    let mut checked = record.subjects.iter().filter_map(|subject| subject.consistency.as_ref());
+    if let Some(broken) = checked.find(|checked| checked.violations > 0) {
         return inconsistent(broken);
     }
     let slower = record.comparison.as_ref().and_then(|comparison| comparison.result.as_ref());
     let slower = slower.is_some_and(|result| result.verdict == Verdict::Slower);
-    match &job.compare {
+    match job.comparison() {
         Some(compare) if compare.fail_if_slower && slower => {
             eprintln!("B is slower than A: exit status 1 (--fail-if-slower)");
             ExitCode::from(1)

@@ -20,9 +20,9 @@ pub enum When {
 ///
 /// # Errors
 /// That the record cannot be written, or a stop was requested.
-pub fn look<'a>(
+pub fn look(
     when: When,
-    servers: impl Iterator<Item = &'a mut Subject>,
+    servers: &mut [Subject],
     recording: &mut Recording,
     stop: &Stop,
     progress: &Progress,
@@ -30,7 +30,7 @@ pub fn look<'a>(
 ) -> Result<(), Problem> {
     recording.stage("sizes", stop, |recording| {
         progress.stage("looking at sizes");
-        for (at, subject) in servers.enumerate() {
+        for (at, subject) in servers.iter_mut().enumerate() {
             let held = subject.held(stop);
             keep(recording, at, &|record| set(record, when, held.clone()));
         }

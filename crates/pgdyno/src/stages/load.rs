@@ -17,7 +17,7 @@ use pgdyno_rows::load::{LoadPlan, Set, Stage, Way};
 use pgdyno_script::Builtin;
 use pgdyno_wire::Session;
 
-use super::{prepare::Prepared, subject::Subject};
+use super::{Job, prepare::Prepared, subject::Subject};
 use crate::{progress::Progress, waiting::waiting_for};
 
 /// Loads tables as the plan says.
@@ -139,55 +139,35 @@ pub fn prewarm_record(done: PrewarmOutcome) -> PrewarmRecord {
     PrewarmRecord { method: done.method.name().to_owned(), duration_s: done.duration_s }
 }
 
-/// Checks the balances of the one server, where the plan wants it.
+/// How a server's balances are checked after all runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CheckMode {
+    /// Row by row, against what history holds.
+    Rows(BalanceMode),
+    /// By sums, since history is emptied between runs.
+    Sums,
+}
+
+/// How the balances of a server of the job are to be checked; `None` where nobody wants it, or nothing can be.
+pub fn check_mode(job: &Job, prepared: &Prepared, server: usize) -> Option<CheckMode> {
+    prepared.bench.scale?;
+    if job.comparison().is_some() {
+        return job.is_known_to_write(server).then_some(CheckMode::Sums);
+    }
+    let rows = match prepared.bench.balance {
+        BalanceCheckMode::Full => BalanceMode::Full,
+        BalanceCheckMode::Touched => BalanceMode::Touched,
+        BalanceCheckMode::Auto | BalanceCheckMode::Off => return None,
+    };
+    Some(if job.has_several() { CheckMode::Sums } else { CheckMode::Rows(rows) })
+}
+
+/// Checks the balances of a server.
 ///
 /// # Errors
 /// Where the check could not be carried out.
 pub fn check(
-    prepared: &Prepared,
-    subject: &mut Subject,
-    record: &RunRecord,
-    stop: &Stop,
-    progress: &Progress,
-) -> Result<Option<BalanceRecord>, Problem> {
-    let mode = match prepared.bench.balance {
-        BalanceCheckMode::Full => BalanceMode::Full,
-        BalanceCheckMode::Touched => BalanceMode::Touched,
-        BalanceCheckMode::Auto | BalanceCheckMode::Off => return Ok(None),
-    };
-    let Some(scale) = prepared.bench.scale else { return Ok(None) };
-    progress.stage("checking balances");
-    let expected = expected(scale, prepared, record, None);
-    subject.revive(stop)?;
-    let outcome = waiting_for("the balance check", || check_balance(&mut subject.admin, mode, &expected))?;
-    Ok(Some(balance_record(mode.name(), outcome, &expected)))
-}
-
-/// Checks the balances of one subject of several by their sums, since history is emptied after every run that writes;
-/// where the plan wants it.
-///
-/// # Errors
-/// Where the check could not be carried out.
-pub fn check_sums(
-    prepared: &Prepared,
-    subject: &mut Subject,
-    ledger: Ledger,
-    record: &RunRecord,
-    whose: &str,
-    stop: &Stop,
-    progress: &Progress,
-) -> Result<Option<BalanceRecord>, Problem> {
-    let is_wanted = matches!(prepared.bench.balance, BalanceCheckMode::Full | BalanceCheckMode::Touched);
-    let Some(scale) = prepared.bench.scale.filter(|_| is_wanted) else { return Ok(None) };
-    let expected = expected(scale, prepared, record, Some(whose));
-    sums(subject, ledger, &expected, stop, progress).map(Some)
-}
-
-/// Holds the sums of balances to what history has held, and that to the driver's counts.
-///
-/// # Errors
-/// Where the check could not be carried out.
-pub fn sums(
+    mode: CheckMode,
     subject: &mut Subject,
     ledger: Ledger,
     expected: &Expected,
@@ -196,8 +176,21 @@ pub fn sums(
 ) -> Result<BalanceRecord, Problem> {
     progress.stage("checking balances");
     subject.revive(stop)?;
-    let outcome = waiting_for("the balance check", || ledger.check(&mut subject.admin, expected))?;
-    Ok(balance_record("sums", outcome, expected))
+    let outcome = waiting_for("the balance check", || match mode {
+        CheckMode::Rows(mode) => check_balance(&mut subject.admin, mode, expected),
+        CheckMode::Sums => ledger.check(&mut subject.admin, expected),
+    })?;
+    Ok(balance_record(mode.name(), outcome, expected))
+}
+
+impl CheckMode {
+    /// Its name in the record.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Rows(mode) => mode.name(),
+            Self::Sums => "sums",
+        }
+    }
 }
 
 /// What a check of this mode found, beside what it went by.
@@ -214,17 +207,19 @@ fn balance_record(mode: &str, found: BalanceOutcome, expected: &Expected) -> Bal
     }
 }
 
-/// What history must hold by the driver's counts; `whose` names the subject of several.
-fn expected(scale: u64, prepared: &Prepared, record: &RunRecord, whose: Option<&str>) -> Expected {
+/// What history must hold, or have held, by the driver's counts of one server.
+pub fn expected(job: &Job, prepared: &Prepared, record: &RunRecord, server: usize) -> Expected {
     let writes = |script: &str| Builtin::by_name(script).is_some_and(Builtin::writes);
-    let own = |run: &&CellRun| run.workload.subject.as_deref() == whose;
-    let writing = record.runs.iter().filter(own).filter(|run| writes(&run.workload.script));
+    let is_there = |run: &&CellRun| {
+        let place = record.place_of(&run.workload);
+        place.is_some_and(|place| job.subjects[place].server == Some(server))
+    };
+    let writing = record.runs.iter().filter(is_there).filter(|run| writes(&run.workload.script));
     let (mut committed, mut in_doubt) = (0, 0);
     for run in writing {
         committed += run.counts_whole.committed;
         in_doubt += run.counts_whole.in_doubt;
     }
-    let simple = |workload: &pgdyno_plan::WorkloadPlan| workload.as_builtin() == Some(Builtin::SimpleUpdate);
-    let tellers_and_branches = !prepared.plan.workload.iter().any(simple);
-    Expected { scale, committed, in_doubt, tellers_and_branches }
+    let tellers_and_branches = !job.builtins_at(server).contains(&Builtin::SimpleUpdate);
+    Expected { scale: prepared.bench.scale.unwrap_or(1), committed, in_doubt, tellers_and_branches }
 }

@@ -166,7 +166,6 @@ pub fn first_record(material: &Material, workloads: &[WorkloadPlan]) -> Option<M
     let setup = material.setup.as_ref().map(|setup| SetupRecord {
         texts: setup.texts.iter().map(text).collect(),
         variables: variables(&setup.definitions),
-        done: None,
     });
     let own = material.work.iter().zip(workloads).filter(|(work, _)| work.is_own());
     let workloads = own.map(|(work, plan)| WorkloadRecord {

@@ -1,15 +1,14 @@
 //! A measuring command from its plan to its report, one stage after the other:
 //! facts → server → storage check → load → drive → check → conclude.
 //!
-//! `bench` and `run` drive all cells at one server (`bench.rs`), `run` with several subjects all cells at all of theirs
-//! (`subjects/`), `ab` one cell at two (`ab/`). Everything else is the same rooms for all: facts and choices
-//! (`prepare.rs`), a server (`subject.rs`), several at once (`side_by_side.rs`), its tables (`load.rs`), one run
-//! (`cell.rs`), the record (`recording.rs`), the end (`conclude.rs`).
+//! Every command writes a job (`job.rs`): its subjects, and what its runs are to answer. Facts and choices
+//! (`prepare.rs`) come before the experiment (`experiment/`): servers (`subject.rs`, `side_by_side.rs`), their tables
+//! (`load.rs`), round after round as the schedule says, one run at a time (`cell.rs`); the record (`recording.rs`)
+//! and the end (`conclude.rs`).
 
-pub mod ab;
-mod bench;
 pub mod cell;
 mod conclude;
+mod experiment;
 mod fill;
 mod full_disk;
 mod holding;
@@ -26,19 +25,19 @@ mod side_by_side;
 pub mod slow;
 mod storage;
 mod subject;
-pub mod subjects;
 mod tpcc;
 pub mod watch;
 
 use std::process::ExitCode;
 
-use pgdyno_core::{problem::Problem, stop::Stop};
+use pgdyno_core::problem::Problem;
 
-pub use job::{External, Job, Output, Wanted};
+pub use job::{
+    Compare, External, Job, Measured, Output, PGBENCH_RESULT, Question, SubjectJob, SubjectWork, Wanted,
+};
 pub use tpcc::are_as_many;
 
 use crate::{context::Context, progress::Progress};
-use prepare::Prepared;
 use recording::Recording;
 
 /// Carries a job out. The first Ctrl-C stops it and keeps what was measured, the second ends it at once.
@@ -51,32 +50,15 @@ pub fn measure(job: &Job, context: &Context) -> Result<ExitCode, Problem> {
     conclude::check_output(&job.output)?;
     let prepared = prepare::prepare(job, &stop)?;
     prepare::warn_of_addresses(job);
-    match &job.compare {
+    match job.comparison() {
         None => prepare::announce(job, &prepared, context),
-        Some(compare) => ab::announce(job, compare, &prepared, context),
+        Some(compare) => experiment::announce(job, compare, &prepared, context),
     }
     if job.dry_run {
         return Ok(ExitCode::SUCCESS);
     }
     let mut recording = Recording::begin(job, &prepared, context)?;
-    let result = all_stages(job, &prepared, &mut recording, &stop, &progress);
+    let result = experiment::all_stages(job, &prepared, &mut recording, &stop, &progress);
     progress.finish();
     conclude::conclude(job, recording, result)
-}
-
-fn all_stages(
-    job: &Job,
-    prepared: &Prepared,
-    recording: &mut Recording,
-    stop: &Stop,
-    progress: &Progress,
-) -> Result<(), Problem> {
-    if let Some(subjects) = &job.subjects {
-        return subjects::all_stages(job, subjects, prepared, recording, stop, progress);
-    }
-    match (&job.compare, job.servers.first()) {
-        (Some(compare), _) => ab::all_stages(job, compare, prepared, recording, stop, progress),
-        (None, Some(wanted)) => bench::all_stages(job, wanted, prepared, recording, stop, progress),
-        (None, None) => Err(Problem::wrong_request("there is no server to measure")),
-    }
 }

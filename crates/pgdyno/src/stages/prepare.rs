@@ -8,7 +8,6 @@ use std::{
 use pgdyno_core::{
     cpus::cpus_in_words,
     facts::{Choice, HostFacts, Instrument, ServerFacts, StorageFacts},
-    measure::Arm,
     problem::Problem,
     stop::Stop,
     tpcc::{DERIVED, Shape},
@@ -155,7 +154,7 @@ pub fn prepare(job: &Job, stop: &Stop) -> Result<Prepared, Problem> {
     };
     let mut bench = resolve(&plan, job.level, &facts).map_err(|problem| named(problem, job, tightest))?;
     // Every subject costs as much as one server; what a comparison of two costs, it says itself.
-    let each = if job.subjects.is_some() { job.servers.len() as u64 } else { 1 };
+    let each = if job.comparison().is_none() { job.subjects.len() as u64 } else { 1 };
     bench.cost = bench.cost.times(each);
     bench.choices.extend(there.iter().flat_map(|reached| reached.choices.clone()));
     let load = plan.loads(bench.scale)?;
@@ -214,8 +213,8 @@ fn named(problem: Problem, job: &Job, tightest: Option<(u32, usize)>) -> Problem
 
 /// Words with the name of the subject before them that they are about, where there are several.
 fn of_subject(job: &Job, at: usize, words: &str) -> String {
-    let subject = job.subjects.as_ref().and_then(|subjects| subjects.list.get(at));
-    subject.map_or_else(|| words.to_owned(), |subject| format!("{}: {words}", subject.name))
+    let subject = job.subjects_at(at).next().filter(|_| job.has_several());
+    subject.map_or_else(|| words.to_owned(), |(_, subject)| format!("{}: {words}", subject.name))
 }
 
 /// Looks at the servers that are there.
@@ -226,10 +225,7 @@ fn reach_all(job: &Job, plan: &mut Plan, stop: &Stop) -> Result<Vec<Option<Reach
             all.push(None);
             continue;
         };
-        let driven = match &job.compare {
-            Some(compare) => compare.builtins_at(at),
-            None => plan.workload.iter().filter_map(WorkloadPlan::as_builtin).collect(),
-        };
+        let driven = job.builtins_at(at);
         let tpcc = plan.workload.iter().any(|workload| workload.tpcc.is_some()).then_some("TPC-C");
         let writing = driven.into_iter().find(|script| script.writes()).map(Builtin::name).or(tpcc);
         let reached = reach(external, plan, writing, stop).and_then(|reached| refuse_setup(job, reached));
@@ -270,11 +266,10 @@ fn refuse_tables(
 
 /// Refuses tables that only one arm of a comparison would have.
 fn refuse_for_one_arm(job: &Job) -> Result<(), Problem> {
-    let alone = |arm: &Arm| job.compare.as_ref().is_some_and(|compare| compare.arm(*arm).server.is_none());
-    let Some(arm) = Arm::BOTH.into_iter().find(alone) else { return Ok(()) };
+    let Some(arm) = job.subjects.iter().find(|subject| subject.server.is_none()) else { return Ok(()) };
     let what = format!(
         "could not load tables for both arms: the command of {} brings a server of its own",
-        arm.letter()
+        arm.name
     );
     Err(Problem::wrong_request(what)
         .hint("leave out what is said of tables, or have that arm make a server: pg=18,command=LINE"))
@@ -423,9 +418,9 @@ pub fn announce(job: &Job, prepared: &Prepared, context: &Context) {
         },
     };
     eprintln!("pgdyno {}: {} {data}", prepared.plan.name, workloads.join(", "));
-    let each = match &job.subjects {
-        Some(subjects) => format!(" ({} of each subject)", bench.cost.runs / subjects.list.len() as u64),
-        None => String::new(),
+    let each = match job.subjects.len() as u64 {
+        1 => String::new(),
+        subjects => format!(" ({} of each subject)", bench.cost.runs / subjects),
     };
     eprintln!(
         "  runs    {}{each} of {} after {} of warm-up: clients {}, blocks {}",
@@ -437,9 +432,7 @@ pub fn announce(job: &Job, prepared: &Prepared, context: &Context) {
     );
     announce_tables(prepared);
     for at in 0..job.servers.len() {
-        let name = job.subjects.as_ref().and_then(|subjects| subjects.list.get(at)).map(|one| &one.name);
-        let name = name.map(|name| format!("{name}: ")).unwrap_or_default();
-        eprintln!("  server  {name}{}", programs::words(job, prepared, at));
+        eprintln!("  server  {}", of_subject(job, at, &programs::words(job, prepared, at)));
     }
     announce_cpus(job, prepared);
     let own = prepared.material.is_own();
@@ -498,7 +491,7 @@ fn client_words(prepared: &Prepared) -> String {
     }
 }
 
-/// What of the addresses is not heeded.
+/// Warns of connection parameters that are ignored.
 pub fn warn_of_addresses(job: &Job) {
     for wanted in &job.servers {
         let Wanted::External(external) = wanted else { continue };

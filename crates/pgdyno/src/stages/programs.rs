@@ -5,7 +5,6 @@ use std::collections::BTreeSet;
 use pgdyno_analysis::compare::{Asked, AskedProgram};
 use pgdyno_core::{
     facts::{BuildFacts, ServerSource, major_of, same_build},
-    measure::Arm,
     problem::Problem,
 };
 use pgdyno_plan::advice::alike::{Candidate, unlike};
@@ -15,7 +14,7 @@ use pgdyno_provision::{
     foresee_bundle,
 };
 
-use super::{Job, Wanted, prepare::Prepared, reach::Reached};
+use super::{Job, SubjectJob, Wanted, prepare::Prepared, reach::Reached};
 use crate::servers;
 
 /// The programs of the servers to be made, in the job's order; `None` of one that is there.
@@ -73,7 +72,7 @@ pub fn warn_of_builds(job: &Job, prepared: &Prepared) {
     eprintln!("warning: {warning}");
     let own = job.servers.iter().all(|wanted| matches!(wanted, Wanted::Own(_)));
     match servers::dirs() {
-        Ok(dirs) if own => eprintln!("hint: {}", how_alike(&compared, job.subjects.is_some(), &dirs)),
+        Ok(dirs) if own => eprintln!("hint: {}", how_alike(&compared, job.comparison().is_none(), &dirs)),
         _ => {
             eprintln!("hint: to compare versions, name servers that were built alike, or have them made here")
         }
@@ -82,14 +81,13 @@ pub fn warn_of_builds(job: &Job, prepared: &Prepared) {
 
 /// What is compared: both arms, or all subjects; nothing where one server is measured by itself.
 fn compared<'a>(job: &'a Job, prepared: &Prepared) -> Vec<Candidate<'a>> {
-    if let Some(compare) = job.compare.as_ref().filter(|compare| !compare.has_one_server()) {
-        let arm = |arm: Arm| candidate(prepared, arm.letter(), compare.arm(arm).server?, &compare.asked);
-        let arms: Vec<_> = Arm::BOTH.into_iter().filter_map(arm).collect();
-        // Of a command that brings its own server nothing is known.
-        return if arms.len() == 2 { arms } else { Vec::new() };
+    // Of a command that brings its own server nothing is known.
+    let known = job.subjects.iter().all(|subject| subject.server.is_some());
+    if !known || !job.has_several() || job.has_one_server() {
+        return Vec::new();
     }
-    let subjects = job.subjects.iter().flat_map(|subjects| subjects.list.iter().enumerate());
-    subjects.filter_map(|(at, subject)| candidate(prepared, &subject.name, at, &subject.asked)).collect()
+    let of = |subject: &'a SubjectJob| candidate(prepared, &subject.name, subject.server?, &subject.asked);
+    job.subjects.iter().filter_map(of).collect()
 }
 
 fn candidate<'a>(prepared: &Prepared, name: &'a str, at: usize, asked: &Asked) -> Option<Candidate<'a>> {

@@ -3,26 +3,20 @@
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
-use pgdyno_analysis::{
-    Doubt,
-    cells::{self, Histograms},
-    compare, doubts,
-    noise::Noise,
-};
+use pgdyno_analysis::cells::Histograms;
 use pgdyno_core::{
-    facts::{DurabilityTier, Instrument, is_private_setting},
-    measure::{Arm, CellRun, Workload},
+    facts::DurabilityTier,
+    measure::{CellRun, Workload},
     problem::Problem,
     stop::Stop,
 };
-use pgdyno_plan::BalanceCheckMode;
 use pgdyno_record::{
-    BalanceRecord, ComparisonRecord, ConsistencyRecord, FORMAT, PlanRecord, RunDir, RunRecord, ScriptNoise,
-    StageRecord, Status, SubjectsRecord, TimeRecord, ToolRecord, VERSION,
+    ComparisonRecord, FORMAT, LevelsRecord, PlanRecord, RunDir, RunRecord, StageRecord, Status,
+    SubjectRecord, ToolRecord, VERSION,
 };
 use pgdyno_wire::Address;
 
-use super::{Job, Wanted, ab, material, prepare::Prepared, subject::Subject, subjects};
+use super::{Compare, Job, SubjectJob, SubjectWork, Wanted, load, material, prepare::Prepared};
 use crate::context::{COMMIT, Context};
 
 /// The run directory and what will stand in its `run.json`.
@@ -36,14 +30,6 @@ pub struct Recording {
     latencies: Vec<(Workload, Histograms)>,
     /// Those of a comparison's runs that its result does not rest on until now, each with the number of its block.
     later: Vec<(u32, Workload, Histograms)>,
-    thorough_hint: String,
-    cores_shared: bool,
-    instrument: Option<Instrument>,
-    bundle_pinned: Option<bool>,
-    /// The same of the arms of a comparison.
-    pub(super) arms_pinned: [Option<bool>; 2],
-    /// The same of several subjects.
-    pub(super) subjects_pinned: Vec<Option<bool>>,
     /// Whether the run directory can be seen: a request that turns out to be wrong leaves none.
     shown: bool,
     /// When it was last written, and how long that took.
@@ -65,13 +51,6 @@ impl Recording {
             started: Instant::now(),
             latencies: Vec::new(),
             later: Vec::new(),
-            thorough_hint: prepared.thorough_hint.clone(),
-            // Where servers are is not known of commands that bring their own.
-            cores_shared: prepared.bench.cpus.shared && !job.servers.is_empty(),
-            instrument: prepared.instrument.clone(),
-            bundle_pinned: None,
-            arms_pinned: [None; 2],
-            subjects_pinned: Vec::new(),
             shown: false,
             saved: None,
         })
@@ -101,14 +80,8 @@ impl Recording {
             return Ok(());
         }
         let begin = Instant::now();
-        self.summarise();
-        subjects::conclude(&mut self.record);
-        self.record.time = TimeRecord::of(&self.record.stages, &self.record.runs);
-        self.record.doubts = match (&self.record.comparison, &self.record.subjects) {
-            (Some(comparison), _) => self.judge_comparison(comparison),
-            (None, Some(subjects)) => self.judge_subjects(subjects),
-            (None, None) => doubts::judge(&self.evidence()),
-        };
+        self.sum_up();
+        pgdyno_record::analyse(&mut self.record, &self.latencies);
         let saved = self.dir.save(&self.record);
         self.saved = Some((Instant::now(), begin.elapsed()));
         saved
@@ -159,18 +132,6 @@ impl Recording {
         self.record.stages.push(StageRecord { name: name.to_owned(), start_s, duration_s });
     }
 
-    /// Records the server.
-    ///
-    /// # Errors
-    /// Where it cannot be written.
-    pub fn set_server(&mut self, subject: &Subject) -> Result<(), Problem> {
-        self.record.server = Some(subject.facts.clone());
-        let public = subject.choices.iter().filter(|choice| !is_private_setting(&choice.name));
-        self.record.choices.extend(public.cloned());
-        self.bundle_pinned = subject.bundle_pinned;
-        self.show()
-    }
-
     /// Adds a run of a cell.
     ///
     /// # Errors
@@ -180,8 +141,9 @@ impl Recording {
             Some(_) => self.later.push((run.block, run.workload.clone(), latency)),
             None => add_latency(&mut self.latencies, run.workload.clone(), latency),
         }
-        if let Some(tier) = run.durability.as_ref().map(|of_run| of_run.tier) {
-            self.weaken(&run.workload, tier);
+        let tier = run.durability.as_ref().map(|of_run| of_run.tier);
+        if let Some((place, tier)) = self.record.place_of(&run.workload).zip(tier) {
+            self.weaken(place, tier);
         }
         self.record.runs.push(run);
         self.save_in_passing()
@@ -189,120 +151,38 @@ impl Recording {
 
     /// Notes what was found at a server when all runs were over: since when it was so is not known, so it holds for all
     /// of them.
-    pub fn weaken_all(&mut self, tier: DurabilityTier, is_there: impl Fn(&Workload) -> bool) {
-        let mut concerned: Vec<Workload> = Vec::new();
-        for run in self.record.runs.iter_mut().filter(|run| is_there(&run.workload)) {
+    pub fn weaken_all(&mut self, tier: DurabilityTier, is_there: impl Fn(usize) -> bool) {
+        let places: Vec<_> = self.record.runs.iter().map(|run| self.record.place_of(&run.workload)).collect();
+        let runs = self.record.runs.iter_mut().zip(&places);
+        let there = runs.filter_map(|(run, place)| Some((run, place.filter(|place| is_there(*place))?)));
+        let mut concerned = Vec::new();
+        for (run, place) in there {
             if let Some(of_run) = run.durability.as_mut().filter(|of_run| of_run.tier < tier) {
                 of_run.tier = tier;
                 of_run.because.insert(0, format!("{} when all runs were over", tier.short()));
-                concerned.push(run.workload.clone());
+                concerned.push(place);
             }
         }
-        concerned.iter().for_each(|workload| self.weaken(workload, tier));
+        concerned.into_iter().for_each(|place| self.weaken(place, tier));
     }
 
-    /// The weakest that was found in any run at a server is what it is said to have.
-    fn weaken(&mut self, workload: &Workload, tier: DurabilityTier) {
-        let RunRecord { server, comparison, subjects, .. } = &mut self.record;
-        let server = match (workload.arm, &workload.subject) {
-            (Some(arm), _) => {
-                let arm = comparison.as_mut().and_then(|of| of.arms.get_mut(arm.index()));
-                arm.and_then(|arm| arm.server.as_mut())
-            }
-            (None, Some(name)) => {
-                let mut list = subjects.iter_mut().flat_map(|subjects| &mut subjects.list);
-                list.find(|of| of.name == *name).and_then(|of| of.server.as_mut())
-            }
-            (None, None) => server.as_mut(),
-        };
+    /// The weakest that was found in any run of a subject is what its server is said to have.
+    fn weaken(&mut self, place: usize, tier: DurabilityTier) {
+        let server = self.record.subjects.get_mut(place).and_then(|subject| subject.server.as_mut());
         server.into_iter().for_each(|server| server.durability = server.durability.max(tier));
     }
 
-    /// Sums the cells up, as far as there are any: those of a comparison over the blocks that its result rests on.
-    fn summarise(&mut self) {
-        self.record.cells = match &self.record.comparison {
-            None => cells::summarise(&self.record.runs, &self.latencies),
-            Some(comparison) => {
-                let counted = comparison.counted_blocks();
-                self.later.retain(|(block, ..)| !comparison.is_same_twice(*block));
-                let (now, later): (Vec<_>, Vec<_>) = std::mem::take(&mut self.later)
-                    .into_iter()
-                    .partition(|(block, ..)| counted.contains(block));
-                self.later = later;
-                for (_, workload, latency) in now {
-                    add_latency(&mut self.latencies, workload, latency);
-                }
-                cells::summarise(&self.record.counted_runs(), &self.latencies)
-            }
-        };
-        self.record.noise = Noise::of(&self.record.runs).map(Into::into);
-        self.record.noise_by_script = ScriptNoise::of(&self.record.runs);
-    }
-
-    /// What is known of the run when it is judged.
-    fn evidence(&self) -> doubts::Evidence<'_> {
-        let record = &self.record;
-        doubts::Evidence {
-            thorough: record.plan.thorough,
-            thorough_hint: Some(&self.thorough_hint),
-            complete: record.status == Status::Complete,
-            cores_shared: self.cores_shared,
-            ceiling: self.ceiling(),
-            scale: record.plan.scale,
-            server: record.server.as_ref(),
-            bundle_pinned: self.bundle_pinned,
-            runs: &record.runs,
-            cells: &record.cells,
-            balance: record.balance.as_ref().map(balance_evidence),
-            consistency: record.consistency.as_ref().map(consistency_evidence),
+    /// Adds the latencies of the runs that a comparison rests on by now to those of their cells.
+    fn sum_up(&mut self) {
+        let Some(comparison) = &self.record.comparison else { return };
+        let counted = comparison.counted_blocks();
+        self.later.retain(|(block, ..)| !comparison.is_same_twice(*block));
+        let (now, later): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut self.later).into_iter().partition(|(block, ..)| counted.contains(block));
+        self.later = later;
+        for (_, workload, latency) in now {
+            add_latency(&mut self.latencies, workload, latency);
         }
-    }
-
-    /// The same with several subjects.
-    fn judge_subjects(&self, subjects: &SubjectsRecord) -> Vec<Doubt> {
-        let pinned = self.subjects_pinned.iter().copied().chain(std::iter::repeat(None));
-        let list = subjects.list.iter().zip(pinned);
-        let subjects: Vec<_> = list
-            .map(|(of, bundle_pinned)| compare::subjects::SubjectEvidence {
-                name: &of.name,
-                server: of.server.as_ref(),
-                bundle_pinned,
-                balance: of.balance.as_ref().map(balance_evidence),
-                consistency: of.consistency.as_ref().map(consistency_evidence),
-            })
-            .collect();
-        compare::subjects::judge(&self.evidence(), &subjects)
-    }
-
-    fn ceiling(&self) -> Option<doubts::CeilingEvidence<'_>> {
-        let (instrument, plan) = (self.instrument.as_ref()?, &self.record.plan);
-        Some(doubts::CeilingEvidence { instrument, waiting: plan.waiting.as_deref()?, jobs: plan.jobs })
-    }
-
-    /// The same for a comparison.
-    fn judge_comparison(&self, comparison: &ComparisonRecord) -> Vec<Doubt> {
-        let record = &self.record;
-        let arm = |arm: Arm| {
-            let Some(of_arm) = comparison.arm(arm) else { return compare::doubts::ArmEvidence::default() };
-            compare::doubts::ArmEvidence {
-                server: of_arm.server.as_ref(),
-                bundle_pinned: self.arms_pinned[arm.index()],
-                balance: of_arm.balance.as_ref().map(balance_evidence),
-            }
-        };
-        let rates = comparison.rates();
-        compare::doubts::judge(&compare::doubts::Evidence {
-            complete: record.status == Status::Complete,
-            cores_shared: self.cores_shared,
-            ceiling: self.ceiling(),
-            scale: record.plan.scale,
-            rates: [&rates[0], &rates[1]],
-            arms: Arm::BOTH.map(arm),
-            runs: &record.runs,
-            cells: &record.cells,
-            result: comparison.result.as_ref(),
-            floor: comparison.floor.as_ref(),
-        })
     }
 }
 
@@ -324,22 +204,6 @@ fn is_worth_it(ago: Duration, took: Duration) -> bool {
     ago >= (took * SAVING_SHARE).min(LONGEST_UNSAVED)
 }
 
-fn balance_evidence(balance: &BalanceRecord) -> doubts::CheckEvidence<'_> {
-    doubts::CheckEvidence {
-        rows_examined: balance.rows_examined,
-        violations: balance.violations,
-        examples: &balance.examples,
-    }
-}
-
-fn consistency_evidence(checked: &ConsistencyRecord) -> doubts::CheckEvidence<'_> {
-    doubts::CheckEvidence {
-        rows_examined: checked.rows_examined,
-        violations: checked.violations,
-        examples: &checked.examples,
-    }
-}
-
 fn first_record(job: &Job, prepared: &Prepared, id: &str, now: &Timestamp) -> RunRecord {
     RunRecord {
         format: FORMAT.to_owned(),
@@ -353,31 +217,58 @@ fn first_record(job: &Job, prepared: &Prepared, id: &str, now: &Timestamp) -> Ru
         plan: plan_record(job, prepared),
         host: prepared.host.clone(),
         storage: prepared.storage.clone(),
-        sync_check: None,
-        server: None,
-        connection: match job.subjects {
-            None => prepared.reached(0).map(|reached| reached.connection.clone()),
-            Some(_) => None,
-        },
+        instrument: prepared.instrument.clone(),
+        subjects: first_subjects(job),
         choices: prepared.bench.choices.clone(),
         stages: Vec::new(),
         time: None,
-        load: None,
-        held: None,
         material: material::first_record(&prepared.material, &prepared.plan.workload),
         runs: Vec::new(),
         cells: Vec::new(),
-        balance: None,
-        consistency: None,
         noise: None,
         noise_by_script: Vec::new(),
         pgbench: None,
-        comparison: job.compare.as_ref().map(ab::first_record),
-        subjects: job.subjects.as_ref().map(subjects::first_record),
+        comparison: job.comparison().map(first_comparison),
+        levels: (job.has_several() && job.comparison().is_none()).then(first_levels),
         doubts: Vec::new(),
         error: None,
         seal: None,
     }
+}
+
+/// What is known of the subjects before anything is measured.
+fn first_subjects(job: &Job) -> Vec<SubjectRecord> {
+    let one = |subject: &SubjectJob| {
+        let (script, command) = match &subject.work {
+            SubjectWork::Plan => (None, None),
+            SubjectWork::Script { work, .. } => (Some(work.name.clone()), None),
+            SubjectWork::Command(command) => (None, Some(pgdyno_record::redact(&command.text))),
+        };
+        let (name, said) = (subject.name.clone(), subject.said.clone());
+        SubjectRecord { name, said, script, command, ..SubjectRecord::default() }
+    };
+    job.subjects.iter().map(one).collect()
+}
+
+/// What is known of a comparison before anything is measured.
+fn first_comparison(compare: &Compare) -> ComparisonRecord {
+    ComparisonRecord {
+        margin: compare.margin,
+        looks: compare.looks.clone(),
+        aa_blocks: compare.aa_blocks,
+        blocks: Vec::new(),
+        block_s: None,
+        result: None,
+        more_s: None,
+        floor: None,
+    }
+}
+
+/// A difference of levels within ± this share does not matter.
+const MARGIN: f64 = 0.02;
+
+fn first_levels() -> LevelsRecord {
+    LevelsRecord { margin: MARGIN, judged: 0, list: Vec::new() }
 }
 
 /// The command line with the seed, so that it gives the same rows and the same schedule again.
@@ -399,14 +290,8 @@ fn plan_record(job: &Job, prepared: &Prepared) -> PlanRecord {
             Address::Tcp(..) => ("external", "tcp"),
         },
     };
-    let checked = |compare: &ab::Compare| (0..job.servers.len()).any(|server| compare.is_checked(server));
-    let balance_check = match bench.balance {
-        _ if job.compare.as_ref().is_some_and(checked) => "sums",
-        BalanceCheckMode::Full | BalanceCheckMode::Touched if job.subjects.is_some() => "sums",
-        BalanceCheckMode::Full => "full",
-        BalanceCheckMode::Touched => "touched",
-        BalanceCheckMode::Off | BalanceCheckMode::Auto => "off",
-    };
+    let modes = (0..job.servers.len()).filter_map(|server| load::check_mode(job, prepared, server));
+    let balance_check = modes.map(load::CheckMode::name).next().unwrap_or("off");
     PlanRecord {
         name: plan.name.clone(),
         description: plan.description.clone(),
@@ -417,11 +302,17 @@ fn plan_record(job: &Job, prepared: &Prepared) -> PlanRecord {
         waiting: Some(prepared.waiting.name().to_owned()),
         duration_ns: plan.measure.duration.as_nanos(),
         warmup_ns: plan.measure.warmup.as_nanos(),
-        blocks: job.compare.as_ref().map_or(plan.measure.blocks, ab::Compare::blocks),
+        blocks: job
+            .comparison()
+            .and_then(|compare| compare.looks.last())
+            .map_or(plan.measure.blocks, |look| look.blocks),
         rate_per_s: plan.measure.rate,
         driver_cpus: bench.cpus.driver.clone(),
         server_cpus: bench.cpus.server.clone(),
+        // Where servers are is not known of commands that bring their own.
+        cores_shared: bench.cpus.shared && !job.servers.is_empty(),
         thorough: plan.measure.thorough,
+        thorough_hint: Some(prepared.thorough_hint.clone()),
         balance_check: balance_check.to_owned(),
         server: server.to_owned(),
         transport: transport.to_owned(),

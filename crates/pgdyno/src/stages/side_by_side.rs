@@ -67,19 +67,17 @@ fn like(request: &Request, made: &[Made<'_>]) -> Request {
     alike
 }
 
-/// Keeps the log of each server that was made: `server-NAME.log`.
+/// Keeps the log of each server that was made: `server.log`, or where there are several `server-N.log`, from 1.
 ///
 /// # Errors
 /// The last that could not be written.
-pub fn keep_logs<'a>(
-    subjects: impl Iterator<Item = (&'a Subject, String)>,
-    recording: &Recording,
-) -> Result<(), Problem> {
-    let keep = |(subject, name): (&Subject, String)| match subject.log_path() {
-        Some(log) => recording.dir.keep_log(log, &format!("server-{name}.log")),
+pub fn keep_logs(servers: &[Subject], recording: &Recording) -> Result<(), Problem> {
+    let keep = |(at, server): (usize, &Subject)| match server.log_path() {
         None => Ok(()),
+        Some(log) if servers.len() == 1 => recording.dir.keep_server_log(log),
+        Some(log) => recording.dir.keep_log(log, &format!("server-{}.log", at + 1)),
     };
-    subjects.map(keep).fold(Ok(()), Result::and)
+    servers.iter().enumerate().map(keep).fold(Ok(()), Result::and)
 }
 
 /// Closes each of them, whatever became of the one before.

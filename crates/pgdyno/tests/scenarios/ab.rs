@@ -52,12 +52,13 @@ fn a_planted_slowdown_is_found_on_two_servers() {
     assert!(comparison.floor.is_some());
     let order: String = comparison.blocks.iter().map(|block| block.first.letter()).collect();
     assert_eq!(order, "AABBABBAAB", "A/A blocks go before the first and the fifth block");
-    let dirs = comparison.arms.iter().map(|arm| arm.server.as_ref().and_then(|s| s.data_directory.clone()));
+    let dirs =
+        run.record.subjects.iter().map(|arm| arm.server.as_ref().and_then(|s| s.data_directory.clone()));
     let dirs: Vec<_> = dirs.collect();
     assert!(dirs[0].is_some() && dirs[1].is_some() && dirs[0] != dirs[1], "each arm has a server of its own");
-    assert_eq!(comparison.differences, [], "two servers that were asked for alike are alike");
+    assert_eq!(run.record.subjects[1].differences, [], "two servers that were asked for alike are alike");
     cells_are_those_of_the_blocks(&run);
-    assert!(run.path.join("server-a.log").is_file() && run.path.join("server-b.log").is_file());
+    assert!(run.path.join("server-1.log").is_file() && run.path.join("server-2.log").is_file());
     assert!(out.contains("\n\nB is ") && out.contains(" % slower ["), "{out}");
     every_form_tells_the_answer(&place);
     place.nothing_is_left();
@@ -109,35 +110,35 @@ fn the_oldest_bundle_against_the_newest() {
     let run = place.only_run();
     is_complete(&run);
     assert_eq!(printed, run.json);
-    let comparison = compared(&run);
     for arm in Arm::BOTH {
-        let own = run.record.runs.iter().filter(|run| run.workload.arm == Some(arm));
+        let own = run.record.runs.iter().filter(|run| run.workload.subject.as_deref() == Some(arm.letter()));
         let committed: u64 = own.map(|run| run.counts_whole.committed).sum();
-        let balance = comparison.arms[arm.index()].balance.as_ref().expect("it was checked");
+        let balance = run.record.subjects[arm.index()].balance.as_ref().expect("it was checked");
         assert_eq!((balance.violations, balance.history_rows, balance.committed), (0, committed, committed));
         assert!(committed > 0 && balance.rows_examined > committed);
     }
-    let versions: Vec<_> = comparison
-        .arms
+    let versions: Vec<_> = run
+        .record
+        .subjects
         .iter()
         .filter_map(|arm| arm.server.as_ref())
         .map(|server| server.version_num / 10_000)
         .collect();
     assert_eq!(versions, [9, 18]);
-    are_as_the_lock_says(comparison);
+    are_as_the_lock_says(&run);
     let kinds: Vec<_> = run.record.doubts.iter().map(|doubt| doubt.kind).collect();
     assert!(
         kinds.contains(&DoubtKind::BuildDiffers) && kinds.contains(&DoubtKind::TooFewBlocks),
         "{kinds:?}"
     );
-    assert!(comparison.differences.iter().any(|difference| difference.what == "build"));
-    assert!(comparison.differences.iter().all(|difference| difference.what != "version"));
+    assert!(run.record.subjects[1].differences.iter().any(|difference| difference.what == "build"));
+    assert!(run.record.subjects[1].differences.iter().all(|difference| difference.what != "version"));
     place.nothing_is_left();
 }
 
 /// What is said of bundles before they are fetched is what they tell by themselves.
-fn are_as_the_lock_says(comparison: &ComparisonRecord) {
-    for server in comparison.arms.iter().filter_map(|arm| arm.server.as_ref()) {
+fn are_as_the_lock_says(run: &Run) {
+    for server in run.record.subjects.iter().filter_map(|arm| arm.server.as_ref()) {
         let pins = bundle::pins();
         let of = |pin: &Pin| version_num_of(&pin.version) == server.version_num;
         let pin = pins.into_iter().find(of).expect("it is pinned");
@@ -153,12 +154,11 @@ fn both_servers_begin_with_as_much_in_buffers_as_they_hold() {
     place.done(&ab(&[&sizes[..], &["--blocks", "3"]].concat()));
     let run = place.only_run();
     is_complete(&run);
-    let comparison = compared(&run);
     let read: Vec<_> =
-        comparison.arms.iter().map(|arm| arm.load.as_ref().map(|load| load.prewarm.is_some())).collect();
+        run.record.subjects.iter().map(|arm| arm.load.as_ref().map(|load| load.prewarm.is_some())).collect();
     assert_eq!(read, [Some(true), Some(true)]);
     let differing: Vec<_> =
-        comparison.differences.iter().map(|difference| difference.what.as_str()).collect();
+        run.record.subjects[1].differences.iter().map(|difference| difference.what.as_str()).collect();
     assert!(
         !differing.contains(&"data in buffers") && differing.contains(&"shared_buffers"),
         "{differing:?}"
@@ -369,7 +369,7 @@ fn a_command_finds_the_server_of_its_arm() {
     let run = place.only_run();
     holds_together(&run);
     assert!(compared(&run).blocks.iter().all(|block| block.a_per_s > 0.0 && block.b_per_s > 0.0));
-    let jit = compared(&run).differences.iter().find(|difference| difference.what == "jit");
+    let jit = run.record.subjects[1].differences.iter().find(|difference| difference.what == "jit");
     assert_eq!(jit.and_then(|jit| jit.b.as_deref()), Some("off"));
     place.nothing_is_left();
 }

@@ -30,7 +30,7 @@ fn a_whole_bench(pg: &str) {
     is_complete(&run);
     everything_was_measured(&run);
     assert_eq!((&run.record.plan.server[..], &run.record.plan.transport[..]), ("own", "unix"));
-    let version = run.record.server.as_ref().expect("it is recorded").version.clone();
+    let version = run.record.subjects[0].server.as_ref().expect("it is recorded").version.clone();
     assert!(version.contains(pg), "{version}");
     let printed: Value = serde_json::from_slice(&output.stdout).expect("--json prints JSON and nothing else");
     assert_eq!(printed, run.json);
@@ -61,8 +61,8 @@ fn everything_was_measured(run: &Run) {
     let lines = run.timeline().expect("it can be read").items;
     let with_lines: BTreeSet<_> = lines.iter().filter(|line| !line.warm_up).map(|line| line.run).collect();
     assert_eq!(with_lines, (0..12).collect());
-    assert!(record.load.as_ref().is_some_and(|load| load.rows >= 100_011));
-    assert!(record.sync_check.is_some() && record.storage.is_some());
+    assert!(record.subjects[0].load.as_ref().is_some_and(|load| load.rows >= 100_011));
+    assert!(record.subjects[0].sync_check.is_some() && record.storage.is_some());
     balances(run, "full");
 }
 
@@ -70,7 +70,7 @@ fn everything_was_measured(run: &Run) {
 fn balances(run: &Run, mode: &str) {
     let writing = run.record.runs.iter().filter(|run| run.workload.script == "tpcb-like");
     let committed: u64 = writing.map(|run| run.counts_whole.committed).sum();
-    let balance = run.record.balance.as_ref().expect("it was checked");
+    let balance = run.record.subjects[0].balance.as_ref().expect("it was checked");
     let BalanceRecord { violations, history_rows, in_doubt, rows_examined, .. } = balance;
     assert_eq!((*violations, *history_rows, *in_doubt), (0, committed, 0), "{balance:?}");
     assert!(committed > 0 && *rows_examined > committed && balance.committed == committed);
@@ -231,7 +231,7 @@ fn every_way_to(pg: &str) {
         match index {
             0 => balances(&run, "full"),
             1 => balances(&run, "touched"),
-            2 => assert!(run.record.balance.is_none() && run.record.plan.balance_check == "off"),
+            2 => assert!(run.record.subjects[0].balance.is_none() && run.record.plan.balance_check == "off"),
             _ => is_open_loop(&run),
         }
     }
@@ -313,7 +313,7 @@ fn a_wrong_balance_is_a_failure() {
         let run = newest(&foreign.place);
         assert_eq!(run.record.status, Status::Complete);
         holds_together(&run);
-        let balance = run.record.balance.expect("it was checked");
+        let balance = run.record.subjects[0].balance.as_ref().expect("it was checked");
         assert_eq!((balance.violations, &balance.mode[..]), (1, mode), "{:?}", balance.examples);
         assert!(said.contains("error: the balance check found 1 violation"), "{said}");
         assert!(said.contains("accounts: aid "), "{said}");

@@ -14,7 +14,7 @@ use pgdyno_analysis::{
 };
 use pgdyno_core::facts::ServerSource;
 use pgdyno_provision::builds::{BuildSystem, Manifest, Patch};
-use pgdyno_record::{ComparisonRecord, Run};
+use pgdyno_record::Run;
 
 use crate::common::{Place, holds_together, is_complete, left_out, text, tiny, word};
 
@@ -124,7 +124,7 @@ fn a_bench_of_a_build_records_what_it_was_made_from() {
     place.done(&tiny(&["--build", "quick"]));
     let run = place.only_run();
     is_complete(&run);
-    let server = run.record.server.as_ref().expect("it is recorded");
+    let server = run.record.subjects[0].server.as_ref().expect("it is recorded");
     assert_eq!(server.source, ServerSource::Built);
     let made = server.build.made.as_ref().expect("it is a build");
     assert_eq!((made.name.as_str(), made.patches.len()), ("quick", 1));
@@ -142,12 +142,8 @@ fn a_bench_of_a_build_records_what_it_was_made_from() {
     place.nothing_is_left();
 }
 
-fn compared(run: &Run) -> &ComparisonRecord {
-    run.record.comparison.as_ref().expect("it is a comparison")
-}
-
 fn comparable(run: &Run) -> &Comparable {
-    compared(run).comparable.as_ref().expect("it was judged")
+    run.record.subjects[1].comparable.as_ref().expect("it was judged")
 }
 
 fn ab<'a>(more: &[&'a str]) -> Vec<&'a str> {
@@ -165,17 +161,18 @@ fn two_builds_of_other_flags_are_compared_as_builds() {
     let found = comparable(&run);
     assert_eq!(found.verdict, Fairness::AlikeButForWhatWasAsked, "{found:?}");
     assert_eq!(found.asked, ["build", "flags"]);
-    let flags = compared(&run).differences.iter().find(|row| row.what == "flags").expect("they differ");
+    let flags =
+        run.record.subjects[1].differences.iter().find(|row| row.what == "flags").expect("they differ");
     assert_eq!((flags.a.as_deref(), flags.b.as_deref()), (Some("-O2"), Some("-O3")));
     assert_eq!(flags.why, Some(Why::Asked));
     assert!(run.record.doubts.iter().any(|doubt| doubt.kind == DoubtKind::BuildDiffers));
-    assert_eq!(compared(&run).arms[0].said, "build=usual");
+    assert_eq!(run.record.subjects[0].said, "build=usual");
     let sentence = "A and B are alike but for what was asked: build, flags";
     let report = place.done(&["show", "last"]);
     assert!(report.contains(sentence) && report.contains("  flags (asked)\n"), "{report}");
     let markdown = place.done(&["report", "last", "--format", "markdown"]);
     assert!(markdown.contains(sentence) && markdown.contains("| flags | -O2 | -O3 | asked |"), "{markdown}");
-    assert!(place.done(&["report", "last", "--out", "-"]).contains("/comparison/comparable/asked/0"));
+    assert!(place.done(&["report", "last", "--out", "-"]).contains("/subjects/1/comparable/asked/0"));
     place.nothing_is_left();
 }
 
@@ -187,8 +184,8 @@ fn twins_are_alike_and_a_setting_of_one_is_what_was_asked() {
     let [one, other] = dirs.map(|dir| dir.display().to_string());
     place.done(&ab(&["--bindir", &one, "--bindir", &other]));
     let run = place.only_run();
-    assert_eq!(comparable(&run).verdict, Fairness::Alike, "{:?}", compared(&run).differences);
-    assert_eq!(compared(&run).differences, []);
+    assert_eq!(comparable(&run).verdict, Fairness::Alike, "{:?}", run.record.subjects[1].differences);
+    assert_eq!(run.record.subjects[1].differences, []);
     let place = with_builds(&[("one", "-O2")]);
     place.done(&ab(&["build=one,set:jit=on", "build=one,set:jit=off"]));
     let run = place.only_run();
@@ -209,7 +206,7 @@ fn a_bundle_against_what_is_installed_differs_in_its_build() {
     let place = Place::new();
     place.done(&ab(&["bindir=/usr/lib/postgresql/15/bin", "pg=15,bundle"]));
     let run = place.only_run();
-    let rows = &compared(&run).differences;
+    let rows = &run.record.subjects[1].differences;
     let has = |what: &str| rows.iter().any(|row| row.what == what);
     assert!(has("build") && has("compiler") && has("flags") && !has("version"), "{rows:?}");
     let kinds: Vec<_> = run.record.doubts.iter().map(|doubt| doubt.kind).collect();

@@ -209,7 +209,10 @@ impl Place {
     /// The runs that can be seen, oldest first.
     pub fn runs(&self) -> Vec<Run> {
         let listed = pgdyno_record::list(&self.path("runs")).expect("it can be listed");
-        listed.iter().map(|run| pgdyno_record::open(&run.path).expect("what is seen can be read")).collect()
+        let open = |path: &Path| pgdyno_record::open(path).expect("what is seen can be read");
+        let runs: Vec<_> = listed.iter().map(|run| open(&run.path)).collect();
+        runs.iter().for_each(says_the_same_again);
+        runs
     }
 
     /// The only run.
@@ -364,4 +367,16 @@ fn run_in_namespace() {
     let output = again.args(["--exact", test, "--nocapture"]).output().expect("it has just been tried");
     let (out, err) = (text(&output.stdout), text(&output.stderr));
     assert!(output.status.success() && out.contains("1 passed"), "{test}, in a namespace\n{out}{err}");
+}
+
+/// What a run that came to its end said of itself follows from its record alone.
+fn says_the_same_again(run: &Run) {
+    if run.record.status != pgdyno_record::Status::Complete {
+        return;
+    }
+    let mut again = run.record.clone();
+    pgdyno_record::analyse(&mut again, &[]);
+    let [said, again] = [&run.record, &again].map(|of| serde_json::to_string_pretty(of).expect("plain data"));
+    let differing = said.lines().zip(again.lines()).find(|(said, again)| said != again);
+    assert!(said == again, "judged again, a run says something else: {differing:?}");
 }

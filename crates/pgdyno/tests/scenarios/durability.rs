@@ -142,14 +142,13 @@ fn arms_of_other_tiers_are_told_apart_beside_the_answer() {
     let said = line(&(text(&output.stdout) + &text(&output.stderr)));
     assert!(output.status.success(), "{said}");
     let record = place.only_run().record;
-    let comparison = record.comparison.as_ref().expect("it is one");
-    let tiers = comparison.arms.iter().map(|arm| arm.server.as_ref().expect("known").durability);
+    let tiers = record.subjects.iter().map(|arm| arm.server.as_ref().expect("known").durability);
     assert_eq!(tiers.collect::<Vec<_>>(), [place.tier(), place.tier().max(AsyncCommit)]);
     if place.tier() == Full {
         let weak = weak(&record);
         assert!(weak.detail.starts_with("B: durability is asynchronous commit"), "{weak:?}");
         assert!(weak.detail.contains("line 1 of off.sql: SET synchronous_commit = off"), "{weak:?}");
-        assert_eq!(comparison.comparable.as_ref().expect("judged").besides, ["durability"]);
+        assert_eq!(record.subjects[1].comparable.as_ref().expect("judged").besides, ["durability"]);
         assert!(
             said.contains("Durability differs. A full: ") && said.contains("; B asynchronous commit"),
             "{said}"
@@ -187,7 +186,7 @@ fn what_sessions_are_given_is_seen_and_what_changes_in_mid_run() {
         admin.execute(after).expect("it can be taken back");
         let record = last_run(&place).record;
         assert_eq!(
-            record.server.as_ref().expect("known").durability,
+            record.subjects[0].server.as_ref().expect("known").durability,
             place.tier().max(AsyncCommit),
             "{before}"
         );
@@ -206,7 +205,10 @@ fn what_sessions_are_given_is_seen_and_what_changes_in_mid_run() {
     assert!(child.wait().expect("it ends").success());
     let run = last_run(&place);
     is_complete(&run);
-    assert_eq!(run.record.server.as_ref().expect("known").durability, place.tier().max(AsyncCommit));
+    assert_eq!(
+        run.record.subjects[0].server.as_ref().expect("known").durability,
+        place.tier().max(AsyncCommit)
+    );
     if place.tier() == Full {
         let detail = &weak(&run.record).detail;
         assert!(detail.contains("2 of 2 clients' sessions at the end of the run"), "{detail}");
@@ -233,7 +235,7 @@ fn a_recorded_pgbench_run_has_the_tier_of_its_transactions() {
         for how in [["-t", "5", "-c", "3"], ["-T", "1", "-c", "1"]] {
             place.done(&[&there[..], &how, &["-f", &path, "postgres"]].concat());
             let record = last_run(&place).record;
-            let found = record.server.as_ref().expect("known").durability;
+            let found = record.subjects[0].server.as_ref().expect("known").durability;
             assert_eq!(found, place.tier().max(tier), "{name} {how:?}: {:?}", record.runs[0].durability);
             assert_eq!(record.cells[0].durability, Some(found), "{name}");
         }

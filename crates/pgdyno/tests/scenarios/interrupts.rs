@@ -500,7 +500,7 @@ fn a_server_that_recovers_is_driven_on() {
     assert!(outage.lost == 2 && in_time, "{outage:?}");
     let whole = run.record.runs.iter().filter(|run| run.outage.is_none());
     assert!(whole.into_iter().all(|run| run.counts.committed > 0));
-    let balance = run.record.balance.as_ref().expect("it was checked");
+    let balance = run.record.subjects[0].balance.as_ref().expect("it was checked");
     assert_eq!(balance.violations, 0, "{:?}", balance.examples);
     holds_together(&run);
     place.nothing_is_left();

@@ -109,7 +109,7 @@ fn a_plan_of_its_own(pg: &str) {
 
 fn everything_ran(run: &Run) {
     let record = &run.record;
-    assert_eq!((record.plan.scale, record.load.is_none()), (None, true));
+    assert_eq!((record.plan.scale, record.subjects[0].load.is_none()), (None, true));
     let cells: Vec<_> =
         record.cells.iter().map(|cell| (&cell.workload.script[..], cell.workload.clients)).collect();
     assert_eq!(cells, [("read", 2), ("grow.sql", 2), ("own-table", 1), ("own-table", 3), ("mix", 2)]);
@@ -120,7 +120,7 @@ fn everything_ran(run: &Run) {
     // Of several scripts there is no one number of statements.
     let statements = record.cells.iter().map(|cell| cell.statements_per_transaction);
     assert_eq!(statements.collect::<Vec<_>>(), [Some(1), Some(1), Some(1), Some(1), None]);
-    assert!(record.balance.is_none() && record.plan.balance_check == "off");
+    assert!(record.subjects[0].balance.is_none() && record.plan.balance_check == "off");
     assert!(
         !record.doubts.iter().any(|doubt| format!("{:?}", doubt.kind) == "NotChecked"),
         "{:?}",
@@ -155,7 +155,7 @@ fn the_texts_are_kept(run: &Run) {
     assert_eq!(setup.texts[0].text, SETUP);
     // By sha256sum.
     assert_eq!(setup.texts[1].sha256, "6b9a2a08c24d4f96213f720e935982016372359c149e1e3ef37f0284a5175cde");
-    let done = setup.done.as_ref().expect("it was carried out");
+    let done = run.record.subjects[0].setup.as_ref().expect("it was carried out");
     // things, grown, marks and a table for each of three clients.
     assert_eq!((done.statements, done.tables), (5, 6));
     let names: Vec<_> = material.workloads.iter().map(|workload| workload.name.as_str()).collect();
@@ -285,12 +285,11 @@ fn the_bundled_plan(pg: &str) {
 
 /// Its tables come from the loader, and what clients have of their own from its SQL; both are told.
 fn its_tables_are_loaded(place: &Place, run: &Run) {
-    let load = run.record.load.as_ref().expect("it loads");
+    let load = run.record.subjects[0].load.as_ref().expect("it loads");
     let set = load.terms.as_ref().map(|terms| terms.set);
     assert_eq!((set, load.rows, load.accounts.is_none()), (Some(Set::Scaleup), 10_000, true));
     assert!(load.size_bytes > 10_000 * 72 && load.prewarm.is_some(), "{load:?}");
-    let setup = run.record.material.as_ref().and_then(|material| material.setup.as_ref());
-    let done = setup.and_then(|setup| setup.done.as_ref()).expect("it was carried out");
+    let done = run.record.subjects[0].setup.as_ref().expect("it was carried out");
     // test, log, and a table for each of three clients.
     assert_eq!((done.statements, done.tables), (1, 5));
     let said = place.done(&["show", &run.record.id]);

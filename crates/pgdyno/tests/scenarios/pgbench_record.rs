@@ -205,10 +205,10 @@ fn unlogged_tables_are_not_called_durable() {
     let server = Server::new();
     server.says("-i -q --unlogged-tables");
     server.says("--record -n -t 2");
-    let tier = server.last().record.server.map(|facts| facts.durability);
+    let tier = server.last().record.subjects[0].server.as_ref().map(|facts| facts.durability);
     assert_eq!(tier, Some(DurabilityTier::Unlogged));
     server.says("-i -q");
     server.says("--record -n -t 2");
-    let tier = server.last().record.server.map(|facts| facts.durability);
+    let tier = server.last().record.subjects[0].server.as_ref().map(|facts| facts.durability);
     assert_eq!(tier, Some(server.place.tier()));
 }

@@ -30,7 +30,7 @@ fn measured(place: &Place, args: &[&str]) -> (RunRecord, String) {
 }
 
 fn tier(record: &RunRecord) -> DurabilityTier {
-    record.server.as_ref().expect("known").durability
+    record.subjects[0].server.as_ref().expect("known").durability
 }
 
 /// A flush to memory writes nothing anywhere, whatever the settings promise.
@@ -39,7 +39,7 @@ fn wal_in_memory_is_never_durable(pg: &str) {
     let wal = memory.path().join("wal").display().to_string();
     let (record, said) = measured(&place, &tiny(&["--pg", pg, "--waldir", &wal]));
     assert_eq!(tier(&record), DurabilityTier::InMemory);
-    let storage = record.server.as_ref().and_then(|server| server.wal_storage.as_ref());
+    let storage = record.subjects[0].server.as_ref().and_then(|server| server.wal_storage.as_ref());
     assert_eq!(storage.and_then(|storage| storage.filesystem.as_deref()), Some("tmpfs"));
     let doubt = record.doubts.iter().find(|doubt| doubt.kind == DoubtKind::WeakDurability);
     assert!(doubt.expect("tpcb-like writes").advice.contains("--waldir"));
@@ -82,10 +82,10 @@ fn arms_in_other_places_are_told_apart() {
     let wal = format!("pg=18,waldir={}", memory.path().join("wal").display());
     let args = "ab --scale 1 --clients 1 --duration 1s --warmup 50ms --blocks 3 --aa-blocks 0 pg=18";
     let (record, said) = measured(&place, &args.split(' ').chain([&*wal]).collect::<Vec<_>>());
-    let comparison = record.comparison.expect("it is one");
-    let tiers = comparison.arms.iter().map(|arm| arm.server.as_ref().expect("known").durability);
+    let tiers = record.subjects.iter().map(|arm| arm.server.as_ref().expect("known").durability);
     assert_eq!(tiers.collect::<Vec<_>>(), [place.tier(), DurabilityTier::InMemory]);
-    let differs = comparison.differences.iter().map(|difference| &*difference.what).collect::<Vec<_>>();
+    let differs =
+        record.subjects[1].differences.iter().map(|difference| &*difference.what).collect::<Vec<_>>();
     assert!(differs.contains(&"storage of WAL"), "{differs:?} {said}");
     place.nothing_is_left();
 }

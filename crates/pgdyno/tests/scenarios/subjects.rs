@@ -7,7 +7,7 @@ use pgdyno_analysis::{
     compare::{Fairness, Verdict},
 };
 use pgdyno_core::measure::CellRun;
-use pgdyno_record::{Run, Status, SubjectsRecord};
+use pgdyno_record::{LevelsRecord, Run, Status};
 
 use crate::common::{Place, holds_together, left_out, text};
 
@@ -57,8 +57,8 @@ fn written(place: &Place, plan: &str) -> String {
     path.display().to_string()
 }
 
-fn subjects(run: &Run) -> &SubjectsRecord {
-    run.record.subjects.as_ref().expect("there are several")
+fn levels(run: &Run) -> &LevelsRecord {
+    run.record.levels.as_ref().expect("there are several")
 }
 
 fn is_done(run: &Run) {
@@ -89,12 +89,12 @@ fn a_planted_slowdown_is_found_at_every_level() {
 }
 
 fn each_has_a_server_of_its_own(run: &Run) {
-    let list = &subjects(run).list;
+    let list = &run.record.subjects;
     let servers: Vec<_> = list.iter().map(|subject| subject.server.as_ref().expect("it was there")).collect();
     let majors: Vec<_> = servers.iter().map(|server| server.version_num / 10_000).collect();
     assert_eq!(majors, [9, 18]);
     let dirs: BTreeSet<_> = servers.iter().map(|server| server.data_directory.clone()).collect();
-    assert_eq!((dirs.len(), run.record.server.is_none()), (2, true));
+    assert_eq!(dirs.len(), 2);
     assert!(list.iter().all(|subject| subject.setup.as_ref().is_some_and(|setup| setup.tables == 1)));
     assert_eq!(servers[0].shared_buffers_bytes, servers[1].shared_buffers_bytes, "sized alike");
     let comparable = list[1].comparable.as_ref().expect("it was judged");
@@ -126,15 +126,15 @@ fn subjects_take_turns(run: &Run) {
 }
 
 fn slower_at_every_level(run: &Run) {
-    let subjects = subjects(run);
+    let subjects = levels(run);
     let found: Vec<_> = subjects
-        .levels
+        .list
         .iter()
         .map(|level| (level.clients, level.blocks, level.result.as_ref().map(|result| result.verdict)))
         .collect();
     assert_eq!(found, [(4, 4, Some(Verdict::Slower)), (8, 4, Some(Verdict::Slower))]);
     assert_eq!(subjects.judged, 2);
-    assert!(subjects.levels.iter().all(|level| level.effect.is_some_and(|effect| effect < -0.3)));
+    assert!(subjects.list.iter().all(|level| level.effect.is_some_and(|effect| effect < -0.3)));
 }
 
 fn time_and_waits_are_kept(run: &Run) {
@@ -161,18 +161,16 @@ fn the_data_of_each_subject_of_a_plan_is_checked() {
     place.done(&["run", &path, "--seed", "4"]);
     let run = place.only_run();
     is_done(&run);
-    let subjects = subjects(&run);
-    assert_eq!(subjects.names(), ["one", "other"]);
-    for subject in &subjects.list {
+    assert_eq!(run.record.names(), ["one", "other"]);
+    for subject in &run.record.subjects {
         let balance = subject.balance.as_ref().expect("it was checked");
         let own = run.record.runs.iter().filter(|run| run.workload.subject.as_ref() == Some(&subject.name));
         let committed: u64 = own.map(|run| run.counts_whole.committed).sum();
         assert_eq!((balance.violations, balance.committed), (0, committed));
         assert!(balance.history_rows == committed && balance.mode == "sums" && committed > 0);
     }
-    let other = subjects.list[1].comparable.as_ref().expect("it was judged");
-    assert_eq!((other.verdict, &subjects.list[1].differences), (Fairness::Alike, &vec![]));
-    assert!(run.record.balance.is_none() && run.record.load.is_none(), "nothing of one stands for all");
+    let other = run.record.subjects[1].comparable.as_ref().expect("it was judged");
+    assert_eq!((other.verdict, &run.record.subjects[1].differences), (Fairness::Alike, &vec![]));
     place.nothing_is_left();
 }
 
@@ -311,12 +309,12 @@ fn elsewhere() -> Option<tempfile::TempDir> {
 }
 
 fn storage_of_each_is_kept(run: &Run, dir: &Path) {
-    let [first, second] = &subjects(run).list[..] else { panic!("there are two") };
-    assert!(first.storage.is_none() && first.sync_check.is_none(), "it is that of the run");
+    let [first, second] = &run.record.subjects[..] else { panic!("there are two") };
+    assert!(first.storage.is_none() && first.sync_check.is_some(), "it is that of the run");
     let storage = second.storage.as_ref().expect("it is another one");
     assert_eq!((storage.filesystem.as_deref(), Path::new(&storage.path)), (Some("tmpfs"), dir));
     let checked = second.sync_check.as_ref().expect("it was checked, too");
-    assert!(Path::new(&checked.path).starts_with(dir) && run.record.sync_check.is_some(), "{checked:?}");
+    assert!(Path::new(&checked.path).starts_with(dir), "{checked:?}");
     let row = second.differences.iter().find(|row| row.what == "storage").expect("it is listed");
     assert!(row.b.as_ref().is_some_and(|text| text.starts_with("tmpfs on ")), "{row:?}");
     let comparable = second.comparable.as_ref().expect("it was judged");
@@ -331,7 +329,7 @@ fn kept_data_have_their_autovacuum_back() {
     let run = place.only_run();
     is_done(&run);
     assert_eq!((of_autovacuum(&run), were_told(&run)), ("off after the load", [true, true]));
-    for subject in &subjects(&run).list {
+    for subject in &run.record.subjects {
         let data = subject.server.as_ref().and_then(|server| server.data_directory.clone());
         let conf = Path::new(&data.expect("it is ours")).join("postgresql.auto.conf");
         let conf = fs::read_to_string(conf).expect("it was kept");

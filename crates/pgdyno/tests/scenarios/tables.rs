@@ -10,7 +10,7 @@ use pgdyno_wire::Session;
 use crate::common::{Place, admin, is_complete, text, tiny, word};
 
 fn loaded(run: &Run) -> &LoadRecord {
-    run.record.load.as_ref().expect("tables were loaded")
+    run.record.subjects[0].load.as_ref().expect("tables were loaded")
 }
 
 /// What a run of this server with these flags came to, and what was printed.
@@ -31,7 +31,7 @@ fn unlogged_tables_are_never_durable(pg: &str) {
     let (terms, accounts) = (load.terms.as_ref().expect("known"), load.accounts.as_ref().expect("known"));
     assert!(terms.unlogged && accounts.unlogged && terms.fillfactor == 50);
     assert_eq!((accounts.foreign_keys, &*accounts.options), (5, &["fillfactor=50".to_owned()][..]));
-    let server = run.record.server.as_ref().expect("known");
+    let server = run.record.subjects[0].server.as_ref().expect("known");
     assert_eq!(server.durability, DurabilityTier::Unlogged);
     let doubt = run.record.doubts.iter().find(|doubt| doubt.kind == DoubtKind::WeakDurability);
     let doubt = doubt.expect("tpcb-like writes");
@@ -42,7 +42,7 @@ fn unlogged_tables_are_never_durable(pg: &str) {
     assert!(said.contains("warning: tables are unlogged"), "{said}");
     let html = place.done(&["report", "last", "--out", "-"]);
     assert!(html.contains("tables are unlogged") && !html.contains("survives a crash"));
-    let balance = run.record.balance.as_ref().expect("it is checked");
+    let balance = run.record.subjects[0].balance.as_ref().expect("it is checked");
     assert_eq!(balance.violations, 0, "{balance:?}");
     place.nothing_is_left();
 }
@@ -73,9 +73,9 @@ fn partitions_are_loaded_by_several_connections() {
         let load = loaded(&run);
         let (terms, accounts) = (load.terms.as_ref().expect("known"), load.accounts.as_ref().expect("known"));
         assert_eq!((load.rows, accounts.partitions), (100_011, terms.partitions), "{flags:?}");
-        let balance = run.record.balance.as_ref().expect("it is checked");
+        let balance = run.record.subjects[0].balance.as_ref().expect("it is checked");
         assert!(balance.violations == 0 && balance.rows_examined > 100_011, "{flags:?}: {balance:?}");
-        let server = run.record.server.as_ref().expect("known");
+        let server = run.record.subjects[0].server.as_ref().expect("known");
         assert_eq!(server.durability, place.tier());
     }
     place.nothing_is_left();
@@ -107,7 +107,7 @@ fn unlogged_tables_of_a_plan_are_seen() {
     fs::write(place.path("own.toml"), plan).expect("it can be written");
     place.done(&["run", "own.toml", "--pg", "18"]);
     let run = place.only_run();
-    let server = run.record.server.as_ref().expect("known");
+    let server = run.record.subjects[0].server.as_ref().expect("known");
     assert_eq!(server.durability, DurabilityTier::Unlogged);
     place.nothing_is_left();
 }
@@ -120,8 +120,7 @@ fn arms_are_loaded_alike() {
     let args: Vec<_> = tiny.split(' ').chain(["--partitions", "2", "--unlogged"]).collect();
     let said = place.done(&args);
     let run = place.only_run();
-    let comparison = run.record.comparison.as_ref().expect("it is one");
-    for arm in &comparison.arms {
+    for arm in &run.record.subjects {
         let accounts = arm.load.as_ref().and_then(|load| load.accounts.as_ref()).expect("known");
         assert!(accounts.unlogged && accounts.partitions == 2);
         assert_eq!(arm.server.as_ref().map(|of| of.durability), Some(DurabilityTier::Unlogged));
@@ -136,7 +135,7 @@ fn sizes_are_recorded(pg: &str, partitions: u64) {
     let place = Place::new();
     let count = partitions.to_string();
     let (run, said) = measured(&place, pg, &["--partitions", &count]);
-    let held = run.record.held.as_ref().expect("it was looked at");
+    let held = run.record.subjects[0].held.as_ref().expect("it was looked at");
     let (before, after) = (held.before.as_ref().expect("before"), held.after.as_ref().expect("after"));
     let accounts = &before.tables.largest[0];
     assert_eq!((&*accounts.name, accounts.partitions), ("public.pgbench_accounts", partitions));
@@ -188,8 +187,11 @@ fn a_database_of_somebody_else_gets_no_extension() {
         }
         place.done(&tiny(&flags));
         let run = place.runs().pop().expect("it is recorded");
-        let before =
-            run.record.held.as_ref().and_then(|held| held.before.as_ref()).expect("it was looked at");
+        let before = run.record.subjects[0]
+            .held
+            .as_ref()
+            .and_then(|held| held.before.as_ref())
+            .expect("it was looked at");
         assert_eq!(before.tables.largest[0].name, "pgdyno.pgbench_accounts");
         assert_eq!(before.tables.resident_pages.is_some(), made, "{before:?}");
         assert_eq!(extensions(&mut session), if made { "1" } else { "0" });
@@ -289,8 +291,13 @@ fn tablespaces_of_a_server_that_is_there_are_used() {
     assert!(refused.contains("there is no tablespace \"slow\""), "{refused}");
     let flags = ["--tablespace", "fast", "--index-tablespace", "fast"];
     let said = place.done(&tiny(&[&there[..], &flags].concat()));
-    let run = place.runs().into_iter().find(|run| run.record.load.is_some()).expect("one was not refused");
-    let after = run.record.held.as_ref().and_then(|held| held.after.as_ref()).expect("it was looked at");
+    let run = place
+        .runs()
+        .into_iter()
+        .find(|run| run.record.subjects[0].load.is_some())
+        .expect("one was not refused");
+    let after =
+        run.record.subjects[0].held.as_ref().and_then(|held| held.after.as_ref()).expect("it was looked at");
     let bytes = |name: &str| {
         let space = after.tablespaces.iter().find(|space| space.name == name);
         space.and_then(|space| space.bytes).expect("it is a superuser's")

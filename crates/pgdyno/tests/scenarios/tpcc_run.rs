@@ -40,7 +40,7 @@ impl Loaded {
 }
 
 fn consistent(record: &RunRecord) -> &ConsistencyRecord {
-    let checked = record.consistency.as_ref().expect("it is looked at by default");
+    let checked = record.subjects[0].consistency.as_ref().expect("it is looked at by default");
     assert_eq!((checked.violations, checked.conditions), (0, 17), "{:?}", checked.examples);
     assert!(checked.rows_examined > 500_000);
     // What the stages say of the check is about this one.
@@ -78,7 +78,11 @@ fn every_shape_keeps_the_tables_consistent(pg: &str) {
         assert!(!said.contains("unlogged"), "the tables that are driven are logged: {said}");
         consistent(&record);
         adds_up(&record.runs[0]);
-        let held = record.held.as_ref().and_then(|held| held.after.as_ref()).expect("sizes are looked at");
+        let held = record.subjects[0]
+            .held
+            .as_ref()
+            .and_then(|held| held.after.as_ref())
+            .expect("sizes are looked at");
         assert_eq!((held.tables.count, held.indexes.count), (9, 10), "those of others are not counted");
         let tpcc = record.runs[0].tpcc.as_ref().expect("it is a run of TPC-C");
         assert_eq!((tpcc.shape, tpcc.warehouses, tpcc.paced), (shape, 1, false));
@@ -226,7 +230,7 @@ fn tables_that_are_not_consistent_end_a_run_with_its_status() {
     let csv = loaded.place.done(&["report", path, "--format", "csv"]);
     assert!(csv.contains(",2,\"Derived from TPC-C; this is not a TPC result"), "{csv}");
     loaded.place.done(&loaded.flags(&["--clients", "2", "--no-check"]));
-    let unchecked = loaded.place.runs().into_iter().find(|run| run.record.consistency.is_none());
+    let unchecked = loaded.place.runs().into_iter().find(|run| run.record.subjects[0].consistency.is_none());
     assert!(kinds(&unchecked.expect("it was not checked")).contains(&DoubtKind::NotChecked));
 }
 
@@ -321,9 +325,9 @@ fn one_plan_runs_on_several_servers(versions: &[&str]) {
     let said = place.done(&args);
     assert!(said.contains("Payment 36 % where 43 % are asked for"), "{said}");
     let run = place.only_run();
-    let several = run.record.subjects.as_ref().expect("there are several");
-    assert_eq!(several.list.len(), versions.len());
-    for subject in &several.list {
+    let several = &run.record.subjects;
+    assert_eq!(several.len(), versions.len());
+    for subject in several {
         let checked = subject.consistency.as_ref().expect("it is looked at by default");
         assert_eq!((checked.violations, checked.warehouses), (0, 1), "{}", subject.name);
     }

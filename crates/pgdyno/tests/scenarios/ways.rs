@@ -122,7 +122,7 @@ fn pgbouncer(there: &There, mode: &str, more: &str) -> Option<(Running, String)>
 }
 
 fn way(run: &Run) -> &ConnectionFacts {
-    run.record.connection.as_ref().expect("the server was there")
+    run.record.subjects[0].connection.as_ref().expect("the server was there")
 }
 
 #[test]
@@ -149,7 +149,7 @@ fn clients_are_driven_through_a_pooler_in_transaction_mode() {
     }
     let chosen = run.record.choices.iter().any(|choice| choice.name == "protocol");
     assert_eq!(chosen, !pooler.keeps_prepared);
-    let balance = run.record.balance.as_ref().expect("it was checked");
+    let balance = run.record.subjects[0].balance.as_ref().expect("it was checked");
     assert_eq!(balance.violations, 0, "{:?}", balance.examples);
     let html = fs::read_to_string(run.path.join("report.html")).expect("it is there");
     assert!(html.contains("PgBouncer 1."), "the report names it");
@@ -190,7 +190,7 @@ fn a_comparison_may_be_one_of_two_ways() {
     let size = ["--scale", "1", "--clients", "2", "--duration", "300ms", "--warmup", "50ms", "--blocks", "3"];
     there.place.done(&[&["ab", "--aa-blocks", "0"], &ways[..], &size].concat());
     let run = there.place.only_run();
-    let arms = &run.record.comparison.as_ref().expect("it is a comparison").arms;
+    let arms = &run.record.subjects;
     let pooler = |arm: usize| arms[arm].connection.as_ref().expect("it was there").pooler.as_ref();
     let keeps_prepared = pooler(0).expect("it is found").keeps_prepared;
     assert!(pooler(1).is_none());
@@ -237,11 +237,14 @@ fn data_that_lie_otherwise_are_named_beside_the_comparison() {
     let said =
         there.place.done(&[&["ab", "--aa-blocks", "0", "--dsn", &one, "--dsn", &other], &size[..]].concat());
     let run = there.place.only_run();
-    let comparison = run.record.comparison.as_ref().expect("it is a comparison");
-    let comparable = comparison.comparable.as_ref().expect("it was judged");
+    let comparable = run.record.subjects[1].comparable.as_ref().expect("it was judged");
     assert_eq!(comparable.verdict, Fairness::DiffersBesides, "{comparable:?}");
     assert_eq!(comparable.besides, ["storage options", "size of the data"]);
-    let row = comparison.differences.iter().find(|row| row.what == "storage options").expect("it is listed");
+    let row = run.record.subjects[1]
+        .differences
+        .iter()
+        .find(|row| row.what == "storage options")
+        .expect("it is listed");
     assert_eq!((row.a.as_deref(), row.b.as_deref()), (Some("none"), Some("fillfactor=50")));
     assert!(said.contains("fillfactor=50") && said.contains("size of the data"), "{said}");
 }
@@ -271,7 +274,7 @@ fn a_pooler_in_front_of_one_subject_is_named() {
         let output = run(&one, &beside);
         assert!(output.status.success(), "{}", text(&output.stderr));
         let run = there.place.only_run();
-        let list = &run.record.subjects.as_ref().expect("there are two").list;
+        let list = &run.record.subjects;
         let mode =
             list[1].connection.as_ref().and_then(|way| way.pooler.as_ref()).map(|pooler| &*pooler.mode);
         assert_eq!(mode, Some("transaction"));
@@ -281,7 +284,7 @@ fn a_pooler_in_front_of_one_subject_is_named() {
     let output = run(&one, &dsn.replace("dbname=postgres", "dbname=other"));
     assert!(output.status.success(), "{}", text(&output.stderr));
     let run = there.place.only_run();
-    let list = &run.record.subjects.as_ref().expect("there are two").list;
+    let list = &run.record.subjects;
     let pooler = |at: usize| list[at].connection.as_ref().expect("it was there").pooler.as_ref();
     assert_eq!((pooler(0), pooler(1).map(|pooler| &*pooler.mode)), (None, Some("session")));
     let besides = &list[1].comparable.as_ref().expect("it was judged").besides;
@@ -307,7 +310,7 @@ fn a_pooler_in_session_mode_is_as_good_as_the_server() {
     assert!(
         run.record.runs.iter().all(|cell| cell.workload.protocol == "prepared" && cell.counts.failed == 0)
     );
-    assert_eq!(run.record.balance.as_ref().expect("it was checked").violations, 0);
+    assert_eq!(run.record.subjects[0].balance.as_ref().expect("it was checked").violations, 0);
 }
 
 #[test]
@@ -339,7 +342,7 @@ fn a_pooler_that_asks_for_tls_gets_it() {
     for cell in &run.record.runs {
         assert!(cell.counts.failed == 0 && cell.counts.committed > 0, "{:?} {:?}", cell.counts, cell.errors);
     }
-    assert_eq!(run.record.balance.as_ref().expect("it was checked").violations, 0);
+    assert_eq!(run.record.subjects[0].balance.as_ref().expect("it was checked").violations, 0);
 }
 
 #[test]
@@ -459,7 +462,8 @@ fn a_standby_is_driven_with_reads_alone() {
     assert!(output.status.success(), "{}", text(&output.stderr));
     let run = there.place.only_run();
     is_complete(&run);
-    let held = run.record.held.as_ref().and_then(|held| held.after.as_ref()).expect("it was looked at");
+    let held =
+        run.record.subjects[0].held.as_ref().and_then(|held| held.after.as_ref()).expect("it was looked at");
     assert!(held.tables.count == 4 && held.database.is_some(), "{held:?}");
     assert!(way(&run).standby && way(&run).separate_admin && way(&run).pooler.is_none());
     assert!(run.record.stages.iter().any(|stage| stage.name == "replication"));
@@ -512,12 +516,14 @@ fn a_comparison_may_have_a_standby_in_it() {
     there.place.done(&[&ab[..], &["--builtin", "select-only"]].concat());
     let run = there.place.only_run();
     is_complete(&run);
-    let arms = &run.record.comparison.as_ref().expect("it is a comparison").arms;
+    let arms = &run.record.subjects;
     let is_standby = |arm: usize| arms[arm].connection.as_ref().expect("it was there").standby;
     assert_eq!((is_standby(0), is_standby(1)), (false, true));
     assert!(run.record.stages.iter().any(|stage| stage.name == "replication"));
     // What is observed of an arm is its own server: the standby's buffers were hit by its own transactions.
-    let arm = |arm| run.record.runs.iter().filter(move |cell| cell.workload.arm == Some(arm));
+    let arm = |arm: Arm| {
+        run.record.runs.iter().filter(move |cell| cell.workload.subject.as_deref() == Some(arm.letter()))
+    };
     for of_arm in [Arm::A, Arm::B] {
         assert_eq!(arm(of_arm).count(), 3);
         let seen = arm(of_arm).map(|cell| {

@@ -1,12 +1,11 @@
 //! What the user is told before a comparison begins: what is done, where, and what it costs.
 
-use pgdyno_core::{measure::Arm, units};
+use pgdyno_core::units;
 use pgdyno_script::Builtin;
 
-use super::{ArmJob, Compare, Work};
 use crate::{
     context::Context,
-    stages::{Job, prepare, programs},
+    stages::{Compare, Job, SubjectJob, SubjectWork, prepare, programs},
 };
 
 /// Seconds of a run beside warm-up and interval: CHECKPOINT, the state of the data, connections, drain.
@@ -17,15 +16,15 @@ pub fn announce(job: &Job, compare: &Compare, prepared: &prepare::Prepared, cont
     let (bench, measure) = (&prepared.bench, &prepared.plan.measure);
     let looks: Vec<_> = compare.looks.iter().map(|look| look.blocks.to_string()).collect();
     eprintln!("pgdyno ab: is B faster than A?");
-    for arm in Arm::BOTH {
-        eprintln!("  {}       {}", arm.letter(), arm_words(job, prepared, compare.arm(arm)));
+    for arm in &job.subjects {
+        eprintln!("  {}       {}", arm.name, arm_words(job, prepared, arm));
     }
     eprintln!(
         "  runs    {} after {} of warm-up, {} at scale {}",
         measure.duration,
         measure.warmup,
         units::plural(u64::from(bench.clients.first().copied().unwrap_or(1)), "client"),
-        super::scale_of(prepared)
+        bench.scale.unwrap_or(1)
     );
     prepare::announce_tables(prepared);
     prepare::announce_cpus(job, prepared);
@@ -47,7 +46,7 @@ pub fn announce(job: &Job, compare: &Compare, prepared: &prepare::Prepared, cont
     let fixed_s = (bench.cost.seconds - f64::from(prepared.plan.measure.blocks) * run_s).max(0.0);
     let fixed_s = fixed_s * job.servers.len() as f64;
     let first = compare.looks.first().map_or(0, |look| look.blocks);
-    let (least, most) = (blocks_s(first), blocks_s(compare.blocks()));
+    let (least, most) = (blocks_s(first), blocks_s(compare.looks.last().map_or(0, |look| look.blocks)));
     let least = prepare::minutes(fixed_s + aa_s + least);
     let most = prepare::minutes(fixed_s + aa_s + most);
     eprintln!(
@@ -56,17 +55,18 @@ pub fn announce(job: &Job, compare: &Compare, prepared: &prepare::Prepared, cont
     );
     eprintln!("  seed    {}", prepared.seed);
     bench.warnings.iter().for_each(|warning| eprintln!("warning: {warning}"));
-    let updates = |arm: &ArmJob| arm.builtin().is_some_and(Builtin::updates_branches);
-    let clients = bench.clients.first().copied().filter(|_| compare.arms.iter().any(updates));
+    let updates = |arm: &SubjectJob| arm.work.builtin().is_some_and(Builtin::updates_branches);
+    let clients = bench.clients.first().copied().filter(|_| job.subjects.iter().any(updates));
     prepare::warn_of_branches(prepared, clients);
     programs::warn_of_builds(job, prepared);
 }
 
-fn arm_words(job: &Job, prepared: &prepare::Prepared, arm: &ArmJob) -> String {
+fn arm_words(job: &Job, prepared: &prepare::Prepared, arm: &SubjectJob) -> String {
     let server = arm.server.map(|at| programs::words(job, prepared, at));
     let work = match &arm.work {
-        Work::Script { name, protocol, .. } => format!("{name} ({} protocol)", protocol.name()),
-        Work::Command(command) => format!("command: {}", pgdyno_record::redact(&command.text)),
+        SubjectWork::Plan => "the plan's workloads".to_owned(),
+        SubjectWork::Script { work, protocol } => format!("{} ({} protocol)", work.name, protocol.name()),
+        SubjectWork::Command(command) => format!("command: {}", pgdyno_record::redact(&command.text)),
     };
     let said = if arm.said == "default" { String::new() } else { format!("{}: ", arm.said) };
     format!("{said}{}", [server, Some(work)].into_iter().flatten().collect::<Vec<_>>().join(", "))

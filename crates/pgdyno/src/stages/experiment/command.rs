@@ -10,25 +10,13 @@ use std::{
 
 use pgdyno_core::problem::Problem;
 use pgdyno_wire::{Address, ConnectOptions};
-use regex_lite::Regex;
 use rustix::process::{Pid, Signal, kill_process_group};
 
-use crate::stages::{cell::Driving, subject::Subject};
+use crate::stages::{Measured, cell::Driving, subject::Subject};
 
-/// What pgbench prints, of all versions: of two such lines the last is without the time to connect.
-pub const PGBENCH_RESULT: &str = r"(?m)^tps = ([0-9.eE+-]+)";
 /// Most bytes of its output that are kept; what comes first gives way.
 const MOST_OUTPUT_BYTES: usize = 1 << 20;
 const LOOK_EVERY: Duration = Duration::from_millis(20);
-
-/// A command and where its result stands.
-#[derive(Debug, Clone)]
-pub struct Measured {
-    /// The command line for a shell, with `{seconds}`, `{clients}` and `{jobs}` in it.
-    pub text: String,
-    /// Its first group is the rate; the last match counts.
-    pub result: Regex,
-}
 
 impl Measured {
     /// Runs it and gives the rate it printed. A server made for it is named by PGHOST, PGPORT, PGUSER and PGDATABASE.
@@ -136,7 +124,10 @@ fn last_lines(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use regex_lite::Regex;
+
     use super::*;
+    use crate::stages::PGBENCH_RESULT;
 
     fn pgbench() -> Measured {
         Measured { text: "pgbench".into(), result: Regex::new(PGBENCH_RESULT).expect("it is one") }

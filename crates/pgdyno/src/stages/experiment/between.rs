@@ -8,11 +8,10 @@ use std::time::{Duration, Instant};
 use pgdyno_core::{facts::Choice, problem::Problem, stop::Stop};
 use pgdyno_plan::Work;
 use pgdyno_postgres::{load::data_state, verify::Ledger};
-use pgdyno_script::Builtin;
 
 use crate::{
     progress::Progress,
-    stages::{Wanted, prepare::Prepared, subject::Subject},
+    stages::{Job, Wanted, job::SubjectWork, prepare::Prepared, subject::Subject},
 };
 
 /// Settings that begin so are about autovacuum.
@@ -21,16 +20,52 @@ const AUTOVACUUM: &str = "autovacuum";
 /// A server's autovacuum comes by once a minute (`autovacuum_naptime`), which no setting of pgdyno's changes.
 const AUTOVACUUM_EVERY: Duration = Duration::from_secs(60);
 
-/// When the autovacuum of servers that were made for the run is off: dead rows of a server's last run must not bring it
-/// into the interval of another one.
+/// What is done between two runs, and when the autovacuum of servers that were made for the run is off: dead rows of a
+/// server's last run must not bring it into the interval of another one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Rest {
+pub enum BetweenRuns {
+    /// Nothing: there is one subject, and its data go on from run to run.
+    Nothing,
     /// Over all runs: they are shorter than its pause, so it would come into some and not into others.
     AllTheTime,
     /// Between the server's own runs.
     WhileOthersRun,
     /// Never by pgdyno: what it does was asked for, of one of the servers or of all.
     AsAsked,
+}
+
+/// What a run may have written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Wrote {
+    /// Nothing.
+    Nothing,
+    /// TPC-B's tables.
+    Tpcb,
+    /// Tables of its own.
+    Own {
+        /// Whether their rows are counted before a run.
+        counts_rows: bool,
+    },
+}
+
+impl Wrote {
+    /// What a workload of the plan writes: a script of its own writes its own tables.
+    pub fn by_plan(work: &Work) -> Self {
+        match work.builtin {
+            Some(builtin) if builtin.writes() => Self::Tpcb,
+            Some(_) => Self::Nothing,
+            None => Self::Own { counts_rows: work.tpcc.is_none() },
+        }
+    }
+
+    /// What a subject that runs something of its own writes: TPC-B's tables are all there are, and what is not known
+    /// to read only may write them.
+    pub fn by_itself(work: &SubjectWork) -> Self {
+        match work.builtin() {
+            Some(builtin) if !builtin.writes() => Self::Nothing,
+            _ => Self::Tpcb,
+        }
+    }
 }
 
 /// What was done after a run, in seconds.
@@ -42,10 +77,13 @@ pub struct Settled {
     pub checkpoint_s: f64,
 }
 
-impl Rest {
+impl BetweenRuns {
     /// By what was asked of the servers, and by the length of a run.
-    pub fn of(servers: &[Wanted], prepared: &Prepared) -> Self {
-        let is_asked = servers.iter().any(|wanted| match wanted {
+    pub fn of(job: &Job, prepared: &Prepared) -> Self {
+        if !job.has_several() {
+            return Self::Nothing;
+        }
+        let is_asked = job.servers.iter().any(|wanted| match wanted {
             Wanted::Own(request) => request.settings.keys().any(|name| is_about_autovacuum(name)),
             Wanted::External(_) => false,
         });
@@ -69,6 +107,9 @@ impl Rest {
     /// # Errors
     /// Where it does not let itself be told.
     pub fn begin(self, subject: &mut Subject, prepared: &Prepared) -> Result<(), Problem> {
+        if self == Self::Nothing {
+            return Ok(());
+        }
         if self != Self::AsAsked {
             subject.rest()?;
         }
@@ -96,7 +137,7 @@ impl Rest {
     /// Wakes a server whose run comes next.
     ///
     /// # Errors
-    /// As [`Rest::begin`].
+    /// As [`BetweenRuns::begin`].
     pub fn wake(self, subject: &mut Subject, stop: &Stop) -> Result<(), Problem> {
         if self == Self::WhileOthersRun {
             subject.revive(stop)?;
@@ -109,25 +150,24 @@ impl Rest {
     /// nothing left to be written. What scripts of the plan's own wrote, its own `reset` has put back before.
     ///
     /// # Errors
-    /// As [`Rest::begin`], or where the tables do not let themselves be put back.
+    /// As [`BetweenRuns::begin`], or where the tables do not let themselves be put back.
     pub fn settle(
         self,
         subject: &mut Subject,
         ledger: &mut Ledger,
-        work: &Work,
+        wrote: Wrote,
         stop: &Stop,
         progress: &Progress,
     ) -> Result<Settled, Problem> {
         let mut settled = Settled::default();
-        let writes = work.builtin.is_none_or(Builtin::writes);
-        if !writes && self != Self::WhileOthersRun {
+        if self == Self::Nothing || (wrote == Wrote::Nothing && self != Self::WhileOthersRun) {
             return Ok(settled);
         }
         subject.revive(stop)?;
         if self == Self::WhileOthersRun {
             subject.rest()?;
         }
-        if work.builtin.is_some_and(Builtin::writes) {
+        if wrote == Wrote::Tpcb {
             let begin = Instant::now();
             ledger.reset(&mut subject.admin).and_then(|()| self.accounts(subject)).map_err(|error| {
                 error.into_problem("could not put the tables back into their state after a run")
@@ -135,9 +175,9 @@ impl Rest {
             subject.wait_for_replication(stop, progress)?;
             settled.reset_s = Some(begin.elapsed().as_secs_f64());
         }
-        if writes {
+        if let Wrote::Tpcb | Wrote::Own { .. } = wrote {
             let begin = Instant::now();
-            self.write_out(subject, work.tpcc.is_none())?;
+            self.write_out(subject, wrote != Wrote::Own { counts_rows: false })?;
             settled.checkpoint_s = begin.elapsed().as_secs_f64();
         }
         Ok(settled)
@@ -146,7 +186,7 @@ impl Rest {
     /// Accounts without the dead rows of the run. Where autovacuum is what was asked about, they are left to it.
     fn accounts(self, subject: &mut Subject) -> Result<(), pgdyno_wire::WireError> {
         match self {
-            Self::AsAsked => Ok(()),
+            Self::AsAsked | Self::Nothing => Ok(()),
             Self::AllTheTime | Self::WhileOthersRun => subject.admin.execute("VACUUM pgbench_accounts"),
         }
     }
@@ -162,7 +202,7 @@ impl Rest {
                 "off while another subject runs",
                 "it would work on dead rows in the interval of another one",
             ),
-            Self::AsAsked => (
+            Self::Nothing | Self::AsAsked => (
                 "as asked",
                 "settings of it were asked for: pgdyno leaves it alone, and it may work in the interval of another",
             ),
@@ -173,7 +213,9 @@ impl Rest {
     /// What is done to TPC-B's tables after a run, as a choice with its reason.
     pub fn choice_of_tables(self) -> Choice {
         let value = match self {
-            Self::AsAsked => "history emptied, tellers and branches vacuumed after every run that writes",
+            Self::Nothing | Self::AsAsked => {
+                "history emptied, tellers and branches vacuumed after every run that writes"
+            }
             Self::AllTheTime | Self::WhileOthersRun => {
                 "history emptied, the others vacuumed after every run that writes"
             }
@@ -197,8 +239,8 @@ mod tests {
 
     #[test]
     fn autovacuum_works_in_runs_that_it_would_come_into() {
-        assert_eq!(Rest::between(59.0), Rest::AllTheTime);
-        assert_eq!(Rest::between(60.0), Rest::WhileOthersRun);
+        assert_eq!(BetweenRuns::between(59.0), BetweenRuns::AllTheTime);
+        assert_eq!(BetweenRuns::between(60.0), BetweenRuns::WhileOthersRun);
     }
 
     #[test]
@@ -207,7 +249,7 @@ mod tests {
             assert!(is_about_autovacuum(name), "{name}");
         }
         assert!(!is_about_autovacuum("vacuum_cost_delay"));
-        assert!(Rest::AsAsked.choice().reason.contains("leaves it alone"));
-        assert!(Rest::AsAsked.choice_of_tables().value.contains("tellers and branches"));
+        assert!(BetweenRuns::AsAsked.choice().reason.contains("leaves it alone"));
+        assert!(BetweenRuns::AsAsked.choice_of_tables().value.contains("tellers and branches"));
     }
 }

@@ -1,6 +1,6 @@
-//! What a plan with several subjects adds to `run.json`.
+//! What is known of a subject: of what is measured, its server and its data.
 
-use pgdyno_analysis::compare::{Comparable, Difference, LevelResult};
+use pgdyno_analysis::compare::{Comparable, Difference};
 use pgdyno_core::{
     facts::{Choice, ConnectionFacts, ServerFacts, StorageFacts},
     measure::SyncCheck,
@@ -10,43 +10,40 @@ use serde::{Deserialize, Serialize};
 
 use crate::{BalanceRecord, ConsistencyRecord, HeldRecord, LoadRecord, SetupDone};
 
-/// Several servers side by side, and what each came to beside the first.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct SubjectsRecord {
-    /// A difference within ± this share does not matter.
-    pub margin: f64,
-    /// The subjects; the first is the reference that the others are held against.
-    pub list: Vec<SubjectRecord>,
-    /// Levels of which there is a verdict: so many chances of a false alarm at 5 % each.
-    pub judged: u32,
-    /// Every subject but the first beside the first, level by level.
-    pub levels: Vec<LevelResult>,
-}
-
-/// One of several subjects.
+/// What is measured: a server with its data, or a command that measures one.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SubjectRecord {
-    /// Its name: what `subject` is in runs and cells.
+    /// Its name: what `subject` is in runs and cells, where there are several.
     pub name: String,
-    /// What was asked for, in the grammar of the command line, without secrets.
+    /// What was asked for, in the grammar of the command line, without secrets; empty where the whole command says it.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub said: String,
-    /// Its server.
+    /// Name of the script that it alone runs; absent where all subjects run the same.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub script: Option<String>,
+    /// The command that measures it, without secrets; absent where pgdyno drives.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command: Option<String>,
+    /// Its server; absent until it is there, and of a command that brings its own.
     pub server: Option<ServerFacts>,
+    /// Whether the bundle of its server is one of those tested with this version; absent where the server is no bundle.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bundle_pinned: Option<bool>,
     /// The way to its server; absent where that was made for the run.
     pub connection: Option<ConnectionFacts>,
     /// Storage under its data, where that is another file system than the run's `storage`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub storage: Option<StorageFacts>,
-    /// What a synchronous write costs there.
+    /// What a synchronous write costs there; absent where its data is on the file system of the first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sync_check: Option<SyncCheck>,
-    /// Settings that were chosen for its server.
+    /// Settings that were chosen for its server and not for all.
     pub choices: Vec<Choice>,
     /// The load of its tables.
     pub load: Option<LoadRecord>,
     /// The setup of the plan's own tables.
     pub setup: Option<SetupDone>,
-    /// Sizes, and what of them lay in shared buffers, before and after the runs; absent in records of older versions.
+    /// Sizes, and what of them lay in shared buffers, before and after the runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub held: Option<HeldRecord>,
     /// The check of its data.
@@ -58,13 +55,6 @@ pub struct SubjectRecord {
     pub comparable: Option<Comparable>,
     /// Facts and settings that it does not share with the first, which is `a`.
     pub differences: Vec<Difference>,
-}
-
-impl SubjectsRecord {
-    /// The names in order.
-    pub fn names(&self) -> Vec<&str> {
-        self.list.iter().map(|subject| subject.name.as_str()).collect()
-    }
 }
 
 impl SubjectRecord {

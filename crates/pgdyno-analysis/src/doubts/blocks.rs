@@ -1,0 +1,129 @@
+//! Too few blocks, or blocks and intervals that do not stay as they were.
+
+use pgdyno_core::{
+    measure::{CellRun, CellSummary, SteadyVerdict, Workload},
+    units,
+};
+
+use super::{
+    evidence::Evidence,
+    wording::{cell_name, doubt, percent, worst},
+};
+use crate::{Doubt, DoubtKind, estimate::MAX_HALF_WIDTH, noise::cells, over_blocks::Change};
+
+/// Fewest blocks of a run: with fewer there is no interval at all.
+pub const MIN_BLOCKS: u32 = 3;
+
+/// Fewest blocks of a thorough run: t(95 %) falls from 4.3 at three blocks to 2.8 at five.
+pub const MIN_BLOCKS_THOROUGH: u32 = 5;
+
+/// A cell is unsteady where more than this share of its runs is: of many judged runs one may be a false
+/// alarm.
+pub const MAX_UNSTEADY_SHARE: f64 = 0.2;
+
+pub(super) fn screening_run(evidence: &Evidence<'_>) -> Option<Doubt> {
+    if evidence.thorough {
+        return None;
+    }
+    let hint = evidence.thorough_hint.unwrap_or("--thorough");
+    let detail = "short intervals and few blocks: a first look, not publishable".into();
+    doubt(DoubtKind::ScreeningRun, detail, &format!("Use {hint} for numbers to publish."), Vec::new())
+}
+
+pub(super) fn too_few_blocks(evidence: &Evidence<'_>) -> Option<Doubt> {
+    let least = if evidence.thorough { MIN_BLOCKS_THOROUGH } else { MIN_BLOCKS };
+    let counts = cells(evidence.runs).into_iter().map(|(workload, runs)| (workload, runs.len() as u32));
+    let few: Vec<_> = counts.filter(|(_, runs)| *runs < least).collect();
+    let fewest = few.iter().map(|(_, runs)| *runs).min()?;
+    let detail =
+        format!("{fewest} block{} of a cell, {least} are the least", if fewest == 1 { "" } else { "s" });
+    let names = few.into_iter().map(|(workload, _)| cell_name(workload)).collect();
+    doubt(DoubtKind::TooFewBlocks, detail, "Measure more blocks (blocks in [measure]).", names)
+}
+
+pub(super) fn not_steady(evidence: &Evidence<'_>) -> Option<Doubt> {
+    let thorough = evidence.thorough;
+    let unsteady = |run: &&&CellRun| match run.steady {
+        SteadyVerdict::Steady => false,
+        // A screening run is short on purpose, which its own doubt says.
+        SteadyVerdict::TooShort => thorough,
+        SteadyVerdict::Trending { .. } | SteadyVerdict::NotSteady { .. } => true,
+    };
+    let shares = cells(evidence.runs).into_iter().map(|(workload, runs)| {
+        let bad: Vec<_> = runs.iter().filter(unsteady).collect();
+        let share = bad.len() as f64 / runs.len() as f64;
+        (share, cell_name(workload), bad.first().map(|run| in_words(&run.steady)), bad.len(), runs.len())
+    });
+    let found: Vec<_> = shares.filter(|(share, ..)| *share > MAX_UNSTEADY_SHARE).collect();
+    let (_, name, example, bad, all) = found.iter().max_by(|a, b| a.0.total_cmp(&b.0))?;
+    let example = example.as_deref().unwrap_or_default();
+    let detail = format!("throughput was not steady in {bad} of {all} runs of {name}: {example}");
+    let names = found.iter().map(|(_, name, ..)| name.clone()).collect();
+    let advice =
+        "Lengthen the warm-up and the interval (at least 10 s); look for a cache that fills or a checkpoint.";
+    doubt(DoubtKind::NotSteady, detail, advice, names)
+}
+
+fn in_words(verdict: &SteadyVerdict) -> String {
+    match verdict {
+        SteadyVerdict::Steady => "steady".into(),
+        SteadyVerdict::Trending { change } => {
+            format!("a trend of {:+.1} % over the interval", change * 100.0)
+        }
+        SteadyVerdict::NotSteady { cut_s } => format!("the first {cut_s:.0} s differ from the rest"),
+        SteadyVerdict::TooShort => "the interval is shorter than 10 s".into(),
+    }
+}
+
+/// What cells did over their blocks, of those that did not stay as they were.
+fn changed(evidence: &Evidence<'_>) -> Vec<(String, Change)> {
+    let of = |(workload, runs): (&Workload, Vec<&CellRun>)| {
+        let rates: Vec<f64> = runs.iter().map(|run| run.tps).collect();
+        Change::of(&rates).map(|change| (cell_name(workload), change))
+    };
+    cells(evidence.runs).into_iter().filter_map(of).collect()
+}
+
+/// A mean over blocks that jump or drift is that of no state the server was in.
+pub(super) fn unsteady_blocks(evidence: &Evidence<'_>) -> Option<Doubt> {
+    blocks_changed(&changed(evidence))
+}
+
+/// [`DoubtKind::UnsteadyBlocks`] of what changed, each with its name; that of the strongest change is told.
+pub(super) fn blocks_changed(changed: &[(String, Change)]) -> Option<Doubt> {
+    let (name, change) = changed.iter().max_by(|a, b| a.1.strength().total_cmp(&b.1.strength()))?;
+    let detail = match *change {
+        Change::Jump { block, from, to } => format!(
+            "TPS of {name} {} from {} to {} between its blocks {block} and {}",
+            if to > from { "rose" } else { "fell" },
+            units::rate(from),
+            units::rate(to),
+            block + 1
+        ),
+        Change::Drift { change, blocks } => format!(
+            "TPS of {name} {} by {} over its {blocks} blocks",
+            if change > 0.0 { "rose" } else { "fell" },
+            percent(change.abs())
+        ),
+    };
+    let advice = "Look for what changed from block to block (a cache that fills, tables that grow, a throttled disk, \
+                  other load) and measure again: the mean is that of no state.";
+    doubt(DoubtKind::UnsteadyBlocks, detail, advice, changed.iter().map(|(name, _)| name.clone()).collect())
+}
+
+/// Blocks that jump or drift have a doubt that says more. Several subjects are judged by what they do within a block,
+/// where scatter from block to block cancels: the intervals of their ratios tell it.
+pub(super) fn noisy(evidence: &Evidence<'_>) -> Option<Doubt> {
+    if evidence.subjects.len() > 1 {
+        return None;
+    }
+    let changed = changed(evidence);
+    let told = |cell: &CellSummary| changed.iter().any(|(name, _)| *name == cell_name(&cell.workload));
+    let shares = evidence.cells.iter().filter_map(|cell| Some((cell, cell.tps.relative_half_width()?)));
+    let noisy = shares.filter(|(cell, share)| *share > MAX_HALF_WIDTH && !told(cell));
+    let (names, most) = worst(noisy.map(|(cell, share)| (cell_name(&cell.workload), share)))?;
+    let detail =
+        format!("blocks of one cell scatter: the 95 % interval is up to ± {} of the mean", percent(most));
+    let advice = "Measure more or longer blocks, and stop what else runs on the machine.";
+    doubt(DoubtKind::Noisy, detail, advice, names)
+}

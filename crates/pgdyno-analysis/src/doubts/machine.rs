@@ -1,0 +1,71 @@
+//! What else used the machine.
+
+use pgdyno_core::{measure::CellRun, units};
+
+use super::{
+    evidence::Evidence,
+    wording::{above, doubt, percent},
+};
+use crate::{
+    Doubt, DoubtKind,
+    cells::{idle_cpus, idle_written_bytes, others_cpus, steal},
+};
+
+/// Share of processor time that the hypervisor may take: as much as the margin of a comparison (2 %).
+pub const MAX_STEAL: f64 = 0.02;
+
+/// Processors that other programs may use. The kernel and pgdyno's own observation take some hundredths.
+pub const MAX_OTHERS_CPUS: f64 = 0.15;
+
+/// Processors that the servers of other subjects may use while one is measured, all together: of one processor as much
+/// as the margin of a comparison (2 %). An idle server takes less than a thousandth.
+pub const MAX_IDLE_CPUS: f64 = 0.02;
+
+/// Bytes that they may write in the time of a run: statistics and the like take some pages, a checkpoint or autovacuum
+/// takes more.
+pub const MAX_IDLE_WRITTEN_BYTES: f64 = (4 << 20) as f64;
+
+pub(super) fn cpu_steal(evidence: &Evidence<'_>) -> Option<Doubt> {
+    let (names, most) = above(evidence, MAX_STEAL, steal)?;
+    let detail = format!("the hypervisor took up to {} of the processor time", percent(most));
+    doubt(DoubtKind::CpuSteal, detail, "Measure on a machine with processors of its own.", names)
+}
+
+pub(super) fn other_load(evidence: &Evidence<'_>) -> Option<Doubt> {
+    let (names, most) = above(evidence, MAX_OTHERS_CPUS, others_cpus)?;
+    let detail = format!(
+        "other programs on this machine used up to {most:.2} processors: the server may be faster than this"
+    );
+    doubt(DoubtKind::OtherLoad, detail, "Stop them, or measure on a machine of its own.", names)
+}
+
+/// Servers of other subjects that work while one is measured take its processors and its disk.
+pub(super) fn idle_servers_busy(evidence: &Evidence<'_>) -> Option<Doubt> {
+    let mut names = Vec::new();
+    let mut most = |limit, figure: fn(&[&CellRun]) -> f64| {
+        let (found, worst) = above(evidence, limit, figure)?;
+        names.extend(found);
+        Some(worst)
+    };
+    let cpus = most(MAX_IDLE_CPUS, idle_cpus).map(|cpus| format!("used up to {cpus:.2} processors"));
+    let written = most(MAX_IDLE_WRITTEN_BYTES, idle_written_bytes)
+        .map(|bytes| format!("wrote up to {} in the time of a run", units::bytes(bytes as u64)));
+    let did: Vec<_> = cpus.into_iter().chain(written).collect();
+    names.sort();
+    names.dedup();
+    let detail = format!("while a subject was measured, the servers of the others {}", did.join(" and "));
+    let advice = "Look into their logs (server-N.log) for what they were at, such as autovacuum, a checkpoint or a job \
+                  of an extension, and turn it off.";
+    (!did.is_empty()).then(|| doubt(DoubtKind::IdleServersBusy, detail, advice, names))?
+}
+
+pub(super) fn server_not_observed(evidence: &Evidence<'_>) -> Option<Doubt> {
+    let unseen = evidence.runs.iter().filter(|run| run.cpu.server_s.is_none()).count();
+    if unseen == 0 {
+        return None;
+    }
+    let detail =
+        format!("the server's processor time could not be seen in {unseen} of {} runs", evidence.runs.len());
+    let advice = "Run pgdyno on the server's host, as the same user or root, to see what limits it.";
+    doubt(DoubtKind::ServerNotObserved, detail, advice, Vec::new())
+}

@@ -1,0 +1,90 @@
+//! A clean run, for tests to break.
+
+use pgdyno_core::{
+    facts::{BuildFacts, DatabaseFacts, DurabilityTier, ServerFacts, ServerSource},
+    measure::{CellRun, Counts, CpuUse, IoUse, ServedFrom, SteadyVerdict, Workload},
+};
+
+/// A run of 30 s without any fault.
+pub fn run(script: &str, clients: u32, tps: f64) -> CellRun {
+    let committed = (tps * 30.0) as u64;
+    let counts = Counts { scheduled: committed, committed, ..Counts::default() };
+    CellRun {
+        block: 0,
+        workload: Workload {
+            script: script.into(),
+            protocol: "prepared".into(),
+            clients,
+            rate_per_s: None,
+            subject: None,
+        },
+        start_s: 0.0,
+        warmup_ns: 10_000_000_000,
+        duration_ns: 30_000_000_000,
+        counts,
+        counts_whole: counts,
+        tps,
+        latency: None,
+        lag: None,
+        statements: Vec::new(),
+        scripts: Vec::new(),
+        tpcc: None,
+        nopm: None,
+        slowest: Vec::new(),
+        connect_ns: 1_000_000,
+        cpu: CpuUse {
+            driver_s: 6.0,
+            server_s: Some(28.0),
+            busiest_worker: 0.2,
+            steal: Some(0.001),
+            others_cpus: Some(0.05),
+        },
+        io: Some(IoUse { blocks_hit: 1_000_000, checkpoints: Some(0), ..IoUse::default() }),
+        served_from: Some(ServedFrom::SharedBuffers),
+        steady: SteadyVerdict::Steady,
+        errors: Vec::new(),
+        data_state: None,
+        reset_s: None,
+        checkpoint_s: None,
+        durability: None,
+        waits: None,
+        outage: None,
+        idle: None,
+    }
+}
+
+/// A server with normal settings.
+pub fn server() -> ServerFacts {
+    let cflags = Some("-Wall -g -O2 -fstack-protector-strong".into());
+    ServerFacts {
+        version_num: 180_004,
+        version: "18.4".into(),
+        version_text: "PostgreSQL 18.4 on x86_64-pc-linux-gnu".into(),
+        source: ServerSource::Installed,
+        bindir: None,
+        build: BuildFacts {
+            compiler: Some("gcc 14".into()),
+            cflags,
+            features: Some(vec!["icu".into(), "lz4".into()]),
+            ..BuildFacts::default()
+        },
+        block_bytes: 8_192,
+        wal_block_bytes: Some(8_192),
+        segment_bytes: Some(1 << 30),
+        wal_segment_bytes: 16 << 20,
+        data_checksums: true,
+        durability: DurabilityTier::Full,
+        max_connections: 100,
+        shared_buffers_bytes: 6 << 30,
+        data_directory: None,
+        wal_storage: None,
+        database: Some(DatabaseFacts {
+            encoding: "UTF8".into(),
+            collate: "C".into(),
+            ctype: "C".into(),
+            provider: "libc".into(),
+        }),
+        settings: Vec::new(),
+        defaults: Some([("io_method".into(), "worker".into())].into()),
+    }
+}

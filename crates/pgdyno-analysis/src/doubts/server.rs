@@ -1,0 +1,106 @@
+//! What a server promises, and how it was built.
+
+use pgdyno_core::{
+    facts::{DurabilityTier, same_build},
+    measure::CellRun,
+};
+
+use super::{
+    evidence::{Evidence, OfSubject, SubjectEvidence},
+    wording::{cell_name, doubt, writes},
+};
+use crate::{Doubt, DoubtKind, noise::cells};
+
+/// Names the cells whose own runs are weak; where only the server was found to be, as at the end, all that write.
+pub(super) fn weak_durability(of: &OfSubject<'_>) -> Option<Doubt> {
+    let of_server = of.subject.server.map(|server| server.durability);
+    let tier_of = |run: &&CellRun| run.durability.as_ref().map(|own| own.tier).or(of_server);
+    let writing = cells(of.runs).into_iter().filter(|(workload, _)| writes(workload));
+    let tiers: Vec<_> = writing
+        .map(|(workload, runs)| (cell_name(workload), runs.iter().filter_map(tier_of).max()))
+        .collect();
+    let of_runs = tiers.iter().filter_map(|(_, tier)| *tier).max();
+    let tier = of_runs.max(of_server).filter(|tier| *tier != DurabilityTier::Full)?;
+    let is_weak =
+        |own: Option<DurabilityTier>| of_runs.max(of_server) > of_runs || own > Some(DurabilityTier::Full);
+    let names: Vec<_> = tiers.into_iter().filter(|(_, own)| is_weak(*own)).map(|(name, _)| name).collect();
+    if names.is_empty() {
+        return None;
+    }
+    let because = because(of.runs);
+    let detail = format!("durability is {}{because}", tier.label());
+    let advice = match tier {
+        DurabilityTier::InMemory => {
+            "Put data and WAL on a disk (--data, --waldir), or name the tier beside every number."
+        }
+        DurabilityTier::Unlogged => "Load logged tables, or name the tier beside every number.",
+        DurabilityTier::Uncertain => "Leave out what is named, or name the tier beside every number.",
+        _ if !because.is_empty() => "Take out what is named, or name the tier beside every number.",
+        _ => "Turn fsync, synchronous_commit and full_page_writes on, or name the tier beside every number.",
+    };
+    doubt(DoubtKind::WeakDurability, detail, advice, names)
+}
+
+/// What weakens runs, each thing once, behind a colon.
+fn because(runs: &[CellRun]) -> String {
+    const NAMED: usize = 3;
+    let mut all: Vec<&str> = Vec::new();
+    for what in runs.iter().filter_map(|run| run.durability.as_ref()).flat_map(|of| &of.because) {
+        if !all.contains(&what.as_str()) {
+            all.push(what);
+        }
+    }
+    match all.len() {
+        0 => String::new(),
+        1..=NAMED => format!(": {}", all.join("; ")),
+        number => format!(": {}; and {} more in the record", all[..NAMED].join("; "), number - NAMED),
+    }
+}
+
+/// A build for size, for a debugger or for tests.
+pub(super) fn build_not_optimised(of: &OfSubject<'_>) -> Option<Doubt> {
+    let server = of.subject.server?;
+    let reason = server.build.slow_because()?;
+    let seen = match server.build.has_assertions() {
+        Some(true) => "such a build is for tests",
+        _ if server.build.level().as_deref() != Some("-Os") => "PostgreSQL's own level is -O2",
+        _ => "9 to 21 % slower than -O2 was seen of builds for size",
+    };
+    let detail = format!("PostgreSQL {} was compiled {reason}: {seen}", server.version);
+    let advice = "Measure an installed server or one built from source for speed (`pgdyno build`).";
+    doubt(DoubtKind::BuildNotOptimised, detail, advice, Vec::new())
+}
+
+pub(super) fn unpinned_bundle(of: &OfSubject<'_>) -> Option<Doubt> {
+    if of.subject.bundle_pinned != Some(false) {
+        return None;
+    }
+    let version = of.subject.server.map_or("of this version", |server| server.version.as_str());
+    let detail = format!("the bundle of PostgreSQL {version} is not one tested with this version of pgdyno");
+    doubt(
+        DoubtKind::UnpinnedBundle,
+        detail,
+        "Take a version that `pgdyno versions` lists as tested.",
+        Vec::new(),
+    )
+}
+
+pub(super) fn builds_differ(evidence: &Evidence<'_>) -> Option<Doubt> {
+    let (first, others) = evidence.subjects.split_first()?;
+    let reference = first.server?;
+    let differs = |other: &&SubjectEvidence<'_>| {
+        other.server.is_some_and(|server| same_build(&reference.build, &server.build) == Some(false))
+    };
+    let names: Vec<_> = others.iter().filter(differs).map(|other| other.name).collect();
+    if names.is_empty() {
+        return None;
+    }
+    let detail = format!(
+        "{} and {} come from different compilers or flags: a difference between them is one of builds, too",
+        first.name,
+        names.join(", ")
+    );
+    let advice =
+        "Build all with one compiler and one set of flags (`pgdyno build`) to see what PostgreSQL does.";
+    doubt(DoubtKind::BuildDiffers, detail, advice, Vec::new())
+}

@@ -1,0 +1,143 @@
+//! The rules of a comparison in blocks, each by a fault that it must find.
+
+use pgdyno_core::{
+    facts::ServerFacts,
+    measure::{Arm, CellRun},
+};
+
+use super::{
+    samples::{run, server},
+    *,
+};
+use crate::{
+    DoubtKind,
+    cells::summarise,
+    compare::{Floor, judge as compare, looks},
+};
+
+/// Kinds that only a comparison has.
+pub const OWN: [DoubtKind; 3] = [DoubtKind::BuildDiffers, DoubtKind::TestsDisagree, DoubtKind::SameDiffers];
+
+/// What a test may break.
+struct Case {
+    a: ServerFacts,
+    b: ServerFacts,
+    runs: Vec<CellRun>,
+    differences: Vec<f64>,
+    floor: Vec<f64>,
+    cores_shared: bool,
+    complete: bool,
+    balance: Option<u64>,
+}
+
+fn clean() -> Case {
+    let differences = vec![0.05, 0.06, 0.05, 0.04, 0.05, 0.06, 0.04, 0.05];
+    let both = differences.iter().flat_map(|d: &f64| [(Arm::A, 1_000.0), (Arm::B, 1_000.0 * d.exp())]);
+    let runs = both.map(|(arm, tps)| {
+        let mut run = run("tpcb-like", 8, tps);
+        run.workload.subject = Some(arm.letter().into());
+        run
+    });
+    Case {
+        a: server(),
+        b: server(),
+        runs: runs.collect(),
+        differences: differences.clone(),
+        floor: vec![0.01, -0.01, 0.005, -0.004],
+        cores_shared: false,
+        complete: true,
+        balance: Some(0),
+    }
+}
+
+fn doubts(case: &Case) -> Vec<Doubt> {
+    let looks = looks(8);
+    let result = compare(&case.differences, &looks, 0.02);
+    let floor = Floor::of(&case.floor, looks[0]);
+    let balance =
+        case.balance.map(|violations| CheckEvidence { rows_examined: 1_000, violations, examples: &[] });
+    let subject =
+        |name, server| SubjectEvidence { name, server: Some(server), balance, ..SubjectEvidence::default() };
+    let [a, b] = Arm::BOTH.map(|arm| {
+        let own = case.runs.iter().filter(|run| run.workload.subject.as_deref() == Some(arm.letter()));
+        own.map(|run| run.tps).collect::<Vec<_>>()
+    });
+    judge(&Evidence {
+        thorough: false,
+        thorough_hint: None,
+        complete: case.complete,
+        cores_shared: case.cores_shared,
+        ceiling: None,
+        scale: Some(8),
+        subjects: &[subject("A", &case.a), subject("B", &case.b)],
+        comparison: Some(ComparisonEvidence {
+            rates: [&a, &b],
+            result: result.as_ref(),
+            floor: floor.as_ref(),
+        }),
+        runs: &case.runs,
+        cells: &summarise(&case.runs, &[]),
+    })
+}
+
+fn kinds(case: &Case) -> Vec<DoubtKind> {
+    doubts(case).iter().map(|doubt| doubt.kind).collect()
+}
+
+#[test]
+fn a_careful_comparison_has_no_doubt() {
+    assert_eq!(doubts(&clean()), []);
+}
+
+type Fault = (DoubtKind, fn(&mut Case));
+
+#[test]
+fn every_fault_gives_its_doubt_and_no_other() {
+    let faults: [Fault; 10] = [
+        (DoubtKind::BuildDiffers, |case| case.b.build.compiler = Some("clang 19".into())),
+        (DoubtKind::TooFewBlocks, |case| case.differences.truncate(5)),
+        (DoubtKind::TestsDisagree, |case| case.differences[3] = 0.9),
+        (DoubtKind::SameDiffers, |case| case.floor = vec![0.05, 0.051, 0.049, 0.05]),
+        (DoubtKind::CoresShared, |case| case.cores_shared = true),
+        (DoubtKind::Partial, |case| case.complete = false),
+        (DoubtKind::UnsteadyBlocks, |case| case.runs[1].tps /= 17.0),
+        (DoubtKind::NotChecked, |case| case.balance = None),
+        (DoubtKind::BalanceViolated, |case| case.balance = Some(1)),
+        (DoubtKind::UnevenCheckpoints, |case| {
+            let of_b = case.runs.iter_mut().filter(|run| run.workload.subject.as_deref() == Some("B"));
+            of_b.for_each(|run| run.io.as_mut().expect("a sample has it").checkpoints = Some(1));
+        }),
+    ];
+    for (kind, fault) in faults {
+        let mut case = clean();
+        fault(&mut case);
+        let mut found = kinds(&case);
+        found.dedup();
+        assert_eq!(found, [kind], "{:#?}", doubts(&case));
+        assert!(doubts(&case).iter().all(|doubt| doubt.detail.len() > 20 && doubt.advice.ends_with('.')));
+    }
+}
+
+#[test]
+fn what_concerns_one_server_names_its_arm() {
+    let mut case = clean();
+    case.b.build.cflags = Some("-Os".into());
+    let found = doubts(&case);
+    let small = found.iter().find(|doubt| doubt.kind == DoubtKind::BuildNotOptimised).expect("it is -Os");
+    assert!(small.detail.starts_with("B: PostgreSQL 18.4 was compiled with -Os"), "{small:?}");
+    let differs = found.iter().find(|doubt| doubt.kind == DoubtKind::BuildDiffers).expect("it does");
+    assert!(!differs.detail.contains("version"), "{differs:?}");
+}
+
+#[test]
+fn a_script_of_ones_own_needs_no_check() {
+    let mut case = Case { balance: None, ..clean() };
+    case.runs.iter_mut().for_each(|run| run.workload.script = "my.sql".into());
+    assert_eq!(kinds(&case), []);
+}
+
+#[test]
+fn an_external_command_leaves_nothing_to_see() {
+    let case = Case { runs: Vec::new(), balance: None, ..clean() };
+    assert_eq!(kinds(&case), []);
+}

@@ -1,0 +1,70 @@
+//! The rules at several subjects.
+
+use pgdyno_core::{facts::ServerFacts, measure::CellRun};
+
+use super::{
+    samples::{run, server},
+    *,
+};
+use crate::{DoubtKind, cells::summarise};
+
+fn kinds(runs: &[CellRun], servers: [&ServerFacts; 2]) -> Vec<(DoubtKind, String)> {
+    let cells = summarise(runs, &[]);
+    let subject = |name, server| SubjectEvidence { name, server: Some(server), ..SubjectEvidence::default() };
+    let evidence = Evidence {
+        thorough: true,
+        thorough_hint: None,
+        complete: true,
+        cores_shared: false,
+        ceiling: None,
+        scale: Some(4),
+        subjects: &[subject("old", servers[0]), subject("new", servers[1])],
+        comparison: None,
+        runs,
+        cells: &cells,
+    };
+    judge(&evidence).into_iter().map(|doubt| (doubt.kind, doubt.detail)).collect()
+}
+
+fn runs() -> Vec<CellRun> {
+    let of = |subject: &str, block| {
+        let mut run = run("select-only", 4, 1_000.0);
+        run.workload.subject = Some(subject.to_owned());
+        CellRun { block, ..run }
+    };
+    (0..5).flat_map(|block| [of("old", block), of("new", block)]).collect()
+}
+
+#[test]
+fn a_careful_run_has_no_doubt() {
+    assert_eq!(kinds(&runs(), [&server(), &server()]), []);
+}
+
+#[test]
+fn what_concerns_a_server_is_said_with_its_name() {
+    let mut other = server();
+    other.build.cflags = Some("-O0".into());
+    let found = kinds(&runs(), [&server(), &other]);
+    assert_eq!(found.len(), 2, "{found:?}");
+    assert!(found[0].0 == DoubtKind::BuildDiffers && found[0].1.starts_with("old and new come"));
+    assert!(found[1].0 == DoubtKind::BuildNotOptimised && found[1].1.starts_with("new: "));
+}
+
+#[test]
+fn blocks_that_jump_are_seen_by_subject() {
+    let mut runs = runs();
+    runs.iter_mut().filter(|run| run.block > 2).for_each(|run| {
+        run.tps *= if run.workload.subject.as_deref() == Some("new") { 3.0 } else { 1.0 };
+    });
+    let found = kinds(&runs, [&server(), &server()]);
+    assert_eq!(found.len(), 1, "{found:?}");
+    let detail = "TPS of new select-only/4 rose from 1,000 to 3,000 between its blocks 3 and 4";
+    assert_eq!(found[0], (DoubtKind::UnsteadyBlocks, detail.to_owned()));
+}
+
+#[test]
+fn too_few_blocks_are_seen_by_subject() {
+    let runs: Vec<_> = runs().into_iter().filter(|run| run.block < 4).collect();
+    let found = kinds(&runs, [&server(), &server()]);
+    assert_eq!(found.iter().map(|(kind, _)| *kind).collect::<Vec<_>>(), [DoubtKind::TooFewBlocks]);
+}

@@ -1,0 +1,42 @@
+//! What rules put doubts together from.
+
+use pgdyno_core::measure::{CellRun, Workload};
+use pgdyno_script::Builtin;
+
+use super::evidence::Evidence;
+use crate::{Doubt, DoubtKind, noise::cells};
+
+pub(super) fn doubt(kind: DoubtKind, detail: String, advice: &str, cells: Vec<String>) -> Option<Doubt> {
+    Some(Doubt { kind, detail, advice: advice.to_owned(), cells })
+}
+
+pub(super) fn cell_name(workload: &Workload) -> String {
+    workload.cell()
+}
+
+/// Whether a workload writes; a script that is not built in is taken to.
+pub(super) fn writes(workload: &Workload) -> bool {
+    Builtin::by_name(&workload.script).is_none_or(Builtin::writes)
+}
+
+pub(super) fn percent(share: f64) -> String {
+    format!("{:.1} %", share * 100.0)
+}
+
+/// The cells for which a figure is `Some`, with the largest of the figures.
+pub(super) fn worst(found: impl Iterator<Item = (String, f64)>) -> Option<(Vec<String>, f64)> {
+    let found: Vec<_> = found.collect();
+    let worst = found.iter().map(|(_, figure)| *figure).max_by(f64::total_cmp)?;
+    Some((found.into_iter().map(|(name, _)| name).collect(), worst))
+}
+
+/// The cells whose runs give a figure above a limit, with the largest of the figures.
+pub(super) fn above(
+    evidence: &Evidence<'_>,
+    limit: f64,
+    figure: fn(&[&CellRun]) -> f64,
+) -> Option<(Vec<String>, f64)> {
+    let figures =
+        cells(evidence.runs).into_iter().map(|(workload, runs)| (cell_name(workload), figure(&runs)));
+    worst(figures.filter(|(_, figure)| *figure > limit))
+}
