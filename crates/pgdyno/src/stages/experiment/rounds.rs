@@ -9,7 +9,7 @@ use pgdyno_core::{
 use pgdyno_plan::Work;
 use pgdyno_postgres::verify::Ledger;
 use pgdyno_record::{BlockKind, BlockRecord};
-use pgdyno_script::{Builtin, Protocol};
+use pgdyno_script::Protocol;
 
 use super::{
     between::{BetweenRuns, Settled, Wrote},
@@ -17,7 +17,7 @@ use super::{
     schedule::{Round, Schedule},
 };
 use crate::stages::{
-    Job, Measured, SubjectWork,
+    Job, Measured, SubjectJob, SubjectWork,
     cell::{Bench, Cell, Driving},
     material,
     subject::Subject,
@@ -73,8 +73,12 @@ impl Rounds<'_> {
         if self.servers.iter().any(|subject| subject.own_data_dir().is_some()) {
             choices.push(self.between.choice());
         }
-        let is_ours = |at: usize| self.job.builtins_at(at).into_iter().any(Builtin::writes);
-        if (0..self.servers.len()).any(is_ours) {
+        let works = &self.driving.prepared.material.work;
+        let may_write = |subject: &SubjectJob| match &subject.work {
+            SubjectWork::Plan => works.iter().any(|work| Wrote::by_plan(work) == Wrote::Tpcb),
+            own => Wrote::by_itself(own) == Wrote::Tpcb,
+        };
+        if self.job.subjects.iter().any(|subject| subject.server.is_some() && may_write(subject)) {
             choices.push(self.between.choice_of_tables());
         }
     }
