@@ -2,7 +2,6 @@
 
 pub mod cells;
 pub mod compare;
-mod doubt;
 pub mod doubts;
 pub mod edited;
 mod estimate;
@@ -13,6 +12,6 @@ pub mod steady;
 pub mod student;
 pub mod tpcc;
 
-pub use doubt::{Doubt, DoubtKind};
 pub use doubts::{Evidence, judge};
 pub use estimate::MAX_HALF_WIDTH;
+pub use pgdyno_core::results::{Doubt, DoubtKind};

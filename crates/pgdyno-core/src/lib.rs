@@ -10,6 +10,7 @@ pub mod measure;
 pub mod probe;
 pub mod problem;
 pub mod random;
+pub mod results;
 pub mod span;
 pub mod stop;
 pub mod tpcc;

@@ -4,4 +4,5 @@ pub mod disk;
 pub mod facts;
 pub mod observe;
 pub mod procs;
+pub mod terminal;
 pub mod users;

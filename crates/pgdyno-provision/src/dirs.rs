@@ -34,6 +34,21 @@ pub struct Environment {
     pub home: Option<PathBuf>,
 }
 
+impl Environment {
+    /// The environment of this process. An empty variable counts as absent.
+    pub fn of_process() -> Self {
+        let path = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+        Self {
+            state: path("PGDYNO_STATE"),
+            cache: path("PGDYNO_CACHE"),
+            xdg_data_home: path("XDG_DATA_HOME"),
+            xdg_cache_home: path("XDG_CACHE_HOME"),
+            xdg_runtime_dir: path("XDG_RUNTIME_DIR"),
+            home: path("HOME"),
+        }
+    }
+}
+
 impl Dirs {
     /// The roots for the user who runs this process.
     ///

@@ -26,6 +26,7 @@ mod stop;
 mod up;
 mod version;
 mod wait;
+mod words;
 
 use std::{collections::BTreeMap, path::PathBuf, time::Duration};
 

@@ -3,7 +3,7 @@
 use pgdyno_analysis::{
     Doubt, DoubtKind,
     cells::{self, Histograms},
-    compare::{self, Floor, Verdict, levels, outliers},
+    compare::{self, Verdict, floor, levels, outliers},
     doubts,
     noise::Noise,
 };
@@ -11,8 +11,8 @@ use pgdyno_core::measure::{Arm, CellSummary, Workload};
 use pgdyno_script::Builtin;
 
 use crate::{
-    BalanceRecord, BlockKind, ComparisonRecord, ConsistencyRecord, PgbenchRecord, RunRecord, ScriptNoise,
-    Status, SubjectRecord, TimeRecord,
+    BalanceRecord, BlockKind, ComparisonRecord, ConsistencyRecord, PgbenchRecord, RunLatencies, RunRecord,
+    ScriptNoise, Status, SubjectRecord, TimeRecord,
 };
 
 /// Says anew what the runs, blocks and checks of a record come to. `latencies` holds the added histograms of the cells;
@@ -35,8 +35,25 @@ pub fn analyse(record: &mut RunRecord, latencies: &[(Workload, Histograms)]) {
     }
     record.noise = Noise::of(&record.runs).map(Into::into);
     record.noise_by_script = ScriptNoise::of(&record.runs);
-    record.time = TimeRecord::of(&record.stages, &record.runs);
+    record.time = TimeRecord::of(&record.stages, &record.runs, &record.resumed);
     record.doubts = judge(record);
+}
+
+/// The latencies of the cells of a record: those of the runs that they sum up, added.
+pub fn latencies_of_cells(record: &RunRecord, runs: Vec<RunLatencies>) -> Vec<(Workload, Histograms)> {
+    let counted = record.comparison.as_ref().map(ComparisonRecord::counted_blocks);
+    let mut cells: Vec<(Workload, Histograms)> = Vec::new();
+    for RunLatencies { run, histograms } in runs {
+        let Some(of_run) = record.runs.get(run as usize) else { continue };
+        if counted.as_ref().is_some_and(|counted| !counted.contains(&of_run.block)) {
+            continue;
+        }
+        match cells.iter_mut().find(|(workload, _)| *workload == of_run.workload) {
+            Some((_, cell)) => cell.add(&histograms),
+            None => cells.push((of_run.workload.clone(), histograms)),
+        }
+    }
+    cells
 }
 
 /// Histograms are not in a record, what was read off them is.
@@ -67,7 +84,7 @@ fn conclude(comparison: &mut ComparisonRecord, fewest: Option<u64>) {
     comparison.more_s = more.zip(comparison.block_s).map(|(more, block_s)| f64::from(more) * block_s);
     comparison.result = result;
     let last = comparison.looks.last().copied();
-    comparison.floor = last.and_then(|last| Floor::of(&comparison.ln_ratios(BlockKind::Aa), last));
+    comparison.floor = last.and_then(|last| floor(&comparison.ln_ratios(BlockKind::Aa), last));
 }
 
 /// Every reason to distrust a record, worst things first.
@@ -79,10 +96,12 @@ pub fn judge(record: &RunRecord) -> Vec<Doubt> {
         floor: of.floor.as_ref(),
     });
     let subjects: Vec<_> = record.subjects.iter().map(subject).collect();
+    let resumed_at: Vec<_> = record.resumed.iter().map(|one| one.first_run).collect();
     let found = doubts::judge(&doubts::Evidence {
         thorough: record.plan.thorough,
         thorough_hint: record.plan.thorough_hint.as_deref(),
         complete: record.status == Status::Complete,
+        resumed_at: &resumed_at,
         cores_shared: record.plan.cores_shared,
         ceiling: ceiling(record),
         scale: record.plan.scale,

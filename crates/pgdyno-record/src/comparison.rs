@@ -2,8 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use pgdyno_analysis::compare::{Comparison, Floor, Look};
-use pgdyno_core::measure::Arm;
+use pgdyno_core::{
+    measure::Arm,
+    results::{Comparison, Floor, Look},
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -9,25 +9,30 @@ use std::{
 };
 
 use jiff::Timestamp;
-use pgdyno_analysis::compare::Difference;
+use pgdyno_analysis::cells::Histograms;
 use pgdyno_core::{
     facts::{Choice, ServerFacts},
     measure::{
-        Coarsener, Interval, Latency, MAX_INTERVALS, Merger, Observation, Part, Slice, SlowAttempt,
+        CellRun, Coarsener, Interval, Latency, MAX_INTERVALS, Merger, Observation, Part, Slice, SlowAttempt,
         SlowInterval, Workload,
     },
     problem::Problem,
+    results::Difference,
 };
 
 use crate::{
     RunRecord,
     files::{could_not_write, reason, sync_dir, write_atomically},
-    hlog,
-    names::{LATENCY_LOG, OBSERVATIONS, RUN_JSON, SERVER_LOG, SLOWEST_ATTEMPTS, TIMELINE},
+    hlog, latencies,
+    names::{
+        EVENTS, LATENCY_LOG, OBSERVATIONS, RUN_JSON, RUN_LATENCIES, SERVER_LOG, SLOWEST_ATTEMPTS, TIMELINE,
+    },
     redact::{redact, redact_setting},
     seal,
     stream::{self, COMPRESS_OVER_BYTES, Stream},
 };
+
+mod reopen;
 
 /// A run directory being written.
 ///
@@ -41,11 +46,15 @@ pub struct RunDir {
     path: PathBuf,
     /// The name it has before; `None` afterwards.
     hidden: Option<PathBuf>,
+    /// Held while the directory is written.
+    _lock: File,
     started: SystemTime,
     timeline: Stream,
     latency: Stream,
     slowest: Stream,
+    run_latencies: Stream,
     observations: Stream,
+    events: Stream,
     current: Option<CurrentRun>,
     /// Digests of the other files, once they are whole.
     digests: BTreeMap<String, String>,
@@ -94,12 +103,15 @@ impl RunDir {
         let run_dir = Self {
             id,
             path,
+            _lock: reopen::lock(&hidden)?,
             hidden: Some(hidden),
             started: SystemTime::from(started),
             timeline: Stream::new(TIMELINE),
             latency: Stream::new(LATENCY_LOG),
             slowest: Stream::new(SLOWEST_ATTEMPTS),
+            run_latencies: Stream::new(RUN_LATENCIES),
             observations: Stream::new(OBSERVATIONS),
+            events: Stream::new(EVENTS),
             current: None,
             digests: BTreeMap::new(),
             max_intervals: MAX_INTERVALS,
@@ -266,6 +278,26 @@ impl RunDir {
         self.observations.append(dir, &json_line(observation))
     }
 
+    /// Keeps the latencies of a finished run as a whole.
+    ///
+    /// # Errors
+    /// What could not be written.
+    pub fn latencies_of_run(&mut self, index: u32, run: &CellRun, of: &Histograms) -> Result<(), Problem> {
+        let dir = self.hidden.as_deref().unwrap_or(&self.path);
+        let mut lines = if self.run_latencies.bytes() == 0 { hlog::header(self.started) } else { Vec::new() };
+        lines.extend(latencies::lines(index, run, of));
+        self.run_latencies.append(dir, &lines)
+    }
+
+    /// The stream of events, to be appended line by line while the run lasts.
+    ///
+    /// # Errors
+    /// If it cannot be opened.
+    pub fn event_log(&mut self) -> Result<File, Problem> {
+        let dir = self.hidden.as_deref().unwrap_or(&self.path);
+        self.events.shared(dir)
+    }
+
     /// Keeps a copy of the server's log, as it is now.
     ///
     /// # Errors
@@ -292,8 +324,10 @@ impl RunDir {
     pub fn finish(mut self, record: &RunRecord) -> Result<PathBuf, Problem> {
         self.end_run()?;
         let dir = self.dir().to_path_buf();
-        for stream in [&mut self.timeline, &mut self.latency, &mut self.slowest, &mut self.observations] {
-            stream.finish(&dir, self.compress_over)?;
+        let Self { timeline, latency, slowest, run_latencies, observations, events, compress_over, .. } =
+            &mut self;
+        for stream in [timeline, latency, slowest, run_latencies, observations, events] {
+            stream.finish(&dir, *compress_over)?;
         }
         self.digests = seal::files(&dir).map_err(|e| {
             Problem::could_not(format!("could not seal {}: {}", self.path.display(), reason(&e)))

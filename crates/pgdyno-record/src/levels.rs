@@ -1,6 +1,6 @@
 //! What a run of several subjects adds to `run.json`.
 
-use pgdyno_analysis::compare::LevelResult;
+use pgdyno_core::results::LevelResult;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

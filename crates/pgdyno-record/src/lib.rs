@@ -5,8 +5,10 @@
 //!   run.json             everything that lists, comparisons and reports read
 //!   timeline.ndjson      one line an interval
 //!   latency.hlog         HdrHistogram interval log
+//!   runs.hlog            the same for every run as a whole
 //!   slowest.ndjson       one line an interval: its slowest attempts
 //!   observations.ndjson  one line a second: processors and devices
+//!   events.ndjson        one line an event: stages, runs, warnings
 //!   server.log           the server's own log, where it was ours
 //! ```
 //!
@@ -14,20 +16,24 @@
 //! writes a directory; [`open`], [`list`] and [`find`] read them.
 
 mod analyse;
+mod changes;
 mod checks;
 mod comparison;
 mod dir;
+mod event;
 mod files;
 #[cfg(any(test, feature = "fixtures"))]
 pub mod fixtures;
 mod held;
 mod hlog;
+mod latencies;
 mod levels;
 mod load;
 mod material;
 mod names;
 mod read;
 mod redact;
+mod resumed;
 mod run;
 mod schema;
 mod seal;
@@ -36,23 +42,27 @@ mod stream;
 mod subject;
 mod time;
 
-pub use analyse::{analyse, judge};
+pub use analyse::{analyse, judge, latencies_of_cells};
+pub use changes::changes;
 pub use checks::{BalanceRecord, ConsistencyRecord};
 pub use comparison::{BlockKind, BlockRecord, ComparisonRecord};
 pub use dir::{RunDir, without_secrets};
+pub use event::{Event, EventLine};
 pub use files::write_atomically;
 pub use held::HeldRecord;
 pub use hlog::{LoggedInterval, header as histogram_log_header, line as histogram_log_line};
+pub use latencies::RunLatencies;
 pub use levels::LevelsRecord;
 pub use load::{
     KeyWorkersRecord, LoadPhaseRecord, LoadRecord, LoadStageRecord, LoadTerms, PrewarmRecord, RangeRecord,
 };
 pub use material::{MaterialRecord, SetupDone, SetupRecord, TextRecord, WeightedText, WorkloadRecord};
-pub use names::{LATENCY_LOG, OBSERVATIONS, RUN_JSON, SLOWEST_ATTEMPTS, TIMELINE};
+pub use names::{EVENTS, LATENCY_LOG, OBSERVATIONS, RUN_JSON, RUN_LATENCIES, SLOWEST_ATTEMPTS, TIMELINE};
 pub use read::{Listed, Run, find, list, open};
 pub use redact::{
     REDACTED, command_line, redact, redact_command, redact_log_line, redact_setting, redact_sql,
 };
+pub use resumed::ResumedRecord;
 pub use run::*;
 pub use schema::schemas;
 pub use seal_record::SealRecord;

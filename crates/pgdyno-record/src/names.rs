@@ -12,11 +12,17 @@ pub const TIMELINE: &str = "timeline.ndjson";
 /// Name of the HdrHistogram interval log.
 pub const LATENCY_LOG: &str = "latency.hlog";
 
+/// Name of the histogram log of whole runs.
+pub const RUN_LATENCIES: &str = "runs.hlog";
+
 /// Name of the stream of the slowest attempts.
 pub const SLOWEST_ATTEMPTS: &str = "slowest.ndjson";
 
 /// Name of the stream of observations.
 pub const OBSERVATIONS: &str = "observations.ndjson";
+
+/// Name of the stream of events.
+pub const EVENTS: &str = "events.ndjson";
 
 /// Bytes of the time at the beginning of an id.
 pub(crate) const SECOND_LEN: usize = "YYYYMMDDThhmmssZ".len();

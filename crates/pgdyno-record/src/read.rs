@@ -13,10 +13,13 @@ use pgdyno_core::{
 use serde_json::Value;
 
 use crate::{
-    FORMAT, Lines, LoggedInterval, RunRecord, VERSION,
+    EventLine, FORMAT, Lines, LoggedInterval, RunLatencies, RunRecord, VERSION,
     files::reason,
-    hlog,
-    names::{LATENCY_LOG, OBSERVATIONS, RUN_JSON, SECOND_LEN, SLOWEST_ATTEMPTS, TIMELINE, is_id},
+    hlog, latencies,
+    names::{
+        EVENTS, LATENCY_LOG, OBSERVATIONS, RUN_JSON, RUN_LATENCIES, SECOND_LEN, SLOWEST_ATTEMPTS, TIMELINE,
+        is_id,
+    },
     seal, stream,
 };
 
@@ -57,6 +60,22 @@ impl Run {
     /// A line that cannot be read, other than a torn last one.
     pub fn slowest(&self) -> Result<Lines<SlowInterval>, Problem> {
         stream::read(&self.path, SLOWEST_ATTEMPTS, json_line)
+    }
+
+    /// The latencies of whole runs, from `runs.hlog` in whichever form it is there.
+    ///
+    /// # Errors
+    /// A line that cannot be read, other than a torn last one.
+    pub fn run_latencies(&self) -> Result<Vec<RunLatencies>, Problem> {
+        Ok(latencies::by_run(stream::read(&self.path, RUN_LATENCIES, hlog::parse)?.items))
+    }
+
+    /// The events, from `events.ndjson` in whichever form it is there.
+    ///
+    /// # Errors
+    /// A line that cannot be read, other than a torn last one.
+    pub fn events(&self) -> Result<Lines<EventLine>, Problem> {
+        stream::read(&self.path, EVENTS, json_line)
     }
 
     /// The histograms of `latency.hlog` in whichever form it is there.

@@ -14,7 +14,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    ComparisonRecord, LevelsRecord, MaterialRecord, SealRecord, StageRecord, SubjectRecord, TimeRecord,
+    ComparisonRecord, LevelsRecord, MaterialRecord, ResumedRecord, SealRecord, StageRecord, SubjectRecord,
+    TimeRecord,
 };
 
 /// Value of [`RunRecord::format`].
@@ -97,6 +98,9 @@ pub struct RunRecord {
     pub doubts: Vec<Doubt>,
     /// Why the run stopped early.
     pub error: Option<String>,
+    /// Every time that the run was resumed after it had been killed, stopped, or ended by an error.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub resumed: Vec<ResumedRecord>,
     /// What shows that the run was edited after it was written. Set whenever it is written.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seal: Option<SealRecord>,
@@ -151,6 +155,10 @@ pub struct PlanRecord {
     pub thorough_hint: Option<String>,
     /// Mode of the balance check: `full`, `touched`, `sums` or `off`.
     pub balance_check: String,
+    /// SHA-256 of all that was asked for, the texts of scripts included: `pgdyno resume` goes on with the same alone.
+    /// Absent of runs that cannot be resumed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub digest: Option<String>,
     /// Where the server was: `own` or `external`; `none` where commands bring their own.
     pub server: String,
     /// Transport of the driver's connections: `unix` or `tcp`; `none` without a server.
@@ -253,6 +261,16 @@ impl RunRecord {
     pub fn name_in_runs(&self, place: usize) -> Option<&str> {
         let subject = self.subjects.get(place).filter(|_| self.subjects.len() > 1);
         subject.map(|subject| subject.name.as_str())
+    }
+
+    /// Index of the first run since the experiment was begun or resumed.
+    pub fn first_run_of_session(&self) -> usize {
+        self.resumed.last().map_or(0, |last| last.first_run as usize)
+    }
+
+    /// Whether there is any result: a run, or a block of a comparison.
+    pub fn measured_anything(&self) -> bool {
+        !self.runs.is_empty() || self.comparison.as_ref().is_some_and(|ab| !ab.blocks.is_empty())
     }
 
     /// The names of all subjects in order.

@@ -4,16 +4,17 @@ use pgdyno_core::measure::{Interval, Observation, SlowInterval};
 use schemars::{JsonSchema, generate::SchemaSettings};
 use serde_json::Value;
 
-use crate::RunRecord;
+use crate::{EventLine, RunRecord};
 
 /// The published schemas as (file name, schema): `run.json`, and a line of `timeline.ndjson`, of
-/// `observations.ndjson` and of `slowest.ndjson`. JSON Schema draft 2020-12.
+/// `observations.ndjson`, of `slowest.ndjson` and of `events.ndjson`. JSON Schema draft 2020-12.
 pub fn schemas() -> Vec<(&'static str, Value)> {
     vec![
         ("run.schema.json", of::<RunRecord>()),
         ("timeline-line.schema.json", of::<Interval>()),
         ("observation-line.schema.json", of::<Observation>()),
         ("slowest-line.schema.json", of::<SlowInterval>()),
+        ("event-line.schema.json", of::<EventLine>()),
     ]
 }
 

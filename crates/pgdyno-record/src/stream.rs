@@ -58,16 +58,27 @@ impl Stream {
         Ok(self.file.as_mut().expect("it was opened above"))
     }
 
+    /// A handle of the file for somebody else who appends whole lines.
+    pub(crate) fn shared(&mut self, dir: &Path) -> Result<File, Problem> {
+        let path = self.partial_path(dir);
+        let shared = self.open(&path).and_then(|file| file.try_clone());
+        shared.map_err(|e| could_not_write(&path, &e))
+    }
+
+    /// Puts the lines in `rewritten` in the place of the stream, and goes on with it.
+    pub(crate) fn reopen(&mut self, dir: &Path, rewritten: &Path) -> io::Result<()> {
+        let path = self.partial_path(dir);
+        fs::rename(rewritten, &path)?;
+        let file = OpenOptions::new().append(true).open(&path)?;
+        self.bytes = file.metadata()?.len();
+        self.file = Some(file);
+        Ok(())
+    }
+
     /// Puts `rewritten`, a complete new version beside the stream, in its place and goes on appending there.
     pub(crate) fn replace(&mut self, dir: &Path, rewritten: &Path) -> Result<(), Problem> {
         let path = self.partial_path(dir);
-        let replaced = fs::rename(rewritten, &path).and_then(|()| {
-            let file = OpenOptions::new().append(true).open(&path)?;
-            self.bytes = file.metadata()?.len();
-            self.file = Some(file);
-            Ok(())
-        });
-        replaced.map_err(|e| could_not_write(&path, &e))
+        self.reopen(dir, rewritten).map_err(|e| could_not_write(&path, &e))
     }
 
     /// Gives the stream its final name, compressed where it is over `compress_over` bytes.
@@ -76,7 +87,7 @@ impl Stream {
         let partial = self.partial_path(dir);
         let plain = dir.join(self.name);
         let finished = file.sync_all().and_then(|()| {
-            if self.bytes <= compress_over {
+            if file.metadata()?.len() <= compress_over {
                 return rename_durably(&partial, &plain);
             }
             let temporary = dir.join(format!("{}.zst.new", self.name));
@@ -152,10 +163,7 @@ pub(crate) fn read<T>(
     name: &str,
     parse: impl Fn(&str) -> Result<Option<T>, String>,
 ) -> Result<Lines<T>, Problem> {
-    let forms = [name.to_owned(), format!("{name}.zst"), format!("{name}.partial")];
-    let Some(path) = forms.iter().map(|form| dir.join(form)).find(|path| path.exists()) else {
-        return Ok(Lines::default());
-    };
+    let Some((path, _)) = form_of(dir, name) else { return Ok(Lines::default()) };
     let opened =
         open(&path).map_err(|e| Problem::could_not(format!("could not read {}: {e}", path.display())));
     parse_lines(opened?, parse).map_err(|detail| {
@@ -165,7 +173,15 @@ pub(crate) fn read<T>(
     })
 }
 
-fn open(path: &Path) -> io::Result<Box<dyn BufRead>> {
+/// The file that holds a stream, and the names that it has once it is whole.
+pub(crate) fn form_of(dir: &Path, name: &str) -> Option<(PathBuf, [PathBuf; 2])> {
+    let finals = [dir.join(name), dir.join(format!("{name}.zst"))];
+    let partial = dir.join(format!("{name}.partial"));
+    let path = finals.iter().chain([&partial]).find(|path| path.exists())?.clone();
+    Some((path, finals))
+}
+
+pub(crate) fn open(path: &Path) -> io::Result<Box<dyn BufRead>> {
     let file = BufReader::new(File::open(path)?);
     Ok(match path.extension().is_some_and(|e| e == "zst") {
         true => Box::new(BufReader::new(zstd::Decoder::with_buffer(file)?)),

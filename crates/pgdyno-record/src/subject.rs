@@ -1,9 +1,9 @@
 //! What is known of a subject: of what is measured, its server and its data.
 
-use pgdyno_analysis::compare::{Comparable, Difference};
 use pgdyno_core::{
     facts::{Choice, ConnectionFacts, ServerFacts, StorageFacts},
     measure::SyncCheck,
+    results::{Comparable, Difference},
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -26,6 +26,9 @@ pub struct SubjectRecord {
     pub command: Option<String>,
     /// Its server; absent until it is there, and of a command that brings its own.
     pub server: Option<ServerFacts>,
+    /// Name under which `pgdyno ps` lists the server; absent of one that was not made for the run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub own_server: Option<String>,
     /// Whether the bundle of its server is one of those tested with this version; absent where the server is no bundle.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bundle_pinned: Option<bool>,

@@ -7,6 +7,7 @@ pub fn doubt(kind: DoubtKind) -> &'static str {
     match kind {
         DoubtKind::ScreeningRun => "Screening run",
         DoubtKind::Partial => "Partial run",
+        DoubtKind::Resumed => "Resumed run",
         DoubtKind::TooFewBlocks => "Too few blocks",
         DoubtKind::NotSteady => "Not steady",
         DoubtKind::Noisy => "Noisy",

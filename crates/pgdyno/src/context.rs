@@ -2,10 +2,20 @@
 
 use std::path::PathBuf;
 
+use pgdyno_lab::{Lab, Program};
+
 /// Commit that this program was built from, as of the build script; `unknown` outside a checkout.
-pub const COMMIT: &str = env!("PGDYNO_COMMIT");
+const COMMIT: &str = env!("PGDYNO_COMMIT");
 /// Version and commit, for `--version`.
 pub const LONG_VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), " (", env!("PGDYNO_COMMIT"), ")");
+
+/// This program.
+pub const PROGRAM: Program = Program {
+    version: env!("CARGO_PKG_VERSION"),
+    commit: COMMIT,
+    long_version: LONG_VERSION,
+    is_optimised: !cfg!(debug_assertions),
+};
 
 /// What every sub-command may use.
 #[derive(Debug)]
@@ -14,10 +24,11 @@ pub struct Context {
     pub runs: PathBuf,
 }
 
-/// A seed that one can read out, from the randomness that the standard library seeds its hash maps with.
-pub fn draw_seed() -> u64 {
-    use std::hash::{BuildHasher, RandomState};
-    RandomState::new().hash_one("seed") % 1_000_000_000
+impl Context {
+    /// Where experiments are carried out.
+    pub fn lab(&self) -> Lab {
+        Lab { runs: self.runs.clone(), program: PROGRAM }
+    }
 }
 
 /// Seconds since 1970.

@@ -14,6 +14,8 @@ use signal_hook::{
     iterator::Signals,
 };
 
+use crate::exit::Exit;
+
 /// What `timeout` and others send a process and its group besides is one signal: it comes within this time.
 const SAME: Duration = Duration::from_secs(1);
 
@@ -63,7 +65,7 @@ fn heed(mut signals: Signals, stop: &Stop, second: &str) {
             Meaning::Same => {}
             Meaning::EndAtOnce => {
                 eprintln!("\n{second}");
-                std::process::exit(3);
+                Exit::NotCompleted.now();
             }
         }
     }

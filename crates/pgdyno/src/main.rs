@@ -23,18 +23,20 @@ macro_rules! print {
 }
 
 mod args;
+mod conclude;
 mod context;
-mod instrument;
+mod exit;
 mod interrupt;
+mod measure;
 mod output;
-mod pgbench;
 mod problem;
 mod progress;
 mod servers;
-mod stages;
-mod waiting;
 
 use std::{ffi::OsString, process::ExitCode};
+
+use context::PROGRAM;
+use pgdyno_pgbench as pgbench;
 
 fn main() -> ExitCode {
     let words: Vec<OsString> = std::env::args_os().collect();
@@ -42,10 +44,10 @@ fn main() -> ExitCode {
     match &words[..] {
         [called, rest @ ..] if pgbench::is_name(called) => {
             let argv0 = called.to_string_lossy();
-            return pgbench::main(pgbench::NAME, &argv0, rest.to_vec(), None);
+            return pgbench::main(pgbench::NAME, &argv0, rest.to_vec(), None, PROGRAM);
         }
         [_, command, rest @ ..] if command == pgbench::NAME => {
-            return pgbench::main("pgdyno pgbench", pgbench::NAME, rest.to_vec(), None);
+            return pgbench::main("pgdyno pgbench", pgbench::NAME, rest.to_vec(), None, PROGRAM);
         }
         _ => {}
     }

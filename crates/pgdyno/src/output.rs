@@ -1,13 +1,15 @@
 //! Results on stdout, and what is told meanwhile on stderr.
 
 use std::{
-    ffi::OsStr,
     fmt,
     io::{self, ErrorKind, IsTerminal, Write},
 };
 
 use pgdyno_core::problem::Problem;
+use pgdyno_host::terminal::obeys_escapes;
 use pgdyno_report::Paint;
+
+use crate::exit::Exit;
 
 /// Writes a result to stdout. A reader that went away (`| head`) has seen enough: that is no failure.
 ///
@@ -27,7 +29,7 @@ pub fn print(text: &str) -> Result<(), Problem> {
 pub fn result(words: fmt::Arguments<'_>) {
     if let Err(problem) = print(&words.to_string()) {
         let _ = crate::problem::print(&problem);
-        std::process::exit(3);
+        Exit::NotCompleted.now();
     }
 }
 
@@ -43,34 +45,7 @@ pub fn paint() -> Paint {
     let colour = match (set("NO_COLOR"), set("PG_COLOR").as_deref()) {
         (Some(_), _) | (None, Some("never")) => false,
         (None, Some("always")) => true,
-        (None, _) => obeys(io::stdout().is_terminal()),
+        (None, _) => obeys_escapes(io::stdout().is_terminal()),
     };
     if colour { Paint::Colour } else { Paint::Plain }
-}
-
-/// Whether something is a terminal that obeys escape sequences: `TERM=dumb` says that it does not.
-pub fn obeys(is_terminal: bool) -> bool {
-    obeys_as(is_terminal, std::env::var_os("TERM").as_deref())
-}
-
-fn obeys_as(is_terminal: bool, term: Option<&OsStr>) -> bool {
-    is_terminal && term.is_none_or(|term| term != "dumb")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_dumb_terminal_gets_no_escapes() {
-        let cases = [
-            (true, None, true),
-            (true, Some("xterm"), true),
-            (true, Some("dumb"), false),
-            (false, Some("xterm"), false),
-        ];
-        for (is_terminal, term, obeys) in cases {
-            assert_eq!(obeys_as(is_terminal, term.map(OsStr::new)), obeys, "{term:?}");
-        }
-    }
 }

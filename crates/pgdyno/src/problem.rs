@@ -2,10 +2,9 @@
 
 use std::process::ExitCode;
 
-use pgdyno_core::{
-    problem::{Problem, ProblemKind},
-    units::printable_lines,
-};
+use pgdyno_core::{problem::Problem, units::printable_lines};
+
+use crate::exit::Exit;
 
 /// Longest part of a problem that is printed, in characters: what programs said may be without end.
 const LONGEST: usize = 2_000;
@@ -23,10 +22,7 @@ pub fn print(problem: &Problem) -> ExitCode {
     if let Some(hint) = &problem.hint {
         eprintln!("hint: {}", shown(hint));
     }
-    match problem.kind {
-        ProblemKind::WrongRequest => ExitCode::from(2),
-        ProblemKind::CouldNotComplete => ExitCode::from(3),
-    }
+    Exit::from(problem.kind).into()
 }
 
 /// A part as a terminal may have it: nothing that it obeys, and not too much.

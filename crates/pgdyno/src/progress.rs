@@ -7,18 +7,18 @@ use std::{
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use pgdyno_core::units::{printable, printable_lines};
-
-use crate::output;
+use pgdyno_host::terminal::obeys_escapes;
+use pgdyno_lab::{Event, Sink};
 
 /// One line that changes.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Progress(ProgressBar);
 
 impl Progress {
     /// A line that shows nothing yet.
     pub fn new() -> Self {
         let bar = ProgressBar::new_spinner();
-        if !output::obeys(io::stderr().is_terminal()) {
+        if !obeys_escapes(io::stderr().is_terminal()) {
             bar.set_draw_target(ProgressDrawTarget::hidden());
         }
         bar.enable_steady_tick(Duration::from_millis(200));
@@ -77,6 +77,26 @@ impl Progress {
     /// Takes the line away.
     pub fn finish(&self) {
         self.0.finish_and_clear();
+    }
+}
+
+/// What happens while an experiment is carried out, as a person at a terminal sees it.
+impl Sink for Progress {
+    fn receive(&mut self, event: &Event) {
+        match event {
+            Event::StageBegan { .. } | Event::StageEnded { .. } | Event::RunRecorded { .. } => {}
+            Event::Doing { what } => self.stage(what),
+            Event::Counting { what, total, unit } => self.counted(what, *total, unit),
+            Event::Counted { done } => self.at(*done),
+            Event::Measuring { seconds } => self.seconds(*seconds),
+            Event::Measured { seconds } => self.at_seconds(*seconds),
+            Event::Now { what } => self.say(what.clone()),
+            Event::Note { text } => self.aside(|| eprintln!("{}", printable_lines(text))),
+            Event::Warning { text, hint } => {
+                self.warn(text);
+                hint.iter().for_each(|hint| self.aside(|| eprintln!("hint: {}", printable_lines(hint))));
+            }
+        }
     }
 }
 

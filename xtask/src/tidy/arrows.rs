@@ -6,7 +6,7 @@ use super::fault::Fault;
 use crate::{Failure, workspace::root};
 
 /// Every crate of the workspace and those it may use.
-const ALLOWED: [(&str, &[&str]); 16] = [
+const ALLOWED: [(&str, &[&str]); 18] = [
     ("testkit", &[]),
     ("pgdyno-core", &[]),
     ("pgdyno-script", &["pgdyno-core"]),
@@ -33,8 +33,42 @@ const ALLOWED: [(&str, &[&str]); 16] = [
     ("pgdyno-record", &["pgdyno-analysis", "pgdyno-plan", "pgdyno-rows", "pgdyno-script", "pgdyno-core"]),
     ("pgdyno-report", &["pgdyno-record", "pgdyno-analysis", "pgdyno-rows", "pgdyno-core"]),
     (
+        "pgdyno-lab",
+        &[
+            "pgdyno-record",
+            "pgdyno-analysis",
+            "pgdyno-postgres",
+            "pgdyno-provision",
+            "pgdyno-wire",
+            "pgdyno-plan",
+            "pgdyno-rows",
+            "pgdyno-script",
+            "pgdyno-host",
+            "pgdyno-engine",
+            "pgdyno-core",
+        ],
+    ),
+    (
+        "pgdyno-pgbench",
+        &[
+            "pgdyno-lab",
+            "pgdyno-report",
+            "pgdyno-record",
+            "pgdyno-analysis",
+            "pgdyno-postgres",
+            "pgdyno-wire",
+            "pgdyno-rows",
+            "pgdyno-script",
+            "pgdyno-host",
+            "pgdyno-engine",
+            "pgdyno-core",
+        ],
+    ),
+    (
         "pgdyno",
         &[
+            "pgdyno-lab",
+            "pgdyno-pgbench",
             "pgdyno-report",
             "pgdyno-record",
             "pgdyno-analysis",

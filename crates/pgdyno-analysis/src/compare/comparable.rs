@@ -1,97 +1,61 @@
 //! Whether two subjects can be compared at all: the verdict that stands beside every comparison.
 
-use pgdyno_core::facts::ServerFacts;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use pgdyno_core::{
+    facts::ServerFacts,
+    results::{Comparable, Difference, Fairness, Why},
+};
 
 use super::{
-    difference::{Asked, Difference, Side, Why},
+    difference::{Asked, Side},
     differences::{differences, tiers},
 };
 
-/// Whether the difference in speed can come from what was asked alone.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Fairness {
-    /// Nothing differs.
-    Alike,
-    /// Nothing differs but what was asked, and what follows from it.
-    AlikeButForWhatWasAsked,
-    /// More differs than what was asked.
-    DiffersBesides,
-    /// Nothing is seen to differ besides, and something that may differ could not be seen.
-    NotKnown,
+/// Judges two subjects, and gives all that differs between them. It says the same of A and B as of B and A.
+pub fn compare_sides(a: &Side<'_>, b: &Side<'_>, asked: &Asked) -> (Comparable, Vec<Difference>) {
+    let found = differences(a, b, asked);
+    let of = |why: Why| -> Vec<String> {
+        found.iter().filter(|row| row.why == Some(why)).map(|row| row.what.clone()).collect()
+    };
+    let mut comparable = Comparable {
+        besides: of(Why::Besides),
+        defaults_of_version: of(Why::DefaultOfVersion),
+        chosen_for_version: of(Why::ChosenForVersion),
+        follow_from_sizes: of(Why::FollowsFromSizes),
+        unknown: unknown(a, b).into_iter().map(str::to_owned).collect(),
+        ..compare_work(asked)
+    };
+    comparable.asked.extend(of(Why::Asked));
+    comparable.verdict = match () {
+        () if !comparable.besides.is_empty() => Fairness::DiffersBesides,
+        () if !comparable.unknown.is_empty() => Fairness::NotKnown,
+        () if !comparable.asked.is_empty() => Fairness::AlikeButForWhatWasAsked,
+        () => Fairness::Alike,
+    };
+    (comparable, found)
 }
 
-/// Comparable or not: the verdict, and by names what it rests on.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Comparable {
-    /// The verdict.
-    pub verdict: Fairness,
-    /// What was asked to differ, and does.
-    pub asked: Vec<String>,
-    /// What differs besides.
-    pub besides: Vec<String>,
-    /// Settings whose defaults differ between the versions, or that only one of them has.
-    pub defaults_of_version: Vec<String>,
-    /// Settings that pgdyno chose by the version.
-    pub chosen_for_version: Vec<String>,
-    /// Settings that are the same number of blocks or segments of WAL, whose size differs.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub follow_from_sizes: Vec<String>,
-    /// What could not be seen of one of them, or of both.
-    pub unknown: Vec<String>,
+/// Two things that are done at one server: what an acknowledged commit is worth may differ by what is done.
+pub fn compare_at_one_server(a: &Side<'_>, b: &Side<'_>, asked: &Asked) -> (Comparable, Vec<Difference>) {
+    let found: Vec<_> = a.server.zip(b.server).and_then(|(a, b)| tiers(a, b, asked)).into_iter().collect();
+    let mut comparable = compare_work(asked);
+    if !found.is_empty() {
+        comparable.besides.extend(found.iter().map(|row| row.what.clone()));
+        comparable.verdict = Fairness::DiffersBesides;
+    }
+    (comparable, found)
 }
 
-impl Comparable {
-    /// Judges two subjects, and gives all that differs between them. It says the same of A and B as of B and A.
-    pub fn judge(a: &Side<'_>, b: &Side<'_>, asked: &Asked) -> (Self, Vec<Difference>) {
-        let found = differences(a, b, asked);
-        let of = |why: Why| -> Vec<String> {
-            found.iter().filter(|row| row.why == Some(why)).map(|row| row.what.clone()).collect()
-        };
-        let mut comparable = Self {
-            besides: of(Why::Besides),
-            defaults_of_version: of(Why::DefaultOfVersion),
-            chosen_for_version: of(Why::ChosenForVersion),
-            follow_from_sizes: of(Why::FollowsFromSizes),
-            unknown: unknown(a, b).into_iter().map(str::to_owned).collect(),
-            ..Self::of_one(asked)
-        };
-        comparable.asked.extend(of(Why::Asked));
-        comparable.verdict = match () {
-            () if !comparable.besides.is_empty() => Fairness::DiffersBesides,
-            () if !comparable.unknown.is_empty() => Fairness::NotKnown,
-            () if !comparable.asked.is_empty() => Fairness::AlikeButForWhatWasAsked,
-            () => Fairness::Alike,
-        };
-        (comparable, found)
-    }
-
-    /// Two things that are done at one server: what an acknowledged commit is worth may differ by what is done.
-    pub fn of_one_server(a: &Side<'_>, b: &Side<'_>, asked: &Asked) -> (Self, Vec<Difference>) {
-        let found: Vec<_> =
-            a.server.zip(b.server).and_then(|(a, b)| tiers(a, b, asked)).into_iter().collect();
-        let mut comparable = Self::of_one(asked);
-        if !found.is_empty() {
-            comparable.besides.extend(found.iter().map(|row| row.what.clone()));
-            comparable.verdict = Fairness::DiffersBesides;
-        }
-        (comparable, found)
-    }
-
-    /// One subject that does two things, or the same twice.
-    pub fn of_one(asked: &Asked) -> Self {
-        let is_same = asked.work.is_empty();
-        Self {
-            verdict: if is_same { Fairness::Alike } else { Fairness::AlikeButForWhatWasAsked },
-            asked: asked.work.clone(),
-            besides: Vec::new(),
-            defaults_of_version: Vec::new(),
-            chosen_for_version: Vec::new(),
-            follow_from_sizes: Vec::new(),
-            unknown: Vec::new(),
-        }
+/// One subject that does two things, or the same twice.
+pub fn compare_work(asked: &Asked) -> Comparable {
+    let is_same = asked.work.is_empty();
+    Comparable {
+        verdict: if is_same { Fairness::Alike } else { Fairness::AlikeButForWhatWasAsked },
+        asked: asked.work.clone(),
+        besides: Vec::new(),
+        defaults_of_version: Vec::new(),
+        chosen_for_version: Vec::new(),
+        follow_from_sizes: Vec::new(),
+        unknown: Vec::new(),
     }
 }
 
@@ -227,15 +191,15 @@ mod tests {
     }
 
     fn judged(a: &Known, b: &Known, asked: &Asked) -> Comparable {
-        Comparable::judge(&a.side(), &b.side(), asked).0
+        compare_sides(&a.side(), &b.side(), asked).0
     }
 
     #[test]
     fn two_scripts_at_one_server_may_be_of_two_tiers() {
         let (a, mut b) = (known(), known());
         let asked = Asked { work: vec!["script".into()], ..Asked::default() };
-        let judged = |b: &Known| Comparable::of_one_server(&a.side(), &b.side(), &asked);
-        assert_eq!(judged(&b), (Comparable::of_one(&asked), Vec::new()));
+        let judged = |b: &Known| compare_at_one_server(&a.side(), &b.side(), &asked);
+        assert_eq!(judged(&b), (compare_work(&asked), Vec::new()));
         b.server.durability = DurabilityTier::AsyncCommit;
         let (comparable, differences) = judged(&b);
         assert_eq!(
@@ -416,7 +380,7 @@ mod tests {
             let found = judged(&known(), &b, &Asked::default());
             assert_eq!((found.verdict, found.unknown), (Fairness::NotKnown, vec![name.to_owned()]));
         }
-        let nothing = Comparable::judge(&Side::default(), &known().side(), &Asked::default()).0;
+        let nothing = compare_sides(&Side::default(), &known().side(), &Asked::default()).0;
         assert_eq!((nothing.verdict, nothing.unknown), (Fairness::NotKnown, vec!["servers".to_owned()]));
     }
 
@@ -454,7 +418,7 @@ mod tests {
         #[test]
         fn a_subject_is_like_itself(which in some(), program in 0_u8..3, settings in some()) {
             let one = changed(&which);
-            let (found, rows) = Comparable::judge(&one.side(), &one.side(), &asked(program, &settings));
+            let (found, rows) = compare_sides(&one.side(), &one.side(), &asked(program, &settings));
             prop_assert_eq!(found.verdict, Fairness::Alike);
             prop_assert_eq!(rows, vec![]);
         }
@@ -462,8 +426,8 @@ mod tests {
         #[test]
         fn a_and_b_may_change_places(x in some(), y in some(), program in 0_u8..3, settings in some()) {
             let (a, b, asked) = (changed(&x), changed(&y), asked(program, &settings));
-            let (one, rows) = Comparable::judge(&a.side(), &b.side(), &asked);
-            let (other, mut turned) = Comparable::judge(&b.side(), &a.side(), &asked);
+            let (one, rows) = compare_sides(&a.side(), &b.side(), &asked);
+            let (other, mut turned) = compare_sides(&b.side(), &a.side(), &asked);
             turned.iter_mut().for_each(|row| std::mem::swap(&mut row.a, &mut row.b));
             prop_assert_eq!(one, other);
             prop_assert_eq!(rows, turned);
@@ -473,7 +437,7 @@ mod tests {
         #[test]
         fn two_builds_have_a_row_of_their_compilers_or_flags(x in some(), y in some(), program in 0_u8..3) {
             let (a, b) = (changed(&x), changed(&y));
-            let (_, rows) = Comparable::judge(&a.side(), &b.side(), &asked(program, &BTreeSet::new()));
+            let (_, rows) = compare_sides(&a.side(), &b.side(), &asked(program, &BTreeSet::new()));
             let row = |name: &str| rows.iter().any(|row| row.what == name);
             let differ = same_build(&a.server.build, &b.server.build) == Some(false);
             prop_assert_eq!(differ, row("compiler") || row("flags"));

@@ -2,41 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-
 use pgdyno_core::facts::{Choice, ConnectionFacts, ServerFacts, StorageFacts, major_of};
 use pgdyno_rows::load::AccountsState;
-
-/// A fact or a setting that A and B do not share.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Difference {
-    /// Its name: a setting's, or that of a fact such as `build`.
-    pub what: String,
-    /// What A has; absent where that is not known, or where its version has no such setting.
-    pub a: Option<String>,
-    /// What B has.
-    pub b: Option<String>,
-    /// Whether it was the question.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub why: Option<Why>,
-}
-
-/// Why A and B do not share something.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Why {
-    /// It was asked to differ: it is the question.
-    Asked,
-    /// It differs besides what was asked.
-    Besides,
-    /// Their versions have other defaults, or one of them has no such setting.
-    DefaultOfVersion,
-    /// pgdyno chose it by a rule that asks for the version.
-    ChosenForVersion,
-    /// It is the same number of blocks, or of segments of WAL, whose size differs.
-    FollowsFromSizes,
-}
 
 /// What was asked to differ.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -6,13 +6,14 @@ use pgdyno_core::{
     facts::{
         BuildFacts, ConnectionFacts, DurabilityTier, PoolerFacts, ServerFacts, StorageFacts, same_build,
     },
+    results::{Difference, Why},
     units,
 };
 use pgdyno_rows::load::AccountsState;
 use serde::Serialize;
 
 use super::{
-    difference::{Asked, AskedProgram, Difference, LoadedData, Side, Why},
+    difference::{Asked, AskedProgram, LoadedData, Side},
     settings,
 };
 

@@ -1,16 +1,6 @@
 //! When the result is looked at.
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-
-/// A look at the result, fixed before the first block.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Look {
-    /// After so many blocks.
-    pub blocks: u32,
-    /// The share of false alarms that this look may raise where there is no difference; its interval is at 1 − alpha.
-    pub alpha: f64,
-}
+use pgdyno_core::results::Look;
 
 /// The looks before the last one. The last is after all blocks, 16 where nothing else is asked for, and gets the rest
 /// of [`FALSE_ALARMS`]: 0.010, 0.015, 0.025.

@@ -20,14 +20,19 @@ pub mod slots;
 mod spread;
 mod verdict;
 
-pub use comparable::{Comparable, Fairness};
-pub use difference::{Asked, AskedProgram, Difference, LoadedData, Side, Why};
+pub use pgdyno_core::results::{
+    Comparable, Comparison, Difference, FEWEST_COMMITS, Fairness, Floor, LevelResult, Look, Unjudged,
+    Verdict, Why,
+};
+
+pub use comparable::{compare_at_one_server, compare_sides, compare_work};
+pub use difference::{Asked, AskedProgram, LoadedData, Side};
 pub use differences::differences;
-pub use floor::Floor;
-pub use levels::{LevelResult, Unjudged, levels};
-pub use looks::{EARLY_LOOKS, FALSE_ALARMS, Look, MAX_BLOCKS, MIN_BLOCKS, looks};
+pub use floor::floor;
+pub use levels::levels;
+pub use looks::{EARLY_LOOKS, FALSE_ALARMS, MAX_BLOCKS, MIN_BLOCKS, looks};
 pub use order::{first_of, turns};
 pub use power::{POWER, more_blocks, power, smallest_effect};
 pub use sign_flip::{EXACT_UP_TO, sign_flip};
 pub use spread::{hodges_lehmann, outliers};
-pub use verdict::{Comparison, FEWEST_COMMITS, Verdict, judge};
+pub use verdict::judge;

@@ -2,9 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use pgdyno_core::facts::{ServerFacts, amount};
+use pgdyno_core::{
+    facts::{ServerFacts, amount},
+    results::{Difference, Why},
+};
 
-use super::difference::{Asked, Difference, Side, Why, majors_differ};
+use super::difference::{Asked, Side, majors_differ};
 
 /// Settings that two servers side by side cannot share, and those that only repeat a fact.
 const ALWAYS_OWN: [&str; 16] = [

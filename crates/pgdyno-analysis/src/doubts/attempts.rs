@@ -1,6 +1,11 @@
 //! Attempts that did not commit, and counts that contradict each other.
 
-use pgdyno_core::measure::{CellRun, Counts, Outage};
+use std::collections::BTreeSet;
+
+use pgdyno_core::{
+    measure::{CellRun, Counts, Outage},
+    units,
+};
 
 use super::{
     evidence::Evidence,
@@ -26,6 +31,23 @@ pub(super) fn partial(evidence: &Evidence<'_>) -> Option<Doubt> {
     }
     let detail = format!("the run did not reach its end: {} runs were measured", evidence.runs.len());
     doubt(DoubtKind::Partial, detail, "Run it again to its end.", Vec::new())
+}
+
+/// Runs before and after a run was resumed are of several starts of the server, with data loaded anew, and of several
+/// times: cells that have runs of both scatter by that too.
+pub(super) fn resumed(evidence: &Evidence<'_>) -> Option<Doubt> {
+    let first = *evidence.resumed_at.first()? as usize;
+    let (before, after) = evidence.runs.split_at(first.min(evidence.runs.len()));
+    let is_in = |runs: &[CellRun], of: &CellRun| runs.iter().any(|run| run.workload == of.workload);
+    let mixed: BTreeSet<String> =
+        after.iter().filter(|run| is_in(before, run)).map(|run| cell_name(&run.workload)).collect();
+    let detail = format!(
+        "{} measured before the run was resumed and {} after it, on servers and data made anew",
+        units::plural(before.len() as u64, "run"),
+        after.len()
+    );
+    let advice = "For numbers to publish measure again without a break.";
+    (!mixed.is_empty()).then(|| doubt(DoubtKind::Resumed, detail, advice, mixed.into_iter().collect()))?
 }
 
 /// A run in which the server was away for a time says nothing of the server's speed, however few attempts that cost: in

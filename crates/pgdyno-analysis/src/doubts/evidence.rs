@@ -16,6 +16,8 @@ pub struct Evidence<'a> {
     pub thorough_hint: Option<&'a str>,
     /// The run reached its end.
     pub complete: bool,
+    /// Index of the first run after each time that the run was resumed.
+    pub resumed_at: &'a [u32],
     /// Driver and server may have run on the same processors.
     pub cores_shared: bool,
     /// What the driver can do at most on this machine; `None` where it was never measured.

@@ -45,7 +45,7 @@ enum Rule {
 }
 
 /// Every rule, the worst first.
-const RULES: [Rule; 31] = [
+const RULES: [Rule; 32] = [
     Rule::Subject(checks::balance_violated),
     Rule::Subject(checks::inconsistent),
     Rule::Runs(attempts::partial),
@@ -62,6 +62,7 @@ const RULES: [Rule; 31] = [
     Rule::Levels(blocks::screening_run),
     Rule::Levels(blocks::too_few_blocks),
     Rule::Blocks(comparison::too_few_blocks),
+    Rule::Runs(attempts::resumed),
     Rule::Runs(server::builds_differ),
     Rule::Blocks(comparison::same_differs),
     Rule::Blocks(comparison::tests_disagree),

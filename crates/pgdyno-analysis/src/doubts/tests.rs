@@ -36,6 +36,7 @@ struct Case {
     server: ServerFacts,
     thorough: bool,
     complete: bool,
+    resumed_at: Vec<u32>,
     cores_shared: bool,
     ceiling: Option<Instrument>,
     scale: u64,
@@ -50,6 +51,7 @@ fn clean() -> Case {
         server: samples::server(),
         thorough: true,
         complete: true,
+        resumed_at: Vec::new(),
         cores_shared: false,
         ceiling: Some(instrument(2_000.0)),
         scale: 16,
@@ -66,6 +68,7 @@ fn doubts(case: &Case) -> Vec<Doubt> {
         thorough: case.thorough,
         thorough_hint: None,
         complete: case.complete,
+        resumed_at: &case.resumed_at,
         cores_shared: case.cores_shared,
         ceiling: case.ceiling.as_ref().map(|instrument| CeilingEvidence {
             instrument,
@@ -140,7 +143,8 @@ fn clients_are_tps_times_latency_in_a_closed_loop_alone() {
 
 type Fault = (DoubtKind, fn(&mut Case));
 
-const FAULTS: [Fault; 25] = [
+const FAULTS: [Fault; 26] = [
+    (DoubtKind::Resumed, |case| case.resumed_at = vec![5]),
     (DoubtKind::Implausible, |case| break_last(case, |run, _| run.latency = Some(latency(run, 0.8)))),
     (DoubtKind::ScreeningRun, |case| case.thorough = false),
     (DoubtKind::Partial, |case| case.complete = false),
@@ -291,6 +295,7 @@ fn the_ceiling_is_that_of_a_thread_in_round_trips() {
             thorough: true,
             thorough_hint: None,
             complete: true,
+            resumed_at: &[],
             cores_shared: false,
             ceiling: Some(ceiling),
             scale: None,

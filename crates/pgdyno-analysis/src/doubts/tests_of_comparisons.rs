@@ -12,7 +12,7 @@ use super::{
 use crate::{
     DoubtKind,
     cells::summarise,
-    compare::{Floor, judge as compare, looks},
+    compare::{floor, judge as compare, looks},
 };
 
 /// Kinds that only a comparison has.
@@ -53,7 +53,7 @@ fn clean() -> Case {
 fn doubts(case: &Case) -> Vec<Doubt> {
     let looks = looks(8);
     let result = compare(&case.differences, &looks, 0.02);
-    let floor = Floor::of(&case.floor, looks[0]);
+    let noise = floor(&case.floor, looks[0]);
     let balance =
         case.balance.map(|violations| CheckEvidence { rows_examined: 1_000, violations, examples: &[] });
     let subject =
@@ -66,6 +66,7 @@ fn doubts(case: &Case) -> Vec<Doubt> {
         thorough: false,
         thorough_hint: None,
         complete: case.complete,
+        resumed_at: &[],
         cores_shared: case.cores_shared,
         ceiling: None,
         scale: Some(8),
@@ -73,7 +74,7 @@ fn doubts(case: &Case) -> Vec<Doubt> {
         comparison: Some(ComparisonEvidence {
             rates: [&a, &b],
             result: result.as_ref(),
-            floor: floor.as_ref(),
+            floor: noise.as_ref(),
         }),
         runs: &case.runs,
         cells: &summarise(&case.runs, &[]),

@@ -15,6 +15,7 @@ fn kinds(runs: &[CellRun], servers: [&ServerFacts; 2]) -> Vec<(DoubtKind, String
         thorough: true,
         thorough_hint: None,
         complete: true,
+        resumed_at: &[],
         cores_shared: false,
         ceiling: None,
         scale: Some(4),

@@ -5,6 +5,7 @@ use std::{collections::BTreeMap, path::PathBuf, process::ExitCode, thread};
 use clap::ArgAction;
 use pgdyno_analysis::compare::{Asked, MAX_BLOCKS, MIN_BLOCKS, looks};
 use pgdyno_core::{problem::Problem, span::Span};
+use pgdyno_lab::{Compare, Job, Measured, PGBENCH_RESULT, Question, SubjectJob, SubjectWork, Wanted};
 use pgdyno_plan::{Auto, BalanceCheckMode, Material, Plan, Scale, Work, WorkloadPlan, advice::bench::Level};
 use pgdyno_script::{Builtin, Protocol};
 use regex_lite::Regex;
@@ -17,12 +18,7 @@ use super::{
     own_server::setting,
     shape::Loading,
 };
-use crate::{
-    context::Context,
-    stages::{
-        self, Compare, Job, Measured, Output, PGBENCH_RESULT, Question, SubjectJob, SubjectWork, Wanted,
-    },
-};
+use crate::{conclude::Output, context::Context, measure::Task};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -192,10 +188,19 @@ fn result(text: &str) -> Result<Regex, String> {
 /// # Errors
 /// What the user should read.
 pub fn run(args: &Args, context: &Context) -> Result<ExitCode, Problem> {
-    stages::measure(&args.job()?, context)
+    crate::measure::measure(&args.task()?, context)
 }
 
 impl Args {
+    /// The task that the flags and words ask for.
+    ///
+    /// # Errors
+    /// What of them cannot be.
+    pub(super) fn task(&self) -> Result<Task, Problem> {
+        let output = Output { json: self.json, out: self.out.clone() };
+        Ok(Task { job: self.job()?, dry_run: self.dry_run, output })
+    }
+
     fn job(&self) -> Result<Job, Problem> {
         let mut plan = self.base_plan()?;
         self.refuse_rate(&plan)?;
@@ -222,7 +227,6 @@ impl Args {
         Ok(Job {
             material: Material::without_files(&plan)?,
             trust: self.trust,
-            dry_run: self.dry_run,
             plan,
             level: Level::Screening,
             servers,
@@ -231,7 +235,6 @@ impl Args {
             command: command_line(),
             seed_given: self.seed.is_some(),
             keep: self.keep,
-            output: Output { json: self.json, out: self.out.clone() },
         })
     }
 

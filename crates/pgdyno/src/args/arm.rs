@@ -11,7 +11,7 @@ use super::{
     connection::Connection,
     own_server::{OwnServer, setting},
 };
-use crate::stages::Wanted;
+use pgdyno_lab::Wanted;
 
 /// What is said of one arm; nothing of it is the default.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -10,7 +10,7 @@ use pgdyno_core::{
 use pgdyno_plan::{Auto, BalanceCheckMode, MAX_RATE_PER_S, Material, Plan, Scale, advice::bench::Level};
 
 use super::measure;
-use crate::{context::Context, stages};
+use crate::{context::Context, measure::Task};
 
 /// Flags of `pgdyno bench`.
 #[derive(Debug, clap::Args)]
@@ -113,13 +113,23 @@ impl Args {
     }
 }
 
+impl Args {
+    /// The task that the flags ask for.
+    ///
+    /// # Errors
+    /// What of them cannot be.
+    pub(super) fn task(&self) -> Result<Task, Problem> {
+        let plan = self.plan();
+        let material = Material::without_files(&plan)?;
+        let job = self.measure.job(plan, material, self.level())?;
+        Ok(Task { job, dry_run: false, output: self.measure.output() })
+    }
+}
+
 /// Runs `pgdyno bench`.
 ///
 /// # Errors
 /// What the user should read.
 pub fn run(args: &Args, context: &Context) -> Result<ExitCode, Problem> {
-    let plan = args.plan();
-    let material = Material::without_files(&plan)?;
-    let job = args.measure.job(plan, material, args.level())?;
-    stages::measure(&job, context)
+    crate::measure::measure(&args.task()?, context)
 }

@@ -11,7 +11,7 @@ use pgdyno_core::{problem::Problem, units};
 use pgdyno_provision::builds::{self, Build, CFLAGS, Event, Manifest, Phase, Request};
 use serde_json::{Value, json};
 
-use crate::{context::Context, interrupt::on_interrupt_saying, progress::Progress, servers};
+use crate::{context::Context, interrupt::on_interrupt_saying, progress::Progress};
 
 /// Flags of `pgdyno build`.
 #[derive(Debug, clap::Args)]
@@ -98,7 +98,7 @@ impl Args {
 /// What the user should read.
 pub fn run(args: &Args, _context: &Context) -> Result<ExitCode, Problem> {
     let mut says = Says::new();
-    let build = builds::make(&args.request(), &servers::dirs()?, &mut |event| says.event(event));
+    let build = builds::make(&args.request(), &pgdyno_lab::dirs()?, &mut |event| says.event(event));
     says.progress.finish();
     let build = build?;
     if args.json {

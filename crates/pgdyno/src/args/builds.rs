@@ -11,7 +11,7 @@ use super::{
     build::{as_json, doing},
     clean::size,
 };
-use crate::{context::Context, servers};
+use crate::context::Context;
 
 /// Flags of `pgdyno builds`.
 #[derive(Debug, clap::Args)]
@@ -30,7 +30,7 @@ pub struct Args {
 /// # Errors
 /// What the user should read.
 pub fn run(args: &Args, _context: &Context) -> Result<ExitCode, Problem> {
-    let dirs = servers::dirs()?;
+    let dirs = pgdyno_lab::dirs()?;
     let (complete, unfinished) = (builds::all(&dirs), builds::unfinished(&dirs));
     if args.json {
         let complete = complete.iter().map(complete_as_json);

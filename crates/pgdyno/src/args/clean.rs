@@ -11,7 +11,7 @@ use pgdyno_core::{problem::Problem, units};
 use pgdyno_host::procs;
 use pgdyno_provision::{Dirs, Record, builds, bundle, registry, remove, remove_leftover};
 
-use crate::{context::Context, instrument, problem, servers};
+use crate::{context::Context, exit::Exit, problem, servers};
 
 /// Flags of `pgdyno clean`.
 #[derive(Debug, clap::Args)]
@@ -50,7 +50,7 @@ enum Free {
 /// # Errors
 /// What the user should read.
 pub fn run(args: &Args, _context: &Context) -> Result<ExitCode, Problem> {
-    let dirs = servers::dirs()?;
+    let dirs = pgdyno_lab::dirs()?;
     let (mut records, mut problems) = (Vec::new(), Vec::new());
     for record in registry::list(&dirs) {
         match record {
@@ -64,7 +64,7 @@ pub fn run(args: &Args, _context: &Context) -> Result<ExitCode, Problem> {
     }
     // What cannot be understood stays, and is no reason to keep the rest.
     match (done, problems.is_empty()) {
-        (Ok(_), false) => Ok(ExitCode::from(3)),
+        (Ok(_), false) => Ok(Exit::NotCompleted.into()),
         (done, _) => done,
     }
 }
@@ -136,7 +136,7 @@ fn user_of(dir: &Path, records: &[Record]) -> Option<String> {
 
 /// What `pgdyno selftest` found.
 fn selftest() -> Option<Kept> {
-    let path = instrument::path().ok()?;
+    let path = pgdyno_lab::instrument::path().ok()?;
     let size_bytes = fs::metadata(&path).ok()?.blocks() * 512;
     Some(Kept { what: "selftest".to_owned(), path, size_bytes, used: None, free: Free::Selftest })
 }

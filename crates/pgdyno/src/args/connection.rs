@@ -7,7 +7,7 @@ use pgdyno_core::problem::Problem;
 use pgdyno_wire::{ConnectOptions, OsUser, Sources};
 
 use super::target::own;
-use crate::stages::External;
+use pgdyno_lab::External;
 
 /// Which server that is already there; none of these flags means that one is made for the run.
 #[derive(Debug, Clone, Default, ClapArgs)]

@@ -30,7 +30,7 @@ pub struct Args {
 /// # Errors
 /// What the user should read: the first problem; the others are printed before it.
 pub fn run(args: &Args, _context: &Context) -> Result<ExitCode, Problem> {
-    let dirs = servers::dirs()?;
+    let dirs = pgdyno_lab::dirs()?;
     let (names, mut first) = if args.all { all(&dirs) } else { (args.names.clone(), None) };
     if names.is_empty() && first.is_none() {
         println!("there is no server");

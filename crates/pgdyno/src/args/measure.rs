@@ -4,6 +4,7 @@ use std::{env, path::PathBuf};
 
 use clap::{ArgAction, Args as ClapArgs};
 use pgdyno_core::problem::Problem;
+use pgdyno_lab::{Job, Question, SubjectJob, Wanted};
 use pgdyno_plan::{Material, Plan, advice::bench::Level};
 use pgdyno_provision::Request;
 
@@ -14,7 +15,7 @@ use super::{
     shape::Loading,
     subjects::{ForAll, subjects},
 };
-use crate::stages::{Job, Output, Question, SubjectJob, Wanted};
+use crate::conclude::Output;
 
 /// What all measuring commands can be told.
 #[derive(Debug, Clone, Default, ClapArgs)]
@@ -96,23 +97,23 @@ impl Args {
             Some(named) => named,
             None => (vec![SubjectJob::only()], vec![self.server(&plan)?]),
         };
-        let command = command_line();
-        let output = Output { json: self.json, out: self.out.clone() };
-        let seed_given = self.seed.is_some();
         Ok(Job {
             plan,
             material,
             trust: false,
-            dry_run: false,
             level,
             servers,
             subjects,
             question: Question::Levels,
-            command,
-            seed_given,
+            command: command_line(),
+            seed_given: self.seed.is_some(),
             keep: self.keep,
-            output,
         })
+    }
+
+    /// What becomes of the result.
+    pub(super) fn output(&self) -> Output {
+        Output { json: self.json, out: self.out.clone() }
     }
 
     fn server(&self, plan: &Plan) -> Result<Wanted, Problem> {

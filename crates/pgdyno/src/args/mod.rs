@@ -1,6 +1,7 @@
 //! The command line: one file a sub-command, each with its flags and the function that carries them out.
 
 pub mod ab;
+pub mod analyse;
 mod arm;
 pub mod bench;
 pub mod build;
@@ -19,6 +20,7 @@ pub mod prewarm;
 pub mod probe;
 pub mod ps;
 pub mod report;
+pub mod resume;
 pub mod run;
 pub mod selftest;
 mod shape;
@@ -84,12 +86,16 @@ pub enum Command {
     Selftest(selftest::Args),
     /// Show what pgdyno keeps on this machine, and free it
     Clean(clean::Args),
+    /// Go on with a run that was killed or stopped
+    Resume(resume::Args),
     /// List recorded runs
     List(list::Args),
     /// Show one recorded run
     Show(show::Args),
     /// Write the report of a recorded run
     Report(report::Args),
+    /// Judge a recorded run again, by the rules of this version
+    Analyse(analyse::Args),
     /// Write man pages, shell completions or JSON Schemas
     #[command(hide = true)]
     Generate(generate::Args),
@@ -132,9 +138,11 @@ impl Command {
             Self::Builds(args) => builds::run(args, context),
             Self::Selftest(args) => selftest::run(args, context),
             Self::Clean(args) => clean::run(args, context),
+            Self::Resume(args) => resume::run(args, context),
             Self::List(args) => list::run(args, context),
             Self::Show(args) => show::run(args, context),
             Self::Report(args) => report::run(args, context),
+            Self::Analyse(args) => analyse::run(args, context),
             Self::Generate(args) => generate::run(args, &Cli::command()),
         }
     }

@@ -6,8 +6,6 @@ use pgdyno_core::problem::Problem;
 use pgdyno_plan::{Plan, ServerPlan};
 use pgdyno_provision::{Lifetime, Request};
 
-use crate::servers;
-
 /// What is said of a server to be made.
 #[derive(Debug, Clone, Default)]
 pub struct OwnServer {
@@ -62,7 +60,7 @@ impl OwnServer {
             ..Request::named(name)
         };
         pgdyno_provision::check(&request)?;
-        pgdyno_provision::check_build(&request, &servers::dirs()?).map(|()| request)
+        pgdyno_provision::check_build(&request, &pgdyno_lab::dirs()?).map(|()| request)
     }
 }
 

@@ -4,7 +4,7 @@ use std::{ffi::OsString, process::ExitCode};
 
 use pgdyno_core::problem::Problem;
 
-use crate::{context::Context, pgbench};
+use crate::context::{Context, PROGRAM};
 
 /// Words of `pgdyno pgbench`.
 #[derive(Debug, clap::Args)]
@@ -20,5 +20,6 @@ pub struct Args {
 /// # Errors
 /// None: what pgbench has to say it says in its own way.
 pub fn run(args: &Args, context: &Context) -> Result<ExitCode, Problem> {
-    Ok(pgbench::main("pgdyno pgbench", pgbench::NAME, args.words.clone(), Some(&context.runs)))
+    let runs = Some(context.runs.as_path());
+    Ok(pgdyno_pgbench::main("pgdyno pgbench", pgdyno_pgbench::NAME, args.words.clone(), runs, PROGRAM))
 }

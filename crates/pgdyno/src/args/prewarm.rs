@@ -10,7 +10,7 @@ use pgdyno_core::{
 use pgdyno_postgres::probe::{self, PrewarmProgress, PrewarmWish};
 
 use super::target::{Target, processors};
-use crate::{context::Context, interrupt, output, progress::Progress};
+use crate::{context::Context, exit::Exit, interrupt, output, progress::Progress};
 
 /// Share of all pages that must be in shared buffers: a read by queries leaves out the inner pages of indexes, which
 /// are less than 1 % of an index.
@@ -73,7 +73,7 @@ pub fn run(args: &Args, _context: &Context) -> Result<ExitCode, Problem> {
     let warmed = warmed?;
     let text = if args.json { json(&warmed) } else { pgdyno_report::prewarm(&warmed) };
     output::print(&text)?;
-    Ok(if is_there(&warmed, args.anyway) { ExitCode::SUCCESS } else { ExitCode::from(1) })
+    Ok(Exit::of_check(is_there(&warmed, args.anyway)).into())
 }
 
 /// Whether all was read and is there, as far as that can be seen; `anyway` is content with what fits.

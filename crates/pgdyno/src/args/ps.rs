@@ -7,7 +7,7 @@ use pgdyno_provision::{Record, registry};
 use pgdyno_record::redact_setting;
 use serde_json::{Value, json};
 
-use crate::{context::Context, problem, servers};
+use crate::{context::Context, problem};
 
 /// Flags of `pgdyno ps`.
 #[derive(Debug, clap::Args)]
@@ -22,7 +22,7 @@ pub struct Args {
 /// # Errors
 /// What the user should read: a record that cannot be understood, after the others were printed.
 pub fn run(args: &Args, _context: &Context) -> Result<ExitCode, Problem> {
-    let dirs = servers::dirs()?;
+    let dirs = pgdyno_lab::dirs()?;
     let (mut records, mut problems) = (Vec::new(), Vec::new());
     for entry in registry::list(&dirs) {
         match entry {

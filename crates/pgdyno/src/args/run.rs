@@ -3,10 +3,11 @@
 use std::{path::PathBuf, process::ExitCode};
 
 use pgdyno_core::problem::Problem;
+use pgdyno_lab::Job;
 use pgdyno_plan::advice::bench::Level;
 
 use super::{file, measure};
-use crate::{context::Context, stages};
+use crate::{context::Context, measure::Task};
 
 /// Flags of `pgdyno run`.
 #[derive(Debug, clap::Args)]
@@ -31,18 +32,29 @@ pub struct Args {
     measure: measure::Args,
 }
 
+impl Args {
+    /// The task that the plan and the flags ask for.
+    ///
+    /// # Errors
+    /// What of them cannot be.
+    pub(super) fn task(&self) -> Result<Task, Problem> {
+        let plan = file::plan(&self.file)?;
+        let plan = match &self.size {
+            Some(size) => plan.at_size(size)?,
+            None => plan,
+        };
+        let material = file::material(&plan, &self.file, self.trust)?;
+        let level = Level::of(&plan);
+        let job = self.measure.job_of(&self.subject, plan, material, level)?;
+        let job = Job { trust: self.trust, ..job };
+        Ok(Task { job, dry_run: self.dry_run, output: self.measure.output() })
+    }
+}
+
 /// Runs `pgdyno run`.
 ///
 /// # Errors
 /// What the user should read.
 pub fn run(args: &Args, context: &Context) -> Result<ExitCode, Problem> {
-    let plan = file::plan(&args.file)?;
-    let plan = match &args.size {
-        Some(size) => plan.at_size(size)?,
-        None => plan,
-    };
-    let material = file::material(&plan, &args.file, args.trust)?;
-    let level = Level::of(&plan);
-    let job = args.measure.job_of(&args.subject, plan, material, level)?;
-    stages::measure(&stages::Job { trust: args.trust, dry_run: args.dry_run, ..job }, context)
+    crate::measure::measure(&args.task()?, context)
 }

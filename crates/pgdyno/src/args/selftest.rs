@@ -9,10 +9,10 @@ use pgdyno_core::{
     stop::Stop,
 };
 use pgdyno_engine::{EngineError, SocketDriver, gauge};
+use pgdyno_lab::instrument;
 
 use crate::{
-    context::{Context, LONG_VERSION},
-    instrument::{self, OPTIMISED},
+    context::{Context, LONG_VERSION, PROGRAM},
     interrupt, output,
     progress::Progress,
 };
@@ -54,7 +54,7 @@ pub fn run(args: &Args, _context: &Context) -> Result<ExitCode, Problem> {
     } else {
         output::print(&pgdyno_report::instrument(&instrument))?;
     }
-    if !OPTIMISED {
+    if !PROGRAM.is_optimised {
         eprintln!(
             "warning: this program was compiled without optimisation: its figures say nothing about a release"
         );
@@ -85,7 +85,7 @@ fn measure(stop: &Stop, progress: &Progress) -> Result<Instrument, Problem> {
     }
     Ok(Instrument {
         tool: LONG_VERSION.to_owned(),
-        optimised: OPTIMISED,
+        optimised: PROGRAM.is_optimised,
         measured_at: Timestamp::now().to_string(),
         machine: Machine::of(&host),
         clock,

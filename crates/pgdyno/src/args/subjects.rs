@@ -6,7 +6,7 @@ use pgdyno_core::problem::Problem;
 use pgdyno_plan::{MAX_SUBJECTS, Plan, ServerPlan, SubjectPlan};
 
 use super::{arm::Arm, connection::Connection};
-use crate::stages::{SubjectJob, SubjectWork, Wanted};
+use pgdyno_lab::{SubjectJob, SubjectWork, Wanted};
 
 /// Longest name that is made of what a subject was asked to be, in characters.
 const MAX_NAME: usize = 40;

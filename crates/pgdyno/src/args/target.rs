@@ -6,8 +6,6 @@ use pgdyno_core::problem::Problem;
 use pgdyno_provision::{Record, SUPERUSER, Status, registry};
 use pgdyno_wire::{Address, ConnectOptions, OsUser, Sources};
 
-use crate::servers;
-
 /// Where to.
 #[derive(Debug, clap::Args)]
 #[group(skip)]
@@ -62,7 +60,7 @@ impl Target {
 /// # Errors
 /// That there is none of that name, or that it does not run; `what` begins the sentence.
 pub fn own(name: &str, database: Option<&str>, what: &str) -> Result<ConnectOptions, Problem> {
-    let record: Record = registry::find(&servers::dirs()?, name)?;
+    let record: Record = registry::find(&pgdyno_lab::dirs()?, name)?;
     if !matches!(record.status(), Status::Running { .. }) {
         return Err(Problem::wrong_request(format!("{what}: server `{name}` does not run"))
             .hint(format!("`pgdyno up {name}` starts it")));

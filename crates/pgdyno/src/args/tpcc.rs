@@ -10,7 +10,7 @@ use std::process::ExitCode;
 use clap::Subcommand;
 use pgdyno_core::problem::Problem;
 
-use crate::context::Context;
+use crate::{context::Context, measure::Task};
 
 /// Flags of `pgdyno tpcc`.
 #[derive(Debug, clap::Args)]
@@ -27,6 +27,19 @@ enum What {
     Check(check::Check),
     /// Write the nine tables as the CSV files that BenchmarkSQL writes and copies
     Export(export::Export),
+}
+
+impl Args {
+    /// The task of `tpcc run`; `None` of the others.
+    ///
+    /// # Errors
+    /// What of the flags cannot be.
+    pub(super) fn task(&self) -> Option<Result<Task, Problem>> {
+        match &self.what {
+            What::Run(run) => Some(run.task()),
+            What::Check(_) | What::Export(_) => None,
+        }
+    }
 }
 
 /// Runs `pgdyno tpcc`.

@@ -143,7 +143,7 @@ impl Args {
 /// # Errors
 /// What the user should read.
 pub fn run(args: &Args, _context: &Context) -> Result<ExitCode, Problem> {
-    let server = up(&args.request(), &servers::dirs()?, &mut servers::say)?;
+    let server = up(&args.request(), &pgdyno_lab::dirs()?, &mut servers::say)?;
     for warning in &server.warnings {
         eprintln!("warning: {warning}");
     }

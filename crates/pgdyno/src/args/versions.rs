@@ -20,7 +20,7 @@ use pgdyno_provision::{
 };
 use serde_json::{Value, json};
 
-use crate::{context::Context, servers};
+use crate::context::Context;
 
 /// Flags of `pgdyno versions`.
 #[derive(Debug, clap::Args)]
@@ -53,7 +53,7 @@ struct Row {
 /// # Errors
 /// What the user should read.
 pub fn run(args: &Args, _context: &Context) -> Result<ExitCode, Problem> {
-    let mut rows = rows(&servers::dirs()?);
+    let mut rows = rows(&pgdyno_lab::dirs()?);
     rows.sort_by(|a, b| b.version_num.cmp(&a.version_num).then_with(|| a.rank().cmp(&b.rank())));
     let groups = alike(&rows.iter().map(|row| row.program.clone()).collect::<Vec<_>>());
     if args.json {

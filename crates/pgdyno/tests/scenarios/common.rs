@@ -264,6 +264,7 @@ pub fn holds_together(run: &Run) {
         (&schemas[1].1, lines(pgdyno_record::TIMELINE)),
         (&schemas[2].1, lines("observations.ndjson")),
         (&schemas[3].1, lines(pgdyno_record::SLOWEST_ATTEMPTS)),
+        (&schemas[4].1, lines(pgdyno_record::EVENTS)),
     ] {
         let validator = jsonschema::validator_for(schema).expect("it is a schema");
         for value in values {
@@ -375,7 +376,9 @@ fn says_the_same_again(run: &Run) {
         return;
     }
     let mut again = run.record.clone();
-    pgdyno_record::analyse(&mut again, &[]);
+    let latencies = run.run_latencies().expect("they can be read");
+    let latencies = pgdyno_record::latencies_of_cells(&again, latencies);
+    pgdyno_record::analyse(&mut again, &latencies);
     let [said, again] = [&run.record, &again].map(|of| serde_json::to_string_pretty(of).expect("plain data"));
     let differing = said.lines().zip(again.lines()).find(|(said, again)| said != again);
     assert!(said == again, "judged again, a run says something else: {differing:?}");

@@ -22,6 +22,7 @@ mod pgbench_record;
 mod places;
 mod probe;
 mod reading;
+mod resume;
 mod scaleup;
 mod selftest;
 mod servers;

@@ -11,7 +11,7 @@ use super::{
     carry_out::{show, stopping},
     flags::To,
 };
-use crate::{output, progress::Progress};
+use crate::{exit::Exit, output, progress::Progress};
 
 /// Flags of `pgdyno load copy`.
 #[derive(Debug, clap::Args)]
@@ -80,7 +80,7 @@ pub fn run(args: &CopyArgs) -> Result<ExitCode, Problem> {
     let copied = copied?;
     output::print(&copied.iter().map(told).collect::<String>())?;
     let proved = copied.iter().all(|copy| copy.proof.iter().all(|proof| proof.faults().is_empty()));
-    Ok(if proved { ExitCode::SUCCESS } else { ExitCode::from(1) })
+    Ok(Exit::of_check(proved).into())
 }
 
 impl CopyArgs {

@@ -7,7 +7,7 @@ use pgdyno_postgres::load::{BulkOutcome, Job, KeyWorkers, Proof, Proved, Span, S
 use pgdyno_rows::load::{Set, Stage};
 
 use super::outlook::main_table;
-use crate::output;
+use crate::{exit::Exit, output};
 
 /// What to do where tables that were just loaded are not as they must be.
 const NOT_PROVED: &str = "hint: drop the tables and load anew; if nobody else wrote to them, report it: \
@@ -92,5 +92,5 @@ pub(super) fn judged(mut text: String, proof: &Proof, hint: &str) -> Result<Exit
         n => format!("not proved: {} ({seconds})\n{hint}", units::plural(n as u64, "difference")),
     });
     output::print(&text)?;
-    Ok(if faults.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(1) })
+    Ok(Exit::of_check(faults.is_empty()).into())
 }

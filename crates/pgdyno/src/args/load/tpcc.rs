@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use pgdyno_core::problem::Problem;
+use pgdyno_lab::draw_seed;
 use pgdyno_postgres::load::{BulkLoad, Entry, SchemaStand, Schemas};
 use pgdyno_rows::load::{LoadRequest, Set};
 
@@ -10,11 +11,7 @@ use super::{
     carry_out::{carry_out, load, stopping},
     flags::{Flags, To},
 };
-use crate::{
-    args::shape::without_server,
-    context::{draw_seed, now_s},
-    output,
-};
+use crate::{args::shape::without_server, context::now_s, output};
 
 /// Flags of `pgdyno load tpcc`.
 #[derive(Debug, clap::Args)]

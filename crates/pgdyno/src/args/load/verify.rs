@@ -11,7 +11,7 @@ use pgdyno_postgres::{
 use pgdyno_rows::load::Set;
 
 use super::{flags::To, outcome::judged};
-use crate::{interrupt, progress::Progress};
+use crate::{exit::Exit, interrupt, progress::Progress};
 
 /// Flags of `pgdyno load verify`.
 #[derive(Debug, clap::Args)]
@@ -68,7 +68,7 @@ pub fn run(args: &Verify) -> Result<ExitCode, Problem> {
     let text = format!("{}\n{}", plan.title(), structure.map(built).unwrap_or_default());
     let code = judged(text, &proof, WRITTEN)?;
     let damaged = structure.is_some_and(|structure| !structure.faults.is_empty());
-    Ok(if damaged { ExitCode::from(1) } else { code })
+    Ok(if damaged { Exit::Failed.into() } else { code })
 }
 
 /// What amcheck found, in words.

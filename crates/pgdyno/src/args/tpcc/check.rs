@@ -8,6 +8,7 @@ use pgdyno_postgres::verify::{CONDITIONS, Consistency, Violation, check_tpcc};
 
 use crate::{
     args::target::{Target, processors},
+    exit::Exit,
     interrupt, output,
     progress::Progress,
 };
@@ -54,7 +55,7 @@ impl Check {
         progress.finish();
         let checked = checked?;
         output::print(&told(&checked))?;
-        Ok(if checked.violations.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(1) })
+        Ok(Exit::of_check(checked.violations.is_empty()).into())
     }
 }
 

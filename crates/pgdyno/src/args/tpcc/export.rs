@@ -10,18 +10,14 @@ use std::{
 
 use pgdyno_core::{problem::Problem, stop::Stop, tpcc::DERIVED, units};
 use pgdyno_host::facts;
+use pgdyno_lab::draw_seed;
 use pgdyno_rows::{
     Part, Population,
     tpcc::{CSV_FILES, CsvFile},
 };
 
 use super::in_order::in_order;
-use crate::{
-    args::target::processors,
-    context::{draw_seed, now_s},
-    interrupt, output,
-    progress::Progress,
-};
+use crate::{args::target::processors, context::now_s, interrupt, output, progress::Progress};
 
 /// About as many bytes are made at a time.
 const PIECE_BYTES: f64 = 1_048_576.0;

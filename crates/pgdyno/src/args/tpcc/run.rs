@@ -8,13 +8,14 @@ use pgdyno_core::{
     span::Span,
     tpcc::{DISTRICTS, Shape},
 };
+use pgdyno_lab::{External, are_as_many};
 use pgdyno_plan::{Auto, Isolation, Material, Plan, TpccPlan, TpccWork, WorkloadPlan, advice::bench::Level};
 use pgdyno_postgres::load::find_tpcc;
 
 use crate::{
     args::{bench, measure, shape::without_server},
     context::Context,
-    stages::{self, External},
+    measure::Task,
 };
 
 /// Warehouses of a server that is made for the run, where nothing is said.
@@ -119,6 +120,14 @@ impl Run {
     /// # Errors
     /// What the user should read.
     pub fn run(&self, context: &Context) -> Result<ExitCode, Problem> {
+        crate::measure::measure(&self.task()?, context)
+    }
+
+    /// The task that the flags ask for.
+    ///
+    /// # Errors
+    /// What of them cannot be.
+    pub(super) fn task(&self) -> Result<Task, Problem> {
         let level = match (self.quick, self.thorough) {
             (true, _) => Level::Quick,
             (_, true) => Level::Thorough,
@@ -130,7 +139,7 @@ impl Run {
         plan.validate()?;
         let material = Material::without_files(&plan)?;
         let job = self.measure.job(plan, material, level)?;
-        stages::measure(&stages::Job { dry_run: self.dry_run, ..job }, context)
+        Ok(Task { job, dry_run: self.dry_run, output: self.measure.output() })
     }
 
     /// The tables: those that are there, or as many as are wanted.
@@ -139,7 +148,7 @@ impl Run {
             return Ok(TpccPlan { warehouses: self.warehouses.unwrap_or(WAREHOUSES), loaded: false });
         };
         let found = find_tpcc(&mut pgdyno_wire::connect(&external.drive)?)?.warehouses;
-        stages::are_as_many(found, self.warehouses.unwrap_or(found))?;
+        are_as_many(found, self.warehouses.unwrap_or(found))?;
         Ok(TpccPlan { warehouses: found, loaded: true })
     }
 

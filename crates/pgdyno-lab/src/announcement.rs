@@ -1,0 +1,258 @@
+//! What will be done, where, and what it costs: said before anything is.
+
+use pgdyno_core::{cpus::cpus_in_words, tpcc::DERIVED, units};
+use pgdyno_plan::{WorkloadPlan, advice::bench::few_branches};
+use pgdyno_record::LoadTerms;
+use pgdyno_script::Builtin;
+
+use crate::{Compare, Event, Job, Lab, Prepared, SubjectJob, SubjectWork, Wanted, dirs, programs};
+
+/// Seconds of a run of a comparison beside warm-up and interval: CHECKPOINT, the state of the data, connections, drain.
+const BETWEEN_S: f64 = 0.7;
+
+/// What will be done, where, and what it costs.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Announcement {
+    /// The experiment in one line.
+    pub title: String,
+    /// Facts with their labels, in the order they are read; a fact that explains itself has an empty label.
+    pub facts: Vec<(String, String)>,
+    /// What may go wrong, as warnings.
+    pub warnings: Vec<Event>,
+}
+
+/// Says what `carry_out` will do.
+pub fn announce(job: &Job, prepared: &Prepared, lab: &Lab) -> Announcement {
+    let mut told = Announcement::default();
+    match job.comparison() {
+        None => told.sweep(job, prepared),
+        Some(compare) => told.comparison(job, compare, prepared),
+    }
+    told.fact("record", format!("in {}", lab.runs.display()));
+    told.cost(job, prepared);
+    told.fact("seed", prepared.seed.to_string());
+    if prepared.plan.data.tpcc.is_some() {
+        told.fact("", DERIVED.to_owned());
+    }
+    told.warn_of_addresses(job);
+    prepared.bench.warnings.iter().for_each(|warning| told.warn(warning.clone()));
+    told.warn_of_branches(job, prepared);
+    told.warnings.extend(programs::warn_of_builds(job, prepared));
+    told
+}
+
+impl Announcement {
+    fn fact(&mut self, label: &str, text: String) {
+        self.facts.push((label.to_owned(), text));
+    }
+
+    fn warn(&mut self, text: impl Into<String>) {
+        self.warnings.push(Event::Warning { text: text.into(), hint: None });
+    }
+
+    /// Every level of every workload, in blocks.
+    fn sweep(&mut self, job: &Job, prepared: &Prepared) {
+        let (bench, measure) = (&prepared.bench, &prepared.plan.measure);
+        let workloads: Vec<_> = prepared.plan.workload.iter().map(WorkloadPlan::title).collect();
+        self.title =
+            format!("pgdyno {}: {} {}", prepared.plan.name, workloads.join(", "), data_words(prepared));
+        let each = match job.subjects.len() as u64 {
+            1 => String::new(),
+            subjects => format!(" ({} of each subject)", bench.cost.runs / subjects),
+        };
+        let (interval, warmup, blocks) = (measure.duration, measure.warmup, measure.blocks);
+        let clients = client_words(prepared);
+        let runs = bench.cost.runs;
+        self.fact(
+            "runs",
+            format!(
+                "{runs}{each} of {interval} after {warmup} of warm-up: clients {clients}, blocks {blocks}"
+            ),
+        );
+        self.tables(prepared);
+        for at in 0..job.servers.len() {
+            self.fact("server", job.of_subject(at, &programs::words(job, prepared, at)));
+        }
+        self.cpus(job, prepared);
+    }
+
+    /// A and B in blocks.
+    fn comparison(&mut self, job: &Job, compare: &Compare, prepared: &Prepared) {
+        let (bench, measure) = (&prepared.bench, &prepared.plan.measure);
+        self.title = "pgdyno ab: is B faster than A?".to_owned();
+        for arm in &job.subjects {
+            self.fact(&arm.name, arm_words(job, prepared, arm));
+        }
+        let clients = units::plural(u64::from(bench.clients.first().copied().unwrap_or(1)), "client");
+        let (interval, warmup, scale) = (measure.duration, measure.warmup, bench.scale.unwrap_or(1));
+        self.fact("runs", format!("{interval} after {warmup} of warm-up, {clients} at scale {scale}"));
+        self.tables(prepared);
+        self.cpus(job, prepared);
+        let looks: Vec<_> = compare.looks.iter().map(|look| look.blocks.to_string()).collect();
+        let margin = units::percent(compare.margin);
+        self.fact(
+            "blocks",
+            format!("of one run of A and one of B; looked at after {}; margin ± {margin}", looks.join(", ")),
+        );
+        let blocks = units::plural(u64::from(compare.aa_blocks), "block");
+        let aa = minutes(blocks_s(prepared, compare.aa_blocks));
+        self.fact(
+            "noise",
+            format!("{blocks} of A against A show what the machine itself does, {aa} of the time below"),
+        );
+    }
+
+    /// How tables are made, if the plan or flags say it.
+    fn tables(&mut self, prepared: &Prepared) {
+        let asked = &prepared.plan.load;
+        let Some(load) = prepared.load.as_ref().filter(|_| !asked.is_default()) else { return };
+        self.fact("tables", LoadTerms::of(load, asked.streams()).words());
+        if load.unlogged {
+            self.warn("tables are unlogged: any crash of the server empties them");
+        }
+    }
+
+    /// Where servers that are made for the run, and the driver, may run, unless that is everywhere.
+    fn cpus(&mut self, job: &Job, prepared: &Prepared) {
+        let (cpus, all) = (&prepared.bench.cpus, prepared.host.cpu.allowed.len());
+        let own = job.servers.iter().any(|wanted| matches!(wanted, Wanted::Own(_)));
+        let placed = cpus_in_words(&cpus.server, &cpus.driver, all).filter(|_| own);
+        placed.into_iter().for_each(|words| self.fact("cpus", words));
+    }
+
+    /// Bytes written, and time taken.
+    fn cost(&mut self, job: &Job, prepared: &Prepared) {
+        let own = prepared.material.is_own();
+        let beside =
+            |what: &str| if own { format!(", beside what the plan's own SQL {what}") } else { String::new() };
+        let bytes = units::bytes(prepared.bench.cost.written_bytes);
+        let writes = format!("about {bytes} {}{}", written_where(job), beside("writes"));
+        // Before where the record is, which is written too.
+        self.facts.insert(self.facts.len() - 1, ("writes".to_owned(), writes));
+        let takes = match job.comparison() {
+            None => format!("about {}", minutes(prepared.bench.cost.seconds)),
+            Some(compare) => comparison_takes(job, compare, prepared),
+        };
+        self.fact("takes", takes + &beside("takes between runs"));
+    }
+
+    /// Warns of connection parameters that are ignored.
+    fn warn_of_addresses(&mut self, job: &Job) {
+        for wanted in &job.servers {
+            let Wanted::External(external) = wanted else { continue };
+            let notices = external.drive.notices.iter();
+            let notices = notices.chain(external.admin.iter().flat_map(|admin| &admin.notices));
+            notices.for_each(|notice| self.warn(notice.clone()));
+        }
+    }
+
+    /// Warns if more clients than there are branches will update them.
+    fn warn_of_branches(&mut self, job: &Job, prepared: &Prepared) {
+        let clients = most_updating(job, prepared);
+        let told =
+            prepared.bench.scale.zip(clients).and_then(|(scale, clients)| few_branches(scale, clients));
+        told.into_iter().for_each(|warning| self.warn(warning));
+    }
+}
+
+/// The most clients that update branches at once.
+fn most_updating(job: &Job, prepared: &Prepared) -> Option<u32> {
+    let bench = &prepared.bench;
+    if job.comparison().is_some() {
+        let updates = |arm: &SubjectJob| arm.work.builtin().is_some_and(Builtin::updates_branches);
+        return bench.clients.first().copied().filter(|_| job.subjects.iter().any(updates));
+    }
+    let levels = prepared.plan.workload.iter().zip(&bench.levels);
+    let updating =
+        levels.filter(|(workload, _)| workload.as_builtin().is_some_and(Builtin::updates_branches));
+    updating.flat_map(|(_, levels)| levels).max().copied()
+}
+
+/// The tables that are driven.
+fn data_words(prepared: &Prepared) -> String {
+    match (prepared.bench.scale, &prepared.load, prepared.plan.data.tpcc) {
+        (Some(scale), ..) => format!("at scale {scale}"),
+        (None, Some(load), _) => format!("on {}", load.title()),
+        (None, None, Some(tpcc)) => {
+            format!("on tpcc with {}, as it is there", units::plural(tpcc.warehouses, "warehouse"))
+        }
+        (None, None, None) => "on tables of the plan's own".to_owned(),
+    }
+}
+
+fn arm_words(job: &Job, prepared: &Prepared, arm: &SubjectJob) -> String {
+    let server = arm.server.map(|at| programs::words(job, prepared, at));
+    let work = match &arm.work {
+        SubjectWork::Plan => "the plan's workloads".to_owned(),
+        SubjectWork::Script { work, protocol } => format!("{} ({} protocol)", work.name, protocol.name()),
+        SubjectWork::Command(command) => format!("command: {}", pgdyno_record::redact(&command.text)),
+    };
+    let said = if arm.said == "default" { String::new() } else { format!("{}: ", arm.said) };
+    format!("{said}{}", [server, Some(work)].into_iter().flatten().collect::<Vec<_>>().join(", "))
+}
+
+/// Seconds of one run of a comparison, with what is between two.
+fn run_s(prepared: &Prepared) -> f64 {
+    let measure = &prepared.plan.measure;
+    measure.duration.as_secs_f64() + measure.warmup.as_secs_f64() + BETWEEN_S
+}
+
+/// Seconds of so many blocks of two runs.
+fn blocks_s(prepared: &Prepared, blocks: u32) -> f64 {
+    f64::from(2 * blocks) * run_s(prepared)
+}
+
+/// The time from an answer at the first look to one at the last.
+fn comparison_takes(job: &Job, compare: &Compare, prepared: &Prepared) -> String {
+    let runs_s = f64::from(prepared.plan.measure.blocks) * run_s(prepared);
+    let fixed_s = (prepared.bench.cost.seconds - runs_s).max(0.0) * job.servers.len() as f64;
+    let before_s = fixed_s + blocks_s(prepared, compare.aa_blocks);
+    let until = |look: Option<u32>| minutes(before_s + blocks_s(prepared, look.unwrap_or(0)));
+    let least = until(compare.looks.first().map(|look| look.blocks));
+    let most = until(compare.looks.last().map(|look| look.blocks));
+    if least == most { format!("about {most}") } else { format!("{least} to {most}") }
+}
+
+/// The numbers of clients; of each workload, unless they are the same for all.
+fn client_words(prepared: &Prepared) -> String {
+    let list = |levels: &[u32]| levels.iter().map(u32::to_string).collect::<Vec<_>>().join("/");
+    let levels = &prepared.bench.levels;
+    match levels.windows(2).all(|pair| pair[0] == pair[1]) {
+        true => list(&prepared.bench.clients),
+        false => {
+            let titles = prepared.plan.workload.iter().map(WorkloadPlan::title).zip(levels);
+            titles.map(|(title, levels)| format!("{} ({title})", list(levels))).collect::<Vec<_>>().join(", ")
+        }
+    }
+}
+
+/// The places that all servers write their data to, and whether it stays.
+fn written_where(job: &Job) -> String {
+    let stays = if job.keep { "kept" } else { "removed at the end" };
+    let is_external = |wanted: &Wanted| matches!(wanted, Wanted::External(_));
+    let external = job.servers.iter().any(is_external);
+    if external && job.plan.data.tpcc.is_some_and(|tpcc| tpcc.loaded) {
+        return format!("in the tables that are there, where it stays; schema pgdyno is {stays}");
+    }
+    let mut places: Vec<String> = job.servers.iter().flat_map(own_dirs).collect();
+    if external {
+        places.insert(0, "schema pgdyno".to_owned());
+    }
+    let Some((last, before)) = places.split_last() else { return "by the commands".into() };
+    match before {
+        [] => format!("in {last}, {stays}"),
+        _ => format!("in {} and {last}, {stays}", before.join(", ")),
+    }
+}
+
+/// The directories of a server to be made: of its data, and of WAL if that has one of its own.
+fn own_dirs(wanted: &Wanted) -> Vec<String> {
+    let Wanted::Own(request) = wanted else { return Vec::new() };
+    let data = request.data.clone().or_else(|| Some(dirs().ok()?.servers().join(&request.name)));
+    data.into_iter().chain(request.waldir.clone()).map(|dir| dir.display().to_string()).collect()
+}
+
+/// A length of time, about.
+fn minutes(seconds: f64) -> String {
+    if seconds < 100.0 { format!("{seconds:.0} s") } else { format!("{:.1} min", seconds / 60.0) }
+}

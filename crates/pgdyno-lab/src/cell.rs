@@ -1,0 +1,531 @@
+//! One run of one cell, whichever command asks for it.
+
+use std::{cell::RefCell, sync::Arc, time::Instant};
+
+use pgdyno_analysis::{
+    cells::{Histograms, served_from},
+    steady,
+    tpcc::nopm,
+};
+use pgdyno_core::{
+    facts::{RunDurability, SessionsSeen},
+    measure::{
+        CellRun, DataState, ErrorCount, Interval, ScriptRun, SlowAttempt, StatementSummary, TpccRun, Waits,
+        Workload,
+    },
+    problem::Problem,
+    random::Random,
+    stop::Stop,
+    units,
+};
+use pgdyno_engine::{
+    Bookkeeping, Listeners, Mark, MergedInterval, Mix, Phase, Report, ScriptReport, Settings, run_keeping,
+};
+use pgdyno_plan::Work;
+use pgdyno_postgres::targets::{Counted, Sessions, SqlClients, Workers};
+use pgdyno_script::{Definition, Protocol, Script, Scripts};
+
+use crate::{
+    Event, Events, Prepared,
+    counters_sampler::{CountersSampler, Reading},
+    recording::Recording,
+    slow::SlowLog,
+    subject::Subject,
+    tpcc,
+    waiting::waiting_for,
+    workload_files,
+};
+
+/// Length of an interval of the timeline.
+const INTERVAL_NS: u64 = 1_000_000_000;
+/// Most scripts of a workload that have a histogram each, of every thread: 220 KiB.
+const MOST_SCRIPTS: usize = 16;
+/// Time that attempts under way get at the end of a run.
+const DRAIN_NS: u64 = 10_000_000_000;
+
+/// What every run of a measuring command shares.
+pub struct Driving<'a> {
+    /// What was decided before.
+    pub prepared: &'a Prepared,
+    /// Where runs go.
+    pub recording: &'a mut Recording,
+    /// A request to stop.
+    pub stop: &'a Stop,
+    /// What happens is told here.
+    pub events: &'a Events,
+}
+
+/// A server under test with what is watched of it.
+pub struct Bench<'a> {
+    /// The server.
+    pub subject: &'a mut Subject,
+    /// Reads the counters of its processes and of its device.
+    pub sampler: &'a mut CountersSampler,
+}
+
+/// What one run drives.
+pub struct Cell<'a> {
+    /// By name, for the record.
+    pub workload: Workload,
+    /// How statements are sent.
+    pub protocol: Protocol,
+    /// The script.
+    pub script: &'a Arc<Scripts>,
+    /// What of it is the plan's own.
+    pub own: Option<&'a Work>,
+    /// Number of its block.
+    pub block: u32,
+    /// Number of the streams that its clients draw from. Runs with the same number have the same rows and the same
+    /// schedule.
+    pub draws: u32,
+}
+
+impl<'a> Driving<'a> {
+    /// Moves this thread to the driver's processors, and begins the bar of a events of so many runs.
+    ///
+    /// # Errors
+    /// Where this thread may not run there.
+    pub fn begin(
+        prepared: &'a Prepared,
+        recording: &'a mut Recording,
+        stop: &'a Stop,
+        events: &'a Events,
+    ) -> Result<Self, Problem> {
+        pgdyno_engine::pin_current_thread(&prepared.bench.cpus.driver)
+            .map_err(|error| Problem::could_not(format!("could not use the driver's processors: {error}")))?;
+        let driving = Self { prepared, recording, stop, events };
+        events.measuring(driving.run_s() * prepared.bench.cost.runs as f64);
+        Ok(driving)
+    }
+
+    /// Reads the counters of a server's processes and of the device under its data.
+    pub fn sampler(&self, subject: &Subject) -> CountersSampler {
+        CountersSampler::new(subject.postmaster, subject.storage().and_then(|storage| storage.device))
+    }
+
+    /// Seconds of one run, without what is between two.
+    pub fn run_s(&self) -> f64 {
+        let measure = &self.prepared.plan.measure;
+        measure.warmup.as_secs_f64() + measure.duration.as_secs_f64()
+    }
+
+    /// One run of one cell: CHECKPOINT, connections, warm-up, measured interval, drain. Gives its index in the record.
+    ///
+    /// # Errors
+    /// What ended it early; what was measured until then is in the record.
+    pub fn run(&mut self, bench: Bench<'_>, cell: Cell<'_>) -> Result<u32, Problem> {
+        let Bench { subject, sampler } = bench;
+        let Cell { script, own, block, .. } = cell;
+        let workload = cell.workload.clone();
+        let index = self.recording.record.runs.len() as u32;
+        let draws = cell.draws;
+        let whose = whose(&workload);
+        let clients = workload.clients;
+        self.events.now(format!("{whose}{} {clients} clients, block {}", workload.script, block + 1));
+        waiting_for("an answer of the server", self.events, || subject.revive(self.stop))?;
+        sampler.follow(subject.postmaster);
+        let mut before = Before::default();
+        if let Some(work) = own {
+            let begin = Instant::now();
+            before.data_state = waiting_for(
+                "what comes before a run (a reset, or the state of the data)",
+                self.events,
+                || workload_files::before_run(self.prepared, subject, work, clients, self.stop, self.events),
+            )?;
+            let did_anything = work.reset.is_some() || before.data_state.is_some();
+            before.reset_s = did_anything.then(|| begin.elapsed().as_secs_f64());
+        }
+        let weak = subject.weaknesses_of(script, &self.definitions(&cell))?;
+        let begin = Instant::now();
+        waiting_for("CHECKPOINT", self.events, || subject.checkpoint_if_needed())?;
+        before.checkpoint_s = begin.elapsed().as_secs_f64();
+        let (counted, sessions) = (Counted::default(), Sessions::default());
+        let sql = SqlClients {
+            sessions: Some(sessions.clone()),
+            ..self.clients(&cell, subject, draws, counted.clone())
+        };
+        let options = subject.options_of(own);
+        let (workers, connect) = waiting_for("the clients' connections", self.events, || {
+            sql.connect(&options, clients, self.prepared.bench.jobs, self.stop)
+        })?;
+        let settings = self.settings(script, draws);
+        let start_s = self.recording.seconds();
+        self.recording.dir.begin_run(index, &workload, block, start_s)?;
+        let driven = self.drive(Bench { subject: &mut *subject, sampler }, workers, &settings, &cell)?;
+        self.recording.dir.end_run()?;
+        let same_sessions = !subject.pooled && driven.report.outage.lost == 0;
+        let seen = SessionsSeen { same_sessions, ..sessions.seen() };
+        let weak: Vec<_> = weak.into_iter().chain(seen.weaknesses()).collect();
+        let durability = RunDurability::new(subject.facts.durability, &weak);
+        let connect_ns = connect.as_nanos() as u64;
+        let tpcc = own.and_then(|own| own.tpcc).zip(subject.tpcc.as_ref());
+        let tpcc = tpcc.map(|(work, ground)| tpcc::run_of(&work, ground, counted.sum()));
+        let run =
+            Finished { workload, block, start_s, connect_ns, settings, before, driven, tpcc, durability };
+        self.keep(run, script).map(|()| index)
+    }
+
+    /// What the clients of a run are made of.
+    fn clients(&self, cell: &Cell<'_>, subject: &Subject, draws: u32, counted: Counted) -> SqlClients {
+        let tpcc = cell.own.and_then(|own| own.tpcc);
+        SqlClients {
+            max_tries: tpcc.map_or(1, |work| work.max_tries),
+            tpcc: tpcc
+                .and(subject.tpcc.as_ref())
+                .map(|ground| (ground.crowd.in_run(self.prepared.seed, draws), counted)),
+            scripts: Arc::clone(cell.script),
+            protocol: cell.protocol,
+            scale: self.prepared.bench.scale.unwrap_or(1),
+            seed: self.prepared.seed,
+            run: draws,
+            definitions: self.definitions(cell),
+            trust: self.prepared.trust,
+            sessions: None,
+        }
+    }
+
+    /// What variables of the clients of a run start with.
+    fn definitions(&self, cell: &Cell<'_>) -> Vec<Definition> {
+        let own = cell.own.map(|own| {
+            let numbers = workload_files::numbers_of_clients(self.prepared, cell.workload.clients);
+            own.definitions.iter().cloned().chain(numbers).collect()
+        });
+        own.unwrap_or_default()
+    }
+
+    /// How several scripts share the attempts; each worker draws from a stream that no client has.
+    fn mix(&self, cell: &Cell<'_>, draws: u32) -> Mix {
+        let Some(own) = cell.own.filter(|own| own.weights.len() > 1) else { return Mix::default() };
+        let stream =
+            |worker: u32| Random::seeded(Random::stream_seed(self.prepared.seed, draws, u32::MAX - worker));
+        Mix { weights: own.weights.clone(), streams: (0..self.prepared.bench.jobs).map(stream).collect() }
+    }
+
+    fn settings(&self, script: &Scripts, draws: u32) -> Settings {
+        let measure = &self.prepared.plan.measure;
+        Settings {
+            warmup_ns: measure.warmup.as_nanos(),
+            duration_ns: measure.duration.as_nanos(),
+            interval_ns: INTERVAL_NS,
+            drain_ns: DRAIN_NS,
+            rate_per_s: measure.rate,
+            seed: self.prepared.seed.wrapping_add(u64::from(draws) << 32),
+            statements: script.statements().count(),
+            cpus: self.prepared.bench.cpus.driver.clone(),
+        }
+    }
+
+    /// Drives the clients.
+    fn drive(
+        &mut self,
+        bench: Bench<'_>,
+        workers: Workers,
+        settings: &Settings,
+        cell: &Cell<'_>,
+    ) -> Result<Driven, Problem> {
+        let index = self.recording.record.runs.len() as u32;
+        let bookkeeping = Bookkeeping {
+            mix: self.mix(cell, cell.draws),
+            by_script: (2..=MOST_SCRIPTS).contains(&cell.script.len()),
+            users: cell
+                .own
+                .and_then(|own| own.tpcc)
+                .zip(bench.subject.tpcc.as_ref())
+                .and_then(tpcc::population),
+            ..Bookkeeping::default()
+        };
+        let Bench { subject, sampler } = bench;
+        let version_num = subject.facts.version_num;
+        let (mut begin, mut end) = (None, None);
+        let first_s = f64::from(index) * self.run_s();
+        let mut written = Ok(());
+        let mut slowest = SlowLog::new(cell.script, settings.warmup_ns, subject.pooled);
+        let (sampler, subject) = (RefCell::new(sampler), RefCell::new(subject));
+        let Self { prepared, recording, events, stop } = self;
+        let mut on_interval = |interval: &MergedInterval| {
+            events.measured(first_s + (interval.start_ns + interval.duration_ns) as f64 / 1e9);
+            let at_s = recording.seconds();
+            let observation = sampler.borrow_mut().observe(interval, at_s);
+            if let Some(death) = subject.borrow().death() {
+                stop.request(death);
+            }
+            let slow = slowest.of(interval);
+            if interval.phase == Phase::Drain {
+                recording.dir.drain(interval.start_ns, interval.duration_ns, slow);
+            } else if written.is_ok() {
+                written = recording
+                    .dir
+                    .interval(timeline(interval, index), &interval.latency, slow)
+                    .and_then(|()| recording.dir.observation(&observation));
+            }
+        };
+        let waits = subject.borrow_mut().sample_waits(stop);
+        let mut on_mark = |mark| {
+            if let Some(waits) = waits.as_ref().filter(|_| mark == Mark::MeasureEnd) {
+                waits.sample_while(false);
+            }
+            let reading = waiting_for("the server's counters", events, || {
+                sampler.borrow().read_all(subject.borrow_mut().observed(), version_num)
+            });
+            match mark {
+                Mark::MeasureStart => begin = Some(reading),
+                Mark::MeasureEnd => end = Some(reading),
+            }
+            if let Some(waits) = waits.as_ref().filter(|_| mark == Mark::MeasureStart) {
+                waits.sample_while(true);
+            }
+        };
+        let listeners =
+            Listeners { on_interval: &mut on_interval, on_mark: &mut on_mark, on_log: &mut |_, _| () };
+        let report = run_keeping(prepared.waiting, workers, settings, &bookkeeping, stop, listeners)
+            .map_err(|error| Problem::could_not(format!("the driver failed: {error}")))?;
+        written?;
+        let waits = waits.map(|sampler| subject.borrow_mut().sampled_waits(sampler));
+        Ok(Driven { report, edges: begin.zip(end), slowest: slowest.worst(), waits })
+    }
+
+    /// Adds a run to the record. A run that stopped within its measured interval is kept with what it had.
+    fn keep(&mut self, run: Finished, script: &Scripts) -> Result<(), Problem> {
+        let early = run.ended_early(self.stop).or_else(|| run.all_failed(script));
+        if let (1.., None) = (unanswered(&run.driven.report), &early) {
+            let many = units::plural(unanswered(&run.driven.report), "transaction");
+            let (cell, drain_s) = (run.cell(), DRAIN_NS / 1_000_000_000);
+            self.events.warning(&format!(
+                "{many} of {cell} got no answer within {drain_s} s of the end of the run, and {} given up",
+                if many.starts_with("1 ") { "was" } else { "were" }
+            ));
+        }
+        if run.driven.report.duration_ns > 0 {
+            let of_scripts = run.driven.report.by_script.iter().map(|script| script.latency.clone());
+            let latency =
+                Histograms { whole: run.driven.report.latency.clone(), scripts: of_scripts.collect() };
+            let run = run.into_run(script);
+            self.events.tell(&recorded(self.recording.record.runs.len() as u32, &run));
+            self.recording.add_run(run, latency)?;
+        }
+        early.map_or(Ok(()), Err)
+    }
+}
+
+/// A run that is in the record, as an event.
+fn recorded(index: u32, run: &CellRun) -> Event {
+    let cell = format!("{}{}", whose(&run.workload), run.workload.cell());
+    Event::RunRecorded { run: index, cell, block: run.block, tps: run.tps }
+}
+
+/// What driving gave.
+struct Driven {
+    report: Report,
+    /// Readings at the edges of the measured interval.
+    edges: Option<(Reading, Reading)>,
+    slowest: Vec<SlowAttempt>,
+    waits: Option<Waits>,
+}
+
+/// What came before a run.
+#[derive(Debug, Default)]
+struct Before {
+    data_state: Option<DataState>,
+    reset_s: Option<f64>,
+    checkpoint_s: f64,
+}
+
+/// Whose run it is, for a line of text.
+fn whose(workload: &Workload) -> String {
+    workload.subject.as_ref().map(|whose| format!("{whose}: ")).unwrap_or_default()
+}
+
+/// What a run drives, for a line of text.
+pub fn cell_words(workload: &Workload) -> String {
+    let clients = units::plural(u64::from(workload.clients), "client");
+    format!("{}{} with {clients}", whose(workload), workload.script)
+}
+
+/// A run that is over.
+struct Finished {
+    workload: Workload,
+    block: u32,
+    start_s: f64,
+    connect_ns: u64,
+    settings: Settings,
+    before: Before,
+    driven: Driven,
+    tpcc: Option<TpccRun>,
+    durability: RunDurability,
+}
+
+impl Finished {
+    /// What was driven, for a line of text.
+    fn cell(&self) -> String {
+        cell_words(&self.workload)
+    }
+
+    /// Why nothing can come after this run.
+    fn ended_early(&self, stop: &Stop) -> Option<Problem> {
+        let (report, cell) = (&self.driven.report, self.cell());
+        if stop.requested() {
+            let why = report.stopped.clone().or_else(|| stop.reason()).unwrap_or_default();
+            return Some(
+                Problem::could_not(format!("stopped in {cell}: {why}"))
+                    .hint("what was measured before is kept"),
+            );
+        }
+        if report.clients_lost > 0 {
+            let lost = format!("{} clients ended before {cell} did", report.clients_lost);
+            return Some(
+                Problem::could_not(report.errors.why(&lost))
+                    .detail(format!("{} transactions are in doubt", report.counts_whole.in_doubt))
+                    .hint("the server's log may tell more. What was measured before is kept"),
+            );
+        }
+        self.silent().map(|words| {
+            Problem::could_not(words)
+                .detail(format!("{} got no answer", units::plural(unanswered(report), "transaction")))
+                .hint(
+                    "do they wait for a lock, for a server process that is stopped (SIGSTOP), or for a disk? \
+                     A transaction that takes longer than that needs a longer --duration. What was measured before is \
+                     kept",
+                )
+        })
+    }
+
+    /// That the server answered nothing, or nothing any more to any client from the middle of the measured interval to
+    /// the end of the drain: the next run would wait for the same.
+    fn silent(&self) -> Option<String> {
+        let (report, cell) = (&self.driven.report, self.cell());
+        let whole = &report.counts_whole;
+        let unanswered = unanswered(report);
+        if unanswered > 0 && whole.committed + whole.failed == 0 {
+            let seconds = units::duration((self.settings.warmup_ns + report.elapsed_ns) as f64 / 1e9);
+            return Some(format!("the server answered nothing in {cell} for {seconds}"));
+        }
+        let rates = &report.rates_per_s;
+        let silent = rates.iter().rev().take_while(|rate| **rate == 0.0).count();
+        let stopped = unanswered >= u64::from(self.workload.clients)
+            && report.counts.failed == 0
+            && silent >= rates.len().div_ceil(2);
+        stopped.then(|| {
+            let silent_ns =
+                silent as u64 * INTERVAL_NS + report.elapsed_ns.saturating_sub(report.duration_ns);
+            let seconds = units::duration(silent_ns as f64 / 1e9);
+            format!("the server stopped answering in {cell}: not one answer in the last {seconds}")
+        })
+    }
+
+    /// Why nothing of this run can be used although it came to its end: not one transaction was carried out.
+    fn all_failed(&self, scripts: &Scripts) -> Option<Problem> {
+        let report = &self.driven.report;
+        let counts = &report.counts_whole;
+        if counts.committed > 0 || counts.failed == 0 {
+            return None;
+        }
+        let (code, message, count) = report.errors.iter().max_by_key(|(_, _, count)| *count)?;
+        let cell = self.workload.cell();
+        let problem = Problem::could_not(format!("every transaction of {cell} failed: {message}"))
+            .hint("correct the script, the tables or the server's settings, and measure again");
+        let seen =
+            format!("{} failed, {count} times with {code}", units::plural(counts.failed, "transaction"));
+        Some(problem.detail(match never_done(scripts, report) {
+            Some(statement) => format!("{seen}, at: {statement}"),
+            None => seen,
+        }))
+    }
+
+    fn into_run(self, script: &Scripts) -> CellRun {
+        let Self { workload, block, start_s, connect_ns, settings, before, driven, tpcc, durability } = self;
+        let Driven { report, edges, slowest, waits } = driven;
+        let cpu = edges.as_ref().map(|(begin, end)| end.cpu_since(begin, &report)).unwrap_or_default();
+        let io = edges.as_ref().and_then(|(begin, end)| end.io_since(begin));
+        // A list of statements says how many a transaction has: only where each has all of them.
+        let alike = script.len() == 1 && !script.iter().any(Script::has_branches);
+        let labels = script.statements().filter(|_| alike).map(|sql| sql.label.clone());
+        let statements = labels.zip(&report.statements);
+        let scripts = script_runs(script, &report);
+        CellRun {
+            block,
+            start_s: start_s + settings.warmup_ns as f64 / 1e9,
+            warmup_ns: settings.warmup_ns,
+            duration_ns: report.duration_ns,
+            counts: report.counts,
+            counts_whole: report.counts_whole,
+            tps: report.counts.committed as f64 * 1e9 / report.duration_ns as f64,
+            latency: report.latency.summary(),
+            // Of a closed loop it has no samples.
+            lag: report.lag.summary(),
+            statements: statements
+                .map(|(statement, latency)| StatementSummary { statement, latency: latency.summary() })
+                .collect(),
+            nopm: tpcc.as_ref().and_then(|_| nopm(&scripts, report.duration_ns)),
+            scripts,
+            tpcc,
+            slowest,
+            connect_ns,
+            served_from: io.as_ref().and_then(|io| served_from(io, report.counts.committed)),
+            cpu,
+            io,
+            steady: steady::judge(&report.rates_per_s),
+            errors: errors(&report),
+            data_state: before.data_state,
+            reset_s: before.reset_s,
+            checkpoint_s: Some(before.checkpoint_s),
+            durability: Some(durability),
+            waits,
+            outage: Some(report.outage).filter(|outage| outage.lost > 0),
+            idle: None,
+            workload,
+        }
+    }
+}
+
+/// The statement at which every transaction of a script ended: the first that was never carried out. It is not known of
+/// several scripts, nor of one that leaves statements out.
+fn never_done<'a>(scripts: &'a Scripts, report: &Report) -> Option<&'a str> {
+    if scripts.len() != 1 || scripts.iter().any(Script::has_branches) {
+        return None;
+    }
+    let mut all = scripts.statements().zip(&report.statements);
+    all.find(|(_, latency)| latency.count() == 0).map(|(sql, _)| sql.label.as_str())
+}
+
+/// Transactions that got no answer, although their connections lived.
+fn unanswered(report: &Report) -> u64 {
+    let whole = &report.counts_whole;
+    if report.outage.lost > 0 { 0 } else { whole.timed_out + whole.in_doubt }
+}
+
+/// What each of several scripts came to.
+fn script_runs(scripts: &Scripts, report: &Report) -> Vec<ScriptRun> {
+    let one = |(script, of): (&Script, &ScriptReport)| ScriptRun {
+        name: script.name.clone(),
+        committed: of.committed,
+        rolled_back: of.rolled_back,
+        failed: of.failed,
+        retries: of.retries,
+        p90_ns: of.latency.quantile_ns(0.9),
+        latency: of.latency.summary(),
+    };
+    scripts.iter().zip(&report.by_script).map(one).collect()
+}
+
+/// The first error of each kind with its count.
+pub fn errors(report: &Report) -> Vec<ErrorCount> {
+    let error = |(code, message, count): (&str, &str, u64)| ErrorCount {
+        code: code.to_owned(),
+        message: message.to_owned(),
+        count,
+        longest_ns: report.errors.longest_ns(code),
+    };
+    report.errors.iter().map(error).collect()
+}
+
+/// A line of the timeline.
+pub fn timeline(interval: &MergedInterval, run: u32) -> Interval {
+    Interval {
+        run,
+        start_ns: interval.start_ns,
+        duration_ns: interval.duration_ns,
+        warm_up: interval.phase == Phase::WarmUp,
+        counts: interval.counts,
+        latency: interval.latency.summary(),
+    }
+}

@@ -1,0 +1,124 @@
+//! Readings of host and server while the driver works.
+
+use pgdyno_core::measure::{CpuUse, HostShares, IoUse, Observation};
+use pgdyno_engine::{Clock, MergedInterval, Report};
+use pgdyno_host::observe::{DeviceCounters, ProcessorTimes, TreeUsage};
+use pgdyno_postgres::observe::Counters;
+use pgdyno_wire::Session;
+
+/// One reading of everything.
+#[derive(Debug, Clone, Default)]
+pub struct Reading {
+    at_ns: u64,
+    own_cpu_ns: u64,
+    host: Option<ProcessorTimes>,
+    server: Option<TreeUsage>,
+    device: Option<DeviceCounters>,
+    counters: Option<Counters>,
+}
+
+/// What is read: the server's processes and the device under its data.
+#[derive(Debug, Clone, Default)]
+pub struct CountersSampler {
+    postmaster: Option<u32>,
+    device: Option<String>,
+    /// The reading that the next observation is counted from.
+    last: Reading,
+}
+
+impl CountersSampler {
+    /// A watch of a server's processes and of a device, as far as there are any on this machine.
+    pub fn new(postmaster: Option<u32>, device: Option<String>) -> Self {
+        let mut watch = Self { postmaster, device, last: Reading::default() };
+        watch.last = watch.read();
+        watch
+    }
+
+    /// Watches the processes of another postmaster, where a server was started again.
+    pub fn follow(&mut self, postmaster: Option<u32>) {
+        if self.postmaster != postmaster {
+            self.postmaster = postmaster;
+            self.last = self.read();
+        }
+    }
+
+    /// Reads what the kernel tells.
+    pub fn read(&self) -> Reading {
+        Reading {
+            at_ns: Clock::now_ns(),
+            own_cpu_ns: Clock::process_cpu_ns(),
+            host: ProcessorTimes::read(),
+            server: self.postmaster.and_then(TreeUsage::read),
+            device: self.device.as_deref().and_then(DeviceCounters::read),
+            counters: None,
+        }
+    }
+
+    /// The same with the server's own counters; these stay absent where the session cannot read them.
+    pub fn read_all(&self, session: &mut Session, version_num: u32) -> Reading {
+        let counters = Counters::read(session, version_num).ok();
+        Reading { counters, ..self.read() }
+    }
+
+    /// What went on since the last observation. `at_s` is the end of the interval in seconds since the run began.
+    pub fn observe(&mut self, interval: &MergedInterval, at_s: f64) -> Observation {
+        let now = self.read();
+        let last = std::mem::replace(&mut self.last, now.clone());
+        let seconds = now.at_ns.saturating_sub(last.at_ns) as f64 / 1e9;
+        let per_second = |bytes: u64| (seconds > 0.0).then(|| bytes as f64 / seconds);
+        let device = now.device.zip(last.device).map(|(now, last)| now.since(&last));
+        Observation {
+            at_s,
+            host: now.shares_since(&last).unwrap_or_default(),
+            driver_cpus: interval.cpu_ns as f64 / interval.duration_ns.max(1) as f64,
+            server_cpus: now.server_cpu_s_since(&last).filter(|_| seconds > 0.0).map(|cpu_s| cpu_s / seconds),
+            device_read_bytes_per_s: device.and_then(|device| per_second(device.read_bytes)),
+            device_write_bytes_per_s: device.and_then(|device| per_second(device.written_bytes)),
+        }
+    }
+}
+
+impl Reading {
+    fn shares_since(&self, earlier: &Self) -> Option<HostShares> {
+        self.host?.since(&earlier.host?)
+    }
+
+    fn server_cpu_s_since(&self, earlier: &Self) -> Option<f64> {
+        Some(self.server.as_ref()?.since(earlier.server.as_ref()?).cpu_s)
+    }
+
+    /// Processor time between two readings at the edges of a measured interval.
+    pub fn cpu_since(&self, earlier: &Self, report: &Report) -> CpuUse {
+        let server_s = self.server_cpu_s_since(earlier);
+        CpuUse {
+            driver_s: report.cpu_ns as f64 / 1e9,
+            server_s,
+            busiest_worker: report.busiest_worker,
+            steal: self.shares_since(earlier).map(|shares| shares.steal),
+            others_cpus: server_s.and_then(|server_s| self.others_cpus(earlier, server_s)),
+        }
+    }
+
+    /// Processors that neither the server nor pgdyno used, but somebody did.
+    fn others_cpus(&self, earlier: &Self, server_s: f64) -> Option<f64> {
+        let shares = self.shares_since(earlier)?;
+        let seconds = self.at_ns.saturating_sub(earlier.at_ns) as f64 / 1e9;
+        let used = (shares.user + shares.system) * ProcessorTimes::online()? as f64;
+        let own_s = self.own_cpu_ns.saturating_sub(earlier.own_cpu_ns) as f64 / 1e9;
+        (seconds > 0.0).then(|| (used - (server_s + own_s) / seconds).max(0.0))
+    }
+
+    /// Pages and bytes between two readings; `None` where the server's counters could not be read.
+    pub fn io_since(&self, earlier: &Self) -> Option<IoUse> {
+        let (now, then) = (self.counters.as_ref()?, earlier.counters.as_ref()?);
+        let server = self.server.as_ref().zip(earlier.server.as_ref());
+        let wal = now.wal_bytes.zip(then.wal_bytes).map(|(now, then)| now.saturating_sub(then));
+        Some(IoUse {
+            blocks_hit: now.blocks_hit.saturating_sub(then.blocks_hit),
+            blocks_read: now.blocks_read.saturating_sub(then.blocks_read),
+            device_read_bytes: server.and_then(|(now, then)| now.since(then).device_read_bytes),
+            wal_bytes: wal,
+            checkpoints: now.checkpoints_since(then),
+        })
+    }
+}

@@ -1,0 +1,156 @@
+//! An external command that measures and prints a rate, such as pgbench.
+
+use std::{
+    io::Read,
+    os::unix::process::CommandExt,
+    process::{Child, Command, ExitStatus, Stdio},
+    thread,
+    time::Duration,
+};
+
+use pgdyno_core::problem::Problem;
+use pgdyno_wire::{Address, ConnectOptions};
+use rustix::process::{Pid, Signal, kill_process_group};
+
+use crate::{Measured, cell::Driving, subject::Subject};
+
+/// Most bytes of its output that are kept; what comes first gives way.
+const MOST_OUTPUT_BYTES: usize = 1 << 20;
+const LOOK_EVERY: Duration = Duration::from_millis(20);
+
+impl Measured {
+    /// Runs it and gives the rate it printed. A server made for it is named by PGHOST, PGPORT, PGUSER and PGDATABASE.
+    ///
+    /// # Errors
+    /// It could not be started, failed, printed no result, or a stop was requested.
+    pub fn run(&self, driving: &Driving<'_>, subject: Option<&Subject>) -> Result<f64, Problem> {
+        let mut shell = Command::new("sh");
+        shell.arg("-c").arg(self.filled_in(driving)).stdin(Stdio::null());
+        shell.stdout(Stdio::piped()).stderr(Stdio::piped());
+        // A group of its own, so that all of a pipeline ends when it is stopped.
+        shell.process_group(0);
+        if let Some(subject) = subject {
+            shell.envs(environment(&subject.options));
+        }
+        let child = shell.spawn().map_err(|error| self.problem(&format!("no shell: {error}")))?;
+        let (status, out, err) = wait(child, driving).map_err(|why| self.problem(&why))?;
+        if !status.success() {
+            let problem = self.problem(&format!("it ended with {status}"));
+            return Err(problem.detail(last_lines(&err)).hint("try the command by itself"));
+        }
+        self.rate(&out).or_else(|| self.rate(&err)).ok_or_else(|| {
+            self.problem("it printed no result")
+                .detail(last_lines(&out))
+                .hint("--result names a regular expression whose first group is the rate; pgbench's `tps = …` is known")
+        })
+    }
+
+    fn filled_in(&self, driving: &Driving<'_>) -> String {
+        let bench = &driving.prepared.bench;
+        let clients = bench.clients.first().copied().unwrap_or(1);
+        self.text
+            .replace("{seconds}", &driving.run_s().ceil().to_string())
+            .replace("{clients}", &clients.to_string())
+            .replace("{jobs}", &bench.jobs.min(clients).to_string())
+            .replace("{scale}", &bench.scale.unwrap_or(1).to_string())
+    }
+
+    /// The last result in a text.
+    fn rate(&self, text: &str) -> Option<f64> {
+        let last = self.result.captures_iter(text).last()?;
+        last.get(1)?.as_str().parse().ok()
+    }
+
+    fn problem(&self, why: &str) -> Problem {
+        Problem::could_not(format!("could not measure by `{}`: {why}", pgdyno_record::redact(&self.text)))
+    }
+}
+
+/// How a program that uses libpq finds the server.
+fn environment(options: &ConnectOptions) -> Vec<(&'static str, String)> {
+    let (host, port) = match options.address() {
+        Address::Unix(dir, port) => (dir.display().to_string(), *port),
+        Address::Tcp(host, port) => (host.clone(), *port),
+    };
+    vec![
+        ("PGHOST", host),
+        ("PGPORT", port.to_string()),
+        ("PGUSER", options.user.clone()),
+        ("PGDATABASE", options.database.clone()),
+    ]
+}
+
+/// Waits for its end, or ends it where a stop is requested.
+fn wait(mut child: Child, driving: &Driving<'_>) -> Result<(ExitStatus, String, String), String> {
+    let group = Pid::from_child(&child);
+    let out = child.stdout.take().map(reader);
+    let err = child.stderr.take().map(reader);
+    let status = loop {
+        if let Some(status) = child.try_wait().map_err(|error| error.to_string())? {
+            break status;
+        }
+        if driving.stop.requested() {
+            let _ = kill_process_group(group, Signal::KILL); // it may have ended just now
+            let _ = child.wait();
+            return Err(format!("stopped: {}", driving.stop.reason().unwrap_or_default()));
+        }
+        thread::sleep(LOOK_EVERY);
+    };
+    let text = |reader: Option<thread::JoinHandle<String>>| {
+        reader.and_then(|reader| reader.join().ok()).unwrap_or_default()
+    };
+    Ok((status, text(out), text(err)))
+}
+
+/// Reads to the end, so that the command never waits for us; keeps the last part.
+fn reader(mut pipe: impl Read + Send + 'static) -> thread::JoinHandle<String> {
+    thread::spawn(move || {
+        let (mut kept, mut part) = (Vec::new(), [0; 8192]);
+        while let Ok(count @ 1..) = pipe.read(&mut part) {
+            kept.extend_from_slice(&part[..count]);
+            if kept.len() > 2 * MOST_OUTPUT_BYTES {
+                kept.drain(..kept.len() - MOST_OUTPUT_BYTES);
+            }
+        }
+        String::from_utf8_lossy(&kept).into_owned()
+    })
+}
+
+fn last_lines(text: &str) -> String {
+    let lines: Vec<_> = text.lines().filter(|line| !line.trim().is_empty()).collect();
+    let last = lines[lines.len().saturating_sub(3)..].join(" / ");
+    if last.is_empty() { "it printed nothing".to_owned() } else { pgdyno_record::redact(&last) }
+}
+
+#[cfg(test)]
+mod tests {
+    use regex_lite::Regex;
+
+    use super::*;
+    use crate::PGBENCH_RESULT;
+
+    fn pgbench() -> Measured {
+        Measured { text: "pgbench".into(), result: Regex::new(PGBENCH_RESULT).expect("it is one") }
+    }
+
+    #[test]
+    fn the_summaries_of_old_and_new_pgbench_are_read() {
+        let new = "latency average = 0.1 ms\ntps = 617.5 (without initial connection time)\n";
+        assert_eq!(pgbench().rate(new), Some(617.5));
+        let old = "tps = 600 (including connections establishing)\ntps = 617 (excluding connections establishing)\n";
+        assert_eq!(pgbench().rate(old), Some(617.0));
+        assert_eq!(pgbench().rate("events: 1.0 s, 12.0 tps, lat 1.0 ms\n"), None);
+    }
+
+    #[test]
+    fn another_form_of_result_can_be_named() {
+        let own = Measured { result: Regex::new(r"ops/s: (\d+)").expect("it is one"), ..pgbench() };
+        assert_eq!(own.rate("ops/s: 12\nops/s: 34\n"), Some(34.0));
+    }
+
+    #[test]
+    fn the_last_words_tell_why() {
+        assert_eq!(last_lines("a\n\nb\nc\nd\n"), "b / c / d");
+        assert_eq!(last_lines(" \n"), "it printed nothing");
+    }
+}

@@ -1,0 +1,135 @@
+//! The subjects' part of the record while it comes about.
+
+use pgdyno_analysis::compare::{LoadedData, Side, compare_at_one_server, compare_sides};
+use pgdyno_core::{
+    facts::{Choice, is_private_setting},
+    problem::Problem,
+};
+use pgdyno_record::{LoadRecord, RunRecord, SubjectRecord};
+use pgdyno_rows::load::Set;
+
+use crate::{Job, SubjectJob, fill::Filled, prepared::Prepared, recording::Recording, subject::Subject};
+
+/// Changes the record of every subject at a server of the job.
+pub fn set_at(recording: &mut Recording, job: &Job, server: usize, mut set: impl FnMut(&mut SubjectRecord)) {
+    for (place, _) in job.subjects_at(server) {
+        recording.record.subjects.get_mut(place).into_iter().for_each(&mut set);
+    }
+}
+
+/// Keeps what was put into a server.
+pub fn keep(record: &mut SubjectRecord, filled: &Filled) {
+    match filled {
+        Filled::Loaded(loaded) => record.load = Some((**loaded).clone()),
+        Filled::Own(done) => record.setup = Some(done.clone()),
+        Filled::All(tier) => record.server.iter_mut().for_each(|server| server.durability = *tier),
+    }
+}
+
+/// Records the servers, and in what they differ from that of the first subject.
+///
+/// # Errors
+/// Where it cannot be written.
+pub fn set_servers(
+    recording: &mut Recording,
+    job: &Job,
+    prepared: &Prepared,
+    servers: &[Subject],
+) -> Result<(), Problem> {
+    for (at, server) in servers.iter().enumerate() {
+        let public = server.choices.iter().filter(|choice| !is_private_setting(&choice.name));
+        let choices: Vec<_> = public.cloned().collect();
+        let connection = prepared.existing(at).map(|reached| reached.connection.clone());
+        let storage = prepared.storage_elsewhere(server.storage());
+        set_at(recording, job, at, |record| {
+            record.server = Some(server.facts.clone());
+            record.bundle_pinned = server.bundle_pinned;
+            record.own_server = server.own_name().map(str::to_owned);
+            record.choices.clone_from(&choices);
+            record.connection.clone_from(&connection);
+            record.storage.clone_from(&storage);
+        });
+    }
+    tell_once(&mut recording.record);
+    judge(recording, job, prepared);
+    recording.show()
+}
+
+/// Whether the data of a server are on another file system than the run's `storage`.
+pub fn is_elsewhere(recording: &Recording, job: &Job, server: usize) -> bool {
+    let mut records = job.subjects_at(server).filter_map(|(place, _)| recording.record.subjects.get(place));
+    records.any(|record| record.storage.is_some())
+}
+
+/// What was chosen for all subjects alike stands once among the choices of the run.
+fn tell_once(record: &mut RunRecord) {
+    let same = |one: &Choice, other: &Choice| (&one.name, &one.value) == (&other.name, &other.value);
+    for subject in &mut record.subjects {
+        subject.choices.retain(|choice| !record.choices.iter().any(|known| same(known, choice)));
+    }
+    let Some((first, others)) = record.subjects.split_first() else { return };
+    let everywhere = |choice: &&Choice| {
+        others.iter().all(|subject| subject.choices.iter().any(|other| same(other, choice)))
+    };
+    let shared: Vec<_> = first.choices.iter().filter(everywhere).cloned().collect();
+    for subject in &mut record.subjects {
+        subject.choices.retain(|choice| !shared.iter().any(|known| same(known, choice)));
+    }
+    record.choices.extend(shared);
+}
+
+/// Says anew whether each can be compared with the first, by what is in the record until now.
+pub fn judge(recording: &mut Recording, job: &Job, prepared: &Prepared) {
+    let records = &recording.record.subjects;
+    let Some(first) = records.first() else { return };
+    let setup = recording.record.material.as_ref().and_then(|material| material.setup.as_ref());
+    let texts: Vec<_> = setup.iter().flat_map(|setup| &setup.texts).map(|text| text.name.as_str()).collect();
+    let own = texts.join(", ");
+    let reference = side(first, job.subjects[0].server, &own, prepared);
+    let of = |(record, subject): (&SubjectRecord, &SubjectJob)| {
+        let other = side(record, subject.server, &own, prepared);
+        match job.has_one_server() {
+            true => compare_at_one_server(&reference, &other, &subject.asked),
+            false => compare_sides(&reference, &other, &subject.asked),
+        }
+    };
+    let judged: Vec<_> = records.iter().zip(&job.subjects).skip(1).map(of).collect();
+    for (record, (comparable, differences)) in recording.record.subjects.iter_mut().skip(1).zip(judged) {
+        (record.comparable, record.differences) = (Some(comparable), differences);
+    }
+}
+
+/// What is known of a subject; `own` names the SQL that set its tables up.
+fn side<'a>(of: &'a SubjectRecord, server: Option<usize>, own: &str, prepared: &'a Prepared) -> Side<'a> {
+    let loaded = of.load.as_ref();
+    let setup = of.setup.as_ref();
+    let is_loaded = loaded.is_some() || setup.is_some();
+    let copy = loaded.map(LoadRecord::words);
+    let sql = setup.map(|done| format!("{} statements of {own}, {} tables", done.statements, done.tables));
+    let prewarmed = [loaded.map(|load| load.prewarm.is_some()), setup.map(|done| done.prewarm.is_some())];
+    // What a setup leaves is counted with all tables but those of TPC-B.
+    let is_counted = |load: &&LoadRecord| {
+        setup.is_some() && load.terms.as_ref().is_some_and(|terms| terms.set != Set::Tpcb)
+    };
+    let sizes = [
+        loaded.filter(|load| !is_counted(load)).map(|load| load.size_bytes),
+        setup.map(|done| done.size_bytes),
+    ];
+    let data = is_loaded.then(|| LoadedData {
+        scale: loaded.and(prepared.bench.scale).unwrap_or(0),
+        rows: loaded.map_or(0, |load| load.rows),
+        load: [copy, sql].into_iter().flatten().collect::<Vec<_>>().join("; "),
+        in_buffers: prewarmed.into_iter().flatten().all(|is| is),
+        size_bytes: sizes.into_iter().flatten().sum(),
+        accounts: loaded.and_then(|load| load.accounts.clone()),
+    });
+    Side {
+        server: of.server.as_ref(),
+        connection: of.way(),
+        storage: prepared.storage_of(of.server.as_ref(), of.storage.as_ref()),
+        data,
+        clients: Some(prepared.bench.max_clients()),
+        processors: server.and_then(|server| prepared.processors_of(server)),
+        chosen: &of.choices,
+    }
+}

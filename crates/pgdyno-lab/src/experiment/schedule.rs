@@ -1,0 +1,178 @@
+//! Which runs come next, from the job and from what the record has.
+
+use pgdyno_analysis::compare::{Comparison, first_of, turns};
+use pgdyno_core::measure::Arm;
+use pgdyno_record::{BlockKind, RunRecord};
+
+use crate::{Job, job::Compare, prepared::Prepared};
+
+/// Runs that belong together in time: one of each subject at one level, or of A and B in a block.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Round {
+    /// How many came before it.
+    pub number: u32,
+    /// Number of the plan's workload.
+    pub workload: usize,
+    /// Number of clients.
+    pub clients: u32,
+    /// Number of its block.
+    pub block: u32,
+    /// The subjects in the order of their runs, by their places in the job's list.
+    pub order: Vec<usize>,
+    /// In a comparison, what its two runs are.
+    pub kind: Option<(BlockKind, Arm)>,
+}
+
+/// All rounds that may come.
+#[derive(Debug)]
+pub struct Schedule {
+    rounds: Vec<Round>,
+    /// Numbers of rounds before which the result is looked at.
+    looks: Vec<u32>,
+    subjects: usize,
+}
+
+impl Schedule {
+    /// The schedule of a job.
+    pub fn new(job: &Job, prepared: &Prepared) -> Self {
+        let (subjects, seed) = (job.subjects.len(), prepared.seed);
+        match job.comparison() {
+            None => {
+                let rounds = by_levels(&prepared.bench.levels, prepared.plan.measure.blocks, subjects, seed);
+                Self { rounds, looks: Vec::new(), subjects }
+            }
+            Some(compare) => in_blocks(compare, prepared.bench.clients.first().copied().unwrap_or(1)),
+        }
+    }
+
+    /// The round that comes after those which the record has; `None` where there are enough.
+    pub fn next(&self, record: &RunRecord) -> Option<&Round> {
+        let done = match &record.comparison {
+            None => record.runs.len() / self.subjects.max(1),
+            Some(comparison) => comparison.blocks.len(),
+        };
+        let result = record.comparison.as_ref().and_then(|comparison| comparison.result.as_ref());
+        let is_settled = result.is_some_and(Comparison::is_settled);
+        let ends = is_settled && self.looks.contains(&(done as u32));
+        self.rounds.get(done).filter(|_| !ends)
+    }
+}
+
+/// All cells of a workload, then those of the next. Blocks go up and down the client counts in turn, and at each of
+/// them the subjects take turns right after each other, so that a drift of the machine meets all alike.
+fn by_levels(levels: &[Vec<u32>], blocks: u32, subjects: usize, seed: u64) -> Vec<Round> {
+    let mut rounds: Vec<Round> = Vec::new();
+    let mut levels_before = 0;
+    for (workload, counts) in levels.iter().enumerate() {
+        for block in 0..blocks {
+            let mut order: Vec<usize> = (0..counts.len()).collect();
+            if block % 2 == 1 {
+                order.reverse();
+            }
+            for level in order {
+                rounds.push(Round {
+                    number: rounds.len() as u32,
+                    workload,
+                    clients: counts[level],
+                    block,
+                    order: turns(subjects, seed, levels_before + level as u32, block).collect(),
+                    kind: None,
+                });
+            }
+        }
+        levels_before += counts.len() as u32;
+    }
+    rounds
+}
+
+/// Blocks of A and B. Those of A against A are spread over the blocks before the first look, so that they meet the
+/// machine in the same states.
+fn in_blocks(compare: &Compare, clients: u32) -> Schedule {
+    let blocks = compare.looks.last().map_or(0, |look| look.blocks);
+    let (mut rounds, mut looks): (Vec<Round>, Vec<u32>) = (Vec::new(), Vec::new());
+    let mut aa_made = 0;
+    let mut add = |kind, nth| {
+        let first = first_of(nth);
+        let order = match kind {
+            BlockKind::Aa => vec![Arm::A.index(); 2],
+            BlockKind::Ab => vec![first.index(), first.other().index()],
+        };
+        let number = rounds.len() as u32;
+        rounds.push(Round { number, workload: 0, clients, block: number, order, kind: Some((kind, first)) });
+        number + 1
+    };
+    for block in 0..blocks {
+        for _ in 0..aa_before(compare, block) {
+            add(BlockKind::Aa, aa_made);
+            aa_made += 1;
+        }
+        let made = add(BlockKind::Ab, block);
+        if compare.looks.iter().any(|look| look.blocks == block + 1) {
+            looks.push(made);
+        }
+    }
+    Schedule { rounds, looks, subjects: 2 }
+}
+
+/// How many blocks of A against A come before a block of A and B.
+fn aa_before(compare: &Compare, block: u32) -> u32 {
+    let over = compare.looks.first().map_or(1, |look| look.blocks);
+    (0..compare.aa_blocks).filter(|nth| nth * over / compare.aa_blocks == block).count() as u32
+}
+
+#[cfg(test)]
+mod tests {
+    use pgdyno_analysis::compare::looks;
+    use pgdyno_record::fixtures;
+
+    use super::*;
+
+    fn compare(blocks: u32, aa_blocks: u32) -> Compare {
+        Compare { looks: looks(blocks), aa_blocks, margin: 0.02, fail_if_slower: false }
+    }
+
+    #[test]
+    fn blocks_of_a_against_a_are_spread_before_the_first_look() {
+        let spread = |blocks, aa| {
+            let compare = compare(blocks, aa);
+            (0..blocks).map(|block| aa_before(&compare, block)).collect::<Vec<_>>()
+        };
+        assert_eq!(spread(16, 4), [1, 0, 1, 0, 1, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+        assert_eq!(spread(3, 4), [2, 1, 1]);
+        assert_eq!(spread(4, 0), [0, 0, 0, 0]);
+        for (blocks, aa) in [(8, 3), (16, 7), (5, 50)] {
+            assert_eq!(spread(blocks, aa).iter().sum::<u32>(), aa);
+        }
+    }
+
+    #[test]
+    fn levels_go_up_and_down_and_subjects_take_turns() {
+        let rounds = by_levels(&[vec![1, 4], vec![8]], 2, 2, 7);
+        let of = |round: &Round| (round.workload, round.block, round.clients);
+        let expected = [(0, 0, 1), (0, 0, 4), (0, 1, 4), (0, 1, 1), (1, 0, 8), (1, 1, 8)];
+        assert_eq!(rounds.iter().map(of).collect::<Vec<_>>(), expected);
+        for (number, round) in rounds.iter().enumerate() {
+            let mut all = round.order.clone();
+            all.sort_unstable();
+            assert_eq!((round.number as usize, all), (number, vec![0, 1]));
+        }
+        assert!(by_levels(&[vec![1]], 1, 1, 7)[0].order == [0], "one subject has its turn too");
+    }
+
+    #[test]
+    fn what_comes_next_follows_from_the_record() {
+        let mut record = fixtures::several().record;
+        let rounds = by_levels(&[vec![1, 4, 16]], 4, 3, 4711);
+        let schedule = Schedule { rounds, looks: Vec::new(), subjects: 3 };
+        assert_eq!(schedule.next(&record), None);
+        // A round that is not whole is made again.
+        record.runs.truncate(7);
+        assert_eq!(schedule.next(&record).map(|round| (round.number, round.clients)), Some((2, 16)));
+        let mut record = fixtures::faster().record;
+        let schedule = in_blocks(&compare(16, 4), 4);
+        assert_eq!(schedule.next(&record), None, "it was settled at the first look");
+        record.comparison.as_mut().expect("it is one").blocks.pop();
+        let next = schedule.next(&record).expect("the first look is not reached");
+        assert_eq!((next.number, next.kind.map(|(kind, _)| kind)), (11, Some(BlockKind::Ab)));
+    }
+}

@@ -1,0 +1,154 @@
+//! The record of a run before anything is done: what was asked for, and what was found on this machine.
+
+use jiff::Timestamp;
+use pgdyno_record::{
+    ComparisonRecord, FORMAT, LevelsRecord, PlanRecord, RunRecord, Status, SubjectRecord, VERSION,
+};
+use pgdyno_wire::Address;
+
+use crate::{
+    Compare, Job, Prepared, Program, SubjectJob, SubjectWork, Wanted, digest::digest, load, workload_files,
+};
+
+/// The record of a run before anything is done.
+pub fn first_record(
+    job: &Job,
+    prepared: &Prepared,
+    program: &Program,
+    id: &str,
+    now: &Timestamp,
+) -> RunRecord {
+    RunRecord {
+        format: FORMAT.to_owned(),
+        version: VERSION,
+        status: Status::Partial,
+        id: id.to_owned(),
+        tool: program.record(),
+        command: command(job, prepared.seed),
+        started_at: now.to_string(),
+        finished_at: None,
+        plan: plan_record(job, prepared),
+        host: prepared.host.clone(),
+        storage: prepared.storage.clone(),
+        instrument: prepared.instrument.clone(),
+        subjects: first_subjects(job),
+        choices: prepared.bench.choices.clone(),
+        stages: Vec::new(),
+        time: None,
+        material: workload_files::first_record(&prepared.material, &prepared.plan.workload),
+        runs: Vec::new(),
+        cells: Vec::new(),
+        noise: None,
+        noise_by_script: Vec::new(),
+        pgbench: None,
+        comparison: job.comparison().map(first_comparison),
+        levels: (job.has_several() && job.comparison().is_none()).then(first_levels),
+        doubts: Vec::new(),
+        error: None,
+        resumed: Vec::new(),
+        seal: None,
+    }
+}
+
+/// The record of a run that is resumed: what was measured is kept, all else is found anew.
+pub fn begun_again(job: &Job, prepared: &Prepared, program: &Program, known: RunRecord) -> RunRecord {
+    let started = known.started_at.parse().unwrap_or_else(|_| Timestamp::now());
+    let fresh = first_record(job, prepared, program, &known.id, &started);
+    let comparison = fresh.comparison.map(|fresh| match known.comparison {
+        Some(known) => ComparisonRecord { blocks: known.blocks, block_s: known.block_s, ..fresh },
+        None => fresh,
+    });
+    RunRecord {
+        started_at: known.started_at,
+        plan: PlanRecord { digest: known.plan.digest, ..fresh.plan },
+        stages: known.stages,
+        runs: known.runs,
+        resumed: known.resumed,
+        comparison,
+        ..fresh
+    }
+}
+
+/// What is known of the subjects before anything is measured.
+fn first_subjects(job: &Job) -> Vec<SubjectRecord> {
+    let one = |subject: &SubjectJob| {
+        let (script, command) = match &subject.work {
+            SubjectWork::Plan => (None, None),
+            SubjectWork::Script { work, .. } => (Some(work.name.clone()), None),
+            SubjectWork::Command(command) => (None, Some(pgdyno_record::redact(&command.text))),
+        };
+        let (name, said) = (subject.name.clone(), subject.said.clone());
+        SubjectRecord { name, said, script, command, ..SubjectRecord::default() }
+    };
+    job.subjects.iter().map(one).collect()
+}
+
+/// What is known of a comparison before anything is measured.
+fn first_comparison(compare: &Compare) -> ComparisonRecord {
+    ComparisonRecord {
+        margin: compare.margin,
+        looks: compare.looks.clone(),
+        aa_blocks: compare.aa_blocks,
+        blocks: Vec::new(),
+        block_s: None,
+        result: None,
+        more_s: None,
+        floor: None,
+    }
+}
+
+/// A difference of levels within ± this share does not matter.
+const MARGIN: f64 = 0.02;
+
+fn first_levels() -> LevelsRecord {
+    LevelsRecord { margin: MARGIN, judged: 0, list: Vec::new() }
+}
+
+/// The command line with the seed, so that it gives the same rows and the same schedule again.
+fn command(job: &Job, seed: u64) -> String {
+    match job.seed_given {
+        true => job.command.clone(),
+        false => format!("{} --seed {seed}", job.command),
+    }
+}
+
+/// The plan as carried out, without address, user or secret.
+pub fn plan_record(job: &Job, prepared: &Prepared) -> PlanRecord {
+    let (plan, bench) = (&prepared.plan, &prepared.bench);
+    let (server, transport) = match job.servers.first() {
+        None => ("none", "none"),
+        Some(Wanted::Own(_)) => ("own", "unix"),
+        Some(Wanted::External(external)) => match external.drive.address() {
+            Address::Unix(..) => ("external", "unix"),
+            Address::Tcp(..) => ("external", "tcp"),
+        },
+    };
+    let modes = (0..job.servers.len()).filter_map(|server| load::check_mode(job, prepared, server));
+    let balance_check = modes.map(load::CheckMode::name).next().unwrap_or("off");
+    PlanRecord {
+        name: plan.name.clone(),
+        description: plan.description.clone(),
+        seed: prepared.seed,
+        scale: bench.scale,
+        clients: bench.clients.clone(),
+        jobs: bench.jobs,
+        waiting: Some(prepared.waiting.name().to_owned()),
+        duration_ns: plan.measure.duration.as_nanos(),
+        warmup_ns: plan.measure.warmup.as_nanos(),
+        blocks: job
+            .comparison()
+            .and_then(|compare| compare.looks.last())
+            .map_or(plan.measure.blocks, |look| look.blocks),
+        rate_per_s: plan.measure.rate,
+        driver_cpus: bench.cpus.driver.clone(),
+        server_cpus: bench.cpus.server.clone(),
+        // Where servers are is not known of commands that bring their own.
+        cores_shared: bench.cpus.shared && !job.servers.is_empty(),
+        thorough: plan.measure.thorough,
+        thorough_hint: Some(prepared.thorough_hint.clone()),
+        digest: Some(digest(job)),
+        balance_check: balance_check.to_owned(),
+        server: server.to_owned(),
+        transport: transport.to_owned(),
+    }
+}

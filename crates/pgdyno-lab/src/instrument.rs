@@ -1,0 +1,48 @@
+//! What `pgdyno selftest` found out about the instrument, kept for `bench` to compare with.
+
+use std::{fs, path::PathBuf};
+
+use pgdyno_core::{
+    facts::{HostFacts, Instrument, Machine},
+    problem::Problem,
+};
+
+use crate::{Program, dirs};
+
+/// Name of the file in the state directory.
+const FILE: &str = "selftest.json";
+/// Longest file that is read, in bytes: it was not written by pgdyno if it is longer.
+const LONGEST: u64 = 1 << 20;
+
+/// Keeps what was found; gives the file.
+///
+/// # Errors
+/// Where there is no state directory, or it cannot be written.
+pub fn keep(instrument: &Instrument) -> Result<PathBuf, Problem> {
+    let path = path()?;
+    let could_not = |why: String| Problem::could_not(format!("could not write {}: {why}", path.display()));
+    let dir = path.parent().unwrap_or(&path);
+    fs::create_dir_all(dir).map_err(|error| could_not(error.to_string()))?;
+    let text = serde_json::to_string_pretty(instrument).map_err(|error| could_not(error.to_string()))? + "\n";
+    pgdyno_record::write_atomically(&path, text.as_bytes()).map_err(|error| could_not(error.to_string()))?;
+    Ok(path)
+}
+
+/// What is kept of this program on this machine. Nothing is kept, or cannot be read, or is of another program or
+/// machine: then nothing is known.
+pub fn kept(host: &HostFacts, program: &Program) -> Option<Instrument> {
+    let path = path().ok()?;
+    if fs::metadata(&path).ok()?.len() > LONGEST {
+        return None;
+    }
+    let instrument: Instrument = serde_json::from_slice(&fs::read(&path).ok()?).ok()?;
+    instrument.is_of(&Machine::of(host), program.long_version, program.is_optimised).then_some(instrument)
+}
+
+/// Where it is kept.
+///
+/// # Errors
+/// Where there is no state directory.
+pub fn path() -> Result<PathBuf, Problem> {
+    Ok(dirs()?.state.join(FILE))
+}

@@ -1,0 +1,249 @@
+//! Facts are read, and what the plan leaves open is decided.
+
+use std::{
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use pgdyno_core::{
+    facts::{Choice, HostFacts},
+    problem::Problem,
+    stop::Stop,
+};
+use pgdyno_engine::{SocketDriver, UringDriver};
+use pgdyno_plan::{
+    Plan, Waiting,
+    advice::{
+        bench::{BenchFacts, Level, resolve},
+        config::usable_memory_bytes,
+    },
+};
+use pgdyno_provision::builds;
+use pgdyno_rows::PAGE_BYTES;
+use pgdyno_script::Builtin;
+
+use crate::{
+    Job, Lab, Wanted, dirs, draw_seed,
+    inspect_server::{ExistingServer, inspect},
+    instrument,
+    prepared::Prepared,
+    programs,
+    refuse::{refuse_loaded, refuse_setup, refuse_tables},
+};
+
+/// Reads facts and resolves the plan.
+///
+/// # Errors
+/// What this machine, or the server that is there, cannot do.
+pub fn prepare(job: &Job, lab: &Lab, stop: &Stop) -> Result<Prepared, Problem> {
+    let host = pgdyno_host::facts::host()
+        .map_err(|error| Problem::could_not(format!("could not read the facts of this machine: {error}")))?;
+    let mut plan = job.plan.clone();
+    let seed = plan.seed.unwrap_or_else(draw_seed);
+    plan.seed = Some(seed);
+    refuse_loaded(job)?;
+    let reached = reach_all(job, &mut plan, stop)?;
+    let there: Vec<&ExistingServer> = reached.iter().flatten().collect();
+    let known = there.last().map(|reached| &reached.facts);
+    let place = own_data_place(job)?.or_else(|| known?.data_directory.clone().map(PathBuf::from));
+    let storage = place.and_then(|dir| pgdyno_host::facts::storage(&dir).ok());
+    let tightest = tightest(job, &reached);
+    // Servers side by side share the disk and the memory.
+    let own = job.servers.iter().filter(|wanted| matches!(wanted, Wanted::Own(_))).count() as u64;
+    let here = there.iter().filter(|reached| reached.local).count() as u64;
+    let side_by_side = (own + here).max(1);
+    let facts = BenchFacts {
+        host: &host,
+        disk_available_bytes: storage.as_ref().map(|storage| storage.available_bytes / side_by_side),
+        side_by_side,
+        own_server: own > 0,
+        server_local: there.is_empty() || there.iter().any(|reached| reached.local),
+        max_connections: tightest.as_ref().map(|(connections, _)| *connections),
+        reserved_connections: there.iter().map(|reached| reached.reserved_connections).max().unwrap_or(0),
+        shared_buffers_bytes: there
+            .iter()
+            .map(|reached| reached.facts.shared_buffers_bytes)
+            .min()
+            .or_else(|| (own > 1).then(|| shared_buffers_each(&host, own))),
+        page_bytes: match known {
+            Some(facts) => facts.block_bytes.into(),
+            None => largest_page_bytes(job)?,
+        },
+    };
+    let mut bench = resolve(&plan, job.level, &facts).map_err(|problem| named(problem, job, tightest))?;
+    // Every subject costs as much as one server; what a comparison of two costs, it says itself.
+    let each = if job.comparison().is_none() { job.subjects.len() as u64 } else { 1 };
+    bench.cost = bench.cost.times(each);
+    bench.choices.extend(there.iter().flat_map(|reached| reached.choices.clone()));
+    let load = plan.loads(bench.scale)?;
+    refuse_tables(job, &plan, load.as_ref(), &reached)?;
+    let shared_buffers_bytes = (own > 1).then(|| shared_buffers_each(&host, own));
+    bench.choices.extend(shared_buffers_bytes.map(|bytes| Choice {
+        name: "shared_buffers".into(),
+        value: format!("{}MB", bytes >> 20),
+        reason: format!("the {own} servers that are up side by side share a quarter of memory"),
+    }));
+    let thorough_hint = thorough_hint(&plan, &facts, each);
+    let waiting = waiting(plan.measure.waiting)?;
+    let instrument = instrument::kept(&host, &lab.program);
+    Ok(Prepared {
+        plan,
+        seed,
+        material: job.material.clone(),
+        trust: job.trust,
+        bench,
+        load,
+        host,
+        instrument,
+        waiting,
+        storage,
+        shared_buffers_bytes,
+        thorough_hint,
+        programs: programs::foresee(job)?,
+        existing: reached,
+    })
+}
+
+/// The least `max_connections` of the job's servers, as far as they are known, and whose they are. A pooler has a limit
+/// of its own, which shows when the clients connect; a server to be made is given what it needs where nobody says
+/// otherwise.
+fn tightest(job: &Job, reached: &[Option<ExistingServer>]) -> Option<(u32, usize)> {
+    let limit = |(at, wanted): (usize, &Wanted)| {
+        let connections = match wanted {
+            Wanted::Own(request) => request.settings.get("max_connections")?.trim().parse().ok()?,
+            Wanted::External(_) => {
+                let reached = reached.get(at)?.as_ref().filter(|reached| !reached.pooled())?;
+                reached.facts.max_connections
+            }
+        };
+        Some((connections, at))
+    };
+    job.servers.iter().enumerate().filter_map(limit).min()
+}
+
+/// A problem of connections with the name of the subject that has too few.
+fn named(problem: Problem, job: &Job, tightest: Option<(u32, usize)>) -> Problem {
+    match tightest.filter(|_| problem.what.contains("max_connections")) {
+        Some((_, at)) => Problem { what: job.of_subject(at, &problem.what), ..problem },
+        None => problem,
+    }
+}
+
+/// Looks at the servers that are there.
+fn reach_all(job: &Job, plan: &mut Plan, stop: &Stop) -> Result<Vec<Option<ExistingServer>>, Problem> {
+    let mut all = Vec::new();
+    for (at, wanted) in job.servers.iter().enumerate() {
+        let Wanted::External(external) = wanted else {
+            all.push(None);
+            continue;
+        };
+        let driven = job.builtins_at(at);
+        let tpcc = plan.workload.iter().any(|workload| workload.tpcc.is_some()).then_some("TPC-C");
+        let writing = driven.into_iter().find(|script| script.writes()).map(Builtin::name).or(tpcc);
+        let reached = inspect(external, plan, writing, stop).and_then(|reached| refuse_setup(job, reached));
+        let mut reached =
+            reached.map_err(|problem| Problem { what: job.of_subject(at, &problem.what), ..problem })?;
+        reached.choices.iter_mut().for_each(|choice| choice.reason = job.of_subject(at, &choice.reason));
+        all.push(Some(reached));
+    }
+    Ok(all)
+}
+
+/// Shared buffers of each of several servers side by side, in bytes: together a quarter of memory, in whole megabytes.
+pub fn shared_buffers_each(host: &HostFacts, servers: u64) -> u64 {
+    const MB: u64 = 1 << 20;
+    (usable_memory_bytes(host) / 4 / servers / MB * MB).max(16 * MB)
+}
+
+/// Size of a page of data in bytes, the largest of the servers to be made: more of it is left empty.
+fn largest_page_bytes(job: &Job) -> Result<u64, Problem> {
+    let mut largest = PAGE_BYTES;
+    for wanted in &job.servers {
+        let Wanted::Own(request) = wanted else { continue };
+        if let Some(name) = &request.build {
+            let build = builds::find(&dirs()?, name)?;
+            largest = largest.max(u64::from(build.manifest.block_kb) << 10);
+        }
+    }
+    Ok(largest)
+}
+
+/// Where the data of an own server will be: the directory itself, or the nearest one above it that is there.
+fn own_data_place(job: &Job) -> Result<Option<PathBuf>, Problem> {
+    let own = |wanted: &Wanted| matches!(wanted, Wanted::Own(_));
+    let Some(Wanted::Own(request)) = job.servers.iter().find(|wanted| own(wanted)) else { return Ok(None) };
+    let wanted = match &request.data {
+        Some(data) => data.clone(),
+        None => dirs()?.servers(),
+    };
+    let absolute = std::path::absolute(&wanted).unwrap_or(wanted);
+    Ok(absolute.ancestors().find(|dir| dir.is_dir()).map(Path::to_path_buf))
+}
+
+/// The way of waiting that was asked for, or the cheapest that works here.
+fn waiting(wanted: Waiting) -> Result<SocketDriver, Problem> {
+    match wanted {
+        Waiting::Auto => Ok(SocketDriver::best()),
+        Waiting::Epoll => Ok(SocketDriver::Epoll),
+        Waiting::IoUring => UringDriver::check().map(|()| SocketDriver::IoUring).map_err(|error| {
+            Problem::could_not(format!("could not wait by io_uring: {error}"))
+                .detail(
+                    "it needs Linux 6.1, and kernel.io_uring_disabled = 0 outside of a container's filter",
+                )
+                .hint("leave measure.waiting out of the plan: epoll works everywhere")
+        }),
+    }
+}
+
+/// How a thorough run of so many servers, one after the other, is asked for, and how long it takes.
+fn thorough_hint(plan: &Plan, facts: &BenchFacts<'_>, servers: u64) -> String {
+    match thorough_s(plan, facts, servers) {
+        Some(seconds) => format!("--thorough ({:.0} min)", (seconds / 60.0).ceil()),
+        None => "--thorough".to_owned(),
+    }
+}
+
+/// Seconds of the same; `None` where it cannot be.
+fn thorough_s(plan: &Plan, facts: &BenchFacts<'_>, servers: u64) -> Option<f64> {
+    let mut thorough = plan.clone();
+    Level::Thorough.apply(&mut thorough);
+    let resolved = resolve(&thorough, Level::Thorough, facts).ok()?;
+    Some(resolved.cost.times(servers).seconds)
+}
+
+/// Length of the check of synchronous writes.
+pub fn storage_check_time(level: Level) -> Duration {
+    match level {
+        Level::Quick => Duration::from_millis(500),
+        Level::Screening | Level::Thorough => Duration::from_secs(2),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pgdyno_plan::WorkloadPlan;
+    use pgdyno_script::Protocol;
+
+    use super::*;
+
+    #[test]
+    fn a_thorough_run_of_several_subjects_takes_several_times_as_long() {
+        let host = pgdyno_host::facts::host().expect("we are on one");
+        let plan = Plan::new("x", vec![WorkloadPlan::builtin(Builtin::SelectOnly, Protocol::Prepared)]);
+        let facts = BenchFacts {
+            host: &host,
+            disk_available_bytes: None,
+            side_by_side: 1,
+            own_server: true,
+            server_local: true,
+            max_connections: None,
+            reserved_connections: 0,
+            shared_buffers_bytes: None,
+            page_bytes: PAGE_BYTES,
+        };
+        let seconds = |servers| thorough_s(&plan, &facts, servers).expect("it can be");
+        assert_eq!(seconds(7), 7.0 * seconds(1));
+        let said = thorough_hint(&plan, &facts, 7);
+        assert_eq!(said, format!("--thorough ({:.0} min)", (7.0 * seconds(1) / 60.0).ceil()));
+    }
+}

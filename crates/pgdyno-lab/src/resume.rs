@@ -1,0 +1,181 @@
+//! Going on with a run that was killed, stopped, or ended by an error.
+
+use pgdyno_core::{facts::Machine, problem::Problem, stop::Stop, units};
+use pgdyno_plan::{Auto, Scale};
+use pgdyno_provision::registry;
+use pgdyno_record::{PlanRecord, REDACTED, Run, RunRecord, Status, SubjectRecord};
+
+use crate::{
+    Events, Job, Lab, Outcome, Prepared, carry_out::carry_on, digest::digest, dirs,
+    first_record::plan_record, recording::Recording,
+};
+
+/// Refuses a run that cannot be resumed, whatever job its command gives.
+///
+/// # Errors
+/// Why not.
+pub fn check_resumable(record: &RunRecord, lab: &Lab) -> Result<(), Problem> {
+    let refuse = |why: String, hint: &str| {
+        let what = format!("could not resume {}: {why}", record.id);
+        Err(Problem::wrong_request(what).hint(hint))
+    };
+    let anew = "measure it anew with the command that `pgdyno show` prints";
+    if record.status == Status::Complete {
+        return refuse("it is complete".to_owned(), "`pgdyno show` prints its report");
+    }
+    if record.pgbench.is_some() {
+        return refuse("a run of pgbench is one run, and has no next one".to_owned(), anew);
+    }
+    let program = lab.program.record();
+    if record.tool != program {
+        let why = format!(
+            "pgdyno {} ({}) measured it, and this is {} ({})",
+            record.tool.version, record.tool.commit, program.version, program.commit
+        );
+        return refuse(why, "use that program, or measure anew");
+    }
+    if record.command.contains(REDACTED) {
+        let hint = "put the secret into a password file or the environment, and measure anew";
+        return refuse("its command held a secret, which records do not keep".to_owned(), hint);
+    }
+    Ok(())
+}
+
+/// Lets a job choose what the run chose, whatever the machine offers now.
+pub fn as_recorded(job: &mut Job, record: &RunRecord) {
+    let (plan, known) = (&mut job.plan, &record.plan);
+    plan.seed = Some(known.seed);
+    if let (Scale::Auto, Some(scale)) = (plan.data.scale, known.scale) {
+        plan.data.scale = Scale::Given(scale);
+    }
+    if plan.measure.clients == Auto::Auto {
+        plan.measure.clients = Auto::Given(known.clients.clone());
+    }
+    if plan.measure.jobs == Auto::Auto {
+        plan.measure.jobs = Auto::Given(known.jobs);
+    }
+    job.command.clone_from(&record.command);
+    job.seed_given = true;
+}
+
+/// Goes on with a run at the next round. `asked` is the digest of the job as its command gives it, before
+/// [`as_recorded`]. Servers that were made for the run are made anew, and their data is loaded anew from the seed.
+///
+/// # Errors
+/// The plan, the machine or the run directory is not what it was, or another pgdyno works there.
+pub fn resume(
+    job: &Job,
+    asked: &str,
+    prepared: &Prepared,
+    run: &Run,
+    lab: &Lab,
+    stop: &Stop,
+    events: &Events,
+) -> Result<Outcome, Problem> {
+    refuse_changes(job, asked, prepared, &run.record)?;
+    let recording = Recording::resume(job, prepared, lab, run, events)?;
+    remove_leftovers(job, &run.record, events)?;
+    carry_on(job, prepared, recording, stop, events)
+}
+
+/// The digest of a job, by which [`resume`] knows it again.
+pub fn digest_of(job: &Job) -> String {
+    digest(job)
+}
+
+/// Refuses to go on with something else than what was begun.
+fn refuse_changes(job: &Job, asked: &str, prepared: &Prepared, record: &RunRecord) -> Result<(), Problem> {
+    let refuse = |why: String| {
+        let what = format!("could not resume {}: {why}", record.id);
+        Err(Problem::wrong_request(what)
+            .hint("measure anew: blocks of different experiments are not compared"))
+    };
+    let (then, now) = (Machine::of(&record.host), Machine::of(&prepared.host));
+    if then != now {
+        return refuse(format!("it was begun on another machine ({})", differs(&then, &now)));
+    }
+    if let Some(changed) = changed(&record.plan, &plan_record(job, prepared)) {
+        return refuse(format!("the plan has changed: {changed}"));
+    }
+    if record.plan.digest.as_deref() != Some(asked) {
+        return refuse("the plan or one of its files has changed since it was begun".to_owned());
+    }
+    let mut servers = record.subjects.iter().zip(&job.subjects);
+    match servers.find_map(|(then, now)| other_server(then, now.server?, prepared)) {
+        Some(why) => refuse(why),
+        None => Ok(()),
+    }
+}
+
+/// In what the server of a subject is another one than before.
+fn other_server(then: &SubjectRecord, at: usize, prepared: &Prepared) -> Option<String> {
+    let then = then.server.as_ref()?;
+    let program = prepared.programs.get(at)?.as_ref();
+    let now = program.map(|program| (program.version_num, program.version.as_str()));
+    let existing = prepared.existing(at).map(|existing| &existing.facts);
+    let (version_num, version) =
+        now.or_else(|| existing.map(|facts| (facts.version_num, facts.version.as_str())))?;
+    (version_num != then.version_num)
+        .then(|| format!("PostgreSQL {} was measured, and {version} is here", then.version))
+}
+
+fn differs(then: &Machine, now: &Machine) -> String {
+    let of = |what: &str, then: &str, now: &str| format!("{what} {then}, here {now}");
+    let text = |text: &Option<String>| text.clone().unwrap_or_else(|| "unknown".to_owned());
+    match () {
+        () if then.cpu_model != now.cpu_model => {
+            of("processor", &text(&then.cpu_model), &text(&now.cpu_model))
+        }
+        () if then.cpus != now.cpus => of("processors", &then.cpus.to_string(), &now.cpus.to_string()),
+        () if then.kernel != now.kernel => of("kernel", &then.kernel, &now.kernel),
+        () => of("clock source", &text(&then.clocksource), &text(&now.clocksource)),
+    }
+}
+
+/// The first of the resolved values that is not what it was.
+fn changed(then: &PlanRecord, now: &PlanRecord) -> Option<String> {
+    let list = |numbers: &[u32]| numbers.iter().map(u32::to_string).collect::<Vec<_>>().join(",");
+    let seconds = |ns: u64| units::duration(ns as f64 / 1e9);
+    let all = [
+        ("name", then.name.clone(), now.name.clone()),
+        ("seed", then.seed.to_string(), now.seed.to_string()),
+        ("scale", format!("{:?}", then.scale), format!("{:?}", now.scale)),
+        ("clients", list(&then.clients), list(&now.clients)),
+        ("jobs", then.jobs.to_string(), now.jobs.to_string()),
+        ("waiting", format!("{:?}", then.waiting), format!("{:?}", now.waiting)),
+        ("duration", seconds(then.duration_ns), seconds(now.duration_ns)),
+        ("warm-up", seconds(then.warmup_ns), seconds(now.warmup_ns)),
+        ("blocks", then.blocks.to_string(), now.blocks.to_string()),
+        ("rate", format!("{:?}", then.rate_per_s), format!("{:?}", now.rate_per_s)),
+        ("driver's processors", list(&then.driver_cpus), list(&now.driver_cpus)),
+        ("server's processors", list(&then.server_cpus), list(&now.server_cpus)),
+        ("balance check", then.balance_check.clone(), now.balance_check.clone()),
+        ("server", then.server.clone(), now.server.clone()),
+        ("transport", then.transport.clone(), now.transport.clone()),
+    ];
+    let (what, then, now) = all.into_iter().find(|(_, then, now)| then != now)?;
+    Some(format!("{what} was {then} and is {now}"))
+}
+
+/// Removes servers that the run left with their data, unless they were to be kept: they are made anew.
+///
+/// # Errors
+/// One still runs, or cannot be removed.
+fn remove_leftovers(job: &Job, record: &RunRecord, events: &Events) -> Result<(), Problem> {
+    if job.keep {
+        return Ok(());
+    }
+    let dirs = dirs()?;
+    let names = record.subjects.iter().filter_map(|subject| subject.own_server.as_deref());
+    for name in names {
+        let Ok(left) = registry::find(&dirs, name) else { continue };
+        if left.status().pid().is_some() {
+            let what = format!("could not resume {}: its server `{name}` still runs", record.id);
+            return Err(Problem::could_not(what).hint(format!("stop it: pgdyno down {name}")));
+        }
+        pgdyno_provision::remove(&dirs, name, &mut |event| {
+            event.text().into_iter().for_each(|text| events.note(text));
+        })?;
+    }
+    Ok(())
+}

@@ -1,0 +1,97 @@
+//! What a run is said to have come to now, where it said something else itself.
+
+use pgdyno_analysis::{Doubt, compare::Comparison};
+
+use crate::RunRecord;
+
+/// Results of a record that are not those of the same record as it was judged before, in words: cells, verdicts, doubts.
+pub fn changes(before: &RunRecord, after: &RunRecord) -> Vec<String> {
+    let mut changes = Vec::new();
+    for cell in &after.cells {
+        let name = cell.workload.cell();
+        let Some(known) = before.cells.iter().find(|known| known.workload == cell.workload) else {
+            changes.push(format!("{name} is new"));
+            continue;
+        };
+        let figures = [
+            ("TPS", Some(known.tps.value), Some(cell.tps.value)),
+            ("± of TPS", known.tps.half_width, cell.tps.half_width),
+            ("p50", p50(known), p50(cell)),
+            ("p99", p99(known), p99(cell)),
+        ];
+        let changed = figures.into_iter().filter(|(_, then, now)| !agree(*then, *now));
+        changes.extend(
+            changed.map(|(what, then, now)| format!("{what} of {name}: {} → {}", said(then), said(now))),
+        );
+    }
+    let verdict = |record: &RunRecord| record.comparison.as_ref().and_then(|of| of.result.clone());
+    let (then, now) = (verdict(before), verdict(after));
+    if then != now {
+        changes.push(format!("verdict: {} → {}", answer(then.as_ref()), answer(now.as_ref())));
+    }
+    let lists = |record: &RunRecord| record.levels.as_ref().map(|levels| levels.list.clone());
+    if lists(before) != lists(after) {
+        changes.push("verdicts of levels".to_owned());
+    }
+    changes.extend(doubts(&before.doubts, &after.doubts));
+    changes
+}
+
+/// Whether two figures are the same but for the order in which they were added up.
+fn agree(then: Option<f64>, now: Option<f64>) -> bool {
+    match (then, now) {
+        (Some(then), Some(now)) => (then - now).abs() <= 1e-9 * then.abs().max(now.abs()),
+        _ => then == now,
+    }
+}
+
+fn p50(cell: &pgdyno_core::measure::CellSummary) -> Option<f64> {
+    cell.latency.as_ref()?.p50_ns.map(|ns| ns as f64)
+}
+
+fn p99(cell: &pgdyno_core::measure::CellSummary) -> Option<f64> {
+    cell.latency.as_ref()?.p99_ns.map(|ns| ns as f64)
+}
+
+fn said(figure: Option<f64>) -> String {
+    figure.map_or_else(|| "–".to_owned(), |figure| format!("{figure:.1}"))
+}
+
+fn answer(result: Option<&Comparison>) -> String {
+    result.map_or_else(|| "none".to_owned(), |result| format!("{:?} {:+.4}", result.verdict, result.effect))
+}
+
+fn doubts(before: &[Doubt], after: &[Doubt]) -> Vec<String> {
+    let told = |doubt: &Doubt| format!("{:?}: {}", doubt.kind, doubt.detail);
+    let gone = before.iter().filter(|doubt| !doubt.is_of_reader() && !after.contains(doubt));
+    let new = after.iter().filter(|doubt| !before.contains(doubt));
+    gone.map(|doubt| format!("no more doubted: {}", told(doubt)))
+        .chain(new.map(|doubt| format!("doubted now: {}", told(doubt))))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{analyse, fixtures};
+
+    #[test]
+    fn a_record_judged_by_the_same_rules_changes_in_nothing() {
+        let mut record = fixtures::thorough().record;
+        analyse(&mut record, &[]);
+        let mut again = record.clone();
+        analyse(&mut again, &[]);
+        assert_eq!(changes(&record, &again), [""; 0]);
+    }
+
+    #[test]
+    fn what_comes_out_otherwise_is_told() {
+        let record = fixtures::complete().record;
+        let mut other = record.clone();
+        other.cells[0].tps.value += 1.0;
+        let doubt = other.doubts.remove(0);
+        let told = changes(&record, &other);
+        assert!(told[0].starts_with("TPS of ") && told[0].contains(" → "), "{told:?}");
+        assert!(told[1].contains("no more doubted") && told[1].contains(&doubt.detail), "{told:?}");
+    }
+}

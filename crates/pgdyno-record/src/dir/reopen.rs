@@ -1,0 +1,132 @@
+//! Going on with a run directory whose run did not come to its end.
+
+use std::{
+    fs::{self, File},
+    io::{self, BufRead, BufWriter, Write},
+    path::Path,
+    time::{Duration, SystemTime},
+};
+
+use jiff::Timestamp;
+use pgdyno_core::{measure::MAX_INTERVALS, problem::Problem};
+use serde::Deserialize;
+
+use super::RunDir;
+use crate::{
+    RunRecord,
+    files::{could_not_write, reason},
+    latencies,
+    names::{EVENTS, LATENCY_LOG, OBSERVATIONS, RUN_LATENCIES, SLOWEST_ATTEMPTS, TIMELINE},
+    stream::{self, COMPRESS_OVER_BYTES, Stream},
+};
+
+/// What tells the run of a line of `timeline.ndjson` and `slowest.ndjson`.
+#[derive(Deserialize)]
+struct OfRun {
+    run: u32,
+}
+
+impl RunDir {
+    /// Goes on with the directory of a run, whose streams are cut back to the runs that `record` has: what was measured
+    /// after them is measured again. Nobody else may write there until this is dropped.
+    ///
+    /// # Errors
+    /// Another process writes there, or what could not be read or written.
+    pub fn reopen(path: &Path, record: &RunRecord) -> Result<Self, Problem> {
+        let lock = lock(path)?;
+        let runs = record.runs.len() as u32;
+        let failed = |e: io::Error| could_not_write(path, &e);
+        let of_json = |line: &[u8]| serde_json::from_slice(line).is_ok_and(|of: OfRun| of.run < runs);
+        let mut intervals = 0;
+        let timeline = cut_back(path, TIMELINE, |line| {
+            let stays = of_json(line);
+            intervals += u64::from(stays);
+            stays
+        });
+        let timeline = timeline.map_err(failed)?;
+        // A line of the one stream belongs to each line of the other.
+        let mut left = intervals;
+        let latency = cut_back(path, LATENCY_LOG, |line| {
+            is_comment(line) || {
+                let stays = left > 0;
+                left = left.saturating_sub(1);
+                stays
+            }
+        });
+        let of_log = |line: &[u8]| is_comment(line) || run_of_log_line(line).is_some_and(|run| run < runs);
+        let started =
+            record.started_at.parse::<Timestamp>().map_or_else(|_| SystemTime::now(), SystemTime::from);
+        Ok(Self {
+            id: record.id.clone(),
+            path: path.to_path_buf(),
+            hidden: None,
+            _lock: lock,
+            started,
+            timeline,
+            latency: latency.map_err(failed)?,
+            slowest: cut_back(path, SLOWEST_ATTEMPTS, of_json).map_err(failed)?,
+            run_latencies: cut_back(path, RUN_LATENCIES, of_log).map_err(failed)?,
+            observations: cut_back(path, OBSERVATIONS, |_| true).map_err(failed)?,
+            events: cut_back(path, EVENTS, |_| true).map_err(failed)?,
+            current: None,
+            digests: std::collections::BTreeMap::new(),
+            max_intervals: MAX_INTERVALS,
+            compress_over: COMPRESS_OVER_BYTES,
+        })
+    }
+
+    /// Time since the run began, by the clock of the day.
+    pub fn age(&self) -> Duration {
+        SystemTime::now().duration_since(self.started).unwrap_or_default()
+    }
+}
+
+/// Takes the directory for this process.
+///
+/// # Errors
+/// It cannot be opened, or another process has it.
+pub(super) fn lock(path: &Path) -> Result<File, Problem> {
+    let dir = File::open(path)
+        .map_err(|e| Problem::could_not(format!("could not open {}: {}", path.display(), reason(&e))))?;
+    match dir.try_lock() {
+        Ok(()) => Ok(dir),
+        Err(fs::TryLockError::WouldBlock) => {
+            Err(Problem::could_not(format!("could not write {}: another pgdyno does", path.display()))
+                .hint("wait until it ends, or stop it"))
+        }
+        Err(fs::TryLockError::Error(e)) => Err(could_not_write(path, &e)),
+    }
+}
+
+fn is_comment(line: &[u8]) -> bool {
+    line.first().is_none_or(|first| matches!(first, b'#' | b'"'))
+}
+
+/// The run that a line of `runs.hlog` belongs to: `Tag=run-3,…`.
+fn run_of_log_line(line: &[u8]) -> Option<u32> {
+    let text = std::str::from_utf8(line).ok()?;
+    latencies::run_of(text.strip_prefix("Tag=")?.split(',').next()?)
+}
+
+/// A stream with those of its lines that stay, to be appended to. At any instant the lines are in a file that readers
+/// know: the new form is whole before the old one goes.
+fn cut_back(dir: &Path, name: &'static str, mut stays: impl FnMut(&[u8]) -> bool) -> io::Result<Stream> {
+    let mut stream = Stream::new(name);
+    let Some((from, finals)) = stream::form_of(dir, name) else { return Ok(stream) };
+    let partial = stream.partial_path(dir);
+    let rewritten = partial.with_extension("new");
+    let mut source = stream::open(&from)?;
+    let mut target = BufWriter::new(File::create(&rewritten)?);
+    let mut line = Vec::new();
+    while source.read_until(b'\n', &mut line)? > 0 {
+        // A torn last line belongs to a run that was not recorded.
+        if line.ends_with(b"\n") && stays(&line) {
+            target.write_all(&line)?;
+        }
+        line.clear();
+    }
+    target.into_inner()?.sync_all()?;
+    stream.reopen(dir, &rewritten)?;
+    finals.iter().filter(|path| path.exists()).try_for_each(fs::remove_file)?;
+    Ok(stream)
+}

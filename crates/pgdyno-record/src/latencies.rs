@@ -1,0 +1,53 @@
+//! `runs.hlog`: the latencies of every run of a cell with all that belongs to them, drain included, in the precision
+//! of the record. From these percentiles can be computed again.
+
+use std::time::Duration;
+
+use pgdyno_analysis::cells::Histograms;
+use pgdyno_core::measure::CellRun;
+
+use crate::hlog::{self, LoggedInterval};
+
+/// Beginning of the tag of a run's histograms.
+const RUN: &str = "run-";
+/// What stands between it and the number of one of several scripts.
+const SCRIPT: &str = "/script-";
+
+/// The latencies of one run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RunLatencies {
+    /// Index of the run in `runs`.
+    pub run: u32,
+    /// Its latencies.
+    pub histograms: Histograms,
+}
+
+/// The lines of a run: of all its attempts, then of those of each script if there are several.
+pub(crate) fn lines(index: u32, run: &CellRun, of: &Histograms) -> Vec<u8> {
+    let start = Duration::from_secs_f64(run.start_s.max(0.0));
+    let line = |tag: &str, latency| hlog::line(tag, start, Duration::from_nanos(run.duration_ns), latency);
+    let mut lines = line(&format!("{RUN}{index}"), &of.whole);
+    for (script, latency) in of.scripts.iter().enumerate() {
+        lines.extend(line(&format!("{RUN}{index}{SCRIPT}{script}"), latency));
+    }
+    lines
+}
+
+/// The run that a tag names.
+pub(crate) fn run_of(tag: &str) -> Option<u32> {
+    tag.strip_prefix(RUN)?.split('/').next()?.parse().ok()
+}
+
+/// The runs of the lines, each with the lines of its scripts. A line of a script whose run is not there is left out.
+pub(crate) fn by_run(lines: Vec<LoggedInterval>) -> Vec<RunLatencies> {
+    let mut runs: Vec<RunLatencies> = Vec::new();
+    for LoggedInterval { tag, latency, .. } in lines {
+        let Some(run) = run_of(&tag) else { continue };
+        match runs.last_mut().filter(|last| last.run == run && tag.contains(SCRIPT)) {
+            Some(last) => last.histograms.scripts.push(latency),
+            None if tag.contains(SCRIPT) => {}
+            None => runs.push(RunLatencies { run, histograms: latency.into() }),
+        }
+    }
+    runs
+}

@@ -1,0 +1,55 @@
+//! `pgdyno analyse`.
+
+use std::process::ExitCode;
+
+use pgdyno_core::problem::Problem;
+use pgdyno_record::{Run, RunRecord};
+use pgdyno_report::Document;
+
+use crate::{context::Context, output};
+
+/// Flags of `pgdyno analyse`.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Cells, intervals, verdicts, noise and doubts are computed again from what the run recorded, by the \
+    rules of this version: no server is needed, and the record is not changed. What comes out otherwise than the run \
+    said stands first."
+)]
+pub struct Args {
+    /// The run: `last`, its id or any beginning or end of it, or its directory
+    #[arg(default_value = "last")]
+    run: String,
+    /// Print the record with the new results, as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs `pgdyno analyse`.
+///
+/// # Errors
+/// What the user should read.
+pub fn run(args: &Args, context: &Context) -> Result<ExitCode, Problem> {
+    let run = pgdyno_record::open(&pgdyno_record::find(&context.runs, &args.run)?)?;
+    let record = judged(&run)?;
+    for change in pgdyno_record::changes(&run.record, &record) {
+        eprintln!("changed: {change}");
+    }
+    if args.json {
+        let json = serde_json::to_string_pretty(&record).unwrap_or_default() + "\n";
+        output::print(&pgdyno_core::units::printable_json(&json))?;
+    } else {
+        let timeline = run.timeline().map(|lines| lines.items).unwrap_or_default();
+        output::print(&pgdyno_report::text(&Document::new(&record, &timeline), output::paint()))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The record of a run, judged by the rules of this version.
+fn judged(run: &Run) -> Result<RunRecord, Problem> {
+    let mut record = run.record.clone();
+    let latencies = pgdyno_record::latencies_of_cells(&record, run.run_latencies()?);
+    pgdyno_record::analyse(&mut record, &latencies);
+    // That the record was edited is seen by who reads it, and by no rule.
+    record.doubts.extend(run.record.doubts.iter().filter(|doubt| doubt.is_of_reader()).cloned());
+    Ok(record)
+}

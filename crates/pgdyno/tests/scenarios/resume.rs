@@ -1,0 +1,283 @@
+//! Runs that are killed and gone on with.
+
+use std::{fs, process::Child, thread, time::Duration};
+
+use pgdyno_core::{measure::CellRun, random::Random};
+use pgdyno_record::{Run, RunRecord, Status};
+use serde_json::Value;
+
+use super::common::{Place, holds_together, kill, test_all, text, tiny, wait_until, workers_in};
+
+/// One way to measure, and for how long it may be killed.
+struct Way {
+    name: &'static str,
+    args: &'static [&'static str],
+}
+
+const SHORT: [&str; 8] = ["--duration", "300ms", "--warmup", "50ms", "--scale", "1", "--driver-cpus", "0"];
+
+/// The measuring commands, each far from its end after a second.
+const WAYS: [Way; 4] = [
+    Way { name: "bench", args: &["bench", "--pg", "18", "--bundle", "--clients", "1,2", "--blocks", "4"] },
+    Way {
+        name: "ab",
+        args: &[
+            "ab",
+            "--pg",
+            "18",
+            "--bundle",
+            "--set",
+            "jit=on",
+            "--set",
+            "jit=off",
+            "--blocks",
+            "4",
+            "--aa-blocks",
+            "1",
+        ],
+    },
+    Way {
+        name: "run",
+        args: &[
+            "run",
+            "PLAN",
+            "--subject",
+            "pg=18,bundle",
+            "--subject",
+            "pg=18,bundle,set:jit=off",
+            "--subject",
+            "pg=18,bundle,set:work_mem=8MB",
+        ],
+    },
+    Way {
+        name: "tpcc",
+        args: &[
+            "tpcc",
+            "run",
+            "--pg",
+            "18",
+            "--bundle",
+            "--warehouses",
+            "1",
+            "--clients",
+            "1,2",
+            "--blocks",
+            "4",
+        ],
+    },
+];
+
+const PLAN: &str = r#"
+name = "three"
+[data]
+scale = 1
+[measure]
+clients = [1, 2]
+duration = "300ms"
+warmup = "50ms"
+blocks = 3
+[[workload]]
+builtin = "tpcb-like"
+[[workload]]
+builtin = "select-only"
+"#;
+
+/// The command of a way in a place.
+fn args(way: &Way, place: &Place) -> Vec<String> {
+    let plan = place.path("plan.toml");
+    if way.name == "run" {
+        fs::write(&plan, PLAN).expect("it can be written");
+    }
+    let short = match way.name {
+        "run" => &[][..],
+        "ab" => &["--duration", "300ms", "--warmup", "50ms", "--scale", "1", "--clients", "2"][..],
+        "tpcc" => &["--duration", "300ms", "--warmup", "50ms"][..],
+        _ => &SHORT[..],
+    };
+    let words = way.args.iter().chain(short).map(|word| match *word {
+        "PLAN" => plan.display().to_string(),
+        word => word.to_owned(),
+    });
+    words.collect()
+}
+
+fn start(place: &Place, args: &[String]) -> Child {
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    let mut command = place.command(&args);
+    command.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null());
+    command.spawn().expect("pgdyno can be run")
+}
+
+/// `run.json` of the only run that can be seen, if there is one.
+fn record(place: &Place) -> Option<Value> {
+    let entries = fs::read_dir(place.path("runs")).ok()?.flatten();
+    let mut seen = entries.filter(|entry| !entry.file_name().to_string_lossy().starts_with('.'));
+    let json = seen.next()?.path().join("run.json");
+    serde_json::from_slice(&fs::read(json).ok()?).ok()
+}
+
+fn runs_in(record: &Value) -> usize {
+    record["runs"].as_array().map_or(0, Vec::len)
+}
+
+/// Kills a measurement once so many runs are in its record and some time has passed.
+fn kill_after(place: &Place, args: &[String], runs: usize, more: Duration) -> RunRecord {
+    let mut child = start(place, args);
+    wait_until("something was measured, or it ended", || {
+        let measured = record(place).is_some_and(|record| runs_in(&record) >= runs);
+        measured || child.try_wait().expect("it is ours").is_some()
+    });
+    thread::sleep(more);
+    kill(u64::from(child.id()), "-KILL");
+    child.wait().expect("it is ours");
+    // The servers die with the program.
+    wait_until("no server works on", || workers_in(&place.path("state")).is_empty());
+    place.only_run().record
+}
+
+/// Resumes the only run; it must come to its end.
+fn resumed(place: &Place) -> Run {
+    let output = place.run(&["resume"]);
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    let run = place.only_run();
+    assert_eq!(run.record.status, Status::Complete, "{said}");
+    holds_together(&run);
+    run
+}
+
+/// What was measured is kept, and what the database holds is what the driver counted since.
+fn goes_on_from(killed: &RunRecord, run: &Run) {
+    let [again] = &run.record.resumed[..] else { panic!("it was resumed once: {:?}", run.record.resumed) };
+    let kept = again.first_run as usize;
+    assert_eq!(kept + again.dropped_runs as usize, killed.runs.len());
+    assert_eq!(run.record.runs[..kept], killed.runs[..kept]);
+    for subject in &run.record.subjects {
+        let [balance, conditions] = [
+            subject.balance.as_ref().map(|of| of.violations),
+            subject.consistency.as_ref().map(|of| of.violations),
+        ];
+        assert!(balance.or(conditions).is_some(), "{} was checked", subject.name);
+        assert_eq!([balance.unwrap_or(0), conditions.unwrap_or(0)], [0, 0], "{subject:?}");
+    }
+    if let Some(comparison) = &run.record.comparison {
+        // Both runs of a block are of one session.
+        let blocks = |runs: &[CellRun]| runs.iter().map(|run| run.block).collect::<Vec<_>>();
+        let (before, after) = (blocks(&run.record.runs[..kept]), blocks(&run.record.runs[kept..]));
+        assert!(before.iter().all(|block| !after.contains(block)), "{before:?} {after:?}");
+        assert_eq!(run.record.runs.len(), 2 * comparison.blocks.len());
+    }
+}
+
+/// A number between 0 and `below`, another one for each `draw`.
+fn drawn(draw: u64, below: u64) -> u64 {
+    let seed = std::env::var("PGDYNO_TEST_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(18);
+    Random::stream(seed, draw as u32, 0).next_bits() % below
+}
+
+/// Kills a way at drawn instants, each time resumed to its end.
+fn kills(way: &Way, kills: u64) {
+    for draw in 0..kills {
+        let place = Place::new();
+        let args = args(way, &place);
+        let runs = 1 + drawn(10 * draw, 5) as usize;
+        let more = Duration::from_millis(drawn(10 * draw + 1, 600));
+        println!("{}: killed {more:?} after run {runs}", way.name);
+        let killed = kill_after(&place, &args, runs, more);
+        if killed.status == Status::Complete {
+            continue; // the machine was slow to look
+        }
+        goes_on_from(&killed, &resumed(&place));
+        place.nothing_is_left();
+    }
+}
+
+fn how_many() -> u64 {
+    if test_all() { 5 } else { 1 }
+}
+
+#[test]
+fn a_bench_that_is_killed_goes_on() {
+    kills(&WAYS[0], how_many());
+}
+
+#[test]
+fn a_comparison_that_is_killed_goes_on() {
+    kills(&WAYS[1], how_many());
+}
+
+#[test]
+fn three_subjects_that_are_killed_go_on() {
+    kills(&WAYS[2], how_many());
+}
+
+#[test]
+fn tpcc_that_is_killed_goes_on() {
+    kills(&WAYS[3], how_many());
+}
+
+/// A run killed while it loads has measured nothing, and a run stopped twice was resumed twice.
+#[test]
+fn a_run_may_be_killed_while_it_loads_and_stopped_after_that() {
+    let place = Place::new();
+    let args = args(&WAYS[0], &place);
+    let killed = kill_after(&place, &args, 0, Duration::ZERO);
+    assert_eq!(killed.runs.len(), 0);
+    let mut child = start(&place, &["resume".to_owned()]);
+    wait_until("it measures", || record(&place).is_some_and(|record| runs_in(&record) >= 1));
+    kill(u64::from(child.id()), "-INT");
+    assert_eq!(child.wait().expect("it is ours").code(), Some(3));
+    assert_eq!(place.only_run().record.status, Status::Stopped);
+    let run = resumed(&place);
+    assert_eq!(run.record.resumed.len(), 2);
+    assert!(run.record.resumed[1].ended_by.as_ref().is_some_and(|why| why.contains("interrupted")));
+    let first = run.record.resumed[1].first_run;
+    assert!(first >= 1 && (first as usize) < run.record.runs.len(), "{first}");
+    place.nothing_is_left();
+}
+
+#[test]
+fn what_cannot_be_resumed_is_refused_by_name() {
+    let place = Place::new();
+    place.done(&tiny(&["--pg", "18", "--bundle"]));
+    let said = place.refused(&["resume"], 2);
+    assert!(said.contains("it is complete"), "{said}");
+    let said = place.refused(&["resume", "nothing"], 2);
+    assert!(said.contains("nothing"), "{said}");
+
+    let place = Place::new();
+    let args = args(&WAYS[2], &place);
+    kill_after(&place, &args, 1, Duration::ZERO);
+    let changed = PLAN.replace("blocks = 3", "blocks = 4");
+    fs::write(place.path("plan.toml"), changed).expect("it can be written");
+    let said = place.refused(&["resume"], 2);
+    assert!(said.contains("the plan has changed: blocks was 3 and is 4"), "{said}");
+    fs::write(place.path("plan.toml"), PLAN.replace("tpcb-like", "simple-update"))
+        .expect("it can be written");
+    let said = place.refused(&["resume"], 2);
+    assert!(said.contains("has changed since it was begun"), "{said}");
+    fs::write(place.path("plan.toml"), PLAN).expect("it can be written");
+    // Two at once: the second is refused, and the first comes to its end.
+    let mut first = start(&place, &["resume".to_owned()]);
+    wait_until("the first goes on", || {
+        record(&place).is_some_and(|record| record["resumed"].as_array().is_some_and(|all| !all.is_empty()))
+    });
+    let said = place.refused(&["resume"], 3);
+    assert!(said.contains("another pgdyno does"), "{said}");
+    assert_eq!(first.wait().expect("it is ours").code(), Some(0));
+    place.nothing_is_left();
+}
+
+#[test]
+fn a_run_can_be_judged_again() {
+    let place = Place::new();
+    place.done(&tiny(&["--pg", "18", "--bundle"]));
+    let (shown, again) = (place.done(&["show"]), place.run(&["analyse"]));
+    assert_eq!(text(&again.stderr), "", "by the same rules nothing changes");
+    let body = |text: &str| text.lines().filter(|line| !line.trim().is_empty()).count();
+    assert!(body(&text(&again.stdout)) >= body(&shown), "{shown}");
+    let run = place.only_run();
+    let json: Value = serde_json::from_str(&place.done(&["analyse", "--json"])).expect("it is JSON");
+    assert_eq!(json["cells"], run.json["cells"]);
+    assert_eq!(json["doubts"], run.json["doubts"]);
+}
