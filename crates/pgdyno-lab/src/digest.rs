@@ -1,22 +1,41 @@
 //! By what an experiment is known again.
 
-use pgdyno_plan::Plan;
+use pgdyno_plan::{Plan, Steps, Work};
 use pgdyno_provision::Request;
 use sha2::{Digest, Sha256};
 
-use crate::{Job, Wanted};
+use crate::{Job, SubjectWork, Wanted};
 
 /// SHA-256 of all that a job asks for: plan, texts of its scripts, servers, subjects and question, but for the seed,
 /// which the record has, and for names that every process chooses anew. The same program gives the same digest for the
 /// same job; another one may not.
 pub fn digest(job: &Job) -> String {
     let plan = Plan { seed: None, ..job.plan.clone() };
+    let setup = job.material.setup.as_ref().map(steps);
+    let works: Vec<String> = job.material.work.iter().map(work).collect();
     let servers: Vec<String> = job.servers.iter().map(server).collect();
     let subjects: Vec<_> =
-        job.subjects.iter().map(|one| (&one.name, &one.said, one.server, &one.work)).collect();
-    let asked =
-        format!("{:?}", (plan, &job.material, job.trust, job.level, servers, subjects, &job.question));
+        job.subjects.iter().map(|one| (&one.name, &one.said, one.server, subject_work(&one.work))).collect();
+    let asked = format!("{:?}", (plan, setup, works, job.trust, job.level, servers, subjects, &job.question));
     Sha256::digest(asked.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// The texts of a workload; as it was parsed it has no order that stays.
+fn work(of: &Work) -> String {
+    let reset = of.reset.as_ref().map(steps);
+    format!("{:?}", (&of.name, of.builtin, &of.texts, &of.weights, &of.definitions, reset, &of.tpcc))
+}
+
+fn steps(of: &Steps) -> String {
+    format!("{:?}", (&of.texts, &of.definitions))
+}
+
+fn subject_work(of: &SubjectWork) -> String {
+    match of {
+        SubjectWork::Plan => String::new(),
+        SubjectWork::Script { work: own, protocol } => format!("{} {protocol:?}", work(own)),
+        SubjectWork::Command(command) => format!("{:?}", (&command.text, command.result.as_str())),
+    }
 }
 
 fn server(wanted: &Wanted) -> String {
@@ -26,14 +45,52 @@ fn server(wanted: &Wanted) -> String {
             format!("{request:?}")
         }
         Wanted::External(external) => {
-            let admin = external.admin();
-            format!(
-                "{} {} {} {}",
-                external.drive.places(),
-                external.drive.database,
-                admin.places(),
-                admin.database
-            )
+            let (drive, admin) = (&external.drive, external.admin());
+            format!("{} {} {} {}", drive.places(), drive.database, admin.places(), admin.database)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pgdyno_plan::{Material, advice::bench::Level};
+
+    use super::*;
+    use crate::{Question, SubjectJob};
+
+    fn job() -> Job {
+        let plan = Plan::bench();
+        Job {
+            material: Material::without_files(&plan).expect("built-in scripts alone"),
+            plan,
+            trust: false,
+            level: Level::Quick,
+            servers: vec![Wanted::Own(Box::new(Request::named("bench-1")))],
+            subjects: vec![SubjectJob::only()],
+            question: Question::Levels,
+            command: "pgdyno bench".into(),
+            seed_given: false,
+            keep: false,
+        }
+    }
+
+    #[test]
+    fn a_job_is_known_by_what_it_asks_for_alone() {
+        let first = digest(&job());
+        let mut same = job();
+        (same.command, same.keep, same.plan.seed) = ("pgdyno bench --keep".into(), true, Some(3));
+        same.servers = vec![Wanted::Own(Box::new(Request::named("bench-2")))];
+        assert_eq!(digest(&same), first);
+        let mut longer = job();
+        longer.plan.measure.blocks += 1;
+        let mut other = job();
+        other.material.work[0].texts = other.material.work[1].texts.clone();
+        other.material.work[0].name.push('x');
+        let mut set = job();
+        let settings = [("jit".to_owned(), "off".to_owned())].into();
+        set.servers = vec![Wanted::Own(Box::new(Request { settings, ..Request::named("x") }))];
+        for changed in [longer, other, set] {
+            assert_ne!(digest(&changed), first);
         }
     }
 }

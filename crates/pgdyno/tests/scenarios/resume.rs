@@ -18,7 +18,7 @@ const SHORT: [&str; 8] = ["--duration", "300ms", "--warmup", "50ms", "--scale", 
 
 /// The measuring commands, each far from its end after a second.
 const WAYS: [Way; 4] = [
-    Way { name: "bench", args: &["bench", "--pg", "18", "--bundle", "--clients", "1,2", "--blocks", "4"] },
+    Way { name: "bench", args: &["bench", "--pg", "18", "--bundle", "--clients", "1,2", "--blocks", "6"] },
     Way {
         name: "ab",
         args: &[
@@ -77,9 +77,9 @@ duration = "300ms"
 warmup = "50ms"
 blocks = 3
 [[workload]]
-builtin = "tpcb-like"
+script = "tpcb-like"
 [[workload]]
-builtin = "select-only"
+script = "select-only"
 "#;
 
 /// The command of a way in a place.
@@ -120,14 +120,23 @@ fn runs_in(record: &Value) -> usize {
     record["runs"].as_array().map_or(0, Vec::len)
 }
 
-/// Kills a measurement once so many runs are in its record and some time has passed.
+/// Runs that were measured so far, by the log of events, which has each as soon as it is over.
+fn measured(place: &Place) -> usize {
+    let entries = fs::read_dir(place.path("runs")).into_iter().flatten().flatten();
+    let logs = entries.map(|run| run.path().join("events.ndjson.partial"));
+    let texts = logs.filter_map(|log| fs::read_to_string(log).ok());
+    texts.map(|text| text.matches(r#""event":"run-recorded""#).count()).sum()
+}
+
+/// Kills a measurement once so many runs are over and some time has passed.
 fn kill_after(place: &Place, args: &[String], runs: usize, more: Duration) -> RunRecord {
     let mut child = start(place, args);
     wait_until("something was measured, or it ended", || {
-        let measured = record(place).is_some_and(|record| runs_in(&record) >= runs);
-        measured || child.try_wait().expect("it is ours").is_some()
+        let seen = record(place).is_some() && measured(place) >= runs;
+        seen || child.try_wait().expect("it is ours").is_some()
     });
     thread::sleep(more);
+    assert_eq!(child.try_wait().expect("it is ours"), None, "it works when it is killed");
     kill(u64::from(child.id()), "-KILL");
     child.wait().expect("it is ours");
     // The servers die with the program.
@@ -180,13 +189,10 @@ fn kills(way: &Way, kills: u64) {
     for draw in 0..kills {
         let place = Place::new();
         let args = args(way, &place);
-        let runs = 1 + drawn(10 * draw, 5) as usize;
-        let more = Duration::from_millis(drawn(10 * draw + 1, 600));
+        let runs = 1 + drawn(10 * draw, 7) as usize;
+        let more = Duration::from_millis(drawn(10 * draw + 1, 500));
         println!("{}: killed {more:?} after run {runs}", way.name);
         let killed = kill_after(&place, &args, runs, more);
-        if killed.status == Status::Complete {
-            continue; // the machine was slow to look
-        }
         goes_on_from(&killed, &resumed(&place));
         place.nothing_is_left();
     }
