@@ -1,8 +1,8 @@
-//! Makes connections again, in a thread beside a worker's loop: whatever takes long there (a name that is looked up, a
-//! handshake, a password, a server that does not answer) keeps no other client waiting.
+//! Reconnects clients in a thread beside a worker's loop, so that slow steps (name lookup, handshake, password hashing,
+//! an unresponsive server) do not delay other clients.
 //!
-//! The thread is there from the first loss on. It tells that it is done by a byte on a socket, which the loop waits for
-//! as for any other.
+//! The thread starts with the first lost connection. It reports a new connection by a byte on a socket that the loop
+//! waits for like any other.
 
 use std::{
     collections::BTreeMap,
@@ -24,16 +24,16 @@ use crate::{
     target::Dial,
 };
 
-/// Clients of a worker that are without a connection, and the thread that sees to it.
+/// Clients of a worker that are disconnected, and the thread that reconnects them.
 pub(crate) struct Connector {
     connections: Arc<Connections>,
     away: BTreeMap<usize, Away>,
     maker: Option<ConnectorThread>,
-    /// Why the last try failed.
+    /// Error of the last failed try.
     last_error: String,
 }
 
-/// A client without a connection.
+/// A disconnected client.
 struct Away {
     since_ns: u64,
     tries: u32,
@@ -46,18 +46,18 @@ struct ConnectorThread {
     thread: Option<JoinHandle<()>>,
 }
 
-/// A connection to be made.
+/// Request to connect a client.
 struct Order {
     seat: usize,
     at_ns: u64,
     dial: Dial,
 }
 
-/// What came of it.
+/// Result of a connection attempt.
 pub(crate) struct Made {
-    /// Whose it is.
+    /// Seat of the client.
     pub(crate) seat: usize,
-    /// The connection.
+    /// The new connection, or why it failed.
     pub(crate) socket: io::Result<OwnedFd>,
 }
 
@@ -66,13 +66,13 @@ impl Connector {
         Self { connections, away: BTreeMap::new(), maker: None, last_error: String::new() }
     }
 
-    /// Whether all clients have their connections.
+    /// Whether all clients are connected.
     pub(crate) fn is_idle(&self) -> bool {
         self.away.is_empty()
     }
 
-    /// Has a client's connection made again: at once the first time, later after a while. Gives, once, the socket that
-    /// becomes readable when something is made.
+    /// Requests a new connection for a client: at once the first time, later after a back-off. Returns, once, the
+    /// socket that becomes readable when a connection is ready.
     pub(crate) fn order(&mut self, seat: usize, dial: Dial, now_ns: u64) -> io::Result<Option<OwnedFd>> {
         let connections = &self.connections;
         let away = self.away.entry(seat).or_insert_with(|| {
@@ -87,19 +87,19 @@ impl Connector {
             (self.maker, bell) = (Some(maker), Some(socket));
         }
         if let Some(orders) = self.maker.as_ref().and_then(|maker| maker.orders.as_ref()) {
-            // The thread ends only with its orders.
+            // Sending fails only after the thread has ended, which it does only when this sender is dropped.
             let _ = orders.send(Order { seat, at_ns: now_ns + wait_ns, dial });
         }
         Ok(bell)
     }
 
-    /// What has been made; `None` where nothing is there yet.
+    /// The next finished connection attempt; `None` if there is none yet.
     pub(crate) fn made(&mut self) -> Option<Made> {
         let made = self.maker.as_ref()?.made.try_recv().ok()?;
         Some(self.note(made))
     }
 
-    /// The same, after waiting up to `wait_ns` nanoseconds for it.
+    /// Waits up to `wait_ns` nanoseconds for the next finished connection attempt.
     pub(crate) fn made_within(&mut self, wait_ns: u64) -> Option<Made> {
         let made = self.maker.as_ref()?.made.recv_timeout(Duration::from_nanos(wait_ns)).ok()?;
         Some(self.note(made))
@@ -112,14 +112,14 @@ impl Connector {
         made
     }
 
-    /// A client has its connection again.
+    /// Notes that a client is connected again.
     pub(crate) fn arrived(&mut self, seat: usize, now_ns: u64) {
         if let Some(away) = self.away.remove(&seat) {
             self.connections.made(away.since_ns, now_ns);
         }
     }
 
-    /// A client is done, and has no connection or needs none.
+    /// Notes that a client has ended, connected or not.
     pub(crate) fn client_ended(&mut self, seat: usize, now_ns: u64) {
         match self.away.remove(&seat) {
             Some(away) => self.connections.gave_up(away.since_ns, now_ns),
@@ -127,7 +127,7 @@ impl Connector {
         }
     }
 
-    /// Ends the run where no client has had a connection for too long.
+    /// Ends the run if no client has been connected for too long.
     pub(crate) fn tend(&self, now_ns: u64, probe: &mut Probe) {
         if !self.is_idle() && self.connections.none_for_ns(now_ns) >= LONGEST_OUTAGE_NS {
             let (seconds, why) = (LONGEST_OUTAGE_NS / 1_000_000_000, &self.last_error);
@@ -135,7 +135,7 @@ impl Connector {
         }
     }
 
-    /// The run is over: nobody is waited for any more.
+    /// Gives up all disconnected clients at the end of the run.
     pub(crate) fn close(&mut self, now_ns: u64) {
         while let Some((&seat, _)) = self.away.first_key_value() {
             self.client_ended(seat, now_ns);
@@ -147,7 +147,7 @@ impl Connector {
 impl ConnectorThread {
     fn start(connections: Arc<Connections>) -> io::Result<(Self, OwnedFd)> {
         let (bell, ears) = UnixStream::pair()?;
-        // Nobody listens where one client is a thread: what is not heard must not keep the thread.
+        // With one client per thread nobody reads the socket: a full one must not block this thread.
         bell.set_nonblocking(true)?;
         let (orders, taken) = mpsc::channel();
         let (done, made) = mpsc::channel();
@@ -168,10 +168,10 @@ impl Drop for ConnectorThread {
     }
 }
 
-/// The thread's part.
+/// State of the connecting thread.
 struct Shop {
     connections: Arc<Connections>,
-    /// Orders by the instant before which they are not to be tried.
+    /// Requests by the instant before which they must not be tried.
     waiting: BTreeMap<(u64, usize), Dial>,
     done: Sender<Made>,
     bell: UnixStream,
@@ -195,7 +195,7 @@ impl Shop {
         }
     }
 
-    /// Makes the connection that is due; `None` where there was one, else the instant to look again.
+    /// Makes the connection that is due; returns `None` if one was due, else the instant to check again.
     fn next(&mut self, now_ns: u64) -> Option<u64> {
         let Some((&(at_ns, seat), _)) = self.waiting.first_key_value() else { return Some(u64::MAX) };
         if at_ns > now_ns {
@@ -209,7 +209,7 @@ impl Shop {
         if socket.is_err() {
             self.connections.refused(Clock::now_ns());
         }
-        // After the run nobody takes it, and nobody hears the bell.
+        // After the run nobody receives it or reads the socket.
         let _ = self.done.send(Made { seat, socket });
         let _ = self.bell.write(&[1]);
         (self.stop.requested()).then_some(u64::MAX)

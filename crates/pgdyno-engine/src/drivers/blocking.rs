@@ -1,4 +1,4 @@
-//! One client a thread, by blocking calls.
+//! Blocking driver: one client per thread.
 
 use std::{io, os::fd::OwnedFd, time::Duration};
 
@@ -17,11 +17,11 @@ use crate::{
     worker_schedule::{Next, WorkerSchedule},
 };
 
-/// Bytes taken from a socket at once.
+/// Most bytes received in one call.
 const RECEIVE_BYTES: usize = 64 * 1024;
 
-/// The driver for synchronous work, and for the least overhead: a worker has exactly one client, and every step is
-/// a blocking call. Receiving wakes up ten times a second to look at requests to stop.
+/// Driver for synchronous work, and for the least overhead: a worker has exactly one client, and every step is a
+/// blocking call. Receiving wakes up ten times a second to check for a stop request.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct BlockingDriver;
 
@@ -42,17 +42,17 @@ impl Driver for BlockingDriver {
     }
 }
 
-/// The one client of a worker.
+/// A worker with its only client.
 struct Bench<T> {
     client: Client<T>,
     schedule: Box<WorkerSchedule>,
     connector: Connector,
-    /// Grows to [`RECEIVE_BYTES`] when something is received: disk and null targets need none.
+    /// Receive buffer; grows to [`RECEIVE_BYTES`] on first use, since disk and null targets need none.
     buffer: Vec<u8>,
     tend_at_ns: u64,
 }
 
-/// What becomes of the client after an attempt.
+/// What the client does after an attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum After {
     Next,
@@ -99,7 +99,7 @@ impl<T: Target> Bench<T> {
         }
     }
 
-    /// Sleeps until an instant; `false` where the attempt ran out of time before it.
+    /// Sleeps until an instant; `false` if the attempt timed out first.
     fn sleep_until(&mut self, at_ns: u64) -> bool {
         loop {
             let now_ns = Clock::now_ns();
@@ -119,7 +119,7 @@ impl<T: Target> Bench<T> {
         self.schedule.give_up_at_ns(now_ns).is_some_and(|give_up_ns| now_ns >= give_up_ns)
     }
 
-    /// Waits until the client has a connection again, or no attempt begins any more; `false` where it will have none.
+    /// Waits until the client is connected again or no more attempts begin; `false` if it will not be connected again.
     fn reconnect(&mut self, mut now_ns: u64) -> io::Result<bool> {
         self.client.io = None;
         self.connector.order(0, self.client.target.dial(), now_ns)?;
@@ -148,7 +148,7 @@ impl<T: Target> Bench<T> {
         Ok(true)
     }
 
-    /// Carries one attempt out, and says what becomes of the client.
+    /// Carries out one attempt; returns its outcome and what the client does next.
     #[inline]
     fn attempt(&mut self, attempt: Attempt) -> (Outcome, After) {
         let mut step = self.client.target.step(Event::Begin, attempt.begin_ns, &mut self.schedule.probe);
@@ -177,7 +177,7 @@ impl<T: Target> Bench<T> {
         self.client.target.step(event, Clock::now_ns(), &mut self.schedule.probe)
     }
 
-    /// Puts a new connection in the place of the old one.
+    /// Replaces the connection by a new one.
     fn connect(&mut self) -> Step {
         self.client.io = None;
         match self.client.target.connect() {
@@ -202,7 +202,7 @@ impl<T: Target> Bench<T> {
         self.tell(Event::Sent)
     }
 
-    /// Sending failed. What the peer said before it closed is still to be had, and tells more than a broken pipe.
+    /// Handles a failed send. The peer may have sent an error before it closed, which explains more than a broken pipe.
     fn break_off(&mut self, error: io::Error) -> Step {
         self.buffer.resize(RECEIVE_BYTES, 0);
         for _ in 0..LAST_WORDS {
@@ -219,7 +219,7 @@ impl<T: Target> Bench<T> {
         self.tell(Event::Gone(Some(error)))
     }
 
-    /// Waits for bytes; `None` where the attempt ran out of time.
+    /// Waits for bytes; `None` if the attempt timed out.
     fn receive(&mut self) -> Option<Step> {
         let slice = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
         while self.client.io.as_ref().is_some_and(|io| !readable_within(io, &slice)) {
@@ -242,7 +242,7 @@ impl<T: Target> Bench<T> {
     }
 }
 
-/// One disk operation on the client's file.
+/// Carries out one disk operation on the client's file.
 fn disk(io: Option<&OwnedFd>, bytes: &[u8], op: DiskOp) -> io::Result<()> {
     let io = io.ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "the client has no file"))?;
     let DiskOp::WriteAndSync { mut offset } = op;
