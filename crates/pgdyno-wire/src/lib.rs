@@ -32,7 +32,7 @@ pub use session::{Row, Session};
 pub use splitter::Splitter;
 pub use tls::{Cache, Records};
 
-/// Readers of what others wrote, for tests that feed them with anything.
+/// Parsers of untrusted input, for fuzzing.
 #[doc(hidden)]
 pub mod fuzz {
     pub use super::address::{passfile::fuzz as password_file, service::fuzz as service_file};

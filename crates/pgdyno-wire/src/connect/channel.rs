@@ -1,4 +1,4 @@
-//! One connection to one place: opened, and encrypted where it is to be.
+//! One connection to one address: opened, and encrypted if requested.
 
 use std::{net::SocketAddr, path::PathBuf, sync::atomic::Ordering};
 
@@ -8,7 +8,7 @@ use crate::{
     tls::{self, Cache},
 };
 
-/// One way to one server.
+/// Resolved address of one server.
 #[derive(Debug, Clone)]
 pub(super) enum Place {
     Unix(PathBuf),
@@ -24,16 +24,16 @@ impl Place {
     }
 }
 
-/// How a connection is encrypted.
+/// Encryption to try.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Way {
     Plain,
-    /// TLS if the server has it, else nothing.
+    /// TLS if the server supports it, else none.
     TlsIfPossible,
     Tls,
 }
 
-/// Encrypts a connection, or finds that the server cannot.
+/// Encrypts a connection, or finds that the server does not support it.
 pub(super) fn encrypt(
     mut socket: Socket,
     address: &Address,
@@ -44,7 +44,7 @@ pub(super) fn encrypt(
     if !on {
         return Ok(socket);
     }
-    // What is wrong with our own files is no reason to do without encryption.
+    // An error in our own files does not justify falling back to no encryption.
     let context = tls::context(settings, cache).map_err(Failed::for_good)?;
     let (connection, asked) = match tls::connection(&context, address) {
         Ok(connection) => connection,
@@ -62,7 +62,7 @@ pub(super) fn encrypt(
     Ok(socket)
 }
 
-/// What kept a way from its end, and whether another may be tried.
+/// Error of one attempt, and whether another kind of encryption may be tried.
 pub(super) struct Failed {
     pub(super) error: WireError,
     pub(super) next_way: bool,
@@ -74,7 +74,7 @@ impl Failed {
     }
 }
 
-/// Asks for TLS (SSLRequest); whether the server has it.
+/// Sends an SSLRequest; returns whether the server supports TLS.
 fn ask_for_tls(socket: &mut Socket, way: Way) -> Result<bool, Failed> {
     let mut request = Vec::new();
     encode::ssl_request(&mut request);
@@ -94,7 +94,7 @@ fn ask_for_tls(socket: &mut Socket, way: Way) -> Result<bool, Failed> {
             "received unencrypted data after SSL response",
             Some("somebody between here and the server may have put it there"),
         ))),
-        // Anybody can have said this: it is told as such, and never believed.
+        // Not authenticated: an attacker may have sent this. It is shown as such, and never trusted.
         [b'E', ..] => {
             let error = ServerError::parse(answer[..bytes].get(5..).unwrap_or_default());
             Err(next(WireError::Unauthenticated(Box::new(error))))

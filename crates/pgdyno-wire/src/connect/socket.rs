@@ -1,4 +1,4 @@
-//! A socket whose waits end: at a deadline, or when a stop is requested.
+//! Sockets whose waits end at a deadline or a stop request.
 
 use std::{
     io::{self, Read, Write},
@@ -21,26 +21,26 @@ use rustls::ClientConnection;
 
 use crate::{TcpSettings, WireError, tls::explain};
 
-/// Time between two looks at a request to stop.
+/// Interval in which a stop request is noticed.
 const STOP_LOOKS: Duration = Duration::from_millis(100);
-/// Time between two tries at a socket whose queue of connections is full: nothing tells when it no longer is.
+/// Interval between tries to connect to a Unix-domain socket whose backlog is full: no event tells when there is room.
 const QUEUE_LOOKS: Duration = Duration::from_millis(20);
 /// Longest path of a Unix-domain socket in bytes (`sun_path` without its terminator).
 const MAX_SOCKET_PATH_BYTES: usize = 107;
-/// Plaintext given to TLS at once, so that what is encrypted stays small.
+/// Plaintext given to TLS at once, which limits the buffer of encrypted data.
 const TLS_CHUNK_BYTES: usize = 64 << 10;
 
-/// When a wait is over.
+/// Limits of a wait.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Patience {
-    /// The latest.
+    /// Latest end; `None` waits forever.
     pub(crate) deadline: Option<Instant>,
-    /// A request to stop ends it, where one can come.
+    /// Stop request that ends a wait, if one may come.
     pub(crate) stop: Option<Stop>,
 }
 
 impl Patience {
-    /// How long to wait before looking again; `None` is for ever.
+    /// How long to wait before checking again; `None` is forever.
     pub(crate) fn slice(&self) -> Result<Option<Duration>, WireError> {
         if self.stop.as_ref().is_some_and(Stop::requested) {
             return Err(WireError::Stopped);
@@ -70,7 +70,7 @@ impl Patience {
     }
 }
 
-/// A connected socket, with or without TLS. No call of the kernel waits: all waits are in [`Patience`].
+/// A connected socket, with or without TLS. System calls never block: all waits happen in [`Patience`].
 #[derive(Debug)]
 pub(crate) struct Socket {
     fd: OwnedFd,
@@ -78,7 +78,7 @@ pub(crate) struct Socket {
     pub(crate) patience: Patience,
 }
 
-/// The kernel's part, for rustls.
+/// The unencrypted socket, for rustls.
 struct Raw<'a>(&'a OwnedFd);
 
 impl Read for Raw<'_> {
@@ -101,7 +101,7 @@ impl Write for Raw<'_> {
 }
 
 impl Socket {
-    /// Connects to a Unix-domain socket; `@` before its path stands for the abstract namespace.
+    /// Connects to a Unix-domain socket; `@` before its path selects the abstract namespace.
     pub(crate) fn unix(path: &Path, patience: Patience) -> Result<Self, WireError> {
         let length = path.as_os_str().len();
         if length > MAX_SOCKET_PATH_BYTES {
@@ -123,8 +123,8 @@ impl Socket {
         Ok(socket)
     }
 
-    /// Connects without waiting in the kernel: a server that is stopped leaves its queue full, and `connect()` would
-    /// wait for ever.
+    /// Connects without blocking in the kernel: a stopped server leaves its backlog full, and `connect()` would wait
+    /// forever.
     fn open(family: AddressFamily, address: &SocketAddrAny, patience: Patience) -> Result<Self, WireError> {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let fd =
@@ -148,7 +148,7 @@ impl Socket {
         Ok(Self { fd, tls: None, patience })
     }
 
-    /// The handshake of TLS.
+    /// Performs the TLS handshake.
     pub(crate) fn start_tls(&mut self, connection: ClientConnection) -> Result<(), WireError> {
         let tls = self.tls.insert(Box::new(connection));
         while tls.is_handshaking() || tls.wants_write() {
@@ -162,12 +162,12 @@ impl Socket {
         Ok(())
     }
 
-    /// TLS, where it is on.
+    /// TLS state, if the connection is encrypted.
     pub(crate) fn tls(&self) -> Option<&ClientConnection> {
         self.tls.as_deref()
     }
 
-    /// What came without being encrypted, at most as many bytes as the buffer has.
+    /// Reads unencrypted bytes, at most as many as fit into the buffer.
     pub(crate) fn read_plain(&mut self, buffer: &mut [u8]) -> Result<usize, WireError> {
         loop {
             match Raw(&self.fd).read(buffer) {
@@ -179,14 +179,14 @@ impl Socket {
         }
     }
 
-    /// Reads what is there, after waiting until something is; 0 is the end.
+    /// Waits for data and reads it; 0 is end of file.
     pub(crate) fn read(&mut self, buffer: &mut [u8]) -> Result<usize, WireError> {
         let Some(tls) = &mut self.tls else {
             self.patience.slice()?;
             return self.read_plain(buffer);
         };
         loop {
-            // A peer that never stops sending must not keep us either, be it with records that are no data.
+            // Checks the limits in every round, since a peer might send records without data forever.
             self.patience.slice()?;
             match tls.reader().read(buffer) {
                 Ok(bytes) => return Ok(bytes),
@@ -212,19 +212,19 @@ impl Socket {
         Ok(())
     }
 
-    /// Ends what is sent: the peer reads what it has, and then the end.
+    /// Shuts down the sending side: the peer reads what it has, and then end of file.
     pub(crate) fn end_sending(&mut self) {
-        let _ = rustix::net::shutdown(&self.fd, Shutdown::Write); // a connection that is gone needs none
+        let _ = rustix::net::shutdown(&self.fd, Shutdown::Write); // the connection may be gone
     }
 
-    /// Whether something can be read without waiting.
+    /// Whether data can be read without waiting.
     pub(crate) fn is_readable(&mut self) -> bool {
         let now = Timespec { tv_sec: 0, tv_nsec: 0 };
         let readable =
             poll(&mut [PollFd::new(&self.fd, PollFlags::IN)], Some(&now)).is_ok_and(|ready| ready > 0);
         let Some(tls) = &mut self.tls else { return readable };
         if readable {
-            // What came may be no data: a ticket, for example. An error shows when it is read.
+            // May be a record without data, such as a session ticket. An error shows in the next read.
             let _ = tls.read_tls(&mut Raw(&self.fd));
         }
         match tls.process_new_packets() {
@@ -233,7 +233,7 @@ impl Socket {
         }
     }
 
-    /// TLS, for whoever goes on with it.
+    /// Takes the TLS state, for the caller to continue with.
     pub(crate) fn take_tls(&mut self) -> Option<Box<ClientConnection>> {
         self.tls.take()
     }
@@ -256,7 +256,7 @@ fn send_all(fd: &OwnedFd, mut bytes: &[u8], patience: &Patience) -> Result<(), W
     Ok(())
 }
 
-/// Sends what TLS has to send.
+/// Sends everything that TLS has pending.
 fn flush(tls: &mut ClientConnection, fd: &OwnedFd, patience: &Patience) -> Result<(), WireError> {
     while tls.wants_write() {
         match tls.write_tls(&mut Raw(fd)) {
@@ -268,14 +268,14 @@ fn flush(tls: &mut ClientConnection, fd: &OwnedFd, patience: &Patience) -> Resul
     Ok(())
 }
 
-/// Lets TLS receive something; 0 is the end.
+/// Receives data for TLS; 0 is end of file.
 fn fill(tls: &mut ClientConnection, fd: &OwnedFd, patience: &Patience) -> Result<usize, WireError> {
     loop {
         match tls.read_tls(&mut Raw(fd)) {
             Ok(bytes) => {
                 let processed = tls.process_new_packets();
                 if processed.is_err() {
-                    let _ = tls.write_tls(&mut Raw(fd)); // the peer is told why, if it still listens
+                    let _ = tls.write_tls(&mut Raw(fd)); // sends the alert, if the peer still listens
                 }
                 processed.map_err(explain)?;
                 return Ok(bytes);
@@ -286,7 +286,7 @@ fn fill(tls: &mut ClientConnection, fd: &OwnedFd, patience: &Patience) -> Result
     }
 }
 
-/// TCP as the settings say.
+/// Applies the TCP settings.
 fn tune(fd: &OwnedFd, tcp: &TcpSettings) -> io::Result<()> {
     sockopt::set_tcp_nodelay(fd, true)?;
     if let Some(timeout_ms) = tcp.user_timeout_ms {

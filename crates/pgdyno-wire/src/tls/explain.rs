@@ -1,10 +1,10 @@
-//! What went wrong with TLS, in words.
+//! Explains TLS errors in words.
 
 use rustls::{AlertDescription, CertificateError, Error};
 
 use crate::WireError;
 
-/// The error as a user meets it.
+/// Converts an error of rustls for the user.
 pub(crate) fn explain(error: Error) -> WireError {
     match error {
         Error::InvalidCertificate(error) => certificate(&error),
@@ -38,7 +38,7 @@ fn certificate(error: &CertificateError) -> WireError {
         CertificateError::NotValidForNameContext { expected, presented } => {
             let presented = match presented.as_slice() {
                 [] => "no host".to_owned(),
-                // rustls writes a name as `DnsName("localhost")`.
+                // rustls formats a name as `DnsName("localhost")`.
                 names => names
                     .iter()
                     .map(|name| name.split('"').nth(1).unwrap_or(name))
