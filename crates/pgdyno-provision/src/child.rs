@@ -1,5 +1,4 @@
-//! How the programs of a server are started: with no more rights, groups, environment and descriptors than
-//! they need.
+//! Starts the programs of a server, with only the rights, groups, environment and descriptors that they need.
 
 use std::{
     fs, io,
@@ -19,23 +18,23 @@ use rustix::{
 
 use pgdyno_host::users::User;
 
-/// What a child is given beside its arguments.
+/// Execution context of a child.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Manner<'a> {
-    /// Whom it runs as; `None` is whoever runs pgdyno.
+    /// User to run as; `None` is the user of pgdyno.
     pub user: Option<&'a User>,
-    /// Processors it may run on; empty is all that are allowed.
+    /// CPUs the child may run on; empty is all that are allowed.
     pub cpus: &'a [u32],
-    /// Signal it gets when the thread that started it ends.
+    /// Signal sent to the child when the thread that started it ends.
     pub on_parent_death: Option<Signal>,
-    /// Whether it gets a session of its own, out of reach of the terminal's Ctrl-C.
+    /// Whether the child gets a session of its own, which the terminal's Ctrl-C does not reach.
     pub own_session: bool,
 }
 
-/// A command that runs a program in that manner, in a directory that its user can enter.
+/// Builds the command for a program, in a directory that its user can enter.
 ///
-/// User and groups change first (the standard library does so before anything the child does itself), then
-/// the working directory, then everything else.
+/// User and groups change first (the standard library does this before everything else in the child), then the working
+/// directory, then the rest.
 pub fn command(program: &Path, directory: &Path, manner: Manner<'_>) -> Command {
     let mut command = Command::new(program);
     command.current_dir(directory).env_clear().env("LANG", "C").env("LC_ALL", "C");
@@ -43,7 +42,7 @@ pub fn command(program: &Path, directory: &Path, manner: Manner<'_>) -> Command 
         command.envs(std::env::var_os(name).map(|value| (name, value)));
     }
     if let Some(user) = manner.user {
-        // With a user and no groups named, the standard library drops the supplementary groups of root.
+        // With a user and no groups given, the standard library drops root's supplementary groups.
         command.uid(user.uid).gid(user.gid).env("HOME", &user.home);
     } else {
         command.envs(std::env::var_os("HOME").map(|value| ("HOME", value)));
@@ -63,7 +62,7 @@ fn prepare(command: &mut Command, manner: Manner<'_>) {
     unsafe {
         command.pre_exec(move || {
             for fd in &inherited {
-                // A descriptor that was closed meanwhile needs nothing.
+                // The descriptor may have been closed meanwhile.
                 let _ = fcntl_setfd(BorrowedFd::borrow_raw(*fd), FdFlags::CLOEXEC);
             }
             if own_session {
@@ -73,7 +72,7 @@ fn prepare(command: &mut Command, manner: Manner<'_>) {
             if let Some(cpus) = &cpus {
                 sched_setaffinity(None, cpus)?;
             }
-            // After the change of user, which clears this; then look whether the parent had ended before.
+            // Set after the change of user, which would clear it; the parent may have ended even before, so check.
             if signal.is_some() {
                 set_parent_process_death_signal(signal)?;
                 if getppid() != Some(parent) {
@@ -85,10 +84,10 @@ fn prepare(command: &mut Command, manner: Manner<'_>) {
     }
 }
 
-/// Lets the signals that end a server end this process until its program says otherwise. Where a script runs pgdyno in
-/// the background, INT and QUIT are ignored, and what is ignored stays so for every child and through `exec` (POSIX,
-/// 2.11 Signals and Error Handling): a server that has not set its own handlers yet would go on without pgdyno. In a
-/// session of its own no terminal sends them.
+/// Resets the signals that end a server to their defaults. If a script runs pgdyno in the background, INT and QUIT are
+/// ignored, and every child inherits that, also through `exec` (POSIX, 2.11 Signals and Error Handling): a server that
+/// has not installed its own handlers yet would outlive pgdyno. With a session of its own the child gets none of these
+/// signals from a terminal.
 #[allow(unsafe_code)]
 fn heed_signals() -> io::Result<()> {
     for signal in [libc::SIGINT, libc::SIGQUIT, libc::SIGTERM] {
@@ -108,7 +107,7 @@ fn cpu_set(cpus: &[u32]) -> Option<CpuSet> {
     (!cpus.is_empty()).then_some(set)
 }
 
-/// Descriptors above stderr that whoever started pgdyno left open for every child.
+/// Descriptors above stderr that pgdyno itself inherited without close-on-exec.
 #[allow(unsafe_code)]
 fn inherited_descriptors() -> Vec<RawFd> {
     let entries = fs::read_dir("/proc/self/fd").into_iter().flatten().flatten();

@@ -1,4 +1,4 @@
-//! Stopping a server: fast, and where that takes too long, at once.
+//! Stops a server: by a fast shutdown, then if needed by an immediate one.
 
 use std::{path::Path, time::Duration};
 
@@ -10,24 +10,24 @@ use super::{Event, process::find_postmaster, wait::Held};
 /// How a server was stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stopped {
-    /// It did not run.
+    /// The server did not run.
     WasNotRunning,
-    /// By a fast shutdown (SIGINT): sessions were ended, everything is on disk.
+    /// Fast shutdown (SIGINT): sessions were terminated, everything is on disk.
     Fast,
-    /// By an immediate shutdown (SIGQUIT): the next start recovers from WAL.
+    /// Immediate shutdown (SIGQUIT): the next start recovers from WAL.
     Immediate,
 }
 
-/// How long a fast shutdown may take before an immediate one.
+/// Longest fast shutdown before an immediate one.
 pub const FAST_LIMIT: Duration = Duration::from_secs(60);
-/// How long an immediate shutdown may take: the server kills its own children after 5 s.
+/// Longest immediate shutdown: the postmaster kills its children after 5 s.
 const IMMEDIATE_LIMIT: Duration = Duration::from_secs(15);
 
-/// Stops the server of a data directory: fast, within the limit, where one is given; at once, where not. It is found
-/// by that directory, never by its name.
+/// Stops the server of a data directory: by a fast shutdown within the limit, or immediately if there is no limit. The
+/// server is found by its directory, never by its name.
 ///
 /// # Errors
-/// Where this user may not stop it, or it does not end.
+/// If this user may not stop it, or it does not end.
 pub fn stop(
     data_dir: &Path,
     fast_limit: Option<Duration>,

@@ -1,4 +1,4 @@
-//! What builds take room, and how it is freed.
+//! Disk space taken by builds, and how to free it.
 
 use std::{io, path::PathBuf};
 
@@ -8,12 +8,12 @@ use super::{
 };
 use crate::Dirs;
 
-/// Something that takes room in the cache.
+/// Item of the cache that takes disk space.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Kept {
-    /// What it is, in words.
+    /// Description of the item.
     pub what: String,
-    /// Where.
+    /// Path of the item.
     pub path: PathBuf,
     part: Part,
 }
@@ -25,7 +25,7 @@ enum Part {
     Fetched,
 }
 
-/// All that builds take room with: complete ones, unfinished ones, sources that were fetched.
+/// Lists everything builds keep in the cache: complete builds, unfinished ones, fetched sources.
 pub fn kept(dirs: &Dirs) -> Vec<Kept> {
     let store = BuildStore::of(dirs);
     let made = store.all_made().into_iter().map(|digest| made(&store, digest));
@@ -56,7 +56,7 @@ fn made(store: &BuildStore, digest: String) -> Kept {
 }
 
 impl Kept {
-    /// Whether a pgdyno works on it now.
+    /// Whether a pgdyno is working on the item now.
     pub fn is_worked_on(&self, dirs: &Dirs) -> bool {
         match &self.part {
             Part::Made(digest) | Part::Work(digest) => {
@@ -66,10 +66,10 @@ impl Kept {
         }
     }
 
-    /// Removes it, with the names that point to it.
+    /// Removes the item and the names that point to it.
     ///
     /// # Errors
-    /// Where something cannot be removed, or a pgdyno works on it.
+    /// If something cannot be removed, or a pgdyno is working on it.
     pub fn free(&self, dirs: &Dirs) -> io::Result<()> {
         let store = BuildStore::of(dirs);
         let (Part::Made(digest) | Part::Work(digest)) = &self.part else { return remove(&self.path) };
@@ -83,10 +83,10 @@ impl Kept {
     }
 }
 
-/// Forgets the digests of sources; what is asked for again is read again.
+/// Removes the cached digests of sources; the next request reads the sources again.
 ///
 /// # Errors
-/// Where they cannot be removed.
+/// If they cannot be removed.
 pub fn forget(dirs: &Dirs) -> io::Result<()> {
     remove(&BuildStore::of(dirs).remembered())
 }

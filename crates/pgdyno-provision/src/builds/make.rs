@@ -1,4 +1,4 @@
-//! From a request to a complete build: found by its recipe, or made in a work tree that outlives a kill.
+//! From a request to a complete build: found by its recipe, or made in a work tree that survives a kill.
 
 use std::{fs::File, io, thread, time::Duration};
 
@@ -16,15 +16,14 @@ use super::{
 };
 use crate::{Dirs, run_as};
 
-/// How often it is looked whether another process has done with a recipe.
+/// Interval in which the lock of another process is polled.
 const POLL: Duration = Duration::from_millis(100);
 
-/// Gives the build of a request: from the cache where this recipe was built before, under whatever name, else
-/// built now. A call that was interrupted goes on in its work tree.
+/// Returns the build of a request: from the cache if this recipe was built before, under any name, else built now. An
+/// interrupted build continues in its work tree.
 ///
 /// # Errors
-/// Where the request is wrong, something that it needs is missing, the source does not compile, or somebody
-/// asked for the end.
+/// If the request is invalid, a dependency is missing, the source does not compile, or a stop was requested.
 pub fn make(request: &Request, dirs: &Dirs, progress: &mut dyn FnMut(Event)) -> Result<Build, Problem> {
     request.check()?;
     let (user, doubtful) = run_as::choose(request.run_as.as_deref())?;
@@ -55,7 +54,7 @@ pub fn make(request: &Request, dirs: &Dirs, progress: &mut dyn FnMut(Event)) -> 
     find(dirs, &request.name)
 }
 
-/// The complete build of a digest, under the name of the request.
+/// Looks up the complete build of a digest and points the request's name at it.
 fn cached(
     request: &Request,
     dirs: &Dirs,

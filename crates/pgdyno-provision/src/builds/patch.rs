@@ -1,4 +1,4 @@
-//! Patches, applied by `patch` without any fuzz: one that only nearly fits is not the one that was meant.
+//! Applies patches with `patch` and no fuzz: a patch that only nearly fits is probably meant for another source.
 
 use std::{ffi::OsStr, fs::File, io, path::Path};
 
@@ -12,10 +12,10 @@ use super::{
 };
 use crate::safe::write_file;
 
-/// Applies a patch to a source. `aside` is a directory of pgdyno's own for the file that `patch` reads.
+/// Applies a patch to a source. `aside` is a private directory for the file that `patch` reads.
 ///
 /// # Errors
-/// Where it does not apply: the file and the hunk are named.
+/// If the patch does not apply; the file and the hunk are named.
 pub fn apply(
     content: &Content,
     request: &Request,
@@ -43,7 +43,7 @@ pub fn apply(
     }
 }
 
-/// Which hunk does not fit which file.
+/// Extracts from the output which hunk does not fit which file.
 fn reason(said: &str) -> String {
     let mut file = "a file";
     let mut lines = said.lines();

@@ -1,4 +1,4 @@
-//! Where a source comes from: a directory, a tarball, or the distribution.
+//! Location of a source: a directory, a tarball, or the distribution.
 
 use std::{
     fs,
@@ -17,7 +17,7 @@ use super::{
 };
 use crate::manifest::hex;
 
-/// A source that is there, with its digest.
+/// A source that is present, with its digest.
 #[derive(Debug)]
 pub struct Located {
     place: Place,
@@ -31,10 +31,10 @@ enum Place {
     Tarball(PathBuf),
 }
 
-/// Finds the source of a request, fetching it where the distribution is to give it, and digests it.
+/// Locates the source of a request, fetching it from the distribution if requested, and computes its digest.
 ///
 /// # Errors
-/// Where it is not there, cannot be fetched or read.
+/// If the source does not exist, or cannot be fetched or read.
 pub fn locate(
     request: &Request,
     store: &BuildStore,
@@ -77,10 +77,10 @@ fn tarball(path: PathBuf, memory: &Memory) -> Result<Located, Problem> {
 }
 
 impl Located {
-    /// Copies or unpacks it into a new directory, of which it becomes the root.
+    /// Copies or unpacks the source into a new directory, which becomes its root.
     ///
     /// # Errors
-    /// Where it cannot be copied or unpacked.
+    /// If the source cannot be copied or unpacked.
     pub fn put(&self, to: &Path, request: &Request) -> Result<(), Problem> {
         let io = |error: std::io::Error| {
             Problem::could_not(format!("could not write {}: {error}", to.display()))
@@ -102,7 +102,7 @@ impl Located {
     }
 }
 
-/// The only directory in what was unpacked, else all of it.
+/// The only directory among the unpacked files, else their directory.
 fn root_of(unpacked: &Path) -> PathBuf {
     let mut entries = fs::read_dir(unpacked).into_iter().flatten().flatten();
     match (entries.next(), entries.next()) {
