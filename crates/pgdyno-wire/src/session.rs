@@ -456,7 +456,7 @@ impl Drop for Session {
 
 /// Parses the fields of a DataRow.
 fn read_row(body: &[u8]) -> Result<Row, WireError> {
-    let cut = || WireError::Protocol("a row is cut".to_owned());
+    let cut = || WireError::Protocol("a row is truncated".to_owned());
     let (count, mut rest) = body.split_first_chunk().ok_or_else(cut)?;
     let count = u16::from_be_bytes(*count);
     let mut fields = Vec::new();

@@ -83,12 +83,12 @@ pub(super) fn treatment(key: &str, value: &str) -> Treatment {
         ("sslcompression", "0") | ("gssencmode", "disable" | "prefer") | ("gssdelegation", "0") => Used,
         ("sslcompression", _) => Harmless("TLS is not compressed: nothing has done so since CVE-2012-4929"),
         ("krbsrvname" | "gsslib" | "gssdelegation", _) => Harmless("GSSAPI is not used"),
-        ("gssencmode", _) => Refused("connections are not encrypted by GSSAPI; TLS is possible (sslmode)"),
+        ("gssencmode", _) => Refused("GSSAPI encryption is not supported; use TLS (sslmode)"),
         ("sslpassword", _) => {
-            Refused("keys that are encrypted are not read; decrypt a copy with `openssl pkey`, mode 0600")
+            Refused("encrypted keys are not supported; decrypt a copy with `openssl pkey`, mode 0600")
         }
         ("oauth_issuer" | "oauth_client_id" | "oauth_client_secret" | "oauth_scope", _) => {
-            Refused("OAuth is not possible")
+            Refused("OAuth is not supported")
         }
         _ => Used,
     }

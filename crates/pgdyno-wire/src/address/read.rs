@@ -64,7 +64,7 @@ pub(super) fn tls(parts: &Parts, home: Option<&str>) -> Result<TlsSettings, Prob
         (Some(mode), Roots::System, _) if mode < SslMode::VerifyFull => {
             let what = "weak sslmode cannot be used with sslrootcert=system";
             return Err(Problem::wrong_request(what).hint(
-                "everybody has a certificate that the system trusts: use sslmode=verify-full, or leave it out",
+                "anybody can get a certificate that the system trusts: use sslmode=verify-full, or leave it out",
             ));
         }
         (Some(mode), ..) => mode,
@@ -108,7 +108,7 @@ fn versions(parts: &Parts) -> Result<(TlsVersion, TlsVersion), Problem> {
     let version = |part: &Part| match &part.value {
         text if is(text, "TLSv1.2") => Ok(TlsVersion::V12),
         text if is(text, "TLSv1.3") => Ok(TlsVersion::V13),
-        _ => Err(invalid(part).hint("TLSv1.2 and TLSv1.3 are spoken, nothing older")),
+        _ => Err(invalid(part).hint("only TLSv1.2 and TLSv1.3 are supported")),
     };
     let min = match parts.part("ssl_min_protocol_version") {
         Some(part) if old(&part.value) => TlsVersion::V12,
@@ -187,7 +187,7 @@ pub(super) fn require_auth(parts: &Parts) -> Result<Option<RequireAuth>, Problem
     let mut named = Vec::new();
     for word in words {
         if word.starts_with('!') != negated {
-            return Err(invalid(part).hint("methods with and without `!` cannot stand in one list"));
+            return Err(invalid(part).hint("methods with and without `!` cannot be mixed in one list"));
         }
         let name = word.trim_start_matches('!');
         let Some((method, _)) = Method::ALL.iter().find(|(_, known)| *known == name) else {

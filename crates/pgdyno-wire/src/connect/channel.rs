@@ -57,7 +57,8 @@ pub(super) fn encrypt(
     }
     if settings.cert_mode == CertMode::Require && !asked.load(Ordering::Acquire) {
         let what = "server did not request an SSL certificate";
-        return Err(Failed::for_good(WireError::tls(what, Some("sslcertmode=require asks for that"))));
+        let hint = "sslcertmode=require demands that the server requests one";
+        return Err(Failed::for_good(WireError::tls(what, Some(hint))));
     }
     Ok(socket)
 }
@@ -87,12 +88,12 @@ fn ask_for_tls(socket: &mut Socket, way: Way) -> Result<bool, Failed> {
         [b'S'] => Ok(true),
         [b'N'] if way == Way::Tls => {
             let what = "server does not support SSL, but SSL was required";
-            Err(Failed::for_good(WireError::tls(what, Some("sslmode=prefer does without where it must"))))
+            Err(Failed::for_good(WireError::tls(what, Some("sslmode=prefer falls back to no encryption"))))
         }
         [b'N'] => Ok(false),
         [b'S' | b'N', ..] => Err(Failed::for_good(WireError::tls(
             "received unencrypted data after SSL response",
-            Some("somebody between here and the server may have put it there"),
+            Some("a man in the middle may have inserted it"),
         ))),
         // Not authenticated: an attacker may have sent this. It is shown as such, and never trusted.
         [b'E', ..] => {

@@ -115,7 +115,7 @@ pub(super) fn check_peer(socket: &Socket, wanted: Option<&str>) -> Result<(), Wi
     match uid_of(name) {
         Some(known) if known == uid => Ok(()),
         _ => {
-            let text = format!("requirepeer specifies \"{name}\", but the server runs as user number {uid}");
+            let text = format!("requirepeer specifies \"{name}\", but the server runs as user ID {uid}");
             Err(WireError::Authentication(text))
         }
     }

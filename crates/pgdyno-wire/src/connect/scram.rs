@@ -87,14 +87,17 @@ fn begin(startup: &mut Startup<'_>, mechanism: &str, message: &[u8]) -> Result<(
 /// Authenticates with keys derived from a password: password, salt and iterations are not needed then.
 fn with_keys(startup: &mut Startup<'_>, keys: &ScramKeys, binding: &Binding) -> Result<(), WireError> {
     let mut chance = [0; NONCE_BYTES];
-    SystemRandom::new().fill(&mut chance).map_err(|_| refused("there is no randomness to be had"))?;
+    SystemRandom::new()
+        .fill(&mut chance)
+        .map_err(|_| refused("SCRAM failed: the system has no random numbers"))?;
     let ours = STANDARD.encode(chance);
     let bare = format!("n=,r={ours}");
     let first = format!("{}{bare}", binding.header());
     begin(startup, binding.mechanism(), first.as_bytes())?;
     let challenge = next(startup, 11)?;
     check_challenge(first.as_bytes(), &challenge)?;
-    let challenge = String::from_utf8(challenge).map_err(|_| refused("SCRAM was refused: it is no text"))?;
+    let challenge = String::from_utf8(challenge)
+        .map_err(|_| refused("SCRAM was refused: the server's message is not UTF-8"))?;
     let nonce = challenge.split(',').next().and_then(|part| part.strip_prefix("r="));
     let Some(nonce) = nonce.filter(|nonce| nonce.starts_with(&ours)) else {
         return Err(refused("SCRAM was refused: the server's nonce does not begin with ours"));
@@ -136,7 +139,7 @@ fn choose(startup: &Startup<'_>, mechanisms: &[u8]) -> Result<Binding, WireError
             Err(refused("the server offers channel binding on a connection that is not encrypted"))
         }
         (None, _, true) => Ok(Binding::Unsupported),
-        _ => Err(refused("the server offers no mechanism but those that need TLS, or that are not known")),
+        _ => Err(refused("the server offers only SASL mechanisms that need TLS or are unknown")),
     }
 }
 
@@ -156,10 +159,10 @@ fn check_challenge(first: &[u8], challenge: &[u8]) -> Result<(), WireError> {
     let ours = first.rsplit_once("r=").map_or("", |(_, nonce)| nonce);
     let part = |name| challenge.split(',').find_map(|part| part.strip_prefix(name));
     if part("i=").and_then(|text| text.parse::<u64>().ok()) == Some(0) {
-        return Err(refused("SCRAM was refused: the server wants no iteration"));
+        return Err(refused("SCRAM was refused: the server asks for 0 iterations"));
     }
     if part("r=") == Some(ours) {
-        return Err(refused("SCRAM was refused: the server adds nothing to our nonce"));
+        return Err(refused("SCRAM was refused: the server's nonce does not extend ours"));
     }
     Ok(())
 }

@@ -140,5 +140,5 @@ pub(super) fn unexpected(tag: u8, when: &str) -> WireError {
 }
 
 pub(super) fn cut(what: &str) -> WireError {
-    WireError::Protocol(format!("{what} is cut or out of order"))
+    WireError::Protocol(format!("{what} is truncated or malformed"))
 }

@@ -215,7 +215,7 @@ fn certificates(path: &Path, what: &str) -> Result<Vec<CertificateDer<'static>>,
     let found: Result<Vec<_>, pem::Error> = CertificateDer::pem_file_iter(path).and_then(Iterator::collect);
     match found.map_err(|error| unreadable(what, path, &error))? {
         found if found.is_empty() => {
-            Err(WireError::tls(format!("{what} file \"{}\" holds none", path.display()), None))
+            Err(WireError::tls(format!("{what} file \"{}\" contains no certificate", path.display()), None))
         }
         found => Ok(found),
     }
@@ -236,7 +236,7 @@ fn client_key(
     let Some(client) = there else {
         if settings.cert_mode == CertMode::Require {
             let what = "sslcertmode=require, and there is no client certificate";
-            return Err(WireError::tls(what, Some("name it by sslcert and sslkey")));
+            return Err(WireError::tls(what, Some("name it with sslcert and sslkey")));
         }
         return Ok(None);
     };
@@ -255,7 +255,7 @@ fn read_key(client: &ClientCertificate) -> Result<PrivateKeyDer<'static>, WireEr
     let metadata = fs::metadata(path).map_err(|error| match error.kind() {
         ErrorKind::NotFound => WireError::tls(
             format!("certificate present, but not private key file \"{}\"", path.display()),
-            Some("name it by sslkey"),
+            Some("name it with sslkey"),
         ),
         _ => unreadable("private key", path, &error),
     })?;
@@ -266,7 +266,7 @@ fn read_key(client: &ClientCertificate) -> Result<PrivateKeyDer<'static>, WireEr
     let forbidden = if metadata.uid() == 0 { 0o037 } else { 0o077 };
     if metadata.permissions().mode() & forbidden != 0 {
         let what = format!("private key file \"{}\" has group or world access", path.display());
-        return Err(WireError::tls(what, Some("chmod 0600 it; 0640 where root owns it")));
+        return Err(WireError::tls(what, Some("chmod it to 0600, or to 0640 if root owns it")));
     }
     let encrypted = || -> io::Result<bool> {
         let text = String::from_utf8_lossy(&fs::read(path)?).into_owned();

@@ -117,7 +117,7 @@ impl Records {
     pub fn seal(&mut self, plain: &[u8], out: &mut Vec<u8>) -> io::Result<()> {
         self.sent_bytes += plain.len() as u64;
         if self.sent_bytes > MAX_SENT_BYTES {
-            return Err(io::Error::other("TLS: one key has protected as much as it may (256 GiB)"));
+            return Err(io::Error::other("TLS: the limit of data for one key is reached (256 GiB)"));
         }
         plain.chunks(MAX_PLAIN_BYTES).try_for_each(|part| self.seal_one(part, out))
     }
@@ -163,7 +163,7 @@ impl Records {
         while let Some(header) = self.incoming[at..].first_chunk::<HEADER_BYTES>() {
             let length = usize::from(u16::from_be_bytes([header[3], header[4]]));
             if length > MAX_BODY_BYTES || header[1..3] != [3, 3] {
-                return Err(wrong("what was received is no record"));
+                return Err(wrong("the data received is not a record"));
             }
             let (header, end) = (*header, at + HEADER_BYTES + length);
             if end > self.incoming.len() {
@@ -209,7 +209,7 @@ impl Records {
         }
         let explicit = if self.read.explicit { 8 } else { 0 };
         let sealed =
-            (end - start).checked_sub(explicit + TAG_BYTES).ok_or_else(|| wrong("a record is cut"))?;
+            (end - start).checked_sub(explicit + TAG_BYTES).ok_or_else(|| wrong("a record is truncated"))?;
         let mut nonce = self.read.nonce();
         if self.read.explicit {
             nonce[..4].copy_from_slice(&self.read.iv[..4]);
@@ -224,7 +224,7 @@ impl Records {
             }
             Version::V13 => self.read.key.open_in_place(nonce, Aad::from(header), body),
         };
-        let opened = opened.map_err(|_| wrong("a record is not what the server sent"))?;
+        let opened = opened.map_err(|_| wrong("a record failed authentication"))?;
         self.read.sequence += 1;
         let start = start + explicit;
         match self.version {
@@ -258,7 +258,7 @@ fn aside(content: u8, body: &[u8]) -> io::Result<()> {
         // close_notify: the connection ends next.
         (ALERT, [_, 0]) | (CHANGE_CIPHER_SPEC, [1]) | (HANDSHAKE, [NEW_SESSION_TICKET, ..]) => Ok(()),
         (ALERT, [_, code]) => Err(wrong(&format!("the server broke off with alert {code}"))),
-        (HANDSHAKE, _) => Err(wrong("the server changes its keys, which is not followed")),
+        (HANDSHAKE, _) => Err(wrong("the server updates its keys, which is not supported")),
         _ => Err(wrong("a record of an unknown type")),
     }
 }
