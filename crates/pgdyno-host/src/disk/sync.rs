@@ -69,7 +69,7 @@ pub fn check_sync_writes(dir: &Path, duration: Duration, stop: &Stop) -> Result<
     let what = || format!("could not check synchronous writes in {}", dir.display());
     let io_problem = |error: io::Error| {
         Problem::could_not(format!("{}: {error}", what()))
-            .hint("16 MiB of free space and the right to write are needed")
+            .hint("this needs 16 MiB of free space and write permission")
     };
     let file = scratch_file(dir).map_err(io_problem)?;
     let settings = Settings {
@@ -92,7 +92,7 @@ pub fn check_sync_writes(dir: &Path, duration: Duration, stop: &Stop) -> Result<
     let report = run(BlockingDriver, workers, &settings, &own_stop, watch, |_| ())
         .map_err(|error| Problem::could_not(format!("{}: {error}", what())))?;
     let Some(latency) = report.latency.summary() else {
-        let why = report.stopped.unwrap_or_else(|| "no write came to an end".to_owned());
+        let why = report.stopped.unwrap_or_else(|| "no write completed".to_owned());
         return Err(Problem::could_not(format!("{}: {why}", what())));
     };
     let rate_per_s = report.counts.committed as f64 * 1e9 / report.duration_ns.max(1) as f64;

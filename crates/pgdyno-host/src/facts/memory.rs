@@ -13,7 +13,7 @@ use super::file::{first_line, text};
 pub(super) fn read(root: &Path) -> io::Result<MemoryFacts> {
     let meminfo = text(root, "proc/meminfo").unwrap_or_default();
     let total_bytes = bytes(&meminfo, "MemTotal")
-        .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "/proc/meminfo says no MemTotal"))?;
+        .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "/proc/meminfo has no MemTotal"))?;
     let overcommit = first_line(root, "proc/sys/vm/overcommit_memory");
     let thp = first_line(root, "sys/kernel/mm/transparent_hugepage/enabled");
     Ok(MemoryFacts {
