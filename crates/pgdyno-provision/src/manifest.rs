@@ -84,7 +84,7 @@ impl Manifest {
                 Look::Touched => {
                     touched = true;
                     if !entry.is_content_of(&dir.join(path)) {
-                        return Some(format!("the content of {path} is not what it was"));
+                        return Some(format!("the content of {path} has changed"));
                     }
                 }
                 Look::Other(why) => return Some(format!("{path} {why}")),
@@ -114,7 +114,7 @@ impl Entry {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 return Look::Other("is missing".to_owned());
             }
-            Err(error) => return Look::Other(format!("cannot be looked at: {error}")),
+            Err(error) => return Look::Other(format!("cannot be inspected: {error}")),
         };
         match self {
             Self::Link { to } => match fs::read_link(path).is_ok_and(|has| has == *to) {
@@ -126,7 +126,7 @@ impl Entry {
                 Look::Other(format!("has {} bytes and should have {size_bytes}", metadata.len()))
             }
             Self::File { executable: true, .. } if metadata.mode() & 0o111 == 0 => {
-                Look::Other("cannot be executed".to_owned())
+                Look::Other("is not executable".to_owned())
             }
             // Every change sets ctime, which no program can set back. The file clock has steps of milliseconds.
             Self::File { .. } if (metadata.ctime(), metadata.ctime_nsec()) >= written => Look::Touched,
@@ -207,10 +207,13 @@ mod tests {
         let damages: [(Damage, &str); 7] = [
             (|dir| fs::remove_file(dir.join("bin/postgres")), "bin/postgres is missing"),
             (|dir| fs::write(dir.join("bin/postgres"), ""), "bin/postgres has 0 bytes and should have 12"),
-            (|dir| fs::write(dir.join("bin/postgres"), "bin/POSTGRES"), "the content of bin/postgres is not"),
+            (
+                |dir| fs::write(dir.join("bin/postgres"), "bin/POSTGRES"),
+                "the content of bin/postgres has changed",
+            ),
             (
                 |dir| fs::set_permissions(dir.join("bin/initdb"), PermissionsExt::from_mode(0o644)),
-                "cannot be executed",
+                "is not executable",
             ),
             (
                 |dir| {

@@ -82,7 +82,7 @@ pub fn start(start: &Start<'_>) -> Result<Started, Problem> {
 
 /// Hint for a setting that the server refuses.
 pub(super) const SETTINGS_HINT: &str =
-    "correct or leave out what --set (or the plan's [server.settings]) says";
+    "correct or remove the setting (--set, or the plan's [server.settings])";
 
 /// Interval in which a starting server is polled, unless it ends before.
 const POLL: Duration = Duration::from_millis(20);
@@ -140,7 +140,7 @@ fn ended(status: ExitStatus, log_path: &Path, log_from: u64) -> Problem {
 
 fn silent(start: &Start<'_>, log_from: u64) -> Problem {
     let limit = start.limit.as_secs();
-    let problem = Problem::could_not(format!("the server said nothing for {limit} s after it was started"));
+    let problem = Problem::could_not(format!("the server reported nothing for {limit} s after its start"));
     let log = log_since(start.log_path, log_from);
     log.lines().last().map_or(problem.clone(), |line| problem.detail(line.to_owned()))
 }
@@ -226,7 +226,7 @@ pub fn settle(data_dir: &Path, socket_dir: &Path, port: u16) -> Result<(), Probl
     let begin = Instant::now();
     while let Some(child) = procs::all().into_iter().find(|pid| works_in(*pid, data_dir)) {
         if begin.elapsed() > CHILDREN_LIMIT {
-            return Err(Problem::could_not("the server was killed, and a process of it is still there")
+            return Err(Problem::could_not("the server was killed, and one of its processes still runs")
                 .detail(format!("process {child} works in {}", data_dir.display()))
                 .hint("wait until it has ended: two servers on one data directory would destroy it"));
         }

@@ -245,7 +245,7 @@ impl Slot {
             .and_then(|()| files.try_for_each(|(name, owner)| close_file(&self.dir, name, owner)));
         closed.map_err(|error| {
             Problem::could_not(format!("could not close {} to other users: {error}", self.dir.display()))
-                .hint("see what is in it: it should hold what pgdyno made, and nothing else")
+                .hint("check its content: it should hold only what pgdyno created")
         })
     }
 
@@ -393,7 +393,7 @@ pub fn find(dirs: &Dirs, name: &str) -> Result<Record, Problem> {
         if known.is_empty() {
             problem.hint("`pgdyno up` starts one")
         } else {
-            problem.hint(format!("there is: {}", known.join(", ")))
+            problem.hint(format!("existing servers: {}", known.join(", ")))
         }
     })
 }

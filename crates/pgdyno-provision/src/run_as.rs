@@ -48,7 +48,7 @@ fn default_for_root(lookup: &dyn Fn(&str) -> Option<User>) -> Result<Chosen, Pro
         return Ok((Some(user), None));
     }
     let warning =
-        "the server runs as `nobody`, whom other programs may run as too; --run-as names another user";
+        "the server runs as `nobody`, which other programs may use too; choose another user with --run-as";
     match unprivileged("nobody") {
         Some(user) => Ok((Some(user), Some(warning.to_owned()))),
         None => Err(Problem::wrong_request("there is no unprivileged user to run the server as")

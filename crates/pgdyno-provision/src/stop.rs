@@ -54,5 +54,5 @@ pub fn stop(
         }
     }
     Err(Problem::could_not(format!("process {} does not end", process.pid))
-        .hint("its log tells what it waits for; often it is storage that does not answer"))
+        .hint("its log shows what it waits for; often it is storage that does not respond"))
 }

@@ -97,7 +97,7 @@ pub fn check(request: &Request) -> Result<(), Problem> {
     for (flag, value) in words {
         if value.as_ref().is_some_and(|v| v.is_empty() || v.chars().any(|c| c.is_control() || c == '\'')) {
             return Err(Problem::wrong_request(format!("--{flag} has no usable value"))
-                .hint("leave it out to have the default"));
+                .hint("leave it out to use the default"));
         }
     }
     check_tablespaces(&request.tablespaces)
@@ -202,7 +202,7 @@ fn contradiction(request: &Request, record: &Record) -> Option<String> {
 fn refuse_contradiction(request: &Request, record: &Record) -> Result<(), Problem> {
     contradiction(request, record).map_or(Ok(()), |detail| {
         let name = &record.name;
-        Err(Problem::wrong_request(format!("server `{name}` is there already, and is not the one asked for"))
+        Err(Problem::wrong_request(format!("server `{name}` already exists and differs from the request"))
             .detail(detail)
             .hint(format!("choose another name, or remove it with `pgdyno down {name} --remove`")))
     })
@@ -360,7 +360,7 @@ fn plan(
 ) -> Result<Record, Problem> {
     let absolute = |path: &Path| {
         std::path::absolute(path)
-            .map_err(|e| Problem::wrong_request(format!("`{}` is no path: {e}", path.display())))
+            .map_err(|e| Problem::wrong_request(format!("`{}` is not a path: {e}", path.display())))
     };
     let place = |path: &Path| absolute(path).map(Place::planned);
     let port = request.port.unwrap_or(5432);
@@ -549,7 +549,7 @@ fn make_runtime_dir(dir: &Path, home: &Path) -> Result<(), Problem> {
     };
     match make_open_dir(dir).and_then(|()| ours(dir)) {
         Ok(true) => Ok(()),
-        Ok(false) => Err(Problem::could_not(format!("{} belongs to somebody else", dir.display()))
+        Ok(false) => Err(Problem::could_not(format!("{} belongs to another user", dir.display()))
             .hint("set XDG_RUNTIME_DIR to a directory of your own")),
         Err(error) => Err(Problem::could_not(format!("could not make {}: {error}", dir.display()))),
     }
@@ -568,7 +568,7 @@ fn refuse_unreachable(record: &Record, user: &User) -> Result<(), Problem> {
         others.chain([record.bindir.as_path()]).find_map(|path| Some((path, first_closed(path, user)?)));
     let problem = match closed {
         Some((path, closed)) => Problem::could_not(format!("user `{name}` cannot reach {}", path.display()))
-            .detail(format!("{} lets only its owner through", closed.display())),
+            .detail(format!("only its owner can enter {}", closed.display())),
         None => Problem::could_not(format!("user `{name}` cannot run the server: {error}")),
     };
     Err(problem.hint("choose a directory that this user can reach, or another user with --run-as"))
@@ -604,7 +604,7 @@ fn make_cluster(request: &Request, record: &Record, slot: &Slot) -> Result<(), P
 fn of_bundle(record: &Record, problem: Problem) -> Problem {
     match (record.source, &problem.hint, record.bindir.parent()) {
         (ServerSource::Bundle, None, Some(dir)) => problem.hint(format!(
-            "where nothing that was asked for explains it, remove {}: the bundle is fetched anew then",
+            "if the request does not explain it, remove {}: the bundle is then fetched again",
             dir.display()
         )),
         _ => problem,

@@ -72,7 +72,7 @@ fn open(path: &Path) -> Result<Box<dyn Read>, Problem> {
         }
         plain if plain.get(257..262) == Some(b"ustar") => Box::new(file),
         _ => {
-            return Err(Problem::wrong_request(format!("the source {} is no tarball", path.display()))
+            return Err(Problem::wrong_request(format!("the source {} is not a tarball", path.display()))
                 .hint("--source takes a directory, a .tar.gz, .tar.bz2 or .tar.xz, or debian:18"));
         }
     })
@@ -103,12 +103,12 @@ fn climbs(path: &Path, name: &[u8]) -> Problem {
 
 fn refused(path: &Path, why: &str) -> Problem {
     Problem::wrong_request(format!("could not unpack {}: {why}", path.display()))
-        .hint("no tarball of PostgreSQL is like this: do not use it")
+        .hint("PostgreSQL's own tarballs have no such member: do not use this file")
 }
 
 fn broken(path: &Path, why: &str) -> Problem {
     Problem::could_not(format!("could not unpack {}: {why}", path.display()))
-        .hint("is the file whole, and has the cache room? PGDYNO_CACHE moves the cache")
+        .hint("check that the file is complete and that the cache has room; PGDYNO_CACHE moves the cache")
 }
 
 #[cfg(test)]
@@ -192,6 +192,6 @@ mod tests {
             assert!(result.is_err(), "cut short");
         }
         let (_root, result) = unpacked(b"hello");
-        assert!(result.expect_err("it is none").what.contains("no tarball"));
+        assert!(result.expect_err("it is none").what.contains("not a tarball"));
     }
 }

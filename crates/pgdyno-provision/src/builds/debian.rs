@@ -42,10 +42,8 @@ impl Wanted {
             (true, Some(1)) => {
                 Ok(Self { major: parts[..of_major].join("."), exact: Some(version.to_owned()) })
             }
-            _ => {
-                Err(Problem::wrong_request(format!("could not use the source {source}: it names no version"))
-                    .hint("debian:18 is the newest source of that major, debian:18.6 an exact one"))
-            }
+            _ => Err(Problem::wrong_request(format!("could not use the source {source}: it has no version"))
+                .hint("debian:18 is the newest source of that major, debian:18.6 an exact one")),
         })
     }
 
@@ -149,7 +147,7 @@ impl<'a> Apt<'a> {
     fn of(request: &'a Request, user: Option<&'a User>) -> Result<Self, Problem> {
         match (request.program("apt-get"), request.program("apt-cache")) {
             (Some(get), Some(cache)) => Ok(Self { get, cache, user, request }),
-            _ => Err(Problem::could_not(format!("could not fetch {}: there is no apt here", request.source))
+            _ => Err(Problem::could_not(format!("could not fetch {}: apt is not installed", request.source))
                 .hint("give a tarball or a directory with --source")),
         }
     }
@@ -218,7 +216,7 @@ impl<'a> Apt<'a> {
         let problem =
             Problem::wrong_request(format!("the distribution has no source of PostgreSQL {}", wanted.major));
         match there.is_empty() {
-            true => problem.hint("`apt-get update` may bring it; else give a tarball with --source"),
+            true => problem.hint("`apt-get update` may make it available; else give a tarball with --source"),
             false => problem.hint(format!("it has {}", there.join(", "))),
         }
     }
@@ -243,7 +241,7 @@ impl<'a> Apt<'a> {
         let what = format!("could not fetch {}", self.request.source);
         match failure {
             Failure::Stopped => {
-                Problem::could_not(format!("{what}: interrupted")).hint("nothing was kept of it")
+                Problem::could_not(format!("{what}: interrupted")).hint("nothing of it was kept")
             }
             Failure::Io(error) => Problem::could_not(format!("{what}: {error}")),
             Failure::Ended(_, said) => Problem::could_not(format!("{what}: apt failed"))

@@ -113,8 +113,8 @@ fn wants(option: &str) -> bool {
 }
 
 fn wanted_and_absent(option: &str, library: &Library) -> Problem {
-    Problem::could_not(format!("could not use --configure {option}: {} is not here", library.name))
-        .hint(format!("`apt-get install {}` brings it", library.package))
+    Problem::could_not(format!("could not use --configure {option}: {} is not installed", library.name))
+        .hint(format!("`apt-get install {}` installs it", library.package))
 }
 
 /// An unpacked source.
@@ -137,7 +137,7 @@ impl<'a> Source<'a> {
     /// If the directory is not a PostgreSQL source.
     pub fn at(dir: &'a Path, said: &str) -> Result<Self, Problem> {
         let none = |why: &str| {
-            Problem::wrong_request(format!("{said} is no source of PostgreSQL: {why}"))
+            Problem::wrong_request(format!("{said} is not a PostgreSQL source: {why}"))
                 .hint("--source takes a directory, a tarball, or debian:18")
         };
         let read = |name: &str| {
@@ -356,7 +356,7 @@ mod tests {
         let libraries = choose(&meson, &["lz4", "zlib"], &[]).expect("nothing is asked for");
         assert_eq!(libraries.options, ["-Dlz4=enabled", "-Dicu=disabled"]);
         let problem = Source::at(source(&[("x", "")]).path(), "the thing").expect_err("it is none").what;
-        assert_eq!(problem, "the thing is no source of PostgreSQL: it has neither configure nor meson.build");
+        assert_eq!(problem, "the thing is not a PostgreSQL source: it has neither configure nor meson.build");
     }
 
     #[test]

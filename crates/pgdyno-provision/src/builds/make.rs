@@ -34,8 +34,8 @@ pub fn make(request: &Request, dirs: &Dirs, progress: &mut dyn FnMut(Event)) -> 
     let compiler = &Compiler::of(request, &Memory::at(store.remembered()))?;
     let patches = &read_patches(&request.patches)?[..];
     if !patches.is_empty() && request.program("patch").is_none() {
-        return Err(Problem::could_not("could not apply patches: there is no `patch` here")
-            .hint("`apt-get install patch` brings it"));
+        return Err(Problem::could_not("could not apply patches: `patch` is not installed")
+            .hint("`apt-get install patch` installs it"));
     }
     let located = source::locate(request, &store, user.as_ref(), progress)?;
     let libraries = &dependencies::libraries(request)[..];

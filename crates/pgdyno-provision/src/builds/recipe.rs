@@ -22,7 +22,7 @@ const FORMAT: u32 = 1;
 const LONGEST_PATCH: u64 = 64 << 20;
 /// Options that pgdyno sets itself, each with what to use instead.
 const OWN: [(&str, &str); 6] = [
-    ("--prefix", "NAME alone: the place follows from the recipe"),
+    ("--prefix", "NAME only: the recipe determines the directory"),
     ("--with-blocksize", "--with-blocksize"),
     ("--with-wal-blocksize", "--with-wal-blocksize"),
     ("--with-segsize", "--with-segsize"),
@@ -130,7 +130,7 @@ fn check_option(option: &str) -> Result<(), Problem> {
     if option.starts_with('-') || option.contains('=') {
         return Ok(());
     }
-    Err(Problem::wrong_request(format!("could not use --configure {option}: it is no option"))
+    Err(Problem::wrong_request(format!("could not use --configure {option}: it is not an option"))
         .hint("one option each, such as --configure --enable-cassert or --configure LDFLAGS=-fuse-ld=lld"))
 }
 
@@ -173,13 +173,13 @@ fn no_such_compiler(cc: &str) -> Problem {
     let problem = Problem::wrong_request(format!("there is no compiler `{cc}`"));
     let name = Path::new(cc).file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     match ["gcc", "clang"].iter().find(|known| name.starts_with(**known)) {
-        Some(_) => problem.hint(format!("`apt-get install {name}` brings it; or choose another with --cc")),
+        Some(_) => problem.hint(format!("`apt-get install {name}` installs it; or choose another with --cc")),
         None => problem.hint("--cc takes gcc, clang, or the path of a compiler"),
     }
 }
 
 fn none() -> Problem {
-    Problem::could_not("there is no C compiler here").hint("`apt-get install gcc` brings one")
+    Problem::could_not("no C compiler is installed").hint("`apt-get install gcc` installs one")
 }
 
 fn ask(path: &Path) -> Result<String, Problem> {
@@ -194,7 +194,7 @@ fn ask(path: &Path) -> Result<String, Problem> {
     if output.status.success() && !words.is_empty() {
         return Ok(words);
     }
-    Err(could_not(format!("`--version` says nothing; {}", output.status)))
+    Err(could_not(format!("`--version` prints nothing; {}", output.status)))
 }
 
 /// A patch and its content.

@@ -56,7 +56,7 @@ pub fn locate(
         return tarball(path, &memory);
     }
     if store.root().starts_with(&path) {
-        return Err(Problem::wrong_request(format!("the source {} has the cache in it", path.display()))
+        return Err(Problem::wrong_request(format!("the source {} contains the cache", path.display()))
             .hint("move the cache with the environment variable PGDYNO_CACHE"));
     }
     let entries = tree::walk(&path)?;

@@ -67,7 +67,7 @@ pub fn walk(root: &Path) -> Result<Vec<Entry>, Problem> {
             "the source {} was configured in place, which spoils every other build of it",
             root.display()
         ))
-        .detail(format!("it has {left}"))
+        .detail(format!("found {left}"))
         .hint("run `make distclean` there, or give a tarball or another checkout (`git worktree add`)"));
     }
     let mut entries = Vec::new();

@@ -67,7 +67,7 @@ impl<'a> Work<'a> {
         let log = prepare(store, digest, resumed).map_err(|error| unwritable(&dir, &error))?;
         if let Some((user, closed)) = user.and_then(|user| Some((user, first_closed(&dir, user)?))) {
             return Err(Problem::could_not(format!("user `{}` cannot reach {}", user.name, dir.display()))
-                .detail(format!("{} lets only its owner through", closed.display()))
+                .detail(format!("only its owner can enter {}", closed.display()))
                 .hint("choose another directory with PGDYNO_CACHE, or another user with --run-as"));
         }
         Ok(Self { recipe, store, digest, user, dir, prefix, log, begun: Instant::now(), resumed })
@@ -378,11 +378,8 @@ impl<'a> Work<'a> {
 
     fn check(&mut self, source: &Source<'_>, options: &[String]) -> Result<(u32, String), Problem> {
         let wrong = |what: String, log: &Path| {
-            Problem::could_not(format!(
-                "could not use what was built of PostgreSQL {}: {what}",
-                source.version
-            ))
-            .hint(format!("what was said while it was built is in {}", log.display()))
+            Problem::could_not(format!("could not use the build of PostgreSQL {}: {what}", source.version))
+                .hint(format!("the log of the build is {}", log.display()))
         };
         let log_path = self.dir.join(LOG);
         let said = self.ask("postgres", "--version", source)?;
@@ -417,7 +414,7 @@ impl<'a> Work<'a> {
         let path = self.prefix.join("bin").join(program);
         let step = Step::new(&path, [question], Path::new("/"), self.user);
         run(step, &mut self.log, &self.recipe.request.stop, &mut |_| {})
-            .map_err(|failure| self.problem(failure, "use what was built of", source))
+            .map_err(|failure| self.problem(failure, "use the build of", source))
     }
 
     /// Changes the owner of a path in the work tree to the user who builds.
@@ -435,9 +432,9 @@ impl<'a> Work<'a> {
             Failure::Ended(status, said) => {
                 let reason = Some(telling(&said)).filter(|reason| !reason.is_empty());
                 let package = dependencies::package_for(&said).filter(|_| what == "configure");
-                let brings = package.map(|package| format!("`apt-get install {package}` may bring it; "));
+                let brings = package.map(|package| format!("`apt-get install {package}` may help; "));
                 problem.detail(reason.unwrap_or_else(|| status.to_string())).hint(format!(
-                    "{}all that was said is in {}",
+                    "{}the whole output is in {}",
                     brings.unwrap_or_default(),
                     log.display()
                 ))
