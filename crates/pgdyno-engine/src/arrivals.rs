@@ -125,11 +125,11 @@ pub struct OpenLoop {
 impl OpenLoop {
     /// Starts an open loop at `start_ns` with a constant rate.
     pub fn new(start_ns: u64, rate_per_s: f64, seed: u64) -> Self {
-        Self::by(Poisson::new(start_ns, rate_per_s, seed))
+        Self::from_process(Poisson::new(start_ns, rate_per_s, seed))
     }
 
     /// Makes an open loop of a process.
-    pub fn by(due: Poisson) -> Self {
+    pub fn from_process(due: Poisson) -> Self {
         Self { begun: due.clone(), due, backlog: 0 }
     }
 
@@ -261,7 +261,7 @@ mod tests {
     }
 
     fn stepped(rates: &[(u64, f64)], seed: u64) -> Vec<u64> {
-        let mut open = OpenLoop::by(Poisson::changing(0, rates, seed));
+        let mut open = OpenLoop::from_process(Poisson::changing(0, rates, seed));
         open.count_due(3_000_000_000);
         std::iter::from_fn(|| open.begin()).collect()
     }
@@ -311,7 +311,8 @@ mod tests {
 
     #[test]
     fn absurd_rates_are_counted_over_their_steps() {
-        let mut open = OpenLoop::by(Poisson::changing(0, &[(1_000, 1e15), (2_000, 1e12), (3_000, 1e18)], 1));
+        let mut open =
+            OpenLoop::from_process(Poisson::changing(0, &[(1_000, 1e15), (2_000, 1e12), (3_000, 1e18)], 1));
         let count = open.count_due(3_000) as f64;
         assert!((1e12..1.01e12).contains(&count), "{count}");
     }

@@ -27,34 +27,34 @@ use crate::{
 /// Clients of a worker that are disconnected, and the thread that reconnects them.
 pub(crate) struct Connector {
     connections: Arc<Connections>,
-    away: BTreeMap<usize, Away>,
-    maker: Option<ConnectorThread>,
+    away: BTreeMap<usize, Disconnected>,
+    thread: Option<ConnectorThread>,
     /// Error of the last failed try.
     last_error: String,
 }
 
 /// A disconnected client.
-struct Away {
+struct Disconnected {
     since_ns: u64,
     tries: u32,
 }
 
 struct ConnectorThread {
-    orders: Option<Sender<Order>>,
-    made: Receiver<Made>,
+    requests: Option<Sender<ConnectRequest>>,
+    results: Receiver<ConnectResult>,
     stop: Stop,
     thread: Option<JoinHandle<()>>,
 }
 
 /// Request to connect a client.
-struct Order {
+struct ConnectRequest {
     seat: usize,
     at_ns: u64,
     dial: Dial,
 }
 
 /// Result of a connection attempt.
-pub(crate) struct Made {
+pub(crate) struct ConnectResult {
     /// Seat of the client.
     pub(crate) seat: usize,
     /// The new connection, or why it failed.
@@ -63,7 +63,7 @@ pub(crate) struct Made {
 
 impl Connector {
     pub(crate) fn new(connections: Arc<Connections>) -> Self {
-        Self { connections, away: BTreeMap::new(), maker: None, last_error: String::new() }
+        Self { connections, away: BTreeMap::new(), thread: None, last_error: String::new() }
     }
 
     /// Whether all clients are connected.
@@ -73,43 +73,43 @@ impl Connector {
 
     /// Requests a new connection for a client: at once the first time, later after a back-off. Returns, once, the
     /// socket that becomes readable when a connection is ready.
-    pub(crate) fn order(&mut self, seat: usize, dial: Dial, now_ns: u64) -> io::Result<Option<OwnedFd>> {
+    pub(crate) fn request(&mut self, seat: usize, dial: Dial, now_ns: u64) -> io::Result<Option<OwnedFd>> {
         let connections = &self.connections;
         let away = self.away.entry(seat).or_insert_with(|| {
             connections.lost(now_ns);
-            Away { since_ns: now_ns, tries: 0 }
+            Disconnected { since_ns: now_ns, tries: 0 }
         });
         let wait_ns = if away.tries == 0 { 0 } else { connections.wait_ns(away.tries) };
         away.tries = away.tries.saturating_add(1);
-        let mut bell = None;
-        if self.maker.is_none() {
-            let (maker, socket) = ConnectorThread::start(Arc::clone(&self.connections))?;
-            (self.maker, bell) = (Some(maker), Some(socket));
+        let mut notified = None;
+        if self.thread.is_none() {
+            let (thread, socket) = ConnectorThread::start(Arc::clone(&self.connections))?;
+            (self.thread, notified) = (Some(thread), Some(socket));
         }
-        if let Some(orders) = self.maker.as_ref().and_then(|maker| maker.orders.as_ref()) {
+        if let Some(requests) = self.thread.as_ref().and_then(|thread| thread.requests.as_ref()) {
             // Sending fails only after the thread has ended, which it does only when this sender is dropped.
-            let _ = orders.send(Order { seat, at_ns: now_ns + wait_ns, dial });
+            let _ = requests.send(ConnectRequest { seat, at_ns: now_ns + wait_ns, dial });
         }
-        Ok(bell)
+        Ok(notified)
     }
 
     /// The next finished connection attempt; `None` if there is none yet.
-    pub(crate) fn made(&mut self) -> Option<Made> {
-        let made = self.maker.as_ref()?.made.try_recv().ok()?;
-        Some(self.note(made))
+    pub(crate) fn next_result(&mut self) -> Option<ConnectResult> {
+        let result = self.thread.as_ref()?.results.try_recv().ok()?;
+        Some(self.note(result))
     }
 
     /// Waits up to `wait_ns` nanoseconds for the next finished connection attempt.
-    pub(crate) fn made_within(&mut self, wait_ns: u64) -> Option<Made> {
-        let made = self.maker.as_ref()?.made.recv_timeout(Duration::from_nanos(wait_ns)).ok()?;
-        Some(self.note(made))
+    pub(crate) fn result_within(&mut self, wait_ns: u64) -> Option<ConnectResult> {
+        let result = self.thread.as_ref()?.results.recv_timeout(Duration::from_nanos(wait_ns)).ok()?;
+        Some(self.note(result))
     }
 
-    fn note(&mut self, made: Made) -> Made {
-        if let Err(error) = &made.socket {
+    fn note(&mut self, result: ConnectResult) -> ConnectResult {
+        if let Err(error) = &result.socket {
             self.last_error = error.to_string();
         }
-        made
+        result
     }
 
     /// Notes that a client is connected again.
@@ -140,28 +140,30 @@ impl Connector {
         while let Some((&seat, _)) = self.away.first_key_value() {
             self.client_ended(seat, now_ns);
         }
-        self.maker = None;
+        self.thread = None;
     }
 }
 
 impl ConnectorThread {
     fn start(connections: Arc<Connections>) -> io::Result<(Self, OwnedFd)> {
-        let (bell, ears) = UnixStream::pair()?;
+        let (notifier, notified) = UnixStream::pair()?;
         // With one client per thread nobody reads the socket: a full one must not block this thread.
-        bell.set_nonblocking(true)?;
-        let (orders, taken) = mpsc::channel();
-        let (done, made) = mpsc::channel();
+        notifier.set_nonblocking(true)?;
+        let (requests, taken) = mpsc::channel();
+        let (done, results) = mpsc::channel();
         let stop = Stop::default();
-        let shop = Shop { connections, waiting: BTreeMap::new(), done, bell, stop: stop.clone() };
-        let thread = thread::Builder::new().name("connector".to_owned()).spawn(move || shop.work(&taken))?;
-        Ok((Self { orders: Some(orders), made, stop, thread: Some(thread) }, ears.into()))
+        let looping =
+            ConnectorLoop { connections, waiting: BTreeMap::new(), done, notifier, stop: stop.clone() };
+        let thread =
+            thread::Builder::new().name("connector".to_owned()).spawn(move || looping.work(&taken))?;
+        Ok((Self { requests: Some(requests), results, stop, thread: Some(thread) }, notified.into()))
     }
 }
 
 impl Drop for ConnectorThread {
     fn drop(&mut self) {
         self.stop.request("the run is over");
-        self.orders = None;
+        self.requests = None;
         if let Some(thread) = self.thread.take() {
             let _ = thread.join(); // what it panicked for is not wanted any more
         }
@@ -169,24 +171,24 @@ impl Drop for ConnectorThread {
 }
 
 /// State of the connecting thread.
-struct Shop {
+struct ConnectorLoop {
     connections: Arc<Connections>,
     /// Requests by the instant before which they must not be tried.
     waiting: BTreeMap<(u64, usize), Dial>,
-    done: Sender<Made>,
-    bell: UnixStream,
+    done: Sender<ConnectResult>,
+    notifier: UnixStream,
     stop: Stop,
 }
 
-impl Shop {
-    fn work(mut self, orders: &Receiver<Order>) {
+impl ConnectorLoop {
+    fn work(mut self, requests: &Receiver<ConnectRequest>) {
         loop {
             let now_ns = Clock::now_ns();
             let until_ns = self.next(now_ns);
             let Some(until_ns) = until_ns else { continue };
             let wait = Duration::from_nanos(until_ns.saturating_sub(now_ns).min(3_600_000_000_000));
-            match orders.recv_timeout(wait) {
-                Ok(Order { seat, at_ns, dial }) => {
+            match requests.recv_timeout(wait) {
+                Ok(ConnectRequest { seat, at_ns, dial }) => {
                     self.waiting.insert((at_ns, seat), dial);
                 }
                 Err(RecvTimeoutError::Timeout) => {}
@@ -210,8 +212,8 @@ impl Shop {
             self.connections.refused(Clock::now_ns());
         }
         // After the run nobody receives it or reads the socket.
-        let _ = self.done.send(Made { seat, socket });
-        let _ = self.bell.write(&[1]);
+        let _ = self.done.send(ConnectResult { seat, socket });
+        let _ = self.notifier.write(&[1]);
         (self.stop.requested()).then_some(u64::MAX)
     }
 }

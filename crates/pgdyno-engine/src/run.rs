@@ -309,7 +309,7 @@ impl Job {
             None => self.settings.rate_per_s.map(|rate_per_s| vec![(u64::MAX, rate_per_s * self.share)]),
         };
         rates.map_or(Arrivals::Closed, |rates| {
-            Arrivals::Open(OpenLoop::by(Poisson::changing(start_ns, &rates, seed)))
+            Arrivals::Open(OpenLoop::from_process(Poisson::changing(start_ns, &rates, seed)))
         })
     }
 }

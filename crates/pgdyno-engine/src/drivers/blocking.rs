@@ -9,10 +9,10 @@ use rustix::{
     net::{RecvFlags, SendFlags, recv, send},
 };
 
-use super::{Driver, LAST_WORDS};
+use super::{Driver, MOST_FINAL_READS};
 use crate::{
     Client, Clock, DiskOp, Event, Step, Target, WorkerReport,
-    connector::{Connector, Made},
+    connector::{ConnectResult, Connector},
     recorder::Attempt,
     worker_schedule::{Next, WorkerSchedule},
 };
@@ -35,15 +35,15 @@ impl Driver for BlockingDriver {
             io::Error::new(io::ErrorKind::InvalidInput, "the blocking driver takes one client a worker")
         })?;
         let connector = schedule.connector();
-        let mut bench = Bench { client, schedule, connector, buffer: Vec::new(), tend_at_ns: 0 };
-        bench.work()?;
-        bench.connector.close(Clock::now_ns());
-        Ok(bench.schedule.finish())
+        let mut worker = BlockingWorker { client, schedule, connector, buffer: Vec::new(), tend_at_ns: 0 };
+        worker.work()?;
+        worker.connector.close(Clock::now_ns());
+        Ok(worker.schedule.finish())
     }
 }
 
 /// A worker with its only client.
-struct Bench<T> {
+struct BlockingWorker<T> {
     client: Client<T>,
     schedule: Box<WorkerSchedule>,
     connector: Connector,
@@ -60,7 +60,7 @@ enum After {
     Last,
 }
 
-impl<T: Target> Bench<T> {
+impl<T: Target> BlockingWorker<T> {
     fn work(&mut self) -> io::Result<()> {
         let mut now_ns = Clock::now_ns();
         self.schedule.tend(now_ns);
@@ -122,24 +122,24 @@ impl<T: Target> Bench<T> {
     /// Waits until the client is connected again or no more attempts begin; `false` if it will not be connected again.
     fn reconnect(&mut self, mut now_ns: u64) -> io::Result<bool> {
         self.client.io = None;
-        self.connector.order(0, self.client.target.dial(), now_ns)?;
+        self.connector.request(0, self.client.target.dial(), now_ns)?;
         while self.schedule.give_up_at_ns(now_ns).is_none() {
             let wait_ns = self.schedule.tend_by_ns(now_ns).saturating_sub(now_ns);
-            let made = self.connector.made_within(wait_ns);
+            let result = self.connector.result_within(wait_ns);
             now_ns = Clock::now_ns();
             self.connector.tend(now_ns, &mut self.schedule.probe);
             self.schedule.tend(now_ns);
-            match made {
+            match result {
                 None => {}
-                Some(Made { socket: Ok(socket), .. }) => {
+                Some(ConnectResult { socket: Ok(socket), .. }) => {
                     self.connector.arrived(0, now_ns);
                     self.client.io = Some(socket);
                     self.tell(Event::Connected);
                     return Ok(true);
                 }
-                Some(Made { socket: Err(error), .. }) => match self.tell(Event::Gone(Some(error))) {
+                Some(ConnectResult { socket: Err(error), .. }) => match self.tell(Event::Gone(Some(error))) {
                     Step::Reconnect(_) => {
-                        self.connector.order(0, self.client.target.dial(), now_ns)?;
+                        self.connector.request(0, self.client.target.dial(), now_ns)?;
                     }
                     _ => return Ok(false),
                 },
@@ -205,7 +205,7 @@ impl<T: Target> Bench<T> {
     /// Handles a failed send. The peer may have sent an error before it closed, which explains more than a broken pipe.
     fn break_off(&mut self, error: io::Error) -> Step {
         self.buffer.resize(RECEIVE_BYTES, 0);
-        for _ in 0..LAST_WORDS {
+        for _ in 0..MOST_FINAL_READS {
             let Client { io: Some(io), target } = &mut self.client else { break };
             let Ok((_, bytes @ 1..)) = recv(io, self.buffer.as_mut_slice(), RecvFlags::DONTWAIT) else {
                 break;

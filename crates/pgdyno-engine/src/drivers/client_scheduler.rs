@@ -10,12 +10,12 @@ use std::{
 use pgdyno_core::measure::Outcome;
 
 use super::{
-    LAST_WORDS,
-    sockets::{Arrival, Patience, Sending, Sockets},
+    MOST_FINAL_READS,
+    sockets::{Arrival, Sending, Sockets, WaitLimit},
 };
 use crate::{
     Client, Clock, Event, Probe, Step, Target, WorkerReport,
-    connector::{Connector, Made},
+    connector::{ConnectResult, Connector},
     recorder::Attempt,
     worker_schedule::{Next, WorkerSchedule},
 };
@@ -100,7 +100,7 @@ impl<T: Target, S: Sockets> ClientScheduler<T, S> {
             if self.is_over(now_ns) {
                 return Ok(());
             }
-            self.sockets.wait(self.patience(now_ns))?;
+            self.sockets.wait(self.wait_limit(now_ns))?;
             self.take_arrivals()?;
         }
     }
@@ -127,7 +127,7 @@ impl<T: Target, S: Sockets> ClientScheduler<T, S> {
         }
         while self.asking.contains(&true) && !self.schedule.is_stopped() {
             let Some(left_ns) = until_ns.checked_sub(Clock::now_ns()) else { break };
-            self.sockets.wait(Patience { left_ns, exact: false })?;
+            self.sockets.wait(WaitLimit { left_ns, exact: false })?;
             // Data for other clients comes too late for the run.
             while let Some((index, arrival)) = self.sockets.next()? {
                 if self.asking.get(index) == Some(&true) {
@@ -214,12 +214,12 @@ impl<T: Target, S: Sockets> ClientScheduler<T, S> {
     }
 
     /// How long to wait: until the next instant that needs action.
-    fn patience(&self, now_ns: u64) -> Patience {
+    fn wait_limit(&self, now_ns: u64) -> WaitLimit {
         let timer_ns = self.timers.peek().map_or(u64::MAX, |&Reverse((at_ns, _))| at_ns);
         let exact_ns = timer_ns.min(self.next_due_ns);
         let by_ns = self.schedule.give_up_at_ns(now_ns).unwrap_or(u64::MAX);
         let until_ns = self.schedule.tend_by_ns(now_ns).min(exact_ns).min(by_ns);
-        Patience { left_ns: until_ns.saturating_sub(now_ns), exact: until_ns == exact_ns }
+        WaitLimit { left_ns: until_ns.saturating_sub(now_ns), exact: until_ns == exact_ns }
     }
 
     fn take_arrivals(&mut self) -> io::Result<()> {
@@ -332,8 +332,8 @@ impl<T: Target, S: Sockets> ClientScheduler<T, S> {
     /// Handles a failed send. The peer may have sent an error before it closed, which explains more than a broken pipe.
     fn break_off(&mut self, index: usize, error: Option<io::Error>) -> Step {
         let now_ns = Clock::now_ns();
-        for _ in 0..LAST_WORDS {
-            let Some(bytes) = self.sockets.last_words(index) else { break };
+        for _ in 0..MOST_FINAL_READS {
+            let Some(bytes) = self.sockets.read_remaining(index) else { break };
             let event = Event::Received(bytes);
             let step = self.seats[index].target.step(event, now_ns, &mut self.schedule.probe);
             if matches!(step, Step::Last(_) | Step::Reconnect(_)) {
@@ -403,15 +403,15 @@ impl<T: Target, S: Sockets> ClientScheduler<T, S> {
         let now_ns = Clock::now_ns();
         self.leave(index, outcome, now_ns)?;
         let dial = self.seats[index].target.dial();
-        match self.connector.order(index, dial, now_ns)? {
-            Some(bell) => self.sockets.add(self.seats.len(), bell),
+        match self.connector.request(index, dial, now_ns)? {
+            Some(notified) => self.sockets.add(self.seats.len(), notified),
             None => Ok(()),
         }
     }
 
     /// Hands clients the connections that were made for them.
     fn take_connections(&mut self, now_ns: u64) -> io::Result<()> {
-        while let Some(Made { seat, socket }) = self.connector.made() {
+        while let Some(ConnectResult { seat, socket }) = self.connector.next_result() {
             let step = match socket {
                 Ok(socket) => {
                     self.connector.arrived(seat, now_ns);

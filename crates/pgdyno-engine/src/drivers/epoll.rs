@@ -13,9 +13,9 @@ use rustix::{
 };
 
 use super::{
-    BELLS, Driver,
+    Driver, NOTIFIERS,
     client_scheduler::ClientScheduler,
-    sockets::{Arrival, Patience, Sending, Sockets, TICK_NS},
+    sockets::{Arrival, Sending, Sockets, TICK_NS, WaitLimit},
 };
 use crate::{Client, Target, WorkerReport, worker_schedule::WorkerSchedule};
 
@@ -38,7 +38,7 @@ impl Driver for EpollDriver {
         clients: Vec<Client<T>>,
         schedule: Box<WorkerSchedule>,
     ) -> io::Result<WorkerReport> {
-        let sockets = EpollSockets::open(clients.len() + BELLS)?;
+        let sockets = EpollSockets::open(clients.len() + NOTIFIERS)?;
         ClientScheduler::work(clients, schedule, sockets)
     }
 }
@@ -134,7 +134,7 @@ impl Sockets for EpollSockets {
         }
     }
 
-    fn last_words(&mut self, seat: usize) -> Option<&[u8]> {
+    fn read_remaining(&mut self, seat: usize) -> Option<&[u8]> {
         let socket = self.lines[seat].socket.as_ref()?;
         match recv(socket, &mut *self.buffer, RecvFlags::empty()) {
             Ok((_, bytes @ 1..)) => Some(&self.buffer[..bytes]),
@@ -143,16 +143,15 @@ impl Sockets for EpollSockets {
     }
 
     #[inline]
-    fn wait(&mut self, patience: Patience) -> io::Result<()> {
-        let Patience { mut left_ns, exact } = patience;
-        if exact && left_ns > 0 && !patience.outlasts_a_tick() {
+    fn wait(&mut self, limit: WaitLimit) -> io::Result<()> {
+        let WaitLimit { mut left_ns, exact } = limit;
+        if exact && left_ns > 0 && !limit.outlasts_a_tick() {
             // epoll_wait counts in milliseconds; ppoll on the epoll descriptor counts in nanoseconds.
             let mut readable = [PollFd::new(&self.epoll, PollFlags::IN)];
             ignoring_signals(poll(&mut readable, Some(&timespec(left_ns))))?;
             left_ns = 0;
         }
-        let timeout =
-            (!patience.outlasts_a_tick()).then(|| timespec(left_ns.div_ceil(1_000_000) * 1_000_000));
+        let timeout = (!limit.outlasts_a_tick()).then(|| timespec(left_ns.div_ceil(1_000_000) * 1_000_000));
         self.events.clear();
         self.at = 0;
         let spare = rustix::buffer::spare_capacity(&mut self.events);
@@ -256,7 +255,7 @@ mod tests {
         sockets.add(0, ours.into()).expect("it can be watched");
         let sent: Vec<u8> = (0..100_000_u32).map(|at| (at / 7) as u8).collect();
         theirs.write_all(&sent).expect("there is room for it");
-        sockets.wait(Patience { left_ns: 0, exact: false }).expect("it can be waited for");
+        sockets.wait(WaitLimit { left_ns: 0, exact: false }).expect("it can be waited for");
         let (mut got, mut pieces) = (Vec::new(), Vec::new());
         while let Some((0, Arrival::Bytes(bytes))) = sockets.next().expect("it can be read") {
             got.extend_from_slice(bytes);

@@ -19,10 +19,10 @@ use crate::{Client, Target, worker_schedule::WorkerSchedule};
 
 /// How many times a connection that cannot be written to any more is still read from, so that a peer that keeps sending
 /// is not read forever.
-const LAST_WORDS: usize = 16;
+const MOST_FINAL_READS: usize = 16;
 
 /// Sockets of a worker beyond those of its clients: one that announces new connections.
-const BELLS: usize = 1;
+const NOTIFIERS: usize = 1;
 
 /// Drives the clients of one worker until its schedule ends.
 pub trait Driver: Copy + Send + 'static {

@@ -30,14 +30,14 @@ pub(super) const TICK_NS: u64 = 50_000_000;
 
 /// Limit of a wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Patience {
+pub(super) struct WaitLimit {
     /// Nanoseconds; 0 polls without waiting.
     pub(super) left_ns: u64,
     /// Whether a client is due at the end of the wait, so that a millisecond more would be too late.
     pub(super) exact: bool,
 }
 
-impl Patience {
+impl WaitLimit {
     /// Whether the next tick comes early enough to end the wait.
     pub(super) fn outlasts_a_tick(self) -> bool {
         self.left_ns >= TICK_NS
@@ -56,10 +56,10 @@ pub(super) trait Sockets {
     fn send(&mut self, seat: usize, bytes: &[u8]) -> io::Result<Sending>;
 
     /// Reads, without waiting, the bytes left in a socket that cannot be written to any more.
-    fn last_words(&mut self, seat: usize) -> Option<&[u8]>;
+    fn read_remaining(&mut self, seat: usize) -> Option<&[u8]>;
 
     /// Waits for arrivals. All earlier arrivals must have been taken.
-    fn wait(&mut self, patience: Patience) -> io::Result<()>;
+    fn wait(&mut self, limit: WaitLimit) -> io::Result<()>;
 
     /// Takes the next arrival.
     fn next(&mut self) -> io::Result<Option<(usize, Arrival<'_>)>>;

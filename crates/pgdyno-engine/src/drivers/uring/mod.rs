@@ -15,9 +15,9 @@ use rustix::io::Errno;
 
 use self::{buffers::Buffers, lines::Lines};
 use super::{
-    BELLS, Driver,
+    Driver, NOTIFIERS,
     client_scheduler::ClientScheduler,
-    sockets::{Arrival, Patience, Sending, Sockets, TICK_NS},
+    sockets::{Arrival, Sending, Sockets, TICK_NS, WaitLimit},
 };
 use crate::{Client, Target, WorkerReport, worker_schedule::WorkerSchedule};
 
@@ -49,9 +49,9 @@ impl Driver for UringDriver {
         clients: Vec<Client<T>>,
         schedule: Box<WorkerSchedule>,
     ) -> io::Result<WorkerReport> {
-        let mut ring = ring(clients.len() + BELLS)?;
+        let mut ring = ring(clients.len() + NOTIFIERS)?;
         let (submitter, submissions, completions) = ring.split();
-        let sockets = UringSockets::open(clients.len() + BELLS, submitter, submissions, completions)?;
+        let sockets = UringSockets::open(clients.len() + NOTIFIERS, submitter, submissions, completions)?;
         ClientScheduler::work(clients, schedule, sockets)
     }
 }
@@ -112,15 +112,15 @@ impl<'ring> UringSockets<'ring> {
         Ok(())
     }
 
-    fn enter(&mut self, patience: Patience) -> io::Result<()> {
+    fn enter(&mut self, limit: WaitLimit) -> io::Result<()> {
         if !std::mem::replace(&mut self.ticking, true) {
             self.push(&opcode::Timeout::new(&raw const TICK_AFTER).build().user_data(TICK))?;
         }
         self.submissions.sync();
-        let entered = if patience.outlasts_a_tick() {
+        let entered = if limit.outlasts_a_tick() {
             self.submitter.submit_and_wait(1)
         } else {
-            let timeout = types::Timespec::new().nsec(patience.left_ns as u32);
+            let timeout = types::Timespec::new().nsec(limit.left_ns as u32);
             self.submitter.submit_with_args(1, &types::SubmitArgs::new().timespec(&timeout))
         };
         self.submissions.sync();
@@ -181,13 +181,13 @@ impl Sockets for UringSockets<'_> {
     }
 
     /// Always `None`: after a failed send the armed receive still delivers what the peer sent last.
-    fn last_words(&mut self, _seat: usize) -> Option<&[u8]> {
+    fn read_remaining(&mut self, _seat: usize) -> Option<&[u8]> {
         None
     }
 
     #[inline]
-    fn wait(&mut self, patience: Patience) -> io::Result<()> {
-        self.enter(patience)
+    fn wait(&mut self, limit: WaitLimit) -> io::Result<()> {
+        self.enter(limit)
     }
 
     #[inline]
