@@ -11,7 +11,7 @@ use pgdyno_core::{problem::Problem, stop::Stop};
 use super::{ConnectOptions, Session, SessionAttrs, WireError, connect_unless, try_connect};
 
 /// Time limit of queries that a full pool would leave unanswered.
-const PATIENCE: Duration = Duration::from_secs(5);
+const QUERY_LIMIT: Duration = Duration::from_secs(5);
 /// How often the backends of two sessions are compared before they count as not shared.
 const ROUNDS: usize = 5;
 /// Name of the prepared statement used for tests.
@@ -83,8 +83,8 @@ fn backend(session: &mut Session) -> Result<Option<i32>, WireError> {
 
 /// Determines whether two sessions share a backend, or one has several.
 fn mode(first: &mut Session, second: &mut Session) -> PoolMode {
-    first.within(Some(PATIENCE));
-    second.within(Some(PATIENCE));
+    first.within(Some(QUERY_LIMIT));
+    second.within(Some(QUERY_LIMIT));
     let mode = compare(first, second).unwrap_or(PoolMode::Unknown);
     let _ = second.execute("ROLLBACK"); // the session may be broken, and is not used any more then
     mode

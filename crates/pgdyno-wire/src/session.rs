@@ -10,8 +10,8 @@ use std::{
 use pgdyno_core::stop::Stop;
 
 use super::{
-    Address, Fields, Hear, Records, ServerError, WireError,
-    connect::{Canceller, Patience, Socket},
+    Address, Fields, NoticeReceiver, Records, ServerError, WireError,
+    connect::{Canceller, Socket, WaitLimits},
     encode,
 };
 
@@ -45,7 +45,7 @@ impl Incoming {
     /// Ends the startup phase: messages may be long, and take long to come.
     fn greeted(&mut self) {
         self.max_message_bytes = MAX_MESSAGE_BYTES;
-        self.socket.patience = Patience::default();
+        self.socket.limits = WaitLimits::default();
     }
 
     /// Whether at least a part of a message is available.
@@ -127,7 +127,7 @@ pub struct Session {
     /// Cancels what the server is doing.
     canceller: Box<Canceller>,
     /// Callback for notices.
-    hear: Option<Hear>,
+    on_notice: Option<NoticeReceiver>,
     /// Whether dropping the session sends Terminate: not after the hot path has taken the socket.
     says_goodbye: bool,
     /// Whether an answer was left incomplete, so that further data cannot be assigned to a request.
@@ -139,16 +139,16 @@ impl Session {
         incoming: Incoming,
         parameters: BTreeMap<String, String>,
         canceller: Canceller,
-        hear: Option<Hear>,
+        on_notice: Option<NoticeReceiver>,
     ) -> Self {
         let canceller = Box::new(canceller);
-        Self { incoming, parameters, canceller, hear, says_goodbye: true, broken: false }
+        Self { incoming, parameters, canceller, on_notice, says_goodbye: true, broken: false }
     }
 
     /// Passes a notice to the callback; `sql` is the statement that a position in it refers to.
     fn notice(&self, body: &[u8], sql: Option<&str>) {
-        if let Some(hear) = &self.hear {
-            hear.tell(&ServerError::parse(body).in_statement(|| sql.map(str::to_owned)));
+        if let Some(receiver) = &self.on_notice {
+            receiver.receive(&ServerError::parse(body).in_statement(|| sql.map(str::to_owned)));
         }
     }
 
@@ -160,12 +160,12 @@ impl Session {
     /// Makes a stop request end every wait for the server with [`WireError::Stopped`]. The current statement is then
     /// cancelled and the session ended, after a short wait for the server to complete both.
     pub fn heed(&mut self, stop: &Stop) {
-        self.incoming.socket.patience.stop = Some(stop.clone());
+        self.incoming.socket.limits.stop = Some(stop.clone());
     }
 
     /// Sets a deadline, `time` from now, for all further waits for the server; `None` removes it.
     pub fn within(&mut self, time: Option<Duration>) {
-        self.incoming.socket.patience.deadline = time.map(|time| Instant::now() + time);
+        self.incoming.socket.limits.deadline = time.map(|time| Instant::now() + time);
     }
 
     /// Prepares a statement with the extended protocol.
@@ -415,7 +415,7 @@ impl Session {
         let deadline = Instant::now() + GIVEN_UP;
         let cancelled = self.canceller.cancel(deadline);
         let socket = self.incoming.socket();
-        socket.patience = Patience { deadline: Some(deadline), stop: None };
+        socket.limits = WaitLimits { deadline: Some(deadline), stop: None };
         if whole {
             let mut out = Vec::new();
             encode::copy_fail(&mut out, "stopped"); // ends a COPY, and is ignored outside of one

@@ -10,8 +10,8 @@ use std::{
 
 use pgdyno_core::{problem::Problem, stop::Stop};
 use pgdyno_wire::{
-    Address, ChannelBinding, ConnectOptions, Hear, Method, OsUser, ProtocolVersion, RequireAuth, Session,
-    Sources, SslMode, connect, connect_unless,
+    Address, ChannelBinding, ConnectOptions, Method, NoticeReceiver, OsUser, ProtocolVersion, RequireAuth,
+    Session, Sources, SslMode, connect, connect_unless,
     fake::{Answer, FakeServer, Greeting, Listen, Request, Scram, message, usual},
     libpq,
 };
@@ -515,8 +515,10 @@ fn notices_are_heard() {
     .expect("it listens");
     let heard = Arc::new(Mutex::new(String::new()));
     let into = Arc::clone(&heard);
-    let hear = Hear::new(move |notice| into.lock().expect("nobody panics").push_str(&libpq::notice(notice)));
-    let mut session = libpq::connect(&ConnectOptions { hear: Some(hear), ..server.options(None) })
+    let on_notice = NoticeReceiver::new(move |notice| {
+        into.lock().expect("nobody panics").push_str(&libpq::notice(notice))
+    });
+    let mut session = libpq::connect(&ConnectOptions { on_notice: Some(on_notice), ..server.options(None) })
         .expect("it trusts everybody");
     let welcomed =
         "NOTICE:  mind the step\nWARNUNG:  der Rand ist nah\nDETAIL:  Sehr nah.\nHINT:  Zurueck.\n";

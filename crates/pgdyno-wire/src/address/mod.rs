@@ -58,33 +58,33 @@ impl OsUser {
 
 /// Callback for the server's notices and warnings, called as they arrive.
 #[derive(Clone)]
-pub struct Hear(Arc<dyn Fn(&ServerError) + Send + Sync>);
+pub struct NoticeReceiver(Arc<dyn Fn(&ServerError) + Send + Sync>);
 
-impl Hear {
+impl NoticeReceiver {
     /// Wraps a callback.
-    pub fn new(hear: impl Fn(&ServerError) + Send + Sync + 'static) -> Self {
-        Self(Arc::new(hear))
+    pub fn new(receiver: impl Fn(&ServerError) + Send + Sync + 'static) -> Self {
+        Self(Arc::new(receiver))
     }
 
     /// Calls the callback with a notice.
-    pub(super) fn tell(&self, notice: &ServerError) {
+    pub(super) fn receive(&self, notice: &ServerError) {
         (self.0)(notice);
     }
 }
 
-impl fmt::Debug for Hear {
+impl fmt::Debug for NoticeReceiver {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Hear")
+        f.write_str("NoticeReceiver")
     }
 }
 
-impl PartialEq for Hear {
+impl PartialEq for NoticeReceiver {
     fn eq(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
 }
 
-impl Eq for Hear {}
+impl Eq for NoticeReceiver {}
 
 /// One of the servers to try.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -154,7 +154,7 @@ pub struct ConnectOptions {
     /// Warnings for the user about parameters without effect.
     pub notices: Vec<String>,
     /// Callback for the server's notices while connecting and in a [`Session`](super::Session).
-    pub hear: Option<Hear>,
+    pub on_notice: Option<NoticeReceiver>,
 }
 
 impl ConnectOptions {
@@ -182,7 +182,7 @@ impl ConnectOptions {
             target: SessionAttrs::default(),
             load_balance: false,
             notices: Vec::new(),
-            hear: None,
+            on_notice: None,
         }
     }
 

@@ -106,7 +106,7 @@ impl ConnectOptions {
             load_balance: balance.unwrap_or(false),
             user,
             database,
-            hear: None,
+            on_notice: None,
         })
     }
 }

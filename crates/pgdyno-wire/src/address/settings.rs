@@ -85,7 +85,7 @@ impl ProtocolVersion {
     }
 
     /// Version of a number in a message.
-    pub(crate) fn of_number(number: i32) -> Option<Self> {
+    pub(crate) fn from_number(number: i32) -> Option<Self> {
         Self::ALL.iter().find(|(_, known, _)| *known == number).map(|(version, ..)| *version)
     }
 }

@@ -3,7 +3,7 @@
 use std::{fmt, time::Instant};
 
 use super::{
-    Patience,
+    WaitLimits,
     channel::{Place, Way, encrypt},
 };
 use crate::{Address, TcpSettings, TlsSettings, WireError, encode, tls::Cache};
@@ -37,8 +37,8 @@ impl Canceller {
         if self.key.is_empty() {
             return Ok(());
         }
-        let patience = Patience { deadline: Some(deadline), stop: None };
-        let mut socket = self.place.open(&self.tcp, patience)?;
+        let limits = WaitLimits { deadline: Some(deadline), stop: None };
+        let mut socket = self.place.open(&self.tcp, limits)?;
         if let Some((settings, cache)) = &self.tls {
             socket =
                 encrypt(socket, &self.address, (settings, cache), Way::Tls).map_err(|failed| failed.error)?;

@@ -2,7 +2,7 @@
 
 use std::{net::SocketAddr, path::PathBuf, sync::atomic::Ordering};
 
-use super::{Patience, Socket};
+use super::{Socket, WaitLimits};
 use crate::{
     Address, CertMode, ServerError, TcpSettings, TlsSettings, WireError, encode,
     tls::{self, Cache},
@@ -16,10 +16,10 @@ pub(super) enum Place {
 }
 
 impl Place {
-    pub(super) fn open(&self, tcp: &TcpSettings, patience: Patience) -> Result<Socket, WireError> {
+    pub(super) fn open(&self, tcp: &TcpSettings, limits: WaitLimits) -> Result<Socket, WireError> {
         match self {
-            Self::Unix(path) => Socket::unix(path, patience),
-            Self::Tcp(address) => Socket::tcp(*address, tcp, patience),
+            Self::Unix(path) => Socket::unix(path, limits),
+            Self::Tcp(address) => Socket::tcp(*address, tcp, limits),
         }
     }
 }

@@ -31,8 +31,8 @@ pub(super) fn greet(startup: &mut Startup<'_>) -> Result<(BTreeMap<String, Strin
             b'K' => key = body,
             b'Z' if body == b"I" => return Ok((parameters, key)),
             b'N' => {
-                if let Some(hear) = &startup.options.hear {
-                    hear.tell(&ServerError::parse(&body));
+                if let Some(receiver) = &startup.options.on_notice {
+                    receiver.receive(&ServerError::parse(&body));
                 }
             }
             tag => return Err(unexpected(tag, "while starting")),

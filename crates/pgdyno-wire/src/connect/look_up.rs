@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use super::socket::Patience;
+use super::socket::WaitLimits;
 use crate::WireError;
 
 /// Interval in which deadline and stop request are checked during a lookup.
@@ -17,7 +17,7 @@ const LOOKS: Duration = Duration::from_millis(100);
 
 /// Addresses of a host, in the resolver's order. The resolver may take minutes and cannot be interrupted, so it runs in
 /// a thread of its own, which is abandoned at the limit.
-pub(super) fn look_up(name: &str, port: u16, patience: &Patience) -> Result<Vec<SocketAddr>, WireError> {
+pub(super) fn look_up(name: &str, port: u16, limits: &WaitLimits) -> Result<Vec<SocketAddr>, WireError> {
     if let Ok(ip) = name.parse::<IpAddr>() {
         return Ok(vec![SocketAddr::new(ip, port)]);
     }
@@ -27,7 +27,7 @@ pub(super) fn look_up(name: &str, port: u16, patience: &Patience) -> Result<Vec<
         let _ = sender.send(wanted.to_socket_addrs().map(Iterator::collect::<Vec<_>>)); // nobody may wait any more
     })?;
     loop {
-        let slice = patience.slice()?.unwrap_or(LOOKS).min(LOOKS);
+        let slice = limits.slice()?.unwrap_or(LOOKS).min(LOOKS);
         match receiver.recv_timeout(slice) {
             Ok(Ok(found)) if found.is_empty() => return Err(unknown(name, "it has no address")),
             Ok(Ok(found)) => return Ok(found),

@@ -15,7 +15,7 @@ use std::{io, net::SocketAddr, time::Instant};
 use pgdyno_core::{problem::Problem, stop::Stop};
 
 pub(crate) use cancel::Canceller;
-pub(crate) use socket::{Patience, Socket};
+pub(crate) use socket::{Socket, WaitLimits};
 
 use super::{
     Address, ConnectOptions, Host, Session, SessionAttrs, SslMode, Tried, WireError, session::Incoming,
@@ -193,7 +193,7 @@ impl Hosts<'_> {
         let Address::Tcp(name, port) = &host.address else { return Ok(Vec::new()) };
         let mut found = match host.hostaddr {
             Some(ip) => vec![SocketAddr::new(ip, *port)],
-            None => look_up::look_up(name, *port, &self.patience())?,
+            None => look_up::look_up(name, *port, &self.wait_limits())?,
         };
         if self.options.load_balance {
             look_up::shuffle(&mut found);
@@ -202,8 +202,8 @@ impl Hosts<'_> {
     }
 
     /// Each address gets the whole connect timeout.
-    fn patience(&self) -> Patience {
-        Patience {
+    fn wait_limits(&self) -> WaitLimits {
+        WaitLimits {
             deadline: Instant::now().checked_add(self.options.connect_timeout),
             stop: self.stop.cloned(),
         }
@@ -237,7 +237,7 @@ impl Hosts<'_> {
 
     fn one_way(&self, host: &Host, place: &Place, way: Way, target: SessionAttrs) -> Result<Session, Failed> {
         let ConnectOptions { tls, tls_cache, tcp, .. } = self.options;
-        let socket = place.open(tcp, self.patience()).map_err(Failed::for_good)?;
+        let socket = place.open(tcp, self.wait_limits()).map_err(Failed::for_good)?;
         let socket = encrypt(socket, &host.address, (tls, tls_cache), way)?;
         let tls = socket.tls().map(|_| (tls.clone(), tls_cache.clone()));
         let incoming = Incoming::greeting(socket);
@@ -253,8 +253,8 @@ impl Hosts<'_> {
         };
         let canceller =
             Canceller { place: place.clone(), address: host.address.clone(), tls, tcp: tcp.clone(), key };
-        let hear = self.options.hear.clone();
-        let mut session = Session::new(startup.incoming, parameters, canceller, hear);
+        let on_notice = self.options.on_notice.clone();
+        let mut session = Session::new(startup.incoming, parameters, canceller, on_notice);
         attrs::check(&mut session, target).map_err(Failed::for_good)?;
         session.greeted();
         Ok(session)

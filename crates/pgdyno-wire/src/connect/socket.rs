@@ -32,14 +32,14 @@ const TLS_CHUNK_BYTES: usize = 64 << 10;
 
 /// Limits of a wait.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Patience {
+pub(crate) struct WaitLimits {
     /// Latest end; `None` waits forever.
     pub(crate) deadline: Option<Instant>,
     /// Stop request that ends a wait, if one may come.
     pub(crate) stop: Option<Stop>,
 }
 
-impl Patience {
+impl WaitLimits {
     /// How long to wait before checking again; `None` is forever.
     pub(crate) fn slice(&self) -> Result<Option<Duration>, WireError> {
         if self.stop.as_ref().is_some_and(Stop::requested) {
@@ -70,12 +70,12 @@ impl Patience {
     }
 }
 
-/// A connected socket, with or without TLS. System calls never block: all waits happen in [`Patience`].
+/// A connected socket, with or without TLS. System calls never block: all waits happen in [`WaitLimits`].
 #[derive(Debug)]
 pub(crate) struct Socket {
     fd: OwnedFd,
     tls: Option<Box<ClientConnection>>,
-    pub(crate) patience: Patience,
+    pub(crate) limits: WaitLimits,
 }
 
 /// The unencrypted socket, for rustls.
@@ -102,7 +102,7 @@ impl Write for Raw<'_> {
 
 impl Socket {
     /// Connects to a Unix-domain socket; `@` before its path selects the abstract namespace.
-    pub(crate) fn unix(path: &Path, patience: Patience) -> Result<Self, WireError> {
+    pub(crate) fn unix(path: &Path, limits: WaitLimits) -> Result<Self, WireError> {
         let length = path.as_os_str().len();
         if length > MAX_SOCKET_PATH_BYTES {
             let text = format!("the socket's path has {length} bytes, {MAX_SOCKET_PATH_BYTES} are possible");
@@ -112,20 +112,20 @@ impl Socket {
             Some(name) => SocketAddrUnix::new_abstract_name(name),
             None => SocketAddrUnix::new(path),
         };
-        Self::open(AddressFamily::UNIX, &address.map_err(io::Error::from)?.into(), patience)
+        Self::open(AddressFamily::UNIX, &address.map_err(io::Error::from)?.into(), limits)
     }
 
     /// Connects to a TCP port.
-    pub(crate) fn tcp(address: SocketAddr, tcp: &TcpSettings, patience: Patience) -> Result<Self, WireError> {
+    pub(crate) fn tcp(address: SocketAddr, tcp: &TcpSettings, limits: WaitLimits) -> Result<Self, WireError> {
         let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
-        let socket = Self::open(family, &address.into(), patience)?;
+        let socket = Self::open(family, &address.into(), limits)?;
         tune(&socket.fd, tcp)?;
         Ok(socket)
     }
 
     /// Connects without blocking in the kernel: a stopped server leaves its backlog full, and `connect()` would wait
     /// forever.
-    fn open(family: AddressFamily, address: &SocketAddrAny, patience: Patience) -> Result<Self, WireError> {
+    fn open(family: AddressFamily, address: &SocketAddrAny, limits: WaitLimits) -> Result<Self, WireError> {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let fd =
             rustix::net::socket_with(family, SocketType::STREAM, flags, None).map_err(io::Error::from)?;
@@ -133,29 +133,29 @@ impl Socket {
             match connect(&fd, address) {
                 Ok(()) | Err(Errno::ISCONN) => break,
                 Err(Errno::INPROGRESS | Errno::INTR | Errno::ALREADY) => {
-                    patience.wait(&fd, PollFlags::OUT)?;
+                    limits.wait(&fd, PollFlags::OUT)?;
                     sockopt::socket_error(&fd).map_err(io::Error::from)?.map_err(io::Error::from)?;
                     break;
                 }
                 Err(Errno::AGAIN) => {
-                    let slice = patience.slice()?.unwrap_or(QUEUE_LOOKS);
+                    let slice = limits.slice()?.unwrap_or(QUEUE_LOOKS);
                     std::thread::sleep(slice.min(QUEUE_LOOKS));
                 }
                 Err(error) => return Err(io::Error::from(error).into()),
             }
         }
         rustix::io::ioctl_fionbio(&fd, false).map_err(io::Error::from)?;
-        Ok(Self { fd, tls: None, patience })
+        Ok(Self { fd, tls: None, limits })
     }
 
     /// Performs the TLS handshake.
     pub(crate) fn start_tls(&mut self, connection: ClientConnection) -> Result<(), WireError> {
         let tls = self.tls.insert(Box::new(connection));
         while tls.is_handshaking() || tls.wants_write() {
-            self.patience.slice()?;
+            self.limits.slice()?;
             if tls.wants_write() {
-                flush(tls, &self.fd, &self.patience)?;
-            } else if fill(tls, &self.fd, &self.patience)? == 0 {
+                flush(tls, &self.fd, &self.limits)?;
+            } else if fill(tls, &self.fd, &self.limits)? == 0 {
                 return Err(WireError::tls("the server closed the connection instead of starting TLS", None));
             }
         }
@@ -172,7 +172,7 @@ impl Socket {
         loop {
             match Raw(&self.fd).read(buffer) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    self.patience.wait(&self.fd, PollFlags::IN)?;
+                    self.limits.wait(&self.fd, PollFlags::IN)?;
                 }
                 result => return Ok(result?),
             }
@@ -182,31 +182,31 @@ impl Socket {
     /// Waits for data and reads it; 0 is end of file.
     pub(crate) fn read(&mut self, buffer: &mut [u8]) -> Result<usize, WireError> {
         let Some(tls) = &mut self.tls else {
-            self.patience.slice()?;
+            self.limits.slice()?;
             return self.read_plain(buffer);
         };
         loop {
             // Checks the limits in every round, since a peer might send records without data forever.
-            self.patience.slice()?;
+            self.limits.slice()?;
             match tls.reader().read(buffer) {
                 Ok(bytes) => return Ok(bytes),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(0),
                 Err(error) => return Err(error.into()),
             }
-            fill(tls, &self.fd, &self.patience)?;
+            fill(tls, &self.fd, &self.limits)?;
         }
     }
 
     /// Writes everything.
     pub(crate) fn write_all(&mut self, bytes: &[u8]) -> Result<(), WireError> {
-        let Some(tls) = &mut self.tls else { return send_all(&self.fd, bytes, &self.patience) };
+        let Some(tls) = &mut self.tls else { return send_all(&self.fd, bytes, &self.limits) };
         for chunk in bytes.chunks(TLS_CHUNK_BYTES) {
             let mut left = chunk;
             while !left.is_empty() {
                 let taken = tls.writer().write(left)?;
                 left = &left[taken..];
-                flush(tls, &self.fd, &self.patience)?;
+                flush(tls, &self.fd, &self.limits)?;
             }
         }
         Ok(())
@@ -245,11 +245,11 @@ impl AsFd for Socket {
     }
 }
 
-fn send_all(fd: &OwnedFd, mut bytes: &[u8], patience: &Patience) -> Result<(), WireError> {
+fn send_all(fd: &OwnedFd, mut bytes: &[u8], limits: &WaitLimits) -> Result<(), WireError> {
     while !bytes.is_empty() {
         match Raw(fd).write(bytes) {
             Ok(sent) => bytes = &bytes[sent..],
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => patience.wait(fd, PollFlags::OUT)?,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => limits.wait(fd, PollFlags::OUT)?,
             Err(error) => return Err(error.into()),
         }
     }
@@ -257,11 +257,11 @@ fn send_all(fd: &OwnedFd, mut bytes: &[u8], patience: &Patience) -> Result<(), W
 }
 
 /// Sends everything that TLS has pending.
-fn flush(tls: &mut ClientConnection, fd: &OwnedFd, patience: &Patience) -> Result<(), WireError> {
+fn flush(tls: &mut ClientConnection, fd: &OwnedFd, limits: &WaitLimits) -> Result<(), WireError> {
     while tls.wants_write() {
         match tls.write_tls(&mut Raw(fd)) {
             Ok(_) => {}
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => patience.wait(fd, PollFlags::OUT)?,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => limits.wait(fd, PollFlags::OUT)?,
             Err(error) => return Err(error.into()),
         }
     }
@@ -269,7 +269,7 @@ fn flush(tls: &mut ClientConnection, fd: &OwnedFd, patience: &Patience) -> Resul
 }
 
 /// Receives data for TLS; 0 is end of file.
-fn fill(tls: &mut ClientConnection, fd: &OwnedFd, patience: &Patience) -> Result<usize, WireError> {
+fn fill(tls: &mut ClientConnection, fd: &OwnedFd, limits: &WaitLimits) -> Result<usize, WireError> {
     loop {
         match tls.read_tls(&mut Raw(fd)) {
             Ok(bytes) => {
@@ -280,7 +280,7 @@ fn fill(tls: &mut ClientConnection, fd: &OwnedFd, patience: &Patience) -> Result
                 processed.map_err(explain)?;
                 return Ok(bytes);
             }
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => patience.wait(fd, PollFlags::IN)?,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => limits.wait(fd, PollFlags::IN)?,
             Err(error) => return Err(error.into()),
         }
     }

@@ -111,7 +111,7 @@ fn negotiate(body: &[u8], (min, asked): (ProtocolVersion, ProtocolVersion)) -> R
     let (Some(theirs), Some(unknown)) = (number(body, 0), number(body, 4)) else {
         return wrong("message too short");
     };
-    match ProtocolVersion::of_number(theirs) {
+    match ProtocolVersion::from_number(theirs) {
         _ if theirs > asked.number() => wrong("server requested downgrade to a higher-numbered version"),
         None if theirs < ProtocolVersion::V30.number() => {
             wrong("server requested downgrade to pre-3.0 protocol version")
