@@ -21,7 +21,7 @@ pub struct ProcessId {
 impl ProcessId {
     /// The process that has this PID now; `None` if there is none, or only a zombie.
     pub fn of(pid: u32) -> Option<Self> {
-        let stat = Stat::of(pid)?;
+        let stat = Stat::read(pid)?;
         stat.lives().then_some(Self { pid, start_ticks: stat.start_ticks })
     }
 
@@ -41,7 +41,7 @@ struct Stat {
 }
 
 impl Stat {
-    fn of(pid: u32) -> Option<Self> {
+    fn read(pid: u32) -> Option<Self> {
         Self::parse(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
     }
 
@@ -65,12 +65,12 @@ impl Stat {
 
 /// Kernel's name of a process, at most 15 bytes, for example `postgres`.
 pub fn name(pid: u32) -> Option<String> {
-    Stat::of(pid).map(|stat| stat.name)
+    Stat::read(pid).map(|stat| stat.name)
 }
 
 /// PID of the parent process, which may have adopted this one.
 pub fn parent(pid: u32) -> Option<u32> {
-    Stat::of(pid).map(|stat| stat.parent)
+    Stat::read(pid).map(|stat| stat.parent)
 }
 
 /// Whether this process ignores a signal, such as HUP after `nohup` (`SigIgn` of `/proc/self/status`, one bit for each
@@ -87,7 +87,7 @@ fn is_among_ignored(status: &str, signal: i32) -> bool {
 
 /// Whether a PID is in use, by a running process or a zombie.
 pub fn is_taken(pid: u32) -> bool {
-    Stat::of(pid).is_some()
+    Stat::read(pid).is_some()
 }
 
 /// Working directory of a process, if this user may see it.
@@ -111,7 +111,7 @@ pub fn all() -> Vec<u32> {
 /// PIDs of the children of a process, including zombies: until these are reaped, only their own entries show what they
 /// used.
 pub fn children(pid: u32) -> Vec<u32> {
-    let child = |other: &u32| Stat::of(*other).is_some_and(|stat| stat.parent == pid);
+    let child = |other: &u32| Stat::read(*other).is_some_and(|stat| stat.parent == pid);
     all().into_iter().filter(child).collect()
 }
 
