@@ -220,7 +220,7 @@ impl Source<'_> {
         }
         let fetched = self.fetch_into(&dir, target, pin);
         fetched.map_err(|problem| match &damage {
-            Some((version, why)) => not_anew(version, why, &problem),
+            Some((version, why)) => could_not_refetch(version, why, &problem),
             None => problem,
         })?;
         match self.look(cache, target) {
@@ -296,7 +296,7 @@ impl Source<'_> {
         }
         fs::write(files.join(DIGEST_FILE), digest).map_err(io)?;
         make_traversable(&files).map_err(io)?;
-        Manifest::of(&files, digest, &[DIGEST_FILE])
+        Manifest::from_files(&files, digest, &[DIGEST_FILE])
             .and_then(|manifest| manifest.write(&files))
             .map_err(io)?;
         Ok(files)
@@ -341,7 +341,7 @@ fn verify(dir: &Path, pin: Option<&Pin>) -> Result<String, String> {
         _ => archive.map_err(|_| format!("{DIGEST_FILE} is missing"))?,
     };
     let unreadable = |error: io::Error| format!("it cannot be read: {error}");
-    let manifest = Manifest::of(dir, &archive, &[DIGEST_FILE]).map_err(unreadable)?;
+    let manifest = Manifest::from_files(dir, &archive, &[DIGEST_FILE]).map_err(unreadable)?;
     match expected {
         Some(digest) if manifest.digest() != *digest => {
             return Err("its files are not those of its archive".to_owned());
@@ -387,7 +387,7 @@ fn lock_problem(target: Wanted, cache: &Path, error: &io::Error) -> Problem {
 }
 
 /// Error for a damaged bundle that cannot be fetched again.
-fn not_anew(version: &Version, why: &str, problem: &Problem) -> Problem {
+fn could_not_refetch(version: &Version, why: &str, problem: &Problem) -> Problem {
     let cause =
         problem.detail.as_ref().map_or(problem.what.clone(), |detail| format!("{}: {detail}", problem.what));
     Problem::could_not(format!(
@@ -516,7 +516,7 @@ mod tests {
             let dir = tempfile::tempdir().expect("a temporary directory can be made");
             let sample = dir.path().join("sample");
             unpacked(&sample).and_then(|()| make_traversable(&sample)).expect("it can be written");
-            let files = Manifest::of(&sample, "", &[]).expect("it can be read").digest();
+            let files = Manifest::from_files(&sample, "", &[]).expect("it can be read").digest();
             let pin = Pin {
                 version: Version::new(18, 6, 0),
                 sha256: hex(&Sha256::digest(ARCHIVE)),

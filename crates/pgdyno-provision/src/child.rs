@@ -20,7 +20,7 @@ use pgdyno_host::users::User;
 
 /// Execution context of a child.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Manner<'a> {
+pub struct ChildOptions<'a> {
     /// User to run as; `None` is the user of pgdyno.
     pub user: Option<&'a User>,
     /// CPUs the child may run on; empty is all that are allowed.
@@ -35,28 +35,28 @@ pub struct Manner<'a> {
 ///
 /// User and groups change first (the standard library does this before everything else in the child), then the working
 /// directory, then the rest.
-pub fn command(program: &Path, directory: &Path, manner: Manner<'_>) -> Command {
+pub fn command(program: &Path, directory: &Path, options: ChildOptions<'_>) -> Command {
     let mut command = Command::new(program);
     command.current_dir(directory).env_clear().env("LANG", "C").env("LC_ALL", "C");
     for name in ["PATH", "TZ"] {
         command.envs(std::env::var_os(name).map(|value| (name, value)));
     }
-    if let Some(user) = manner.user {
+    if let Some(user) = options.user {
         // With a user and no groups given, the standard library drops root's supplementary groups.
         command.uid(user.uid).gid(user.gid).env("HOME", &user.home);
     } else {
         command.envs(std::env::var_os("HOME").map(|value| ("HOME", value)));
     }
-    prepare(&mut command, manner);
+    prepare(&mut command, options);
     command
 }
 
 #[allow(unsafe_code)]
-fn prepare(command: &mut Command, manner: Manner<'_>) {
-    let cpus = cpu_set(manner.cpus);
+fn prepare(command: &mut Command, options: ChildOptions<'_>) {
+    let cpus = cpu_set(options.cpus);
     let parent = getpid();
     let inherited = inherited_descriptors();
-    let (signal, own_session) = (manner.on_parent_death, manner.own_session);
+    let (signal, own_session) = (options.on_parent_death, options.own_session);
     // SAFETY: between fork and exec the closure makes only system calls on values made before the fork; it
     // allocates nothing and takes no lock.
     unsafe {
@@ -67,7 +67,7 @@ fn prepare(command: &mut Command, manner: Manner<'_>) {
             }
             if own_session {
                 setsid()?;
-                heed_signals()?;
+                reset_signals()?;
             }
             if let Some(cpus) = &cpus {
                 sched_setaffinity(None, cpus)?;
@@ -89,7 +89,7 @@ fn prepare(command: &mut Command, manner: Manner<'_>) {
 /// has not installed its own handlers yet would outlive pgdyno. With a session of its own the child gets none of these
 /// signals from a terminal.
 #[allow(unsafe_code)]
-fn heed_signals() -> io::Result<()> {
+fn reset_signals() -> io::Result<()> {
     for signal in [libc::SIGINT, libc::SIGQUIT, libc::SIGTERM] {
         // SAFETY: it only sets a disposition, and may be called between fork and exec (signal-safety(7)).
         if unsafe { libc::signal(signal, libc::SIG_DFL) } == libc::SIG_ERR {
@@ -128,15 +128,15 @@ mod tests {
 
     use super::*;
 
-    fn output(script: &str, manner: Manner<'_>) -> String {
-        let mut command = command(Path::new("/bin/sh"), Path::new("/"), manner);
+    fn output(script: &str, options: ChildOptions<'_>) -> String {
+        let mut command = command(Path::new("/bin/sh"), Path::new("/"), options);
         let output = command.args(["-c", script]).stdin(Stdio::null()).output().expect("a shell can be run");
         String::from_utf8_lossy(&output.stdout).trim().to_owned()
     }
 
     #[test]
     fn the_environment_is_clean_and_the_session_its_own() {
-        let names = output("env | cut -d= -f1 | sort | tr '\\n' ' '", Manner::default());
+        let names = output("env | cut -d= -f1 | sort | tr '\\n' ' '", ChildOptions::default());
         for name in names.split(' ') {
             assert!(
                 ["HOME", "LANG", "LC_ALL", "PATH", "PWD", "TZ", "_", "SHLVL", "OLDPWD"].contains(&name),
@@ -144,8 +144,8 @@ mod tests {
             );
         }
         let session = "[ $(cut -d' ' -f6 /proc/$$/stat) = $$ ] && echo own";
-        assert_eq!(output(session, Manner { own_session: true, ..Manner::default() }), "own");
-        assert_eq!(output(session, Manner::default()), "");
+        assert_eq!(output(session, ChildOptions { own_session: true, ..ChildOptions::default() }), "own");
+        assert_eq!(output(session, ChildOptions::default()), "");
     }
 
     #[test]
@@ -154,7 +154,7 @@ mod tests {
         let file = fs::File::open("/dev/null").expect("it is there");
         fcntl_setfd(&file, FdFlags::empty()).expect("the flag can be cleared");
         let script = format!("[ -e /proc/self/fd/{} ] && echo open", file.as_raw_fd());
-        assert_eq!(output(&script, Manner::default()), "");
+        assert_eq!(output(&script, ChildOptions::default()), "");
     }
 
     #[test]
@@ -165,14 +165,14 @@ mod tests {
             libc::signal(libc::SIGQUIT, libc::SIG_IGN);
         }
         let script = "kill -QUIT $$; echo alive";
-        assert_eq!(output(script, Manner::default()), "alive");
-        assert_eq!(output(script, Manner { own_session: true, ..Manner::default() }), "");
+        assert_eq!(output(script, ChildOptions::default()), "alive");
+        assert_eq!(output(script, ChildOptions { own_session: true, ..ChildOptions::default() }), "");
     }
 
     #[test]
     fn processors_can_be_named() {
         let script = "grep Cpus_allowed_list /proc/self/status | cut -f2";
-        assert_eq!(output(script, Manner { cpus: &[0], ..Manner::default() }), "0");
+        assert_eq!(output(script, ChildOptions { cpus: &[0], ..ChildOptions::default() }), "0");
     }
 
     #[test]
@@ -181,7 +181,7 @@ mod tests {
             return;
         }
         let user = User { name: "x".into(), uid: 12_345, gid: 23_456, home: "/nowhere".into() };
-        let manner = Manner { user: Some(&user), ..Manner::default() };
-        assert_eq!(output("id -u; id -G; echo $HOME", manner), "12345\n23456\n/nowhere");
+        let options = ChildOptions { user: Some(&user), ..ChildOptions::default() };
+        assert_eq!(output("id -u; id -G; echo $HOME", options), "12345\n23456\n/nowhere");
     }
 }

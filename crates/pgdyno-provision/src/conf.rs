@@ -76,7 +76,7 @@ pub fn merge(chosen: Vec<Choice>, given: &BTreeMap<String, String>) -> Vec<Choic
 
 /// Location of a server, and files it reads.
 #[derive(Debug, Clone, Copy)]
-pub struct Frame<'a> {
+pub struct ServerConf<'a> {
     /// Name of the server.
     pub name: &'a str,
     /// Directory of the socket.
@@ -90,7 +90,7 @@ pub struct Frame<'a> {
 }
 
 /// Renders the configuration file.
-pub fn render(frame: &Frame<'_>, settings: &[Choice]) -> String {
+pub fn render(server: &ServerConf<'_>, settings: &[Choice]) -> String {
     let mut text =
         String::from("# Written by pgdyno at every start of this server; changes made here are lost.\n");
     let mut line = |name: &str, value: &str, reason: &str| {
@@ -98,13 +98,13 @@ pub fn render(frame: &Frame<'_>, settings: &[Choice]) -> String {
         // Writing to a String cannot fail.
         let _ = writeln!(text, "{name} = {}{comment}", quote(value));
     };
-    line("cluster_name", &format!("pgdyno-{}", frame.name), "");
-    line("listen_addresses", frame.listen.unwrap_or(""), "");
-    line("port", &frame.port.to_string(), "");
+    line("cluster_name", &format!("pgdyno-{}", server.name), "");
+    line("listen_addresses", server.listen.unwrap_or(""), "");
+    line("port", &server.port.to_string(), "");
     // This setting is a list: a name that contains a comma needs double quotes.
-    let socket_dir = frame.socket_dir.to_string_lossy().replace('"', "\"\"");
+    let socket_dir = server.socket_dir.to_string_lossy().replace('"', "\"\"");
     line("unix_socket_directories", &format!("\"{socket_dir}\""), "");
-    line("hba_file", &frame.hba_file.to_string_lossy(), "");
+    line("hba_file", &server.hba_file.to_string_lossy(), "");
     line("lc_messages", "C", "");
     for setting in settings {
         line(&setting.name, &setting.value, &setting.reason);
@@ -183,14 +183,15 @@ mod tests {
 
     #[test]
     fn the_text_of_the_files() {
-        let frame = Frame {
+        let server = ServerConf {
             name: "x",
             socket_dir: Path::new("/run/it's"),
             port: 5433,
             listen: None,
             hba_file: Path::new("/s/pg_hba.conf"),
         };
-        let text = render(&frame, &[Choice { name: "a".into(), value: "b\\c".into(), reason: "why".into() }]);
+        let text =
+            render(&server, &[Choice { name: "a".into(), value: "b\\c".into(), reason: "why".into() }]);
         for line in
             ["listen_addresses = ''", "unix_socket_directories = '\"/run/it''s\"'", "a = 'b\\\\c'  # why"]
         {

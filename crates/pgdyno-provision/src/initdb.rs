@@ -12,7 +12,7 @@ use pgdyno_host::users::User;
 use rustix::process::Signal;
 
 use super::{
-    child::{Manner, command},
+    child::{ChildOptions, command},
     conf::{password_method, quote},
     manifest::hex,
     process::reason,
@@ -66,11 +66,11 @@ pub fn initdb(cluster: &Cluster<'_>) -> Result<(), Problem> {
     if output.status.success() {
         return Ok(());
     }
-    Err(Problem::could_not("could not make the cluster: initdb failed").detail(last_words(&output)))
+    Err(Problem::could_not("could not make the cluster: initdb failed").detail(last_output(&output)))
 }
 
 /// Last output of a failed program: from stderr, else from stdout, else its exit status.
-fn last_words(output: &Output) -> String {
+fn last_output(output: &Output) -> String {
     let said = [&output.stderr, &output.stdout].into_iter().map(|bytes| last_lines(bytes));
     said.into_iter()
         .find(|said| !said.is_empty())
@@ -85,8 +85,13 @@ fn pwfile(path: &Path) -> std::ffi::OsString {
 
 /// Command for a program that ends with the thread that starts it.
 fn bound(program: &Path, directory: &Path, user: Option<&User>) -> Command {
-    let manner = Manner { user, own_session: true, on_parent_death: Some(Signal::TERM), ..Manner::default() };
-    command(program, directory, manner)
+    let options = ChildOptions {
+        user,
+        own_session: true,
+        on_parent_death: Some(Signal::TERM),
+        ..ChildOptions::default()
+    };
+    command(program, directory, options)
 }
 
 fn arguments(cluster: &Cluster<'_>) -> Result<Vec<std::ffi::OsString>, Problem> {
@@ -230,9 +235,9 @@ mod tests {
     fn a_program_that_says_nothing_has_its_status_told() {
         let output =
             |script: &str| Command::new("sh").args(["-c", script]).output().expect("there is a shell");
-        assert_eq!(last_words(&output("echo out; echo err >&2; exit 1")), "err");
-        assert_eq!(last_words(&output("echo out; exit 1")), "out");
-        assert!(last_words(&output("kill -SEGV $$")).contains("signal: 11"));
+        assert_eq!(last_output(&output("echo out; echo err >&2; exit 1")), "err");
+        assert_eq!(last_output(&output("echo out; exit 1")), "out");
+        assert!(last_output(&output("kill -SEGV $$")).contains("signal: 11"));
     }
 
     #[test]

@@ -47,7 +47,7 @@ impl Manifest {
     ///
     /// # Errors
     /// If a file cannot be read.
-    pub fn of(dir: &Path, archive: &str, but: &[&str]) -> io::Result<Self> {
+    pub fn from_files(dir: &Path, archive: &str, but: &[&str]) -> io::Result<Self> {
         let mut files = BTreeMap::new();
         collect(dir, "", &mut files)?;
         files.retain(|path, _| path != FILE && !but.contains(&path.as_str()));
@@ -191,7 +191,7 @@ mod tests {
         }
         fs::set_permissions(dir.path().join("bin/initdb"), fs::Permissions::from_mode(0o755)).expect("ours");
         symlink("postgres", dir.path().join("bin/postmaster")).expect("a link can be made");
-        Manifest::of(dir.path(), "aa", &["note"])
+        Manifest::from_files(dir.path(), "aa", &["note"])
             .and_then(|manifest| manifest.write(dir.path()))
             .expect("it can be written");
         dir
@@ -259,7 +259,7 @@ mod tests {
     #[test]
     fn the_digest_is_that_of_names_and_contents() {
         let (one, other) = (bundle(), bundle());
-        let digest = |dir: &Path| Manifest::of(dir, "x", &["note"]).expect("it can be read").digest();
+        let digest = |dir: &Path| Manifest::from_files(dir, "x", &["note"]).expect("it can be read").digest();
         assert_eq!(digest(one.path()), digest(other.path()));
         fs::write(other.path().join("bin/postgres"), "bin/POSTGRES").expect("it can be written");
         assert_ne!(digest(one.path()), digest(other.path()));

@@ -17,7 +17,7 @@ use rustix::process::Signal;
 
 use super::{
     Event, Lifetime,
-    child::{Manner, command},
+    child::{ChildOptions, command},
     ready::{PidFile, Readiness, readiness, socket_path},
     safe::{open_log, remove_in},
     wait::wait_for_exit,
@@ -73,8 +73,8 @@ pub fn start(start: &Start<'_>) -> Result<Started, Problem> {
     // Not INT: a fast shutdown ends with a checkpoint, which fails on a full disk, and then no process is left to
     // escalate.
     let on_parent_death = (start.lifetime == Lifetime::DiesWithUs).then_some(Signal::QUIT);
-    let manner = Manner { user: start.user, cpus: start.cpus, on_parent_death, own_session: true };
-    let mut postgres = command(&start.bindir.join("postgres"), start.data_dir, manner);
+    let options = ChildOptions { user: start.user, cpus: start.cpus, on_parent_death, own_session: true };
+    let mut postgres = command(&start.bindir.join("postgres"), start.data_dir, options);
     postgres.arg("-D").arg(start.data_dir).stdin(Stdio::null());
     postgres.stdout(log.try_clone().map_err(problem)?).stderr(log);
     Ok(Started { child: postgres.spawn().map_err(problem)?, log_from })

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, path::Path, process::Stdio};
 use pgdyno_core::problem::{Problem, ProblemKind};
 
 use super::{
-    child::{Manner, command},
+    child::{ChildOptions, command},
     process::SETTINGS_HINT,
     registry::Record,
 };
@@ -20,8 +20,8 @@ const LEVELS: [&str; 3] = ["LOG:", "ERROR:", "FATAL:"];
 /// A wrong request that names the setting, if the user gave it. Other reasons why the program fails are not reported
 /// here.
 pub fn refuse_settings(record: &Record, home: &Path, configuration: &Path) -> Result<(), Problem> {
-    let manner = Manner { user: record.run_as.as_ref(), ..Manner::default() };
-    let mut ask = command(&record.bindir.join("postgres"), home, manner);
+    let options = ChildOptions { user: record.run_as.as_ref(), ..ChildOptions::default() };
+    let mut ask = command(&record.bindir.join("postgres"), home, options);
     ask.args(["-C", "port", "-D"]).arg(home).arg("-c");
     let mut file = std::ffi::OsString::from("config_file=");
     file.push(configuration);
@@ -59,7 +59,7 @@ fn names(message: &str, name: &str) -> bool {
 }
 
 /// Turns the failure of a start that is due to one of the user's settings into a wrong request.
-pub fn told_by_start(mut problem: Problem, given: &BTreeMap<String, String>) -> Problem {
+pub fn blame_setting(mut problem: Problem, given: &BTreeMap<String, String>) -> Problem {
     let library = |(name, value): (&String, &String)| {
         let loads = ["shared_preload_libraries", "session_preload_libraries", "local_preload_libraries"];
         let missing = ["could not access file \"", "could not load library \""];
@@ -104,7 +104,7 @@ mod tests {
     #[test]
     fn what_only_the_start_finds_is_a_wrong_request_where_it_was_given() {
         let kind = |what: &str, pairs: &[(&str, &str)]| {
-            told_by_start(Problem::could_not(format!("could not start the server: {what}")), &given(pairs))
+            blame_setting(Problem::could_not(format!("could not start the server: {what}")), &given(pairs))
                 .kind
         };
         let senders = "WAL streaming (\"max_wal_senders\" > 0) requires \"wal_level\" to be \"replica\"";

@@ -25,7 +25,7 @@ use super::{
     process::{find_postmaster, workers_on},
     ready::{PidFile, Readiness, readiness, socket_path},
     safe::{Place, close_dir, close_file, make_own_dir, write_file},
-    wait::Held,
+    wait::ProcessHandle,
 };
 
 /// Version of the layout of `server.json`.
@@ -177,7 +177,7 @@ impl Record {
         self.bindir.starts_with(dir) || fs::canonicalize(dir).is_ok_and(|dir| self.bindir.starts_with(dir))
     }
 
-    /// All directories of this server, those outside pgdyno's own included.
+    /// All directories claimed for this server, besides its own in the registry.
     pub fn places(&self) -> impl Iterator<Item = &Place> {
         let tablespaces = self.tablespaces.iter().map(|(_, place)| place);
         // The data directory comes last: its links lead to the others.
@@ -304,7 +304,7 @@ impl Slot {
 
 /// Waits for the programs that a killed pgdyno left behind; the kernel has signalled them to end.
 fn wait_for_workers(data_dir: &Path) {
-    for held in workers_on(data_dir).into_iter().filter_map(Held::of) {
+    for held in workers_on(data_dir).into_iter().filter_map(ProcessHandle::open) {
         held.wait(Duration::from_secs(10));
     }
 }

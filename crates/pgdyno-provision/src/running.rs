@@ -65,7 +65,7 @@ pub struct RunningServer {
 }
 
 impl RunningServer {
-    pub(super) fn of(record: &Record, pid: u32, dirs: &Dirs, warnings: Vec<String>) -> Self {
+    pub(super) fn from_record(record: &Record, pid: u32, dirs: &Dirs, warnings: Vec<String>) -> Self {
         let home = dirs.servers().join(&record.name);
         Self {
             name: record.name.clone(),
@@ -187,7 +187,7 @@ impl Record {
     /// The running server of this record, if it takes connections.
     pub fn running(&self, dirs: &Dirs) -> Option<RunningServer> {
         match self.status() {
-            Status::Running { pid } => Some(RunningServer::of(self, pid, dirs, Vec::new())),
+            Status::Running { pid } => Some(RunningServer::from_record(self, pid, dirs, Vec::new())),
             _ => None,
         }
     }

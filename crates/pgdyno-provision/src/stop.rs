@@ -5,7 +5,7 @@ use std::{path::Path, time::Duration};
 use pgdyno_core::problem::Problem;
 use rustix::process::Signal;
 
-use super::{Event, process::find_postmaster, wait::Held};
+use super::{Event, process::find_postmaster, wait::ProcessHandle};
 
 /// How a server was stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,7 +36,7 @@ pub fn stop(
     let Some(process) = find_postmaster(data_dir) else {
         return Ok(Stopped::WasNotRunning);
     };
-    let Some(held) = Held::of(process) else {
+    let Some(held) = ProcessHandle::open(process) else {
         return Ok(Stopped::WasNotRunning);
     };
     let fast = fast_limit.map(|limit| (Signal::INT, limit, Stopped::Fast));

@@ -19,8 +19,8 @@ use super::{
     Dirs, Event, Lifetime, Request, RunningServer, Wanted,
     builds::{self, Build},
     bundle,
-    child::{Manner, command},
-    conf::{self, Frame},
+    child::{ChildOptions, command},
+    conf::{self, ServerConf},
     initdb::{Cluster, create_tablespaces, initdb, random_password},
     installation::{self, Installation},
     process::{self, Start, start, wait_ready},
@@ -224,7 +224,7 @@ fn already_running(
         return Err(Problem::wrong_request(format!("server `{name}` runs already, with other settings"))
             .hint(format!("stop it first with `pgdyno down {name}`; its data stays")));
     }
-    Ok(RunningServer { already_running: true, ..RunningServer::of(record, pid, dirs, Vec::new()) })
+    Ok(RunningServer { already_running: true, ..RunningServer::from_record(record, pid, dirs, Vec::new()) })
 }
 
 /// Starts a server that was stopped or has died, with the settings of the request over those recorded.
@@ -557,8 +557,8 @@ fn make_runtime_dir(dir: &Path, home: &Path) -> Result<(), Problem> {
 
 /// Runs the program as its user in the data directory: if that works, both can be reached.
 fn refuse_unreachable(record: &Record, user: &User) -> Result<(), Problem> {
-    let manner = Manner { user: Some(user), ..Manner::default() };
-    let mut probe = command(&record.bindir.join("postgres"), &record.data.path, manner);
+    let options = ChildOptions { user: Some(user), ..ChildOptions::default() };
+    let mut probe = command(&record.bindir.join("postgres"), &record.data.path, options);
     let run =
         probe.arg("--version").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status();
     let Err(error) = run else { return Ok(()) };
@@ -615,7 +615,7 @@ fn write_conf(record: &Record, slot: &Slot) -> Result<(), Problem> {
     let problem =
         |error: io::Error| Problem::could_not(format!("could not write {}: {error}", slot.dir().display()));
     let hba_file = slot.dir().join("pg_hba.conf");
-    let frame = Frame {
+    let server = ServerConf {
         name: &record.name,
         socket_dir: &record.socket.path,
         port: record.port,
@@ -626,7 +626,7 @@ fn write_conf(record: &Record, slot: &Slot) -> Result<(), Problem> {
     // Only for the server's user: settings may contain passwords.
     let user = record.run_as.as_ref();
     write_file(&hba_file, hba.as_bytes(), 0o600, user).map_err(problem)?;
-    let text = conf::render(&frame, &record.settings);
+    let text = conf::render(&server, &record.settings);
     write_file(&slot.dir().join("pgdyno.conf"), text.as_bytes(), 0o600, user).map_err(problem)
 }
 
@@ -670,9 +670,9 @@ fn launch(
     if let Err(problem) = wait_ready(&how, &mut started, progress) {
         // The server may still be running without a report; the problem to report is known already.
         let _ = stop::stop(&record.data.path, Some(std::time::Duration::from_secs(5)), progress);
-        return Err(refused::told_by_start(problem, &record.given));
+        return Err(refused::blame_setting(problem, &record.given));
     }
-    Ok(RunningServer::of(&record, pid, dirs, warnings))
+    Ok(RunningServer::from_record(&record, pid, dirs, warnings))
 }
 
 #[cfg(test)]

@@ -14,15 +14,15 @@ use rustix::{
 
 /// Process held by a descriptor (pidfd), so that its PID cannot be reused meanwhile. Kernels before 5.3 have no pidfd;
 /// there the start time is compared before every signal.
-pub struct Held {
+pub struct ProcessHandle {
     fd: Option<OwnedFd>,
     pid: Pid,
     process: ProcessId,
 }
 
-impl Held {
+impl ProcessHandle {
     /// Takes hold of a process; `None` if it has ended.
-    pub fn of(process: ProcessId) -> Option<Self> {
+    pub fn open(process: ProcessId) -> Option<Self> {
         let pid = Pid::from_raw(i32::try_from(process.pid).ok()?)?;
         let fd = pidfd_open(pid, PidfdFlags::empty()).ok();
         // Checked again with the descriptor open: from here on the PID means this process.
@@ -91,12 +91,12 @@ mod tests {
     fn a_child_is_waited_for_and_collected() {
         let child = Command::new("sleep").arg("60").spawn().expect("sleep can be started");
         let id = ProcessId::of(child.id()).expect("it runs");
-        let held = Held::of(id).expect("it runs");
+        let held = ProcessHandle::open(id).expect("it runs");
         assert!(!held.wait(Duration::from_millis(1)));
         held.signal(Signal::TERM).expect("it is ours");
         assert!(held.wait(Duration::from_secs(30)));
         assert!(!std::path::Path::new(&format!("/proc/{}", id.pid)).exists());
         held.signal(Signal::TERM).expect("it has ended");
-        assert!(Held::of(id).is_none());
+        assert!(ProcessHandle::open(id).is_none());
     }
 }

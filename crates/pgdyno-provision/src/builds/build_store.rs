@@ -101,7 +101,7 @@ pub struct BuildStore {
 
 impl BuildStore {
     /// The store in pgdyno's cache directory.
-    pub fn of(dirs: &Dirs) -> Self {
+    pub fn new(dirs: &Dirs) -> Self {
         Self { root: dirs.cache.join("builds") }
     }
 

@@ -12,7 +12,7 @@ use pgdyno_host::users::User;
 use super::{
     Event, Request,
     build_store::{BuildStore, remove},
-    run::{Failure, Step, run, telling},
+    run::{Failure, Step, relevant_lines, run},
 };
 use crate::safe::{Place, make_open_dir};
 
@@ -74,7 +74,7 @@ pub fn obtain(
     if let Some(path) = newest(wanted, &kept) {
         return Ok(path);
     }
-    let apt = Apt::of(request, user)?;
+    let apt = Apt::find(request, user)?;
     let version = apt.choose(wanted)?;
     progress(Event::Fetching { source: format!("{} {}", wanted.package(), version) });
     let io = |error: io::Error| {
@@ -144,7 +144,7 @@ struct Apt<'a> {
 }
 
 impl<'a> Apt<'a> {
-    fn of(request: &'a Request, user: Option<&'a User>) -> Result<Self, Problem> {
+    fn find(request: &'a Request, user: Option<&'a User>) -> Result<Self, Problem> {
         match (request.program("apt-get"), request.program("apt-cache")) {
             (Some(get), Some(cache)) => Ok(Self { get, cache, user, request }),
             _ => Err(Problem::could_not(format!("could not fetch {}: apt is not installed", request.source))
@@ -245,7 +245,7 @@ impl<'a> Apt<'a> {
             }
             Failure::Io(error) => Problem::could_not(format!("{what}: {error}")),
             Failure::Ended(_, said) => Problem::could_not(format!("{what}: apt failed"))
-                .detail(telling(&said.replace("E: ", "error: ")))
+                .detail(relevant_lines(&said.replace("E: ", "error: ")))
                 .hint("`apt-get update` may help; or give a tarball with --source"),
         }
     }

@@ -11,11 +11,11 @@ use super::{BuildSystem, Request, recipe::Content};
 
 /// How to detect a library.
 #[derive(Debug, Clone, Copy)]
-enum Sign {
+enum Detection {
     /// By a header.
     Header(&'static str),
     /// By a pkg-config file, as `configure` does.
-    Described(&'static str),
+    PkgConfig(&'static str),
 }
 
 /// Library that PostgreSQL uses if it is installed.
@@ -23,7 +23,7 @@ enum Sign {
 struct Library {
     /// Name of the option.
     name: &'static str,
-    sign: Sign,
+    detection: Detection,
     /// Debian package with the headers.
     package: &'static str,
     /// Whether `configure` fails without the library unless it is switched off.
@@ -31,23 +31,25 @@ struct Library {
 }
 
 const LIBRARIES: [Library; 5] = [
-    library("zlib", Sign::Header("zlib.h"), "zlib1g-dev", true),
-    library("readline", Sign::Header("readline/readline.h"), "libreadline-dev", true),
-    library("lz4", Sign::Described("liblz4.pc"), "liblz4-dev", false),
-    library("zstd", Sign::Described("libzstd.pc"), "libzstd-dev", false),
-    library("liburing", Sign::Described("liburing.pc"), "liburing-dev", false),
+    library("zlib", Detection::Header("zlib.h"), "zlib1g-dev", true),
+    library("readline", Detection::Header("readline/readline.h"), "libreadline-dev", true),
+    library("lz4", Detection::PkgConfig("liblz4.pc"), "liblz4-dev", false),
+    library("zstd", Detection::PkgConfig("libzstd.pc"), "libzstd-dev", false),
+    library("liburing", Detection::PkgConfig("liburing.pc"), "liburing-dev", false),
 ];
 
-const fn library(name: &'static str, sign: Sign, package: &'static str, expected: bool) -> Library {
-    Library { name, sign, package, expected }
+const fn library(name: &'static str, detection: Detection, package: &'static str, expected: bool) -> Library {
+    Library { name, detection, package, expected }
 }
 
 /// Names of the libraries that are installed.
 pub fn libraries(request: &Request) -> Vec<&'static str> {
     let pkg_config = request.program("pkg-config").is_some();
-    let here = LIBRARIES.iter().filter(|library| match library.sign {
-        Sign::Header(name) => header_dirs().iter().any(|dir| dir.join(name).is_file()),
-        Sign::Described(name) => pkg_config && description_dirs().iter().any(|dir| dir.join(name).is_file()),
+    let here = LIBRARIES.iter().filter(|library| match library.detection {
+        Detection::Header(name) => header_dirs().iter().any(|dir| dir.join(name).is_file()),
+        Detection::PkgConfig(name) => {
+            pkg_config && description_dirs().iter().any(|dir| dir.join(name).is_file())
+        }
     });
     here.map(|library| library.name).collect()
 }

@@ -38,7 +38,7 @@ pub struct Stamp {
 
 impl Stamp {
     /// Takes the stamp of a file's metadata.
-    pub fn of(metadata: &fs::Metadata) -> Self {
+    pub fn from_metadata(metadata: &fs::Metadata) -> Self {
         let ns = |seconds: i64, rest: i64| i128::from(seconds) * 1_000_000_000 + i128::from(rest);
         Self {
             size: metadata.size(),
@@ -67,7 +67,7 @@ pub fn is_settled(changed_ns: i128, now: SystemTime) -> bool {
 
 /// Cache in a directory.
 #[derive(Debug, Clone)]
-pub struct Memory {
+pub struct DigestCache {
     dir: PathBuf,
 }
 
@@ -78,21 +78,21 @@ struct Remembered {
     value: String,
 }
 
-impl Memory {
+impl DigestCache {
     /// Uses `dir`, which need not exist.
-    pub fn at(dir: PathBuf) -> Self {
+    pub fn new(dir: PathBuf) -> Self {
         Self { dir }
     }
 
     /// Looks up a value whose metadata have the digest `stamp`.
-    pub fn recall(&self, path: &Path, what: &str, stamp: &str) -> Option<String> {
+    pub fn get(&self, path: &Path, what: &str, stamp: &str) -> Option<String> {
         let text = fs::read(self.file(path, what)).ok()?;
         let kept: Remembered = serde_json::from_slice(&text).ok()?;
         (kept.path == path && kept.stamp == stamp).then_some(kept.value)
     }
 
     /// Stores a value. Errors are ignored: an unwritable cache only costs time.
-    pub fn keep(&self, path: &Path, what: &str, stamp: &str, value: &str) {
+    pub fn put(&self, path: &Path, what: &str, stamp: &str, value: &str) {
         let (path, stamp, value) = (path.to_owned(), stamp.to_owned(), value.to_owned());
         let file = self.file(&path, what);
         if let Ok(text) = serde_json::to_vec(&Remembered { path, stamp, value }) {
@@ -104,7 +104,7 @@ impl Memory {
     ///
     /// # Errors
     /// If the file cannot be read or the value not be computed.
-    pub fn of_file(
+    pub fn for_file(
         &self,
         path: &Path,
         what: &str,
@@ -113,16 +113,16 @@ impl Memory {
         let now = SystemTime::now();
         let canonical = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
         let Ok(metadata) = fs::metadata(&canonical) else { return find_out() };
-        let stamp = Stamp::of(&metadata);
+        let stamp = Stamp::from_metadata(&metadata);
         let mut hash = Sha256::new();
         stamp.hash(&mut hash);
         let digest = hex(&hash.finalize());
-        if let Some(value) = self.recall(&canonical, what, &digest) {
+        if let Some(value) = self.get(&canonical, what, &digest) {
             return Ok(value);
         }
         let value = find_out()?;
         if is_settled(stamp.changed_ns, now) {
-            self.keep(&canonical, what, &digest, &value);
+            self.put(&canonical, what, &digest, &value);
         }
         Ok(value)
     }
@@ -143,20 +143,20 @@ mod tests {
     #[test]
     fn a_file_is_looked_at_once_until_it_changes() {
         let root = tempfile::tempdir().expect("a temporary directory can be made");
-        let memory = Memory::at(root.path().join("remembered"));
+        let cache = DigestCache::new(root.path().join("remembered"));
         let path = root.path().join("file");
         fs::write(&path, "a").expect("it can be written");
         let read = |path: &Path| Ok(fs::read_to_string(path).expect("it is there"));
-        let stamp = Stamp::of(&fs::metadata(&path).expect("it is there"));
+        let stamp = Stamp::from_metadata(&fs::metadata(&path).expect("it is there"));
         // A file written this instant is not cached yet.
         while !is_settled(stamp.changed_ns, SystemTime::now()) {
-            assert_eq!(memory.of_file(&path, "content", || read(&path)), Ok("a".into()));
+            assert_eq!(cache.for_file(&path, "content", || read(&path)), Ok("a".into()));
         }
-        assert_eq!(memory.of_file(&path, "content", || read(&path)), Ok("a".into()));
-        assert_eq!(memory.of_file(&path, "content", || panic!("it is remembered")), Ok("a".into()));
-        assert_eq!(memory.of_file(&path, "other", || Ok("x".into())), Ok("x".into()));
+        assert_eq!(cache.for_file(&path, "content", || read(&path)), Ok("a".into()));
+        assert_eq!(cache.for_file(&path, "content", || panic!("it is remembered")), Ok("a".into()));
+        assert_eq!(cache.for_file(&path, "other", || Ok("x".into())), Ok("x".into()));
         fs::write(&path, "b").expect("it can be written");
-        assert_eq!(memory.of_file(&path, "content", || read(&path)), Ok("b".into()));
+        assert_eq!(cache.for_file(&path, "content", || read(&path)), Ok("b".into()));
     }
 
     #[test]

@@ -27,7 +27,7 @@ enum Part {
 
 /// Lists everything builds keep in the cache: complete builds, unfinished ones, fetched sources.
 pub fn kept(dirs: &Dirs) -> Vec<Kept> {
-    let store = BuildStore::of(dirs);
+    let store = BuildStore::new(dirs);
     let made = store.all_made().into_iter().map(|digest| made(&store, digest));
     let work = store.all_work().into_iter().map(|digest| {
         let path = store.work(&digest);
@@ -60,7 +60,7 @@ impl Kept {
     pub fn is_worked_on(&self, dirs: &Dirs) -> bool {
         match &self.part {
             Part::Made(digest) | Part::Work(digest) => {
-                matches!(BuildStore::of(dirs).try_lock(digest), Ok(None))
+                matches!(BuildStore::new(dirs).try_lock(digest), Ok(None))
             }
             Part::Fetched => false,
         }
@@ -71,7 +71,7 @@ impl Kept {
     /// # Errors
     /// If something cannot be removed, or a pgdyno is working on it.
     pub fn free(&self, dirs: &Dirs) -> io::Result<()> {
-        let store = BuildStore::of(dirs);
+        let store = BuildStore::new(dirs);
         let (Part::Made(digest) | Part::Work(digest)) = &self.part else { return remove(&self.path) };
         let Some(_lock) = store.try_lock(digest)? else {
             return Err(io::Error::other("another pgdyno works on it"));
@@ -88,7 +88,7 @@ impl Kept {
 /// # Errors
 /// If they cannot be removed.
 pub fn forget(dirs: &Dirs) -> io::Result<()> {
-    remove(&BuildStore::of(dirs).remembered())
+    remove(&BuildStore::new(dirs).remembered())
 }
 
 #[cfg(test)]
@@ -106,7 +106,7 @@ mod tests {
     fn what_takes_room_is_listed_and_freed() {
         let root = tempfile::tempdir().expect("a temporary directory can be made");
         let dirs = dirs(root.path());
-        let store = BuildStore::of(&dirs);
+        let store = BuildStore::new(&dirs);
         assert_eq!(kept(&dirs), []);
         for digest in ["aa", "bb", "cc"] {
             fs::create_dir_all(store.made(digest)).expect("it can be made");

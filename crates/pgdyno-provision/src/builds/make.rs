@@ -8,7 +8,7 @@ use super::{
     Build, Event, Request,
     build_store::BuildStore,
     dependencies,
-    digest_cache::Memory,
+    digest_cache::DigestCache,
     find,
     recipe::{Compiler, Recipe, read_patches},
     source,
@@ -30,8 +30,8 @@ pub fn make(request: &Request, dirs: &Dirs, progress: &mut dyn FnMut(Event)) -> 
     if let (Some(user), Some(_)) = (&user, doubtful) {
         progress(Event::BuildingAsShared { user: user.name.clone() });
     }
-    let store = BuildStore::of(dirs);
-    let compiler = &Compiler::of(request, &Memory::at(store.remembered()))?;
+    let store = BuildStore::new(dirs);
+    let compiler = &Compiler::find(request, &DigestCache::new(store.remembered()))?;
     let patches = &read_patches(&request.patches)?[..];
     if !patches.is_empty() && request.program("patch").is_none() {
         return Err(Problem::could_not("could not apply patches: `patch` is not installed")
@@ -61,7 +61,7 @@ fn cached(
     digest: &str,
     progress: &mut dyn FnMut(Event),
 ) -> Result<Option<Build>, Problem> {
-    let store = BuildStore::of(dirs);
+    let store = BuildStore::new(dirs);
     if !store.is_complete(digest) {
         return Ok(None);
     }

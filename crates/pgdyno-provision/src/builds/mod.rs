@@ -210,7 +210,7 @@ pub enum Event {
 /// # Errors
 /// If there is none, with the nearest name; if it is unfinished, with how to continue; if its manifest cannot be read.
 pub fn find(dirs: &Dirs, name: &str) -> Result<Build, Problem> {
-    let store = BuildStore::of(dirs);
+    let store = BuildStore::new(dirs);
     if let Some(digest) = store.names().get(name).filter(|digest| store.is_complete(digest)) {
         return open(name, &store.made(digest));
     }
@@ -222,14 +222,14 @@ pub fn find(dirs: &Dirs, name: &str) -> Result<Build, Problem> {
 
 /// All complete builds by name; unreadable ones are left out.
 pub fn all(dirs: &Dirs) -> Vec<Build> {
-    let store = BuildStore::of(dirs);
+    let store = BuildStore::new(dirs);
     let names = store.names().into_iter();
     names.filter_map(|(name, digest)| open(&name, &store.made(&digest)).ok()).collect()
 }
 
 /// Builds that were begun and are not complete: under way, interrupted, or failed.
 pub fn unfinished(dirs: &Dirs) -> Vec<Unfinished> {
-    BuildStore::of(dirs).unfinished()
+    BuildStore::new(dirs).unfinished()
 }
 
 fn open(name: &str, dir: &Path) -> Result<Build, Problem> {
@@ -258,7 +258,7 @@ fn not_finished(unfinished: &Unfinished) -> Problem {
 
 fn unknown(dirs: &Dirs, name: &str) -> Problem {
     let problem = Problem::wrong_request(format!("there is no build `{name}`"));
-    let known: Vec<String> = BuildStore::of(dirs).names().into_keys().collect();
+    let known: Vec<String> = BuildStore::new(dirs).names().into_keys().collect();
     let score = |known: &String| jaro_winkler(known, name);
     let nearest = known.iter().filter(|known| score(known) >= ALIKE);
     match nearest.max_by(|a, b| score(a).total_cmp(&score(b))) {
@@ -299,7 +299,7 @@ pub(crate) mod tests {
     }
 
     fn complete(dirs: &Dirs, name: &str, digest: &str) {
-        let store = BuildStore::of(dirs);
+        let store = BuildStore::new(dirs);
         fs::create_dir_all(store.made(digest)).expect("it can be made");
         let text = serde_json::to_vec(&manifest()).expect("it can be written");
         fs::write(store.made(digest).join(build_store::MANIFEST), text).expect("it can be written");
@@ -340,7 +340,7 @@ pub(crate) mod tests {
     fn what_is_not_finished_says_how_to_go_on() {
         let root = tempfile::tempdir().expect("a temporary directory can be made");
         let dirs = dirs(root.path());
-        let store = BuildStore::of(&dirs);
+        let store = BuildStore::new(&dirs);
         for (phase, words) in [(Phase::Compile, "goes on"), (Phase::Failed, "build.log")] {
             let state = build_store::State { name: "x".into(), source: "d".into(), uid: 0, phase };
             fs::create_dir_all(store.work("bb")).expect("it can be made");

@@ -11,7 +11,7 @@ use std::{
 use pgdyno_core::{problem::Problem, stop::Stop};
 use sha2::{Digest, Sha256};
 
-use super::{super::manifest::hex, Patch, digest_cache::Memory};
+use super::{super::manifest::hex, Patch, digest_cache::DigestCache};
 
 /// Default compiler flags: PostgreSQL's own default, explicit so that it is recorded. `-g` would change no instruction,
 /// and would cost space and time.
@@ -148,12 +148,12 @@ impl Compiler {
     ///
     /// # Errors
     /// If the compiler does not exist, or prints no version.
-    pub fn of(request: &Request, memory: &Memory) -> Result<Self, Problem> {
+    pub fn find(request: &Request, cache: &DigestCache) -> Result<Self, Problem> {
         let path = match &request.cc {
             Some(cc) => request.program(cc).ok_or_else(|| no_such_compiler(cc))?,
             None => ["gcc", "clang", "cc"].iter().find_map(|name| request.program(name)).ok_or_else(none)?,
         };
-        let words = memory.of_file(&path, "--version", || ask(&path))?;
+        let words = cache.for_file(&path, "--version", || ask(&path))?;
         Ok(Self { path, words })
     }
 

@@ -21,14 +21,14 @@ use rustix::{
 };
 
 use super::super::{
-    child::{Manner, command},
-    wait::Held,
+    child::{ChildOptions, command},
+    wait::ProcessHandle,
 };
 
 /// Interval in which a stop request is noticed while there is no output.
 const POLL: Duration = Duration::from_millis(100);
 /// Longest wait after SIGTERM before SIGKILL: make removes half-written files meanwhile.
-const PATIENCE: Duration = Duration::from_secs(5);
+const TERM_LIMIT: Duration = Duration::from_secs(5);
 /// Longest line that is evaluated, in bytes; the log has it whole.
 const LONGEST_LINE: usize = 1 << 16;
 /// Amount of output kept to explain a failure, in bytes.
@@ -126,13 +126,13 @@ pub fn words(arguments: &[OsString]) -> String {
 /// umask is.
 fn spawn(step: Step<'_>) -> io::Result<(PipeReader, Child)> {
     let (reader, writer) = io::pipe()?;
-    let manner = Manner {
+    let options = ChildOptions {
         user: step.user,
         own_session: true,
         on_parent_death: Some(Signal::TERM),
-        ..Manner::default()
+        ..ChildOptions::default()
     };
-    let mut shell = command(Path::new("/bin/sh"), step.dir, manner);
+    let mut shell = command(Path::new("/bin/sh"), step.dir, options);
     shell.args(["-c", "umask 022 && exec \"$0\" \"$@\""]).arg(step.program).args(step.arguments);
     shell.envs(step.environment).stdin(step.input).stdout(writer.try_clone()?).stderr(writer);
     let child = shell.spawn()?;
@@ -207,7 +207,7 @@ fn end(child: &mut Child) -> io::Result<()> {
     // The group may have ended already.
     let _ = signal(Signal::TERM);
     let begin = Instant::now();
-    while child.try_wait()?.is_none() && begin.elapsed() < PATIENCE {
+    while child.try_wait()?.is_none() && begin.elapsed() < TERM_LIMIT {
         super::super::wait::wait_for_exit(child.id(), POLL);
     }
     let _ = signal(Signal::KILL);
@@ -218,17 +218,17 @@ fn end(child: &mut Child) -> io::Result<()> {
 pub fn wait_for_workers(dir: &Path) {
     let works_here = |pid: &u32| procs::working_dir(*pid).is_some_and(|cwd| cwd.starts_with(dir));
     let workers = procs::all().into_iter().filter(works_here).filter_map(ProcessId::of);
-    for worker in workers.filter_map(Held::of) {
-        if !worker.wait(PATIENCE) {
+    for worker in workers.filter_map(ProcessHandle::open) {
+        if !worker.wait(TERM_LIMIT) {
             // The process may end, or be replaced, at any moment; either way the wait is over.
             let _ = worker.signal(Signal::KILL);
-            worker.wait(PATIENCE);
+            worker.wait(TERM_LIMIT);
         }
     }
 }
 
 /// The lines of an output that explain a failure: the first error messages, else the last lines.
-pub fn telling(said: &str) -> String {
+pub fn relevant_lines(said: &str) -> String {
     const COMPLAINTS: [&str; 8] = [
         "error:",
         "Error:",
@@ -304,7 +304,7 @@ mod tests {
         assert!(matches!(result, Err(Failure::Stopped)), "{result:?}");
         asker.join().expect("it does not panic");
         let pid = fs::read_to_string(&file).expect("it is there").trim().parse().expect("a number");
-        if let Some(held) = ProcessId::of(pid).and_then(Held::of) {
+        if let Some(held) = ProcessId::of(pid).and_then(ProcessHandle::open) {
             assert!(held.wait(Duration::from_secs(30)), "the grandchild has ended");
         }
     }
@@ -312,10 +312,10 @@ mod tests {
     #[test]
     fn reasons_are_found_among_many_lines() {
         let make = "gcc -c a.c\na.c:1:1: error: unknown type name 'x'\nmake: *** [a.o] Error 1\nmake: bye\n";
-        assert_eq!(telling(make), "a.c:1:1: error: unknown type name 'x'");
-        assert_eq!(telling("checking\nconfigure: error: no zlib\n"), "configure: error: no zlib");
-        assert_eq!(telling("a\nb\n\nc\nd\ne\n"), "b\nc\nd\ne");
-        assert_eq!(telling(""), "");
+        assert_eq!(relevant_lines(make), "a.c:1:1: error: unknown type name 'x'");
+        assert_eq!(relevant_lines("checking\nconfigure: error: no zlib\n"), "configure: error: no zlib");
+        assert_eq!(relevant_lines("a\nb\n\nc\nd\ne\n"), "b\nc\nd\ne");
+        assert_eq!(relevant_lines(""), "");
     }
 
     #[test]

@@ -14,7 +14,7 @@ use sha2::{Digest, Sha256};
 
 use super::{
     super::manifest::hex,
-    digest_cache::{Memory, Stamp, is_settled},
+    digest_cache::{DigestCache, Stamp, is_settled},
 };
 
 /// Files that mark a build directory: a directory within a source that has one is left out.
@@ -81,7 +81,7 @@ fn descend(root: &Path, at: &Path, entries: &mut Vec<Entry>) -> Result<(), Probl
     for entry in fs::read_dir(root.join(at)).map_err(unreadable)? {
         let entry = entry.map_err(unreadable)?;
         let (path, metadata) = (at.join(entry.file_name()), entry.metadata().map_err(unreadable)?);
-        let stamp = Stamp::of(&metadata);
+        let stamp = Stamp::from_metadata(&metadata);
         // In a second git work tree `.git` is a file.
         if entry.file_name() == ".git" {
             continue;
@@ -138,10 +138,10 @@ fn hash_words(hash: &mut Sha256, bytes: &[u8]) {
 ///
 /// # Errors
 /// If a file cannot be read.
-pub fn digest(root: &Path, entries: &[Entry], memory: &Memory) -> Result<String, Problem> {
+pub fn digest(root: &Path, entries: &[Entry], cache: &DigestCache) -> Result<String, Problem> {
     let now = SystemTime::now();
     let stamp = stamp(entries);
-    if let Some(known) = memory.recall(root, "tree", &stamp) {
+    if let Some(known) = cache.get(root, "tree", &stamp) {
         return Ok(known);
     }
     let mut hash = Sha256::new();
@@ -152,7 +152,7 @@ pub fn digest(root: &Path, entries: &[Entry], memory: &Memory) -> Result<String,
     let digest = hex(&hash.finalize());
     let newest = entries.iter().map(|entry| entry.stamp.changed_ns).max().unwrap_or_default();
     if is_settled(newest, now) {
-        memory.keep(root, "tree", &stamp, &digest);
+        cache.put(root, "tree", &stamp, &digest);
     }
     Ok(digest)
 }
@@ -255,8 +255,8 @@ mod tests {
     }
 
     fn digest_of(root: &Path) -> String {
-        let memory = Memory::at(root.join("nowhere/.git"));
-        digest(root, &walk(root).expect("it can be walked"), &memory).expect("it can be read")
+        let cache = DigestCache::new(root.join("nowhere/.git"));
+        digest(root, &walk(root).expect("it can be walked"), &cache).expect("it can be read")
     }
 
     #[test]

@@ -20,7 +20,7 @@ use super::{
     dependencies::{self, Source},
     patch,
     recipe::Recipe,
-    run::{Failure, Step, run, telling, wait_for_workers},
+    run::{Failure, Step, relevant_lines, run, wait_for_workers},
     source::Located,
     tree,
 };
@@ -430,7 +430,7 @@ impl<'a> Work<'a> {
             Failure::Stopped => interrupted(&format!("PostgreSQL {} was built", source.version)),
             Failure::Io(error) => Problem { what: format!("{}: {error}", problem.what), ..problem },
             Failure::Ended(status, said) => {
-                let reason = Some(telling(&said)).filter(|reason| !reason.is_empty());
+                let reason = Some(relevant_lines(&said)).filter(|reason| !reason.is_empty());
                 let package = dependencies::package_for(&said).filter(|_| what == "configure");
                 let brings = package.map(|package| format!("`apt-get install {package}` may help; "));
                 problem.detail(reason.unwrap_or_else(|| status.to_string())).hint(format!(
