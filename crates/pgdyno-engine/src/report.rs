@@ -159,14 +159,15 @@ pub struct Report {
     pub elapsed_ns: u64,
     /// Attempts in pgbench's terms, from the start of the measured interval to the end of the drain.
     pub tally: Tally,
-    /// Tally of every script of [`Bookkeeping::mix`], over the same time; empty if there is one script.
+    /// Tally of every script of [`Bookkeeping::mix`](crate::Bookkeeping::mix), over the same time; empty for one
+    /// script.
     pub scripts: Vec<Tally>,
-    /// Counts and histogram of every script, if [`Bookkeeping::by_script`] asks for them.
+    /// Counts and histogram of every script, if requested ([`Bookkeeping::by_script`](crate::Bookkeeping::by_script)).
     pub by_script: Vec<ScriptReport>,
-    /// Tally of every command ([`Bookkeeping::commands`]), over the same time.
+    /// Tally of every command ([`Bookkeeping::commands`](crate::Bookkeeping::commands)), over the same time.
     pub commands: Vec<CommandTally>,
     /// Number of connections made over the same time, and their total time in nanoseconds.
     pub connects: (u64, u64),
-    /// Results of the steps of [`Bookkeeping::steps`].
+    /// Results of the steps of [`Bookkeeping::steps`](crate::Bookkeeping::steps).
     pub steps: Vec<StepReport>,
 }
