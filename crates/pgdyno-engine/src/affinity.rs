@@ -1,14 +1,13 @@
-//! Which processors a thread may run on.
+//! CPU affinity of threads.
 
 use std::io;
 
 use rustix::thread::{CpuSet, sched_setaffinity};
 
-/// Lets the calling thread, and the threads it starts from now on, run on these processors only. An empty list
-/// changes nothing.
+/// Restricts the calling thread, and the threads it starts from now on, to these CPUs. An empty list changes nothing.
 ///
 /// # Errors
-/// The kernel's, for example `EINVAL` where none of the processors exists.
+/// The kernel's error, for example `EINVAL` if none of the CPUs exists.
 pub fn pin_current_thread(cpus: &[u32]) -> io::Result<()> {
     if cpus.is_empty() {
         return Ok(());

@@ -1,40 +1,40 @@
-//! When attempts fall due.
+//! Arrival schedules: when attempts fall due.
 
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use crate::users::Users;
 
-/// Most arrivals that are drawn one by one in a single look at the schedule; beyond it their number is taken from
-/// the rate, so that an absurd rate ends on time instead of counting forever.
+/// Most arrivals drawn one by one in a single call; beyond it their number is taken from the rate, so that an absurd
+/// rate ends on time instead of counting forever.
 const MAX_DRAWN: u64 = 1_000_000;
 
-/// A Poisson process: gaps are exponential with mean 1 / rate, drawn from a seed.
+/// A Poisson process: gaps between arrivals are exponential with mean 1 / rate, drawn from a seed.
 #[derive(Debug, Clone)]
 pub struct Poisson {
     random: Xoshiro256PlusPlus,
     mean_gap_ns: f64,
-    /// The next arrival: whole nanoseconds and the fraction beyond, so that rounding does not make it drift.
+    /// Next arrival: whole nanoseconds plus the fraction beyond, so that rounding does not make the schedule drift.
     next_ns: u64,
     fraction_ns: f64,
-    /// When the rate changes; `u64::MAX` where it does not any more.
+    /// Instant of the next change of the rate; `u64::MAX` if there is none.
     change_ns: u64,
-    /// The mean gaps after that with the instants at which each ends, the next one last.
+    /// Mean gaps after `change_ns`, each with the instant at which it ends, the next one last.
     later: Vec<(u64, f64)>,
 }
 
 impl Poisson {
-    /// A process that starts at `start_ns` with `rate_per_s` arrivals a second on average.
+    /// Starts a process at `start_ns` with `rate_per_s` arrivals a second on average.
     pub fn new(start_ns: u64, rate_per_s: f64, seed: u64) -> Self {
         Self::changing(start_ns, &[(u64::MAX, rate_per_s)], seed)
     }
 
-    /// A process whose rate changes: `rates` are arrivals a second, each with the instant in nanoseconds at which it
-    /// ends, in their order. The last holds for ever. What a change cuts off of a gap goes on at the new rate, so that
-    /// the process is exact on both sides of it, and one seed gives one schedule.
+    /// Starts a process whose rate changes: `rates` are arrivals a second in order, each with the instant in
+    /// nanoseconds at which it ends. The last rate holds forever. The rest of a gap that a change interrupts continues
+    /// at the new rate, so that the process is exact on both sides of the change, and one seed gives one schedule.
     ///
     /// # Panics
-    /// Without any rate.
+    /// If `rates` is empty.
     pub fn changing(start_ns: u64, rates: &[(u64, f64)], seed: u64) -> Self {
         let mut later: Vec<_> = rates.iter().rev().map(|&(end_ns, per_s)| (end_ns, 1e9 / per_s)).collect();
         later[0].0 = u64::MAX;
@@ -45,13 +45,13 @@ impl Poisson {
         process
     }
 
-    /// The next arrival in nanoseconds.
+    /// Instant of the next arrival in nanoseconds.
     #[inline]
     pub fn next_ns(&self) -> u64 {
         self.next_ns
     }
 
-    /// Moves to the arrival after the next.
+    /// Moves on to the following arrival.
     pub fn advance(&mut self) {
         // 53 random bits make a number in (0, 1]; its negative logarithm is exponential with mean 1.
         let uniform = ((self.random.next_u64() >> 11) + 1) as f64 / (1u64 << 53) as f64;
@@ -66,7 +66,7 @@ impl Poisson {
         self.fraction_ns = gap_ns - whole_ns;
     }
 
-    /// Moves over the changes of the rate that come before so many mean gaps have passed; what is left of them.
+    /// Crosses the changes of the rate that come before `gaps` mean gaps have passed; returns the gaps left.
     #[cold]
     fn cross(&mut self, mut gaps: f64) -> f64 {
         loop {
@@ -88,7 +88,7 @@ impl Poisson {
         }
     }
 
-    /// Moves to an instant without drawing; the mean number of arrivals before it.
+    /// Jumps to an instant without drawing; returns the mean number of arrivals before it.
     fn leap(&mut self, until_ns: u64) -> u64 {
         let mut count = 0.0;
         while self.change_ns < until_ns {
@@ -101,19 +101,20 @@ impl Poisson {
     }
 }
 
-/// The schedule of one worker.
+/// Arrival schedule of one worker.
 #[derive(Debug)]
 pub enum Arrivals {
-    /// Closed loop: a client's next attempt is due when its last has ended.
+    /// Closed loop: a client's next attempt is due as soon as its last has ended.
     Closed,
     /// Open loop: attempts fall due by a Poisson process, whether or not a client is free.
     Open(OpenLoop),
-    /// Users whose next attempt is due some time after their last has ended, whether or not a client is free.
+    /// Users with think times: a user's next attempt is due some time after the last has ended, whether or not a client
+    /// is free.
     Users(Users),
 }
 
 /// An open loop in constant memory, however long the backlog: one copy of the process counts what has fallen due,
-/// another, behind it, gives the instants of those that are begun.
+/// another follows behind it and gives the due instants of the attempts that are begun.
 #[derive(Debug)]
 pub struct OpenLoop {
     due: Poisson,
@@ -122,13 +123,13 @@ pub struct OpenLoop {
 }
 
 impl OpenLoop {
-    /// A loop that starts at `start_ns`.
+    /// Starts an open loop at `start_ns` with a constant rate.
     pub fn new(start_ns: u64, rate_per_s: f64, seed: u64) -> Self {
-        Self::by(Poisson::new(start_ns, rate_per_s, seed))
+        Self::from_process(Poisson::new(start_ns, rate_per_s, seed))
     }
 
-    /// A loop by this process.
-    pub fn by(due: Poisson) -> Self {
+    /// Makes an open loop of a process.
+    pub fn from_process(due: Poisson) -> Self {
         Self { begun: due.clone(), due, backlog: 0 }
     }
 
@@ -146,7 +147,7 @@ impl OpenLoop {
         count
     }
 
-    /// Takes the oldest attempt that is due and not begun: the instant at which it fell due.
+    /// Takes the oldest attempt that is due and not begun; returns the instant at which it fell due.
     pub fn begin(&mut self) -> Option<u64> {
         self.backlog = self.backlog.checked_sub(1)?;
         let due_ns = self.begun.next_ns.min(self.due.next_ns);
@@ -154,12 +155,12 @@ impl OpenLoop {
         Some(due_ns)
     }
 
-    /// Attempts due and not begun.
+    /// Number of attempts due and not begun.
     pub fn backlog(&self) -> u64 {
         self.backlog
     }
 
-    /// When the next attempt falls due.
+    /// Instant at which the next attempt falls due, in nanoseconds.
     pub fn next_due_ns(&self) -> u64 {
         self.due.next_ns
     }
@@ -171,8 +172,8 @@ mod tests {
 
     const N: usize = 20_000;
 
-    /// Kolmogorov and Smirnov's distance between a sample and a distribution function, times the root of its size:
-    /// above 1.95 it is one that chance gives once in a thousand times.
+    /// Kolmogorov–Smirnov distance between a sample and a distribution function, times the root of the sample's size:
+    /// chance exceeds 1.95 once in a thousand times.
     fn kolmogorov_smirnov(mut sample: Vec<f64>, cumulated: impl Fn(f64) -> f64) -> f64 {
         sample.sort_by(f64::total_cmp);
         let n = sample.len() as f64;
@@ -183,7 +184,7 @@ mod tests {
         sample.iter().enumerate().map(apart).fold(0.0, f64::max) * n.sqrt()
     }
 
-    /// What is wrong with arrivals that are said to be a Poisson process of this rate from 0 on.
+    /// Lists how arrivals differ from a Poisson process of this rate that starts at 0.
     fn faults(arrivals: &[u64], rate_per_s: f64) -> Vec<&'static str> {
         let mut faults = Vec::new();
         let instants = || arrivals.iter().map(|&ns| ns as f64 * rate_per_s / 1e9);
@@ -224,7 +225,7 @@ mod tests {
         }
     }
 
-    /// The schedule as clients see it: begun late, in bursts, after a stall; what counts is when each was due.
+    /// The schedule as clients see it: begun late, in bursts, after a stall. Only the due instants count.
     #[test]
     fn what_is_begun_late_was_due_by_the_same_process() {
         let rate = 10_000.0;
@@ -248,7 +249,7 @@ mod tests {
     const RATES: [(u64, f64); 4] =
         [(500_000_000, 10_000.0), (2_500_000_000, 2_000.0), (2_500_700_000, 1e6), (u64::MAX, 30_000.0)];
 
-    /// Arrivals that a process of these rates has had before an instant, on average.
+    /// Mean number of arrivals of a process of these rates before an instant.
     fn expected(rates: &[(u64, f64)], at_ns: u64) -> f64 {
         let mut start_ns = 0;
         let until = |&(end_ns, rate): &(u64, f64)| {
@@ -260,12 +261,13 @@ mod tests {
     }
 
     fn stepped(rates: &[(u64, f64)], seed: u64) -> Vec<u64> {
-        let mut open = OpenLoop::by(Poisson::changing(0, rates, seed));
+        let mut open = OpenLoop::from_process(Poisson::changing(0, rates, seed));
         open.count_due(3_000_000_000);
         std::iter::from_fn(|| open.begin()).collect()
     }
 
-    /// On a clock that runs as fast as the rate is high, a process whose rate changes is one whose rate does not.
+    /// Rescales time by the rate, which turns a process whose rate changes into one whose rate is constant, and tests
+    /// that.
     fn faults_of_steps(arrivals: &[u64], rates: &[(u64, f64)]) -> Vec<&'static str> {
         let even = |&at_ns: &u64| (expected(rates, at_ns) * 100_000.0) as u64;
         faults(&arrivals.iter().map(even).collect::<Vec<_>>(), 10_000.0)
@@ -291,14 +293,14 @@ mod tests {
         }
     }
 
-    /// Changes that come late, or that wait for the gap under way to end, are found.
+    /// The test notices changes that come late, or that wait for the current gap to end.
     #[test]
     fn a_rate_that_changes_late_is_found() {
         let late = RATES.map(|(end_ns, rate)| (end_ns.saturating_add(20_000_000), rate));
         assert!(!faults_of_steps(&stepped(&late, 1), &RATES).is_empty());
     }
 
-    /// A change that changes nothing: what it cuts off of a gap goes on behind it.
+    /// Splitting one rate into steps of the same rate changes nothing: the rest of a cut gap continues behind the cut.
     #[test]
     fn steps_of_one_rate_are_one_step() {
         let cut: Vec<_> = (1..3_000).map(|ms| (ms * 1_000_000, 10_000.0)).collect();
@@ -309,20 +311,21 @@ mod tests {
 
     #[test]
     fn absurd_rates_are_counted_over_their_steps() {
-        let mut open = OpenLoop::by(Poisson::changing(0, &[(1_000, 1e15), (2_000, 1e12), (3_000, 1e18)], 1));
+        let mut open =
+            OpenLoop::from_process(Poisson::changing(0, &[(1_000, 1e15), (2_000, 1e12), (3_000, 1e18)], 1));
         let count = open.count_due(3_000) as f64;
         assert!((1e12..1.01e12).contains(&count), "{count}");
     }
 
-    /// Constant gaps have the right mean and the wrong shape.
+    /// Constant gaps have the right mean and the wrong distribution.
     #[test]
     fn constant_gaps_are_found() {
         let even: Vec<u64> = (1..=N as u64).map(|i| i * 100_000).collect();
         assert_eq!(faults(&even, 10_000.0), ["gaps"]);
     }
 
-    /// Gaps that are counted from when the attempt before was begun instead of when it was due: every begin is 4 µs
-    /// late, and the schedule falls behind.
+    /// Gaps counted from when the previous attempt was begun instead of when it was due: every begin is 4 µs late, and
+    /// the schedule falls behind.
     #[test]
     fn gaps_from_the_begin_are_found() {
         let rate = 10_000.0;

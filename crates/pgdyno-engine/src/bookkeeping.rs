@@ -1,69 +1,69 @@
-//! What is kept of a run beyond counts and histograms: several scripts, commands, single attempts.
+//! What a run records beyond counts and histograms: several scripts, commands, single attempts.
 
 use pgdyno_core::{measure::Ending, random::Random};
 
 use crate::{LoadStep, Messages, Mix, Population};
 
-/// What a run keeps beside the counting equation and its histograms; by default nothing.
+/// What a run records beside the counting equation and its histograms; by default nothing.
 #[derive(Debug, Clone, Default)]
 pub struct Bookkeeping {
-    /// Which script an attempt runs.
+    /// Weights of the scripts, by which every attempt's script is drawn.
     pub mix: Mix,
-    /// Commands over all scripts, numbered one script after the other: [`Probe::command`](crate::Probe::command) takes
-    /// numbers below this.
+    /// Number of commands over all scripts, numbered one script after the other:
+    /// [`Probe::command`](crate::Probe::command) takes numbers below this.
     pub commands: usize,
-    /// Attempts that take longer than this many nanoseconds are late.
+    /// Latency limit in nanoseconds; attempts that take longer count as late.
     pub late_ns: Option<u64>,
-    /// Whether and how single attempts are handed out.
+    /// Logging of single attempts; `None` logs none.
     pub log: Option<LogSettings>,
-    /// Steps of the measured interval, each with a load of its own that holds instead of
-    /// [`Settings::rate_per_s`](crate::Settings::rate_per_s). All are rates or all numbers of clients, and together
-    /// they are as long as the interval. The warm-up has the load of the first. Empty is one load all through.
+    /// Steps of the measured interval, each with a load of its own in place of
+    /// [`Settings::rate_per_s`](crate::Settings::rate_per_s). All are rates or all are numbers of clients, and their
+    /// lengths add up to the interval. The warm-up has the load of the first step. Empty means one load throughout.
     pub steps: Vec<LoadStep>,
-    /// Whether clients end by themselves, each after a number of attempts: then the schedule has no end of its own, and
-    /// what falls due after the last client has ended is nobody's.
+    /// Whether each client ends after a number of attempts: the schedule then has no end of its own, and what falls due
+    /// after the last client has ended is not counted.
     pub by_number: bool,
-    /// Whether attempts of each script of `mix` have counts and a histogram of their own.
+    /// Whether each script of `mix` gets counts and a histogram of its own.
     pub by_script: bool,
-    /// Users who wait between their attempts, instead of a rate: then clients are what carries their attempts out.
+    /// Users with think times, instead of a rate: clients then only carry out the users' attempts.
     pub users: Option<Population>,
-    /// Whether no latency histograms are kept beside those of steps and statements: what tallies say is enough, and
-    /// for every worker there is a quarter of a MiB less.
+    /// Whether to keep no latency histograms except those of steps and statements, which saves a quarter of a MiB per
+    /// worker when the tallies are enough.
     pub tallies_only: bool,
-    /// Whether the drain is cut into intervals too, as the measured interval is, instead of being one.
+    /// Whether the drain is cut into intervals like the measured interval, instead of being one interval.
     pub drain_in_intervals: bool,
-    /// Whether the first client that is lost ends the run.
+    /// Whether the run ends with the first client that is lost.
     pub end_with_first_lost: bool,
-    /// Where messages of targets go.
+    /// Destination of the targets' messages.
     pub messages: Messages,
 }
 
-/// How single attempts are handed out.
+/// Sampling of single attempts for the log.
 #[derive(Debug, Clone)]
 pub struct LogSettings {
-    /// Share of the attempts that are handed out, by chance; 1 is all.
+    /// Share of the attempts to log, in (0, 1], drawn at random; 1 logs all.
     pub share: f64,
-    /// What every worker draws its chances from.
+    /// Random stream of every worker, for the sampling.
     pub streams: Vec<Random>,
 }
 
-/// One attempt with an [`Ending`].
+/// Log entry of one attempt that has an [`Ending`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LogRecord {
     /// Number of the client, from 0.
     pub client: u32,
     /// Number of the script, from 0.
     pub script: u32,
-    /// Attempts of this client that ended up to now, with this one.
+    /// Number of attempts of this client that have ended so far, including this one.
     pub number: u64,
-    /// When it ended, in nanoseconds of the engine's clock.
+    /// End of the attempt, in nanoseconds of the engine's clock.
     pub end_ns: u64,
-    /// Latency in microseconds; 0 where it did not commit.
+    /// Latency in microseconds; 0 if the attempt did not commit.
     pub latency_us: u64,
-    /// Lag in microseconds; 0 in a closed loop and where it did not commit.
+    /// Lag in microseconds; 0 in a closed loop and if the attempt did not commit.
     pub lag_us: u64,
-    /// Tries beyond the first.
+    /// Number of retries: tries beyond the first.
     pub retries: u32,
-    /// How it ended.
+    /// How the attempt ended.
     pub ending: Ending,
 }

@@ -1,22 +1,22 @@
-//! Which script an attempt is of.
+//! Choice of the script that an attempt runs.
 
 use pgdyno_core::random::{Draw, Random};
 
-/// How scripts share the attempts.
+/// Weights by which scripts share the attempts.
 #[derive(Debug, Clone, Default)]
 pub struct Mix {
-    /// Weight of every script; the first where there are none.
+    /// Weight of every script; empty runs the first script only.
     pub weights: Vec<u32>,
-    /// What every worker draws its choices from.
+    /// Random stream of every worker, for the choice.
     pub streams: Vec<Random>,
 }
 
-/// The stream of a worker; one of its own where none was given.
+/// The random stream of a worker; one seeded with the worker's number if none was given.
 pub(crate) fn stream(streams: &[Random], worker: usize) -> Random {
     streams.get(worker).cloned().unwrap_or_else(|| Random::seeded(worker as u64))
 }
 
-/// Chooses scripts by their weights: one a worker.
+/// Draws scripts by weight, one chooser a worker.
 #[derive(Debug)]
 pub(crate) struct Chooser {
     weights: Vec<u32>,
@@ -31,7 +31,7 @@ impl Chooser {
         Self { weights: mix.weights.clone(), total, random }
     }
 
-    /// The next script. One alone costs no random number, as in pgbench.
+    /// Draws the next script. A single script costs no random number, as in pgbench.
     #[inline]
     pub(crate) fn choose(&mut self) -> u32 {
         if self.weights.len() < 2 {

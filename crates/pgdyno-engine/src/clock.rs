@@ -1,24 +1,24 @@
-//! The only clock that durations come from.
+//! The only clock for durations.
 
 use rustix::time::{ClockId, clock_gettime};
 
-/// The monotonic clock and the calling thread's processor clock, in nanoseconds.
+/// Monotonic clock and CPU-time clocks, in nanoseconds.
 #[derive(Debug, Clone, Copy)]
 pub struct Clock;
 
 impl Clock {
-    /// Nanoseconds of `CLOCK_MONOTONIC`.
+    /// Reads `CLOCK_MONOTONIC`, in nanoseconds.
     #[inline]
     pub fn now_ns() -> u64 {
         nanoseconds(ClockId::Monotonic)
     }
 
-    /// Processor time of the whole process in nanoseconds.
+    /// CPU time of the whole process in nanoseconds.
     pub fn process_cpu_ns() -> u64 {
         nanoseconds(ClockId::ProcessCPUTime)
     }
 
-    /// Processor time of the calling thread in nanoseconds.
+    /// CPU time of the calling thread in nanoseconds.
     pub fn thread_cpu_ns() -> u64 {
         nanoseconds(ClockId::ThreadCPUTime)
     }

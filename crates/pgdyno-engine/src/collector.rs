@@ -1,4 +1,4 @@
-//! The intervals and sums of all workers, added up.
+//! Merges the intervals and totals of all workers.
 
 use std::collections::BTreeMap;
 
@@ -12,10 +12,10 @@ use crate::{
     Timeline, WorkerReport, steps::StepSums, worker_channel::Spare,
 };
 
-/// Adds the intervals of all workers up.
+/// Merges the intervals of all workers.
 pub(crate) struct Collector {
     timeline: Timeline,
-    /// Number of every worker's last interval; `u32::MAX` while it works.
+    /// Number of every worker's last interval; `u32::MAX` while the worker runs.
     last: Vec<u32>,
     open: BTreeMap<u32, (usize, MergedInterval)>,
     measured: Counts,
@@ -43,7 +43,7 @@ impl Collector {
         }
     }
 
-    /// Adds one worker's interval, and gives back emptied what it was measured with.
+    /// Adds one worker's interval, and returns its histograms emptied for reuse.
     pub(crate) fn take(&mut self, worker: usize, report: IntervalReport) -> Result<Spare, EngineError> {
         let index = report.index;
         report.counts.check().map_err(|imbalance| EngineError::Miscounted { index, imbalance })?;
@@ -64,7 +64,7 @@ impl Collector {
         Ok(Spare { latency, slowest })
     }
 
-    /// The oldest interval, once all workers that reached it have closed it.
+    /// The oldest open interval, once every worker that reached it has closed it.
     pub(crate) fn next_complete(&mut self) -> Option<MergedInterval> {
         let (&index, &(seen, _)) = self.open.first_key_value()?;
         let expected = self.last.iter().filter(|&&last| last >= index).count();

@@ -1,8 +1,8 @@
-//! Makes connections again, in a thread beside a worker's loop: whatever takes long there (a name that is looked up, a
-//! handshake, a password, a server that does not answer) keeps no other client waiting.
+//! Reconnects clients in a thread beside a worker's loop, so that slow steps (name lookup, handshake, password hashing,
+//! an unresponsive server) do not delay other clients.
 //!
-//! The thread is there from the first loss on. It tells that it is done by a byte on a socket, which the loop waits for
-//! as for any other.
+//! The thread starts with the first lost connection. It reports a new connection by a byte on a socket that the loop
+//! waits for like any other.
 
 use std::{
     collections::BTreeMap,
@@ -24,102 +24,102 @@ use crate::{
     target::Dial,
 };
 
-/// Clients of a worker that are without a connection, and the thread that sees to it.
+/// Clients of a worker that are disconnected, and the thread that reconnects them.
 pub(crate) struct Connector {
     connections: Arc<Connections>,
-    away: BTreeMap<usize, Away>,
-    maker: Option<ConnectorThread>,
-    /// Why the last try failed.
+    away: BTreeMap<usize, Disconnected>,
+    thread: Option<ConnectorThread>,
+    /// Error of the last failed try.
     last_error: String,
 }
 
-/// A client without a connection.
-struct Away {
+/// A disconnected client.
+struct Disconnected {
     since_ns: u64,
     tries: u32,
 }
 
 struct ConnectorThread {
-    orders: Option<Sender<Order>>,
-    made: Receiver<Made>,
+    requests: Option<Sender<ConnectRequest>>,
+    results: Receiver<ConnectResult>,
     stop: Stop,
     thread: Option<JoinHandle<()>>,
 }
 
-/// A connection to be made.
-struct Order {
+/// Request to connect a client.
+struct ConnectRequest {
     seat: usize,
     at_ns: u64,
     dial: Dial,
 }
 
-/// What came of it.
-pub(crate) struct Made {
-    /// Whose it is.
+/// Result of a connection attempt.
+pub(crate) struct ConnectResult {
+    /// Seat of the client.
     pub(crate) seat: usize,
-    /// The connection.
+    /// The new connection, or why it failed.
     pub(crate) socket: io::Result<OwnedFd>,
 }
 
 impl Connector {
     pub(crate) fn new(connections: Arc<Connections>) -> Self {
-        Self { connections, away: BTreeMap::new(), maker: None, last_error: String::new() }
+        Self { connections, away: BTreeMap::new(), thread: None, last_error: String::new() }
     }
 
-    /// Whether all clients have their connections.
+    /// Whether all clients are connected.
     pub(crate) fn is_idle(&self) -> bool {
         self.away.is_empty()
     }
 
-    /// Has a client's connection made again: at once the first time, later after a while. Gives, once, the socket that
-    /// becomes readable when something is made.
-    pub(crate) fn order(&mut self, seat: usize, dial: Dial, now_ns: u64) -> io::Result<Option<OwnedFd>> {
+    /// Requests a new connection for a client: at once the first time, later after a back-off. Returns, once, the
+    /// socket that becomes readable when a connection is ready.
+    pub(crate) fn request(&mut self, seat: usize, dial: Dial, now_ns: u64) -> io::Result<Option<OwnedFd>> {
         let connections = &self.connections;
         let away = self.away.entry(seat).or_insert_with(|| {
             connections.lost(now_ns);
-            Away { since_ns: now_ns, tries: 0 }
+            Disconnected { since_ns: now_ns, tries: 0 }
         });
         let wait_ns = if away.tries == 0 { 0 } else { connections.wait_ns(away.tries) };
         away.tries = away.tries.saturating_add(1);
-        let mut bell = None;
-        if self.maker.is_none() {
-            let (maker, socket) = ConnectorThread::start(Arc::clone(&self.connections))?;
-            (self.maker, bell) = (Some(maker), Some(socket));
+        let mut notified = None;
+        if self.thread.is_none() {
+            let (thread, socket) = ConnectorThread::start(Arc::clone(&self.connections))?;
+            (self.thread, notified) = (Some(thread), Some(socket));
         }
-        if let Some(orders) = self.maker.as_ref().and_then(|maker| maker.orders.as_ref()) {
-            // The thread ends only with its orders.
-            let _ = orders.send(Order { seat, at_ns: now_ns + wait_ns, dial });
+        if let Some(requests) = self.thread.as_ref().and_then(|thread| thread.requests.as_ref()) {
+            // Sending fails only after the thread has ended, which it does only when this sender is dropped.
+            let _ = requests.send(ConnectRequest { seat, at_ns: now_ns + wait_ns, dial });
         }
-        Ok(bell)
+        Ok(notified)
     }
 
-    /// What has been made; `None` where nothing is there yet.
-    pub(crate) fn made(&mut self) -> Option<Made> {
-        let made = self.maker.as_ref()?.made.try_recv().ok()?;
-        Some(self.note(made))
+    /// The next finished connection attempt; `None` if there is none yet.
+    pub(crate) fn next_result(&mut self) -> Option<ConnectResult> {
+        let result = self.thread.as_ref()?.results.try_recv().ok()?;
+        Some(self.note(result))
     }
 
-    /// The same, after waiting up to `wait_ns` nanoseconds for it.
-    pub(crate) fn made_within(&mut self, wait_ns: u64) -> Option<Made> {
-        let made = self.maker.as_ref()?.made.recv_timeout(Duration::from_nanos(wait_ns)).ok()?;
-        Some(self.note(made))
+    /// Waits up to `wait_ns` nanoseconds for the next finished connection attempt.
+    pub(crate) fn result_within(&mut self, wait_ns: u64) -> Option<ConnectResult> {
+        let result = self.thread.as_ref()?.results.recv_timeout(Duration::from_nanos(wait_ns)).ok()?;
+        Some(self.note(result))
     }
 
-    fn note(&mut self, made: Made) -> Made {
-        if let Err(error) = &made.socket {
+    fn note(&mut self, result: ConnectResult) -> ConnectResult {
+        if let Err(error) = &result.socket {
             self.last_error = error.to_string();
         }
-        made
+        result
     }
 
-    /// A client has its connection again.
+    /// Notes that a client is connected again.
     pub(crate) fn arrived(&mut self, seat: usize, now_ns: u64) {
         if let Some(away) = self.away.remove(&seat) {
             self.connections.made(away.since_ns, now_ns);
         }
     }
 
-    /// A client is done, and has no connection or needs none.
+    /// Notes that a client has ended, connected or not.
     pub(crate) fn client_ended(&mut self, seat: usize, now_ns: u64) {
         match self.away.remove(&seat) {
             Some(away) => self.connections.gave_up(away.since_ns, now_ns),
@@ -127,7 +127,7 @@ impl Connector {
         }
     }
 
-    /// Ends the run where no client has had a connection for too long.
+    /// Ends the run if no client has been connected for too long.
     pub(crate) fn tend(&self, now_ns: u64, probe: &mut Probe) {
         if !self.is_idle() && self.connections.none_for_ns(now_ns) >= LONGEST_OUTAGE_NS {
             let (seconds, why) = (LONGEST_OUTAGE_NS / 1_000_000_000, &self.last_error);
@@ -135,58 +135,60 @@ impl Connector {
         }
     }
 
-    /// The run is over: nobody is waited for any more.
+    /// Gives up all disconnected clients at the end of the run.
     pub(crate) fn close(&mut self, now_ns: u64) {
         while let Some((&seat, _)) = self.away.first_key_value() {
             self.client_ended(seat, now_ns);
         }
-        self.maker = None;
+        self.thread = None;
     }
 }
 
 impl ConnectorThread {
     fn start(connections: Arc<Connections>) -> io::Result<(Self, OwnedFd)> {
-        let (bell, ears) = UnixStream::pair()?;
-        // Nobody listens where one client is a thread: what is not heard must not keep the thread.
-        bell.set_nonblocking(true)?;
-        let (orders, taken) = mpsc::channel();
-        let (done, made) = mpsc::channel();
+        let (notifier, notified) = UnixStream::pair()?;
+        // With one client per thread nobody reads the socket: a full one must not block this thread.
+        notifier.set_nonblocking(true)?;
+        let (requests, taken) = mpsc::channel();
+        let (done, results) = mpsc::channel();
         let stop = Stop::default();
-        let shop = Shop { connections, waiting: BTreeMap::new(), done, bell, stop: stop.clone() };
-        let thread = thread::Builder::new().name("connector".to_owned()).spawn(move || shop.work(&taken))?;
-        Ok((Self { orders: Some(orders), made, stop, thread: Some(thread) }, ears.into()))
+        let looping =
+            ConnectorLoop { connections, waiting: BTreeMap::new(), done, notifier, stop: stop.clone() };
+        let thread =
+            thread::Builder::new().name("connector".to_owned()).spawn(move || looping.work(&taken))?;
+        Ok((Self { requests: Some(requests), results, stop, thread: Some(thread) }, notified.into()))
     }
 }
 
 impl Drop for ConnectorThread {
     fn drop(&mut self) {
         self.stop.request("the run is over");
-        self.orders = None;
+        self.requests = None;
         if let Some(thread) = self.thread.take() {
             let _ = thread.join(); // what it panicked for is not wanted any more
         }
     }
 }
 
-/// The thread's part.
-struct Shop {
+/// State of the connecting thread.
+struct ConnectorLoop {
     connections: Arc<Connections>,
-    /// Orders by the instant before which they are not to be tried.
+    /// Requests by the instant before which they must not be tried.
     waiting: BTreeMap<(u64, usize), Dial>,
-    done: Sender<Made>,
-    bell: UnixStream,
+    done: Sender<ConnectResult>,
+    notifier: UnixStream,
     stop: Stop,
 }
 
-impl Shop {
-    fn work(mut self, orders: &Receiver<Order>) {
+impl ConnectorLoop {
+    fn work(mut self, requests: &Receiver<ConnectRequest>) {
         loop {
             let now_ns = Clock::now_ns();
             let until_ns = self.next(now_ns);
             let Some(until_ns) = until_ns else { continue };
             let wait = Duration::from_nanos(until_ns.saturating_sub(now_ns).min(3_600_000_000_000));
-            match orders.recv_timeout(wait) {
-                Ok(Order { seat, at_ns, dial }) => {
+            match requests.recv_timeout(wait) {
+                Ok(ConnectRequest { seat, at_ns, dial }) => {
                     self.waiting.insert((at_ns, seat), dial);
                 }
                 Err(RecvTimeoutError::Timeout) => {}
@@ -195,7 +197,7 @@ impl Shop {
         }
     }
 
-    /// Makes the connection that is due; `None` where there was one, else the instant to look again.
+    /// Makes the connection that is due; returns `None` if one was due, else the instant to check again.
     fn next(&mut self, now_ns: u64) -> Option<u64> {
         let Some((&(at_ns, seat), _)) = self.waiting.first_key_value() else { return Some(u64::MAX) };
         if at_ns > now_ns {
@@ -209,9 +211,9 @@ impl Shop {
         if socket.is_err() {
             self.connections.refused(Clock::now_ns());
         }
-        // After the run nobody takes it, and nobody hears the bell.
-        let _ = self.done.send(Made { seat, socket });
-        let _ = self.bell.write(&[1]);
+        // After the run nobody receives it or reads the socket.
+        let _ = self.done.send(ConnectResult { seat, socket });
+        let _ = self.notifier.write(&[1]);
         (self.stop.requested()).then_some(u64::MAX)
     }
 }

@@ -1,7 +1,7 @@
-//! Time: who begins which attempt when, who waits for what, and what was measured.
+//! The engine: which client begins which attempt when, what each waits for, and what was measured.
 //!
-//! A [`Target`] is a state machine without any I/O; the engine owns the clock, the schedule, every system call on
-//! the hot path and the recorder. It knows neither PostgreSQL nor a disk format.
+//! A [`Target`] is a state machine without any I/O; the engine owns the clock, the schedule, every system call on the
+//! hot path and the recorder. Nothing here knows PostgreSQL or a disk format.
 //!
 //! ```text
 //!   run() ── one thread a worker ──┐

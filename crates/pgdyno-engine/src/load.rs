@@ -1,49 +1,49 @@
-//! What is asked of a target during a run, and what came of each part.
+//! Load offered to a target, and the results of each step.
 
 use pgdyno_core::measure::{Counts, Latency};
 
 /// One step of the measured interval.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LoadStep {
-    /// Its length in nanoseconds.
+    /// Length of the step in nanoseconds.
     pub duration_ns: u64,
-    /// What is asked of the target meanwhile.
+    /// Load during the step.
     pub load: Load,
 }
 
-/// What is asked of the target during a step.
+/// Offered load.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Load {
-    /// Open loop: so many attempts fall due a second, over all workers.
+    /// Open loop: attempts that fall due per second, over all workers.
     Rate(f64),
-    /// Closed loop: so many clients are at work, over all workers; the others stay connected and idle. One that is in
-    /// the middle of an attempt when the number falls ends it first.
+    /// Closed loop: active clients over all workers; the others stay connected and idle. A client in the middle of an
+    /// attempt when the number falls finishes it first.
     Clients(u32),
 }
 
-/// One step as it was.
+/// Results of one step over all workers.
 #[derive(Debug, Clone)]
 pub struct StepReport {
-    /// What was asked for.
+    /// Load that was requested.
     pub load: Load,
-    /// Its begin in nanoseconds since the start of the measured interval.
+    /// Start of the step in nanoseconds since the start of the measured interval.
     pub start_ns: u64,
-    /// Its length in nanoseconds: shorter than planned after a stop.
+    /// Length of the step in nanoseconds: shorter than planned after a stop.
     pub duration_ns: u64,
-    /// Attempts as they came and went within the step.
+    /// Attempts counted as they fell due and ended within the step.
     pub counts: Counts,
-    /// What became of the attempts that fell due in the step, whenever they ended: none is in flight at either end.
-    /// In a closed loop an attempt is due when it begins.
+    /// Outcomes of the attempts that fell due in the step, whenever they ended: none is in flight at either end. In a
+    /// closed loop an attempt is due when it begins.
     pub due: Counts,
-    /// Latency of those of them that committed.
+    /// Latency of the attempts that fell due in the step and committed.
     pub latency: Latency,
 }
 
-/// What became of the attempts that fell due in one step, at one worker.
+/// Outcomes of the attempts that fell due in one step, at one worker.
 #[derive(Debug)]
 pub struct StepRecord {
-    /// Attempts.
+    /// Attempts by outcome.
     pub counts: Counts,
-    /// Latency of those that committed, to two digits.
+    /// Latency of the attempts that committed, to two significant digits.
     pub latency: Latency,
 }

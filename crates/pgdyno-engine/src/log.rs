@@ -1,4 +1,4 @@
-//! Single attempts on their way out of the loop.
+//! Log of single attempts, handed from the worker to the collecting thread.
 
 use pgdyno_core::random::Random;
 
@@ -8,18 +8,18 @@ use crate::{
     worker_channel::{WorkerChannel, WorkerMessage},
 };
 
-/// Attempts handed over at once.
+/// Attempts handed over in one buffer.
 const RECORDS: usize = 2048;
-/// Most buffers of one worker: about 6 MiB. When all are full, the loop waits for the one who writes, as pgbench's loop
-/// waits for its log file.
+/// Most buffers of one worker: about 6 MiB. When all are full, the loop waits for the writer, as pgbench's loop waits
+/// for its log file.
 const BUFFERS: usize = 64;
 
-/// Attempts not handed over yet. Buffers come back emptied, so that the loop allocates none once all are made.
+/// Buffer of attempts not handed over yet. Buffers come back emptied, so that the loop allocates none once all exist.
 #[derive(Debug)]
 pub(crate) struct LogBuffer {
     records: Vec<LogRecord>,
     made: usize,
-    /// Chance against which every attempt is held; none where all are wanted.
+    /// Sampling share and random stream; `None` logs every attempt.
     chance: Option<(f64, Random)>,
 }
 
@@ -43,13 +43,13 @@ impl LogBuffer {
         }
     }
 
-    /// Hands over what there is.
+    /// Hands over the buffered attempts.
     pub(crate) fn hand_over(&mut self, channel: &WorkerChannel) {
         if self.records.is_empty() {
             return;
         }
         let full = std::mem::take(&mut self.records);
-        // The collecting thread goes away only when the run is given up: then nobody wants the attempts.
+        // The receiver is gone only if the run was given up; nobody needs the attempts then.
         let _ = channel.to.send((channel.worker, WorkerMessage::Log(full)));
         self.records = self.empty(channel);
     }

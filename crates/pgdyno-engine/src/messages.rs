@@ -1,45 +1,45 @@
-//! What a target has to say while it works.
+//! Messages of targets during a run.
 
 use std::{fmt, sync::Arc};
 
-/// How much a message matters; the later, the more.
+/// Severity of a message, in rising order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
-    /// Every step, for those who look for a fault.
+    /// Detail for finding a fault.
     Debug,
-    /// What happened and is no fault.
+    /// Normal event.
     Info,
     /// Something that a user should know of.
     Warning,
-    /// Something that went wrong.
+    /// Failure.
     Error,
-    /// Not a message of the program: what a script or the server asked to have shown, as it is.
+    /// Output that a script or the server asked for, printed as it is.
     Plain,
 }
 
-/// Where messages of targets go. Calls come from all workers at once.
+/// Destination of the targets' messages. All workers call it concurrently.
 #[derive(Clone)]
 pub struct Messages {
     from: Level,
     sink: Option<Arc<Sink>>,
 }
 
-/// Takes messages.
+/// Function that receives messages.
 type Sink = dyn Fn(Level, &str) + Send + Sync;
 
 impl Messages {
-    /// Messages of at least this level go to `sink`, as soon as they are said.
+    /// Sends messages of at least this level to `sink`, as soon as they arise.
     pub fn to(from: Level, sink: impl Fn(Level, &str) + Send + Sync + 'static) -> Self {
         Self { from, sink: Some(Arc::new(sink)) }
     }
 
-    /// Whether anybody hears messages of this level: others need not be made.
+    /// Whether messages of this level are wanted; others need not be formatted.
     #[inline]
     pub fn hears(&self, level: Level) -> bool {
         self.sink.is_some() && level >= self.from
     }
 
-    /// Says something.
+    /// Sends a message if its level is wanted.
     pub fn say(&self, level: Level, text: &str) {
         if let (true, Some(sink)) = (level >= self.from, &self.sink) {
             sink(level, text);
@@ -48,7 +48,7 @@ impl Messages {
 }
 
 impl Default for Messages {
-    /// Nobody listens.
+    /// Discards all messages.
     fn default() -> Self {
         Self { from: Level::Plain, sink: None }
     }

@@ -1,10 +1,10 @@
-//! A target that does nothing: it measures the engine itself.
+//! Target that does nothing, to measure the engine itself.
 
 use pgdyno_core::measure::Outcome;
 
 use crate::{Event, Probe, Step, Target};
 
-/// Every attempt commits at once.
+/// Target whose attempts all commit at once.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NullTarget;
 

@@ -1,6 +1,6 @@
-//! Connections that are lost and made again: how long clients are without, and when the next try may be made.
+//! Lost connections and reconnects: how long clients are disconnected, and when the next try is allowed.
 //!
-//! All of it is cold: nothing here is looked at while every client has its connection.
+//! None of this is on the hot path: it is used only while a client is disconnected.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -8,40 +8,40 @@ use pgdyno_core::measure::Outage;
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-/// Wait before the second try of a client in nanoseconds; it doubles with every further one. A server that ends one
-/// backend takes the next connection at once.
+/// Wait before a client's second try in nanoseconds; it doubles with every further try. A server that ends one backend
+/// accepts the next connection at once.
 const FIRST_WAIT_NS: u64 = 10_000_000;
-/// Longest such wait in nanoseconds. Longer ones would make an outage of a second look like several.
+/// Longest wait between tries in nanoseconds. A longer one would make an outage of a second look like several.
 const LONGEST_WAIT_NS: u64 = 1_000_000_000;
-/// Time between two tries of the whole run while tries fail, in nanoseconds: 50 a second. Every try costs a server
-/// that recovers, or one that is full, a process; after one that succeeded there is no such limit.
+/// Time between two tries of the whole run while tries fail, in nanoseconds: 50 a second. Every try costs a recovering
+/// or full server a process; after a successful try there is no such limit.
 const PACE_NS: u64 = 20_000_000;
-/// How long no client may have a connection before the run is ended, in nanoseconds. Restarts and failovers are over
-/// within it, recovery after a crash seldom takes longer; a server that is gone for good should not cost a night.
+/// How long the run goes on without any connected client, in nanoseconds. Restarts and failovers end within it, crash
+/// recovery seldom takes longer, and a server that is gone for good should not cost a night.
 pub(crate) const LONGEST_OUTAGE_NS: u64 = 30_000_000_000;
 
-/// What all workers of a run know of its connections.
+/// Connection state of a run, shared by all workers.
 #[derive(Debug)]
 pub(crate) struct Connections(Mutex<State>);
 
 #[derive(Debug)]
 struct State {
-    /// Clients that have a connection, or none to lose.
+    /// Clients that are connected, or need no connection.
     connected: usize,
-    /// Clients that are without.
+    /// Clients that are disconnected.
     away: usize,
-    /// Since when no client has had one.
+    /// Since when no client has been connected.
     none_since_ns: Option<u64>,
     /// Whether the last try failed.
     failing: bool,
-    /// No try before this instant.
+    /// Earliest instant of the next try.
     next_try_ns: u64,
     random: Xoshiro256PlusPlus,
     outage: Outage,
 }
 
 impl Connections {
-    /// Those of so many clients.
+    /// Starts with `clients` connected clients.
     pub(crate) fn new(clients: usize, seed: u64) -> Self {
         Self(Mutex::new(State {
             connected: clients,
@@ -58,7 +58,7 @@ impl Connections {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A client has lost its connection and is to have another.
+    /// Notes that a client has lost its connection and wants another.
     pub(crate) fn lost(&self, now_ns: u64) {
         let state = &mut *self.state();
         state.outage.lost += 1;
@@ -67,7 +67,7 @@ impl Connections {
         state.look(now_ns);
     }
 
-    /// A try has failed.
+    /// Notes that a try has failed.
     pub(crate) fn refused(&self, now_ns: u64) {
         let state = &mut *self.state();
         state.outage.refused += 1;
@@ -75,8 +75,8 @@ impl Connections {
         state.next_try_ns = state.next_try_ns.max(now_ns + PACE_NS);
     }
 
-    /// Time until the next try of a client, after so many that failed, in nanoseconds: up to a quarter more or less
-    /// than planned, so that clients that were lost together do not come back together.
+    /// Wait before a client's next try after `tries` failures, in nanoseconds: randomised by up to a quarter, so that
+    /// clients that were lost together do not come back together.
     pub(crate) fn wait_ns(&self, tries: u32) -> u64 {
         let state = &mut *self.state();
         let planned_ns =
@@ -85,7 +85,7 @@ impl Connections {
         planned_ns - quarter + state.random.next_u64() % (2 * quarter)
     }
 
-    /// A client has a connection again.
+    /// Notes that a client is connected again.
     pub(crate) fn made(&self, since_ns: u64, now_ns: u64) {
         let state = &mut *self.state();
         state.outage.made_again += 1;
@@ -95,19 +95,19 @@ impl Connections {
         state.back(since_ns, now_ns);
     }
 
-    /// A client that was without a connection will have no other.
+    /// Notes that a disconnected client gives up.
     pub(crate) fn gave_up(&self, since_ns: u64, now_ns: u64) {
         self.state().back(since_ns, now_ns);
     }
 
-    /// A client that had a connection is done.
+    /// Notes that a connected client has ended.
     pub(crate) fn ended(&self, now_ns: u64) {
         let state = &mut *self.state();
         state.connected = state.connected.saturating_sub(1);
         state.look(now_ns);
     }
 
-    /// Whether a try may be made now, else when.
+    /// Whether a try is allowed now; the error is the earliest instant at which it is.
     pub(crate) fn may_try(&self, now_ns: u64) -> Result<(), u64> {
         let state = &mut *self.state();
         if now_ns < state.next_try_ns {
@@ -119,19 +119,19 @@ impl Connections {
         Ok(())
     }
 
-    /// How long no client has had a connection, in nanoseconds.
+    /// How long no client has been connected, in nanoseconds.
     pub(crate) fn none_for_ns(&self, now_ns: u64) -> u64 {
         self.state().none_since_ns.map_or(0, |since_ns| now_ns.saturating_sub(since_ns))
     }
 
-    /// What it came to.
+    /// Totals of the outages so far.
     pub(crate) fn outage(&self) -> Outage {
         self.state().outage
     }
 }
 
 impl State {
-    /// Without: time counts to an end.
+    /// Adds the time that a client was disconnected.
     fn back(&mut self, since_ns: u64, now_ns: u64) {
         let without_ns = now_ns.saturating_sub(since_ns);
         self.outage.clients_ns += without_ns;
@@ -140,7 +140,7 @@ impl State {
         self.look(now_ns);
     }
 
-    /// Whether there is a client with a connection now.
+    /// Updates since when no client has been connected.
     fn look(&mut self, now_ns: u64) {
         let none = self.connected == 0 && self.away > 0;
         match self.none_since_ns {
@@ -181,7 +181,7 @@ mod tests {
         assert_eq!(connections.outage(), expected);
     }
 
-    /// A client that has done all it had to do is no outage; those that are left without one are.
+    /// A client that has ended normally is no outage; clients left without a connection are.
     #[test]
     fn clients_that_are_done_count_neither_way() {
         let connections = Connections::new(2, 1);
@@ -208,7 +208,7 @@ mod tests {
         assert!(connections.wait_ns(u32::MAX) < 1_250 * MS);
     }
 
-    /// However many clients are without a connection, a server that refuses is asked fifty times a second.
+    /// However many clients are disconnected, a server that refuses them gets at most fifty tries a second.
     #[test]
     fn tries_are_spread_while_they_fail() {
         let connections = Connections::new(1_000, 1);

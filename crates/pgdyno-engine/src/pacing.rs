@@ -1,5 +1,5 @@
-//! What a client does around its attempts, whatever these are: how many, after which pause, over which connection, and
-//! which it leaves out because they are too late.
+//! Pacing of a client: how many attempts, with which pause and over which connection, and which attempts are skipped
+//! because they are too late.
 
 use std::{io, os::fd::OwnedFd};
 
@@ -7,35 +7,35 @@ use pgdyno_core::measure::Outcome;
 
 use crate::{Clock, Dial, Event, Level, Probe, Step, Target, probe::Beginning};
 
-/// The rules of a client's life.
+/// How a client paces its attempts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Pacing {
-    /// Attempts of each client, skipped and failed ones too; `None` is as many as the time allows.
+    /// Number of attempts of each client, including skipped and failed ones; `None` is as many as the time allows.
     pub attempts: Option<u64>,
-    /// In an open loop, attempts that are due longer than this many nanoseconds are skipped.
+    /// In an open loop, attempts that start later than this many nanoseconds after they were due are skipped.
     pub skip_after_ns: Option<u64>,
-    /// Pause between the end of an attempt and the next, in nanoseconds. In a closed loop it belongs to neither; in an
-    /// open loop it makes attempts wait.
+    /// Pause between the end of an attempt and the next, in nanoseconds. In a closed loop the pause counts for neither
+    /// attempt; in an open loop it makes attempts wait.
     pub think_ns: u64,
-    /// A client makes a new connection after this many attempts; `None` keeps the first.
+    /// Number of attempts after which a client reconnects; `None` keeps the first connection.
     pub reconnect_after: Option<u64>,
 }
 
-/// A target whose attempts are paced by a [`Pacing`].
+/// Target whose attempts are paced by a [`Pacing`].
 #[derive(Debug)]
 pub struct Paced<T> {
     inner: T,
     pacing: Pacing,
     client: u32,
-    /// Attempts that ended, skipped ones too.
+    /// Attempts that have ended, including skipped ones.
     number: u64,
-    /// Attempts over the connection under way; `None` where there is no connection yet.
+    /// Attempts over the current connection; `None` if there is no connection yet.
     on_connection: Option<u64>,
-    /// When the last attempt ended; 0 before the first.
+    /// End of the last attempt; 0 before the first.
     ended_ns: u64,
-    /// When the work of the attempt under way began, where that is later than its beginning.
+    /// When the work of the current attempt began, if that is later than its begin.
     begun_ns: u64,
-    /// The attempt under way as it began: others may begin while this one waits.
+    /// The current attempt as it began: other attempts may begin while this one waits.
     beginning: Beginning,
     state: State,
 }
@@ -48,7 +48,7 @@ enum State {
 }
 
 impl<T: Target> Paced<T> {
-    /// Paces client number `client`. `connected` says whether it has its first connection.
+    /// Paces client number `client`. `connected` says whether the client already has its first connection.
     pub fn new(inner: T, client: u32, connected: bool, pacing: Pacing) -> Self {
         let on_connection = connected.then_some(0);
         let state = State::Working;
@@ -85,7 +85,7 @@ impl<T: Target> Paced<T> {
         self.set_out(now_ns, probe)
     }
 
-    /// Begins the work, over a new connection where it is time for one.
+    /// Begins the work, after reconnecting if that is due.
     fn set_out(&mut self, now_ns: u64, probe: &mut Probe) -> Step {
         let worn = match (self.on_connection, self.pacing.reconnect_after) {
             (None, _) => true,
@@ -117,7 +117,7 @@ impl<T: Target> Paced<T> {
         Step::Last(Outcome::Failed)
     }
 
-    /// Counts an attempt that has ended, and lets the client go after its last.
+    /// Counts an attempt that has ended, and ends the client after its last.
     fn count(&mut self, step: Step, now_ns: u64, probe: &mut Probe) -> Step {
         let (Step::Done(outcome) | Step::Reconnect(outcome) | Step::Last(outcome)) = step else {
             return step;
@@ -160,7 +160,8 @@ impl<T: Target> Target for Paced<T> {
         self.inner.outgoing()
     }
 
-    /// Connections of one worker are made one after the other: the wait for those before is none of this one's time.
+    /// Starts the connection time here: a worker makes its connections one after the other, and waiting for earlier
+    /// ones is not part of this one's time.
     fn connect(&mut self) -> io::Result<OwnedFd> {
         if let State::Connecting { since_ns } = &mut self.state {
             *since_ns = Clock::now_ns();

@@ -1,4 +1,4 @@
-//! What a target tells beside the outcome: latency of statements, and errors.
+//! What a target reports beside the outcome: latency of statements, and errors.
 
 use std::collections::BTreeMap;
 
@@ -6,32 +6,32 @@ use pgdyno_core::measure::{CommandTally, Failure, Latency, Precision, Work};
 
 use crate::{Bookkeeping, Level, Messages};
 
-/// Kinds of errors kept apart; further ones count as [`OTHER`].
+/// Most kinds of errors kept apart; further ones count as [`OTHER`].
 const MAX_KINDS: usize = 64;
-/// What errors count as when there are too many kinds of them: never as a kind that they are not.
+/// Kind of the errors beyond [`MAX_KINDS`], so that none counts as a kind that it is not.
 const OTHER: &str = "other";
 
-/// How often each kind of error came, with the text of the first and the longest time that an attempt had taken.
+/// Count of each kind of error, with the text of the first one and the longest time that an attempt had taken.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ErrorTally(BTreeMap<String, Kind>);
 
 /// One kind of error.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct Kind {
-    /// Text of the first.
+    /// Text of the first error.
     message: String,
     count: u64,
-    /// The longest time that an attempt had taken, where it is known of any.
+    /// Longest time from due to error in nanoseconds, if it is known of any.
     longest_ns: Option<u64>,
 }
 
 impl ErrorTally {
-    /// Counts one error.
+    /// Counts one error of kind `code`.
     pub fn add(&mut self, code: &str, message: &str) {
         self.add_many(code, message, 1, None);
     }
 
-    /// Counts one error that ended an attempt so many nanoseconds after it was due.
+    /// Counts one error that ended an attempt `took_ns` nanoseconds after it was due.
     pub fn add_after(&mut self, code: &str, message: &str, took_ns: u64) {
         self.add_many(code, message, 1, Some(took_ns));
     }
@@ -55,12 +55,12 @@ impl ErrorTally {
         }
     }
 
-    /// Code, first text and count of every kind.
+    /// Iterates over code, first text and count of every kind.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str, u64)> {
         self.0.iter().map(|(code, kind)| (code.as_str(), kind.message.as_str(), kind.count))
     }
 
-    /// Says what happened, and the error that came most often, which is why.
+    /// Appends the most frequent error, as the reason, to `what`.
     pub fn why(&self, what: &str) -> String {
         match self.iter().max_by_key(|(_, _, count)| *count) {
             Some((code, message, _)) => format!("{what}: {message} ({code})"),
@@ -68,14 +68,15 @@ impl ErrorTally {
         }
     }
 
-    /// The longest time from the instant at which an attempt was due to the error of this kind that ended it, in
-    /// nanoseconds; `None` where no such time is known.
+    /// Longest time from the instant an attempt was due to the error of this kind that ended it, in nanoseconds; `None`
+    /// if it is not known.
     pub fn longest_ns(&self, code: &str) -> Option<u64> {
         self.0.get(code)?.longest_ns
     }
 }
 
-/// Where a target puts what it measured within an attempt, and finds what the engine knows of it. One a worker.
+/// Interface between a target and the engine within an attempt: measurements in, facts of the attempt out. One a
+/// worker.
 #[derive(Debug)]
 pub struct Probe {
     pub(crate) statements: Vec<Latency>,
@@ -84,11 +85,11 @@ pub struct Probe {
     pub(crate) measuring: bool,
     pub(crate) stop: Option<String>,
     pub(crate) messages: Messages,
-    /// What the attempt that begins is: valid with [`Event::Begin`](crate::Event::Begin).
+    /// The attempt that begins: valid with [`Event::Begin`](crate::Event::Begin).
     pub(crate) beginning: Beginning,
-    /// What was said of the attempt that ends.
+    /// What the target reported of the attempt that ends.
     pub(crate) note: Note,
-    /// Whether the client of the attempt that ends has done all it had to do.
+    /// Whether the client of the attempt that ends has completed all its attempts.
     pub(crate) finished: bool,
     pub(crate) end_ns: u64,
     pub(crate) connects: u64,
@@ -101,28 +102,28 @@ pub(crate) struct Beginning {
     pub(crate) script: u32,
     pub(crate) scheduled_ns: u64,
     pub(crate) open_loop: bool,
-    /// Number of the user whose attempt it is, where there are users.
+    /// Number of the user whose attempt it is, if there are users.
     pub(crate) user: Option<u64>,
 }
 
-/// What a target says of an attempt that ends.
+/// What a target reports of an attempt that ends.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Note {
     pub(crate) client: u32,
     pub(crate) number: u64,
-    /// Tries beyond the first.
+    /// Number of retries.
     pub(crate) retries: u32,
     pub(crate) failure: Option<Failure>,
-    /// Whether its script rolled it back.
+    /// Whether the script rolled the attempt back.
     pub(crate) rolled_back: bool,
-    /// When its work began, where that is later than it was begun.
+    /// When the work began, if that is later than the attempt's begin.
     pub(crate) begun_ns: u64,
-    /// Who carried it out, and what took the longest.
+    /// Backend that carried the attempt out, and its slowest command.
     pub(crate) work: Work,
 }
 
 impl Probe {
-    /// A probe for scripts with this many statements.
+    /// Makes a probe for scripts with this many statements.
     pub fn new(statements: usize) -> Self {
         Self {
             statements: (0..statements).map(|_| Latency::new(Precision::Run)).collect(),
@@ -140,13 +141,13 @@ impl Probe {
         }
     }
 
-    /// As [`Probe::new`], with what else is kept.
+    /// Makes a probe that also records what `bookkeeping` asks for.
     pub fn keeping(statements: usize, bookkeeping: &Bookkeeping) -> Self {
         let commands = vec![CommandTally::default(); bookkeeping.commands];
         Self { commands, messages: bookkeeping.messages.clone(), ..Self::new(statements) }
     }
 
-    /// Records the latency of one statement in nanoseconds; dropped during the warm-up, and where statements have no
+    /// Records the latency of one statement in nanoseconds; ignored during the warm-up, and if statements have no
     /// histograms of their own.
     #[inline]
     pub fn statement(&mut self, index: usize, latency_ns: u64) {
@@ -155,29 +156,29 @@ impl Probe {
         }
     }
 
-    /// Number of the script of the attempt that begins; 0 where there is one script. Ask with
-    /// [`Event::Begin`](crate::Event::Begin): later it is that of another attempt.
+    /// Number of the script of the attempt that begins; 0 if there is one script. Valid with
+    /// [`Event::Begin`](crate::Event::Begin) only: later it belongs to another attempt.
     #[inline]
     pub fn script(&self) -> u32 {
         self.beginning.script
     }
 
-    /// When the attempt that begins was due, in nanoseconds of the engine's clock. Ask with
-    /// [`Event::Begin`](crate::Event::Begin).
+    /// When the attempt that begins was due, in nanoseconds of the engine's clock. Valid with
+    /// [`Event::Begin`](crate::Event::Begin) only.
     #[inline]
     pub fn scheduled_ns(&self) -> u64 {
         self.beginning.scheduled_ns
     }
 
-    /// Whether attempts fall due by a schedule of their own (an open loop). Ask with
-    /// [`Event::Begin`](crate::Event::Begin).
+    /// Whether attempts fall due by a schedule of their own (an open loop). Valid with
+    /// [`Event::Begin`](crate::Event::Begin) only.
     #[inline]
     pub fn open_loop(&self) -> bool {
         self.beginning.open_loop
     }
 
-    /// Number of the user whose attempt begins, from 0 over all workers; `None` where clients have attempts of their
-    /// own. Ask with [`Event::Begin`](crate::Event::Begin).
+    /// Number of the user whose attempt begins, from 0 over all workers; `None` without users. Valid with
+    /// [`Event::Begin`](crate::Event::Begin) only.
     #[inline]
     pub fn user(&self) -> Option<u64> {
         self.beginning.user
@@ -189,18 +190,18 @@ impl Probe {
         self.measuring && now_ns < self.end_ns
     }
 
-    /// Whether no attempt begins any more at `now_ns`: one that failed is not tried again either.
+    /// Whether no more attempts begin at `now_ns`; a failed one is not retried either.
     #[inline]
     pub fn time_is_over(&self, now_ns: u64) -> bool {
         now_ns >= self.end_ns
     }
 
-    /// When the last attempts begin, in nanoseconds of the engine's clock.
+    /// End of the schedule, after which no attempt begins, in nanoseconds of the engine's clock.
     pub(crate) fn end_ns(&self) -> u64 {
         self.end_ns
     }
 
-    /// Records that a command succeeded, with its duration in nanoseconds; dropped during the warm-up. Commands are
+    /// Records that a command succeeded, with its duration in nanoseconds; ignored during the warm-up. Commands are
     /// numbered over all scripts ([`Bookkeeping::commands`]).
     #[inline]
     pub fn command(&mut self, index: usize, latency_ns: u64) {
@@ -209,68 +210,67 @@ impl Probe {
         }
     }
 
-    /// Records that an attempt failed for good in a command; dropped during the warm-up.
+    /// Records that an attempt finally failed in a command; ignored during the warm-up.
     pub fn command_failed(&mut self, index: usize) {
         if let (true, Some(command)) = (self.measuring, self.commands.get_mut(index)) {
             command.failures += 1;
         }
     }
 
-    /// Records that an attempt failed in a command and is tried again; dropped during the warm-up.
+    /// Records that an attempt failed in a command and is retried; ignored during the warm-up.
     pub fn command_retried(&mut self, index: usize) {
         if let (true, Some(command)) = (self.measuring, self.commands.get_mut(index)) {
             command.retries += 1;
         }
     }
 
-    /// Says how often the attempt that ends now was tried, from 1. Say it in the step that gives
+    /// Reports how often the attempt that ends now was tried, from 1. Call this in the step that returns
     /// [`Step::Done`](crate::Step::Done) or [`Step::Last`](crate::Step::Last).
     #[inline]
     pub fn tries(&mut self, tries: u32) {
         self.note.retries = tries.saturating_sub(1);
     }
 
-    /// Says why the attempt that ends now failed, where its client lives on. An attempt that fails without it took its
-    /// client with it or was cut off by the end: it is counted, and pgbench's sums leave it out.
+    /// Reports why the attempt that ends now failed, if its client goes on. An attempt that fails without this call
+    /// took its client with it or was cut off by the end: it is counted, and pgbench's sums leave it out.
     #[inline]
     pub fn failed_by(&mut self, failure: Failure) {
         self.note.failure = Some(failure);
     }
 
-    /// Says that the attempt that ends now ran to its end, and that its script rolled it back.
+    /// Reports that the attempt that ends now ran to its end, and that its script rolled it back.
     #[inline]
     pub fn rolled_back(&mut self) {
         self.note.rolled_back = true;
     }
 
-    /// Says that the work of the attempt that ends now began only at `begun_ns`: what was before is a wait of the
-    /// client's own (a new connection, time to think). In a closed loop it was due no earlier.
+    /// Reports that the work of the attempt that ends now began only at `begun_ns`: the time before is a wait of the
+    /// client's own (reconnecting, thinking). In a closed loop the attempt is due no earlier.
     #[inline]
     pub fn began_at(&mut self, begun_ns: u64) {
         self.note.begun_ns = begun_ns;
     }
 
-    /// Says whose attempt ends now: number of the client, and of its attempts so far with this one.
+    /// Reports whose attempt ends now: the client's number, and its number of attempts so far including this one.
     #[inline]
     pub fn ends_for(&mut self, client: u32, number: u64) {
         (self.note.client, self.note.number) = (client, number);
     }
 
-    /// Says who carried out the attempt that ends now, and which of its commands took the longest: shown where the
-    /// attempt is one of the slowest.
+    /// Reports which backend carried out the attempt that ends now, and its slowest command; shown if the attempt is
+    /// one of the slowest.
     #[inline]
     pub fn worked(&mut self, work: Work) {
         self.note.work = work;
     }
 
-    /// Says that the client has done all it had to do: a [`Step::Last`](crate::Step::Last) that follows at once is no
-    /// loss.
+    /// Reports that the client has completed all its attempts: a [`Step::Last`](crate::Step::Last) that follows at once
+    /// is no loss.
     pub fn finished(&mut self) {
         self.finished = true;
     }
 
-    /// Counts a connection that was made within the run, with the time that it took in nanoseconds; dropped during the
-    /// warm-up.
+    /// Counts a connection made within the run, with the time that it took in nanoseconds; ignored during the warm-up.
     pub fn connected(&mut self, took_ns: u64) {
         if self.measuring {
             self.connects += 1;
@@ -278,34 +278,34 @@ impl Probe {
         }
     }
 
-    /// Whether anybody hears messages of this level: others need not be made.
+    /// Whether messages of this level are wanted; others need not be formatted.
     #[inline]
     pub fn hears(&self, level: Level) -> bool {
         self.messages.hears(level)
     }
 
-    /// Says something to whoever runs this.
+    /// Sends a message to the user.
     pub fn say(&self, level: Level, text: &str) {
         self.messages.say(level, text);
     }
 
-    /// Counts an error.
+    /// Counts an error of kind `code`.
     pub fn error(&mut self, code: &str, message: &str) {
         self.errors.add(code, message);
     }
 
-    /// Counts an error that ended an attempt so many nanoseconds after it was due.
+    /// Counts an error that ended an attempt `took_ns` nanoseconds after it was due.
     pub fn error_after(&mut self, code: &str, message: &str, took_ns: u64) {
         self.errors.add_after(code, message, took_ns);
     }
 
-    /// Asks for the end of the whole run: going on would not make sense. The first reason is kept.
+    /// Requests the end of the whole run because it cannot go on sensibly. The first reason is kept.
     pub fn stop_run(&mut self, reason: &str) {
         self.stop.get_or_insert_with(|| reason.to_owned());
     }
 }
 
-/// Whole microseconds, rounded to the nearest.
+/// Converts to microseconds, rounded to the nearest.
 #[inline]
 pub(crate) fn microseconds(ns: u64) -> u64 {
     ns.saturating_add(500) / 1_000

@@ -1,4 +1,4 @@
-//! What became of the attempts of one worker, interval by interval.
+//! Records the attempts of one worker, interval by interval.
 
 use pgdyno_core::measure::{Counts, Ended, Ending, Latency, Outcome, Precision, Slow, Slowest, Tally};
 
@@ -17,12 +17,12 @@ pub(crate) struct Attempt {
     pub(crate) begin_ns: u64,
     /// Number of the script.
     pub(crate) script: u32,
-    /// Whose it is, where there are users.
+    /// Number of the user, if there are users.
     pub(crate) user: Option<u64>,
 }
 
 impl Attempt {
-    /// The attempt as one of the slowest.
+    /// Describes the attempt for the list of the slowest.
     #[cold]
     fn slow(self, end_ns: u64, note: Note) -> Slow {
         let Self { scheduled_ns, begin_ns, script, .. } = self;
@@ -30,7 +30,7 @@ impl Attempt {
     }
 }
 
-/// What a recorder measured over its whole run.
+/// Measurements of a worker's whole run.
 pub(crate) struct Recorded {
     pub(crate) latency: Latency,
     pub(crate) lag: Latency,
@@ -39,13 +39,13 @@ pub(crate) struct Recorded {
     pub(crate) steps: Vec<StepRecord>,
 }
 
-/// Counts what one worker does. Intervals are handed to the collecting thread as they end; their histograms come
-/// back emptied, so that the hot path allocates nothing.
+/// Records what one worker does. Intervals are handed to the collecting thread as they end; their histograms come back
+/// emptied, so that the hot path allocates nothing.
 #[derive(Debug)]
 pub(crate) struct Recorder {
     timeline: Timeline,
     open_loop: bool,
-    /// Whether histograms and the slowest are kept ([`Bookkeeping::tallies_only`]).
+    /// Whether histograms and the slowest attempts are kept ([`Bookkeeping::tallies_only`]).
     histograms: bool,
     drain_in_intervals: bool,
     late_ns: u64,
@@ -60,7 +60,7 @@ pub(crate) struct Recorder {
     in_flight: u64,
     latency: Latency,
     lag: Latency,
-    /// Kept where there are several scripts; else the intervals say it all.
+    /// Kept only for several scripts; with one, the intervals have it all.
     scripts: Vec<Tally>,
     by_script: Vec<ScriptReport>,
     steps: Option<StepBook>,
@@ -77,7 +77,7 @@ impl Recorder {
         channel: WorkerChannel,
     ) -> Self {
         let scripts = bookkeeping.mix.weights.len();
-        // Each has a histogram: none is made to be copied.
+        // Built one by one: each has a histogram, and cloning would build one more.
         let by_script = 0..if bookkeeping.by_script { scripts } else { 0 };
         let steps = profile.map(|profile| StepBook::new(profile, timeline));
         let histograms = !bookkeeping.tallies_only;
@@ -108,11 +108,11 @@ impl Recorder {
         recorder
     }
 
-    /// The end of the interval that begins at `start_ns`: it does not reach over the edge of a phase or of a step.
+    /// End of the interval that begins at `start_ns`: no interval crosses the edge of a phase or of a step.
     fn boundary_after(&self, start_ns: u64) -> u64 {
         let Timeline { measure_ns, interval_ns, .. } = self.timeline;
         if self.drain_in_intervals && self.timeline.phase(start_ns) == Phase::Drain {
-            // Where an interval would have ended if the measured interval had gone on.
+            // The end of the interval as if the measured interval had gone on.
             let gone = (start_ns - measure_ns) / interval_ns;
             return measure_ns + (gone + 1) * interval_ns;
         }
@@ -120,13 +120,13 @@ impl Recorder {
         self.timeline.boundary_after(start_ns).min(step_ns)
     }
 
-    /// When the interval under way ends.
+    /// When the current interval ends.
     #[inline]
     pub(crate) fn boundary_ns(&self) -> u64 {
         self.boundary_ns
     }
 
-    /// Attempts that fell due and have not ended: in a closed loop as many as clients are at work.
+    /// Attempts that fell due and have not ended: in a closed loop, the number of active clients.
     #[inline]
     pub(crate) fn in_flight(&self) -> u64 {
         self.in_flight
@@ -144,7 +144,7 @@ impl Recorder {
         self.in_flight += count;
     }
 
-    /// Counts an attempt that ended; `in_time` says whether that was before the schedule's end.
+    /// Counts an attempt that ended; `in_time` says whether it ended before the schedule's end.
     #[inline]
     pub(crate) fn ended(
         &mut self,
@@ -199,7 +199,7 @@ impl Recorder {
         self.keep(ended, attempt.script, end_ns, note, measuring);
     }
 
-    /// Counts an attempt that committed in the histograms.
+    /// Adds a committed attempt to the histograms.
     #[inline]
     fn sample(&mut self, latency_ns: u64, lag_ns: u64, measuring: bool) {
         if !self.histograms {
@@ -214,7 +214,7 @@ impl Recorder {
         }
     }
 
-    /// Keeps what pgbench keeps of an attempt.
+    /// Adds an attempt to the tallies in pgbench's terms, and to the log.
     #[inline]
     fn keep(&mut self, ended: Ended, script: u32, end_ns: u64, note: Note, measuring: bool) {
         self.tally.record(ended);
@@ -240,7 +240,7 @@ impl Recorder {
         }
     }
 
-    /// Counts attempts that fell due and that no client was free to begin.
+    /// Counts attempts that fell due without a free client to begin them.
     pub(crate) fn never_started(&mut self, count: u64) {
         self.in_flight -= count;
         self.counts.never_started += count;
@@ -281,11 +281,11 @@ impl Recorder {
         self.index += 1;
         self.start_ns = end_ns;
         self.boundary_ns = self.boundary_after(end_ns);
-        // The collecting thread goes away only when the run is given up: then nobody wants the report.
+        // The receiver is gone only if the run was given up; nobody needs the report then.
         let _ = self.channel.to.send((self.channel.worker, WorkerMessage::Interval(report)));
     }
 
-    /// Closes the last interval and gives what was measured over the whole run.
+    /// Closes the last interval and returns the measurements of the whole run.
     pub(crate) fn finish(mut self, now_ns: u64) -> Recorded {
         self.roll(now_ns);
         self.close(now_ns.max(self.start_ns), true);

@@ -1,4 +1,4 @@
-//! What a run came to: of one worker, of one interval, of all.
+//! Results of a run: of one worker, of one interval, of the whole.
 
 use pgdyno_core::measure::{CommandTally, Counts, Latency, Outage, Outcome, Precision, Slowest, Tally};
 
@@ -9,33 +9,33 @@ use crate::{ErrorTally, Phase, StepRecord, StepReport, probe::Note};
 pub struct IntervalReport {
     /// Number of the interval, from 0, the same for all workers.
     pub index: u32,
-    /// Its phase.
+    /// Phase that the interval belongs to.
     pub phase: Phase,
-    /// Start in nanoseconds of the engine's clock.
+    /// Start of the interval in nanoseconds of the engine's clock.
     pub start_ns: u64,
-    /// Length in nanoseconds.
+    /// Length of the interval in nanoseconds.
     pub duration_ns: u64,
-    /// Attempts.
+    /// Attempts within the interval.
     pub counts: Counts,
     /// Latency of the attempts that committed within the interval.
     pub latency: Latency,
-    /// The slowest of them, instants on the engine's clock.
+    /// Slowest committed attempts, with instants of the engine's clock.
     pub slowest: Slowest,
     /// Attempts in pgbench's terms.
     pub tally: Tally,
-    /// Processor time of the worker within the interval, in nanoseconds.
+    /// CPU time of the worker within the interval, in nanoseconds.
     pub cpu_ns: u64,
-    /// Whether it is the worker's last.
+    /// Whether this is the worker's last interval.
     pub last: bool,
 }
 
-/// What one worker measured over its whole run.
+/// Measurements of one worker over its whole run.
 #[derive(Debug)]
 pub struct WorkerReport {
-    /// Latency (end − scheduled) of the committed attempts that were under way in the measured interval: those that
-    /// ended in it or, in flight at its end, in the drain. The slowest are not cut off.
+    /// Latency (end − scheduled) of the committed attempts that were under way in the measured interval, whether they
+    /// ended in it or in the drain. The slowest are not cut off.
     pub latency: Latency,
-    /// Lag (begin − scheduled) of the same attempts; empty in a closed loop.
+    /// Lag (begin − scheduled) of the attempts in `latency`; empty in a closed loop.
     pub lag: Latency,
     /// Latency of every statement of the script from the start of the measured interval on.
     pub statements: Vec<Latency>,
@@ -43,13 +43,13 @@ pub struct WorkerReport {
     pub errors: ErrorTally,
     /// Clients whose connection was lost or given up.
     pub clients_lost: u32,
-    /// Attempts of every script from the start of the measured interval on.
+    /// Tally of every script from the start of the measured interval on.
     pub scripts: Vec<Tally>,
-    /// The same with a histogram, where that was asked for.
+    /// Counts and histogram of every script, if requested ([`Bookkeeping::by_script`](crate::Bookkeeping::by_script)).
     pub by_script: Vec<ScriptReport>,
-    /// Commands over all scripts from the start of the measured interval on.
+    /// Tally of every command over all scripts, from the start of the measured interval on.
     pub commands: Vec<CommandTally>,
-    /// Connections made from the start of the measured interval on, and the nanoseconds that they took.
+    /// Number of connections made from the start of the measured interval on, and their total time in nanoseconds.
     pub connects: (u64, u64),
     /// Attempts by the step in which they fell due.
     pub steps: Vec<StepRecord>,
@@ -57,18 +57,18 @@ pub struct WorkerReport {
     pub end_ns: u64,
 }
 
-/// The attempts of one script.
+/// Attempts of one script.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ScriptReport {
-    /// Those that ran to their end within the measured interval.
+    /// Attempts that ran to their end within the measured interval.
     pub committed: u64,
-    /// Those of them that their script rolled back.
+    /// Attempts among `committed` that their script rolled back.
     pub rolled_back: u64,
-    /// Those that failed within it.
+    /// Attempts that failed within the measured interval.
     pub failed: u64,
-    /// Tries beyond the first of all of these.
+    /// Number of retries of all these attempts.
     pub retries: u64,
-    /// Latency of those that ran to their end from the start of the measured interval on, the drain included.
+    /// Latency of the attempts that ran to their end, from the start of the measured interval to the end of the drain.
     pub latency: Latency,
 }
 
@@ -92,7 +92,7 @@ impl ScriptReport {
         self.retries += u64::from(note.retries);
     }
 
-    /// Adds what another worker counted.
+    /// Adds the counts of another worker.
     pub(crate) fn merge(&mut self, other: &Self) {
         self.committed += other.committed;
         self.rolled_back += other.rolled_back;
@@ -105,68 +105,69 @@ impl ScriptReport {
 /// One interval over all workers.
 #[derive(Debug)]
 pub struct MergedInterval {
-    /// Its phase.
+    /// Phase that the interval belongs to.
     pub phase: Phase,
-    /// Start in nanoseconds since the first attempts were due.
+    /// Start of the interval in nanoseconds since the start of the schedule.
     pub start_ns: u64,
-    /// The same instant on the engine's clock.
+    /// Start of the interval on the engine's clock, in nanoseconds.
     pub clock_ns: u64,
-    /// Length in nanoseconds (of the longest worker's, in the drain).
+    /// Length of the interval in nanoseconds (in the drain, that of the longest worker).
     pub duration_ns: u64,
-    /// Attempts.
+    /// Attempts within the interval.
     pub counts: Counts,
     /// Latency of the attempts that committed within the interval.
     pub latency: Latency,
-    /// The slowest of them, instants on the engine's clock.
+    /// Slowest committed attempts, with instants of the engine's clock.
     pub slowest: Slowest,
     /// Attempts in pgbench's terms.
     pub tally: Tally,
-    /// Processor time of all workers in nanoseconds.
+    /// CPU time of all workers within the interval, in nanoseconds.
     pub cpu_ns: u64,
 }
 
-/// What a run came to.
+/// Results of a whole run.
 #[derive(Debug)]
 pub struct Report {
-    /// Length of the measured interval as it was, in nanoseconds: shorter than planned after a stop.
+    /// Actual length of the measured interval in nanoseconds: shorter than planned after a stop.
     pub duration_ns: u64,
     /// Attempts of the measured interval.
     pub counts: Counts,
     /// Attempts of the whole run, with warm-up and drain: nothing is in flight at either end.
     pub counts_whole: Counts,
-    /// Latency of the committed attempts that were under way in the measured interval, also of those that ended in
+    /// Latency of the committed attempts that were under way in the measured interval, including those that ended in
     /// the drain.
     pub latency: Latency,
-    /// Their lag; empty in a closed loop.
+    /// Lag of the attempts in `latency`; empty in a closed loop.
     pub lag: Latency,
     /// Latency of every statement of the script.
     pub statements: Vec<Latency>,
-    /// Errors.
+    /// Errors of the whole run.
     pub errors: ErrorTally,
     /// Clients lost for good.
     pub clients_lost: u32,
-    /// Connections lost and made again over the whole run.
+    /// Outages over the whole run: connections lost and made again.
     pub outage: Outage,
-    /// Processor time of all workers in the measured interval, in nanoseconds.
+    /// CPU time of all workers in the measured interval, in nanoseconds.
     pub cpu_ns: u64,
-    /// Share of the measured interval that the busiest worker was on a processor.
+    /// CPU time of the busiest worker as a share of the measured interval.
     pub busiest_worker: f64,
-    /// Commits of every measured interval per second, for the steady-state verdict.
+    /// Commits per second of every measured interval, for the steady-state verdict.
     pub rates_per_s: Vec<f64>,
     /// Why the run stopped early.
     pub stopped: Option<String>,
-    /// From the start of the measured interval until the last worker had nothing left to do, in nanoseconds.
+    /// Time from the start of the measured interval until the last worker had nothing left to do, in nanoseconds.
     pub elapsed_ns: u64,
     /// Attempts in pgbench's terms, from the start of the measured interval to the end of the drain.
     pub tally: Tally,
-    /// The same for every script of [`Bookkeeping::mix`]; empty where there is one script.
+    /// Tally of every script of [`Bookkeeping::mix`](crate::Bookkeeping::mix), over the same time; empty for one
+    /// script.
     pub scripts: Vec<Tally>,
-    /// The same with a histogram, where [`Bookkeeping::by_script`] asks for it.
+    /// Counts and histogram of every script, if requested ([`Bookkeeping::by_script`](crate::Bookkeeping::by_script)).
     pub by_script: Vec<ScriptReport>,
-    /// The same for every command ([`Bookkeeping::commands`]).
+    /// Tally of every command ([`Bookkeeping::commands`](crate::Bookkeeping::commands)), over the same time.
     pub commands: Vec<CommandTally>,
-    /// Connections made within the same time, and the nanoseconds that they took.
+    /// Number of connections made over the same time, and their total time in nanoseconds.
     pub connects: (u64, u64),
-    /// The steps of [`Bookkeeping::steps`] as they were.
+    /// Results of the steps of [`Bookkeeping::steps`](crate::Bookkeeping::steps).
     pub steps: Vec<StepReport>,
 }

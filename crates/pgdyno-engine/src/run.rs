@@ -1,4 +1,4 @@
-//! A run: workers side by side, and the thread that collects what they measure.
+//! Runs the workers side by side and collects their measurements.
 
 use std::{
     io,
@@ -33,7 +33,7 @@ use crate::{
 /// it, `on_mark` is called at the edges of the measured interval; both on the calling thread.
 ///
 /// # Errors
-/// [`EngineError`]; what happened to single attempts or clients is in the report.
+/// [`EngineError`] if the run fails as a whole; failures of single attempts or clients are in the report.
 pub fn run<T: Target + 'static, D: Driver>(
     driver: D,
     workers: Vec<Vec<Client<T>>>,
@@ -47,11 +47,11 @@ pub fn run<T: Target + 'static, D: Driver>(
     run_keeping(driver, workers, settings, &Bookkeeping::default(), stop, listeners)
 }
 
-/// As [`run`], and keeps what `bookkeeping` asks for. A run without an end (`by_number`) has a duration in `settings`
-/// that it does not reach.
+/// Like [`run`], and records what `bookkeeping` asks for. If clients end by number of attempts
+/// ([`Bookkeeping::by_number`]), `settings` must have a duration that the run does not reach.
 ///
 /// # Errors
-/// [`EngineError`]; what happened to single attempts or clients is in the report.
+/// [`EngineError`] if the run fails as a whole; failures of single attempts or clients are in the report.
 pub fn run_keeping<T: Target + 'static, D: Driver>(
     driver: D,
     workers: Vec<Vec<Client<T>>>,
@@ -108,7 +108,7 @@ struct WorkerThreads {
     returns: Vec<Returns>,
 }
 
-/// The way back of what a worker handed over, emptied.
+/// Channels that return a worker's buffers, emptied.
 struct Returns {
     spares: Sender<Spare>,
     logs: Sender<Vec<LogRecord>>,
@@ -151,7 +151,7 @@ impl WorkerThreads {
         Self { timeline: gate.open(settings), connections, threads, reports, returns }
     }
 
-    /// What any worker hands over next; `None` when all have ended. Marks that come due meanwhile are called.
+    /// Receives the next message of any worker; `None` when all have ended. Calls the marks that come due meanwhile.
     fn next(&self, marks: &mut Vec<(u64, Mark)>, on_mark: &mut dyn FnMut(Mark)) -> Option<Tagged> {
         loop {
             let now_ns = Clock::now_ns();
@@ -178,7 +178,7 @@ impl WorkerThreads {
     }
 }
 
-/// Where all workers wait for each other, so that the schedule begins for all at one instant.
+/// Start barrier: all workers wait for each other, so that the schedule begins for all at one instant.
 struct Gate {
     ready: Barrier,
     opened: Barrier,
@@ -197,7 +197,7 @@ impl Gate {
     /// Sets the schedule when all workers are ready.
     fn open(&self, settings: &Settings) -> Timeline {
         self.ready.wait();
-        // Time for all threads to get from here to their first look at the clock.
+        // Leaves all threads time to get from the barrier to their first read of the clock.
         let start_ns = Clock::now_ns() + 1_000_000;
         let measure_ns = start_ns + settings.warmup_ns;
         let end_ns = measure_ns + settings.duration_ns;
@@ -214,10 +214,10 @@ impl Gate {
     }
 }
 
-/// What one thread is given.
+/// Input of one worker thread.
 struct Job {
     settings: Settings,
-    /// One for all: what every worker draws from is in it.
+    /// Shared, since it holds the random streams of all workers.
     bookkeeping: Arc<Bookkeeping>,
     workers: usize,
     share: f64,
@@ -238,16 +238,16 @@ impl Job {
         result.inspect_err(|error| stop.request(&error.to_string()))
     }
 
-    /// Waits for the other workers, and gives the schedule when it begins. Apart from the work: what is put together
-    /// here would stay on the stack of every worker as long as it works, and there may be hundreds of them.
+    /// Waits for the other workers, and returns the schedule when it begins. Not inlined into `work`: its temporaries
+    /// would stay on the stack of every worker for the whole run, and there may be hundreds of workers.
     #[inline(never)]
     #[expect(clippy::boxed_local, reason = "out of the box it would be on the stack of whoever calls this")]
     fn start(self: Box<Self>) -> io::Result<Box<WorkerSchedule>> {
         let pinned = self.pin();
-        // Sleeps end within a microsecond of their instant, as far as the kernel can.
+        // Lets sleeps end within a microsecond of their instant, as far as the kernel can.
         let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
         let probe = Probe::keeping(self.settings.statements, &self.bookkeeping);
-        // Before all are ready: a million users take a while to be made.
+        // Done before the barrier: creating a million users takes a while.
         let mut chooser = Chooser::new(&self.bookkeeping.mix, self.channel.worker);
         let users = self.users(&mut chooser);
         let timeline = self.gate.pass();
@@ -257,7 +257,7 @@ impl Job {
         Ok(schedule)
     }
 
-    /// The users of this worker, where there are any.
+    /// The users of this worker, if the run has users.
     fn users(&self, chooser: &mut Chooser) -> Option<Users> {
         let worker = self.channel.worker;
         let seed = self.settings.seed.wrapping_add(worker as u64);
@@ -301,7 +301,7 @@ impl Job {
         }
     }
 
-    /// One schedule a worker, shared by its clients; its rate is the worker's share of the clients.
+    /// Arrivals of this worker, shared by its clients; their rate is the worker's share of the clients.
     fn arrivals(&self, start_ns: u64, profile: Option<&LoadProfile>) -> Arrivals {
         let seed = self.settings.seed.wrapping_add(self.channel.worker as u64);
         let rates = match profile {
@@ -309,7 +309,7 @@ impl Job {
             None => self.settings.rate_per_s.map(|rate_per_s| vec![(u64::MAX, rate_per_s * self.share)]),
         };
         rates.map_or(Arrivals::Closed, |rates| {
-            Arrivals::Open(OpenLoop::by(Poisson::changing(start_ns, &rates, seed)))
+            Arrivals::Open(OpenLoop::from_process(Poisson::changing(start_ns, &rates, seed)))
         })
     }
 }

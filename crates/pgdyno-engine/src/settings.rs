@@ -1,4 +1,4 @@
-//! How a run is done, who is told what meanwhile, and why it may fail.
+//! Settings and callbacks of a run, and its errors.
 
 use std::io;
 
@@ -6,7 +6,7 @@ use pgdyno_core::measure::Imbalance;
 
 use crate::{LogRecord, MergedInterval};
 
-/// How a run is done.
+/// Settings of a run.
 #[derive(Debug, Clone)]
 pub struct Settings {
     /// Length of the warm-up in nanoseconds; 0 is none.
@@ -15,19 +15,19 @@ pub struct Settings {
     pub duration_ns: u64,
     /// Length of the reported intervals in nanoseconds.
     pub interval_ns: u64,
-    /// Time that attempts under way get at the end, in nanoseconds.
+    /// Time limit for attempts under way at the end, in nanoseconds.
     pub drain_ns: u64,
-    /// Attempts a second over all workers; `None` is a closed loop.
+    /// Attempts per second over all workers; `None` is a closed loop.
     pub rate_per_s: Option<f64>,
     /// Seed of the schedule.
     pub seed: u64,
-    /// Statements of the script.
+    /// Number of statements of the script.
     pub statements: usize,
-    /// Processors of the workers; empty is any. Worker `i` runs on the processors `i` modulo their number.
+    /// CPUs for the workers; empty does not pin them. Worker `i` runs on the CPU at index `i` modulo the length.
     pub cpus: Vec<u32>,
 }
 
-/// An instant of a run at which the caller may want to look at something else.
+/// Instant of a run at which the caller may want to take a measurement of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mark {
     /// The measured interval begins.
@@ -36,13 +36,14 @@ pub enum Mark {
     MeasureEnd,
 }
 
-/// Who is told what while a run goes on, all on the calling thread.
+/// Callbacks during a run, all on the calling thread.
 pub struct Listeners<'a> {
-    /// Gets every interval as soon as all workers have closed it.
+    /// Called with every interval as soon as all workers have closed it.
     pub on_interval: &'a mut dyn FnMut(&MergedInterval),
     /// Called at the edges of the measured interval.
     pub on_mark: &'a mut dyn FnMut(Mark),
-    /// Gets single attempts of a worker, in the order in which they ended, where [`Bookkeeping::log`] asks for them.
+    /// Called with a worker's number and single attempts, in the order in which they ended, if
+    /// [`Bookkeeping::log`](crate::Bookkeeping::log) asks for them.
     pub on_log: &'a mut dyn FnMut(usize, &[LogRecord]),
 }
 
@@ -55,18 +56,18 @@ impl std::fmt::Debug for Listeners<'_> {
 /// Why a run failed as a whole.
 #[derive(Debug, thiserror::Error)]
 pub enum EngineError {
-    /// A worker could not wait for its clients.
+    /// Waiting for clients failed in a worker, or a worker could not start.
     #[error("a worker failed: {0}")]
     Worker(#[from] io::Error),
     /// A worker panicked.
     #[error("a worker thread panicked")]
     Panicked,
-    /// Attempts were lost in counting: a fault of pgdyno.
+    /// The counting equation does not hold for an interval: a bug in pgdyno.
     #[error("interval {index}: {imbalance}")]
     Miscounted {
         /// Number of the interval.
         index: u32,
-        /// Both sides.
+        /// Both sides of the equation.
         imbalance: Imbalance,
     },
 }

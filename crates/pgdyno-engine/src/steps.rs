@@ -1,19 +1,19 @@
-//! Load that changes in steps while a run goes on: the measured interval is cut into steps, each with a load of its
-//! own, and what fell due in each is kept apart.
+//! Load that changes in steps: the measured interval is cut into steps, each with a load of its own, and the attempts
+//! that fell due in each are kept apart.
 
 use pgdyno_core::measure::{Counts, Latency, Outcome, Precision};
 
 use crate::{Load, LoadStep, MergedInterval, Phase, StepRecord, StepReport, Timeline};
 
-/// Steps on the engine's clock.
+/// The steps of a run, with instants of the engine's clock.
 #[derive(Debug, Clone)]
 pub(crate) struct LoadProfile {
-    /// Ends of the steps in nanoseconds, and their loads. The first step begins with the measured interval.
+    /// End of each step in nanoseconds, and its load. The first step begins with the measured interval.
     steps: Vec<(u64, Load)>,
 }
 
 impl LoadProfile {
-    /// `None` where there are no steps.
+    /// Makes the profile of these steps; `None` if there are none.
     pub(crate) fn new(steps: &[LoadStep], timeline: Timeline) -> Option<Self> {
         let mut end_ns = timeline.measure_ns;
         let ends = steps.iter().map(|step| {
@@ -23,19 +23,19 @@ impl LoadProfile {
         (!steps.is_empty()).then(|| Self { steps: ends.collect() })
     }
 
-    /// The first end of a step after an instant; `u64::MAX` where there is none.
+    /// First end of a step after an instant; `u64::MAX` if there is none.
     pub(crate) fn end_after(&self, at_ns: u64) -> u64 {
         self.steps.iter().map(|&(end_ns, _)| end_ns).find(|&end_ns| end_ns > at_ns).unwrap_or(u64::MAX)
     }
 
-    /// The step under way; the first before it begins, the last after its end.
+    /// Index of the step at an instant; the first before they begin, the last after they end.
     fn at(&self, at_ns: u64) -> usize {
         let passed = self.steps.partition_point(|&(end_ns, _)| end_ns <= at_ns);
         passed.min(self.steps.len() - 1)
     }
 
-    /// Clients that may be at work in one of so many workers, which the clients are dealt out to in turn; `u64::MAX`
-    /// where the step does not say.
+    /// Clients that may be active in this worker, if clients are dealt out to the workers in turn; `u64::MAX` if the
+    /// step sets a rate.
     pub(crate) fn clients_at(&self, at_ns: u64, worker: usize, workers: usize) -> u64 {
         match self.steps[self.at(at_ns)].1 {
             Load::Rate(_) => u64::MAX,
@@ -56,7 +56,7 @@ impl LoadProfile {
     }
 }
 
-/// The steps of one worker as they are recorded.
+/// Records of one worker by step.
 #[derive(Debug)]
 pub(crate) struct StepBook {
     pub(crate) profile: LoadProfile,
@@ -71,15 +71,16 @@ impl StepBook {
         Self { profile, measure_ns: timeline.measure_ns, records }
     }
 
-    /// Counts attempts that fell due by a schedule of their own in an interval that begins at this instant. No interval
-    /// reaches over the edge of a step.
+    /// Counts attempts that fell due by an open-loop schedule in an interval that begins at `start_ns`. No interval
+    /// crosses the edge of a step.
     pub(crate) fn due(&mut self, phase: Phase, start_ns: u64, count: u64) {
         if phase == Phase::Measured {
             self.records[self.profile.at(start_ns)].counts.scheduled += count;
         }
     }
 
-    /// Records an attempt that ended in the step in which it fell due. Those that fell due in the warm-up are in none.
+    /// Records an ended attempt in the step in which it fell due. Attempts that fell due in the warm-up belong to no
+    /// step.
     pub(crate) fn ended(&mut self, scheduled_ns: u64, latency_ns: u64, outcome: Outcome) {
         if scheduled_ns < self.measure_ns {
             return;
@@ -91,8 +92,8 @@ impl StepBook {
         }
     }
 
-    /// What was recorded. What fell due by the schedule and did not end was never started; in a closed loop nothing is
-    /// due that does not begin.
+    /// Returns the records. In an open loop, attempts that fell due and did not end were never started; in a closed
+    /// loop an attempt is due only when it begins.
     pub(crate) fn finish(mut self, open_loop: bool) -> Vec<StepRecord> {
         for StepRecord { counts, .. } in &mut self.records {
             if open_loop {
@@ -105,10 +106,10 @@ impl StepBook {
     }
 }
 
-/// Steps of all workers, added up.
+/// Totals of the steps over all workers.
 #[derive(Debug)]
 pub(crate) struct StepSums {
-    /// Nanoseconds from the first attempts to the start of the measured interval.
+    /// Nanoseconds from the start of the schedule to the start of the measured interval.
     warmup_ns: u64,
     steps: Vec<StepReport>,
 }
@@ -143,7 +144,7 @@ impl StepSums {
         step.duration_ns += merged.duration_ns;
     }
 
-    /// Adds what one worker recorded.
+    /// Adds the records of one worker.
     pub(crate) fn worker(&mut self, records: &[StepRecord]) {
         for (step, record) in self.steps.iter_mut().zip(records) {
             step.due += record.counts;

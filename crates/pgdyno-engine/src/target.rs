@@ -1,4 +1,4 @@
-//! What an attempt does, as a state machine without I/O.
+//! The interface of what is measured: an attempt as a state machine without I/O.
 
 use std::{io, os::fd::OwnedFd};
 
@@ -6,51 +6,50 @@ use pgdyno_core::{measure::Outcome, stop::Stop};
 
 use crate::Probe;
 
-/// What happened to a client.
+/// Event of a client.
 #[derive(Debug)]
 pub enum Event<'a> {
     /// A new attempt begins.
     Begin,
-    /// Everything in [`Target::outgoing`] was handed to the kernel.
+    /// The kernel has taken everything in [`Target::outgoing`].
     Sent,
-    /// Bytes came from the peer, cut anywhere.
+    /// Bytes came from the peer, cut at any point.
     Received(&'a [u8]),
     /// The instant of a [`Step::WaitUntil`] has come.
     Woken,
     /// A [`Step::Disk`] is done, with its result.
     Disk(io::Result<()>),
-    /// The connection of a [`Step::Connect`] is made, or that of a [`Step::Reconnect`]: then no attempt is under way,
-    /// and the answer is not looked at.
+    /// The connection of a [`Step::Connect`] or [`Step::Reconnect`] is made. After a [`Step::Reconnect`] no attempt is
+    /// under way, and the returned step is ignored.
     Connected,
-    /// The connection is gone: closed by the peer (`None`) or broken, or could not be made.
+    /// The connection was closed by the peer (`None`), broke, or could not be made.
     Gone(Option<io::Error>),
-    /// The run is over, and no attempt is under way: a last question may be asked. Answered by [`Step::Send`] where
-    /// there is one; [`Step::Done`], of whatever outcome, tells that its answer is there. It belongs to no attempt, is
-    /// counted nowhere and has little time. A driver of sockets for many clients tells it; the others need not.
+    /// The run is over and no attempt is under way: the target may send a final query. It answers [`Step::Send`] if it
+    /// has one, and [`Step::Done`] with any outcome once it has the answer. The query belongs to no attempt, is not
+    /// counted, and has little time. Only drivers for many sockets are sure to send this event.
     Parting,
 }
 
-/// What a client wants next.
+/// Next action of a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
-    /// Send [`Target::outgoing`], then tell [`Event::Sent`].
+    /// Send [`Target::outgoing`], then report [`Event::Sent`].
     Send,
     /// Wait for bytes.
     Receive,
     /// Wait for an instant in nanoseconds of the engine's clock.
     WaitUntil(u64),
-    /// Close the connection, where there is one, and make another by [`Target::connect`]; then tell
-    /// [`Event::Connected`], or [`Event::Gone`] with the reason.
+    /// Close the connection, if there is one, and make another by [`Target::connect`]; then report
+    /// [`Event::Connected`], or [`Event::Gone`] with the error.
     Connect,
-    /// Do a disk operation; needs the blocking driver, because a synchronous write has no readiness.
+    /// Do a disk operation. Needs the blocking driver, since readiness is not defined for a synchronous write.
     Disk(DiskOp),
-    /// The attempt has ended, if one was under way, and the connection is of no use any more: the client can begin
-    /// another over a new one, which is made by [`Target::dial`] beside the loop. After a [`Event::Gone`] that tells of
-    /// a failed try: try again, after a while.
+    /// The attempt has ended, if one was under way, and the connection is unusable: the client can go on over a new
+    /// one, which [`Target::dial`] makes outside the loop. After an [`Event::Gone`] for a failed try: try again later.
     Reconnect(Outcome),
     /// The attempt has ended and the client can begin another.
     Done(Outcome),
-    /// The attempt has ended and the client can begin no other: it is lost, unless it said [`Probe::finished`].
+    /// The attempt has ended and the client can begin no other: it is lost, unless [`Probe::finished`] was called.
     Last(Outcome),
 }
 
@@ -64,49 +63,50 @@ pub enum DiskOp {
     },
 }
 
-/// Makes one connection in a thread that may wait. A request to stop ends its waits within a fraction of a second.
+/// Makes one connection, in a thread that may block. A stop request ends the waits within a fraction of a second.
 pub type Dial = Box<dyn FnOnce(&Stop) -> io::Result<OwnedFd> + Send>;
 
-/// One client's state machine. The engine calls [`Target::step`] once for every event and does what it returns.
+/// State machine of one client. The engine calls [`Target::step`] once for every event and carries out what it returns.
 pub trait Target: Send {
-    /// Takes an event and says what is wanted next.
+    /// Handles an event and returns the next action.
     ///
-    /// `now_ns` is the instant at which the engine learned of the event; with [`Event::Sent`] it is the instant of
-    /// the event before it, so that sending costs no look at the clock. An [`Event::Woken`] may come more than once.
+    /// `now_ns` is the instant at which the engine learned of the event; for [`Event::Sent`] it is the instant of the
+    /// event before, so that sending costs no read of the clock. An [`Event::Woken`] may come more than once.
     fn step(&mut self, event: Event<'_>, now_ns: u64, probe: &mut Probe) -> Step;
 
-    /// The bytes of a [`Step::Send`] or [`DiskOp::WriteAndSync`].
+    /// Bytes to send for [`Step::Send`] or to write for [`DiskOp::WriteAndSync`].
     fn outgoing(&self) -> &[u8];
 
-    /// Makes the connection of a [`Step::Connect`]: connected, authenticated, with nothing left to read. What the
-    /// target knew of the old one (prepared statements, half a message) is over.
+    /// Makes the connection of a [`Step::Connect`]: connected, authenticated, with nothing left to read. The target
+    /// must drop its state of the old connection (prepared statements, half a message).
     ///
-    /// The one step of a target that makes system calls and may wait. The other clients of its worker wait meanwhile,
-    /// as pgbench's do: connecting is part of what such a run measures, and handing it to another thread would add two
+    /// This is the only method of a target that makes system calls and may block. The other clients of its worker wait
+    /// meanwhile, as pgbench's do: connecting is part of what such a run measures, and another thread would add two
     /// wake-ups to each.
     ///
     /// # Errors
-    /// Why there is no connection; the engine passes it on as [`Event::Gone`]. Without an implementation, always.
+    /// Why there is no connection; the engine passes it on as [`Event::Gone`]. The default implementation always fails.
     fn connect(&mut self) -> io::Result<OwnedFd> {
         Err(io::Error::new(io::ErrorKind::Unsupported, "this target cannot connect again"))
     }
 
-    /// How the connection of a [`Step::Reconnect`] is made: connected, authenticated, with nothing left to read. What
-    /// the target knew of the old one is over. Called in the worker, and must not wait; what it gives may.
+    /// Returns a function that makes the connection of a [`Step::Reconnect`]: connected, authenticated, with nothing
+    /// left to read. The target must drop its state of the old connection. Called in the worker and must not block; the
+    /// returned function may.
     fn dial(&mut self) -> Dial {
         Box::new(|_| Err(io::Error::new(io::ErrorKind::Unsupported, "this target cannot connect again")))
     }
 
-    /// What the attempt under way comes to when it gets no more time: [`Outcome::TimedOut`], or
-    /// [`Outcome::InDoubt`] where a commit may have been carried out.
+    /// Outcome of the current attempt when it gets no more time: [`Outcome::TimedOut`], or [`Outcome::InDoubt`] if a
+    /// commit may have been carried out.
     fn abandon(&mut self) -> Outcome;
 }
 
-/// A target with the descriptor that its I/O goes to: a connected socket, a file, or nothing.
+/// A target and the descriptor for its I/O: a connected socket, a file, or nothing.
 #[derive(Debug)]
 pub struct Client<T> {
-    /// The state machine.
+    /// State machine of the client.
     pub target: T,
-    /// Where its I/O goes.
+    /// Socket or file; `None` if there is none yet or the target needs none.
     pub io: Option<OwnedFd>,
 }

@@ -1,26 +1,26 @@
-//! When the parts of a run begin and end.
+//! Phases of a run and the instants that separate them.
 
-/// What a part of a run is for.
+/// Phase of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Phase {
-    /// Before the measured interval.
+    /// Warm-up, before the measured interval.
     WarmUp,
     /// The measured interval.
     Measured,
-    /// After it: attempts under way end, none begins.
+    /// Drain, after the measured interval: attempts under way end, none begins.
     Drain,
 }
 
 /// The instants of a run on the engine's clock, in nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Timeline {
-    /// When the first attempts are due.
+    /// Start of the schedule: the first attempts are due.
     pub start_ns: u64,
-    /// When the measured interval begins.
+    /// Start of the measured interval.
     pub measure_ns: u64,
-    /// When it ends, and with it the schedule.
+    /// End of the measured interval and of the schedule.
     pub end_ns: u64,
-    /// Length of the intervals that are reported.
+    /// Length of the reported intervals.
     pub interval_ns: u64,
 }
 
@@ -36,8 +36,8 @@ impl Timeline {
         }
     }
 
-    /// The end of the interval that begins at `start_ns`: intervals never reach over the edge of a phase, and the
-    /// drain is one interval.
+    /// End of the interval that begins at `start_ns`: intervals never cross the edge of a phase, and the drain is one
+    /// interval.
     pub(crate) fn boundary_after(&self, start_ns: u64) -> u64 {
         let edge = match self.phase(start_ns) {
             Phase::WarmUp => self.measure_ns,

@@ -1,4 +1,4 @@
-//! Users who think between their attempts: many more of them than clients.
+//! Users with think times: many more of them than clients.
 
 use std::{
     cmp::Reverse,
@@ -10,31 +10,31 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 
 use crate::chooser::Chooser;
 
-/// Times thought at most, in means of it (TPC-C, clause 5.2.5.4).
+/// Longest think time, as a multiple of the mean (TPC-C, clause 5.2.5.4).
 const LONGEST_THOUGHT: f64 = 10.0;
 
-/// How a user goes about an attempt of one script.
+/// Times of a user around an attempt of one script.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Pace {
-    /// What comes before it is due, in nanoseconds: keying.
+    /// Keying time in nanoseconds: passes before the attempt is due.
     pub keying_ns: u64,
-    /// Mean of what comes after its answer, in nanoseconds: thinking, exponential and ten times of it at most.
+    /// Mean think time after the answer in nanoseconds; exponential, and cut at ten times the mean.
     pub think_ns: u64,
-    /// Whether the user waits for no answer, and thinks from the instant on at which it was due.
+    /// Whether the user does not wait for the answer: thinking then begins when the attempt is due.
     pub queued: bool,
 }
 
-/// Users who do nothing but key, send, wait and think. Each attempt is of a script by the weights of
-/// [`Mix`](crate::Mix); it is due when the user has keyed it, and whichever client is free carries it out.
+/// Users who key, send, wait and think. Each attempt runs a script drawn by the weights of [`Mix`](crate::Mix); it is
+/// due when the user has keyed it, and any free client carries it out.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Population {
-    /// How many there are, over all workers.
+    /// Number of users over all workers.
     pub users: u64,
-    /// The pace of each script.
+    /// Times of each script.
     pub paces: Vec<Pace>,
 }
 
-/// An attempt that a user wants.
+/// An attempt that a user wants to send.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Due {
     pub(crate) at_ns: u64,
@@ -42,23 +42,23 @@ pub(crate) struct Due {
     pub(crate) script: u32,
 }
 
-/// The users of one worker. Each keys or thinks, waits for a client, or for an answer; what he queued waits without
-/// him.
+/// The users of one worker. Each is keying or thinking, or waits for a client or an answer; a queued attempt waits
+/// without its user.
 #[derive(Debug)]
 pub struct Users {
     paces: Vec<Pace>,
     random: Xoshiro256PlusPlus,
-    /// When they begin; all else is counted from there, since many of them take a while to be made.
+    /// Start of the schedule. All other instants count from it, because creating many users takes a while.
     start_ns: u64,
-    /// What they are keying, or will key.
+    /// Attempts being keyed, or keyed after the thinking; the earliest first.
     coming: BinaryHeap<Reverse<Due>>,
-    /// What is due and not begun, the oldest first.
+    /// Attempts due and not begun, the oldest first.
     waiting: VecDeque<Due>,
 }
 
 impl Users {
-    /// The users of a worker (its number, and how many there are): user `i` belongs to worker `i` modulo their number.
-    /// They begin somewhere in a round of theirs, at 0.
+    /// Creates the users of a worker, given its number and the number of workers: user `i` belongs to worker `i` modulo
+    /// that number. Each starts at a random point of a key/think cycle, at time 0.
     pub(crate) fn new(
         population: &Population,
         (worker, workers): (usize, usize),
@@ -80,7 +80,7 @@ impl Users {
         users
     }
 
-    /// Lets them begin at an instant of the engine's clock.
+    /// Sets the start of the schedule on the engine's clock.
     pub(crate) fn beginning_at(mut self, start_ns: u64) -> Self {
         self.start_ns = start_ns;
         self
@@ -91,7 +91,7 @@ impl Users {
         self.paces.get(script as usize).copied().unwrap_or(none)
     }
 
-    /// A number above 0, up to 1.
+    /// Draws a uniform number in (0, 1].
     fn uniform(&mut self) -> f64 {
         ((self.random.next_u64() >> 11) + 1) as f64 / (1u64 << 53) as f64
     }
@@ -101,13 +101,13 @@ impl Users {
         ((-self.uniform().ln()).min(LONGEST_THOUGHT) * mean_ns) as u64
     }
 
-    /// A round that an instant falls into: a longer one holds more instants, and is as much likelier. Without that the
-    /// first users would come too soon.
+    /// Draws the cycle that a random instant falls into: a longer cycle contains more instants and is likelier in
+    /// proportion. Otherwise the first users would come too soon.
     fn round_under_way(&mut self, chooser: &mut Chooser) -> (u32, u64) {
         let most = |of: fn(&Pace) -> u64| self.paces.iter().map(of).max().unwrap_or(0) as f64;
         let longest_ns = most(|pace| pace.keying_ns) + most(|pace| pace.think_ns) * LONGEST_THOUGHT;
         loop {
-            // He thinks about one, and keys the next.
+            // Thinks about one script, then keys the next.
             let (before, script) = (chooser.choose(), chooser.choose());
             let round_ns = self.think_ns(before) + self.pace(script).keying_ns;
             if self.uniform() * longest_ns <= round_ns as f64 {
@@ -116,7 +116,7 @@ impl Users {
         }
     }
 
-    /// A user has an answer, or waits for none: he thinks, and keys the next.
+    /// Starts a user's next cycle, after an answer or without waiting for one: think, then key the next attempt.
     fn go_on(&mut self, user: u64, script: u32, now_ns: u64, chooser: &mut Chooser) {
         let think_ns = self.think_ns(script);
         let script = chooser.choose();
@@ -124,8 +124,8 @@ impl Users {
         self.coming.push(Reverse(Due { at_ns, user, script }));
     }
 
-    /// Counts the attempts that have fallen due before `until_ns` since the last call. Who waits for no answer thinks
-    /// from then on, and may be due again before it.
+    /// Counts the attempts that have fallen due before `until_ns` since the last call. Users who do not wait for the
+    /// answer think from then on, and may be due again before `until_ns`.
     pub(crate) fn count_due(&mut self, until_ns: u64, chooser: &mut Chooser) -> u64 {
         let until_ns = until_ns.saturating_sub(self.start_ns);
         let mut count = 0;
@@ -149,19 +149,19 @@ impl Users {
         Some(Due { at_ns: due.at_ns + self.start_ns, ..due })
     }
 
-    /// The attempt of a user has ended.
+    /// Notes that a user's attempt has ended.
     pub(crate) fn answered(&mut self, user: u64, script: u32, end_ns: u64, chooser: &mut Chooser) {
         if !self.pace(script).queued {
             self.go_on(user, script, end_ns.saturating_sub(self.start_ns), chooser);
         }
     }
 
-    /// Attempts due and not begun.
+    /// Number of attempts due and not begun.
     pub(crate) fn backlog(&self) -> u64 {
         self.waiting.len() as u64
     }
 
-    /// When the next attempt falls due; never where all users wait.
+    /// Instant at which the next attempt falls due, in nanoseconds; `u64::MAX` if all users wait.
     pub(crate) fn next_due_ns(&self) -> u64 {
         self.coming.peek().map_or(u64::MAX, |Reverse(due)| due.at_ns.saturating_add(self.start_ns))
     }
@@ -182,7 +182,8 @@ mod tests {
         Pace { keying_ns: keying_s * SECOND, think_ns: think_s * SECOND, queued }
     }
 
-    /// Attempts of `users` within an hour, each answered after `answer_ns`; how many, and how many at once.
+    /// Runs users for an hour, each attempt answered after `answer_ns`; returns the number of attempts and the most at
+    /// once.
     fn rounds(population: &Population, weights: &[u32], answer_ns: u64) -> (u64, u64) {
         let mut chooser = chooser(weights);
         let mut users = Users::new(population, (0, 1), 7, &mut chooser);
@@ -198,7 +199,7 @@ mod tests {
         (ended, most)
     }
 
-    /// Little's law: users over the length of a round are attempts a second.
+    /// Little's law: attempts a second are users over the length of a cycle.
     #[test]
     fn users_come_round_as_often_as_their_pace_says() {
         let population = Population { users: 500, paces: vec![pace(18, 12, false), pace(2, 5, false)] };
@@ -209,7 +210,7 @@ mod tests {
         }
     }
 
-    /// The first seconds are like all others: a warm-up has nothing to wait for.
+    /// The first seconds are like all others, so that a warm-up is not needed to spread the users.
     #[test]
     fn users_begin_in_the_middle_of_what_they_do() {
         let users = 20_000;
@@ -239,7 +240,7 @@ mod tests {
         assert!((ended as f64 / expected - 1.0).abs() < 0.02, "{ended} of {expected}");
     }
 
-    /// Where no client is free, what is queued falls due all the same, and is counted when it does.
+    /// Queued attempts fall due, and are counted, even if no client is free.
     #[test]
     fn who_waits_for_no_answer_does_not_wait_for_a_client_either() {
         let population = Population { users: 5_000, paces: vec![pace(2, 5, true)] };
@@ -262,7 +263,7 @@ mod tests {
         for worker in 0..4 {
             let mut chooser = chooser(&[1]);
             let mut users = Users::new(&population, (worker, 4), worker as u64, &mut chooser);
-            // Nobody is answered: nobody comes twice, whatever the time.
+            // No user gets an answer, so none comes twice however late it is.
             users.count_due(u64::MAX, &mut chooser);
             seen.extend(std::iter::from_fn(|| users.begin()).map(|due| due.user));
             assert_eq!((users.backlog(), users.next_due_ns()), (0, u64::MAX));

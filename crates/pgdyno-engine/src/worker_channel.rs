@@ -1,4 +1,4 @@
-//! What passes between a worker and the thread that collects.
+//! Messages between a worker and the collecting thread.
 
 use std::sync::mpsc::{Receiver, Sender};
 
@@ -6,7 +6,7 @@ use pgdyno_core::measure::{Latency, Precision, Slowest};
 
 use crate::{IntervalReport, LogRecord};
 
-/// What a worker hands to the collecting thread.
+/// Message from a worker to the collecting thread.
 #[derive(Debug)]
 #[expect(clippy::large_enum_variant, reason = "a box would be an allocation in the loop")]
 pub(crate) enum WorkerMessage {
@@ -16,12 +16,12 @@ pub(crate) enum WorkerMessage {
     Log(Vec<LogRecord>),
 }
 
-/// A histogram for samples that come, or for none.
+/// Makes an empty histogram; unless `wanted`, it allocates nothing until a sample comes.
 pub(crate) fn empty(precision: Precision, wanted: bool) -> Latency {
     if wanted { Latency::new(precision) } else { Latency::lazy(precision) }
 }
 
-/// What an interval is measured with, emptied.
+/// Emptied histograms of an interval, for reuse.
 #[derive(Debug)]
 pub(crate) struct Spare {
     pub(crate) latency: Latency,
@@ -34,7 +34,7 @@ impl Spare {
     }
 }
 
-/// Where a worker hands things to, and gets what was emptied back from.
+/// A worker's channel to the collecting thread, and the way back of emptied buffers.
 #[derive(Debug)]
 pub(crate) struct WorkerChannel {
     pub(crate) worker: usize,

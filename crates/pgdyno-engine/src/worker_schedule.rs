@@ -1,4 +1,4 @@
-//! One worker's schedule and record, as the drivers use them.
+//! Schedule and recorder of one worker, as the drivers use them.
 
 use std::sync::Arc;
 
@@ -15,22 +15,22 @@ use crate::{
     users::Due,
 };
 
-/// Time that attempts under way get after a request to stop, in nanoseconds.
+/// Time limit for attempts under way after a stop request, in nanoseconds.
 const STOPPED_DRAIN_NS: u64 = 1_000_000_000;
 
-/// What an idle client is to do.
+/// What an idle client does next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Next {
     /// Begin this attempt.
     Begin(Attempt),
     /// Wait: the next attempt falls due at this instant.
     At(u64),
-    /// Nothing more is to be done in this run.
+    /// Nothing: the client begins no further attempt in this run.
     Never,
 }
 
-/// When to begin, what came of it, when to stop: all of a worker that does not depend on how it waits.
-/// Opaque outside the engine: drivers are the engine's own.
+/// When to begin, what to record, when to stop: everything of a worker that does not depend on the driver. Opaque
+/// outside the engine, which has all the drivers.
 #[derive(Debug)]
 pub struct WorkerSchedule {
     timeline: Timeline,
@@ -48,12 +48,12 @@ pub struct WorkerSchedule {
     pub(crate) probe: Probe,
 }
 
-/// How many clients may be at work at once in a closed loop: all of them, where steps do not say otherwise.
+/// Clients that may be active at once in a closed loop: all of them unless steps limit the number.
 #[derive(Debug)]
 pub(crate) struct ConcurrencyLimit {
-    /// So many.
+    /// Clients allowed to be active.
     open: u64,
-    /// When that changes, in nanoseconds of the engine's clock.
+    /// When the limit changes, in nanoseconds of the engine's clock.
     until_ns: u64,
     profile: Option<LoadProfile>,
     worker: usize,
@@ -61,12 +61,12 @@ pub(crate) struct ConcurrencyLimit {
 }
 
 impl ConcurrencyLimit {
-    /// Those of a worker of so many.
+    /// Makes the limit of worker number `worker` out of `workers`.
     pub(crate) fn new(profile: Option<LoadProfile>, worker: usize, workers: usize) -> Self {
         Self { open: u64::MAX, until_ns: u64::MAX, profile, worker, workers }
     }
 
-    /// Looks up what holds from `now_ns` on.
+    /// Updates the limit that holds from `now_ns` on.
     fn look(&mut self, now_ns: u64) {
         if let Some(profile) = &self.profile {
             self.open = profile.clients_at(now_ns, self.worker, self.workers);
@@ -75,7 +75,7 @@ impl ConcurrencyLimit {
     }
 }
 
-/// What a schedule is made of.
+/// Parts of a schedule.
 pub(crate) struct WorkerParts {
     pub(crate) timeline: Timeline,
     pub(crate) drain_ns: u64,
@@ -113,8 +113,8 @@ impl WorkerSchedule {
         schedule
     }
 
-    /// What an idle client is to do at `now_ns`. An attempt that is given is to begin at once: what the probe says of
-    /// it is overwritten by the next.
+    /// Decides what an idle client does at `now_ns`. A returned attempt must begin at once, because the next call
+    /// overwrites what the probe says of it.
     #[inline]
     pub(crate) fn next(&mut self, now_ns: u64) -> Next {
         if now_ns >= self.timeline.end_ns || self.stopped_at_ns.is_some() {
@@ -145,7 +145,7 @@ impl WorkerSchedule {
         }
     }
 
-    /// An attempt of nobody in particular, of a script by its weight.
+    /// Begins an attempt without a user; the script is drawn by weight.
     #[inline]
     fn begin_any(&mut self, scheduled_ns: u64, begin_ns: u64, open_loop: bool) -> Next {
         let script = self.chooser.choose();
@@ -160,7 +160,7 @@ impl WorkerSchedule {
         Next::Begin(Attempt { scheduled_ns, begin_ns, script, user: Some(user) })
     }
 
-    /// Whether arrivals come by a schedule of their own.
+    /// Whether attempts fall due by a schedule of their own.
     pub(crate) fn open_loop(&self) -> bool {
         !matches!(self.arrivals, Arrivals::Closed)
     }
@@ -179,7 +179,7 @@ impl WorkerSchedule {
         self.recorder.ended(attempt, end_ns, outcome, note, in_time);
     }
 
-    /// Counts a client that can begin no other attempt, unless it has said that it has done all it had to.
+    /// Counts a client as lost, unless it has completed all its attempts.
     pub(crate) fn client_lost(&mut self) {
         if std::mem::take(&mut self.probe.finished) {
             return;
@@ -190,17 +190,17 @@ impl WorkerSchedule {
         }
     }
 
-    /// What makes the connections of this worker's clients again.
+    /// Makes the connector for this worker's clients.
     pub(crate) fn connector(&self) -> Connector {
         Connector::new(Arc::clone(&self.connections))
     }
 
-    /// Whether somebody waits for the end.
+    /// Whether a stop was requested.
     pub(crate) fn is_stopped(&self) -> bool {
         self.stop.requested()
     }
 
-    /// Looks at the clock and at requests to stop. Drivers call it at least ten times a second.
+    /// Checks the clock and stop requests. Drivers call it at least ten times a second.
     pub(crate) fn tend(&mut self, now_ns: u64) {
         if let Some(reason) = self.probe.stop.as_deref() {
             self.stop.request(reason);
@@ -214,7 +214,7 @@ impl WorkerSchedule {
         }
     }
 
-    /// Arrivals are counted into the interval in which they fell due before it is closed.
+    /// Closes the intervals that have ended. Arrivals are first counted into the interval in which they fell due.
     fn roll(&mut self, now_ns: u64) {
         while now_ns >= self.recorder.boundary_ns() {
             let boundary_ns = self.recorder.boundary_ns();
@@ -225,7 +225,7 @@ impl WorkerSchedule {
         self.probe.measuring = self.recorder.measuring();
     }
 
-    /// Counts what falls due by a schedule before an instant.
+    /// Counts the attempts that fall due by the schedule before an instant.
     fn fall_due(&mut self, until_ns: u64) {
         let count = match &mut self.arrivals {
             Arrivals::Closed => 0,
@@ -235,7 +235,7 @@ impl WorkerSchedule {
         self.recorder.due(count);
     }
 
-    /// Attempts due and not begun.
+    /// Number of attempts due and not begun.
     fn backlog(&self) -> u64 {
         match &self.arrivals {
             Arrivals::Closed => 0,
@@ -244,12 +244,12 @@ impl WorkerSchedule {
         }
     }
 
-    /// The latest instant at which [`WorkerSchedule::tend`] should be called again.
+    /// Latest instant at which [`WorkerSchedule::tend`] should be called again.
     pub(crate) fn tend_by_ns(&self, now_ns: u64) -> u64 {
         self.recorder.boundary_ns().min(now_ns + 100_000_000)
     }
 
-    /// The instant at which attempts under way get no more time; `None` while attempts may still begin.
+    /// Instant at which attempts under way get no more time; `None` while attempts may still begin.
     pub(crate) fn give_up_at_ns(&self, now_ns: u64) -> Option<u64> {
         match self.stopped_at_ns {
             Some(stopped_ns) => Some(stopped_ns + STOPPED_DRAIN_NS),
@@ -257,13 +257,13 @@ impl WorkerSchedule {
         }
     }
 
-    /// Ends the schedule: what was due and not begun is counted as never started.
+    /// Ends the schedule: attempts due and not begun count as never started.
     pub(crate) fn finish(mut self: Box<Self>) -> WorkerReport {
         let now_ns = Clock::now_ns();
         self.tend(now_ns);
         if !matches!(self.arrivals, Arrivals::Closed) {
-            // After a stop the schedule goes on to the instant of the stop, not to its planned end; and where clients
-            // end by themselves, or all are lost, to now.
+            // After a stop the schedule ends at the stop, not at its planned end; if clients end by themselves or all
+            // are lost, it ends now.
             let early = self.by_number || self.clients_lost > 0;
             let planned_ns = if early { now_ns } else { self.timeline.end_ns };
             let until_ns = self.stopped_at_ns.unwrap_or(planned_ns).min(self.timeline.end_ns);

@@ -1,4 +1,4 @@
-//! What a run keeps beyond counts: scripts, commands, single attempts, and the pacing of clients.
+//! What a run records beyond counts: scripts, commands, single attempts, and the pacing of clients.
 
 use std::{
     io::{self, Read, Write},
@@ -28,7 +28,7 @@ const SETTINGS: Settings = Settings {
     statements: 0,
     cpus: Vec::new(),
 };
-/// A run that ends when its clients have done all they had to.
+/// Settings of a run that ends when its clients have made all their attempts.
 const UNTIL_DONE: Settings = Settings {
     warmup_ns: 0,
     duration_ns: 1_000_000_000_000_000_000,
@@ -40,7 +40,7 @@ const UNTIL_DONE: Settings = Settings {
     cpus: Vec::new(),
 };
 
-/// What a run came to, with every attempt that was handed out and by which worker.
+/// Report of a run, and every logged attempt with the worker that logged it.
 struct Kept {
     report: Report,
     intervals: Tally,
@@ -84,7 +84,7 @@ fn logging(share: f64) -> Bookkeeping {
     }
 }
 
-/// Every attempt takes this many nanoseconds of waiting.
+/// Target whose every attempt waits this many nanoseconds.
 #[derive(Clone, Copy)]
 struct Waits(u64);
 
@@ -134,8 +134,8 @@ fn each_client_makes_exactly_its_attempts_and_every_one_is_handed_out() {
 
 #[test]
 fn what_is_too_late_is_skipped_and_counts_as_one_of_the_clients_attempts() {
-    // One falls due every 10 ms: a worker that is late itself must find some that are not too late. While the first
-    // two are under way, more fall due and become too late than the clients have attempts left.
+    // An attempt falls due every 10 ms, so that even a worker that runs late finds some that are not too late. While
+    // the first two are under way, more fall due and become too late than the clients have attempts left.
     let pacing = Pacing { attempts: Some(10), skip_after_ns: Some(50_000_000), ..Pacing::default() };
     let bookkeeping = Bookkeeping { by_number: true, ..logging(1.0) };
     let settings = Settings { rate_per_s: Some(100.0), ..UNTIL_DONE };
@@ -201,7 +201,7 @@ fn a_sample_is_a_sample_and_the_same_for_the_same_seed() {
     assert_eq!(sample, numbers());
 }
 
-/// Fails with another failure each time, commits every fourth time; says how often it tried.
+/// Target that fails in another way each time, commits every fourth time, and reports its number of tries.
 #[derive(Clone, Default)]
 struct Fails(u32);
 
@@ -250,7 +250,7 @@ fn failures_retries_and_commands_are_told_apart() {
     assert_eq!(retries, tally.retries);
 }
 
-/// Sends a byte and waits for it, over connections that echo.
+/// Target that sends a byte and waits for its echo.
 #[derive(Clone)]
 struct Echo;
 
@@ -297,10 +297,10 @@ fn a_client_connects_anew_as_often_as_told() {
         assert_eq!(connects, 9);
         assert!(took_ns >= 9 * 20_000_000, "{took_ns}");
     }
-    // One worker makes them one after the other: none counts the time of another.
+    // A worker makes its connections one after the other: none counts the time of another.
     let kept = keep(EpollDriver, vec![(0..3).map(client).collect()], &UNTIL_DONE, &bookkeeping);
     assert!(kept.report.connects.1 <= kept.report.elapsed_ns, "{:?}", kept.report.connects);
-    // Where a worker has one client, nothing but the connection itself can be in the way of an attempt.
+    // With one client per worker, only the connection itself can delay an attempt.
     let kept = keep(BlockingDriver, vec![vec![client(0)]], &UNTIL_DONE, &bookkeeping);
     assert!(kept.report.tally.latency.min < 20_000.0, "connecting is no part of the latency");
 }
@@ -322,7 +322,7 @@ fn a_client_that_cannot_connect_is_lost_with_a_word() {
     assert_eq!(heard.try_recv(), Ok((Level::Error, text)));
 }
 
-/// Attempts that outlast the schedule are waited for in intervals that end where others would have ended.
+/// Attempts that outlast the schedule are recorded in intervals of the usual length, if requested.
 #[test]
 fn the_drain_is_one_interval_or_goes_on_in_intervals() {
     let intervals = |drain_in_intervals| {

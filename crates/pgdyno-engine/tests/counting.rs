@@ -1,12 +1,11 @@
-//! No attempt is lost in counting, whatever happens: overload, peers that fall silent, close or all go away at once as
-//! in a restart, connections that are made again or not, attempts out of time, a request to stop in the middle.
+//! No attempt is lost in counting, whatever happens: overload, peers that fall silent, close or all vanish at once as
+//! in a restart, reconnects that succeed or fail, attempts that time out, a stop request in the middle.
 //!
-//! Two ledgers are held against each other: that of the engine, and one that the target keeps of what it was asked to
-//! begin and what it said came of it.
+//! Two ledgers are compared: the engine's, and one that the target keeps of the attempts it began and their outcomes.
 //!
-//! Seen to fail where the engine forgets the backlog at the end, an attempt that is given up or that of a lost client,
-//! and where it tells a failure as a commit or a doubt as a failure; and where it forgets the attempt of a client that
-//! comes back, or begins one while it is away.
+//! Seen to fail if the engine forgets the backlog at the end, an attempt that is given up or that of a lost client; if
+//! it reports a failure as a commit or a doubt as a failure; and if it forgets the attempt of a client that reconnects,
+//! or begins one while it is disconnected.
 
 use std::{
     env,
@@ -31,10 +30,10 @@ use pgdyno_engine::{
 use proptest::prelude::*;
 
 const MS: u64 = 1_000_000;
-/// Of how many attempts the trouble of a [`Case`] is a share.
+/// Number of attempts that the trouble of a [`Case`] is a share of.
 const OF: u64 = 10_000;
 
-/// What the target saw.
+/// Counts kept by the target.
 #[derive(Debug, Default)]
 struct Ledger {
     begun: AtomicU64,
@@ -52,7 +51,7 @@ impl Ledger {
     }
 }
 
-/// Does with every attempt what the next random number says.
+/// Target that does with every attempt what the next random number says.
 struct Erratic {
     ledger: Arc<Ledger>,
     random: u64,
@@ -60,15 +59,15 @@ struct Erratic {
     trouble: u64,
     word: [u8; 1],
     busy: bool,
-    /// Whether it has a connection.
+    /// Whether the client is connected.
     here: bool,
-    /// Of a hundred losses so many are followed by another connection.
+    /// How many of a hundred losses are followed by a reconnect.
     comes_back: u64,
     peers: Peers,
 }
 
 impl Erratic {
-    /// SplitMix64.
+    /// Draws the next number of SplitMix64.
     fn draw(&mut self, below: u64) -> u64 {
         self.random = self.random.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut bits = self.random;
@@ -140,7 +139,7 @@ impl Target for Erratic {
         }
     }
 
-    /// One try in four fails.
+    /// Fails one try in four.
     fn dial(&mut self) -> Dial {
         let (peers, fails) = (Arc::clone(&self.peers), self.draw(4) == 0);
         Box::new(move |_| match fails {
@@ -159,7 +158,7 @@ impl Target for Erratic {
     }
 }
 
-/// The other ends of all connections.
+/// The peers' ends of all connections.
 type Peers = Arc<Mutex<Vec<UnixStream>>>;
 
 fn client(peers: &Peers, ledger: &Arc<Ledger>, random: u64, case: &Case) -> Client<Erratic> {
@@ -176,7 +175,7 @@ fn client(peers: &Peers, ledger: &Arc<Ledger>, random: u64, case: &Case) -> Clie
     Client { target, io: Some(connection(peers)) }
 }
 
-/// A connection to a peer that answers.
+/// Connects to a peer that answers.
 fn connection(peers: &Peers) -> OwnedFd {
     let (ours, mut theirs) = UnixStream::pair().expect("a socket pair");
     peers.lock().expect("nobody panicked").push(theirs.try_clone().expect("a descriptor is left"));
@@ -200,10 +199,10 @@ fn connection(peers: &Peers) -> OwnedFd {
 }
 
 fn end(stream: &UnixStream) {
-    let _ = stream.shutdown(Shutdown::Both); // it may be gone already
+    let _ = stream.shutdown(Shutdown::Both); // the peer may have closed it already
 }
 
-/// A run and how it is disturbed.
+/// A run and its disturbances.
 #[derive(Debug, Clone)]
 struct Case {
     seed: u64,
@@ -221,7 +220,7 @@ fn case() -> impl Strategy<Value = Case> {
     let rate = prop::option::of(prop_oneof![1e2..3e3, 1e4..1e6, Just(1e12)]);
     let stop = prop::option::weighted(0.4, 0u64..80);
     let comes_back = prop_oneof![Just(0), Just(100), 0u64..100];
-    // Rare, so that much happens before it, or often, so that it happens on a machine that gets little done.
+    // Rare, so that much happens before it, or frequent, so that it happens even on a slow machine.
     let trouble = (prop_oneof![0u64..100, 100u64..2_000], comes_back);
     (any::<u64>(), trouble, 1usize..4, 1usize..5, rate, 20u64..70, 0u64..20, stop).prop_map(
         |(
@@ -247,7 +246,7 @@ fn case() -> impl Strategy<Value = Case> {
     )
 }
 
-/// What the engine counted, and what the target did.
+/// The engine's counts and the target's.
 struct Books {
     report: Report,
     intervals: Vec<Counts>,
@@ -255,7 +254,7 @@ struct Books {
     ledger: Arc<Ledger>,
 }
 
-/// How the clients of a case are driven.
+/// Driver of a case.
 #[derive(Debug, Clone, Copy)]
 enum Way {
     Sockets(SocketDriver),
@@ -301,7 +300,7 @@ fn carry_out(case: &Case, way: Way) -> Books {
     Books { report: report.expect("the run works"), intervals, latencies, ledger }
 }
 
-/// What does not add up.
+/// Lists what does not add up.
 fn faults(books: &Books) -> Vec<String> {
     let Books { report, intervals, latencies, ledger } = books;
     let whole = &report.counts_whole;
@@ -338,7 +337,7 @@ fn faults(books: &Books) -> Vec<String> {
     faults
 }
 
-/// What was seen over all cases: a test of disturbances that never came would prove nothing.
+/// Totals over all cases: a test whose disturbances never came would prove nothing.
 static SEEN: Mutex<Counts> = Mutex::new(Counts {
     scheduled: 0,
     in_flight_at_start: 0,
@@ -351,15 +350,15 @@ static SEEN: Mutex<Counts> = Mutex::new(Counts {
     in_flight_at_end: 0,
 });
 
-/// The same of connections.
+/// Outages over all cases.
 static OUTAGES: Mutex<Outage> =
     Mutex::new(Outage { lost: 0, made_again: 0, refused: 0, clients_ns: 0, longest_ns: 0, none_ns: 0 });
 
 #[test]
 fn every_attempt_is_accounted_for_whatever_happens() {
     let cases = if env::var_os("PGDYNO_TEST_ALL").is_some() { 400 } else { 40 };
-    // Cases are drawn: where one kind of disturbance did not come up, more of them are, each time by another runner,
-    // since one counts the cases of all its runs.
+    // Cases are random: until every kind of disturbance has come up, more are drawn, each time by a new runner, since a
+    // runner counts the cases of all its runs.
     for _ in 0..10 {
         let mut runner = proptest::test_runner::TestRunner::new(ProptestConfig {
             cases,
@@ -392,7 +391,7 @@ fn every_disturbance_was_seen() -> bool {
     ends.iter().chain(&losses).all(|count| *count > 0) && outages.made_again < outages.lost
 }
 
-/// One unit less or more anywhere is found.
+/// Every planted deviation of one unit is found.
 #[test]
 fn a_single_attempt_too_few_or_too_many_is_found() {
     let case = Case {
@@ -410,7 +409,7 @@ fn a_single_attempt_too_few_or_too_many_is_found() {
     let tampered: [Fault; 8] = [
         |books| books.intervals[2].committed += 1,
         |books| books.intervals[3].scheduled -= 1,
-        // From one interval into the next, so that the sum is right.
+        // Moved into the next interval, so that the sum is right.
         |books| {
             books.intervals[1].scheduled += 1;
             books.intervals[1].in_flight_at_end += 1;
@@ -420,7 +419,7 @@ fn a_single_attempt_too_few_or_too_many_is_found() {
             books.intervals.remove(4);
         },
         |books| books.report.counts_whole.never_started -= 1,
-        // A failure that is told as a commit, on both sides of the equation alike.
+        // A failure reported as a commit, on both sides of the equation.
         |books| {
             books.report.counts_whole.failed -= 1;
             books.report.counts_whole.committed += 1;

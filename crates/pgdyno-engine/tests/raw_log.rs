@@ -1,6 +1,6 @@
-//! What a run reports of latency is what a raw log of the same attempts says, within one bucket of a histogram.
+//! The latency that a run reports agrees with a raw log of the same attempts, within one bucket of a histogram.
 //!
-//! Seen to fail where the recorder leaves out the slowest, or records latencies that are 2 % too short.
+//! Seen to fail if the recorder leaves out the slowest, or records latencies that are 2 % too short.
 
 use std::sync::{Arc, Mutex};
 
@@ -14,7 +14,7 @@ use pgdyno_engine::{
 
 const MS: u64 = 1_000_000;
 
-/// Waits a time that differs from attempt to attempt, and logs how long each took by the instants it was told.
+/// Target that waits a different time in every attempt, and logs how long each took by the instants it was given.
 struct Logging {
     log: Arc<Mutex<Vec<u64>>>,
     begin_ns: u64,
@@ -26,7 +26,7 @@ impl Target for Logging {
         if matches!(event, Event::Begin) {
             self.begin_ns = now_ns;
             self.number += 1;
-            // From 20 µs to 5 ms, every magnitude alike, in an order without a pattern.
+            // From 20 µs to 5 ms, evenly over the magnitudes, in an order without a pattern.
             let magnitude = (self.number * 7_919 % 1_000) as f64 / 1_000.0;
             return Step::WaitUntil(now_ns + (20_000.0 * 250f64.powf(magnitude)) as u64);
         }
@@ -48,8 +48,8 @@ impl Target for Logging {
     }
 }
 
-/// A closed loop, in which an attempt is due when it begins, so that a target sees all of its latency. Gives the
-/// report, the intervals' histograms together, and the raw log.
+/// Runs a closed loop, in which an attempt is due when it begins, so that a target sees all of its latency. Returns the
+/// report, the merged histogram of the intervals, and the raw log.
 fn measured(driver: SocketDriver) -> (Report, Latency, Vec<u64>) {
     let log = Arc::new(Mutex::new(Vec::new()));
     let settings = Settings {
@@ -74,7 +74,7 @@ fn measured(driver: SocketDriver) -> (Report, Latency, Vec<u64>) {
     (report, intervals, raw_ns)
 }
 
-/// Quantiles, mean and extremes that are not those of the raw log, within one bucket.
+/// Lists the quantiles, mean and extremes that differ from the raw log by more than one bucket.
 fn differing(latency: &Latency, raw_ns: &[u64]) -> Vec<String> {
     let mut sorted = raw_ns.to_vec();
     sorted.sort_unstable();
@@ -111,8 +111,8 @@ fn a_report_is_what_the_raw_log_says() {
     }
 }
 
-/// The same comparison with a log that differs: latencies 2 % shorter, the slowest 1 % or a single one left out,
-/// latencies of half the time, and those from an instant 100 µs later.
+/// Compares with falsified logs: latencies 2 % shorter, the slowest 1 % or a single one left out, latencies of half the
+/// time, and those from an instant 100 µs later.
 fn lies_are_found(latency: &Latency, raw_ns: &[u64]) {
     let mut sorted = raw_ns.to_vec();
     sorted.sort_unstable();

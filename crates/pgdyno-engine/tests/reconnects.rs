@@ -1,4 +1,4 @@
-//! What goes on while connections are made again.
+//! A run goes on while clients reconnect.
 
 use std::{
     io::{self, Read, Write},
@@ -21,7 +21,7 @@ const MS: u64 = 1_000_000;
 /// Makes a connection on the `n`-th try of a run.
 type Connect = Arc<dyn Fn(u64, &Stop) -> io::Result<()> + Send + Sync>;
 
-/// Asks for an echo. The client that is to lose its connection loses it in its first attempt, once.
+/// Target that waits for an echo; with `loses` it loses its connection once, in its first attempt.
 struct Echo {
     loses: bool,
     connect: Connect,
@@ -58,7 +58,7 @@ impl Target for Echo {
     }
 }
 
-/// A connection to a peer that sends back what it gets.
+/// Connects to a peer that sends back what it gets.
 fn echoing() -> OwnedFd {
     let (ours, mut theirs) = UnixStream::pair().expect("a socket pair");
     thread::spawn(move || {
@@ -68,7 +68,7 @@ fn echoing() -> OwnedFd {
     ours.into()
 }
 
-/// How clients are driven.
+/// Driver of the clients.
 #[derive(Debug, Clone, Copy)]
 enum Way {
     Sockets(SocketDriver),
@@ -79,7 +79,7 @@ fn ways() -> impl Iterator<Item = Way> {
     SocketDriver::usable().map(Way::Sockets).chain([Way::Blocking])
 }
 
-/// Drives clients on one worker, of which the first loses its connection; `done` counts what they commit.
+/// Drives clients on one worker, the first of which loses its connection; `done` counts their commits.
 fn drive(way: Way, clients: usize, settings: &Settings, done: &Arc<AtomicU64>, connect: Connect) -> Report {
     let client = |number: usize| {
         let (connect, done) = (Arc::clone(&connect), Arc::clone(done));
@@ -110,7 +110,7 @@ fn settings(duration_ms: u64, rate_per_s: Option<f64>) -> Settings {
     }
 }
 
-/// The connection comes only when the other client has gone on: with a connect that keeps the loop, never.
+/// The connection comes only after the other client has gone on: never, if connecting blocks the loop.
 #[test]
 fn others_go_on_while_a_client_connects() {
     for driver in SocketDriver::usable() {
@@ -137,7 +137,7 @@ fn others_go_on_while_a_client_connects() {
     }
 }
 
-/// In an open loop attempts fall due while nobody has a connection, and wait.
+/// In an open loop attempts fall due while no client is connected, and wait.
 #[test]
 fn an_outage_shows_in_what_fell_due_meanwhile() {
     const OUTAGE: Duration = Duration::from_millis(300);
@@ -150,14 +150,14 @@ fn an_outage_shows_in_what_fell_due_meanwhile() {
         let report = drive(way, 1, &settings(600, Some(1_000.0)), &done, slow);
         let outage_ns = OUTAGE.as_nanos() as u64;
         assert!(report.outage.none_ns >= outage_ns && report.outage.longest_ns >= outage_ns, "{report:?}");
-        // 600 in the mean, 300 of them in the outage; 100 less would be four standard deviations.
+        // 600 on average, 300 of them in the outage; 100 less would be four standard deviations.
         assert!((500..700).contains(&report.counts_whole.scheduled), "{way:?}: {report:?}");
         let max_ns = report.latency.summary().expect("something was committed").max_ns;
         assert!(max_ns > outage_ns * 9 / 10, "{way:?}: {max_ns}");
     }
 }
 
-/// In a closed loop nothing falls due meanwhile; the time without a connection tells.
+/// In a closed loop nothing falls due meanwhile; only the time without a connection shows the outage.
 #[test]
 fn tries_that_fail_are_made_again() {
     for way in ways() {
@@ -175,7 +175,7 @@ fn tries_that_fail_are_made_again() {
     }
 }
 
-/// The end of a run is not kept waiting by a server that does not answer.
+/// A server that does not answer does not delay the end of a run.
 #[test]
 fn the_end_waits_for_no_connection() {
     for way in ways() {
@@ -197,7 +197,8 @@ fn the_end_waits_for_no_connection() {
     }
 }
 
-/// Waits for an instant in its first attempt and loses its connection meanwhile; waits for its peer in the second.
+/// Target that waits for an instant in its first attempt and loses its connection meanwhile; in the second it waits for
+/// its peer.
 struct Sleeper {
     attempts: u64,
     woken: Arc<AtomicU64>,
@@ -236,7 +237,7 @@ impl Target for Sleeper {
     }
 }
 
-/// Seen to fail where the timer of the attempt that was lost woke the next one.
+/// Seen to fail if the timer of the lost attempt woke the next one.
 #[test]
 fn an_attempt_is_not_woken_for_the_one_before_it() {
     for driver in SocketDriver::usable() {

@@ -1,4 +1,4 @@
-//! Behaviour of whole runs, with targets whose every attempt is known.
+//! Whole runs, with targets whose every attempt is known.
 
 use std::{
     fs,
@@ -37,8 +37,8 @@ fn clients<T: Copy>(target: T, workers: usize, each: usize) -> Vec<Vec<Client<T>
     (0..workers).map(|_| worker()).collect()
 }
 
-/// Runs, and checks what holds for every run: the identity of every interval, of the measured interval and of the
-/// whole run, and that intervals follow each other without a gap.
+/// Runs, and checks what holds for every run: the counting equation of every interval, of the measured interval and of
+/// the whole run, and that intervals follow each other without a gap.
 fn checked<T: Target + 'static>(
     driver: impl Driver,
     workers: Vec<Vec<Client<T>>>,
@@ -48,7 +48,7 @@ fn checked<T: Target + 'static>(
     watched(driver, workers, settings, stop, |_| ())
 }
 
-/// The same, and `on_interval` is told of every interval.
+/// Like `checked`, and calls `on_interval` with every interval.
 fn watched<T: Target + 'static>(
     driver: impl Driver,
     workers: Vec<Vec<Client<T>>>,
@@ -83,7 +83,7 @@ fn the_null_target_is_counted_to_the_unit() {
     assert_eq!(intervals.iter().map(|i| i.committed).sum::<u64>(), report.counts_whole.committed);
 }
 
-/// Every attempt takes a millisecond of waiting.
+/// Target whose every attempt waits a millisecond.
 #[derive(Clone, Copy)]
 struct Paced;
 
@@ -118,7 +118,7 @@ fn every_driver_waits_as_long_as_told() {
         assert!(latency.min_ns >= 999_000, "{latency:?}");
         assert!(report.statements[0].count() > 0);
     }
-    // 200 attempts a client at the most in 200 ms.
+    // At most 200 attempts a client in 200 ms.
     assert!(one.counts.committed <= 201);
     for many in many {
         assert!((one.counts.committed + 1..=2_010).contains(&many.counts.committed));
@@ -136,7 +136,7 @@ fn an_open_loop_counts_what_no_client_was_free_for() {
         let whole = report.counts_whole;
         assert!((4_000..6_000).contains(&whole.scheduled), "{whole:?}");
         assert!(whole.committed <= 251 && whole.never_started > 3_500, "{whole:?}");
-        // Latency counts from the instant an attempt was due: the backlog shows in it.
+        // Latency counts from the instant an attempt was due, so that it includes the backlog.
         assert!(report.latency.summary().expect("attempts committed").max_ns > 50_000_000);
         assert!(report.lag.summary().expect("attempts lagged").max_ns > 50_000_000);
     }
@@ -152,7 +152,7 @@ fn an_absurd_rate_ends_on_time() {
     }
 }
 
-/// Sends a byte and waits for it; a commit is in doubt while it waits.
+/// Target that sends a byte and waits for its echo; a commit is in doubt while it waits.
 #[derive(Clone, Copy)]
 struct Echo;
 
@@ -198,7 +198,7 @@ fn echo_client(answers: usize, hang: bool) -> (Client<Echo>, thread::JoinHandle<
     (Client { target: Echo, io: Some(OwnedFd::from(ours)) }, peer)
 }
 
-/// Echoes, and looks how often its thread went to sleep between two of its attempts.
+/// Target that waits for echoes, and counts how often its thread went to sleep between two of its attempts.
 struct Sleeper {
     attempts: u64,
     asleep_before: u64,
@@ -209,7 +209,7 @@ impl Sleeper {
     const FIRST: u64 = 10;
     const LAST: u64 = 110;
 
-    /// How often this thread has given up its processor to wait (`proc_pid_status(5)`).
+    /// Voluntary context switches of this thread (`proc_pid_status(5)`).
     fn asleep() -> u64 {
         let status = fs::read_to_string("/proc/thread-self/status").expect("procfs is mounted");
         let line = status.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"));
@@ -241,8 +241,8 @@ impl Target for Sleeper {
     }
 }
 
-/// The server takes the request, works, and answers. A receive that blocks is woken by the first as well: on a Unix
-/// socket it waits in the same queue as those who wait for room to write.
+/// The server takes the request, works, and answers. A blocking receive would also be woken by the taking: on a Unix
+/// socket it waits in the same queue as writers that wait for room.
 #[test]
 fn a_single_client_sleeps_once_for_every_answer() {
     for driver in SocketDriver::usable() {
@@ -259,7 +259,7 @@ fn a_single_client_sleeps_once_for_every_answer() {
         let asleep = Arc::new(AtomicU64::new(0));
         let target = Sleeper { attempts: 0, asleep_before: 0, asleep_between: Arc::clone(&asleep) };
         let client = Client { target, io: Some(OwnedFd::from(ours)) };
-        // Long enough for a busy machine, and ended when there is enough to see.
+        // Long enough for a busy machine; stopped once there are enough answers.
         let settings = Settings { duration_ns: 60_000_000_000, ..SETTINGS };
         let (stop, mut committed) = (Stop::default(), 0);
         let enough = |interval: &MergedInterval| {
@@ -276,7 +276,7 @@ fn a_single_client_sleeps_once_for_every_answer() {
     }
 }
 
-/// A message far larger than a socket holds, every byte of which comes back while it is still being sent.
+/// Target with a message far larger than a socket holds, every byte of which comes back while it is still being sent.
 struct Bulk {
     message: Vec<u8>,
     back: usize,
@@ -313,7 +313,7 @@ impl Target for Bulk {
     }
 }
 
-/// The peer of such a client: it reads no further before what it read is taken back.
+/// The peer of such a client: it reads no further until the client has read the echo.
 fn bulk_client() -> (Client<Bulk>, thread::JoinHandle<()>) {
     let (ours, mut theirs) = UnixStream::pair().expect("a socket pair");
     let peer = thread::spawn(move || {
@@ -330,7 +330,7 @@ fn bulk_client() -> (Client<Bulk>, thread::JoinHandle<()>) {
 
 #[test]
 fn a_message_that_no_socket_holds_goes_out_while_its_answer_comes_in() {
-    // The end of an interval, or of time to drain, wakes up a driver, too: too seldom for this.
+    // The end of an interval, or of the drain, wakes a driver too: too seldom for this test.
     let settings = Settings { interval_ns: 10_000_000_000, drain_ns: 20_000_000_000, ..SETTINGS };
     for driver in SocketDriver::usable() {
         for clients in [1, 2] {
@@ -368,11 +368,11 @@ fn a_run_whose_clients_are_all_lost_ends() {
         let endless = Settings { duration_ns: 3_600_000_000_000, ..SETTINGS };
         let (report, _) = checked(driver, vec![vec![lost]], &endless, &Stop::default());
         assert_eq!((report.counts_whole.committed, report.counts_whole.in_doubt), (10, 1));
-        // Why is what the clients met: it may be another thing than a lost connection.
+        // The reason is the clients' error, which may be another than a lost connection.
         assert_eq!(report.stopped.as_deref(), Some("every client ended: gone (connection)"));
         peer.join().expect("the peer ended");
 
-        // What would have fallen due in the hour that did not come is nobody's.
+        // Attempts that would have fallen due in the rest of the hour are not counted.
         let (lost, peer) = echo_client(10, false);
         let open = Settings { rate_per_s: Some(1_000.0), ..endless };
         let (report, _) = checked(driver, vec![vec![lost]], &open, &Stop::default());
@@ -413,7 +413,7 @@ fn a_request_to_stop_ends_an_endless_run_with_what_was_measured() {
     }
 }
 
-/// Wants a disk.
+/// Target that needs a disk.
 #[derive(Clone, Copy)]
 struct DiskOnly;
 
@@ -447,7 +447,7 @@ fn sockets_refuse_a_disk_target_and_a_missing_file_is_a_failure() {
     }
 }
 
-/// Two workers with three clients each, all steps by one seed: the schedule of an open loop is the seed's.
+/// Two workers with three clients each, all steps from one seed: the seed alone decides an open loop's schedule.
 #[test]
 fn the_same_seed_gives_the_same_number_of_arrivals() {
     for driver in SocketDriver::usable() {

@@ -1,7 +1,7 @@
 //! The slowest attempts of every interval are those that a log of all attempts finds.
 //!
-//! Seen to fail where an attempt replaces another one than the fastest kept, and where an interval keeps what the one
-//! before it had.
+//! Seen to fail if an attempt replaces another one than the fastest kept, and if an interval keeps attempts of the one
+//! before.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ use pgdyno_engine::{
 
 const MS: u64 = 1_000_000;
 
-/// Waits a time that differs from attempt to attempt, and says whose it was.
+/// Target that waits a different time in every attempt, and reports whose it was.
 struct Waiting {
     client: u32,
     number: u64,
@@ -50,14 +50,14 @@ impl Target for Waiting {
     }
 }
 
-/// One interval: its part of the run, its bounds on the engine's clock, and the slowest as they were kept.
+/// One interval: its phase, its bounds on the engine's clock, and the slowest attempts kept.
 struct Kept {
     phase: Phase,
     bounds_ns: std::ops::Range<u64>,
     slowest: Vec<Slow>,
 }
 
-/// Two workers of six clients. Gives the intervals, and a log of all attempts of all workers.
+/// Runs two workers of six clients. Returns the intervals, and a log of all attempts of all workers.
 fn measured(rate_per_s: Option<f64>) -> (Vec<Kept>, Vec<LogRecord>) {
     let settings = Settings {
         warmup_ns: 0,
@@ -91,7 +91,7 @@ fn measured(rate_per_s: Option<f64>) -> (Vec<Kept>, Vec<LogRecord>) {
     (kept, all)
 }
 
-/// Client and number of the slowest by the log, as many as are beyond doubt: the log has microseconds.
+/// Client and number of the slowest by the log, as far as they are certain: the log has microseconds.
 fn by_log(kept: &Kept, all: &[LogRecord]) -> (Vec<u64>, BTreeMap<(u32, u64), u64>) {
     let within = |record: &&LogRecord| kept.phase == Phase::Drain || kept.bounds_ns.contains(&record.end_ns);
     let drained = |record: &&LogRecord| kept.phase != Phase::Drain || record.end_ns >= kept.bounds_ns.start;

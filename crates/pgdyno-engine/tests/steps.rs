@@ -27,7 +27,7 @@ const SETTINGS: Settings = Settings {
     cpus: Vec::new(),
 };
 
-/// Every attempt waits for a millisecond, and knows how many do so at once.
+/// Target whose every attempt waits a millisecond and counts how many do so at once.
 #[derive(Clone, Default)]
 struct Paced {
     at_once: Arc<AtomicU32>,
@@ -54,8 +54,8 @@ impl Target for Paced {
     }
 }
 
-/// Runs and checks what holds for all steps: they add up to the measured interval, every one of them keeps both
-/// equations, and no interval reaches over the edge of one. The end is asked for in the step of number `stop_in`.
+/// Runs and checks what holds for all steps: they add up to the measured interval, every one satisfies both equations,
+/// and no interval crosses the edge of a step. A stop is requested in the step of number `stop_in`.
 fn checked(target: &Paced, workers: &[usize], steps: Vec<LoadStep>, stop_in: Option<usize>) -> Report {
     let ends_ns: Vec<u64> = steps
         .iter()
@@ -124,8 +124,8 @@ fn what_falls_due_in_a_step_follows_its_rate() {
     assert_eq!(due(&steps), due(&again));
 }
 
-/// One client can do at most 1,000 a second. What is too much in the first step is begun in the second: its latency is
-/// that of the first all the same, and what nobody began is never started in the step in which it was due.
+/// One client can do at most 1,000 a second. The excess of the first step is begun in the second, but its latency
+/// belongs to the first; attempts that no client began are never started in the step in which they were due.
 #[test]
 fn a_backlog_belongs_to_the_step_in_which_it_fell_due() {
     let report = checked(&Paced::default(), &[1], rates(300, &[2_000.0, 10.0, 4_000.0]), None);
@@ -155,7 +155,7 @@ fn as_many_clients_are_at_work_as_the_step_says() {
 
 #[test]
 fn a_stop_leaves_whole_steps_and_a_part_of_one() {
-    // The last step is longer than anybody waits: it is under way when the end is asked for.
+    // The last step never ends by itself: it is under way when the stop is requested.
     let mut steps = rates(100, &[1_000.0; 3]);
     steps[2].duration_ns = 3_600_000 * MS;
     let report = checked(&Paced::default(), &[2], steps, Some(2));

@@ -1,4 +1,4 @@
-//! The kernel as pgdyno sees it: facts, observations and storage.
+//! Linux, as pgdyno uses it: facts, counters, processes and storage.
 
 pub mod disk;
 pub mod facts;

@@ -1,6 +1,6 @@
-//! Processes: whether one still lives, what it runs, its children, and who listens on a TCP port.
+//! Processes: whether one is alive, what it runs, its children, and which process listens on a TCP port.
 //!
-//! A process is known by its number and its start time together, since numbers are used again.
+//! A process is identified by its PID and start time together, since PIDs are reused.
 
 use std::{
     fs,
@@ -9,20 +9,19 @@ use std::{
     path::PathBuf,
 };
 
-/// A process that will not be taken for another one with the same number.
+/// Identity of a process that survives reuse of its PID.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ProcessId {
-    /// Process number.
+    /// Process ID.
     pub pid: u32,
     /// Start time in clock ticks since boot (field 22 of `/proc/PID/stat`).
     pub start_ticks: u64,
 }
 
 impl ProcessId {
-    /// The process that has this number now; `None` where there is none, or only one that has ended and waits
-    /// to be collected.
+    /// The process that has this PID now; `None` if there is none, or only a zombie.
     pub fn of(pid: u32) -> Option<Self> {
-        let stat = Stat::of(pid)?;
+        let stat = Stat::read(pid)?;
         stat.lives().then_some(Self { pid, start_ticks: stat.start_ticks })
     }
 
@@ -32,7 +31,7 @@ impl ProcessId {
     }
 }
 
-/// The fields of `/proc/PID/stat` used here (`proc_pid_stat(5)`).
+/// Fields of `/proc/PID/stat` that are used here (`proc_pid_stat(5)`).
 #[derive(Debug, PartialEq, Eq)]
 struct Stat {
     name: String,
@@ -42,11 +41,11 @@ struct Stat {
 }
 
 impl Stat {
-    fn of(pid: u32) -> Option<Self> {
+    fn read(pid: u32) -> Option<Self> {
         Self::parse(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
     }
 
-    /// The name stands in brackets and may hold brackets and spaces itself: the last one closes it.
+    /// Parses the line. The name is in parentheses and may itself hold parentheses and spaces: the last one closes it.
     fn parse(line: &str) -> Option<Self> {
         let (front, back) = line.rsplit_once(')')?;
         let fields: Vec<&str> = back.split_whitespace().collect();
@@ -58,24 +57,24 @@ impl Stat {
         })
     }
 
-    /// `Z` and `X` have ended; only their entry is left.
+    /// Whether the process runs: `Z` and `X` have ended, and only their entry is left.
     fn lives(&self) -> bool {
         !matches!(self.state, 'Z' | 'X' | 'x')
     }
 }
 
-/// The kernel's name of a process, at most 15 bytes, for example `postgres`.
+/// Kernel's name of a process, at most 15 bytes, for example `postgres`.
 pub fn name(pid: u32) -> Option<String> {
-    Stat::of(pid).map(|stat| stat.name)
+    Stat::read(pid).map(|stat| stat.name)
 }
 
-/// The process that started this one, or took it over.
+/// PID of the parent process, which may have adopted this one.
 pub fn parent(pid: u32) -> Option<u32> {
-    Stat::of(pid).map(|stat| stat.parent)
+    Stat::read(pid).map(|stat| stat.parent)
 }
 
 /// Whether this process ignores a signal, such as HUP after `nohup` (`SigIgn` of `/proc/self/status`, one bit for each
-/// signal from 1); `false` where the kernel does not tell.
+/// signal from 1); `false` if the kernel does not tell.
 pub fn ignores_signal(signal: i32) -> bool {
     fs::read_to_string("/proc/self/status").is_ok_and(|status| is_among_ignored(&status, signal))
 }
@@ -86,43 +85,43 @@ fn is_among_ignored(status: &str, signal: i32) -> bool {
     (1..=64).contains(&signal) && mask >> (signal - 1) & 1 == 1
 }
 
-/// Whether a number is taken: by a process that runs, or by one that has ended and waits to be collected.
+/// Whether a PID is in use, by a running process or a zombie.
 pub fn is_taken(pid: u32) -> bool {
-    Stat::of(pid).is_some()
+    Stat::read(pid).is_some()
 }
 
-/// The working directory of a process, where this user may see it.
+/// Working directory of a process, if this user may see it.
 pub fn working_dir(pid: u32) -> Option<PathBuf> {
     fs::read_link(format!("/proc/{pid}/cwd")).ok()
 }
 
-/// The arguments of a process, the program first; empty where they cannot be had.
+/// Arguments of a process, the program first; empty if they cannot be read.
 pub fn arguments(pid: u32) -> Vec<PathBuf> {
     let bytes = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
     let words = bytes.strip_suffix(b"\0").unwrap_or(&bytes).split(|byte| *byte == 0);
     words.map(|word| PathBuf::from(std::ffi::OsString::from_vec(word.to_vec()))).collect()
 }
 
-/// Numbers of all processes that this process can see.
+/// PIDs of all processes visible to this one.
 pub fn all() -> Vec<u32> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
 }
 
-/// Numbers of the children of a process, with those that have ended and wait to be collected: what they used is told by
-/// their own entries until then, and by nobody else.
+/// PIDs of the children of a process, including zombies: until these are reaped, only their own entries show what they
+/// used.
 pub fn children(pid: u32) -> Vec<u32> {
-    let child = |other: &u32| Stat::of(*other).is_some_and(|stat| stat.parent == pid);
+    let child = |other: &u32| Stat::read(*other).is_some_and(|stat| stat.parent == pid);
     all().into_iter().filter(child).collect()
 }
 
-/// Who holds the lock (`flock(2)`) of a file with this inode, where this user may see it. The table has inodes of all
-/// file systems: it is for a message, not for a decision.
+/// PID of the holder of a lock (`flock(2)`) on a file with this inode, if this user may see it. The kernel's table
+/// mixes the inodes of all file systems: good for a message, not for a decision.
 pub fn lock_holder(inode: u64) -> Option<u32> {
     parse_locks(&fs::read_to_string("/proc/locks").ok()?, inode)
 }
 
-/// `proc_locks(5)`; a line of one who waits has an arrow behind its number.
+/// Finds the holder in `proc_locks(5)`, in which the line of a waiting process has an arrow after its number.
 fn parse_locks(table: &str, inode: u64) -> Option<u32> {
     table.lines().find_map(|line| {
         let fields: Vec<&str> = line.split_whitespace().collect();
@@ -132,16 +131,16 @@ fn parse_locks(table: &str, inode: u64) -> Option<u32> {
     })
 }
 
-/// Somebody who listens on a TCP port.
+/// Process that listens on a TCP port.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Listener {
-    /// Where it listens.
+    /// Address and port it listens on.
     pub address: SocketAddr,
-    /// Number and name of the process, where this user may see them.
+    /// PID and name of the process, if this user may see them.
     pub process: Option<(u32, String)>,
 }
 
-/// Who listens on a TCP port of this machine, on any address.
+/// Lists the listeners on a TCP port of this machine, on any address.
 pub fn listeners(port: u16) -> Vec<Listener> {
     let mut found = Vec::new();
     for (table, version) in [("/proc/net/tcp", 4), ("/proc/net/tcp6", 6)] {
@@ -157,7 +156,7 @@ pub fn listeners(port: u16) -> Vec<Listener> {
 /// State `TCP_LISTEN` in `/proc/net/tcp`.
 const LISTEN: &str = "0A";
 
-/// Addresses and socket inodes of the lines of `/proc/net/tcp` or `tcp6` that listen.
+/// Parses the addresses and socket inodes of the listening lines of `/proc/net/tcp` or `tcp6`.
 fn parse_tcp_table(text: &str, version: u8) -> Vec<(SocketAddr, u64)> {
     let lines = text.lines().skip(1).map(|line| line.split_whitespace().collect::<Vec<_>>());
     lines
@@ -166,7 +165,7 @@ fn parse_tcp_table(text: &str, version: u8) -> Vec<(SocketAddr, u64)> {
         .collect()
 }
 
-/// `0100007F:1538`: the address as 32-bit words of the host's byte order, the port as a plain number.
+/// Parses an address such as `0100007F:1538`: 32-bit words in the host's byte order, then the port as a plain number.
 fn parse_address(text: &str, version: u8) -> Option<SocketAddr> {
     let (address, port) = text.split_once(':')?;
     let word = |at: usize| u32::from_str_radix(address.get(at..at + 8)?, 16).ok().map(u32::to_ne_bytes);
@@ -179,7 +178,7 @@ fn parse_address(text: &str, version: u8) -> Option<SocketAddr> {
     Some(SocketAddr::new(ip, u16::from_str_radix(port, 16).ok()?))
 }
 
-/// The lowest-numbered process with this socket open: a server's children have it open as well.
+/// Process with the lowest PID that has this socket open: a server's children have it open as well.
 fn holder_of_socket(inode: u64) -> Option<(u32, String)> {
     let wanted = PathBuf::from(format!("socket:[{inode}]"));
     let mut pids = all();

@@ -7,20 +7,20 @@ use serde::{Deserialize, Serialize};
 /// A user of this machine.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct User {
-    /// Name.
+    /// Login name.
     pub name: String,
-    /// Number of the user.
+    /// User ID.
     pub uid: u32,
-    /// Number of the user's first group.
+    /// ID of the user's primary group.
     pub gid: u32,
     /// Home directory.
     pub home: PathBuf,
 }
 
-/// The user with whose rights this process works, whatever the environment says.
+/// The effective user of this process, whatever the environment says.
 ///
 /// # Errors
-/// That the machine does not know the number, in libpq's words: in containers that happens.
+/// If no user has the effective ID, which happens in containers; in libpq's words.
 pub fn of_process() -> Result<User, String> {
     let uid = rustix::process::geteuid().as_raw();
     by_number(uid).ok_or_else(|| format!("local user with ID {uid} does not exist"))
@@ -30,17 +30,18 @@ fn by_number(uid: u32) -> Option<User> {
     look_up(&uid.to_string(), |user| user.uid == uid)
 }
 
-/// The number of a user of this machine.
+/// ID of a user of this machine.
 pub fn uid_of(name: &str) -> Option<u32> {
     by_name(name).map(|user| user.uid)
 }
 
-/// A user by name.
+/// Finds a user by name.
 pub fn by_name(name: &str) -> Option<User> {
     look_up(name, |user| user.name == name)
 }
 
-/// Looks a user up in `/etc/passwd`, then by `getent`, which knows directories too. `key` is a name or a number.
+/// Looks a user up in `/etc/passwd`, then with `getent`, which also queries directory services. `key` is a name or an
+/// ID.
 fn look_up(key: &str, is_it: impl Fn(&User) -> bool) -> Option<User> {
     let passwd = fs::read("/etc/passwd").unwrap_or_default();
     find(&String::from_utf8_lossy(&passwd), &is_it).or_else(|| {
@@ -49,7 +50,8 @@ fn look_up(key: &str, is_it: impl Fn(&User) -> bool) -> Option<User> {
     })
 }
 
-/// The first user that is looked for in a text as `passwd(5)` has it: name, password, uid, gid, comment, home, shell.
+/// First user for which `is_it` holds, in a text in the format of `passwd(5)`: name, password, uid, gid, comment, home,
+/// shell.
 pub fn find(passwd: &str, is_it: impl Fn(&User) -> bool) -> Option<User> {
     let users = passwd.lines().filter_map(|line| {
         let fields: Vec<&str> = line.split(':').collect();

@@ -1,6 +1,6 @@
 //! Which server, and connections to it.
 
-use pgdyno_wire::{ConnectOptions, Hear, OsUser, Session, Sources, libpq};
+use pgdyno_wire::{ConnectOptions, NoticeReceiver, OsUser, Session, Sources, libpq};
 
 use super::{
     options::Options,
@@ -26,8 +26,12 @@ pub fn target(say: &Say, options: &Options) -> ExitResult<ConnectOptions> {
     match resolved {
         Ok(resolved) => {
             let say = say.clone();
-            let hear = Hear::new(move |notice| say.raw(libpq::notice(notice)));
-            Ok(ConnectOptions { fallback_application_name: NAME.to_owned(), hear: Some(hear), ..resolved })
+            let on_notice = NoticeReceiver::new(move |notice| say.raw(libpq::notice(notice)));
+            Ok(ConnectOptions {
+                fallback_application_name: NAME.to_owned(),
+                on_notice: Some(on_notice),
+                ..resolved
+            })
         }
         Err(problem) => {
             say.error(&problem.what);

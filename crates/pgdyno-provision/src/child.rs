@@ -1,5 +1,4 @@
-//! How the programs of a server are started: with no more rights, groups, environment and descriptors than
-//! they need.
+//! Starts the programs of a server, with only the rights, groups, environment and descriptors that they need.
 
 use std::{
     fs, io,
@@ -19,61 +18,61 @@ use rustix::{
 
 use pgdyno_host::users::User;
 
-/// What a child is given beside its arguments.
+/// Execution context of a child.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Manner<'a> {
-    /// Whom it runs as; `None` is whoever runs pgdyno.
+pub struct ChildOptions<'a> {
+    /// User to run as; `None` is the user of pgdyno.
     pub user: Option<&'a User>,
-    /// Processors it may run on; empty is all that are allowed.
+    /// CPUs the child may run on; empty is all that are allowed.
     pub cpus: &'a [u32],
-    /// Signal it gets when the thread that started it ends.
+    /// Signal sent to the child when the thread that started it ends.
     pub on_parent_death: Option<Signal>,
-    /// Whether it gets a session of its own, out of reach of the terminal's Ctrl-C.
+    /// Whether the child gets a session of its own, which the terminal's Ctrl-C does not reach.
     pub own_session: bool,
 }
 
-/// A command that runs a program in that manner, in a directory that its user can enter.
+/// Builds the command for a program, in a directory that its user can enter.
 ///
-/// User and groups change first (the standard library does so before anything the child does itself), then
-/// the working directory, then everything else.
-pub fn command(program: &Path, directory: &Path, manner: Manner<'_>) -> Command {
+/// User and groups change first (the standard library does this before everything else in the child), then the working
+/// directory, then the rest.
+pub fn command(program: &Path, directory: &Path, options: ChildOptions<'_>) -> Command {
     let mut command = Command::new(program);
     command.current_dir(directory).env_clear().env("LANG", "C").env("LC_ALL", "C");
     for name in ["PATH", "TZ"] {
         command.envs(std::env::var_os(name).map(|value| (name, value)));
     }
-    if let Some(user) = manner.user {
-        // With a user and no groups named, the standard library drops the supplementary groups of root.
+    if let Some(user) = options.user {
+        // With a user and no groups given, the standard library drops root's supplementary groups.
         command.uid(user.uid).gid(user.gid).env("HOME", &user.home);
     } else {
         command.envs(std::env::var_os("HOME").map(|value| ("HOME", value)));
     }
-    prepare(&mut command, manner);
+    prepare(&mut command, options);
     command
 }
 
 #[allow(unsafe_code)]
-fn prepare(command: &mut Command, manner: Manner<'_>) {
-    let cpus = cpu_set(manner.cpus);
+fn prepare(command: &mut Command, options: ChildOptions<'_>) {
+    let cpus = cpu_set(options.cpus);
     let parent = getpid();
     let inherited = inherited_descriptors();
-    let (signal, own_session) = (manner.on_parent_death, manner.own_session);
+    let (signal, own_session) = (options.on_parent_death, options.own_session);
     // SAFETY: between fork and exec the closure makes only system calls on values made before the fork; it
     // allocates nothing and takes no lock.
     unsafe {
         command.pre_exec(move || {
             for fd in &inherited {
-                // A descriptor that was closed meanwhile needs nothing.
+                // The descriptor may have been closed meanwhile.
                 let _ = fcntl_setfd(BorrowedFd::borrow_raw(*fd), FdFlags::CLOEXEC);
             }
             if own_session {
                 setsid()?;
-                heed_signals()?;
+                reset_signals()?;
             }
             if let Some(cpus) = &cpus {
                 sched_setaffinity(None, cpus)?;
             }
-            // After the change of user, which clears this; then look whether the parent had ended before.
+            // Set after the change of user, which would clear it; the parent may have ended even before, so check.
             if signal.is_some() {
                 set_parent_process_death_signal(signal)?;
                 if getppid() != Some(parent) {
@@ -85,12 +84,12 @@ fn prepare(command: &mut Command, manner: Manner<'_>) {
     }
 }
 
-/// Lets the signals that end a server end this process until its program says otherwise. Where a script runs pgdyno in
-/// the background, INT and QUIT are ignored, and what is ignored stays so for every child and through `exec` (POSIX,
-/// 2.11 Signals and Error Handling): a server that has not set its own handlers yet would go on without pgdyno. In a
-/// session of its own no terminal sends them.
+/// Resets the signals that end a server to their defaults. If a script runs pgdyno in the background, INT and QUIT are
+/// ignored, and every child inherits that, also through `exec` (POSIX, 2.11 Signals and Error Handling): a server that
+/// has not installed its own handlers yet would outlive pgdyno. With a session of its own the child gets none of these
+/// signals from a terminal.
 #[allow(unsafe_code)]
-fn heed_signals() -> io::Result<()> {
+fn reset_signals() -> io::Result<()> {
     for signal in [libc::SIGINT, libc::SIGQUIT, libc::SIGTERM] {
         // SAFETY: it only sets a disposition, and may be called between fork and exec (signal-safety(7)).
         if unsafe { libc::signal(signal, libc::SIG_DFL) } == libc::SIG_ERR {
@@ -108,7 +107,7 @@ fn cpu_set(cpus: &[u32]) -> Option<CpuSet> {
     (!cpus.is_empty()).then_some(set)
 }
 
-/// Descriptors above stderr that whoever started pgdyno left open for every child.
+/// Descriptors above stderr that pgdyno itself inherited without close-on-exec.
 #[allow(unsafe_code)]
 fn inherited_descriptors() -> Vec<RawFd> {
     let entries = fs::read_dir("/proc/self/fd").into_iter().flatten().flatten();
@@ -129,15 +128,15 @@ mod tests {
 
     use super::*;
 
-    fn output(script: &str, manner: Manner<'_>) -> String {
-        let mut command = command(Path::new("/bin/sh"), Path::new("/"), manner);
+    fn output(script: &str, options: ChildOptions<'_>) -> String {
+        let mut command = command(Path::new("/bin/sh"), Path::new("/"), options);
         let output = command.args(["-c", script]).stdin(Stdio::null()).output().expect("a shell can be run");
         String::from_utf8_lossy(&output.stdout).trim().to_owned()
     }
 
     #[test]
     fn the_environment_is_clean_and_the_session_its_own() {
-        let names = output("env | cut -d= -f1 | sort | tr '\\n' ' '", Manner::default());
+        let names = output("env | cut -d= -f1 | sort | tr '\\n' ' '", ChildOptions::default());
         for name in names.split(' ') {
             assert!(
                 ["HOME", "LANG", "LC_ALL", "PATH", "PWD", "TZ", "_", "SHLVL", "OLDPWD"].contains(&name),
@@ -145,8 +144,8 @@ mod tests {
             );
         }
         let session = "[ $(cut -d' ' -f6 /proc/$$/stat) = $$ ] && echo own";
-        assert_eq!(output(session, Manner { own_session: true, ..Manner::default() }), "own");
-        assert_eq!(output(session, Manner::default()), "");
+        assert_eq!(output(session, ChildOptions { own_session: true, ..ChildOptions::default() }), "own");
+        assert_eq!(output(session, ChildOptions::default()), "");
     }
 
     #[test]
@@ -155,7 +154,7 @@ mod tests {
         let file = fs::File::open("/dev/null").expect("it is there");
         fcntl_setfd(&file, FdFlags::empty()).expect("the flag can be cleared");
         let script = format!("[ -e /proc/self/fd/{} ] && echo open", file.as_raw_fd());
-        assert_eq!(output(&script, Manner::default()), "");
+        assert_eq!(output(&script, ChildOptions::default()), "");
     }
 
     #[test]
@@ -166,14 +165,14 @@ mod tests {
             libc::signal(libc::SIGQUIT, libc::SIG_IGN);
         }
         let script = "kill -QUIT $$; echo alive";
-        assert_eq!(output(script, Manner::default()), "alive");
-        assert_eq!(output(script, Manner { own_session: true, ..Manner::default() }), "");
+        assert_eq!(output(script, ChildOptions::default()), "alive");
+        assert_eq!(output(script, ChildOptions { own_session: true, ..ChildOptions::default() }), "");
     }
 
     #[test]
     fn processors_can_be_named() {
         let script = "grep Cpus_allowed_list /proc/self/status | cut -f2";
-        assert_eq!(output(script, Manner { cpus: &[0], ..Manner::default() }), "0");
+        assert_eq!(output(script, ChildOptions { cpus: &[0], ..ChildOptions::default() }), "0");
     }
 
     #[test]
@@ -182,7 +181,7 @@ mod tests {
             return;
         }
         let user = User { name: "x".into(), uid: 12_345, gid: 23_456, home: "/nowhere".into() };
-        let manner = Manner { user: Some(&user), ..Manner::default() };
-        assert_eq!(output("id -u; id -G; echo $HOME", manner), "12345\n23456\n/nowhere");
+        let options = ChildOptions { user: Some(&user), ..ChildOptions::default() };
+        assert_eq!(output("id -u; id -G; echo $HOME", options), "12345\n23456\n/nowhere");
     }
 }

@@ -1,10 +1,10 @@
-//! The configuration that pgdyno writes for a server, and the check of settings given by a user.
+//! Configuration files that pgdyno writes for a server, and the check of the user's settings.
 
 use std::{collections::BTreeMap, fmt::Write, path::Path};
 
 use pgdyno_core::{facts::Choice, problem::Problem};
 
-/// Settings that decide where the server is and who gets in; each has its own flag or none.
+/// Settings that decide on location and access; each is set by a flag or by pgdyno alone.
 const RESERVED: [(&str, &str); 8] = [
     ("listen_addresses", "use --listen"),
     ("port", "use --port"),
@@ -19,7 +19,8 @@ const RESERVED: [(&str, &str); 8] = [
 /// Checks names and values of settings before they are written anywhere.
 ///
 /// # Errors
-/// Where a name is none, a value cannot stand in a configuration file, or the setting is pgdyno's own.
+/// If a name is not a valid setting name, a value cannot be written to a configuration file, or pgdyno sets the setting
+/// itself.
 pub fn check_settings(settings: &BTreeMap<String, String>) -> Result<(), Problem> {
     for (name, value) in settings {
         let letters = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '.';
@@ -40,7 +41,7 @@ pub fn check_settings(settings: &BTreeMap<String, String>) -> Result<(), Problem
     Ok(())
 }
 
-/// Settings that make an acknowledged commit or the data itself less safe than the server's defaults do.
+/// Warns of settings that make acknowledged commits or the data less safe than the server's defaults do.
 pub fn weakened(settings: &BTreeMap<String, String>) -> Vec<String> {
     let off = |value: &str| {
         let value = value.to_ascii_lowercase();
@@ -59,7 +60,7 @@ pub fn weakened(settings: &BTreeMap<String, String>) -> Vec<String> {
         .collect()
 }
 
-/// Puts the user's settings over the chosen ones.
+/// Merges the user's settings over the chosen ones.
 pub fn merge(chosen: Vec<Choice>, given: &BTreeMap<String, String>) -> Vec<Choice> {
     let mut merged: Vec<Choice> = chosen
         .into_iter()
@@ -73,23 +74,23 @@ pub fn merge(chosen: Vec<Choice>, given: &BTreeMap<String, String>) -> Vec<Choic
     merged
 }
 
-/// Where a server is reached and what it reads.
+/// Location of a server, and files it reads.
 #[derive(Debug, Clone, Copy)]
-pub struct Frame<'a> {
+pub struct ServerConf<'a> {
     /// Name of the server.
     pub name: &'a str,
-    /// Directory of its socket.
+    /// Directory of the socket.
     pub socket_dir: &'a Path,
-    /// Its port, on TCP and in the name of its socket.
+    /// Port, for TCP and in the name of the socket.
     pub port: u16,
-    /// Addresses to listen on by TCP; `None` is none.
+    /// Addresses to listen on by TCP; `None` is no TCP.
     pub listen: Option<&'a str>,
-    /// Its file of who may connect how.
+    /// Path of the server's `pg_hba.conf`.
     pub hba_file: &'a Path,
 }
 
-/// The text of the configuration.
-pub fn render(frame: &Frame<'_>, settings: &[Choice]) -> String {
+/// Renders the configuration file.
+pub fn render(server: &ServerConf<'_>, settings: &[Choice]) -> String {
     let mut text =
         String::from("# Written by pgdyno at every start of this server; changes made here are lost.\n");
     let mut line = |name: &str, value: &str, reason: &str| {
@@ -97,13 +98,13 @@ pub fn render(frame: &Frame<'_>, settings: &[Choice]) -> String {
         // Writing to a String cannot fail.
         let _ = writeln!(text, "{name} = {}{comment}", quote(value));
     };
-    line("cluster_name", &format!("pgdyno-{}", frame.name), "");
-    line("listen_addresses", frame.listen.unwrap_or(""), "");
-    line("port", &frame.port.to_string(), "");
-    // A list: a name with a comma in it must stand in double quotes.
-    let socket_dir = frame.socket_dir.to_string_lossy().replace('"', "\"\"");
+    line("cluster_name", &format!("pgdyno-{}", server.name), "");
+    line("listen_addresses", server.listen.unwrap_or(""), "");
+    line("port", &server.port.to_string(), "");
+    // This setting is a list: a name that contains a comma needs double quotes.
+    let socket_dir = server.socket_dir.to_string_lossy().replace('"', "\"\"");
     line("unix_socket_directories", &format!("\"{socket_dir}\""), "");
-    line("hba_file", &frame.hba_file.to_string_lossy(), "");
+    line("hba_file", &server.hba_file.to_string_lossy(), "");
     line("lc_messages", "C", "");
     for setting in settings {
         line(&setting.name, &setting.value, &setting.reason);
@@ -111,13 +112,13 @@ pub fn render(frame: &Frame<'_>, settings: &[Choice]) -> String {
     text
 }
 
-/// A value as `guc-file.l` reads it: quotes doubled, and backslashes too, since they begin an escape.
+/// Quotes a value for `guc-file.l`: quotes are doubled, and backslashes too, since they begin an escape.
 pub fn quote(value: &str) -> String {
     format!("'{}'", value.replace('\\', "\\\\").replace('\'', "''"))
 }
 
-/// Who may connect how: everybody who can enter the socket's directory, which is its owner alone; by TCP,
-/// only where the server listens at all, by password (SCRAM came with 10).
+/// Renders `pg_hba.conf`. The socket trusts everybody who can enter its directory, which only the owner can; TCP, if
+/// enabled, needs a password (SCRAM from 10 on).
 pub fn render_hba(version_num: u32, listens: bool) -> String {
     let mut text = String::from("local all all trust\nlocal replication all trust\n");
     if listens {
@@ -127,7 +128,7 @@ pub fn render_hba(version_num: u32, listens: bool) -> String {
     text
 }
 
-/// The best password method of a version.
+/// The most secure password method of a version.
 pub fn password_method(version_num: u32) -> &'static str {
     if version_num >= 100_000 { "scram-sha-256" } else { "md5" }
 }
@@ -182,14 +183,15 @@ mod tests {
 
     #[test]
     fn the_text_of_the_files() {
-        let frame = Frame {
+        let server = ServerConf {
             name: "x",
             socket_dir: Path::new("/run/it's"),
             port: 5433,
             listen: None,
             hba_file: Path::new("/s/pg_hba.conf"),
         };
-        let text = render(&frame, &[Choice { name: "a".into(), value: "b\\c".into(), reason: "why".into() }]);
+        let text =
+            render(&server, &[Choice { name: "a".into(), value: "b\\c".into(), reason: "why".into() }]);
         for line in
             ["listen_addresses = ''", "unix_socket_directories = '\"/run/it''s\"'", "a = 'b\\\\c'  # why"]
         {

@@ -1,23 +1,23 @@
-//! Where pgdyno keeps its servers and its bundles.
+//! Directories of servers and bundles.
 
 use std::path::{Path, PathBuf};
 
 use pgdyno_core::problem::Problem;
 
-/// The roots of everything that pgdyno keeps outside the working directory.
+/// Root directories of everything that pgdyno keeps outside the working directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Dirs {
     /// Servers: `/var/lib/pgdyno` for root, else `~/.local/share/pgdyno`.
     pub state: PathBuf,
     /// Bundles: `/var/cache/pgdyno` for root, else `~/.cache/pgdyno`.
     pub cache: PathBuf,
-    /// Sockets of servers whose own directory has too long a name: `/run/pgdyno` for root, else
+    /// Sockets of servers whose own directory has too long a path: `/run/pgdyno` for root, else
     /// `$XDG_RUNTIME_DIR/pgdyno` or `/tmp/pgdyno-UID`.
     pub runtime: PathBuf,
 }
 
-/// The variables of the environment that say where things are kept; each only counts where it is an absolute
-/// path, except the first two, which the user gave to pgdyno itself.
+/// Environment variables that set the directories. The `XDG` variables and `HOME` count only if they are absolute
+/// paths.
 #[derive(Debug, Clone, Default)]
 pub struct Environment {
     /// `PGDYNO_STATE`
@@ -50,10 +50,10 @@ impl Environment {
 }
 
 impl Dirs {
-    /// The roots for the user who runs this process.
+    /// Chooses the directories for the user of this process.
     ///
     /// # Errors
-    /// Where an ordinary user has no home and says nothing else.
+    /// If an ordinary user has no home and sets no directories.
     pub fn of(environment: &Environment) -> Result<Self, Problem> {
         Self::for_user(environment, rustix::process::geteuid().as_raw())
     }
@@ -82,7 +82,7 @@ impl Dirs {
         }
     }
 
-    /// Directory of the servers, one directory each.
+    /// Directory with one subdirectory for each server.
     pub fn servers(&self) -> PathBuf {
         self.state.join("servers")
     }

@@ -1,4 +1,4 @@
-//! Which program a request will get, before anything is fetched or made.
+//! Predicts which program a request will use, before anything is fetched or made.
 
 use std::path::PathBuf;
 
@@ -14,25 +14,25 @@ use super::{
     installation, up,
 };
 
-/// A server's program, as far as it is known before the server is made.
+/// What is known of a server's program before the server is made.
 #[derive(Debug, Clone)]
 pub struct Foreseen {
-    /// `server_version_num`; of a bundle that no lock names the first of its major.
+    /// `server_version_num`; for a bundle that is not pinned the first of its major.
     pub version_num: u32,
-    /// Its version as people write it.
+    /// Version in the usual notation.
     pub version: String,
-    /// Where it comes from.
+    /// Source of the program.
     pub source: ServerSource,
-    /// Directory of its programs; `None` of a bundle that is yet to be fetched.
+    /// Directory of the programs; `None` for a bundle that is not fetched yet.
     pub bindir: Option<PathBuf>,
-    /// The build of pgdyno's that it is.
+    /// The pgdyno build, if the program is one.
     pub named: Option<Build>,
-    /// How a bundle was compiled that is yet to be fetched, where it is known.
+    /// How a bundle that is not fetched yet was compiled, if known.
     to_come: Option<BuildFacts>,
 }
 
 impl Foreseen {
-    /// How it was compiled, as far as that shows without running it. Reads the program.
+    /// How the program was compiled, as far as its file shows without running it.
     pub fn build(&self) -> BuildFacts {
         let own = match (&self.bindir, &self.to_come) {
             (Some(bindir), _) => installation::build(bindir),
@@ -44,10 +44,10 @@ impl Foreseen {
     }
 }
 
-/// The program that a request will get. Nothing is fetched.
+/// Predicts the program of a request, without fetching.
 ///
 /// # Errors
-/// That the program it names is not there, or not of the version that it asks for.
+/// If the requested program does not exist, or has another version than requested.
 pub fn foresee(request: &Request, dirs: &Dirs) -> Result<Foreseen, Problem> {
     let Some((found, source, named)) = up::program_here(request, dirs)? else {
         return Ok(foresee_bundle(request.pg, dirs));
@@ -56,7 +56,7 @@ pub fn foresee(request: &Request, dirs: &Dirs) -> Result<Foreseen, Problem> {
     Ok(Foreseen { version_num, version, source, bindir: Some(found.bindir), named, to_come: None })
 }
 
-/// The bundle that will be taken for a version; without one, the newest that is tested.
+/// Predicts the bundle for a version; without one, the newest pinned bundle.
 pub fn foresee_bundle(wanted: Option<Wanted>, dirs: &Dirs) -> Foreseen {
     let BundleToCome { version_num, version, cached, build } = bundle::to_come(wanted, &dirs.cache);
     let bindir = cached.map(|bundle| bundle.bindir());

@@ -1,4 +1,4 @@
-//! Making a cluster: `initdb`, then what only SQL can do before the first start.
+//! Makes a cluster: `initdb`, then tablespaces, which only SQL can create, before the first start.
 
 use std::{
     fs::{self, File},
@@ -12,47 +12,47 @@ use pgdyno_host::users::User;
 use rustix::process::Signal;
 
 use super::{
-    child::{Manner, command},
+    child::{ChildOptions, command},
     conf::{password_method, quote},
     manifest::hex,
     process::reason,
     safe::write_file,
 };
 
-/// Name of the superuser of every cluster.
+/// Superuser of every cluster.
 pub const SUPERUSER: &str = "postgres";
 
-/// What a new cluster is like.
+/// Properties of a new cluster.
 #[derive(Debug, Clone)]
 pub struct Cluster<'a> {
     /// Directory of the programs.
     pub bindir: &'a Path,
     /// `server_version_num`.
     pub version_num: u32,
-    /// Data directory, taken already.
+    /// Data directory, already claimed.
     pub data_dir: &'a Path,
-    /// Directory of WAL, taken already, where it is apart.
+    /// Separate WAL directory, already claimed, if there is one.
     pub wal_dir: Option<&'a Path>,
-    /// Size of a WAL segment in MB; `None` is the server's default.
+    /// WAL segment size in MB; `None` is the server's default.
     pub wal_segsize_mb: Option<u32>,
     /// Encoding.
     pub encoding: &'a str,
     /// Locale.
     pub locale: &'a str,
-    /// Whether pages get checksums.
+    /// Whether data checksums are enabled.
     pub data_checksums: bool,
-    /// Whom the server runs as.
+    /// User that the server runs as; `None` is the user of pgdyno.
     pub user: Option<&'a User>,
-    /// Directory of this server that belongs to pgdyno itself.
+    /// pgdyno's own directory for this server.
     pub home: &'a Path,
     /// Password of the superuser, for TCP.
     pub password: &'a str,
 }
 
-/// Runs `initdb`. Where pgdyno is killed meanwhile, `initdb` is told to end, and removes what it wrote.
+/// Runs `initdb`. If pgdyno is killed meanwhile, `initdb` gets a signal to end, and removes what it wrote.
 ///
 /// # Errors
-/// Where the version lacks an option, or `initdb` fails: its own words are the detail.
+/// If the version lacks an option, or `initdb` fails; its output is then the detail.
 pub fn initdb(cluster: &Cluster<'_>) -> Result<(), Problem> {
     let arguments = arguments(cluster)?;
     let password_file = cluster.home.join("initdb-password");
@@ -66,11 +66,11 @@ pub fn initdb(cluster: &Cluster<'_>) -> Result<(), Problem> {
     if output.status.success() {
         return Ok(());
     }
-    Err(Problem::could_not("could not make the cluster: initdb failed").detail(last_words(&output)))
+    Err(Problem::could_not("could not make the cluster: initdb failed").detail(last_output(&output)))
 }
 
-/// What a program said last, where it failed: on stderr, else on stdout, else how it ended.
-fn last_words(output: &Output) -> String {
+/// Last output of a failed program: from stderr, else from stdout, else its exit status.
+fn last_output(output: &Output) -> String {
     let said = [&output.stderr, &output.stdout].into_iter().map(|bytes| last_lines(bytes));
     said.into_iter()
         .find(|said| !said.is_empty())
@@ -83,10 +83,15 @@ fn pwfile(path: &Path) -> std::ffi::OsString {
     argument
 }
 
-/// A program that ends when the thread that started it does.
+/// Command for a program that ends with the thread that starts it.
 fn bound(program: &Path, directory: &Path, user: Option<&User>) -> Command {
-    let manner = Manner { user, own_session: true, on_parent_death: Some(Signal::TERM), ..Manner::default() };
-    command(program, directory, manner)
+    let options = ChildOptions {
+        user,
+        own_session: true,
+        on_parent_death: Some(Signal::TERM),
+        ..ChildOptions::default()
+    };
+    command(program, directory, options)
 }
 
 fn arguments(cluster: &Cluster<'_>) -> Result<Vec<std::ffi::OsString>, Problem> {
@@ -95,9 +100,9 @@ fn arguments(cluster: &Cluster<'_>) -> Result<Vec<std::ffi::OsString>, Problem> 
         format!("--encoding={}", cluster.encoding),
         format!("--locale={}", cluster.locale),
         "--lc-messages=C".to_owned(),
-        // The file that these two fill is never read: the configuration names pgdyno's own.
+        // The `pg_hba.conf` made from these two is never read: the configuration names pgdyno's own.
         "--auth-local=reject".to_owned(),
-        // It also decides how the password is kept.
+        // Also decides how the password is hashed.
         format!("--auth-host={}", password_method(cluster.version_num)),
     ]
     .map(Into::into)
@@ -117,7 +122,7 @@ fn arguments(cluster: &Cluster<'_>) -> Result<Vec<std::ffi::OsString>, Problem> 
     Ok(arguments)
 }
 
-/// Checksums are the default from 18 on, and an option before.
+/// Flag for checksums: they are the default from 18 on, and an option before.
 fn checksum_flag(cluster: &Cluster<'_>) -> Option<&'static str> {
     match (cluster.data_checksums, cluster.version_num >= 180_000) {
         (true, _) => Some("--data-checksums"),
@@ -132,10 +137,10 @@ fn last_lines(bytes: &[u8]) -> String {
     lines[lines.len().saturating_sub(5)..].join("; ")
 }
 
-/// Makes tablespaces in directories taken already, by a server for a single user that ends with its input.
+/// Creates tablespaces in directories already claimed, in a single-user server that ends with its input.
 ///
 /// # Errors
-/// Where the server refuses one of them: its own words are the detail.
+/// If the server refuses one of them; its output is the detail.
 pub fn create_tablespaces(cluster: &Cluster<'_>, tablespaces: &[(String, PathBuf)]) -> Result<(), Problem> {
     if tablespaces.is_empty() {
         return Ok(());
@@ -145,7 +150,7 @@ pub fn create_tablespaces(cluster: &Cluster<'_>, tablespaces: &[(String, PathBuf
         .map_err(|detail| Problem::could_not("could not make the tablespaces").detail(detail))
 }
 
-/// A line of single-user mode is one statement.
+/// Statement for one tablespace: in single-user mode a line is a statement.
 fn create_tablespace(name: &str, dir: &Path) -> String {
     let dir = dir.to_string_lossy();
     format!("CREATE TABLESPACE \"{}\" LOCATION E{}\n", name.replace('"', "\"\""), quote(&dir))
@@ -157,7 +162,7 @@ fn run_single_user(cluster: &Cluster<'_>, sql: &str) -> Result<(), String> {
     single.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
     let mut child = single.spawn().map_err(|error| error.to_string())?;
     if let Some(mut input) = child.stdin.take() {
-        // A server that ended early closes its input; its status and its words tell why.
+        // A server that ended early closes its input; status and output explain why.
         let _ = input.write_all(sql.as_bytes());
     }
     let output = child.wait_with_output().map_err(|error| error.to_string())?;
@@ -165,10 +170,10 @@ fn run_single_user(cluster: &Cluster<'_>, sql: &str) -> Result<(), String> {
     if output.status.success() { Ok(()) } else { Err(reason(&said).unwrap_or_default()) }
 }
 
-/// A password of 32 hexadecimal digits from the kernel's random numbers.
+/// Generates a password of 32 hexadecimal digits from the kernel's random numbers.
 ///
 /// # Errors
-/// Where the kernel gives none.
+/// If the kernel returns none.
 pub fn random_password() -> io::Result<String> {
     let mut bytes = [0_u8; 16];
     File::open("/dev/urandom")?.read_exact(&mut bytes)?;
@@ -230,9 +235,9 @@ mod tests {
     fn a_program_that_says_nothing_has_its_status_told() {
         let output =
             |script: &str| Command::new("sh").args(["-c", script]).output().expect("there is a shell");
-        assert_eq!(last_words(&output("echo out; echo err >&2; exit 1")), "err");
-        assert_eq!(last_words(&output("echo out; exit 1")), "out");
-        assert!(last_words(&output("kill -SEGV $$")).contains("signal: 11"));
+        assert_eq!(last_output(&output("echo out; echo err >&2; exit 1")), "err");
+        assert_eq!(last_output(&output("echo out; exit 1")), "out");
+        assert!(last_output(&output("kill -SEGV $$")).contains("signal: 11"));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Servers that are installed on this machine.
+//! Installed PostgreSQL servers.
 
 use std::{
     collections::BTreeSet,
@@ -16,7 +16,7 @@ use pgdyno_core::{
 
 use super::version::{OLDEST, Wanted, parse_program_version};
 
-/// A server's programs and their version.
+/// Programs of a server and their version.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Installation {
     /// Directory of `postgres` and `initdb`.
@@ -27,10 +27,10 @@ pub struct Installation {
     pub version: String,
 }
 
-/// Looks at the programs in a directory.
+/// Inspects the programs in a directory.
 ///
 /// # Errors
-/// Where `postgres` or `initdb` is missing, cannot run (a missing shared library is named), or is too old.
+/// If `postgres` or `initdb` is missing, does not run (a missing shared library is named), or is too old.
 pub fn inspect(bindir: &Path) -> Result<Installation, Problem> {
     for program in ["postgres", "initdb"] {
         if !bindir.join(program).is_file() {
@@ -70,7 +70,7 @@ fn ask_version(program: &Path) -> Result<(u32, String), Problem> {
     parse_program_version(&said).ok_or_else(|| could_not(format!("{said}{complaint}").trim().to_owned()))
 }
 
-/// The installed servers, the newest first. Directories whose programs do not run are passed over.
+/// Finds the installed servers, the newest first. Directories whose programs do not run are skipped.
 ///
 /// `path` is the `PATH` to search.
 pub fn find(path: Option<&OsStr>) -> Vec<Installation> {
@@ -86,8 +86,8 @@ pub fn find(path: Option<&OsStr>) -> Vec<Installation> {
     found
 }
 
-/// Where packages put servers (Debian; the PostgreSQL yum repository; a source build), then `PATH`, then
-/// where the `pg_config` found there points.
+/// Directories to search: those of packages (Debian, the PostgreSQL yum repository) and of source builds, then `PATH`,
+/// then the directory that its `pg_config` names.
 fn candidates(path: Option<&OsStr>) -> Vec<PathBuf> {
     let mut dirs = subdirectories("/usr/lib/postgresql", "");
     dirs.extend(subdirectories("/usr", "pgsql-"));
@@ -114,16 +114,16 @@ fn pg_config_bindir(program: &Path) -> Option<PathBuf> {
     Some(PathBuf::from(text.trim())).filter(|dir| dir.is_absolute())
 }
 
-/// A flag that every version gives the compiler, by which its `CFLAGS` are found in the program.
+/// Compiler flag used in every version, which identifies the `CFLAGS` in a program file.
 const EVERY_CFLAGS: &str = "-Wmissing-prototypes";
-/// How long a piece may be that ends with the text of `version()`.
+/// Length in bytes of a string that may end with the text of `version()`.
 const VERSION_TEXT_BYTES: std::ops::Range<usize> = 40..600;
 /// Longest program that is searched, in bytes.
 const LONGEST_PROGRAM: u64 = 256 << 20;
 
-/// How the programs in a directory were compiled, as far as it shows without running a server: what `pg_config()` and
-/// `version()` would give stands in `postgres` itself. Of features those are known that configure was asked for; of
-/// a program that Meson built, none.
+/// How the programs in a directory were compiled, as far as it shows without running a server: the texts of
+/// `pg_config()` and `version()` are strings in `postgres` itself. Of features only those are known that configure was
+/// given; of a Meson build, none.
 pub fn build(bindir: &Path) -> BuildFacts {
     let read = || -> io::Result<Vec<u8>> {
         let mut bytes = Vec::new();
@@ -133,7 +133,7 @@ pub fn build(bindir: &Path) -> BuildFacts {
     let program = read().unwrap_or_default();
     let mut facts = BuildFacts::default();
     for bytes in program.split(|byte| *byte == 0) {
-        // Few pieces begin like what is looked for: the others are not even read as text.
+        // Few strings begin like the ones searched for: the others are not even decoded.
         match bytes {
             [b'-', ..] => keep(&mut facts.cflags, bytes, |text| text.contains(EVERY_CFLAGS)),
             [b' ', b'\'', ..] | [b'\'', ..] => {
@@ -149,8 +149,8 @@ pub fn build(bindir: &Path) -> BuildFacts {
     facts
 }
 
-/// The compiler, where a piece of a program ends with the text of `version()`; a constant without a zero at its end may
-/// stand before it.
+/// The compiler, if a string of a program ends with the text of `version()`; a constant without a terminating zero may
+/// precede it.
 fn compiler_in(bytes: &[u8]) -> Option<String> {
     if !VERSION_TEXT_BYTES.contains(&bytes.len()) {
         return None;
@@ -159,7 +159,7 @@ fn compiler_in(bytes: &[u8]) -> Option<String> {
     compiler(std::str::from_utf8(&bytes[at..]).ok()?).map(str::to_owned)
 }
 
-/// Keeps the first text that is what is looked for.
+/// Keeps the first text for which `is_it` holds.
 fn keep(slot: &mut Option<String>, bytes: &[u8], is_it: impl Fn(&str) -> bool) {
     if slot.is_none() {
         let text = std::str::from_utf8(bytes).ok().filter(|text| is_it(text));
@@ -167,7 +167,7 @@ fn keep(slot: &mut Option<String>, bytes: &[u8], is_it: impl Fn(&str) -> bool) {
     }
 }
 
-/// The newest of these (they come newest first) that is what was asked for.
+/// The first of `installed`, which are sorted newest first, that matches the request.
 pub fn choose(installed: &[Installation], wanted: Option<Wanted>) -> Option<&Installation> {
     installed.iter().find(|installation| wanted.is_none_or(|wanted| wanted.matches(installation.version_num)))
 }
@@ -187,8 +187,8 @@ mod tests {
             fs::write(&script, format!("#!/bin/sh\n{answer}\n")).expect("a script can be written");
             fs::set_permissions(&script, fs::Permissions::from_mode(0o755))
                 .expect("it can be made executable");
-            // Written by another process: a file that this one has open for writing may be so in a child of another
-            // test, too, and then cannot be run ("text file busy").
+            // Copied by another process: a file that this one has open for writing may be inherited by a child of
+            // another test, and then cannot be executed ("text file busy").
             let copied = Command::new("cp").arg("-p").arg(&script).arg(&file).status();
             assert!(copied.is_ok_and(|status| status.success()), "it can be copied");
         }

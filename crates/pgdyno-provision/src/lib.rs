@@ -1,9 +1,7 @@
-//! Servers of pgdyno's own: which program, how the cluster is made, how it is started, found again and
-//! stopped.
+//! Servers managed by pgdyno: choosing the program, making the cluster, starting, finding and stopping.
 //!
-//! The way through: [`up`] resolves the program (an [`installation`] or a [`bundle`]), sizes its
-//! configuration, says what cannot start, records the server in the [`registry`], makes the cluster, starts
-//! it and waits for its own word that it is ready.
+//! [`up`] resolves the program (an [`installation`] or a [`bundle`]), chooses settings, refuses what cannot start,
+//! records the server in the [`registry`], makes the cluster, starts it and waits until it reports that it is ready.
 
 pub mod builds;
 pub mod bundle;
@@ -41,66 +39,65 @@ pub use stop::{FAST_LIMIT, Stopped};
 pub use up::{check, check_build, up};
 pub use version::{NotAVersion, Wanted, parse_program_version, version_words};
 
-/// How long a server lives.
+/// Lifetime of a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Lifetime {
-    /// Until it is stopped.
+    /// The server runs until it is stopped.
     Detached,
-    /// Until the thread that started it ends, however it ends: the kernel then asks the server for a fast
-    /// shutdown. Call [`up`] from a thread that lives as long as the server is needed, such as the main
-    /// thread.
+    /// The server runs until the thread that started it ends, in whatever way: the kernel then signals it to shut down.
+    /// Call [`up`] from a thread that lives as long as the server is needed, such as the main thread.
     DiesWithUs,
 }
 
-/// A server that is wanted.
+/// Request for a server.
 #[derive(Debug, Clone)]
 pub struct Request {
-    /// Its name: up to 40 letters, digits, `-` and `_`.
+    /// Name of the server: up to 40 letters, digits, `-` and `_`.
     pub name: String,
-    /// Its version; `None` is the newest installed one, or the newest pinned bundle.
+    /// Version; `None` is the newest installed one, else the newest pinned bundle.
     pub pg: Option<Wanted>,
-    /// Directory of its programs, in place of a search.
+    /// Directory of the programs, instead of a search.
     pub bindir: Option<PathBuf>,
-    /// Name of the build that its programs are, in place of a search.
+    /// Name of a pgdyno build to use, instead of a search.
     pub build: Option<String>,
-    /// Whether to pass over installed servers.
+    /// Whether to ignore installed servers.
     pub bundle_only: bool,
     /// `PATH`, searched for installed servers.
     pub search_path: Option<std::ffi::OsString>,
-    /// Data directory, empty or absent; `None` is one among pgdyno's own.
+    /// Data directory, empty or absent; `None` is one in pgdyno's state directory.
     pub data: Option<PathBuf>,
-    /// Directory of WAL, empty or absent; `None` is inside the data directory.
+    /// WAL directory, empty or absent; `None` is inside the data directory.
     pub waldir: Option<PathBuf>,
-    /// Size of a WAL segment in MB, a power of two from 1 to 1024 (PostgreSQL 11 and newer).
+    /// WAL segment size in MB, a power of two from 1 to 1024 (PostgreSQL 11 and newer).
     pub wal_segsize_mb: Option<u32>,
     /// Encoding; `None` is UTF8.
     pub encoding: Option<String>,
     /// Locale; `None` is C.
     pub locale: Option<String>,
-    /// Data checksums; `None` is on.
+    /// Whether data checksums are enabled; `None` enables them.
     pub data_checksums: Option<bool>,
-    /// Tablespaces: name, and directory, empty or absent.
+    /// Tablespaces: name, and directory, which must be empty or absent.
     pub tablespaces: Vec<(String, PathBuf)>,
-    /// Settings over those chosen from facts.
+    /// User's settings, which override those chosen from facts.
     pub settings: BTreeMap<String, String>,
-    /// Addresses to listen on by TCP; `None` is none.
+    /// Addresses to listen on by TCP; `None` is no TCP.
     pub listen: Option<String>,
     /// Port; `None` is 5432.
     pub port: Option<u16>,
-    /// User to run as, where root asks; `None` is `postgres`, else `nobody`.
+    /// User to run as if root asks; `None` is `postgres`, else `nobody`.
     pub run_as: Option<String>,
-    /// Processors for the server; empty is all.
+    /// CPUs for the server; empty is all.
     pub cpus: Vec<u32>,
-    /// Client sessions that will be open at once.
+    /// Number of client sessions open at the same time.
     pub clients: u32,
-    /// How long it lives.
+    /// Lifetime of the server.
     pub lifetime: Lifetime,
-    /// Longest wait in which the server shows no sign of starting.
+    /// Longest time without a sign of progress while the server starts.
     pub start_limit: Duration,
 }
 
 impl Request {
-    /// A server of this name with nothing else said.
+    /// Request for a server of this name with default settings.
     pub fn named(name: impl Into<String>) -> Self {
         Self {
             name: name.into(),
@@ -128,15 +125,15 @@ impl Request {
     }
 }
 
-/// What is going on, for whoever waits.
+/// Progress of a request, for the user.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
-    /// Another pgdyno works on the server of this name.
+    /// Another pgdyno is working on the server of this name; this one waits.
     WaitingForServer {
         /// Name of the server.
         name: String,
     },
-    /// Another pgdyno fetches the same bundle.
+    /// Another pgdyno is fetching the same bundle; this one waits.
     WaitingForBundle {
         /// Version of PostgreSQL.
         version: String,
@@ -146,38 +143,38 @@ pub enum Event {
         /// Version of PostgreSQL.
         version: String,
     },
-    /// A bundle in the cache is not what it was, and is fetched anew.
+    /// A cached bundle is damaged and is fetched again.
     BundleDamaged {
         /// Version of the bundle.
         version: String,
-        /// What is wrong with it.
+        /// Description of the damage.
         why: String,
     },
-    /// What a killed pgdyno left of a server of this name is being removed.
+    /// The remains of a server of this name, left by a killed pgdyno, are being removed.
     CleaningUp {
         /// Name of the server.
         name: String,
     },
-    /// The cluster is being made.
+    /// `initdb` is making the cluster.
     MakingCluster {
         /// Data directory.
         data_dir: PathBuf,
     },
-    /// The server was started and is waited for.
+    /// The server was started and is not ready yet.
     Starting {
-        /// Number of its process.
+        /// PID of the postmaster.
         pid: u32,
     },
-    /// The server still says that it is starting.
+    /// The server still reports that it is starting.
     StillStarting {
         /// Seconds since its start.
         seconds: u64,
-        /// Last line of its log.
+        /// Last line of the server log.
         log_line: Option<String>,
     },
-    /// A fast shutdown took too long; an immediate one follows, and the next start will recover.
+    /// A fast shutdown took too long; an immediate one follows, after which the next start recovers.
     StoppingAtOnce {
-        /// Seconds of the fast shutdown.
+        /// Duration of the fast shutdown in seconds.
         seconds: u64,
     },
 }

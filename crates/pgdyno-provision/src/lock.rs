@@ -1,5 +1,5 @@
-//! Locks between processes of pgdyno: files that their owner alone can open, so that nobody else can hold one, and
-//! waits that end.
+//! Locks between pgdyno processes: files that only their owner can open, so that no other user can hold one, and waits
+//! with a limit.
 
 use std::{
     fs::{File, TryLockError},
@@ -14,15 +14,14 @@ use pgdyno_host::procs;
 
 use super::safe::open_lock;
 
-/// How often a lock that somebody holds is tried.
+/// Interval in which a held lock is tried again.
 const POLL: Duration = Duration::from_millis(50);
 
-/// Opens a lock file, made where it is missing, and takes its lock; `waiting` is called once where somebody else holds
-/// it.
+/// Opens a lock file, creating it if missing, and takes its lock; calls `waiting` once if another process holds it.
 ///
 /// # Errors
-/// Where the file cannot be opened, or the lock is still held when the limit is over: then the error is
-/// [`io::ErrorKind::TimedOut`], and its text names the holder.
+/// If the file cannot be opened, or the lock is still held after `limit`; then the error is [`io::ErrorKind::TimedOut`]
+/// and names the holder.
 pub fn lock(path: &Path, limit: Duration, waiting: &mut dyn FnMut()) -> io::Result<File> {
     let file = open_lock(path)?;
     let deadline = Instant::now() + limit;
@@ -39,7 +38,7 @@ pub fn lock(path: &Path, limit: Duration, waiting: &mut dyn FnMut()) -> io::Resu
     Ok(file)
 }
 
-/// Takes the lock of a file, or tells that somebody else holds it.
+/// Tries to take the lock of a file; returns whether another process holds it.
 fn is_held(file: &File) -> io::Result<bool> {
     match file.try_lock() {
         Ok(()) => Ok(false),
@@ -102,7 +101,7 @@ mod tests {
     fn a_lock_is_its_owners_alone_and_never_made_through_a_link() {
         let dir = temp();
         let (path, outside, link) = (dir.path().join("lock"), dir.path().join("x"), dir.path().join("link"));
-        // As older versions left it.
+        // As older versions created it.
         fs::write(&path, "").expect("it can be written");
         fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).expect("it is ours");
         lock(&path, LONG, &mut || ()).expect("it is free");

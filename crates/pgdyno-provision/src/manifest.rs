@@ -1,7 +1,7 @@
-//! What a bundle in the cache consists of, so that damage to it is seen before it is used.
+//! List of the files of a cached bundle, to detect damage before use.
 //!
-//! The manifest is written when a bundle is unpacked. At every use sizes and times of change are compared, which takes
-//! milliseconds; contents are read only of files that were touched since, and of all where there is no manifest.
+//! The manifest is written when a bundle is unpacked. At every use sizes and change times are compared, which takes
+//! milliseconds; contents are read only of files touched since, and of all files if there is no manifest.
 
 use std::{
     collections::BTreeMap,
@@ -16,13 +16,13 @@ use sha2::{Digest, Sha256};
 
 use super::safe::write_file;
 
-/// The file in a bundle that lists all others.
+/// File in a bundle that lists all others.
 const FILE: &str = "files.json";
 
-/// The files of a bundle by their paths in it.
+/// Files of a bundle, by path within it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Manifest {
-    /// SHA-256 of the archive that they came from, in hexadecimal; empty where that is not known.
+    /// SHA-256 of the archive in hexadecimal; empty if it is not known.
     pub archive: String,
     files: BTreeMap<String, Entry>,
 }
@@ -34,7 +34,7 @@ enum Entry {
     /// A plain file.
     File {
         size_bytes: u64,
-        /// SHA-256 of its content in hexadecimal.
+        /// SHA-256 of the content in hexadecimal.
         sha256: String,
         executable: bool,
     },
@@ -43,38 +43,38 @@ enum Entry {
 }
 
 impl Manifest {
-    /// Reads all files under a directory; those in `but` are not part of it.
+    /// Lists all files under a directory, except those in `but`.
     ///
     /// # Errors
-    /// Where something cannot be read.
-    pub fn of(dir: &Path, archive: &str, but: &[&str]) -> io::Result<Self> {
+    /// If a file cannot be read.
+    pub fn from_files(dir: &Path, archive: &str, but: &[&str]) -> io::Result<Self> {
         let mut files = BTreeMap::new();
         collect(dir, "", &mut files)?;
         files.retain(|path, _| path != FILE && !but.contains(&path.as_str()));
         Ok(Self { archive: archive.to_owned(), files })
     }
 
-    /// The manifest of a directory; `None` where there is none that can be understood.
+    /// Reads the manifest of a directory; `None` if there is none or it is malformed.
     pub fn read(dir: &Path) -> Option<Self> {
         serde_json::from_slice(&fs::read(dir.join(FILE)).ok()?).ok()
     }
 
-    /// Writes it into the directory. From now on files count as changed that are changed after this.
+    /// Writes the manifest into the directory. From now on, files changed later than this count as touched.
     ///
     /// # Errors
-    /// Where it cannot be written.
+    /// If the manifest cannot be written.
     pub fn write(&self, dir: &Path) -> io::Result<()> {
         write_file(&dir.join(FILE), &serde_json::to_vec(self)?, 0o644, None)
     }
 
-    /// SHA-256 of names and contents, in hexadecimal: the same wherever this archive is unpacked.
+    /// SHA-256 over names and contents, in hexadecimal: the same wherever this archive is unpacked.
     pub fn digest(&self) -> String {
-        // Plain data with texts as keys serialises.
+        // Serialising plain data with text keys cannot fail.
         hex(&Sha256::digest(serde_json::to_vec(&self.files).unwrap_or_default()))
     }
 
-    /// The first difference between the directory and this manifest, in words; `None` where there is none. A manifest
-    /// is written anew where files were touched and are what they were, so that they are not read again.
+    /// Describes the first difference between the directory and this manifest; `None` if there is none. If files were
+    /// touched but are unchanged, writes the manifest again, so that they are not read the next time.
     pub fn difference(&self, dir: &Path) -> Option<String> {
         let written = fs::metadata(dir.join(FILE)).map_or((0, 0), |file| (file.mtime(), file.mtime_nsec()));
         let mut touched = false;
@@ -84,37 +84,37 @@ impl Manifest {
                 Look::Touched => {
                     touched = true;
                     if !entry.is_content_of(&dir.join(path)) {
-                        return Some(format!("the content of {path} is not what it was"));
+                        return Some(format!("the content of {path} has changed"));
                     }
                 }
                 Look::Other(why) => return Some(format!("{path} {why}")),
             }
         }
         if touched {
-            // A cache that this user may not write is read again the next time.
+            // If this user may not write the cache, the files are read again the next time.
             let _ = self.write(dir);
         }
         None
     }
 }
 
-/// What a look at a file without reading it shows.
+/// Result of comparing a file's metadata.
 enum Look {
     Same,
-    /// It has its size, and was changed since the manifest was written.
+    /// The size matches, and the file was changed since the manifest was written.
     Touched,
     Other(String),
 }
 
 impl Entry {
-    /// `written` are seconds and nanoseconds since 1970.
+    /// Compares metadata; `written` is the time of the manifest in seconds and nanoseconds since 1970.
     fn look(&self, path: &Path, written: (i64, i64)) -> Look {
         let metadata = match fs::symlink_metadata(path) {
             Ok(metadata) => metadata,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 return Look::Other("is missing".to_owned());
             }
-            Err(error) => return Look::Other(format!("cannot be looked at: {error}")),
+            Err(error) => return Look::Other(format!("cannot be inspected: {error}")),
         };
         match self {
             Self::Link { to } => match fs::read_link(path).is_ok_and(|has| has == *to) {
@@ -126,9 +126,9 @@ impl Entry {
                 Look::Other(format!("has {} bytes and should have {size_bytes}", metadata.len()))
             }
             Self::File { executable: true, .. } if metadata.mode() & 0o111 == 0 => {
-                Look::Other("cannot be executed".to_owned())
+                Look::Other("is not executable".to_owned())
             }
-            // Any change sets this time, and nobody can set it back. The clock of files goes in steps of milliseconds.
+            // Every change sets ctime, which no program can set back. The file clock has steps of milliseconds.
             Self::File { .. } if (metadata.ctime(), metadata.ctime_nsec()) >= written => Look::Touched,
             Self::File { .. } => Look::Same,
         }
@@ -172,7 +172,7 @@ fn content(path: &Path) -> io::Result<String> {
     }
 }
 
-/// Bytes in hexadecimal.
+/// Formats bytes in hexadecimal.
 pub fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
@@ -191,7 +191,7 @@ mod tests {
         }
         fs::set_permissions(dir.path().join("bin/initdb"), fs::Permissions::from_mode(0o755)).expect("ours");
         symlink("postgres", dir.path().join("bin/postmaster")).expect("a link can be made");
-        Manifest::of(dir.path(), "aa", &["note"])
+        Manifest::from_files(dir.path(), "aa", &["note"])
             .and_then(|manifest| manifest.write(dir.path()))
             .expect("it can be written");
         dir
@@ -207,10 +207,13 @@ mod tests {
         let damages: [(Damage, &str); 7] = [
             (|dir| fs::remove_file(dir.join("bin/postgres")), "bin/postgres is missing"),
             (|dir| fs::write(dir.join("bin/postgres"), ""), "bin/postgres has 0 bytes and should have 12"),
-            (|dir| fs::write(dir.join("bin/postgres"), "bin/POSTGRES"), "the content of bin/postgres is not"),
+            (
+                |dir| fs::write(dir.join("bin/postgres"), "bin/POSTGRES"),
+                "the content of bin/postgres has changed",
+            ),
             (
                 |dir| fs::set_permissions(dir.join("bin/initdb"), PermissionsExt::from_mode(0o644)),
-                "cannot be executed",
+                "is not executable",
             ),
             (
                 |dir| {
@@ -244,7 +247,7 @@ mod tests {
         let before = fs::metadata(dir.path().join(FILE)).expect("it is there").ino();
         fs::write(&path, "bin/postgres").expect("it can be written");
         fs::write(dir.path().join("note"), "another").expect("it can be written");
-        // Longer than a step of the clock of files.
+        // Longer than a step of the file clock.
         std::thread::sleep(std::time::Duration::from_millis(50));
         assert_eq!(difference(dir.path()), None);
         let after = fs::metadata(dir.path().join(FILE)).expect("it is there").ino();
@@ -256,7 +259,7 @@ mod tests {
     #[test]
     fn the_digest_is_that_of_names_and_contents() {
         let (one, other) = (bundle(), bundle());
-        let digest = |dir: &Path| Manifest::of(dir, "x", &["note"]).expect("it can be read").digest();
+        let digest = |dir: &Path| Manifest::from_files(dir, "x", &["note"]).expect("it can be read").digest();
         assert_eq!(digest(one.path()), digest(other.path()));
         fs::write(other.path().join("bin/postgres"), "bin/POSTGRES").expect("it can be written");
         assert_ne!(digest(one.path()), digest(other.path()));

@@ -1,4 +1,4 @@
-//! Starting a server and waiting until it takes connections; finding the one that runs on a data directory.
+//! Starts a server and waits until it takes connections; finds the one that runs on a data directory.
 
 use std::{
     fs,
@@ -17,13 +17,13 @@ use rustix::process::Signal;
 
 use super::{
     Event, Lifetime,
-    child::{Manner, command},
+    child::{ChildOptions, command},
     ready::{PidFile, Readiness, readiness, socket_path},
     safe::{open_log, remove_in},
     wait::wait_for_exit,
 };
 
-/// What is needed to start a server.
+/// Parameters to start a server.
 #[derive(Debug, Clone, Copy)]
 pub struct Start<'a> {
     /// Directory of the programs.
@@ -32,23 +32,23 @@ pub struct Start<'a> {
     pub version_num: u32,
     /// Data directory.
     pub data_dir: &'a Path,
-    /// Directory of its socket.
+    /// Directory of the socket.
     pub socket_dir: &'a Path,
-    /// Its port.
+    /// Port.
     pub port: u16,
-    /// Where its words go.
+    /// Log file for the server's output.
     pub log_path: &'a Path,
-    /// Whom it runs as.
+    /// User to run as; `None` is the user of pgdyno.
     pub user: Option<&'a User>,
-    /// Processors it may run on; empty is all.
+    /// CPUs the server may run on; empty is all.
     pub cpus: &'a [u32],
-    /// How long it lives.
+    /// Lifetime of the server.
     pub lifetime: Lifetime,
-    /// Longest wait in which the server shows no sign of starting.
+    /// Longest time without a sign of progress while the server starts.
     pub limit: Duration,
 }
 
-/// A server that was started by this process.
+/// Server started by this process.
 #[derive(Debug)]
 pub struct Started {
     child: Child,
@@ -56,43 +56,44 @@ pub struct Started {
 }
 
 impl Started {
-    /// Number of the postmaster.
+    /// PID of the postmaster.
     pub fn pid(&self) -> u32 {
         self.child.id()
     }
 }
 
-/// Starts `postgres` itself, not by `pg_ctl`, so that its exit is seen.
+/// Starts `postgres` itself, not through `pg_ctl`, so that its exit is noticed.
 ///
 /// # Errors
-/// Where its log cannot be opened, or the program cannot be run as its user.
+/// If the log cannot be opened, or the program cannot be run as its user.
 pub fn start(start: &Start<'_>) -> Result<Started, Problem> {
     let problem = |error: io::Error| Problem::could_not(format!("could not start the server: {error}"));
     let log = open_log(start.log_path, start.user).map_err(problem)?;
     let log_from = log.metadata().map_err(problem)?.len();
-    // Not INT: a fast shutdown ends with a checkpoint, which a full disk refuses, and nobody is left to insist.
+    // Not INT: a fast shutdown ends with a checkpoint, which fails on a full disk, and then no process is left to
+    // escalate.
     let on_parent_death = (start.lifetime == Lifetime::DiesWithUs).then_some(Signal::QUIT);
-    let manner = Manner { user: start.user, cpus: start.cpus, on_parent_death, own_session: true };
-    let mut postgres = command(&start.bindir.join("postgres"), start.data_dir, manner);
+    let options = ChildOptions { user: start.user, cpus: start.cpus, on_parent_death, own_session: true };
+    let mut postgres = command(&start.bindir.join("postgres"), start.data_dir, options);
     postgres.arg("-D").arg(start.data_dir).stdin(Stdio::null());
     postgres.stdout(log.try_clone().map_err(problem)?).stderr(log);
     Ok(Started { child: postgres.spawn().map_err(problem)?, log_from })
 }
 
-/// What to do about a setting that is refused.
+/// Hint for a setting that the server refuses.
 pub(super) const SETTINGS_HINT: &str =
-    "correct or leave out what --set (or the plan's [server.settings]) says";
+    "correct or remove the setting (--set, or the plan's [server.settings])";
 
-/// How often the state of a starting server is asked for, unless it ends before.
+/// Interval in which a starting server is polled, unless it ends before.
 const POLL: Duration = Duration::from_millis(20);
-/// How often a server that takes long is reported.
+/// Interval of progress reports on a slow start.
 const REPORT: Duration = Duration::from_secs(5);
 
-/// Waits until the server takes connections. While it says that it is starting (a recovery may take long), it
-/// gets more time; the limit counts from its last sign of life.
+/// Waits until the server takes connections. As long as it reports that it is starting (a recovery may take long), the
+/// wait goes on; the limit counts from its last report.
 ///
 /// # Errors
-/// Where it ends instead, with the reason from its log, or says nothing for too long; then it is still there.
+/// If the server ends, with the reason from its log, or reports nothing for too long; in that case it still runs.
 pub fn wait_ready(
     start: &Start<'_>,
     started: &mut Started,
@@ -139,12 +140,12 @@ fn ended(status: ExitStatus, log_path: &Path, log_from: u64) -> Problem {
 
 fn silent(start: &Start<'_>, log_from: u64) -> Problem {
     let limit = start.limit.as_secs();
-    let problem = Problem::could_not(format!("the server said nothing for {limit} s after it was started"));
+    let problem = Problem::could_not(format!("the server reported nothing for {limit} s after its start"));
     let log = log_since(start.log_path, log_from);
     log.lines().last().map_or(problem.clone(), |line| problem.detail(line.to_owned()))
 }
 
-/// The end of a log from a position on, at most 64 KiB.
+/// End of a log from a position on, at most 64 KiB.
 fn log_since(path: &Path, from: u64) -> String {
     let read = || -> io::Result<Vec<u8>> {
         let mut file = fs::File::open(path)?;
@@ -157,10 +158,10 @@ fn log_since(path: &Path, from: u64) -> String {
     String::from_utf8_lossy(&read().unwrap_or_default()).into_owned()
 }
 
-/// Levels that say why a server ended, the most telling first.
+/// Log levels that explain why a server ended, the most specific first.
 const LEVELS: [&str; 4] = ["PANIC:", "FATAL:", "ERROR:", "LOG:  could not "];
 
-/// The message that says why, without time and level; a program that could not be loaded has no level.
+/// The message that explains the end, without time and level; a program that could not be loaded logs no level.
 pub(super) fn reason(log: &str) -> Option<String> {
     let of_level =
         |level: &&str| log.lines().find_map(|line| Some(message(&line[line.find(*level)?..]).to_owned()));
@@ -168,12 +169,12 @@ pub(super) fn reason(log: &str) -> Option<String> {
     said.or_else(|| log.lines().rev().map(str::trim).find(|line| !line.is_empty()).map(str::to_owned))
 }
 
-/// What follows a level.
+/// Text after the level.
 fn message(line: &str) -> &str {
     line.split_once(':').map_or(line, |(_, message)| message.trim())
 }
 
-/// The last lines that belong to the reason: its detail and hint, and what was logged just before.
+/// Last lines of the log, which include the reason's detail and hint and the messages just before it.
 fn context(log: &str) -> Option<String> {
     let telling = |line: &&str| !line.trim().is_empty();
     let lines: Vec<&str> = log.lines().filter(telling).collect();
@@ -181,8 +182,8 @@ fn context(log: &str) -> Option<String> {
     (lines.len() > 1).then(|| lines.iter().map(|line| line.trim()).collect::<Vec<_>>().join("; "))
 }
 
-/// The postmaster that runs on a data directory. Its own file names it where it can be believed; a server
-/// that has not written it yet, or whose file is lost, is found among all processes by its arguments.
+/// Finds the postmaster that runs on a data directory: by `postmaster.pid` if that can be trusted, else, if the file is
+/// not written yet or lost, among all processes by their arguments.
 pub fn find_postmaster(data_dir: &Path) -> Option<ProcessId> {
     let named = PidFile::read(data_dir).map(|file| file.pid);
     let runs_here = |pid: &u32| is_postmaster(*pid, data_dir);
@@ -190,8 +191,7 @@ pub fn find_postmaster(data_dir: &Path) -> Option<ProcessId> {
     ProcessId::of(pid)
 }
 
-/// `postgres -D DIR`, and nobody's child of the same words: a server that has just forked looks like its
-/// parent.
+/// Whether a process is `postgres -D DIR` and its parent is not: a server that has just forked looks like its parent.
 fn is_postmaster(pid: u32, data_dir: &Path) -> bool {
     serves(pid, data_dir) && procs::parent(pid).is_none_or(|parent| !serves(parent, data_dir))
 }
@@ -207,27 +207,26 @@ fn names_data_dir(arguments: &[PathBuf], data_dir: &Path) -> bool {
     arguments.windows(2).any(|pair| pair[0] == Path::new("-D") && pair[1] == data_dir)
 }
 
-/// Programs of any kind that work on a data directory: `initdb` and servers for a single user too.
+/// Processes of any kind that work on a data directory, including `initdb` and single-user servers.
 pub fn workers_on(data_dir: &Path) -> Vec<ProcessId> {
     let pids = procs::all().into_iter().filter(|pid| names_data_dir(&procs::arguments(*pid), data_dir));
     pids.filter_map(ProcessId::of).collect()
 }
 
-/// Longest wait for the children of a postmaster that was killed: they end when they notice.
+/// Longest wait for the children of a killed postmaster, which end when they notice.
 const CHILDREN_LIMIT: Duration = Duration::from_secs(10);
 
-/// Clears the way for a start after the postmaster of a data directory was killed: waits for its children,
-/// then removes its lock files where the number in them is taken again, or still, since a server would take
-/// that for a rival. In a container whose first process collects nobody, every killed postmaster keeps its
-/// number.
+/// Clears the way for a start after the postmaster of a data directory was killed: waits for its children, then removes
+/// its lock files if the PID in them is in use, since a server would take that process for a rival. In a container
+/// whose first process reaps nothing, every killed postmaster keeps its PID.
 ///
 /// # Errors
-/// Where a child does not end, or a file cannot be removed.
+/// If a child does not end, or a file cannot be removed.
 pub fn settle(data_dir: &Path, socket_dir: &Path, port: u16) -> Result<(), Problem> {
     let begin = Instant::now();
     while let Some(child) = procs::all().into_iter().find(|pid| works_in(*pid, data_dir)) {
         if begin.elapsed() > CHILDREN_LIMIT {
-            return Err(Problem::could_not("the server was killed, and a process of it is still there")
+            return Err(Problem::could_not("the server was killed, and one of its processes still runs")
                 .detail(format!("process {child} works in {}", data_dir.display()))
                 .hint("wait until it has ended: two servers on one data directory would destroy it"));
         }
@@ -247,7 +246,7 @@ fn remove_stale(dir: &Path, name: &str) -> Result<(), Problem> {
         .map_err(|error| Problem::could_not(format!("could not remove the stale {name}: {error}")))
 }
 
-/// Every process of a server works in its data directory.
+/// Whether a process belongs to the server: all of them work in the data directory.
 fn works_in(pid: u32, data_dir: &Path) -> bool {
     procs::working_dir(pid).is_some_and(|dir| dir == data_dir) && ProcessId::of(pid).is_some()
 }

@@ -1,5 +1,4 @@
-//! Whether a server that was started takes connections yet: asked of the server itself, never guessed from
-//! time.
+//! Readiness of a starting server: reported by the server itself, never guessed from time.
 
 use std::{
     fs,
@@ -9,22 +8,22 @@ use std::{
     time::Duration,
 };
 
-/// What `postmaster.pid` says (`src/include/utils/pidfile.h`).
+/// Content of `postmaster.pid` (`src/include/utils/pidfile.h`).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PidFile {
-    /// Number of the postmaster.
+    /// PID of the postmaster.
     pub pid: u32,
     /// Line 8, from PostgreSQL 10 on: `starting`, `stopping`, `ready` or `standby`.
     pub status: Option<String>,
 }
 
 impl PidFile {
-    /// Reads the file of a data directory; `None` where there is none, or none that can be understood.
+    /// Reads the file of a data directory; `None` if it does not exist or is malformed.
     pub fn read(data_dir: &Path) -> Option<Self> {
         Self::parse(&fs::read_to_string(data_dir.join("postmaster.pid")).ok()?)
     }
 
-    /// A server for a single user writes its number negative, and is no postmaster.
+    /// Parses the file. A single-user server writes its PID negative, and is no postmaster.
     fn parse(text: &str) -> Option<Self> {
         let mut lines = text.lines();
         let pid = lines.next()?.trim().parse().ok().filter(|pid| *pid > 0)?;
@@ -33,21 +32,21 @@ impl PidFile {
     }
 }
 
-/// How far a server has come.
+/// State of a server while it starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Readiness {
-    /// It takes connections.
+    /// The server takes connections.
     Ready,
-    /// It says that it is starting up or recovering.
+    /// The server reports that it is starting up or recovering.
     Starting,
-    /// It says nothing yet.
+    /// The server reports nothing yet.
     Silent,
-    /// It says that it is shutting down.
+    /// The server reports that it is shutting down.
     Stopping,
 }
 
-/// Asks the server of a data directory how far it has come: by the status line, or on 9.6, which writes none,
-/// over its socket.
+/// State of the server of a data directory: from the status line, or on 9.6, which writes none, by a connection to its
+/// socket.
 pub fn readiness(data_dir: &Path, pid: u32, version_num: u32, socket: &Path) -> Readiness {
     let Some(file) = PidFile::read(data_dir).filter(|file| file.pid == pid) else {
         return Readiness::Silent;
@@ -61,12 +60,12 @@ pub fn readiness(data_dir: &Path, pid: u32, version_num: u32, socket: &Path) -> 
     }
 }
 
-/// The name of the socket in its directory.
+/// Path of the socket in its directory.
 pub fn socket_path(dir: &Path, port: u16) -> PathBuf {
     dir.join(format!(".s.PGSQL.{port}"))
 }
 
-/// Longest wait for an answer to the first message.
+/// Longest wait for the answer to the startup message.
 const ANSWER_LIMIT: Duration = Duration::from_secs(2);
 
 fn ask(socket: &Path) -> Readiness {
@@ -87,7 +86,7 @@ fn startup_message() -> Vec<u8> {
     [&length.to_be_bytes()[..], &196_608_u32.to_be_bytes(), parameters].concat()
 }
 
-/// The kind and up to 1 KiB of the body of one message.
+/// Reads the type and up to 1 KiB of the body of one message.
 fn read_answer(stream: &mut UnixStream) -> std::io::Result<(u8, Vec<u8>)> {
     let mut head = [0_u8; 5];
     stream.read_exact(&mut head)?;
@@ -97,8 +96,8 @@ fn read_answer(stream: &mut UnixStream) -> std::io::Result<(u8, Vec<u8>)> {
     Ok((head[0], body))
 }
 
-/// An error with SQLSTATE 57P03 means "not yet" or "not any more"; any other answer comes from a server that
-/// takes connections, even where it refuses this one.
+/// Interprets an answer. An error with SQLSTATE 57P03 means "not yet" or "not any more"; any other answer comes from a
+/// server that takes connections, even if it refuses this one.
 fn judge(kind: u8, body: &[u8]) -> Readiness {
     let not_yet = body.split(|byte| *byte == 0).any(|field| field == b"C57P03");
     if kind == b'E' && not_yet { Readiness::Starting } else { Readiness::Ready }

@@ -1,27 +1,27 @@
-//! Settings that a server would refuse: asked of its program before a cluster is made, and told by their name where
-//! only the start finds out.
+//! Settings that a server refuses: found by its program before a cluster is made, or else named when the start fails.
 
 use std::{collections::BTreeMap, path::Path, process::Stdio};
 
 use pgdyno_core::problem::{Problem, ProblemKind};
 
 use super::{
-    child::{Manner, command},
+    child::{ChildOptions, command},
     process::SETTINGS_HINT,
     registry::Record,
 };
 
-/// Levels of the messages that name what is wrong in a configuration.
+/// Levels of the messages that report errors in a configuration.
 const LEVELS: [&str; 3] = ["LOG:", "ERROR:", "FATAL:"];
 
-/// Asks the server's program whether it takes a configuration file (`postgres -C`): names that it does not know and
-/// values that it does not take are refused. `home` is any directory that its user can enter.
+/// Has the server's program check a configuration file (`postgres -C`) for unknown names and invalid values. `home` is
+/// any directory that its user can enter.
 ///
 /// # Errors
-/// A wrong request that names the setting, where it was given; what keeps the program from running is told by others.
+/// A wrong request that names the setting, if the user gave it. Other reasons why the program fails are not reported
+/// here.
 pub fn refuse_settings(record: &Record, home: &Path, configuration: &Path) -> Result<(), Problem> {
-    let manner = Manner { user: record.run_as.as_ref(), ..Manner::default() };
-    let mut ask = command(&record.bindir.join("postgres"), home, manner);
+    let options = ChildOptions { user: record.run_as.as_ref(), ..ChildOptions::default() };
+    let mut ask = command(&record.bindir.join("postgres"), home, options);
     ask.args(["-C", "port", "-D"]).arg(home).arg("-c");
     let mut file = std::ffi::OsString::from("config_file=");
     file.push(configuration);
@@ -33,12 +33,12 @@ pub fn refuse_settings(record: &Record, home: &Path, configuration: &Path) -> Re
     refusal(&said, &record.given, &record.version).map_or(Ok(()), Err)
 }
 
-/// The first message about a given setting; the server's hints, and other such messages, are the detail.
+/// Problem from the first message about a given setting; the server's hints, and further such messages, are the detail.
 fn refusal(said: &str, given: &BTreeMap<String, String>, version: &str) -> Option<Problem> {
     let about = |line: &str| {
         let message = LEVELS.iter().find_map(|level| Some(line.split_once(*level)?.1.trim()))?;
         let name = given.keys().find(|name| names(message, name))?;
-        // Where it stands in a file that nobody wrote by hand helps nobody.
+        // The line of a generated file is of no use to the user.
         Some((name, message.split(" in file \"").next().unwrap_or(message).to_owned()))
     };
     let mut found = said.lines().filter_map(about);
@@ -52,14 +52,14 @@ fn refusal(said: &str, given: &BTreeMap<String, String>, version: &str) -> Optio
     Some(if detail.is_empty() { problem } else { problem.detail(detail.join("; ")) })
 }
 
-/// Whether a message is about a setting: its name stands there as a word of its own.
+/// Whether a message contains the name of a setting as a whole word.
 fn names(message: &str, name: &str) -> bool {
     let is_of_name = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '.';
     message.split(|c| !is_of_name(c)).any(|word| word.trim_matches('.').eq_ignore_ascii_case(name))
 }
 
-/// A server that ended while it started, because of a setting that was given, is a wrong request.
-pub fn told_by_start(mut problem: Problem, given: &BTreeMap<String, String>) -> Problem {
+/// Turns the failure of a start that is due to one of the user's settings into a wrong request.
+pub fn blame_setting(mut problem: Problem, given: &BTreeMap<String, String>) -> Problem {
     let library = |(name, value): (&String, &String)| {
         let loads = ["shared_preload_libraries", "session_preload_libraries", "local_preload_libraries"];
         let missing = ["could not access file \"", "could not load library \""];
@@ -104,7 +104,7 @@ mod tests {
     #[test]
     fn what_only_the_start_finds_is_a_wrong_request_where_it_was_given() {
         let kind = |what: &str, pairs: &[(&str, &str)]| {
-            told_by_start(Problem::could_not(format!("could not start the server: {what}")), &given(pairs))
+            blame_setting(Problem::could_not(format!("could not start the server: {what}")), &given(pairs))
                 .kind
         };
         let senders = "WAL streaming (\"max_wal_senders\" > 0) requires \"wal_level\" to be \"replica\"";

@@ -1,6 +1,6 @@
-//! The servers that pgdyno keeps: a directory each, whose `server.json` is written before anything else is
-//! done, so that a crash at any instant leaves nothing that cannot be found. What runs is asked of the
-//! kernel, never believed.
+//! Registry of pgdyno's servers: a directory each, whose `server.json` is written before anything else is done, so that
+//! nothing is lost track of in a crash at any instant. Whether a server runs is asked of the kernel, never taken from
+//! the record.
 
 use std::{
     collections::BTreeMap,
@@ -25,109 +25,109 @@ use super::{
     process::{find_postmaster, workers_on},
     ready::{PidFile, Readiness, readiness, socket_path},
     safe::{Place, close_dir, close_file, make_own_dir, write_file},
-    wait::Held,
+    wait::ProcessHandle,
 };
 
 /// Version of the layout of `server.json`.
 pub const FORMAT: u32 = 1;
-/// Longest name of a server: it is part of the name of its socket.
+/// Longest name of a server in bytes: it is part of the path of the socket.
 const LONGEST_NAME: usize = 40;
-/// Longest wait while another pgdyno works on a server: it may fetch a bundle, or wait for a recovery.
+/// Longest wait for another pgdyno that works on a server: it may be fetching a bundle, or wait for a recovery.
 const LOCK_LIMIT: Duration = Duration::from_secs(300);
-/// Files of a server that pgdyno alone reads.
+/// Files of a server that only pgdyno reads.
 const OUR_FILES: [&str; 2] = ["server.json", "password"];
 /// Files of a server that the server itself reads or writes.
 const SERVER_FILES: [&str; 3] = ["pgdyno.conf", "pg_hba.conf", "server.log"];
 
-/// How far pgdyno has come with a server.
+/// Stage of a server's life, as recorded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Phase {
-    /// Its cluster is being made.
+    /// The cluster is being made.
     Preparing,
-    /// Its cluster is there, and the server was not started or was stopped by pgdyno.
+    /// The cluster exists; the server was not started yet, or was stopped by pgdyno.
     Stopped,
-    /// It was started.
+    /// The server was started.
     Started,
-    /// It is being removed.
+    /// The server is being removed.
     Removing,
 }
 
-/// `server.json`: all that pgdyno must know to find a server again.
+/// Content of `server.json`: everything needed to find a server again.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Record {
-    /// Version of the layout.
+    /// Version of the layout ([`FORMAT`]).
     pub format: u32,
-    /// Name.
+    /// Name of the server.
     pub name: String,
-    /// How far pgdyno has come with it.
+    /// Stage of the server's life.
     pub phase: Phase,
     /// `server_version_num`.
     pub version_num: u32,
     /// The version as the program prints it.
     pub version: String,
-    /// Where the program came from.
+    /// Source of the program.
     pub source: ServerSource,
-    /// Whether the program was tested with this version of pgdyno: a pinned bundle. `None` for installed
-    /// ones.
+    /// Whether the program is a bundle that was tested with this version of pgdyno (pinned). `None` for programs that
+    /// are not bundles.
     pub pinned: Option<bool>,
-    /// Name of the build that the program is; absent of every other.
+    /// Name of the pgdyno build, if the program is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub build: Option<String>,
     /// Directory of the programs.
     pub bindir: PathBuf,
     /// Data directory.
     pub data: Place,
-    /// Directory of WAL, where it is apart.
+    /// Separate WAL directory, if there is one.
     pub wal: Option<Place>,
     /// Tablespaces and their directories.
     pub tablespaces: Vec<(String, Place)>,
     /// Directory of the socket.
     pub socket: Place,
-    /// Port, on TCP and in the name of the socket.
+    /// Port, for TCP and in the name of the socket.
     pub port: u16,
-    /// Addresses it listens on by TCP.
+    /// Addresses to listen on by TCP; `None` is no TCP.
     pub listen: Option<String>,
-    /// Whom it runs as, where that is not whoever ran pgdyno.
+    /// User to run as; `None` is the user of pgdyno.
     pub run_as: Option<User>,
-    /// Size of a WAL segment in MB, where it was given.
+    /// WAL segment size in MB, if it was given.
     pub wal_segsize_mb: Option<u32>,
-    /// Processors it may run on; empty is all.
+    /// CPUs the server may run on; empty is all.
     pub cpus: Vec<u32>,
     /// Settings given by the user.
     pub given: BTreeMap<String, String>,
-    /// Settings in its configuration, each with its reason.
+    /// Settings in the configuration, each with its reason.
     pub settings: Vec<Choice>,
 }
 
-/// What a server is doing, as the kernel and the server's own file tell.
+/// State of a server, from the kernel and from `postmaster.pid`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Status {
-    /// It takes connections.
+    /// The server takes connections.
     Running {
-        /// Number of the postmaster.
+        /// PID of the postmaster.
         pid: u32,
     },
-    /// It is starting up or recovering.
+    /// The server is starting up or recovering.
     Starting {
-        /// Number of the postmaster.
+        /// PID of the postmaster.
         pid: u32,
     },
-    /// It is shutting down.
+    /// The server is shutting down.
     Stopping {
-        /// Number of the postmaster.
+        /// PID of the postmaster.
         pid: u32,
     },
-    /// It was shut down.
+    /// The server was shut down.
     Stopped,
-    /// It ended without shutting down; the next start recovers.
+    /// The server ended without shutting down; the next start recovers.
     Dead,
-    /// It was never finished, or never removed completely.
+    /// The server was never completely made, or never completely removed.
     Unfinished,
 }
 
 impl Status {
-    /// Number of the postmaster, where there is one.
+    /// PID of the postmaster, if it runs.
     pub fn pid(self) -> Option<u32> {
         match self {
             Self::Running { pid } | Self::Starting { pid } | Self::Stopping { pid } => Some(pid),
@@ -135,7 +135,7 @@ impl Status {
         }
     }
 
-    /// One word.
+    /// Name of the state in one word.
     pub fn word(self) -> &'static str {
         match self {
             Self::Running { .. } => "running",
@@ -149,7 +149,7 @@ impl Status {
 }
 
 impl Record {
-    /// What the server is doing now.
+    /// Determines the current state of the server.
     pub fn status(&self) -> Status {
         let Some(process) = find_postmaster(&self.data.path) else {
             return self.status_without_process();
@@ -163,7 +163,7 @@ impl Record {
         }
     }
 
-    /// A server that shuts down removes its file of the process number; one that is killed leaves it.
+    /// State without a postmaster: a shutdown removes `postmaster.pid`, a kill leaves it.
     fn status_without_process(&self) -> Status {
         match self.phase {
             Phase::Preparing | Phase::Removing => Status::Unfinished,
@@ -172,15 +172,15 @@ impl Record {
         }
     }
 
-    /// Whether its programs lie in a directory, whatever links lead there.
+    /// Whether the programs lie under a directory, also through links.
     pub fn runs_from(&self, dir: &Path) -> bool {
         self.bindir.starts_with(dir) || fs::canonicalize(dir).is_ok_and(|dir| self.bindir.starts_with(dir))
     }
 
-    /// Every directory outside pgdyno's own that this server has.
+    /// All directories claimed for this server, besides its own in the registry.
     pub fn places(&self) -> impl Iterator<Item = &Place> {
         let tablespaces = self.tablespaces.iter().map(|(_, place)| place);
-        // The data directory last: its links lead to the others.
+        // The data directory comes last: its links lead to the others.
         tablespaces.chain(&self.wal).chain([&self.socket, &self.data])
     }
 }
@@ -188,7 +188,7 @@ impl Record {
 /// Checks the name of a server.
 ///
 /// # Errors
-/// Where it could not be the name of a directory that everybody can type.
+/// If it is not usable as the name of a directory.
 pub fn check_name(name: &str) -> Result<(), Problem> {
     let allowed = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     let good = name.len() <= LONGEST_NAME
@@ -201,7 +201,7 @@ pub fn check_name(name: &str) -> Result<(), Problem> {
         .hint(format!("use up to {LONGEST_NAME} letters, digits, - and _, beginning with a letter or digit")))
 }
 
-/// A server's directory, locked: no other pgdyno works on this server.
+/// The locked directory of a server: no other pgdyno works on this server.
 #[derive(Debug)]
 pub struct Slot {
     dir: PathBuf,
@@ -209,11 +209,11 @@ pub struct Slot {
 }
 
 impl Slot {
-    /// Locks the directory of a name, making it where it is missing; waits while another pgdyno has it. What an older
-    /// version let others read in it is closed to them.
+    /// Locks the directory of a name, creating it if missing; waits while another pgdyno holds it. Closes files that an
+    /// older version left readable to other users.
     ///
     /// # Errors
-    /// Where the directory cannot be made or locked, belongs to another user, or another pgdyno keeps it for too long.
+    /// If the directory cannot be created or locked, belongs to another user, or another pgdyno holds it for too long.
     pub fn lock(dirs: &Dirs, name: &str, progress: &mut dyn FnMut(Event)) -> Result<Self, Problem> {
         let dir = dirs.servers().join(name);
         let mut wait = || progress(Event::WaitingForServer { name: name.to_owned() });
@@ -233,10 +233,10 @@ impl Slot {
         Ok(slot)
     }
 
-    /// Leaves the directory and what is in it to their owner, and to the user whom the server runs as.
+    /// Restricts the directory and its files to their owner and the user that the server runs as.
     ///
     /// # Errors
-    /// Where something in it is not what pgdyno put there.
+    /// If the directory holds something that pgdyno did not put there.
     pub fn close_to_others(&self, user: Option<&User>) -> Result<(), Problem> {
         let ours = OUR_FILES.iter().map(|name| (name, None));
         let of_server = SERVER_FILES.iter().map(|name| (name, user));
@@ -245,27 +245,27 @@ impl Slot {
             .and_then(|()| files.try_for_each(|(name, owner)| close_file(&self.dir, name, owner)));
         closed.map_err(|error| {
             Problem::could_not(format!("could not close {} to other users: {error}", self.dir.display()))
-                .hint("see what is in it: it should hold what pgdyno made, and nothing else")
+                .hint("check its content: it should hold only what pgdyno created")
         })
     }
 
-    /// The directory itself.
+    /// Path of the directory.
     pub fn dir(&self) -> &Path {
         &self.dir
     }
 
-    /// What is recorded; `None` where nothing is.
+    /// Reads the record; `None` if there is none.
     ///
     /// # Errors
-    /// Where the record cannot be understood.
+    /// If the record is malformed.
     pub fn read(&self) -> Result<Option<Record>, Problem> {
         read(&self.dir)
     }
 
-    /// Records a server, in one step.
+    /// Writes the record atomically.
     ///
     /// # Errors
-    /// Where it cannot be written.
+    /// If it cannot be written.
     pub fn write(&self, record: &Record) -> Result<(), Problem> {
         let problem = |error: io::Error| {
             Problem::could_not(format!("could not write {}: {error}", self.dir.join("server.json").display()))
@@ -274,10 +274,10 @@ impl Slot {
         write_file(&self.dir.join("server.json"), &text, 0o600, None).map_err(problem)
     }
 
-    /// Removes all that belongs to a server that does not run, its record last.
+    /// Removes everything that belongs to a stopped server, its record last.
     ///
     /// # Errors
-    /// Where something cannot be removed; the record stays, so that it can be tried again.
+    /// If something cannot be removed; the record stays, so that the removal can be repeated.
     pub fn discard(&self, mut record: Record) -> Result<(), Problem> {
         record.phase = Phase::Removing;
         self.write(&record)?;
@@ -292,7 +292,7 @@ impl Slot {
         self.remove_dir()
     }
 
-    /// Removes the directory itself. The record goes with its first step, so no half of it is ever listed.
+    /// Removes the directory itself. The record goes first, so that no partial server is ever listed.
     pub fn remove_dir(&self) -> Result<(), Problem> {
         let removed = fs::remove_file(self.dir.join("server.json"))
             .or_else(|error| if error.kind() == io::ErrorKind::NotFound { Ok(()) } else { Err(error) })
@@ -302,15 +302,15 @@ impl Slot {
     }
 }
 
-/// Programs that a killed pgdyno left behind are told to end by the kernel; this waits until they have.
+/// Waits for the programs that a killed pgdyno left behind; the kernel has signalled them to end.
 fn wait_for_workers(data_dir: &Path) {
-    for held in workers_on(data_dir).into_iter().filter_map(Held::of) {
+    for held in workers_on(data_dir).into_iter().filter_map(ProcessHandle::open) {
         held.wait(Duration::from_secs(10));
     }
 }
 
-/// The lock lives in the directory it guards, and goes with it: after waiting, look whether it is still the
-/// one.
+/// Takes the lock, which lies in the directory it guards and is removed with it: after a wait, checks that it is still
+/// the same file.
 fn lock_dir(dir: &Path, wait: &mut dyn FnMut()) -> io::Result<File> {
     loop {
         make_own_dir(dir)?;
@@ -353,7 +353,7 @@ fn read(dir: &Path) -> Result<Option<Record>, Problem> {
     })
 }
 
-/// A record that nobody can read: what may be left of its server, and how to give it up.
+/// Error for a record that cannot be parsed: what may be left of its server, and how to give it up.
 fn broken(dir: &Path, error: &serde_json::Error) -> Problem {
     let data = dir.join("data");
     let problem =
@@ -373,7 +373,7 @@ fn broken(dir: &Path, error: &serde_json::Error) -> Problem {
     ))
 }
 
-/// All recorded servers, by name; one that cannot be read is a problem of its own beside the others.
+/// All recorded servers, by name; an unreadable record is a [`Problem`] among the others.
 pub fn list(dirs: &Dirs) -> Vec<Result<Record, Problem>> {
     let entries = fs::read_dir(dirs.servers()).into_iter().flatten().flatten();
     let mut paths: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
@@ -381,10 +381,10 @@ pub fn list(dirs: &Dirs) -> Vec<Result<Record, Problem>> {
     paths.iter().filter_map(|path| read(path).transpose()).collect()
 }
 
-/// The record of a name, without locking it.
+/// Reads the record of a name, without locking it.
 ///
 /// # Errors
-/// Where there is none, or it cannot be understood.
+/// If there is none, or it is malformed.
 pub fn find(dirs: &Dirs, name: &str) -> Result<Record, Problem> {
     check_name(name)?;
     read(&dirs.servers().join(name))?.ok_or_else(|| {
@@ -393,7 +393,7 @@ pub fn find(dirs: &Dirs, name: &str) -> Result<Record, Problem> {
         if known.is_empty() {
             problem.hint("`pgdyno up` starts one")
         } else {
-            problem.hint(format!("there is: {}", known.join(", ")))
+            problem.hint(format!("existing servers: {}", known.join(", ")))
         }
     })
 }
@@ -465,7 +465,7 @@ pub(super) mod tests {
         record.phase = Phase::Started;
         assert_eq!(record.status(), Status::Stopped);
         record.data.take("data directory", None).expect("it can be made");
-        // A number that was used again: this process is no postmaster.
+        // A reused PID: this process is no postmaster.
         fs::write(record.data.path.join("postmaster.pid"), format!("{}\n", std::process::id()))
             .expect("it can");
         assert_eq!(record.status(), Status::Dead);

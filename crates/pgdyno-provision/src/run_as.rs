@@ -1,16 +1,16 @@
-//! The user a server runs as. PostgreSQL refuses to run as root, so root lends it an unprivileged user.
+//! User of a server. PostgreSQL refuses to run as root, so root starts it as an unprivileged user.
 
 use pgdyno_core::problem::Problem;
 use pgdyno_host::users::{User, by_name};
 
-/// Whom a server runs as: `None` is whoever runs pgdyno. The second part is a warning worth reading.
+/// User that a server runs as, `None` being the user of pgdyno; and a warning for the user, if there is one.
 pub type Chosen = (Option<User>, Option<String>);
 
 /// Chooses the user for a server.
 ///
 /// # Errors
-/// Where an ordinary user asks for somebody else, and where root asks for nobody that could be: an unknown
-/// user, or one who is root as well.
+/// If an ordinary user names another one; if root names an unknown user or one with root's ID, or no unprivileged user
+/// exists.
 pub fn choose(requested: Option<&str>) -> Result<Chosen, Problem> {
     choose_among(requested, rustix::process::geteuid().as_raw(), &by_name)
 }
@@ -48,7 +48,7 @@ fn default_for_root(lookup: &dyn Fn(&str) -> Option<User>) -> Result<Chosen, Pro
         return Ok((Some(user), None));
     }
     let warning =
-        "the server runs as `nobody`, whom other programs may run as too; --run-as names another user";
+        "the server runs as `nobody`, which other programs may use too; choose another user with --run-as";
     match unprivileged("nobody") {
         Some(user) => Ok((Some(user), Some(warning.to_owned()))),
         None => Err(Problem::wrong_request("there is no unprivileged user to run the server as")

@@ -1,4 +1,4 @@
-//! A server that runs, and how to end it.
+//! Running servers, and how to stop them.
 
 use std::{path::PathBuf, time::Duration};
 
@@ -13,37 +13,37 @@ use super::{
     stop::{FAST_LIMIT, Stopped},
 };
 
-/// How a server is reached by TCP.
+/// Access to a server by TCP.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tcp {
-    /// An address to connect to from this machine.
+    /// Address to connect to from this machine.
     pub host: String,
-    /// Addresses it listens on, as given.
+    /// Addresses the server listens on, as given.
     pub listen: String,
 }
 
-/// A server that takes connections.
+/// Server that takes connections.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunningServer {
-    /// Name.
+    /// Name of the server.
     pub name: String,
-    /// Number of the postmaster.
+    /// PID of the postmaster.
     pub pid: u32,
-    /// Directory of the socket, which its owner alone can enter.
+    /// Directory of the socket, which only its owner can enter.
     pub socket_dir: PathBuf,
-    /// Port, on TCP and in the name of the socket.
+    /// Port, for TCP and in the name of the socket.
     pub port: u16,
-    /// How it is reached by TCP, where it listens.
+    /// Access by TCP, if the server listens.
     pub tcp: Option<Tcp>,
-    /// File with the superuser's password, for TCP only; mode 0600.
+    /// File with the superuser's password, needed for TCP only; mode 0600.
     pub password_file: PathBuf,
-    /// Name of the superuser and of the database to connect to first.
+    /// Name of the superuser and of the first database to connect to.
     pub superuser: &'static str,
     /// Data directory.
     pub data_dir: PathBuf,
-    /// Log.
+    /// Path of the server log.
     pub log_path: PathBuf,
-    /// Name of the build that the program is; absent of every other.
+    /// Name of the pgdyno build, if the program is one.
     pub build: Option<String>,
     /// Directory of the programs.
     pub bindir: PathBuf,
@@ -51,21 +51,21 @@ pub struct RunningServer {
     pub version_num: u32,
     /// The version as the program prints it.
     pub version: String,
-    /// Where the program came from.
+    /// Source of the program.
     pub source: ServerSource,
-    /// Whether a bundle is one that was tested with this version of pgdyno; true for installed servers.
+    /// Whether a bundle was tested with this version of pgdyno; true for other programs.
     pub pinned: bool,
-    /// Settings in its configuration, each with its reason.
+    /// Settings in the configuration, each with its reason.
     pub choices: Vec<Choice>,
-    /// What somebody should know who measures it.
+    /// Warnings for whoever measures the server.
     pub warnings: Vec<String>,
-    /// Whether it ran before it was asked for.
+    /// Whether the server ran before the request.
     pub already_running: bool,
     pub(super) dirs: Dirs,
 }
 
 impl RunningServer {
-    pub(super) fn of(record: &Record, pid: u32, dirs: &Dirs, warnings: Vec<String>) -> Self {
+    pub(super) fn from_record(record: &Record, pid: u32, dirs: &Dirs, warnings: Vec<String>) -> Self {
         let home = dirs.servers().join(&record.name);
         Self {
             name: record.name.clone(),
@@ -93,15 +93,15 @@ impl RunningServer {
         }
     }
 
-    /// What is known of the build that the program is; `None` where it is none.
+    /// Facts of the build, if the program is one.
     pub fn made(&self) -> Option<MadeFacts> {
         builds::find(&self.dirs, self.build.as_ref()?).ok().map(|build| build.facts())
     }
 
-    /// Stops the server; its data stays.
+    /// Stops the server; the data stays.
     ///
     /// # Errors
-    /// As for [`stop`].
+    /// See [`stop`].
     pub fn stop(&self) -> Result<Stopped, Problem> {
         stop(&self.dirs, &self.name, &mut |_| {})
     }
@@ -109,13 +109,13 @@ impl RunningServer {
     /// Stops the server and removes it with its data.
     ///
     /// # Errors
-    /// As for [`remove`].
+    /// See [`remove`].
     pub fn remove(&self) -> Result<(), Problem> {
         remove(&self.dirs, &self.name, &mut |_| {})
     }
 }
 
-/// An address of this machine that a server with these `listen_addresses` answers on.
+/// Address of this machine on which a server with these `listen_addresses` answers.
 fn local_host(listen: &str) -> String {
     let first = listen.split(',').next().unwrap_or(listen).trim();
     match first {
@@ -125,11 +125,11 @@ fn local_host(listen: &str) -> String {
     }
 }
 
-/// Stops a server of this name: by a fast shutdown, or where that takes over [`FAST_LIMIT`], at once. Its
-/// data stays.
+/// Stops the server of this name by a fast shutdown, or if that takes longer than [`FAST_LIMIT`], by an immediate one.
+/// The data stays.
 ///
 /// # Errors
-/// Where there is no such server, this user may not stop it, or it does not end.
+/// If there is no such server, this user may not stop it, or it does not end.
 pub fn stop(dirs: &Dirs, name: &str, progress: &mut dyn FnMut(Event)) -> Result<Stopped, Problem> {
     registry::find(dirs, name)?;
     let slot = Slot::lock(dirs, name, progress)?;
@@ -152,14 +152,14 @@ fn stop_locked(
     Ok(stopped)
 }
 
-/// Stops a server of this name and removes it with its data.
+/// Stops the server of this name and removes it with its data.
 ///
 /// # Errors
-/// As for [`stop`]; and where something cannot be removed. Then the server stays listed.
+/// See [`stop`]; also if something cannot be removed, in which case the server stays listed.
 pub fn remove(dirs: &Dirs, name: &str, progress: &mut dyn FnMut(Event)) -> Result<(), Problem> {
     registry::find(dirs, name)?;
     let slot = Slot::lock(dirs, name, progress)?;
-    // At once: a checkpoint of data that goes away is time for nothing, and a full disk would refuse it.
+    // Immediate: a checkpoint of data about to be removed is wasted time, and fails on a full disk.
     stop_locked(&slot, None, progress)?;
     match slot.read()? {
         Some(record) => slot.discard(record),
@@ -167,27 +167,27 @@ pub fn remove(dirs: &Dirs, name: &str, progress: &mut dyn FnMut(Event)) -> Resul
     }
 }
 
-/// Removes the directory of a name that nothing is recorded under: what a crash before the first record left.
+/// Removes the directory of a name without a record, left by a crash before the first record.
 ///
 /// # Errors
-/// Where it cannot be locked or removed.
+/// If it cannot be locked or removed.
 pub fn remove_leftover(dirs: &Dirs, name: &str, progress: &mut dyn FnMut(Event)) -> Result<(), Problem> {
     let path = dirs.servers().join(name);
     if std::fs::symlink_metadata(&path).is_ok_and(|metadata| !metadata.is_dir()) {
-        // A link goes, and what it leads to stays.
+        // Only the link is removed, not its target.
         return std::fs::remove_file(&path)
             .map_err(|error| Problem::could_not(format!("could not remove {}: {error}", path.display())));
     }
     let slot = Slot::lock(dirs, name, progress)?;
-    // Somebody may have made a server of it while this one waited.
+    // Another process may have made it a server while this one waited.
     if slot.read()?.is_none() { slot.remove_dir() } else { Ok(()) }
 }
 
 impl Record {
-    /// The running server of this record, where it takes connections.
+    /// The running server of this record, if it takes connections.
     pub fn running(&self, dirs: &Dirs) -> Option<RunningServer> {
         match self.status() {
-            Status::Running { pid } => Some(RunningServer::of(self, pid, dirs, Vec::new())),
+            Status::Running { pid } => Some(RunningServer::from_record(self, pid, dirs, Vec::new())),
             _ => None,
         }
     }

@@ -1,5 +1,5 @@
-//! Directories and files that are made as one user and given to another, without following what somebody else
-//! may have put in their place.
+//! Directories and files that are made as one user and given to another, without following links that a third may have
+//! put there.
 
 use std::{
     fs::{self, File, OpenOptions},
@@ -17,28 +17,28 @@ use serde::{Deserialize, Serialize};
 
 use pgdyno_host::users::User;
 
-/// A directory that pgdyno gave to a server, known by more than its name.
+/// Directory that pgdyno gave to a server, identified by more than its path.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Place {
     /// Absolute path.
     pub path: PathBuf,
-    /// Whether pgdyno made it, or found it empty.
+    /// Whether pgdyno created it, or found it empty.
     pub made: bool,
-    /// Device and inode, once it is there.
+    /// Device and inode, once it exists.
     pub identity: Option<(u64, u64)>,
 }
 
 impl Place {
-    /// A directory that is going to be made.
+    /// A directory that is yet to be created.
     pub fn planned(path: PathBuf) -> Self {
         Self { path, made: false, identity: None }
     }
 
-    /// Makes the directory, or takes an empty one, for the server alone (mode 0700), and gives it to its
-    /// user.
+    /// Creates the directory, or takes an empty one, restricts it to the server (mode 0700), and gives it to the
+    /// server's user.
     ///
     /// # Errors
-    /// Where it cannot be made, is a symbolic link, is not empty, or belongs to somebody else.
+    /// If it cannot be created, is a symbolic link, is not empty, or belongs to another user.
     pub fn take(&mut self, what: &str, user: Option<&User>) -> Result<(), Problem> {
         let problem = |error: io::Error| {
             Problem::could_not(format!("could not make the {what} {}: {error}", self.path.display()))
@@ -78,14 +78,14 @@ impl Place {
         Ok(())
     }
 
-    /// Removes the directory with all that is in it, where it is still the one that was taken. One that was
-    /// found empty is emptied again and stays.
+    /// Removes the directory with all its content, if it is still the one that was taken. A directory that was found
+    /// empty is emptied and stays.
     ///
     /// # Errors
-    /// Where another directory is in its place, or something in it cannot be removed.
+    /// If another directory is in its place, or something in it cannot be removed.
     pub fn remove(&self) -> io::Result<()> {
         let Some(identity) = self.identity else {
-            // Planned, and perhaps made just before a crash: it can only be empty then.
+            // Only planned, or created just before a crash: then it is empty.
             let _ = fs::remove_dir(&self.path);
             return Ok(());
         };
@@ -129,7 +129,7 @@ fn open_dir(path: &Path) -> io::Result<File> {
     Ok(File::from(rustix::fs::open(path, flags, Mode::empty())?))
 }
 
-/// Sets mode and, where another user is named, owner of what a descriptor stands for: never of a name.
+/// Sets mode and, if a user is named, owner through a descriptor, never through a path.
 fn give(file: &File, user: Option<&User>, mode: u32) -> io::Result<()> {
     fchmod(file, Mode::from_raw_mode(mode))?;
     if let Some(user) = user {
@@ -138,12 +138,12 @@ fn give(file: &File, user: Option<&User>, mode: u32) -> io::Result<()> {
     Ok(())
 }
 
-/// Makes the missing directories above a path, which others may pass through, whatever the umask says.
+/// Creates the missing directories above a path, which other users may pass through whatever the umask.
 pub fn make_parents(path: &Path) -> io::Result<()> {
     path.parent().map_or(Ok(()), make_open_dir)
 }
 
-/// Makes a directory and the missing ones above it, which others may pass through, whatever the umask says.
+/// Creates a directory and the missing ones above it, which other users may pass through whatever the umask.
 pub fn make_open_dir(dir: &Path) -> io::Result<()> {
     if dir.is_dir() {
         return Ok(());
@@ -151,13 +151,13 @@ pub fn make_open_dir(dir: &Path) -> io::Result<()> {
     make_parents(dir)?;
     match fs::create_dir(dir) {
         Ok(()) => fs::set_permissions(dir, fs::Permissions::from_mode(0o755)),
-        // Another process made it in the same instant.
+        // Another process created it in the same instant.
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
         Err(error) => Err(error),
     }
 }
 
-/// Lets everybody pass through a tree of directories and read what is in them.
+/// Lets all users pass through a tree of directories and read its files.
 pub fn make_traversable(dir: &Path) -> io::Result<()> {
     fs::set_permissions(dir, fs::Permissions::from_mode(0o755))?;
     for entry in fs::read_dir(dir)? {
@@ -173,8 +173,8 @@ pub fn make_traversable(dir: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Writes a file in one step: it has its old content or its new one, after a crash too. The directory must be
-/// ours.
+/// Writes a file atomically: it has its old or its new content, after a crash too. The directory must belong to the
+/// user of pgdyno.
 pub fn write_file(path: &Path, content: &[u8], mode: u32, owner: Option<&User>) -> io::Result<()> {
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(".new");
@@ -188,8 +188,8 @@ pub fn write_file(path: &Path, content: &[u8], mode: u32, owner: Option<&User>) 
     open_dir(path.parent().unwrap_or(Path::new("/")))?.sync_all()
 }
 
-/// Opens a file of ours to append to, made where it is missing, for the given user alone. The directory must be
-/// ours.
+/// Opens a log file to append to, creating it if missing, for the given user alone. The directory must belong to the
+/// user of pgdyno.
 pub fn open_log(path: &Path, owner: Option<&User>) -> io::Result<File> {
     let flags = OFlags::NOFOLLOW.bits() as i32;
     let file = OpenOptions::new().append(true).create(true).mode(0o600).custom_flags(flags).open(path)?;
@@ -197,13 +197,13 @@ pub fn open_log(path: &Path, owner: Option<&User>) -> io::Result<File> {
     Ok(file)
 }
 
-/// Opens a lock file, made where it is missing, that its owner alone can open; one of ours that others could open is
-/// closed to them.
+/// Opens a lock file that only its owner can open, creating it if missing; an own file that others could open is
+/// restricted.
 ///
 /// # Errors
-/// Where it cannot be opened, or is a symbolic link or anything but a plain file.
+/// If it cannot be opened, or is a symbolic link or not a plain file.
 pub fn open_lock(path: &Path) -> io::Result<File> {
-    // A pipe nobody reads from would be waited for without the second flag.
+    // Without NONBLOCK the open would wait on a pipe that has no writer.
     let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits() as i32;
     let mut options = OpenOptions::new();
     let file = options.create(true).truncate(false).write(true).mode(0o600).custom_flags(flags).open(path);
@@ -218,7 +218,7 @@ pub fn open_lock(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// What a link that was not followed gives, in words.
+/// Replaces the error of an open that did not follow a link by one in words.
 fn link_or(error: io::Error, what: &str) -> io::Error {
     match Errno::from_io_error(&error) {
         Some(Errno::LOOP | Errno::NOTDIR) => io::Error::other(format!("it is a {what}")),
@@ -226,10 +226,10 @@ fn link_or(error: io::Error, what: &str) -> io::Error {
     }
 }
 
-/// Makes a directory of ours that nobody else can enter, and the missing ones above it.
+/// Creates a private directory of the user of pgdyno, and the missing ones above it.
 ///
 /// # Errors
-/// Where it cannot be made, is a symbolic link or no directory, or belongs to another user.
+/// If it cannot be created, is a symbolic link or not a directory, or belongs to another user.
 pub fn make_own_dir(dir: &Path) -> io::Result<()> {
     make_parents(dir)?;
     if let Err(error) = fs::DirBuilder::new().mode(0o700).create(dir)
@@ -249,11 +249,10 @@ fn own_dir(dir: &Path) -> io::Result<File> {
     }
 }
 
-/// Closes a directory of ours to all but its owner and the user of the server in it, who may pass through it to what
-/// they own and no more.
+/// Restricts an own directory to its owner and the server's user, who may pass through it but not list it.
 ///
 /// # Errors
-/// Where it is not ours, or its mode or group cannot be changed.
+/// If it belongs to another user, or its mode or group cannot be changed.
 pub fn close_dir(dir: &Path, user: Option<&User>) -> io::Result<()> {
     let file = own_dir(dir)?;
     let Some(user) = user else { return Ok(fchmod(&file, Mode::from_raw_mode(0o700))?) };
@@ -261,10 +260,10 @@ pub fn close_dir(dir: &Path, user: Option<&User>) -> io::Result<()> {
     Ok(fchmod(&file, Mode::from_raw_mode(0o710))?)
 }
 
-/// Closes a plain file in a directory of ours to all but its owner; one that is not there needs nothing.
+/// Restricts a plain file in an own directory to its owner; a missing file is no error.
 ///
 /// # Errors
-/// Where it cannot be opened, or its mode or owner cannot be changed.
+/// If it cannot be opened, or its mode or owner cannot be changed.
 pub fn close_file(dir: &Path, name: &str, owner: Option<&User>) -> io::Result<()> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let file = match rustix::fs::openat(own_dir(dir)?, name, flags, Mode::empty()) {
@@ -278,8 +277,7 @@ pub fn close_file(dir: &Path, name: &str, owner: Option<&User>) -> io::Result<()
     give(&file, owner, 0o600)
 }
 
-/// Appends a line to a plain file in a directory that belongs to the server's user, who might have put a link
-/// there.
+/// Appends a line to a plain file in a directory of the server's user, who might have put a link there.
 pub fn append_line(dir: &Path, name: &str, line: &str) -> io::Result<()> {
     let dir = open_dir(dir)?;
     let flags = OFlags::WRONLY | OFlags::APPEND | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -292,13 +290,12 @@ pub fn append_line(dir: &Path, name: &str, line: &str) -> io::Result<()> {
     file.sync_all()
 }
 
-/// Removes a file by its name in a directory that belongs to the server's user.
+/// Removes a file by name in a directory of the server's user.
 pub fn remove_in(dir: &Path, name: &str) -> io::Result<()> {
     Ok(rustix::fs::unlinkat(open_dir(dir)?, name, AtFlags::empty())?)
 }
 
-/// The first directory on the way to a path, from the root on, that a user may not pass through as of its
-/// mode.
+/// The first directory on the way to a path, from the root on, whose mode does not let a user pass.
 pub fn first_closed(path: &Path, user: &User) -> Option<PathBuf> {
     let mut dirs: Vec<&Path> = path.ancestors().collect();
     dirs.reverse();

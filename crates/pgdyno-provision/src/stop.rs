@@ -1,33 +1,33 @@
-//! Stopping a server: fast, and where that takes too long, at once.
+//! Stops a server: by a fast shutdown, then if needed by an immediate one.
 
 use std::{path::Path, time::Duration};
 
 use pgdyno_core::problem::Problem;
 use rustix::process::Signal;
 
-use super::{Event, process::find_postmaster, wait::Held};
+use super::{Event, process::find_postmaster, wait::ProcessHandle};
 
 /// How a server was stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stopped {
-    /// It did not run.
+    /// The server did not run.
     WasNotRunning,
-    /// By a fast shutdown (SIGINT): sessions were ended, everything is on disk.
+    /// Fast shutdown (SIGINT): sessions were terminated, everything is on disk.
     Fast,
-    /// By an immediate shutdown (SIGQUIT): the next start recovers from WAL.
+    /// Immediate shutdown (SIGQUIT): the next start recovers from WAL.
     Immediate,
 }
 
-/// How long a fast shutdown may take before an immediate one.
+/// Longest fast shutdown before an immediate one.
 pub const FAST_LIMIT: Duration = Duration::from_secs(60);
-/// How long an immediate shutdown may take: the server kills its own children after 5 s.
+/// Longest immediate shutdown: the postmaster kills its children after 5 s.
 const IMMEDIATE_LIMIT: Duration = Duration::from_secs(15);
 
-/// Stops the server of a data directory: fast, within the limit, where one is given; at once, where not. It is found
-/// by that directory, never by its name.
+/// Stops the server of a data directory: by a fast shutdown within the limit, or immediately if there is no limit. The
+/// server is found by its directory, never by its name.
 ///
 /// # Errors
-/// Where this user may not stop it, or it does not end.
+/// If this user may not stop it, or it does not end.
 pub fn stop(
     data_dir: &Path,
     fast_limit: Option<Duration>,
@@ -36,7 +36,7 @@ pub fn stop(
     let Some(process) = find_postmaster(data_dir) else {
         return Ok(Stopped::WasNotRunning);
     };
-    let Some(held) = Held::of(process) else {
+    let Some(held) = ProcessHandle::open(process) else {
         return Ok(Stopped::WasNotRunning);
     };
     let fast = fast_limit.map(|limit| (Signal::INT, limit, Stopped::Fast));
@@ -54,5 +54,5 @@ pub fn stop(
         }
     }
     Err(Problem::could_not(format!("process {} does not end", process.pid))
-        .hint("its log tells what it waits for; often it is storage that does not answer"))
+        .hint("its log shows what it waits for; often it is storage that does not respond"))
 }

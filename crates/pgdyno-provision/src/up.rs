@@ -19,8 +19,8 @@ use super::{
     Dirs, Event, Lifetime, Request, RunningServer, Wanted,
     builds::{self, Build},
     bundle,
-    child::{Manner, command},
-    conf::{self, Frame},
+    child::{ChildOptions, command},
+    conf::{self, ServerConf},
     initdb::{Cluster, create_tablespaces, initdb, random_password},
     installation::{self, Installation},
     process::{self, Start, start, wait_ready},
@@ -32,15 +32,14 @@ use super::{
     stop,
 };
 
-/// Longest name of a socket in bytes (`unix(7)`: 108 with the final zero).
+/// Longest path of a socket in bytes (`unix(7)`: 108 with the final zero).
 const LONGEST_SOCKET: usize = 107;
 
-/// Gives a running server: one that runs already under this name, one that was stopped and is started again,
-/// or a new one. A new one that cannot be started leaves nothing behind.
+/// Returns a running server: one that already runs under this name, one that was stopped and is started again, or a new
+/// one. A new server that cannot be started leaves nothing behind.
 ///
 /// # Errors
-/// Where the request is wrong, contradicts the server of this name that is there, or cannot be carried out
-/// here.
+/// If the request is invalid, contradicts the existing server of this name, or cannot be carried out on this machine.
 pub fn up(request: &Request, dirs: &Dirs, progress: &mut dyn FnMut(Event)) -> Result<RunningServer, Problem> {
     check(request)?;
     let slot = Slot::lock(dirs, &request.name, progress)?;
@@ -69,7 +68,7 @@ fn create_or_clean(
     create(request, slot, dirs, progress).inspect_err(|_| clean(slot, progress))
 }
 
-/// Removes what a request that failed has made; the first problem is the one to be told.
+/// Removes what a failed request has made, ignoring errors: the first problem is the one to report.
 fn clean(slot: &Slot, progress: &mut dyn FnMut(Event)) {
     let removed = match slot.read() {
         Ok(Some(record)) => stop::stop(&record.data.path, Some(std::time::Duration::from_secs(5)), progress)
@@ -80,10 +79,10 @@ fn clean(slot: &Slot, progress: &mut dyn FnMut(Event)) {
     drop(removed);
 }
 
-/// Checks what can be checked before any fact is known, and before anything is made.
+/// Checks what can be checked without facts, before anything is made.
 ///
 /// # Errors
-/// A wrong request.
+/// A wrong request, if a value is invalid or values exclude each other.
 pub fn check(request: &Request) -> Result<(), Problem> {
     check_name(&request.name)?;
     conf::check_settings(&request.settings)?;
@@ -98,13 +97,13 @@ pub fn check(request: &Request) -> Result<(), Problem> {
     for (flag, value) in words {
         if value.as_ref().is_some_and(|v| v.is_empty() || v.chars().any(|c| c.is_control() || c == '\'')) {
             return Err(Problem::wrong_request(format!("--{flag} has no usable value"))
-                .hint("leave it out to have the default"));
+                .hint("leave it out to use the default"));
         }
     }
     check_tablespaces(&request.tablespaces)
 }
 
-/// A directory, a build and the bundle each name the program.
+/// A directory, a build and the bundle each name the program: only one may be given.
 fn refuse_several_programs(request: &Request) -> Result<(), Problem> {
     let named = [
         ("--build", request.build.is_some()),
@@ -119,15 +118,15 @@ fn refuse_several_programs(request: &Request) -> Result<(), Problem> {
     }
 }
 
-/// Checks that the build of a request is there, and is the version asked for.
+/// Checks that the build of a request exists and has the requested version.
 ///
 /// # Errors
-/// A wrong request.
+/// A wrong request, if it does not.
 pub fn check_build(request: &Request, dirs: &Dirs) -> Result<(), Problem> {
     request.build.as_ref().map_or(Ok(()), |name| built(request, name, dirs).map(drop))
 }
 
-/// The build of a name, of the version asked for.
+/// Finds the build of a name, and checks its version.
 fn built(request: &Request, name: &str, dirs: &Dirs) -> Result<Build, Problem> {
     let build = builds::find(dirs, name)?;
     match request.pg.filter(|pg| !pg.matches(build.manifest.version_num)) {
@@ -162,7 +161,7 @@ fn in_between(record: &Record) -> Problem {
         .hint(format!("wait for it (`pgdyno ps`), or stop it with `pgdyno down {name}`"))
 }
 
-/// What a request says that the server of this name is not.
+/// Describes how the request contradicts the existing server of this name.
 fn contradiction(request: &Request, record: &Record) -> Option<String> {
     let other =
         |flag: &str, wanted: String, has: String| Some(format!("{flag} asks for {wanted}, and it has {has}"));
@@ -203,7 +202,7 @@ fn contradiction(request: &Request, record: &Record) -> Option<String> {
 fn refuse_contradiction(request: &Request, record: &Record) -> Result<(), Problem> {
     contradiction(request, record).map_or(Ok(()), |detail| {
         let name = &record.name;
-        Err(Problem::wrong_request(format!("server `{name}` is there already, and is not the one asked for"))
+        Err(Problem::wrong_request(format!("server `{name}` already exists and differs from the request"))
             .detail(detail)
             .hint(format!("choose another name, or remove it with `pgdyno down {name} --remove`")))
     })
@@ -225,10 +224,10 @@ fn already_running(
         return Err(Problem::wrong_request(format!("server `{name}` runs already, with other settings"))
             .hint(format!("stop it first with `pgdyno down {name}`; its data stays")));
     }
-    Ok(RunningServer { already_running: true, ..RunningServer::of(record, pid, dirs, Vec::new()) })
+    Ok(RunningServer { already_running: true, ..RunningServer::from_record(record, pid, dirs, Vec::new()) })
 }
 
-/// Starts a server that was stopped or died, with what is asked for now over what was asked for then.
+/// Starts a server that was stopped or has died, with the settings of the request over those recorded.
 fn again(
     request: &Request,
     mut record: Record,
@@ -259,7 +258,7 @@ fn again(
     launch(request, record, slot, dirs, warnings, progress)
 }
 
-/// The program of a server that was made before. A bundle of the cache is looked at as for a new one.
+/// The program of an existing server. A cached bundle is verified as for a new server.
 fn program_again(
     record: &Record,
     dirs: &Dirs,
@@ -272,7 +271,7 @@ fn program_again(
     installation::inspect(&record.bindir)
 }
 
-/// The runtime directory may be empty after a restart of the machine.
+/// Creates the socket directory again: the runtime directory may be empty after a reboot.
 fn make_socket_dir(record: &mut Record, slot: &Slot) -> Result<(), Problem> {
     if record.socket.path.is_dir() {
         return Ok(());
@@ -282,7 +281,7 @@ fn make_socket_dir(record: &mut Record, slot: &Slot) -> Result<(), Problem> {
     slot.write(record)
 }
 
-/// The program in a directory, of the version asked for.
+/// The programs in a directory, checked against the requested version.
 fn installed(request: &Request, bindir: &Path) -> Result<Installation, Problem> {
     let found = installation::inspect(bindir)?;
     match request.pg.filter(|pg| !pg.matches(found.version_num)) {
@@ -297,7 +296,7 @@ fn installed(request: &Request, bindir: &Path) -> Result<Installation, Problem> 
 /// The program of a request that needs no bundle: the one named, else an installed one. A build comes with its name.
 ///
 /// # Errors
-/// That the program it names is not there, or not of the version that it asks for.
+/// If the named program does not exist, or has another version than requested.
 pub(super) fn program_here(
     request: &Request,
     dirs: &Dirs,
@@ -330,7 +329,7 @@ fn program(
     Ok((installation::inspect(&bundle.bindir())?, ServerSource::Bundle, Some(bundle.pinned)))
 }
 
-/// Makes a new server. What it makes is recorded before it is made.
+/// Makes a new server. Everything is recorded before it is made.
 fn create(
     request: &Request,
     slot: &Slot,
@@ -361,7 +360,7 @@ fn plan(
 ) -> Result<Record, Problem> {
     let absolute = |path: &Path| {
         std::path::absolute(path)
-            .map_err(|e| Problem::wrong_request(format!("`{}` is no path: {e}", path.display())))
+            .map_err(|e| Problem::wrong_request(format!("`{}` is not a path: {e}", path.display())))
     };
     let place = |path: &Path| absolute(path).map(Place::planned);
     let port = request.port.unwrap_or(5432);
@@ -391,8 +390,8 @@ fn plan(
     })
 }
 
-/// Beside the data where the name is short enough for a socket, else in the runtime directory, told apart by
-/// a hash of the server's own directory.
+/// Directory of the socket: beside the data if the path is short enough for a socket, else in the runtime directory,
+/// made unique by a hash of the server's own directory.
 fn socket_dir(home: &Path, dirs: &Dirs, name: &str, port: u16) -> Result<PathBuf, Problem> {
     let hash = fnv1a(home.as_os_str().as_encoded_bytes());
     let candidates = [home.join("run"), dirs.runtime.join(format!("{name}-{hash:08x}"))];
@@ -408,8 +407,8 @@ fn fnv1a(bytes: &[u8]) -> u32 {
     bytes.iter().fold(0x811c_9dc5, |hash, byte| (hash ^ u32::from(*byte)).wrapping_mul(0x0100_0193))
 }
 
-/// Sizes that were fixed when the program was compiled, which settings depend on: of a block in bytes, of a WAL segment
-/// in MB. A program that is no build is searched only where it matters.
+/// Compiled-in sizes that settings depend on: block size in bytes and WAL segment size in MB. A program that is not a
+/// pgdyno build is inspected only if necessary.
 fn compiled_sizes(record: &Record, dirs: &Dirs) -> (u32, u32) {
     let build = record.build.as_ref().and_then(|name| builds::find(dirs, name).ok());
     let without_unit = |value: &String| value.trim().bytes().all(|byte| byte.is_ascii_digit());
@@ -432,7 +431,7 @@ fn compiled_sizes(record: &Record, dirs: &Dirs) -> (u32, u32) {
     (block_bytes, segment_mb.unwrap_or(16))
 }
 
-/// Chooses the settings from facts, and says what cannot start. The result are warnings.
+/// Chooses the settings from facts, and refuses what cannot start. Returns warnings.
 fn size(request: &Request, record: &mut Record, dirs: &Dirs) -> Result<Vec<String>, Problem> {
     let unreadable =
         |error: io::Error| Problem::could_not(format!("could not read the facts of this machine: {error}"));
@@ -481,7 +480,7 @@ fn check_cpus(cpus: &[u32], host: &HostFacts) -> Result<(), Problem> {
     }
 }
 
-/// Tries the port as the server will, and names who has it.
+/// Tries to bind the port as the server will, and names the process that has it.
 fn refuse_taken_port(record: &Record) -> Result<(), Problem> {
     let Some(listen) = &record.listen else { return Ok(()) };
     for name in listen.split(',').map(str::trim) {
@@ -516,7 +515,7 @@ fn try_bind(address: SocketAddr) -> Result<(), Problem> {
     })
 }
 
-/// Takes every directory of the server, each recorded as soon as it is there.
+/// Claims every directory of the server, recording each at once.
 fn take_places(record: &mut Record, slot: &Slot) -> Result<(), Problem> {
     let user = record.run_as.clone();
     let user = user.as_ref();
@@ -538,7 +537,7 @@ fn take_places(record: &mut Record, slot: &Slot) -> Result<(), Problem> {
     user.map_or(Ok(()), |user| refuse_unreachable(record, user))
 }
 
-/// A runtime directory may lie where everybody can write: it must be ours.
+/// Makes the runtime directory, which must be the user's own, since its parent may be writable for all.
 fn make_runtime_dir(dir: &Path, home: &Path) -> Result<(), Problem> {
     use std::os::unix::fs::MetadataExt;
     if dir == home {
@@ -550,16 +549,16 @@ fn make_runtime_dir(dir: &Path, home: &Path) -> Result<(), Problem> {
     };
     match make_open_dir(dir).and_then(|()| ours(dir)) {
         Ok(true) => Ok(()),
-        Ok(false) => Err(Problem::could_not(format!("{} belongs to somebody else", dir.display()))
+        Ok(false) => Err(Problem::could_not(format!("{} belongs to another user", dir.display()))
             .hint("set XDG_RUNTIME_DIR to a directory of your own")),
         Err(error) => Err(Problem::could_not(format!("could not make {}: {error}", dir.display()))),
     }
 }
 
-/// Runs the program as its user in the data directory: where that works, both can be reached.
+/// Runs the program as its user in the data directory: if that works, both can be reached.
 fn refuse_unreachable(record: &Record, user: &User) -> Result<(), Problem> {
-    let manner = Manner { user: Some(user), ..Manner::default() };
-    let mut probe = command(&record.bindir.join("postgres"), &record.data.path, manner);
+    let options = ChildOptions { user: Some(user), ..ChildOptions::default() };
+    let mut probe = command(&record.bindir.join("postgres"), &record.data.path, options);
     let run =
         probe.arg("--version").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status();
     let Err(error) = run else { return Ok(()) };
@@ -569,7 +568,7 @@ fn refuse_unreachable(record: &Record, user: &User) -> Result<(), Problem> {
         others.chain([record.bindir.as_path()]).find_map(|path| Some((path, first_closed(path, user)?)));
     let problem = match closed {
         Some((path, closed)) => Problem::could_not(format!("user `{name}` cannot reach {}", path.display()))
-            .detail(format!("{} lets only its owner through", closed.display())),
+            .detail(format!("only its owner can enter {}", closed.display())),
         None => Problem::could_not(format!("user `{name}` cannot run the server: {error}")),
     };
     Err(problem.hint("choose a directory that this user can reach, or another user with --run-as"))
@@ -601,11 +600,11 @@ fn make_cluster(request: &Request, record: &Record, slot: &Slot) -> Result<(), P
     append_line(&record.data.path, "postgresql.conf", &include).map_err(problem)
 }
 
-/// A bundle that an older version unpacked is not looked at file by file: what fails may lie in it.
+/// Adds a hint to a problem with a bundle unpacked by an older version, whose files cannot be verified one by one.
 fn of_bundle(record: &Record, problem: Problem) -> Problem {
     match (record.source, &problem.hint, record.bindir.parent()) {
         (ServerSource::Bundle, None, Some(dir)) => problem.hint(format!(
-            "where nothing that was asked for explains it, remove {}: the bundle is fetched anew then",
+            "if the request does not explain it, remove {}: the bundle is then fetched again",
             dir.display()
         )),
         _ => problem,
@@ -616,7 +615,7 @@ fn write_conf(record: &Record, slot: &Slot) -> Result<(), Problem> {
     let problem =
         |error: io::Error| Problem::could_not(format!("could not write {}: {error}", slot.dir().display()));
     let hba_file = slot.dir().join("pg_hba.conf");
-    let frame = Frame {
+    let server = ServerConf {
         name: &record.name,
         socket_dir: &record.socket.path,
         port: record.port,
@@ -624,14 +623,14 @@ fn write_conf(record: &Record, slot: &Slot) -> Result<(), Problem> {
         hba_file: &hba_file,
     };
     let hba = conf::render_hba(record.version_num, record.listen.is_some());
-    // The server reads both, and nobody else: settings may hold passwords.
+    // Only for the server's user: settings may contain passwords.
     let user = record.run_as.as_ref();
     write_file(&hba_file, hba.as_bytes(), 0o600, user).map_err(problem)?;
-    let text = conf::render(&frame, &record.settings);
+    let text = conf::render(&server, &record.settings);
     write_file(&slot.dir().join("pgdyno.conf"), text.as_bytes(), 0o600, user).map_err(problem)
 }
 
-/// Has given settings judged by the program itself; those of pgdyno's own need it not.
+/// Has the program check the user's settings; those chosen by pgdyno need no check.
 fn refuse_settings(record: &Record, slot: &Slot) -> Result<(), Problem> {
     if record.given.is_empty() {
         return Ok(());
@@ -640,7 +639,7 @@ fn refuse_settings(record: &Record, slot: &Slot) -> Result<(), Problem> {
     refused::refuse_settings(record, slot.dir(), &slot.dir().join("pgdyno.conf"))
 }
 
-/// Writes the configuration, starts the server and waits for it. One that does not come up is stopped.
+/// Writes the configuration, starts the server and waits for it. A server that does not come up is stopped.
 fn launch(
     request: &Request,
     mut record: Record,
@@ -669,11 +668,11 @@ fn launch(
     let pid = started.pid();
     progress(Event::Starting { pid });
     if let Err(problem) = wait_ready(&how, &mut started, progress) {
-        // It may still be there, silent; what is wrong with it was said above.
+        // The server may still be running without a report; the problem to report is known already.
         let _ = stop::stop(&record.data.path, Some(std::time::Duration::from_secs(5)), progress);
-        return Err(refused::told_by_start(problem, &record.given));
+        return Err(refused::blame_setting(problem, &record.given));
     }
-    Ok(RunningServer::of(&record, pid, dirs, warnings))
+    Ok(RunningServer::from_record(&record, pid, dirs, warnings))
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Versions of PostgreSQL: as a program prints them, and as a user asks for them.
+//! Versions of PostgreSQL: as programs print them, and as users request them.
 
 use std::{fmt, str::FromStr};
 
@@ -7,14 +7,14 @@ use pgdyno_core::facts::major_of;
 /// Oldest version that pgdyno can provision.
 pub const OLDEST: u32 = 90_600;
 
-/// Reads the answer of `postgres --version`, for example `postgres (PostgreSQL) 15.19 (Debian 15.19-1)`, into
+/// Parses the output of `postgres --version`, for example `postgres (PostgreSQL) 15.19 (Debian 15.19-1)`, into
 /// `server_version_num` and the version's own text, here 150019 and `15.19`.
 pub fn parse_program_version(output: &str) -> Option<(u32, String)> {
     let text = output.trim().split_once("(PostgreSQL) ")?.1.split_whitespace().next()?;
     Some((number(text)?, text.to_owned()))
 }
 
-/// `9.6.24` → 90624, `18.6` → 180006, `19devel` and `19beta1` → 190000.
+/// Converts a version to `server_version_num`: `9.6.24` → 90624, `18.6` → 180006, `19devel` and `19beta1` → 190000.
 fn number(text: &str) -> Option<u32> {
     let release = text.find(|c: char| !(c.is_ascii_digit() || c == '.')).map_or(text, |at| &text[..at]);
     let parts = parts(release)?;
@@ -31,30 +31,30 @@ fn parts(text: &str) -> Option<Vec<u32>> {
     text.split('.').map(|part| part.parse().ok().filter(|number| *number < 100)).collect()
 }
 
-/// Writes `server_version_num` as people do: 90624 → `9.6.24`, 180006 → `18.6`.
+/// Formats `server_version_num` in the usual notation: 90624 → `9.6.24`, 180006 → `18.6`.
 pub fn version_words(version_num: u32) -> String {
     let last = if version_num >= 100_000 { version_num % 10_000 } else { version_num % 100 };
     format!("{}.{last}", major_of(version_num))
 }
 
-/// A version that a user asks for: a major or an exact one.
+/// Requested version: a major or an exact one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wanted {
-    /// The newest of a major, which is given as the `server_version_num` of its first release.
+    /// Newest version of a major, given as the `server_version_num` of its first release.
     Major(u32),
     /// Exactly this `server_version_num`.
     Exact(u32),
 }
 
 impl Wanted {
-    /// The least `server_version_num` that it may turn out to be.
+    /// Smallest `server_version_num` that satisfies the request.
     pub fn least(self) -> u32 {
         match self {
             Self::Major(number) | Self::Exact(number) => number,
         }
     }
 
-    /// Whether a server of this version is what was asked for.
+    /// Whether a server of this version satisfies the request.
     pub fn matches(self, version_num: u32) -> bool {
         match self {
             Self::Major(first) => major_of(first) == major_of(version_num),
@@ -63,13 +63,13 @@ impl Wanted {
     }
 }
 
-/// Why a text names no version.
+/// Why a text is not a version.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NotAVersion {
-    /// It cannot be read.
+    /// The text cannot be parsed.
     #[error("`{0}` is not a version of PostgreSQL such as 18, 17.4, 9.6 or 9.6.24")]
     Unreadable(String),
-    /// It is too old.
+    /// The version is older than 9.6.
     #[error("PostgreSQL {0} is too old: pgdyno starts servers from 9.6 on")]
     TooOld(String),
 }

@@ -1,4 +1,4 @@
-//! Waiting for a process, its own child or not, without asking in a loop whether it is still there.
+//! Waits for any process, a child or not, without polling where the kernel allows it.
 
 use std::{
     os::fd::OwnedFd,
@@ -12,27 +12,27 @@ use rustix::{
     process::{Pid, PidfdFlags, Signal, WaitOptions, kill_process, pidfd_open, pidfd_send_signal, waitpid},
 };
 
-/// A process held by a descriptor: its number cannot be used again for another one meanwhile. Kernels before
-/// 5.3 have no such descriptor; there its start time is compared before every signal.
-pub struct Held {
+/// Process held by a descriptor (pidfd), so that its PID cannot be reused meanwhile. Kernels before 5.3 have no pidfd;
+/// there the start time is compared before every signal.
+pub struct ProcessHandle {
     fd: Option<OwnedFd>,
     pid: Pid,
     process: ProcessId,
 }
 
-impl Held {
-    /// Takes hold of a process; `None` where it has ended.
-    pub fn of(process: ProcessId) -> Option<Self> {
+impl ProcessHandle {
+    /// Takes hold of a process; `None` if it has ended.
+    pub fn open(process: ProcessId) -> Option<Self> {
         let pid = Pid::from_raw(i32::try_from(process.pid).ok()?)?;
         let fd = pidfd_open(pid, PidfdFlags::empty()).ok();
-        // Looked at again with the descriptor open: from here on the number means this process.
+        // Checked again with the descriptor open: from here on the PID means this process.
         process.is_alive().then_some(Self { fd, pid, process })
     }
 
-    /// Sends a signal; one that has ended already needs none.
+    /// Sends a signal; a process that has ended is no error.
     ///
     /// # Errors
-    /// Where this user may not.
+    /// If this user may not signal it.
     pub fn signal(&self, signal: Signal) -> Result<(), Errno> {
         let sent = match &self.fd {
             Some(fd) => pidfd_send_signal(fd, signal),
@@ -42,7 +42,7 @@ impl Held {
         sent.or_else(|error| if error == Errno::SRCH { Ok(()) } else { Err(error) })
     }
 
-    /// Waits for its end; `false` where the limit was over first. A child of this process is collected.
+    /// Waits for the process to end; `false` if the limit passed first. Reaps it if it is a child of this process.
     pub fn wait(&self, limit: Duration) -> bool {
         let deadline = Instant::now() + limit;
         while self.process.is_alive() {
@@ -51,7 +51,7 @@ impl Held {
                 return false;
             }
             match &self.fd {
-                // Interrupted or over: the loop looks again.
+                // Interrupted, or the limit has passed: the loop checks again.
                 Some(fd) => drop(wait_on(fd, left)),
                 None => std::thread::sleep(left.min(POLL)),
             }
@@ -61,7 +61,7 @@ impl Held {
     }
 }
 
-/// How often a process without a descriptor is looked at.
+/// Interval in which a process without a pidfd is polled.
 const POLL: Duration = Duration::from_millis(20);
 
 fn wait_on(fd: &OwnedFd, limit: Duration) -> Result<usize, Errno> {
@@ -69,12 +69,12 @@ fn wait_on(fd: &OwnedFd, limit: Duration) -> Result<usize, Errno> {
     poll(&mut [PollFd::new(fd, PollFlags::IN)], Some(&limit))
 }
 
-/// Waits for the end of a child for at most so long, without collecting it.
+/// Waits for a child to end, at most for `limit`, without reaping it.
 pub fn wait_for_exit(pid: u32, limit: Duration) {
     let fd = i32::try_from(pid).ok().and_then(Pid::from_raw).map(|pid| pidfd_open(pid, PidfdFlags::empty()));
     match fd {
         Some(Ok(fd)) => drop(wait_on(&fd, limit)),
-        // Without a descriptor (very old kernels) the limit is all there is.
+        // Without a pidfd (very old kernels) wait for the whole limit.
         _ => std::thread::sleep(limit),
     }
 }
@@ -85,18 +85,18 @@ mod tests {
 
     use super::*;
 
-    // The wait under test is the one that collects it.
+    // The wait under test reaps the child.
     #[allow(clippy::zombie_processes)]
     #[test]
     fn a_child_is_waited_for_and_collected() {
         let child = Command::new("sleep").arg("60").spawn().expect("sleep can be started");
         let id = ProcessId::of(child.id()).expect("it runs");
-        let held = Held::of(id).expect("it runs");
+        let held = ProcessHandle::open(id).expect("it runs");
         assert!(!held.wait(Duration::from_millis(1)));
         held.signal(Signal::TERM).expect("it is ours");
         assert!(held.wait(Duration::from_secs(30)));
         assert!(!std::path::Path::new(&format!("/proc/{}", id.pid)).exists());
         held.signal(Signal::TERM).expect("it has ended");
-        assert!(Held::of(id).is_none());
+        assert!(ProcessHandle::open(id).is_none());
     }
 }

@@ -2,12 +2,12 @@
 
 use super::{Session, WireError, encode};
 
-/// Bytes gathered before they are sent: large enough that a system call a row does not matter, small enough to stay in
-/// the second-level cache.
+/// Bytes gathered before they are sent: large enough to make system calls rare, small enough to stay in the
+/// second-level cache.
 const CHUNK_BYTES: usize = 128 * 1024;
 
-/// A COPY under way. Rows are appended and sent in chunks; [`CopyIn::finish`] tells whether the server took them. A
-/// COPY that is dropped before is failed.
+/// A COPY in progress. Rows are appended and sent in chunks; [`CopyIn::finish`] tells whether the server accepted them.
+/// Dropping it before makes the COPY fail.
 #[derive(Debug)]
 pub struct CopyIn<'a> {
     session: &'a mut Session,
@@ -23,7 +23,7 @@ impl Session {
     /// Starts a `COPY … FROM STDIN`.
     ///
     /// # Errors
-    /// As [`Session::query`], or where the statement is no such COPY.
+    /// See [`Session::query`]; also if the statement is not a COPY FROM STDIN.
     pub fn copy_in(&mut self, sql: &str) -> Result<CopyIn<'_>, WireError> {
         self.begin_copy(sql)?;
         Ok(CopyIn::new(self))
@@ -40,22 +40,22 @@ impl<'a> CopyIn<'a> {
     /// Appends one row.
     ///
     /// # Errors
-    /// What the connection died of. A row that the server refuses shows in [`CopyIn::finish`].
+    /// The error that broke the connection. A row that the server refuses shows in [`CopyIn::finish`].
     #[inline]
     pub fn row(&mut self, write: impl FnOnce(&mut Vec<u8>)) -> Result<(), WireError> {
         write(&mut self.chunk);
         if self.chunk.len() >= CHUNK_BYTES { self.flush() } else { Ok(()) }
     }
 
-    /// Bytes of COPY data so far.
+    /// Bytes of COPY data so far, sent or buffered.
     pub fn bytes(&self) -> u64 {
         self.sent_bytes + (self.chunk.len() - HEADER.len()) as u64
     }
 
-    /// Ends the COPY.
+    /// Ends the COPY and waits for the server; returns the bytes of COPY data.
     ///
     /// # Errors
-    /// The server's, or what the connection died of.
+    /// The server's error, or the one that broke the connection.
     pub fn finish(mut self) -> Result<u64, WireError> {
         self.flush()?;
         let mut out = Vec::new();
@@ -73,7 +73,7 @@ impl<'a> CopyIn<'a> {
         }
         let length = (data + 4) as i32;
         self.chunk[1..5].copy_from_slice(&length.to_be_bytes());
-        // A refusal comes at once, but a server takes, and drops, all rows that follow: hours of them.
+        // The server reports an error at once, but accepts and discards all further rows: possibly hours of them.
         if let Err(error) = self.session.copy_refused() {
             self.finished = true;
             return Err(error);
@@ -88,7 +88,7 @@ impl<'a> CopyIn<'a> {
 
     fn send(&mut self, bytes: &[u8]) -> Result<(), WireError> {
         self.session.send(bytes).map_err(|error| {
-            // A server that gives up a COPY closes the connection only after it has said why.
+            // A server that aborts a COPY sends its error before it closes the connection.
             self.finished = true;
             match self.session.drain() {
                 Err(reason @ WireError::Server(_)) => reason,

@@ -1,11 +1,11 @@
-//! Messages to the server, appended to a buffer without allocation beyond its growth.
+//! Encodes messages to the server by appending them to a buffer; nothing but the buffer allocates.
 
-/// Query: one text of SQL.
+/// Appends a Query message.
 pub fn query(out: &mut Vec<u8>, sql: &str) {
     message(out, b'Q', |out| text(out, sql));
 }
 
-/// Query, its text appended by `write`.
+/// Appends a Query message, whose text `write` appends.
 pub fn query_with(out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
     message(out, b'Q', |out| {
         write(out);
@@ -13,7 +13,7 @@ pub fn query_with(out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
     });
 }
 
-/// Parse without parameter types: the server infers them.
+/// Appends Parse without parameter types, which the server then infers.
 pub fn parse(out: &mut Vec<u8>, name: &str, sql: &[u8]) {
     message(out, b'P', |out| {
         text(out, name);
@@ -23,8 +23,8 @@ pub fn parse(out: &mut Vec<u8>, name: &str, sql: &[u8]) {
     });
 }
 
-/// Bind of the unnamed portal with parameters and results in text format. `write` appends the parameter of a number
-/// from 0, or answers `false` for NULL.
+/// Appends Bind of the unnamed portal, with parameters and results in text format. `write` appends the parameter of a
+/// number from 0, or returns `false` for NULL.
 pub fn bind(
     out: &mut Vec<u8>,
     statement: &str,
@@ -46,7 +46,7 @@ pub fn bind(
     });
 }
 
-/// Describe of the unnamed portal.
+/// Appends Describe of the unnamed portal.
 pub fn describe_portal(out: &mut Vec<u8>) {
     message(out, b'D', |out| {
         out.push(b'P');
@@ -54,7 +54,7 @@ pub fn describe_portal(out: &mut Vec<u8>) {
     });
 }
 
-/// Execute of the unnamed portal, all rows.
+/// Appends Execute of the unnamed portal for all rows.
 pub fn execute(out: &mut Vec<u8>) {
     message(out, b'E', |out| {
         text(out, "");
@@ -62,22 +62,22 @@ pub fn execute(out: &mut Vec<u8>) {
     });
 }
 
-/// Sync.
+/// Appends Sync.
 pub fn sync(out: &mut Vec<u8>) {
     message(out, b'S', |_| ());
 }
 
-/// Terminate.
+/// Appends Terminate.
 pub fn terminate(out: &mut Vec<u8>) {
     message(out, b'X', |_| ());
 }
 
-/// PasswordMessage, also used for the answers of SASL.
+/// Appends PasswordMessage, which also carries the client's SASL messages.
 pub fn password(out: &mut Vec<u8>, bytes: &[u8]) {
     message(out, b'p', |out| out.extend_from_slice(bytes));
 }
 
-/// StartupMessage; the version is its number in messages.
+/// Appends StartupMessage; `version` is the protocol version's number in messages.
 pub fn startup(out: &mut Vec<u8>, version: i32, parameters: &[(&str, &str)]) {
     let start = out.len();
     out.extend_from_slice(&[0; 4]);
@@ -90,13 +90,13 @@ pub fn startup(out: &mut Vec<u8>, version: i32, parameters: &[(&str, &str)]) {
     set_length(out, start);
 }
 
-/// SSLRequest: asks whether the server has TLS.
+/// Appends SSLRequest, which asks whether the server supports TLS.
 pub fn ssl_request(out: &mut Vec<u8>) {
     out.extend_from_slice(&8i32.to_be_bytes());
     out.extend_from_slice(&80_877_103i32.to_be_bytes());
 }
 
-/// CancelRequest: the number of a server process and its secret, as BackendKeyData told them.
+/// Appends CancelRequest; `key` is the body of BackendKeyData: process ID and secret key.
 pub fn cancel_request(out: &mut Vec<u8>, key: &[u8]) {
     let start = out.len();
     out.extend_from_slice(&[0; 4]);
@@ -105,22 +105,22 @@ pub fn cancel_request(out: &mut Vec<u8>, key: &[u8]) {
     set_length(out, start);
 }
 
-/// CopyData with the bytes that `write` appends.
+/// Appends CopyData with the bytes that `write` appends.
 pub fn copy_data(out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
     message(out, b'd', write);
 }
 
-/// CopyDone.
+/// Appends CopyDone.
 pub fn copy_done(out: &mut Vec<u8>) {
     message(out, b'c', |_| ());
 }
 
-/// CopyFail with a reason.
+/// Appends CopyFail with a reason.
 pub fn copy_fail(out: &mut Vec<u8>, reason: &str) {
     message(out, b'f', |out| text(out, reason));
 }
 
-/// A number in decimal digits.
+/// Appends a number in decimal digits.
 #[inline]
 pub fn decimal(out: &mut Vec<u8>, value: i64) {
     let mut digits = [0; 20];
@@ -168,7 +168,7 @@ mod tests {
 
     use super::*;
 
-    /// The independent second implementation: `postgres-protocol`.
+    /// Compares with an independent implementation, `postgres-protocol`.
     #[test]
     fn messages_agree_with_another_implementation() {
         let mut ours = Vec::new();

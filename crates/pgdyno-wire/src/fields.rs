@@ -1,16 +1,16 @@
-//! How many fields the rows of a result have.
+//! Checks the number of fields in the rows of a result.
 
 use super::WireError;
 
-/// The number of fields that was announced for the rows of the result under way; `None` between two results.
+/// Number of fields announced for the rows of the current result; `None` between two results.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Fields(Option<u16>);
 
 impl Fields {
-    /// Takes a RowDescription, DataRow or CommandComplete, of whose body the first two bytes matter.
+    /// Checks a RowDescription, DataRow or CommandComplete, of whose body the first two bytes matter.
     ///
     /// # Errors
-    /// A DataRow that has not the fields of its RowDescription, or has none before it.
+    /// If a DataRow has another number of fields than its RowDescription, or has none before it.
     #[inline]
     pub fn take(&mut self, tag: u8, body: &[u8]) -> Result<(), WireError> {
         let count = || body.first_chunk().map(|count| u16::from_be_bytes(*count));
@@ -24,7 +24,7 @@ impl Fields {
     }
 }
 
-/// In libpq's words.
+/// Error in libpq's words.
 #[cold]
 fn unexpected() -> WireError {
     WireError::Protocol("unexpected field count in \"D\" message".to_owned())

@@ -18,9 +18,9 @@ mod splitter;
 mod tls;
 
 pub use address::{
-    Address, CertMode, ChannelBinding, ClientCertificate, ConnectOptions, Hear, Host, Ignored, Method,
-    OsUser, Password, ProtocolVersion, RequireAuth, Roots, ScramKeys, SessionAttrs, Sources, SslMode,
-    TcpSettings, TlsSettings, TlsVersion, WhyIgnored,
+    Address, CertMode, ChannelBinding, ClientCertificate, ConnectOptions, Host, Ignored, Method,
+    NoticeReceiver, OsUser, Password, ProtocolVersion, RequireAuth, Roots, ScramKeys, SessionAttrs, Sources,
+    SslMode, TcpSettings, TlsSettings, TlsVersion, WhyIgnored,
 };
 pub(crate) use connect::{NO_PORT_LEFT, try_connect, try_everywhere};
 pub use connect::{NOBODY_THERE, connect, connect_unless, try_connect_unless};
@@ -32,7 +32,7 @@ pub use session::{Row, Session};
 pub use splitter::Splitter;
 pub use tls::{Cache, Records};
 
-/// Readers of what others wrote, for tests that feed them with anything.
+/// Parsers of untrusted input, for fuzzing.
 #[doc(hidden)]
 pub mod fuzz {
     pub use super::address::{passfile::fuzz as password_file, service::fuzz as service_file};

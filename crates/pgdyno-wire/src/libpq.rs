@@ -1,4 +1,4 @@
-//! Errors in libpq's words: what programs that use it print, and what people search their logs for.
+//! Errors in libpq's words, which its programs print and users search their logs for.
 
 mod position;
 
@@ -11,7 +11,7 @@ use crate::{
 /// Connects and authenticates.
 ///
 /// # Errors
-/// What `PQerrorMessage` says after such a failure, without the end of its last line.
+/// The text of `PQerrorMessage` after such a failure, without its final newline.
 pub fn connect(options: &ConnectOptions) -> Result<Session, String> {
     try_everywhere(options).map_err(|tried| {
         let told = tried.iter().map(|tried| failed(tried, options));
@@ -19,7 +19,8 @@ pub fn connect(options: &ConnectOptions) -> Result<Session, String> {
     })
 }
 
-/// What libpq warns of on stderr before it connects: lines with their ends. It says so for every connection.
+/// Warnings that libpq prints to stderr before it connects, with their newlines. libpq repeats them for every
+/// connection.
 pub fn warnings(options: &ConnectOptions) -> Vec<String> {
     let mut lines = Vec::new();
     for ignored in options.hosts.iter().filter_map(|host| host.passfile_ignored.as_ref()) {
@@ -36,7 +37,7 @@ pub fn warnings(options: &ConnectOptions) -> Vec<String> {
     lines
 }
 
-/// That a connection to one address failed, and why.
+/// Message for a failed connection to one address.
 fn failed(tried: &Tried, options: &ConnectOptions) -> String {
     let Tried { address, ip, error } = tried;
     let mut of_address = options.hosts.iter().filter(|host| host.address == *address);
@@ -51,7 +52,7 @@ fn failed(tried: &Tried, options: &ConnectOptions) -> String {
         }
         (Address::Tcp(host, port), Some(ip)) => format!("at \"{host}\" ({ip}), port {port}"),
     };
-    // What did not get as far as an address has no such head.
+    // libpq omits this prefix for errors before an address was reached.
     let head = match (address, error) {
         (Address::Tcp(..), WireError::Io(error)) if error.kind() == io::ErrorKind::Other && ip.is_none() => {
             String::new()
@@ -65,7 +66,7 @@ fn failed(tried: &Tried, options: &ConnectOptions) -> String {
     format!("{head}{}{}", why(error, local), retrieved.unwrap_or_default())
 }
 
-/// What `PQhost` and `PQport` say of a session's address.
+/// The values of `PQhost` and `PQport` for a session's address.
 pub fn host_and_port(address: &Address) -> (String, u16) {
     match address {
         Address::Unix(dir, port) => (dir.display().to_string(), *port),
@@ -93,13 +94,13 @@ fn why(error: &WireError, local: bool) -> String {
     }
 }
 
-/// The system's words, without its number and without those that Rust puts before them.
+/// The system's error text, without the number and without Rust's prefix.
 fn system(error: &io::Error) -> String {
     let text = error.to_string().replace("failed to lookup address information: ", "");
     text.split(" (os error").next().unwrap_or(&text).to_owned()
 }
 
-/// What `PQerrorMessage` says after a statement failed, without the end of its last line.
+/// The text of `PQerrorMessage` after a failed statement, without its final newline.
 pub fn message(error: &WireError) -> String {
     match error {
         WireError::Server(error) => server_message(error),
@@ -112,7 +113,7 @@ pub fn message(error: &WireError) -> String {
     }
 }
 
-/// A notice as libpq prints it, with its line's end.
+/// A notice as libpq prints it, with its final newline.
 pub fn notice(notice: &ServerError) -> String {
     let notice = ServerError { context: None, ..notice.clone() };
     format!("{}\n", server_message(&notice))
@@ -135,7 +136,7 @@ fn server_message(error: &ServerError) -> String {
     text
 }
 
-/// Where the error is: a number behind the message where nobody knows the statement, else its line with a caret.
+/// Position of the error: appended to the message as a number if the statement is unknown, else its line with a caret.
 fn place(error: &ServerError) -> (String, String) {
     let (position, statement) = match (error.position, error.internal_position) {
         (Some(position), _) => (position, &error.statement),
@@ -170,7 +171,7 @@ mod tests {
         assert_eq!(text, "ERROR:  relation \"x\" does not exist\nHINT:  Create it.\nCONTEXT:  here");
     }
 
-    /// What psql 15 printed, once with the statement at hand and once (for a prepared one) without.
+    /// Output of psql 15, once with the statement known and once (for a prepared one) unknown.
     #[test]
     fn errors_of_sql_show_their_place() {
         let body = b"SERROR\0VERROR\0C42703\0Mcolumn \"nosuch\" does not exist\0P12\0HLook.\0\0";
@@ -193,7 +194,7 @@ mod tests {
         assert_eq!(said(inner.in_statement(|| panic!("nobody asks"))), expected);
     }
 
-    /// As with `-C` and thousands of connections a second by TCP.
+    /// Happens with `-C` and thousands of TCP connections a second.
     #[test]
     fn ports_that_are_used_up_are_named() {
         let error = io::Error::from_raw_os_error(rustix::io::Errno::ADDRNOTAVAIL.raw_os_error());

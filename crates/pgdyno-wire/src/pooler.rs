@@ -1,8 +1,8 @@
-//! Whether there is a pooler between here and the server, and what it does to sessions.
+//! Detects a pooler in front of the server, and its effect on sessions.
 //!
-//! The server itself tells: `pg_backend_pid()` is answered by the backend, the number in BackendKeyData by whoever let
-//! us in. A pooler that hands one server connection to many clients has its own keys for cancelling, so the two differ.
-//! What kind of pooler it is says a parameter at the start that no PostgreSQL minds and PgBouncer refuses.
+//! `pg_backend_pid()` is answered by the backend, while the PID in BackendKeyData is from whatever let us in. A pooler
+//! that shares server connections among clients issues cancel keys of its own, so that the two differ. A startup
+//! parameter that PostgreSQL accepts and PgBouncer refuses tells which pooler it is.
 
 use std::time::Duration;
 
@@ -10,28 +10,28 @@ use pgdyno_core::{problem::Problem, stop::Stop};
 
 use super::{ConnectOptions, Session, SessionAttrs, WireError, connect_unless, try_connect};
 
-/// Time for the questions that a full pool would leave without an answer.
-const PATIENCE: Duration = Duration::from_secs(5);
-/// How often two sessions are compared, before nothing shared counts as nothing to share.
+/// Time limit of queries that a full pool would leave unanswered.
+const QUERY_LIMIT: Duration = Duration::from_secs(5);
+/// How often the backends of two sessions are compared before they count as not shared.
 const ROUNDS: usize = 5;
-/// Name of the statement by which poolers are tried.
+/// Name of the prepared statement used for tests.
 const PROBE: &str = "pgdyno_probe";
 
-/// When a pooler gives a server connection to another client.
+/// When a pooler hands a server connection to another client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PoolMode {
-    /// When the client goes.
+    /// When the client disconnects.
     Session,
-    /// After every transaction: what a session sets is lost.
+    /// After every transaction: session settings are lost.
     Transaction,
-    /// After every statement: there are no transactions of several statements.
+    /// After every statement: transactions of several statements are not possible.
     Statement,
-    /// That could not be seen.
+    /// Could not be determined.
     Unknown,
 }
 
 impl PoolMode {
-    /// One word for records.
+    /// Name in one word, for records.
     pub fn name(self) -> &'static str {
         match self {
             Self::Session => "session",
@@ -42,21 +42,21 @@ impl PoolMode {
     }
 }
 
-/// A pooler.
+/// A detected pooler.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pooler {
-    /// Its name, with its version where it tells: `PgBouncer 1.18.0`. `None` where it is not one of those known.
+    /// Name, with the version if known, such as `PgBouncer 1.18.0`; `None` for an unknown pooler.
     pub name: Option<String>,
     /// When server connections change hands.
     pub mode: PoolMode,
-    /// Whether every client has prepared statements of its own. Without, one client's are met by the next.
+    /// Whether prepared statements are kept separate by client. If not, the next client meets those of the last.
     pub keeps_prepared: bool,
 }
 
-/// Looks for a pooler in front of a server.
+/// Detects a pooler in front of a server.
 ///
 /// # Errors
-/// Where the server cannot be reached, or a stop is requested.
+/// If the server cannot be reached, or a stop is requested.
 pub fn find_pooler(options: &ConnectOptions, stop: &Stop) -> Result<Option<Pooler>, Problem> {
     let mut first = connect_unless(stop, options)?;
     first.heed(stop);
@@ -76,17 +76,17 @@ pub fn find_pooler(options: &ConnectOptions, stop: &Stop) -> Result<Option<Poole
     Ok(Some(Pooler { name: name(options, &mut first), mode, keeps_prepared }))
 }
 
-/// The number of the backend that answers now.
+/// PID of the backend that answers now.
 fn backend(session: &mut Session) -> Result<Option<i32>, WireError> {
     Ok(session.value("SELECT pg_catalog.pg_backend_pid()")?.and_then(|text| text.parse().ok()))
 }
 
-/// Whether two sessions share a backend, or one has several.
+/// Determines whether two sessions share a backend, or one has several.
 fn mode(first: &mut Session, second: &mut Session) -> PoolMode {
-    first.within(Some(PATIENCE));
-    second.within(Some(PATIENCE));
+    first.within(Some(QUERY_LIMIT));
+    second.within(Some(QUERY_LIMIT));
     let mode = compare(first, second).unwrap_or(PoolMode::Unknown);
-    let _ = second.execute("ROLLBACK"); // it may be broken, and is asked no more then
+    let _ = second.execute("ROLLBACK"); // the session may be broken, and is not used any more then
     mode
 }
 
@@ -100,7 +100,7 @@ fn compare(first: &mut Session, second: &mut Session) -> Result<PoolMode, WireEr
             other => other?,
         }
         let held = backend(second)?;
-        // Where the pool has but this one connection, the first session would wait for the second now.
+        // If the pool has only this one connection, the first session would wait for the second now.
         if held == before || backend(first)? != before {
             return Ok(PoolMode::Transaction);
         }
@@ -109,8 +109,8 @@ fn compare(first: &mut Session, second: &mut Session) -> Result<PoolMode, WireEr
     Ok(PoolMode::Session)
 }
 
-/// Prepares a statement in two sessions that have, one after the other, the same backend. PostgreSQL refuses the second
-/// unless the pooler keeps them apart.
+/// Prepares a statement in two sessions that use the same backend one after the other. PostgreSQL refuses the second
+/// unless the pooler keeps them separate.
 fn keeps_prepared(first: &mut Session, second: &mut Session) -> Result<bool, WireError> {
     for _ in 0..ROUNDS {
         first.execute("BEGIN")?;
@@ -134,7 +134,7 @@ fn keeps_prepared(first: &mut Session, second: &mut Session) -> Result<bool, Wir
     Ok(false)
 }
 
-/// Leaves no statement behind in somebody's server connection.
+/// Removes the statement from the pool's server connection.
 fn forget(session: &mut Session, prepared_at: Option<i32>) -> Result<(), WireError> {
     session.execute("BEGIN")?;
     if backend(session)? == prepared_at {
@@ -143,7 +143,7 @@ fn forget(session: &mut Session, prepared_at: Option<i32>) -> Result<(), WireErr
     session.execute("COMMIT")
 }
 
-/// What the pooler calls itself.
+/// Name and version of the pooler.
 fn name(options: &ConnectOptions, session: &mut Session) -> Option<String> {
     if let Ok(Some(version)) = session.value("SHOW POOL_VERSION") {
         return Some(format!("Pgpool-II {version}"));
@@ -155,7 +155,7 @@ fn name(options: &ConnectOptions, session: &mut Session) -> Option<String> {
         Err(WireError::Server(error)) if error.message.contains("unsupported startup parameter") => {}
         _ => return None,
     }
-    // Its console is for those that its configuration names.
+    // Only users named in its configuration may use PgBouncer's console.
     let console = try_connect(&plain.with_database("pgbouncer"));
     let version = console.ok().and_then(|mut console| console.value("SHOW VERSION").ok().flatten());
     Some(version.unwrap_or_else(|| "PgBouncer".to_owned()))

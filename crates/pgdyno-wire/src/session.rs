@@ -1,4 +1,4 @@
-//! A blocking session: administration, checks and COPY.
+//! Blocking session for administration, checks and COPY.
 
 use std::{
     collections::BTreeMap,
@@ -10,20 +10,20 @@ use std::{
 use pgdyno_core::stop::Stop;
 
 use super::{
-    Address, Fields, Hear, Records, ServerError, WireError,
-    connect::{Canceller, Patience, Socket},
+    Address, Fields, NoticeReceiver, Records, ServerError, WireError,
+    connect::{Canceller, Socket, WaitLimits},
     encode,
 };
 
-/// Longest message taken from the server. Administration asks for small answers only.
+/// Longest message accepted from the server. Administration only needs small answers.
 const MAX_MESSAGE_BYTES: usize = 64 << 20;
-/// Longest message taken before the server has let us in.
+/// Longest message accepted in the startup phase.
 const MAX_GREETING_BYTES: usize = 64 << 10;
-/// Time to say goodbye to a server that takes nothing any more.
+/// Time limit for Terminate to a server that does not read any more.
 const GOODBYE: Duration = Duration::from_secs(1);
-/// Time for a server to end what it is asked to give up, with what that leaves to be cleaned up.
+/// Time for a server to end a cancelled statement and clean up.
 const GIVEN_UP: Duration = Duration::from_secs(5);
-/// Most rows taken from one statement, and most bytes in them.
+/// Most rows and bytes accepted from one statement.
 const MAX_ROWS: usize = 10_000_000;
 const MAX_ANSWER_BYTES: usize = 256 << 20;
 
@@ -37,18 +37,18 @@ pub(crate) struct Incoming {
 }
 
 impl Incoming {
-    /// Messages of a greeting: they are short.
+    /// Starts with the limits of the startup phase, whose messages are short.
     pub(crate) fn greeting(socket: Socket) -> Self {
         Self { socket, buffer: Vec::new(), start: 0, max_message_bytes: MAX_GREETING_BYTES }
     }
 
-    /// The greeting is over: messages may be long, and be long in coming.
+    /// Ends the startup phase: messages may be long, and take long to come.
     fn greeted(&mut self) {
         self.max_message_bytes = MAX_MESSAGE_BYTES;
-        self.socket.patience = Patience::default();
+        self.socket.limits = WaitLimits::default();
     }
 
-    /// Whether something of a message is there.
+    /// Whether at least a part of a message is available.
     fn is_ready(&mut self) -> bool {
         self.start < self.buffer.len() || self.socket.is_readable()
     }
@@ -61,7 +61,7 @@ impl Incoming {
         &mut self.socket
     }
 
-    /// Type and body of the next message.
+    /// Receives the next message: type and body.
     pub(crate) fn next(&mut self) -> Result<(u8, Vec<u8>), WireError> {
         self.fill(5)?;
         let head = &self.buffer[self.start..];
@@ -78,7 +78,7 @@ impl Incoming {
         Ok((tag, body))
     }
 
-    /// Makes sure that this many bytes are buffered. The buffer grows with what came, not with what was announced.
+    /// Buffers at least this many bytes. The buffer grows with the data received, not with the announced length.
     fn fill(&mut self, wanted: usize) -> Result<(), WireError> {
         if self.buffer.len() - self.start < wanted {
             self.buffer.drain(..self.start);
@@ -95,25 +95,25 @@ impl Incoming {
     }
 }
 
-/// One row of an answer, as texts.
+/// One row of a result, as texts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Row(Vec<Option<String>>);
 
 impl Row {
-    /// The text of a column; `None` is NULL or a column that is not there.
+    /// Text of a column; `None` if it is NULL or does not exist.
     pub fn get(&self, column: usize) -> Option<&str> {
         self.0.get(column)?.as_deref()
     }
 
-    /// The row of a DataRow message.
+    /// Parses a DataRow message.
     ///
     /// # Errors
-    /// Where the message is cut.
+    /// If the message is truncated.
     pub fn read(body: &[u8]) -> Result<Self, WireError> {
         read_row(body)
     }
 
-    /// A column as any type that parses from text; `None` where it is NULL or does not parse.
+    /// Parses a column; `None` if it is NULL or cannot be parsed.
     pub fn parse<T: std::str::FromStr>(&self, column: usize) -> Option<T> {
         self.get(column)?.parse().ok()
     }
@@ -124,13 +124,13 @@ impl Row {
 pub struct Session {
     incoming: Incoming,
     parameters: BTreeMap<String, String>,
-    /// How its server is asked to end what it does.
+    /// Cancels what the server is doing.
     canceller: Box<Canceller>,
-    /// Who hears notices.
-    hear: Option<Hear>,
-    /// Whether the session ends with this value: not after the hot path took its socket.
+    /// Callback for notices.
+    on_notice: Option<NoticeReceiver>,
+    /// Whether dropping the session sends Terminate: not after the hot path has taken the socket.
     says_goodbye: bool,
-    /// Whether an answer broke off: what comes next belongs to nothing that is asked.
+    /// Whether an answer was left incomplete, so that further data cannot be assigned to a request.
     broken: bool,
 }
 
@@ -139,36 +139,36 @@ impl Session {
         incoming: Incoming,
         parameters: BTreeMap<String, String>,
         canceller: Canceller,
-        hear: Option<Hear>,
+        on_notice: Option<NoticeReceiver>,
     ) -> Self {
         let canceller = Box::new(canceller);
-        Self { incoming, parameters, canceller, hear, says_goodbye: true, broken: false }
+        Self { incoming, parameters, canceller, on_notice, says_goodbye: true, broken: false }
     }
 
-    /// Tells a notice to who wants to hear it; of one with a place, `sql` shows where that is.
+    /// Passes a notice to the callback; `sql` is the statement that a position in it refers to.
     fn notice(&self, body: &[u8], sql: Option<&str>) {
-        if let Some(hear) = &self.hear {
-            hear.tell(&ServerError::parse(body).in_statement(|| sql.map(str::to_owned)));
+        if let Some(receiver) = &self.on_notice {
+            receiver.receive(&ServerError::parse(body).in_statement(|| sql.map(str::to_owned)));
         }
     }
 
-    /// The greeting is over, with all that was asked in it: from now on the server may take its time.
+    /// Ends the startup phase and its time limit.
     pub(super) fn greeted(&mut self) {
         self.incoming.greeted();
     }
 
-    /// Lets a request to stop end every wait for this session's server with [`WireError::Stopped`]. What was asked for
-    /// is cancelled then, and the session ended: it is waited for a moment until the server is done with both.
+    /// Makes a stop request end every wait for the server with [`WireError::Stopped`]. The current statement is then
+    /// cancelled and the session ended, after a short wait for the server to complete both.
     pub fn heed(&mut self, stop: &Stop) {
-        self.incoming.socket.patience.stop = Some(stop.clone());
+        self.incoming.socket.limits.stop = Some(stop.clone());
     }
 
-    /// Ends every later wait for this session's server that takes longer than a time; `None` lets them last.
+    /// Sets a deadline, `time` from now, for all further waits for the server; `None` removes it.
     pub fn within(&mut self, time: Option<Duration>) {
-        self.incoming.socket.patience.deadline = time.map(|time| Instant::now() + time);
+        self.incoming.socket.limits.deadline = time.map(|time| Instant::now() + time);
     }
 
-    /// Prepares a statement by the extended protocol.
+    /// Prepares a statement with the extended protocol.
     pub(super) fn prepare(&mut self, name: &str, sql: &str) -> Result<(), WireError> {
         let mut out = Vec::new();
         encode::parse(&mut out, name, sql.as_bytes());
@@ -177,12 +177,12 @@ impl Session {
         self.drain()
     }
 
-    /// Where the server of this session listens: one of the hosts that were tried.
+    /// Address of this session's server: one of the hosts that were tried.
     pub fn address(&self) -> &Address {
         self.canceller.address()
     }
 
-    /// The version and the cipher of TLS, where the session is encrypted.
+    /// TLS version and cipher, if the session is encrypted.
     pub fn encryption(&self) -> Option<String> {
         let tls = self.incoming.socket.tls()?;
         let version = tls.protocol_version()?.as_str()?.replace('_', ".");
@@ -190,27 +190,27 @@ impl Session {
         Some(format!("{version} {cipher}"))
     }
 
-    /// A parameter that the server reported, for example `server_version`.
+    /// Value of a parameter that the server reported, for example `server_version`.
     pub fn parameter(&self, name: &str) -> Option<&str> {
         self.parameters.get(name).map(String::as_str)
     }
 
-    /// The first number of the server's version: 9 of 9.6, 18 of 18.6.
+    /// First number of the server's version: 9 for 9.6, 18 for 18.6.
     pub fn major(&self) -> Option<u32> {
         let version = self.parameter("server_version")?;
         version.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
     }
 
-    /// Process id of the backend, on the server's machine.
+    /// Process ID of the backend, on the server's machine.
     pub fn backend_pid(&self) -> i32 {
         self.canceller.backend_pid()
     }
 
-    /// Runs SQL by the simple protocol and gives the rows of all its statements.
+    /// Runs SQL with the simple protocol; returns the rows of all its statements.
     ///
     /// # Errors
-    /// The server's first error, or what the connection died of. After anything but a server's error the session
-    /// answers nothing more.
+    /// The server's first error, or the one that broke the connection. After any other than a server's error the
+    /// session cannot be used any more.
     pub fn query(&mut self, sql: &str) -> Result<Vec<Row>, WireError> {
         let (mut rows, mut bytes) = (Vec::new(), 0);
         self.send_query(sql)?;
@@ -236,26 +236,26 @@ impl Session {
         Ok(rows)
     }
 
-    /// Runs SQL and gives the first column of the first row; `None` where there is none or it is NULL.
+    /// Runs SQL and returns the first column of the first row; `None` if there is no row or it is NULL.
     ///
     /// # Errors
-    /// As [`Session::query`].
+    /// See [`Session::query`].
     pub fn value(&mut self, sql: &str) -> Result<Option<String>, WireError> {
         Ok(self.query(sql)?.first().and_then(|row| row.get(0).map(str::to_owned)))
     }
 
-    /// Runs SQL whose rows nobody wants.
+    /// Runs SQL and discards its rows.
     ///
     /// # Errors
-    /// As [`Session::query`].
+    /// See [`Session::query`].
     pub fn execute(&mut self, sql: &str) -> Result<(), WireError> {
         self.query(sql).map(drop)
     }
 
-    /// Runs SQL whose rows nobody wants, and hears what the server says meanwhile: the text of every notice.
+    /// Runs SQL, discards its rows, and calls `hear` with the text of every notice.
     ///
     /// # Errors
-    /// As [`Session::query`].
+    /// See [`Session::query`].
     pub fn execute_hearing(&mut self, sql: &str, hear: &mut dyn FnMut(&str)) -> Result<(), WireError> {
         self.send_query(sql)?;
         self.read_answer(Some(sql), |tag, body| {
@@ -267,11 +267,11 @@ impl Session {
         .map_err(|error| error.in_statement(sql))
     }
 
-    /// The socket, for the hot path, and the record layer of TLS where the session is encrypted. Nothing may be under
-    /// way; of what the server said unasked, notices alone are told.
+    /// Takes the session apart for the hot path: the socket, and the TLS record layer if the session is encrypted. No
+    /// statement may be in progress; of messages sent meanwhile only notices are passed on.
     ///
     /// # Errors
-    /// The kernel's, where no descriptor is left or the connection is gone; and where TLS gives its keys not out.
+    /// The kernel's error, if no descriptor is left or the connection is gone; also if TLS does not export its keys.
     pub fn into_parts(mut self) -> io::Result<(OwnedFd, Option<Records>)> {
         while self.incoming.is_ready() {
             if let (b'N', body) = self.incoming.next().map_err(io::Error::other)? {
@@ -284,10 +284,10 @@ impl Session {
         Ok((fd, records))
     }
 
-    /// The socket, for a hot path without encryption.
+    /// Takes the socket, for a hot path without encryption.
     ///
     /// # Errors
-    /// As [`Session::into_parts`], or where the session is encrypted.
+    /// See [`Session::into_parts`]; also if the session is encrypted.
     pub fn into_socket(self) -> io::Result<OwnedFd> {
         match self.into_parts()? {
             (fd, None) => Ok(fd),
@@ -306,7 +306,7 @@ impl Session {
         sent
     }
 
-    /// The outcome of a statement that is under way.
+    /// Reads the outcome of the current statement.
     pub(super) fn drain(&mut self) -> Result<(), WireError> {
         self.read_answer(None, |_, _| Ok(()))
     }
@@ -331,7 +331,7 @@ impl Session {
         }
     }
 
-    /// The server's error, if it has refused the COPY under way: it says so long before all rows are sent.
+    /// Reports the server's error, if it has refused the current COPY: it does so long before all rows are sent.
     pub(super) fn copy_refused(&mut self) -> Result<(), WireError> {
         while self.incoming.is_ready() {
             match self.incoming.next() {
@@ -348,7 +348,8 @@ impl Session {
         Ok(())
     }
 
-    /// Reads an answer to its end. A server that says why it goes away is heard before the lost connection is told.
+    /// Reads an answer to its end. An error that the server sends before it closes takes precedence over the lost
+    /// connection.
     fn read_answer(
         &mut self,
         sql: Option<&str>,
@@ -381,7 +382,7 @@ impl Session {
         }
     }
 
-    /// Passes over what follows an error, up to ReadyForQuery. The error stands, even where the connection ends.
+    /// Skips messages after an error, up to ReadyForQuery. The error is returned even if the connection ends.
     fn rest_of_error(&mut self, error: ServerError) -> WireError {
         loop {
             match self.incoming.next() {
@@ -406,20 +407,20 @@ impl Session {
         error
     }
 
-    /// Has the server end what is under way, then the session, and waits until it has closed the connection: its
-    /// process is gone then, with all that it held. `whole`: whether all messages were sent to their ends.
+    /// Cancels the current statement, ends the session, and waits until the server has closed the connection: then the
+    /// backend and its resources are gone. `whole` says whether all messages were sent completely.
     fn give_up(&mut self, whole: bool) {
         self.broken = true;
         self.says_goodbye = false;
         let deadline = Instant::now() + GIVEN_UP;
         let cancelled = self.canceller.cancel(deadline);
         let socket = self.incoming.socket();
-        socket.patience = Patience { deadline: Some(deadline), stop: None };
+        socket.limits = WaitLimits { deadline: Some(deadline), stop: None };
         if whole {
             let mut out = Vec::new();
-            encode::copy_fail(&mut out, "stopped"); // a COPY reads on; who is at no COPY passes over it
+            encode::copy_fail(&mut out, "stopped"); // ends a COPY, and is ignored outside of one
             encode::terminate(&mut out);
-            let _ = socket.write_all(&out); // the end of what is sent says as much
+            let _ = socket.write_all(&out); // end of file has the same effect
         }
         socket.end_sending();
         if cancelled.is_ok() {
@@ -441,7 +442,7 @@ impl Session {
 }
 
 impl Drop for Session {
-    /// Says goodbye, so that the server logs no lost connection. Whether it arrives does not matter.
+    /// Sends Terminate, so that the server logs no lost connection. Whether it arrives does not matter.
     fn drop(&mut self) {
         if !self.says_goodbye {
             return;
@@ -453,9 +454,9 @@ impl Drop for Session {
     }
 }
 
-/// The fields of a DataRow.
+/// Parses the fields of a DataRow.
 fn read_row(body: &[u8]) -> Result<Row, WireError> {
-    let cut = || WireError::Protocol("a row is cut".to_owned());
+    let cut = || WireError::Protocol("a row is truncated".to_owned());
     let (count, mut rest) = body.split_first_chunk().ok_or_else(cut)?;
     let count = u16::from_be_bytes(*count);
     let mut fields = Vec::new();
@@ -475,8 +476,8 @@ fn read_row(body: &[u8]) -> Result<Row, WireError> {
     if rest.is_empty() { Ok(Row(fields)) } else { Err(cut()) }
 }
 
-/// Reads any bytes as messages and as rows, in the measured path and here, for what feeds them with anything: whether
-/// all of them were taken.
+/// Entry point for fuzzing: parses arbitrary bytes as messages and as rows, in the measured path and here; returns
+/// whether all were accepted.
 #[doc(hidden)]
 pub fn fuzz(bytes: &[u8]) -> bool {
     let mut good = true;

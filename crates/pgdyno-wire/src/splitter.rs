@@ -1,41 +1,41 @@
-//! Cutting a stream of bytes into messages.
+//! Splits a byte stream into messages.
 
 use super::WireError;
 
-/// Longest message whose body is kept. Bodies that nobody reads are passed over, however long they are.
+/// Longest message whose body is kept. Bodies that are not read are skipped, however long.
 const MAX_KEPT_BYTES: usize = 1 << 20;
-/// Longest room for a cut message that is kept for the next one.
+/// Largest buffer of an incomplete message that is kept for reuse.
 const MAX_SPARE_BYTES: usize = 1 << 10;
-/// Type byte and length.
+/// Length of type byte and length field.
 const HEADER_BYTES: usize = 5;
-/// Bytes at the start of a row or its description: the number of fields.
+/// Length of the field count at the start of a row or its description.
 const COUNT_BYTES: usize = 2;
 
-/// Cuts received bytes into messages, in bounded memory and, where a message is not cut, without a copy.
+/// Splits received bytes into messages, in bounded memory and, for complete messages, without a copy.
 #[derive(Debug, Default)]
 pub struct Splitter {
-    /// The start of a message whose rest has not come.
+    /// Start of a message whose rest has not arrived.
     carry: Vec<u8>,
-    /// Bytes still to be passed over.
+    /// Bytes still to skip.
     skip: usize,
-    /// Whether somebody reads rows and their descriptions.
+    /// Whether the bodies of rows and their descriptions are wanted.
     keep_rows: bool,
 }
 
 impl Splitter {
-    /// From now on the bodies of rows and of their descriptions are given, too, or not.
+    /// Sets whether the bodies of rows and their descriptions are passed on.
     #[inline]
     pub fn keep_rows(&mut self, keep: bool) {
         self.keep_rows = keep;
     }
 
-    /// Whether somebody reads the body of a message: CommandComplete, ErrorResponse, NoticeResponse, ReadyForQuery.
+    /// Whether the body of a message is used: CommandComplete, ErrorResponse, NoticeResponse, ReadyForQuery.
     #[inline]
     fn body_matters(&self, tag: u8) -> bool {
         matches!(tag, b'C' | b'E' | b'N' | b'Z') || (self.keep_rows && matches!(tag, b'D' | b'T'))
     }
 
-    /// How many bytes of a message of this length anybody reads, from its type byte on.
+    /// Bytes of a message of this length that are used, from its type byte on.
     #[inline]
     fn kept(&self, tag: u8, total: usize) -> usize {
         match tag {
@@ -45,9 +45,9 @@ impl Splitter {
         }
     }
 
-    /// Takes the next bytes and calls `on_message` with type and body of every message that is complete. The body is
-    /// empty for messages that nobody reads on the hot path; of rows and descriptions it is the number of fields alone,
-    /// unless [`Splitter::keep_rows`].
+    /// Takes the next bytes and calls `on_message` with type and body of every complete message. The body is empty for
+    /// messages that the hot path does not use; for rows and descriptions it is only the field count, unless
+    /// [`Splitter::keep_rows`] is set.
     ///
     /// # Errors
     /// [`WireError::Protocol`] for an impossible length, or what `on_message` returned.
@@ -70,7 +70,7 @@ impl Splitter {
         Ok(())
     }
 
-    /// Takes one message from the start of `bytes`, or keeps what is there of it. Gives the rest.
+    /// Takes one message from the start of `bytes`, or keeps its part. Returns the rest.
     #[inline]
     fn take_whole<'a>(
         &mut self,
@@ -96,7 +96,7 @@ impl Splitter {
         Ok(&[])
     }
 
-    /// Adds to the message that was cut, first its header, then what is kept of its body. Gives the rest.
+    /// Completes the kept message, first its header, then the used part of its body. Returns the rest.
     fn take_carried<'a>(
         &mut self,
         bytes: &'a [u8],
@@ -124,7 +124,7 @@ impl Splitter {
             let mut message = std::mem::take(&mut self.carry);
             self.skip = total - kept;
             on_message(tag, &message[HEADER_BYTES..])?;
-            // The next message that is cut needs no room of its own; a long one, an error's text, is seldom.
+            // Reuses the buffer for the next incomplete message; a long one, an error's text, is rare.
             if message.capacity() <= MAX_SPARE_BYTES {
                 message.clear();
                 self.carry = message;
@@ -162,7 +162,7 @@ mod tests {
     }
 
     proptest! {
-        /// However the stream is cut, the same messages come out.
+        /// The same messages come out, however the stream is cut.
         #[test]
         fn cuts_do_not_matter(
             messages in prop::collection::vec(

@@ -1,4 +1,4 @@
-//! Connecting to servers that are honest, wrong, slow or hostile.
+//! Connecting to honest, faulty, slow and hostile servers.
 
 use std::{
     net::TcpListener,
@@ -10,13 +10,13 @@ use std::{
 
 use pgdyno_core::{problem::Problem, stop::Stop};
 use pgdyno_wire::{
-    Address, ChannelBinding, ConnectOptions, Hear, Method, OsUser, ProtocolVersion, RequireAuth, Session,
-    Sources, SslMode, connect, connect_unless,
+    Address, ChannelBinding, ConnectOptions, Method, NoticeReceiver, OsUser, ProtocolVersion, RequireAuth,
+    Session, Sources, SslMode, connect, connect_unless,
     fake::{Answer, FakeServer, Greeting, Listen, Request, Scram, message, usual},
     libpq,
 };
 
-/// Far more than anything here takes on a busy machine, less than what hangs would wait for.
+/// Far longer than anything here takes on a busy machine, shorter than a hang.
 const QUICK: Duration = Duration::from_secs(300);
 
 fn greeted(greeting: Greeting, password: Option<&str>) -> Result<Session, Problem> {
@@ -24,7 +24,7 @@ fn greeted(greeting: Greeting, password: Option<&str>) -> Result<Session, Proble
     connect(&server.options(password))
 }
 
-/// The problem that a greeting leads to, with all its texts in one.
+/// Problem that a greeting leads to, with all its texts in one.
 fn refused(greeting: Greeting, password: Option<&str>) -> String {
     let start = Instant::now();
     let problem = greeted(greeting, password).expect_err("it is refused");
@@ -137,7 +137,7 @@ fn a_silent_and_a_dripping_server_are_given_up() {
     }
 }
 
-/// A server whose queue of connections is full: one that is stopped, for example.
+/// A server with a full backlog, for example a stopped one.
 #[test]
 fn a_server_that_takes_no_connection_is_given_up() {
     let dir = tempfile::tempdir().expect("a directory");
@@ -220,7 +220,7 @@ fn a_dead_peer_is_noticed_in_minutes() {
     assert!(idle <= Duration::from_secs(60), "{idle:?}");
 }
 
-/// A way to a fake server by TCP, with `sslmode`.
+/// A fake server on TCP, and parameters to connect to it with `sslmode`.
 fn by_tcp(greeting: Greeting, mode: SslMode) -> (FakeServer, ConnectOptions) {
     let server = FakeServer::listen(Listen::Loopback, greeting, usual).expect("it listens");
     let mut options = server.options(Some("s3cret"));
@@ -259,7 +259,7 @@ fn tls_that_is_none_is_refused() {
         [&b"\x16\x03\x03\xff\xff"[..], b"\x15\x03\x03\0\x02\x02\x28", &[0; 64], b"garbage, and a lot of it"]
     {
         let answer = [b"S", bytes].concat();
-        // Bytes that come after the ClientHello, as a hostile server would send them.
+        // Bytes after the ClientHello, as a hostile server would send them.
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let port = listener.local_addr().expect("a port").port();
         let server = thread::spawn(move || {
@@ -284,7 +284,7 @@ fn tls_that_is_none_is_refused() {
 
 #[test]
 fn sslmode_says_which_way_is_tried_first() {
-    // Whoever asks for TLS first is refused afterwards, and the other way round.
+    // The first kind of encryption tried is refused, the other one accepted.
     let no = || Box::new(Greeting::Refuse("28000".to_owned(), "no pg_hba.conf entry".to_owned()));
     let yes = || Box::new(Greeting::Trust);
     let (_server, options) = by_tcp(Greeting::AfterTls(no(), yes()), SslMode::Prefer);
@@ -299,7 +299,7 @@ fn sslmode_says_which_way_is_tried_first() {
     let text = refusal(&options);
     assert!(text.contains("28000"), "why the first way failed is told, not that there is no TLS: {text}");
     assert_eq!(server.connections(), 2);
-    // A wrong password is wrong in every way: it is not shown twice.
+    // A wrong password is wrong with every kind of encryption: it is not sent twice.
     let (server, options) = by_tcp(Greeting::Cleartext("other".to_owned()), SslMode::Prefer);
     assert!(refusal(&options).contains("28P01"));
     assert_eq!(server.connections(), 1);
@@ -347,13 +347,13 @@ fn channel_binding_that_is_required_and_not_there_is_refused() {
         let text = refusal(&ConnectOptions { channel_binding: binding, ..server.options(Some("s3cret")) });
         assert!(text.to_lowercase().contains("channel binding"), "{text}");
     }
-    // Offered where it is not possible: somebody stands between.
+    // Offered where it is not possible: a man in the middle.
     let both = message::authentication(10, b"SCRAM-SHA-256-PLUS\0SCRAM-SHA-256\0\0");
     let text = refused(Greeting::Bytes(both), Some("s3cret"));
     assert!(text.contains("not encrypted"), "{text}");
 }
 
-/// Lengths that a message cannot have, and messages that end early, before and after the client is let in.
+/// Impossible lengths, and messages that end early, before and after authentication.
 #[test]
 fn impossible_lengths_are_refused_whenever_they_come() {
     for length in [0, 1, 2, 3, -1, i32::MIN, i32::MAX, 1 << 20] {
@@ -379,11 +379,11 @@ fn a_stop_ends_a_wait_for_a_server_that_is_frozen() {
     rustix::net::listen(&listener, 0).expect("its queue can be shortened");
     let full = Address::Unix(dir.path().to_owned(), 5432);
     let silent = FakeServer::listen(Listen::Socket, Greeting::Bytes(Vec::new()), usual).expect("it listens");
-    let deaf = TcpListener::bind("127.0.0.1:0").expect("a port"); // nobody accepts: the kernel does, up to a point
+    let deaf = TcpListener::bind("127.0.0.1:0").expect("a port"); // only the kernel accepts
     let deaf = Address::Tcp("127.0.0.1".to_owned(), deaf.local_addr().expect("a port").port());
     let mut options = silent.options(None);
     options.connect_timeout = Duration::from_secs(600);
-    // The first connections find room in the queue, and wait for an answer; those after them wait for room.
+    // The first connections find room in the backlog, and wait for an answer; later ones wait for room.
     let ways = [
         options.clone(),
         options.at(full.clone()),
@@ -409,7 +409,7 @@ fn a_stop_ends_a_wait_for_a_server_that_is_frozen() {
     });
 }
 
-/// What a connection begins with is what libpq would send.
+/// The startup message is what libpq would send.
 #[test]
 fn nothing_is_sent_that_nobody_asked_for() {
     let server = FakeServer::start(usual).expect("it listens");
@@ -429,7 +429,7 @@ fn nothing_is_sent_that_nobody_asked_for() {
     assert_eq!((second("application_name"), second("replication")), (None, Some("database")));
 }
 
-/// A server from 18 on takes 3.2, an older one says that it speaks 3.0.
+/// Servers from 18 on support 3.2, older ones negotiate 3.0.
 #[test]
 fn a_version_of_the_protocol_is_agreed_upon() {
     use ProtocolVersion::{V30, V32};
@@ -437,7 +437,7 @@ fn a_version_of_the_protocol_is_agreed_upon() {
         let body = [number.to_be_bytes(), unknown.to_be_bytes()].concat();
         let mut bytes = message::message(b'v', &body);
         bytes.extend(message::authentication(0, &[]));
-        // The secret of 3.2 has 32 bytes.
+        // The secret key of 3.2 has 32 bytes.
         bytes.extend(message::message(b'K', &[7; 36]));
         bytes.extend(message::ready(b'I'));
         FakeServer::listen(Listen::Socket, Greeting::Bytes(bytes), usual).expect("it listens")
@@ -466,7 +466,7 @@ fn a_version_of_the_protocol_is_agreed_upon() {
     }
 }
 
-/// The example of RFC 7677; its keys were computed by Python's hashlib.
+/// Example of RFC 7677; the keys were computed with Python's hashlib.
 #[test]
 fn keys_take_the_place_of_a_password() {
     let verifier = "SCRAM-SHA-256$4096:W22ZaJ0SNY7soEsUEjb6gQ==\
@@ -500,7 +500,7 @@ fn keys_take_the_place_of_a_password() {
     }
 }
 
-/// Notices of connecting and of statements, in libpq's form and in the server's own words for their severity.
+/// Notices while connecting and of statements, in libpq's form and with the severity in the server's language.
 #[test]
 fn notices_are_heard() {
     let mut welcome = message::notice("mind the step");
@@ -515,8 +515,10 @@ fn notices_are_heard() {
     .expect("it listens");
     let heard = Arc::new(Mutex::new(String::new()));
     let into = Arc::clone(&heard);
-    let hear = Hear::new(move |notice| into.lock().expect("nobody panics").push_str(&libpq::notice(notice)));
-    let mut session = libpq::connect(&ConnectOptions { hear: Some(hear), ..server.options(None) })
+    let on_notice = NoticeReceiver::new(move |notice| {
+        into.lock().expect("nobody panics").push_str(&libpq::notice(notice))
+    });
+    let mut session = libpq::connect(&ConnectOptions { on_notice: Some(on_notice), ..server.options(None) })
         .expect("it trusts everybody");
     let welcomed =
         "NOTICE:  mind the step\nWARNUNG:  der Rand ist nah\nDETAIL:  Sehr nah.\nHINT:  Zurueck.\n";

@@ -1,4 +1,4 @@
-//! Which of several servers a connection is made to, and by which kind of address.
+//! Choice among several servers, and the kinds of addresses.
 
 use std::{
     net::{Ipv6Addr, TcpListener},
@@ -17,7 +17,7 @@ use pgdyno_wire::{
 
 use testkit::left_out;
 
-/// Everything that is said about a connection that is refused.
+/// All texts of a refused connection's problem.
 fn refusal(options: &ConnectOptions) -> String {
     let problem = connect(options).expect_err("it is refused");
     format!("{}\n{}\n{}", problem.what, problem.detail.unwrap_or_default(), problem.hint.unwrap_or_default())
@@ -49,14 +49,14 @@ fn the_next_host_is_tried_where_nobody_is_or_nobody_can_serve() {
     assert_eq!(*connect(&options).expect("the third is good").address(), good.address);
     let text = refusal(&among(vec![nobody(), starting]));
     assert!(text.contains("nothing listens there") && text.contains("57P03"), "all are told: {text}");
-    // A password that is wrong here is told, and not tried elsewhere.
+    // A password that is wrong here is reported, and not tried elsewhere.
     let (_strict, strict) = host(Greeting::Cleartext("other".to_owned()));
     let (never, last) = host(Greeting::Trust);
     assert!(refusal(&among(vec![strict, last])).contains("28P01"));
     assert_eq!(never.connections(), 0);
 }
 
-/// What PQerrorMessage of libpq 18 says in such cases.
+/// Compared with the text of libpq 18's PQerrorMessage.
 #[test]
 fn all_that_was_tried_is_told_in_libpqs_words() {
     let wrong =
@@ -79,7 +79,7 @@ fn all_that_was_tried_is_told_in_libpqs_words() {
     let (first, second) = said.split_once("\nconn").expect("two are told");
     assert_eq!(first, refused(&nobody.address));
     assert!(second.ends_with("failed: FATAL:  password authentication failed"), "{said}");
-    // An address that is given stands for the name, one that is found stands beside it.
+    // A given address replaces the name, a resolved one is added to it.
     let Address::Tcp(_, port) = nobody.address else { panic!("it is by TCP") };
     let named = |name: &str, hostaddr: Option<&str>| {
         let hostaddr = hostaddr.map(|ip| ip.parse().expect("an IP"));
@@ -99,7 +99,7 @@ fn all_that_was_tried_is_told_in_libpqs_words() {
     );
 }
 
-/// What is said of a server that greets so, reached by a host that is changed first.
+/// libpq's message for a server with this greeting, reached by a host that is modified first.
 fn libpq_error(greeting: Greeting, change: impl FnOnce(&mut Host)) -> String {
     let (_server, mut host) = host(greeting);
     change(&mut host);
@@ -115,11 +115,11 @@ fn hosts_are_tried_in_order_or_at_random() {
     assert_eq!((first.connections(), second.connections()), (20, 0));
     options.load_balance = true;
     (0..40).for_each(|_| drop(connect(&options).expect("it is good")));
-    // One in 2^39 that all forty go to one of them.
+    // All forty go to one of them once in 2^39 times.
     assert!(first.connections() > 20 && second.connections() > 0);
 }
 
-/// Servers as they describe themselves from 14 on, and as older ones answer questions; which of them are wanted.
+/// Servers as they report their state from 14 on, and as older ones answer queries; and which of them are acceptable.
 #[test]
 fn a_server_is_what_was_asked_for() {
     use SessionAttrs::{Any, PreferStandby, Primary, ReadOnly, ReadWrite, Standby};
@@ -187,7 +187,7 @@ fn a_name_with_several_addresses_is_tried_by_all_of_them() {
     assert!(text.contains("could not translate host name \"no-such-host.invalid\""), "{text}");
 }
 
-/// Greets a client as a server that trusts everybody, whatever it listens on.
+/// Greets a client like a server that accepts everybody, on any kind of socket.
 fn greet(mut link: impl std::io::Read + std::io::Write) {
     let mut length = [0; 4];
     link.read_exact(&mut length).expect("a message");

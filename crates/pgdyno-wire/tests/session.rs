@@ -1,4 +1,4 @@
-//! A blocking session with a server that answers rightly, wrongly or not at all.
+//! Blocking sessions with a server that answers correctly, wrongly or not at all.
 
 use std::time::Duration;
 
@@ -72,7 +72,7 @@ fn rows_that_are_cut_are_errors() {
         let row = [message::row_description(1), message::message(b'D', body), message::ready(b'I')].concat();
         let (_server, mut session) = answering(row);
         assert!(is_protocol(session.query("SELECT 1")), "{body:?}");
-        // What is left of that answer must not be taken for the next one.
+        // The rest of that answer must not be taken for the next one.
         assert!(matches!(session.query("SELECT 2"), Err(WireError::Closed)), "{body:?}");
     }
 }
@@ -83,13 +83,13 @@ fn a_row_with_another_number_of_fields_than_was_described_is_an_error() {
         let row = [message::row_description(2), message::row(fields), message::ready(b'I')].concat();
         let (_server, mut session) = answering(row.clone());
         assert!(is_protocol(session.query("SELECT 1")), "{fields:?}");
-        // Also where nobody wants the rows.
+        // Also if the rows are discarded.
         let (_server, mut session) = answering(row);
         let error =
             session.execute_hearing("SELECT 1", &mut |_| ()).expect_err("it is no answer").to_string();
         assert!(error.ends_with("unexpected field count in \"D\" message"), "{error}");
     }
-    // What was announced for one result says nothing of the next.
+    // The description of one result does not apply to the next.
     let one =
         [message::row_description(1), message::row(&[Some("a")]), message::complete("SELECT 1")].concat();
     let (_server, mut session) = answering([one, message::row(&[Some("b")]), message::ready(b'I')].concat());
@@ -149,7 +149,7 @@ fn a_copy_takes_its_rows() {
     assert_eq!(tags, b"QcQfQ");
 }
 
-/// Rows until the server's refusal shows, at most 64 MB; how many bytes it took.
+/// Sends rows until the server's refusal shows, at most 64 MB; returns the error and the number of bytes.
 fn fill(session: &mut Session) -> (WireError, u64) {
     let mut copy = session.copy_in("COPY t FROM STDIN").expect("it begins");
     for sent in 0..64 {
@@ -180,7 +180,7 @@ fn a_copy_whose_server_dies_says_why() {
     let (_server, mut session) =
         session(|_| Answer::copy_in(1_000_000).then_error("FATAL", "57P01", "terminated").close());
     let (error, _) = fill(&mut session);
-    // A connection that is closed with data on its way may lose the server's last words.
+    // A connection that is closed while data is in flight may lose the server's last error.
     assert!(matches!(error.code(), Some("57P01") | None), "{error}");
     let (_server, mut session) = crate::session(|_| {
         let dying = Answer::copy_in(1_000_000).then_error("FATAL", "57P01", "terminated");

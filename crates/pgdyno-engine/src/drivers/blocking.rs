@@ -1,4 +1,4 @@
-//! One client a thread, by blocking calls.
+//! Blocking driver: one client per thread.
 
 use std::{io, os::fd::OwnedFd, time::Duration};
 
@@ -9,19 +9,19 @@ use rustix::{
     net::{RecvFlags, SendFlags, recv, send},
 };
 
-use super::{Driver, LAST_WORDS};
+use super::{Driver, MOST_FINAL_READS};
 use crate::{
     Client, Clock, DiskOp, Event, Step, Target, WorkerReport,
-    connector::{Connector, Made},
+    connector::{ConnectResult, Connector},
     recorder::Attempt,
     worker_schedule::{Next, WorkerSchedule},
 };
 
-/// Bytes taken from a socket at once.
+/// Most bytes received in one call.
 const RECEIVE_BYTES: usize = 64 * 1024;
 
-/// The driver for synchronous work, and for the least overhead: a worker has exactly one client, and every step is
-/// a blocking call. Receiving wakes up ten times a second to look at requests to stop.
+/// Driver for synchronous work, and for the least overhead: a worker has exactly one client, and every step is a
+/// blocking call. Receiving wakes up ten times a second to check for a stop request.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct BlockingDriver;
 
@@ -35,24 +35,24 @@ impl Driver for BlockingDriver {
             io::Error::new(io::ErrorKind::InvalidInput, "the blocking driver takes one client a worker")
         })?;
         let connector = schedule.connector();
-        let mut bench = Bench { client, schedule, connector, buffer: Vec::new(), tend_at_ns: 0 };
-        bench.work()?;
-        bench.connector.close(Clock::now_ns());
-        Ok(bench.schedule.finish())
+        let mut worker = BlockingWorker { client, schedule, connector, buffer: Vec::new(), tend_at_ns: 0 };
+        worker.work()?;
+        worker.connector.close(Clock::now_ns());
+        Ok(worker.schedule.finish())
     }
 }
 
-/// The one client of a worker.
-struct Bench<T> {
+/// A worker with its only client.
+struct BlockingWorker<T> {
     client: Client<T>,
     schedule: Box<WorkerSchedule>,
     connector: Connector,
-    /// Grows to [`RECEIVE_BYTES`] when something is received: disk and null targets need none.
+    /// Receive buffer; grows to [`RECEIVE_BYTES`] on first use, since disk and null targets need none.
     buffer: Vec<u8>,
     tend_at_ns: u64,
 }
 
-/// What becomes of the client after an attempt.
+/// What the client does after an attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum After {
     Next,
@@ -60,7 +60,7 @@ enum After {
     Last,
 }
 
-impl<T: Target> Bench<T> {
+impl<T: Target> BlockingWorker<T> {
     fn work(&mut self) -> io::Result<()> {
         let mut now_ns = Clock::now_ns();
         self.schedule.tend(now_ns);
@@ -99,7 +99,7 @@ impl<T: Target> Bench<T> {
         }
     }
 
-    /// Sleeps until an instant; `false` where the attempt ran out of time before it.
+    /// Sleeps until an instant; `false` if the attempt timed out first.
     fn sleep_until(&mut self, at_ns: u64) -> bool {
         loop {
             let now_ns = Clock::now_ns();
@@ -119,27 +119,27 @@ impl<T: Target> Bench<T> {
         self.schedule.give_up_at_ns(now_ns).is_some_and(|give_up_ns| now_ns >= give_up_ns)
     }
 
-    /// Waits until the client has a connection again, or no attempt begins any more; `false` where it will have none.
+    /// Waits until the client is connected again or no more attempts begin; `false` if it will not be connected again.
     fn reconnect(&mut self, mut now_ns: u64) -> io::Result<bool> {
         self.client.io = None;
-        self.connector.order(0, self.client.target.dial(), now_ns)?;
+        self.connector.request(0, self.client.target.dial(), now_ns)?;
         while self.schedule.give_up_at_ns(now_ns).is_none() {
             let wait_ns = self.schedule.tend_by_ns(now_ns).saturating_sub(now_ns);
-            let made = self.connector.made_within(wait_ns);
+            let result = self.connector.result_within(wait_ns);
             now_ns = Clock::now_ns();
             self.connector.tend(now_ns, &mut self.schedule.probe);
             self.schedule.tend(now_ns);
-            match made {
+            match result {
                 None => {}
-                Some(Made { socket: Ok(socket), .. }) => {
+                Some(ConnectResult { socket: Ok(socket), .. }) => {
                     self.connector.arrived(0, now_ns);
                     self.client.io = Some(socket);
                     self.tell(Event::Connected);
                     return Ok(true);
                 }
-                Some(Made { socket: Err(error), .. }) => match self.tell(Event::Gone(Some(error))) {
+                Some(ConnectResult { socket: Err(error), .. }) => match self.tell(Event::Gone(Some(error))) {
                     Step::Reconnect(_) => {
-                        self.connector.order(0, self.client.target.dial(), now_ns)?;
+                        self.connector.request(0, self.client.target.dial(), now_ns)?;
                     }
                     _ => return Ok(false),
                 },
@@ -148,7 +148,7 @@ impl<T: Target> Bench<T> {
         Ok(true)
     }
 
-    /// Carries one attempt out, and says what becomes of the client.
+    /// Carries out one attempt; returns its outcome and what the client does next.
     #[inline]
     fn attempt(&mut self, attempt: Attempt) -> (Outcome, After) {
         let mut step = self.client.target.step(Event::Begin, attempt.begin_ns, &mut self.schedule.probe);
@@ -177,7 +177,7 @@ impl<T: Target> Bench<T> {
         self.client.target.step(event, Clock::now_ns(), &mut self.schedule.probe)
     }
 
-    /// Puts a new connection in the place of the old one.
+    /// Replaces the connection by a new one.
     fn connect(&mut self) -> Step {
         self.client.io = None;
         match self.client.target.connect() {
@@ -202,10 +202,10 @@ impl<T: Target> Bench<T> {
         self.tell(Event::Sent)
     }
 
-    /// Sending failed. What the peer said before it closed is still to be had, and tells more than a broken pipe.
+    /// Handles a failed send. The peer may have sent an error before it closed, which explains more than a broken pipe.
     fn break_off(&mut self, error: io::Error) -> Step {
         self.buffer.resize(RECEIVE_BYTES, 0);
-        for _ in 0..LAST_WORDS {
+        for _ in 0..MOST_FINAL_READS {
             let Client { io: Some(io), target } = &mut self.client else { break };
             let Ok((_, bytes @ 1..)) = recv(io, self.buffer.as_mut_slice(), RecvFlags::DONTWAIT) else {
                 break;
@@ -219,7 +219,7 @@ impl<T: Target> Bench<T> {
         self.tell(Event::Gone(Some(error)))
     }
 
-    /// Waits for bytes; `None` where the attempt ran out of time.
+    /// Waits for bytes; `None` if the attempt timed out.
     fn receive(&mut self) -> Option<Step> {
         let slice = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
         while self.client.io.as_ref().is_some_and(|io| !readable_within(io, &slice)) {
@@ -242,7 +242,7 @@ impl<T: Target> Bench<T> {
     }
 }
 
-/// One disk operation on the client's file.
+/// Carries out one disk operation on the client's file.
 fn disk(io: Option<&OwnedFd>, bytes: &[u8], op: DiskOp) -> io::Result<()> {
     let io = io.ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "the client has no file"))?;
     let DiskOp::WriteAndSync { mut offset } = op;

@@ -1,35 +1,35 @@
-//! Which driver sockets get.
+//! Choice of the driver for sockets.
 
 use std::{fmt, io};
 
 use super::{Driver, EpollDriver, UringDriver};
 use crate::{Client, Target, WorkerReport, worker_schedule::WorkerSchedule};
 
-/// A driver for sockets, chosen when the program runs: how a worker waits for many of them. With a single client there
-/// is nothing to batch, and both are [`EpollDriver`]: docs/decisions/0011-waiting-by-completion.md has the figures.
+/// Driver for sockets, chosen at run time. A single client leaves nothing to batch, so both variants then use
+/// [`EpollDriver`]; docs/decisions/0011-waiting-by-completion.md has the figures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SocketDriver {
-    /// [`EpollDriver`]: any kernel.
+    /// [`EpollDriver`]: runs on any kernel.
     Epoll,
-    /// [`UringDriver`]: Linux 6.1 and later.
+    /// [`UringDriver`]: needs Linux 6.1 or later.
     IoUring,
 }
 
 impl SocketDriver {
-    /// All of them, the cheapest last.
+    /// All drivers, the one with the least overhead last.
     pub const ALL: [Self; 2] = [Self::Epoll, Self::IoUring];
 
-    /// Those that work on this kernel, in this process and with its limits.
+    /// Drivers that work on this kernel, in this process and within its limits.
     pub fn usable() -> impl Iterator<Item = Self> {
         Self::ALL.into_iter().filter(|driver| *driver == Self::Epoll || UringDriver::check().is_ok())
     }
 
-    /// The cheapest that works here: io_uring where the kernel has what it needs and allows it, else epoll.
+    /// The usable driver with the least overhead: io_uring if the kernel supports and allows it, else epoll.
     pub fn best() -> Self {
         Self::usable().last().unwrap_or(Self::Epoll)
     }
 
-    /// The name under which it is recorded.
+    /// Name under which the driver is recorded.
     pub fn name(self) -> &'static str {
         match self {
             Self::Epoll => "epoll",

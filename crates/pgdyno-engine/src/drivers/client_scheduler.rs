@@ -1,5 +1,5 @@
-//! Many clients a thread: who begins, who waits for an instant, who is told what. How bytes come and go is the
-//! business of [`Sockets`].
+//! Scheduling of many clients in one thread: which client begins, which waits for an instant, which gets what event.
+//! The sending and receiving is left to [`Sockets`].
 
 use std::{
     cmp::Reverse,
@@ -10,39 +10,40 @@ use std::{
 use pgdyno_core::measure::Outcome;
 
 use super::{
-    LAST_WORDS,
-    sockets::{Arrival, Patience, Sending, Sockets},
+    MOST_FINAL_READS,
+    sockets::{Arrival, Sending, Sockets, WaitLimit},
 };
 use crate::{
     Client, Clock, Event, Probe, Step, Target, WorkerReport,
-    connector::{Connector, Made},
+    connector::{ConnectResult, Connector},
     recorder::Attempt,
     worker_schedule::{Next, WorkerSchedule},
 };
 
-/// A client and what it is doing.
+/// A client and its state.
 #[derive(Debug)]
 struct Seat<T> {
     target: T,
     attempt: Option<Attempt>,
-    /// The instant that it waits for; `NEVER_NS` where it waits for none.
+    /// Instant that the client waits for; [`NEVER_NS`] if it waits for none.
     wakes_at_ns: u64,
 }
 
 const NEVER_NS: u64 = u64::MAX;
-/// Time for the last questions of all clients.
+/// Time limit for the final queries of all clients ([`Event::Parting`]), in nanoseconds.
 const PARTING_NS: u64 = 2_000_000_000;
 
-/// All clients of a worker.
+/// Scheduler of all clients of a worker.
 pub(super) struct ClientScheduler<T, S> {
     seats: Vec<Seat<T>>,
     sockets: S,
     /// Clients that wait for an attempt to fall due, the longest waiting first.
     idle: VecDeque<usize>,
-    /// Clients that wait for an instant; one that lost its connection meanwhile does not wait any more.
+    /// Clients that wait for an instant. Entries of a client that has meanwhile lost its connection are stale and
+    /// ignored.
     timers: BinaryHeap<Reverse<(u64, usize)>>,
     busy: usize,
-    /// Which clients have asked their last question, and wait for the answer.
+    /// Clients that have sent their final query and wait for the answer.
     asking: Vec<bool>,
     next_due_ns: u64,
     connector: Connector,
@@ -63,7 +64,7 @@ impl<T: Target, S: Sockets> ClientScheduler<T, S> {
         Ok(scheduler.schedule.finish())
     }
 
-    /// Not on the stack: there may be hundreds of workers.
+    /// Boxed, not on the stack: there may be hundreds of workers.
     #[inline(never)]
     fn with(clients: Vec<Client<T>>, schedule: Box<WorkerSchedule>, mut sockets: S) -> io::Result<Box<Self>> {
         let mut seats = Vec::with_capacity(clients.len());
@@ -99,12 +100,12 @@ impl<T: Target, S: Sockets> ClientScheduler<T, S> {
             if self.is_over(now_ns) {
                 return Ok(());
             }
-            self.sockets.wait(self.patience(now_ns))?;
+            self.sockets.wait(self.wait_limit(now_ns))?;
             self.take_arrivals()?;
         }
     }
 
-    /// Whether nothing more is to be done; attempts out of time are given up.
+    /// Whether all work is done; gives up attempts that have timed out.
     fn is_over(&mut self, now_ns: u64) -> bool {
         let all_lost = self.busy == 0 && self.idle.is_empty() && self.connector.is_idle();
         match self.schedule.give_up_at_ns(now_ns) {
@@ -118,7 +119,7 @@ impl<T: Target, S: Sockets> ClientScheduler<T, S> {
         }
     }
 
-    /// Lets clients that have nothing under way ask their last question, and waits for the answers.
+    /// Lets clients without an attempt send their final query, and waits for the answers.
     fn part(&mut self) -> io::Result<()> {
         let until_ns = Clock::now_ns() + PARTING_NS;
         for index in std::mem::take(&mut self.idle) {
@@ -126,8 +127,8 @@ impl<T: Target, S: Sockets> ClientScheduler<T, S> {
         }
         while self.asking.contains(&true) && !self.schedule.is_stopped() {
             let Some(left_ns) = until_ns.checked_sub(Clock::now_ns()) else { break };
-            self.sockets.wait(Patience { left_ns, exact: false })?;
-            // What comes for others is too late for the run.
+            self.sockets.wait(WaitLimit { left_ns, exact: false })?;
+            // Data for other clients comes too late for the run.
             while let Some((index, arrival)) = self.sockets.next()? {
                 if self.asking.get(index) == Some(&true) {
                     let (seat, now_ns) = (&mut self.seats[index], Clock::now_ns());
@@ -139,7 +140,7 @@ impl<T: Target, S: Sockets> ClientScheduler<T, S> {
         Ok(())
     }
 
-    /// Lets a client ask its last question; whether it has one. What goes wrong with it ends nothing.
+    /// Lets a client send its final query; returns whether it has one. Errors of the query are ignored.
     fn ask(&mut self, index: usize) -> io::Result<bool> {
         if self.schedule.is_stopped() || self.tell(index, Event::Parting, Clock::now_ns()) != Step::Send {
             return Ok(false);
@@ -158,9 +159,9 @@ impl<T: Target, S: Sockets> ClientScheduler<T, S> {
         self.busy = 0;
     }
 
-    /// Gives attempts that have fallen due to idle clients.
+    /// Hands attempts that have fallen due to idle clients.
     fn begin_due(&mut self, now_ns: u64) -> io::Result<()> {
-        // Each client once: one whose attempt waits for nothing is idle again, and `now_ns` has grown old.
+        // Each client once: one whose attempt needs no wait is idle again at once, and `now_ns` is then out of date.
         for _ in 0..self.idle.len() {
             let Some(&index) = self.idle.front() else { break };
             match self.schedule.next(now_ns) {
@@ -191,7 +192,7 @@ impl<T: Target, S: Sockets> ClientScheduler<T, S> {
         seat.target.step(Event::Begin, attempt.begin_ns, &mut self.schedule.probe)
     }
 
-    /// Tells clients whose instant has come.
+    /// Wakes clients whose instant has come.
     fn wake(&mut self, now_ns: u64) -> io::Result<()> {
         while let Some(&Reverse((at_ns, index))) = self.timers.peek() {
             if at_ns > now_ns {
@@ -212,13 +213,13 @@ impl<T: Target, S: Sockets> ClientScheduler<T, S> {
         self.seats[index].target.step(event, now_ns, &mut self.schedule.probe)
     }
 
-    /// How long to wait: not beyond the next instant at which something is to be done.
-    fn patience(&self, now_ns: u64) -> Patience {
+    /// How long to wait: until the next instant that needs action.
+    fn wait_limit(&self, now_ns: u64) -> WaitLimit {
         let timer_ns = self.timers.peek().map_or(u64::MAX, |&Reverse((at_ns, _))| at_ns);
         let exact_ns = timer_ns.min(self.next_due_ns);
         let by_ns = self.schedule.give_up_at_ns(now_ns).unwrap_or(u64::MAX);
         let until_ns = self.schedule.tend_by_ns(now_ns).min(exact_ns).min(by_ns);
-        Patience { left_ns: until_ns.saturating_sub(now_ns), exact: until_ns == exact_ns }
+        WaitLimit { left_ns: until_ns.saturating_sub(now_ns), exact: until_ns == exact_ns }
     }
 
     fn take_arrivals(&mut self) -> io::Result<()> {
@@ -241,7 +242,7 @@ impl<T: Target, S: Sockets> ClientScheduler<T, S> {
                 Arrival::Bytes(bytes) => {
                     let Seat { target, attempt, .. } = &mut self.seats[index];
                     let step = target.step(Event::Received(bytes), now_ns, &mut self.schedule.probe);
-                    // Between attempts a server may send notices: they end nothing.
+                    // A server may send notices between attempts; they end nothing.
                     if attempt.is_none() && !matches!(step, Step::Last(_) | Step::Reconnect(_)) {
                         Step::Receive
                     } else {
@@ -258,12 +259,12 @@ impl<T: Target, S: Sockets> ClientScheduler<T, S> {
         match self.tell(index, Event::Gone(error), now_ns) {
             step @ (Step::Last(_) | Step::Reconnect(_)) => step,
             Step::Done(outcome) => Step::Last(outcome),
-            // A target that wants to go on without its connection is told no.
+            // A target that wants to continue without its connection is abandoned.
             _ => Step::Last(self.seats[index].target.abandon()),
         }
     }
 
-    /// Does what a client wants until it has to wait. `now_ns` is the instant that `step` came from.
+    /// Carries out a client's steps until it has to wait. `now_ns` is the time at which `step` was returned.
     fn carry_out(&mut self, index: usize, mut step: Step, mut now_ns: u64) -> io::Result<()> {
         let (mut sent, mut ended) = (false, false);
         loop {
@@ -289,7 +290,7 @@ impl<T: Target, S: Sockets> ClientScheduler<T, S> {
                     ));
                 }
                 Step::Done(outcome) => {
-                    // An attempt that waited for nothing ended later than it began, and nobody else looks at the clock.
+                    // An attempt that needed no wait still took time, and nothing else reads the clock for it.
                     if std::mem::take(&mut sent) || std::mem::replace(&mut ended, true) {
                         now_ns = Clock::now_ns();
                         self.schedule.tend(now_ns);
@@ -305,7 +306,7 @@ impl<T: Target, S: Sockets> ClientScheduler<T, S> {
         }
     }
 
-    /// Puts a new connection in the place of the old one.
+    /// Replaces the connection by a new one.
     fn connect(&mut self, index: usize) -> io::Result<Step> {
         self.sockets.remove(index)?;
         match self.seats[index].target.connect() {
@@ -317,7 +318,7 @@ impl<T: Target, S: Sockets> ClientScheduler<T, S> {
         }
     }
 
-    /// Hands bytes to the kernel; `None` where the socket is full.
+    /// Hands bytes to the kernel; `None` if the socket is full.
     #[inline]
     fn send(&mut self, index: usize, now_ns: u64) -> io::Result<Option<Step>> {
         let target = &self.seats[index].target;
@@ -328,11 +329,11 @@ impl<T: Target, S: Sockets> ClientScheduler<T, S> {
         })
     }
 
-    /// Sending failed. What the peer said before it closed is still to be had, and tells more than a broken pipe.
+    /// Handles a failed send. The peer may have sent an error before it closed, which explains more than a broken pipe.
     fn break_off(&mut self, index: usize, error: Option<io::Error>) -> Step {
         let now_ns = Clock::now_ns();
-        for _ in 0..LAST_WORDS {
-            let Some(bytes) = self.sockets.last_words(index) else { break };
+        for _ in 0..MOST_FINAL_READS {
+            let Some(bytes) = self.sockets.read_remaining(index) else { break };
             let event = Event::Received(bytes);
             let step = self.seats[index].target.step(event, now_ns, &mut self.schedule.probe);
             if matches!(step, Step::Last(_) | Step::Reconnect(_)) {
@@ -342,7 +343,7 @@ impl<T: Target, S: Sockets> ClientScheduler<T, S> {
         self.gone(index, error, now_ns)
     }
 
-    /// Records the end of an attempt, and begins the next where one is due.
+    /// Records the end of an attempt, and begins the next if one is due.
     #[inline]
     fn done(&mut self, index: usize, outcome: Outcome, end_ns: u64) -> Option<Step> {
         let seat = &mut self.seats[index];
@@ -357,7 +358,8 @@ impl<T: Target, S: Sockets> ClientScheduler<T, S> {
         None
     }
 
-    /// In an open loop a client that waits longer goes first, so that no connection stays cold.
+    /// Chooses the client's next attempt. In an open loop the client that has waited longest goes first, so that no
+    /// connection stays cold.
     #[inline]
     fn next_for(&mut self, now_ns: u64) -> Next {
         if self.schedule.open_loop() && !self.idle.is_empty() {
@@ -370,7 +372,7 @@ impl<T: Target, S: Sockets> ClientScheduler<T, S> {
     fn last(&mut self, index: usize, outcome: Outcome) -> io::Result<()> {
         let now_ns = Clock::now_ns();
         self.settle(index, outcome, now_ns);
-        // One that has done all it had to may have a question.
+        // A client that has done its share of attempts may send a final query.
         if !(self.schedule.probe.finished && self.ask(index)?) {
             self.sockets.remove(index)?;
         }
@@ -379,13 +381,13 @@ impl<T: Target, S: Sockets> ClientScheduler<T, S> {
         Ok(())
     }
 
-    /// A client has no connection any more, and so no attempt.
+    /// Removes a client that has lost its connection for good, and ends its attempt.
     fn leave(&mut self, index: usize, outcome: Outcome, now_ns: u64) -> io::Result<()> {
         self.settle(index, outcome, now_ns);
         self.sockets.remove(index)
     }
 
-    /// Ends the attempt of a client that begins no other for now.
+    /// Ends the attempt of a client that does not begin another now.
     fn settle(&mut self, index: usize, outcome: Outcome, now_ns: u64) {
         self.seats[index].wakes_at_ns = NEVER_NS;
         if let Some(attempt) = self.seats[index].attempt.take() {
@@ -396,20 +398,20 @@ impl<T: Target, S: Sockets> ClientScheduler<T, S> {
         }
     }
 
-    /// Has another connection made for a client that goes on when it is there. Meanwhile it is neither busy nor idle.
+    /// Requests a new connection for a client that continues once it is there. Meanwhile it is neither busy nor idle.
     fn reconnect(&mut self, index: usize, outcome: Outcome) -> io::Result<()> {
         let now_ns = Clock::now_ns();
         self.leave(index, outcome, now_ns)?;
         let dial = self.seats[index].target.dial();
-        match self.connector.order(index, dial, now_ns)? {
-            Some(bell) => self.sockets.add(self.seats.len(), bell),
+        match self.connector.request(index, dial, now_ns)? {
+            Some(notified) => self.sockets.add(self.seats.len(), notified),
             None => Ok(()),
         }
     }
 
-    /// Gives clients the connections that were made for them.
+    /// Hands clients the connections that were made for them.
     fn take_connections(&mut self, now_ns: u64) -> io::Result<()> {
-        while let Some(Made { seat, socket }) = self.connector.made() {
+        while let Some(ConnectResult { seat, socket }) = self.connector.next_result() {
             let step = match socket {
                 Ok(socket) => {
                     self.connector.arrived(seat, now_ns);
@@ -426,7 +428,7 @@ impl<T: Target, S: Sockets> ClientScheduler<T, S> {
     }
 }
 
-/// Whether what came of a client's socket ends its last question.
+/// Whether an arrival completes a client's final query.
 fn is_answered<T: Target>(target: &mut T, arrival: &Arrival<'_>, now_ns: u64, probe: &mut Probe) -> bool {
     match arrival {
         Arrival::Bytes(bytes) => target.step(Event::Received(bytes), now_ns, probe) != Step::Receive,

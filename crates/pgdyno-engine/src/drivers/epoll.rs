@@ -1,4 +1,4 @@
-//! Sockets by readiness.
+//! Sockets by readiness (epoll).
 
 use std::{
     io,
@@ -13,22 +13,22 @@ use rustix::{
 };
 
 use super::{
-    BELLS, Driver,
+    Driver, NOTIFIERS,
     client_scheduler::ClientScheduler,
-    sockets::{Arrival, Patience, Sending, Sockets, TICK_NS},
+    sockets::{Arrival, Sending, Sockets, TICK_NS, WaitLimit},
 };
 use crate::{Client, Target, WorkerReport, worker_schedule::WorkerSchedule};
 
-/// Bytes taken from a socket at once, to begin with: there may be hundreds of workers, and most answers are short. One
-/// buffer a worker: what a target needs of a cut message it keeps itself.
+/// Initial size of a worker's receive buffer: there may be hundreds of workers, and most answers are short. One buffer
+/// per worker is enough, since a target keeps the start of an incomplete message itself.
 const FIRST_RECEIVE_BYTES: usize = 1024;
-/// What the buffer grows to where answers fill it.
+/// Size up to which the buffer grows when answers fill it.
 const MOST_RECEIVE_BYTES: usize = 64 * 1024;
-/// Readiness events taken at once.
+/// Most readiness events taken in one call.
 const EVENTS: usize = 256;
 
-/// The driver for sockets on any kernel: edge-triggered epoll, one loop a thread, any number of clients. Clients
-/// without a socket work too (they wait by time only); [`Step::Disk`](crate::Step::Disk) is not possible here.
+/// Driver for sockets on any kernel: edge-triggered epoll, one loop per thread, any number of clients. Clients without
+/// a socket, which only wait by time, work too; [`Step::Disk`](crate::Step::Disk) does not.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct EpollDriver;
 
@@ -38,34 +38,34 @@ impl Driver for EpollDriver {
         clients: Vec<Client<T>>,
         schedule: Box<WorkerSchedule>,
     ) -> io::Result<WorkerReport> {
-        let sockets = EpollSockets::open(clients.len() + BELLS)?;
+        let sockets = EpollSockets::open(clients.len() + NOTIFIERS)?;
         ClientScheduler::work(clients, schedule, sockets)
     }
 }
 
-/// One socket.
+/// A client's socket and the state of its send.
 #[derive(Debug, Default)]
 struct Line {
     socket: Option<OwnedFd>,
-    /// Bytes of the message under way already handed to the kernel.
+    /// Bytes of the current message that the kernel has taken.
     sent: usize,
-    /// Whether the kernel was asked to tell when the socket can be written.
+    /// Whether epoll reports when the socket becomes writable.
     wants_write: bool,
 }
 
-/// The name of the ticking timer among the events: no seat has it.
+/// Event data of the periodic timer; no seat has this number.
 const TICK: u64 = u64::MAX;
 
 struct EpollSockets {
     epoll: OwnedFd,
-    /// Ends a wait every [`TICK_NS`].
+    /// Periodic timer that ends a wait every [`TICK_NS`].
     ticks: OwnedFd,
     lines: Vec<Line>,
     events: Vec<epoll::Event>,
-    /// Number of the event under way.
+    /// Index of the current event.
     at: usize,
     buffer: Vec<u8>,
-    /// Whether the last answer filled the buffer.
+    /// Whether the last receive filled the buffer.
     filled: bool,
 }
 
@@ -73,7 +73,7 @@ impl EpollSockets {
     fn open(clients: usize) -> io::Result<Self> {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         let ticks = ticking(TICK_NS)?;
-        // By edge: a tick that nobody reads is told once.
+        // Edge-triggered: a tick that nobody reads is reported only once.
         epoll::add(
             &epoll,
             &ticks,
@@ -134,7 +134,7 @@ impl Sockets for EpollSockets {
         }
     }
 
-    fn last_words(&mut self, seat: usize) -> Option<&[u8]> {
+    fn read_remaining(&mut self, seat: usize) -> Option<&[u8]> {
         let socket = self.lines[seat].socket.as_ref()?;
         match recv(socket, &mut *self.buffer, RecvFlags::empty()) {
             Ok((_, bytes @ 1..)) => Some(&self.buffer[..bytes]),
@@ -143,16 +143,15 @@ impl Sockets for EpollSockets {
     }
 
     #[inline]
-    fn wait(&mut self, patience: Patience) -> io::Result<()> {
-        let Patience { mut left_ns, exact } = patience;
-        if exact && left_ns > 0 && !patience.outlasts_a_tick() {
-            // epoll_wait counts milliseconds; ppoll on the epoll descriptor counts nanoseconds.
+    fn wait(&mut self, limit: WaitLimit) -> io::Result<()> {
+        let WaitLimit { mut left_ns, exact } = limit;
+        if exact && left_ns > 0 && !limit.outlasts_a_tick() {
+            // epoll_wait counts in milliseconds; ppoll on the epoll descriptor counts in nanoseconds.
             let mut readable = [PollFd::new(&self.epoll, PollFlags::IN)];
             ignoring_signals(poll(&mut readable, Some(&timespec(left_ns))))?;
             left_ns = 0;
         }
-        let timeout =
-            (!patience.outlasts_a_tick()).then(|| timespec(left_ns.div_ceil(1_000_000) * 1_000_000));
+        let timeout = (!limit.outlasts_a_tick()).then(|| timespec(left_ns.div_ceil(1_000_000) * 1_000_000));
         self.events.clear();
         self.at = 0;
         let spare = rustix::buffer::spare_capacity(&mut self.events);
@@ -168,7 +167,7 @@ impl Sockets for EpollSockets {
         while let Some(event) = self.events.get_mut(self.at) {
             if event.data.u64() == TICK {
                 self.at += 1;
-                // The kernel winds the timer up again when it is read (`timerfd_create(2)`).
+                // Reading makes the kernel rearm the timer (`timerfd_create(2)`).
                 ignoring_signals(read(&self.ticks, &mut [0_u8; 8]))?;
                 continue;
             }
@@ -193,7 +192,8 @@ impl Sockets for EpollSockets {
                     return Ok(Some((seat, Arrival::Gone(None))));
                 }
                 Ok((_, bytes)) => {
-                    // An edge is told once: a full buffer may leave something behind, and so may a peer that closed.
+                    // An edge is reported once: after a full buffer, or if the peer has closed, more may be left to
+                    // read.
                     self.filled = bytes == self.buffer.len();
                     let more = self.filled || flags.intersects(CLOSED);
                     self.at += usize::from(!more);
@@ -209,18 +209,18 @@ const CLOSED: epoll::EventFlags =
     epoll::EventFlags::HUP.union(epoll::EventFlags::ERR).union(epoll::EventFlags::RDHUP);
 const READABLE: epoll::EventFlags = epoll::EventFlags::IN.union(CLOSED);
 
-/// Edge-triggered: a level would have the kernel look at every socket once more after it was read.
+/// Edge-triggered: with level triggering the kernel would check every socket once more after it was read.
 fn interest(write: bool) -> epoll::EventFlags {
     let read = epoll::EventFlags::IN | epoll::EventFlags::RDHUP | epoll::EventFlags::ET;
     if write { read | epoll::EventFlags::OUT } else { read }
 }
 
-/// Tells the kernel which readiness of a socket matters.
+/// Sets which readiness of a socket epoll reports.
 fn watch(epoll: &OwnedFd, socket: impl AsFd, seat: usize, write: bool) -> io::Result<()> {
     Ok(epoll::modify(epoll, socket, epoll::EventData::new_u64(seat as u64), interest(write))?)
 }
 
-/// A timer that goes off again and again.
+/// Makes a periodic timer.
 fn ticking(period_ns: u64) -> io::Result<OwnedFd> {
     let timer = timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::CLOEXEC)?;
     let period = timespec(period_ns);
@@ -233,7 +233,7 @@ fn timespec(ns: u64) -> Timespec {
     Timespec { tv_sec: (ns / 1_000_000_000) as i64, tv_nsec: (ns % 1_000_000_000) as _ }
 }
 
-/// A signal ends a wait early; the loop comes round again.
+/// Turns an interrupted call into `None`: a signal ends a wait early, and the loop continues.
 fn ignoring_signals<R>(result: rustix::io::Result<R>) -> rustix::io::Result<Option<R>> {
     match result {
         Err(Errno::INTR) => Ok(None),
@@ -247,7 +247,7 @@ mod tests {
 
     use super::*;
 
-    /// An edge is told once: what did not fit is taken before anybody waits again, in ever longer pieces.
+    /// An edge is reported once: what did not fit is read before the next wait, in growing pieces.
     #[test]
     fn a_buffer_that_answers_fill_grows_and_loses_nothing() {
         let (ours, mut theirs) = UnixStream::pair().expect("there are sockets");
@@ -255,7 +255,7 @@ mod tests {
         sockets.add(0, ours.into()).expect("it can be watched");
         let sent: Vec<u8> = (0..100_000_u32).map(|at| (at / 7) as u8).collect();
         theirs.write_all(&sent).expect("there is room for it");
-        sockets.wait(Patience { left_ns: 0, exact: false }).expect("it can be waited for");
+        sockets.wait(WaitLimit { left_ns: 0, exact: false }).expect("it can be waited for");
         let (mut got, mut pieces) = (Vec::new(), Vec::new());
         while let Some((0, Arrival::Bytes(bytes))) = sockets.next().expect("it can be read") {
             got.extend_from_slice(bytes);

@@ -1,4 +1,5 @@
-//! How a worker waits: for many sockets by completion or by readiness, or for one blocking call after the other.
+//! Drivers: how a worker waits for many sockets (by completion or by readiness), or in one blocking call after the
+//! other.
 
 mod blocking;
 mod choice;
@@ -16,19 +17,19 @@ pub use uring::UringDriver;
 
 use crate::{Client, Target, worker_schedule::WorkerSchedule};
 
-/// How often a connection that cannot be written to is still read from: a peer that talks on is not listened to for
-/// ever.
-const LAST_WORDS: usize = 16;
+/// How many times a connection that cannot be written to any more is still read from, so that a peer that keeps sending
+/// is not read forever.
+const MOST_FINAL_READS: usize = 16;
 
-/// Sockets of a worker beyond those of its clients: one that tells of connections that were made again.
-const BELLS: usize = 1;
+/// Sockets of a worker beyond those of its clients: one that announces new connections.
+const NOTIFIERS: usize = 1;
 
 /// Drives the clients of one worker until its schedule ends.
 pub trait Driver: Copy + Send + 'static {
     /// Runs the schedule to its end.
     ///
     /// # Errors
-    /// The kernel's, where waiting itself fails; what happens to a single client is an event of its target.
+    /// The kernel's error if waiting itself fails; an error of a single client is an event of its target.
     #[doc(hidden)]
     fn drive<T: Target>(
         self,

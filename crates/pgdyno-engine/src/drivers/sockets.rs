@@ -1,52 +1,52 @@
-//! What a scheduler of clients asks of the kernel.
+//! Interface between the client scheduler and the kernel.
 
 use std::{io, os::fd::OwnedFd};
 
-/// What came of a socket.
+/// Event on a socket.
 #[derive(Debug)]
 pub(super) enum Arrival<'a> {
     /// Bytes from the peer.
     Bytes(&'a [u8]),
-    /// A socket that was full takes bytes again.
+    /// A full socket takes bytes again.
     Writable,
-    /// The connection is gone: closed by the peer (`None`) or broken.
+    /// The connection was closed by the peer (`None`) or broke.
     Gone(Option<io::Error>),
 }
 
-/// What came of bytes that were to be sent.
+/// Result of a send.
 #[derive(Debug)]
 pub(super) enum Sending {
-    /// All of them are the kernel's.
+    /// The kernel has taken all bytes.
     Handed,
-    /// The socket is full: [`Arrival::Writable`] tells when to call again, with the same bytes.
+    /// The socket is full: call again with the same bytes after [`Arrival::Writable`].
     Full,
-    /// The connection is gone or broken.
+    /// The connection is closed (`None`) or broken.
     Broken(Option<io::Error>),
 }
 
-/// How often a wait ends by itself, in nanoseconds: a longer one needs no timer of its own. Setting one and taking it
-/// back costs the kernel a twentieth of a short transaction.
+/// Period in nanoseconds in which every wait ends by itself, so that a longer wait needs no timer of its own. Setting
+/// and cancelling a timer costs the kernel a twentieth of a short transaction.
 pub(super) const TICK_NS: u64 = 50_000_000;
 
-/// How long to wait.
+/// Limit of a wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Patience {
-    /// Nanoseconds, 0 for a look.
+pub(super) struct WaitLimit {
+    /// Nanoseconds; 0 polls without waiting.
     pub(super) left_ns: u64,
-    /// Whether a client is due at its end, so that a millisecond more would be too late.
+    /// Whether a client is due at the end of the wait, so that a millisecond more would be too late.
     pub(super) exact: bool,
 }
 
-impl Patience {
+impl WaitLimit {
     /// Whether the next tick comes early enough to end the wait.
     pub(super) fn outlasts_a_tick(self) -> bool {
         self.left_ns >= TICK_NS
     }
 }
 
-/// The sockets of one worker. A socket is known by the number of its client's seat.
+/// The sockets of one worker, each identified by the seat number of its client.
 pub(super) trait Sockets {
-    /// Takes a connected socket.
+    /// Registers a connected socket.
     fn add(&mut self, seat: usize, socket: OwnedFd) -> io::Result<()>;
 
     /// Closes a client's socket, if there is one.
@@ -55,12 +55,12 @@ pub(super) trait Sockets {
     /// Hands bytes to the kernel.
     fn send(&mut self, seat: usize, bytes: &[u8]) -> io::Result<Sending>;
 
-    /// Bytes that wait in a socket to which nothing can be sent any more; no waiting.
-    fn last_words(&mut self, seat: usize) -> Option<&[u8]>;
+    /// Reads, without waiting, the bytes left in a socket that cannot be written to any more.
+    fn read_remaining(&mut self, seat: usize) -> Option<&[u8]>;
 
-    /// Waits for arrivals. Before it is called all of them have been taken.
-    fn wait(&mut self, patience: Patience) -> io::Result<()>;
+    /// Waits for arrivals. All earlier arrivals must have been taken.
+    fn wait(&mut self, limit: WaitLimit) -> io::Result<()>;
 
-    /// The next arrival.
+    /// Takes the next arrival.
     fn next(&mut self) -> io::Result<Option<(usize, Arrival<'_>)>>;
 }

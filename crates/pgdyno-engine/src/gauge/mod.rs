@@ -1,5 +1,5 @@
-//! The instrument measures itself: what it costs to look at the clock and to record, what the engine can do with
-//! nothing to do, and how late a wait ends.
+//! Measurements of the engine itself: the cost of reading the clock and of recording, the rate of empty attempts, and
+//! the lateness of timers.
 
 mod timers;
 
@@ -15,12 +15,12 @@ pub use timers::timer_lag;
 
 use crate::{BlockingDriver, Client, Clock, EngineError, NullTarget, Settings, run};
 
-/// Repetitions of which the median counts: a single one may be interrupted.
+/// Batches whose median counts, since a single one may be interrupted.
 const BATCHES: usize = 9;
-/// Times that something is done in one of them.
+/// Repetitions within a batch.
 const TIMES: u64 = 20_000;
 
-/// What a look at the clock costs, and how fine it is.
+/// Measures cost and resolution of the clock.
 pub fn clock() -> ClockFacts {
     ClockFacts {
         cost_ns: median_ns(|_| {
@@ -30,13 +30,13 @@ pub fn clock() -> ClockFacts {
     }
 }
 
-/// Nanoseconds that it takes to record one attempt that committed: a count, and its latency in two histograms, that of
-/// the interval and that of the run.
+/// Nanoseconds to record one committed attempt: a count, and its latency in the histograms of the interval and of the
+/// run.
 pub fn recording_ns() -> f64 {
     let mut counts = Counts::default();
     let (mut interval, mut whole) = (Latency::new(Precision::Interval), Latency::new(Precision::Run));
     let cost_ns = median_ns(|i| {
-        // Latencies as different as those of a real run: not one bucket again and again.
+        // Latencies as varied as those of a real run, so that not one bucket is hit every time.
         let latency_ns = 50_000 + i.wrapping_mul(0x9E37_79B9) % 1_000_000;
         counts.record(Outcome::Committed);
         interval.record(latency_ns);
@@ -46,17 +46,17 @@ pub fn recording_ns() -> f64 {
     cost_ns
 }
 
-/// Attempts a second of processor time that one worker begins, ends and records where there is nothing else to do.
+/// Attempts per second of CPU time that one worker begins, ends and records if the target does nothing.
 ///
 /// # Errors
-/// The engine's.
+/// [`EngineError`] if the run fails.
 pub fn null_attempts_per_s(duration_ns: u64, stop: &Stop) -> Result<f64, EngineError> {
     let workers = vec![vec![Client { target: NullTarget, io: None }]];
     let report = run(BlockingDriver, workers, &settings(duration_ns, 0), stop, |_| (), |_| ())?;
     Ok(report.counts.committed as f64 * 1e9 / report.cpu_ns.max(1) as f64)
 }
 
-/// A closed loop with a warm-up of a tenth of its time.
+/// Settings of a closed loop whose warm-up takes a tenth of the duration.
 fn settings(duration_ns: u64, statements: usize) -> Settings {
     Settings {
         warmup_ns: duration_ns / 10,
@@ -70,7 +70,7 @@ fn settings(duration_ns: u64, statements: usize) -> Settings {
     }
 }
 
-/// Nanoseconds that something takes once, as the median over batches.
+/// Nanoseconds of one repetition of `work`, as the median over batches.
 fn median_ns(mut work: impl FnMut(u64)) -> f64 {
     let mut batches: Vec<f64> = (0..BATCHES)
         .map(|_| {
@@ -83,7 +83,7 @@ fn median_ns(mut work: impl FnMut(u64)) -> f64 {
     batches[BATCHES / 2]
 }
 
-/// The smallest step that the clock was seen to make.
+/// Smallest step that the clock was seen to make, in nanoseconds.
 fn resolution_ns() -> u64 {
     let mut last_ns = Clock::now_ns();
     let steps = (0..TIMES).map(|_| {
@@ -97,7 +97,7 @@ fn resolution_ns() -> u64 {
 mod tests {
     use super::*;
 
-    /// No bound here is close: a busy machine may be slow, but nothing is free, and nothing takes a millisecond.
+    /// The bounds are wide: a busy machine may be slow, but nothing is free, and nothing takes a millisecond.
     #[test]
     fn costs_are_neither_nothing_nor_absurd() {
         let clock = clock();
@@ -108,11 +108,11 @@ mod tests {
         let recording_ns = recording_ns();
         assert!((0.5..1e6).contains(&recording_ns), "{recording_ns}");
         let null = null_attempts_per_s(100_000_000, &Stop::default()).expect("it runs");
-        // Every attempt looks at the clock and is recorded.
+        // Every attempt reads the clock and is recorded.
         assert!(null > 1_000.0 && null < 1e9 / clock.cost_ns.min(recording_ns), "{null}");
     }
 
-    /// What takes a known time is measured as that: two looks at the clock, and ten.
+    /// The measurement tells two reads of the clock from ten.
     #[test]
     fn ten_looks_cost_more_than_two() {
         let looks = |n: u64| median_ns(|_| assert!((0..n).map(|_| Clock::now_ns()).sum::<u64>() > 0));

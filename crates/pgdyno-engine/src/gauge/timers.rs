@@ -1,14 +1,15 @@
-//! How late a wait ends.
+//! Lateness of timers.
 
 use pgdyno_core::{facts::TimerLag, measure::Outcome, stop::Stop};
 
 use super::settings;
 use crate::{Client, EngineError, Event, Probe, SocketDriver, Step, Target, run};
 
-/// Length of a wait: short, so that many fit into a second, and long enough for a thread to be put to sleep.
+/// Length of a wait in nanoseconds: short, so that many fit into a second, and long enough for a thread to be put to
+/// sleep.
 const WAIT_NS: u64 = 100_000;
 
-/// Waits, and notes how late it was told.
+/// Target that waits and records how late it was woken.
 #[derive(Debug, Clone, Copy, Default)]
 struct Sleeper {
     until_ns: u64,
@@ -34,10 +35,10 @@ impl Target for Sleeper {
     }
 }
 
-/// How late the waits of a single client end, by this way of waiting.
+/// Measures how late the waits of a single client end with this driver.
 ///
 /// # Errors
-/// The engine's.
+/// [`EngineError`] if the run fails.
 pub fn timer_lag(driver: SocketDriver, duration_ns: u64, stop: &Stop) -> Result<TimerLag, EngineError> {
     let workers = vec![vec![Client { target: Sleeper::default(), io: None }]];
     let report = run(driver, workers, &settings(duration_ns, 1), stop, |_| (), |_| ())?;
@@ -61,7 +62,7 @@ mod tests {
         for driver in SocketDriver::usable() {
             let lag = timer_lag(driver, 300_000_000, &Stop::default()).expect("it runs");
             assert_eq!((lag.waiting.as_str(), lag.wait_ns), (driver.name(), WAIT_NS));
-            // 300 ms hold at most 3,000 waits of 100 µs, with those that the drain ends.
+            // 300 ms hold at most 3,000 waits of 100 µs, plus those that the drain ends.
             assert!((1..=3_001).contains(&lag.waits), "{lag:?}");
             assert!(lag.p50_ns.is_none_or(|p50_ns| p50_ns <= lag.max_ns), "{lag:?}");
             assert_eq!(lag.p50_ns.is_some(), lag.waits >= 200, "{lag:?}");

@@ -1,4 +1,4 @@
-//! What storage can do, measured through the engine.
+//! Storage measurements, driven by the engine.
 
 mod sync;
 

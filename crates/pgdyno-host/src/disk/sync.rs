@@ -1,4 +1,4 @@
-//! One synchronous write after the other: what a commit pays to the storage at least.
+//! Synchronous writes, one after the other: the least that a commit costs on this storage.
 
 use std::{
     fs::{self, File, OpenOptions},
@@ -14,12 +14,12 @@ use pgdyno_core::{
 };
 use pgdyno_engine::{BlockingDriver, Client, DiskOp, Event, Probe, Settings, Step, Target, run};
 
-/// Bytes of a write: a WAL page, as pg_test_fsync writes it.
+/// Bytes of a write: a WAL page, as in pg_test_fsync.
 const WRITE_BYTES: usize = 8192;
-/// Size of the file: writes go round in it, as WAL is written into recycled segments.
+/// Size of the file in bytes; writes wrap around at its end, as WAL goes to recycled segments.
 const FILE_BYTES: u64 = 16 << 20;
 
-/// Overwrites the next 8 KiB of a file and syncs its data.
+/// Target whose attempts each overwrite the next 8 KiB of a file and sync its data.
 #[derive(Debug)]
 pub struct SyncTarget {
     page: Vec<u8>,
@@ -28,7 +28,7 @@ pub struct SyncTarget {
 
 impl Default for SyncTarget {
     fn default() -> Self {
-        // Bytes that no device can compress or leave out.
+        // Bytes that no device can compress or deduplicate.
         let page =
             (0..WRITE_BYTES as u64).map(|i| (i.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 56) as u8).collect();
         Self { page, offset: 0 }
@@ -61,15 +61,15 @@ impl Target for SyncTarget {
     }
 }
 
-/// Measures synchronous writes in a directory for a while, into a file of 16 MiB that is removed afterwards.
+/// Measures synchronous writes in a directory for `duration`, in a file of 16 MiB that is removed afterwards.
 ///
 /// # Errors
-/// Where the file cannot be written or synced, or nothing was written in that time.
+/// [`Problem`] if the file cannot be written or synced, or if no write completed in that time.
 pub fn check_sync_writes(dir: &Path, duration: Duration, stop: &Stop) -> Result<SyncCheck, Problem> {
     let what = || format!("could not check synchronous writes in {}", dir.display());
     let io_problem = |error: io::Error| {
         Problem::could_not(format!("{}: {error}", what()))
-            .hint("16 MiB of free space and the right to write are needed")
+            .hint("this needs 16 MiB of free space and write permission")
     };
     let file = scratch_file(dir).map_err(io_problem)?;
     let settings = Settings {
@@ -92,7 +92,7 @@ pub fn check_sync_writes(dir: &Path, duration: Duration, stop: &Stop) -> Result<
     let report = run(BlockingDriver, workers, &settings, &own_stop, watch, |_| ())
         .map_err(|error| Problem::could_not(format!("{}: {error}", what())))?;
     let Some(latency) = report.latency.summary() else {
-        let why = report.stopped.unwrap_or_else(|| "no write came to an end".to_owned());
+        let why = report.stopped.unwrap_or_else(|| "no write completed".to_owned());
         return Err(Problem::could_not(format!("{}: {why}", what())));
     };
     let rate_per_s = report.counts.committed as f64 * 1e9 / report.duration_ns.max(1) as f64;
@@ -106,7 +106,7 @@ pub fn check_sync_writes(dir: &Path, duration: Duration, stop: &Stop) -> Result<
     })
 }
 
-/// A file of zeros that has lost its name already, so that nothing of it stays whatever happens.
+/// Creates a file of zeros and unlinks it at once, so that nothing is left behind whatever happens.
 fn scratch_file(dir: &Path) -> io::Result<File> {
     let path = dir.join(format!("pgdyno-sync-check.{}", std::process::id()));
     let file = OpenOptions::new().write(true).create_new(true).open(&path)?;
@@ -139,7 +139,7 @@ mod tests {
         assert!(problem.expect_err("it is not there").what.contains("/nonexistent/x"));
     }
 
-    /// A full device: the error is told, not counted as a slow write.
+    /// On a full device the error is reported, not counted as a slow write.
     #[test]
     fn a_failing_write_ends_the_check_with_its_reason() {
         let full = OpenOptions::new().write(true).open("/dev/full").expect("Linux has it");

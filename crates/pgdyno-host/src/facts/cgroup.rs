@@ -1,5 +1,5 @@
-//! Limits of the control groups of this process, versions 1 and 2 (kernel manual, "Control Group v2" and
-//! "CGROUPS"). A group is bound by its own limits and by those of every group above it.
+//! Limits of this process's control groups, versions 1 and 2 (kernel manual, "Control Group v2" and "CGROUPS"). A group
+//! is bound by its own limits and by those of every group above it.
 
 use std::path::{Path, PathBuf};
 
@@ -7,10 +7,10 @@ use pgdyno_core::facts::CgroupLimits;
 
 use super::{file::first_line, mounts};
 
-/// A version 1 memory limit from here on stands for "none": the kernel writes 2^63 rounded down to a page.
+/// Smallest version 1 memory limit that means "none": the kernel writes 2^63 rounded down to a page.
 const V1_NO_LIMIT: u64 = 1 << 62;
 
-/// Where one hierarchy is mounted, and the path of this process's group in it.
+/// Mount point of one hierarchy, and the path of this process's group in it.
 struct Hierarchy {
     version: Version,
     mount: PathBuf,
@@ -23,7 +23,7 @@ enum Version {
     Two,
 }
 
-/// The tightest limits over all groups of this process.
+/// Reads the tightest limits over all groups of this process.
 pub(super) fn read(root: &Path) -> CgroupLimits {
     let own = super::file::text(root, "proc/self/cgroup").unwrap_or_default();
     let mountinfo = super::file::text(root, "proc/self/mountinfo").unwrap_or_default();
@@ -80,20 +80,20 @@ fn serves(mount: &mounts::Mount, version: Version, controllers: &str) -> bool {
     }
 }
 
-/// The group as seen from the mount. In a container the mount may show a part of the hierarchy only; where
-/// the group is not inside it, the mount itself stands for the group.
+/// Path of the group below the mount. In a container the mount may show only a part of the hierarchy; for a group
+/// outside that part the mount itself is used.
 fn within(group: &str, mount_root: &Path) -> PathBuf {
     let group = Path::new(group);
     let inside = group.strip_prefix(mount_root).map(|rest| Path::new("/").join(rest));
     inside.unwrap_or_else(|_| PathBuf::from("/"))
 }
 
-/// A memory limit in bytes; `None` where there is none.
+/// Parses a memory limit in bytes; `None` if there is no limit.
 fn parse_memory(line: &str) -> Option<u64> {
     line.trim().parse().ok().filter(|bytes| *bytes < V1_NO_LIMIT)
 }
 
-/// `cpu.max`: quota and period in µs, as processors; `None` where the quota is `max`.
+/// Parses `cpu.max`, quota and period in µs, into a number of CPUs; `None` if the quota is `max`.
 fn parse_cpu_max(line: &str) -> Option<f64> {
     let (quota, period) = line.trim().split_once(' ')?;
     share(quota, period)

@@ -1,4 +1,4 @@
-//! Processors.
+//! CPU facts.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use pgdyno_core::{cpus::CpuList, facts::CpuFacts};
 
 use super::file::{first_line, text};
 
-/// Reads the facts of the processors this process may run on.
+/// Reads the facts of the CPUs that this process may run on.
 pub(super) fn read(root: &Path) -> CpuFacts {
     let cpuinfo = text(root, "proc/cpuinfo").unwrap_or_default();
     let status = text(root, "proc/self/status").unwrap_or_default();
@@ -17,7 +17,7 @@ pub(super) fn read(root: &Path) -> CpuFacts {
     }
 }
 
-/// x86 says `model name`, some ARM kernels `Processor` or `Hardware`, and others nothing at all.
+/// CPU model: `model name` on x86, `Processor` or `Hardware` on some ARM kernels, nothing on others.
 fn model(cpuinfo: &str) -> Option<String> {
     ["model name", "Processor", "Hardware", "cpu model"].into_iter().find_map(|key| {
         let value = cpuinfo.lines().find_map(|line| {

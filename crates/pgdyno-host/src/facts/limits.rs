@@ -1,8 +1,8 @@
-//! Limits of this process (`getrlimit(2)`).
+//! Resource limits of this process (`getrlimit(2)`).
 
 use rustix::process::{Resource, getrlimit};
 
-/// Soft limit of open files; unlimited is the largest number there is.
+/// Soft limit of open files; `u64::MAX` is unlimited.
 pub(super) fn open_files() -> u64 {
     getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX)
 }

@@ -1,4 +1,4 @@
-//! `/proc/meminfo` and the kernel's rules of memory.
+//! Memory facts: `/proc/meminfo` and the kernel's memory settings.
 
 use std::{io, path::Path};
 
@@ -6,14 +6,14 @@ use pgdyno_core::facts::{HugePages, MemoryFacts};
 
 use super::file::{first_line, text};
 
-/// Reads the facts of memory.
+/// Reads the memory facts.
 ///
 /// # Errors
-/// Where `/proc/meminfo` says no total.
+/// If `/proc/meminfo` has no total.
 pub(super) fn read(root: &Path) -> io::Result<MemoryFacts> {
     let meminfo = text(root, "proc/meminfo").unwrap_or_default();
     let total_bytes = bytes(&meminfo, "MemTotal")
-        .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "/proc/meminfo says no MemTotal"))?;
+        .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "/proc/meminfo has no MemTotal"))?;
     let overcommit = first_line(root, "proc/sys/vm/overcommit_memory");
     let thp = first_line(root, "sys/kernel/mm/transparent_hugepage/enabled");
     Ok(MemoryFacts {
@@ -32,24 +32,24 @@ fn huge_pages(meminfo: &str) -> HugePages {
     let count = |name| number(meminfo, name).unwrap_or(0);
     HugePages {
         total: count("HugePages_Total"),
-        // Reserved pages are promised to somebody already.
+        // Reserved pages belong to other mappings already.
         free: count("HugePages_Free").saturating_sub(count("HugePages_Rsvd")),
         page_bytes: bytes(meminfo, "Hugepagesize").unwrap_or(0),
     }
 }
 
-/// The number on the line `name:`.
+/// Parses the number on the line `name:`.
 fn number(meminfo: &str, name: &str) -> Option<u64> {
     let line = meminfo.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
     line.split_whitespace().next()?.parse().ok()
 }
 
-/// The amount on the line `name:`, which the kernel writes in kB.
+/// Parses the amount on the line `name:`, which the kernel writes in kB, into bytes.
 fn bytes(meminfo: &str, name: &str) -> Option<u64> {
     number(meminfo, name)?.checked_mul(1024)
 }
 
-/// The chosen word of a line such as `always [madvise] never`.
+/// The selected word of a line such as `always [madvise] never`.
 fn bracketed(line: &str) -> Option<&str> {
     line.split_once('[')?.1.split_once(']').map(|(word, _)| word)
 }

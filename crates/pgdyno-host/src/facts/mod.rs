@@ -1,7 +1,7 @@
 //! Facts about the machine, read from `/proc`, `/sys`, the control groups and a few system calls.
 //!
-//! Every parser takes text and every reader takes the root of a file tree, so all of them are tested without
-//! the machine they describe. What cannot be read is absent, never 0.
+//! Every parser takes text and every reader takes the root of a file tree, so that all are tested independently of the
+//! machine. What cannot be read is absent, never 0.
 
 mod cgroup;
 mod cpu;
@@ -23,15 +23,15 @@ use file::first_line;
 /// Reads the facts of this machine for this process.
 ///
 /// # Errors
-/// Where `/proc/meminfo` cannot be read or says no total; everything else may be absent.
+/// If `/proc/meminfo` cannot be read or has no total; everything else may be absent.
 pub fn host() -> io::Result<HostFacts> {
     host_at(Path::new("/"))
 }
 
-/// The same, with the files of `/proc`, `/sys` and `/etc` taken from under `root`.
+/// Reads the facts of this machine with the files of `/proc`, `/sys` and `/etc` taken from under `root`.
 ///
 /// # Errors
-/// As for [`host`].
+/// If `proc/meminfo` under `root` cannot be read or has no total.
 pub fn host_at(root: &Path) -> io::Result<HostFacts> {
     let uname = rustix::system::uname();
     let words = |text: &std::ffi::CStr| text.to_string_lossy().into_owned();

@@ -11,21 +11,21 @@ use std::{
 pub(super) struct Mount {
     /// Device as `major:minor`.
     pub device_number: String,
-    /// The part of the file system that is mounted here.
+    /// Directory within the file system that is mounted.
     pub root: PathBuf,
-    /// Where it is mounted.
+    /// Mount point.
     pub mount_point: PathBuf,
     /// Options of this mount.
     pub options: String,
     /// File system type.
     pub filesystem: String,
-    /// What is mounted, for example `/dev/vda`.
+    /// Mounted device or other source, for example `/dev/vda`.
     pub source: String,
     /// Options of the file system.
     pub super_options: String,
 }
 
-/// All mounts, in the kernel's order; lines that are not understood are left out.
+/// Parses all mounts, in the kernel's order; malformed lines are left out.
 pub(super) fn parse(text: &str) -> Vec<Mount> {
     text.lines().filter_map(parse_line).collect()
 }
@@ -45,7 +45,7 @@ fn parse_line(line: &str) -> Option<Mount> {
     })
 }
 
-/// The kernel writes space, tab, newline and backslash as three octal digits.
+/// Decodes octal escapes: the kernel writes space, tab, newline and backslash as three octal digits.
 fn unescape(text: &str) -> PathBuf {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
@@ -61,8 +61,7 @@ fn octal(digits: &[u8]) -> Option<u8> {
     u8::from_str_radix(std::str::from_utf8(digits).ok()?, 8).ok()
 }
 
-/// The mount that holds a path: the deepest mount point above it, the last one mounted where several are
-/// equal.
+/// The mount that holds a path: the deepest mount point above it; of several equal ones, the last mounted.
 pub(super) fn holding<'a>(mounts: &'a [Mount], path: &Path) -> Option<&'a Mount> {
     let above = mounts.iter().filter(|mount| path.starts_with(&mount.mount_point));
     above.max_by_key(|mount| mount.mount_point.components().count())

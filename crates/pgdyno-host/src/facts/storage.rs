@@ -1,4 +1,4 @@
-//! The storage under a directory.
+//! Facts of the storage under a directory.
 
 use std::{
     fs, io,
@@ -9,16 +9,16 @@ use pgdyno_core::facts::StorageFacts;
 
 use super::{file::first_line, mounts};
 
-/// Reads the facts of the storage that a path lies on, or will lie on: where the path is not there yet, its
-/// nearest ancestor that is there counts.
+/// Reads the facts of the storage that holds a path. For a path that does not exist yet, its nearest existing ancestor
+/// is used.
 ///
 /// # Errors
-/// Where no ancestor can be asked (`statvfs`).
+/// If `statvfs` fails for that directory.
 pub fn read(path: &Path) -> io::Result<StorageFacts> {
     read_at(Path::new("/"), path, MOST_LOOPS)
 }
 
-/// Loop devices on files of loop devices that are followed; the kernel allows fewer.
+/// Most nested loop devices that are followed; the kernel allows fewer.
 const MOST_LOOPS: u32 = 16;
 
 fn read_at(root: &Path, path: &Path, loops: u32) -> io::Result<StorageFacts> {
@@ -50,7 +50,7 @@ fn nearest_existing(path: &Path) -> io::Result<PathBuf> {
     Ok(there.unwrap_or_else(|| PathBuf::from("/")))
 }
 
-/// `queue/` or `loop/` of the device; a partition has none of its own, its disk above it has.
+/// Directory `queue/` or `loop/` of the device; a partition has none, so its disk's is used.
 fn device_dir(root: &Path, device_number: &str, name: &str) -> Option<PathBuf> {
     let device = fs::canonicalize(root.join("sys/dev/block").join(device_number)).ok()?;
     [Some(device.as_path()), device.parent()]
@@ -60,8 +60,8 @@ fn device_dir(root: &Path, device_number: &str, name: &str) -> Option<PathBuf> {
         .find(|dir| dir.is_dir())
 }
 
-/// The file that a loop device stands for. One that was deleted, which the kernel says behind its name, is held by the
-/// device and lies where its directory does. `None` where the path leads nowhere here, as from within a container.
+/// The file behind a loop device. For a deleted file, which the kernel marks after the name, its directory is used,
+/// since the file still lies there. `None` if the path does not exist here, as in a container.
 fn backing_file(root: &Path, device_number: &str) -> Option<PathBuf> {
     let line = first_line(&device_dir(root, device_number, "loop")?, "backing_file")?;
     let file = PathBuf::from(&line);
@@ -118,7 +118,7 @@ mod tests {
         assert_eq!(parse_flag("2"), None);
     }
 
-    /// A loop device, and a file of it or of the disk below, as the kernel shows them; the facts of `/`.
+    /// Facts of `/` on a loop device whose file lies on a file system of type `below`, as the kernel shows them.
     fn on_a_loop(below: &str, suffix: &str) -> StorageFacts {
         let root = tree(&[("sys/devices/loop7/loop/pid", "")]);
         let place = root.path().display();
@@ -151,7 +151,7 @@ mod tests {
         assert_eq!(on_a_loop("tmpfs", " of somebody else").backing, None);
     }
 
-    /// What no kernel allows ends all the same: a loop device on a file of its own file system.
+    /// A loop device on a file of its own file system, which no kernel allows, does not loop forever.
     #[test]
     fn a_circle_of_loop_devices_ends() {
         let root = tree(&[

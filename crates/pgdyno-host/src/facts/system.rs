@@ -1,4 +1,4 @@
-//! The operating system and what it runs in.
+//! Operating system and virtualization.
 
 use std::path::Path;
 
@@ -12,8 +12,7 @@ pub(super) fn os(root: &Path) -> Option<String> {
     (!name.is_empty()).then(|| name.to_owned())
 }
 
-/// What the kernel shows of a container or a hypervisor: the container first, since its limits are the nearer
-/// ones.
+/// Container or hypervisor; the container takes precedence, since its limits are tighter.
 pub(super) fn virtualization(root: &Path) -> Option<String> {
     container(root).or_else(|| hypervisor(root))
 }

@@ -1,11 +1,11 @@
-//! What a block device has done.
+//! I/O counters of a block device.
 
 use std::{fs, path::Path};
 
-/// Bytes of a sector in `/proc/diskstats`, whatever the device's own sectors are.
+/// Sector size in `/proc/diskstats`, in bytes; independent of the device's own sector size.
 const SECTOR_BYTES: u64 = 512;
 
-/// Bytes read and written since the machine started.
+/// Bytes read and written since boot.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct DeviceCounters {
     /// Bytes read.
@@ -15,8 +15,8 @@ pub struct DeviceCounters {
 }
 
 impl DeviceCounters {
-    /// Reads the counters of a device such as `/dev/vda1`; `None` where the kernel keeps none (a network or memory file
-    /// system).
+    /// Reads the counters of a device such as `/dev/vda1`; `None` if the kernel keeps none (network or memory file
+    /// systems).
     pub fn read(device: &str) -> Option<Self> {
         let name = fs::canonicalize(device).ok()?;
         Self::parse(&fs::read_to_string("/proc/diskstats").ok()?, Path::new(&name).file_name()?.to_str()?)
@@ -30,7 +30,7 @@ impl DeviceCounters {
         Some(Self { read_bytes: sectors(5)? * SECTOR_BYTES, written_bytes: sectors(9)? * SECTOR_BYTES })
     }
 
-    /// Bytes read and written since `earlier`.
+    /// Bytes read and written since the earlier reading.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
         Self {

@@ -1,5 +1,5 @@
-//! What the machine is doing: processors, one program's processes, a device. Readings are counters at an instant; what
-//! matters is their difference.
+//! Activity of the machine: CPUs, a process tree, a block device. Every reading is a set of counters; differences
+//! between readings matter.
 
 mod device;
 mod processors;

@@ -1,10 +1,10 @@
-//! Time of all processors together.
+//! CPU time, summed over all CPUs.
 
 use std::fs;
 
 use pgdyno_core::measure::HostShares;
 
-/// The first line of `/proc/stat` (proc(5)), in clock ticks since the machine started.
+/// First line of `/proc/stat` (proc(5)), in clock ticks since boot.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ProcessorTimes {
     user: u64,
@@ -15,12 +15,12 @@ pub struct ProcessorTimes {
 }
 
 impl ProcessorTimes {
-    /// Reads them; `None` where `/proc` is not there.
+    /// Reads the times; `None` without `/proc`.
     pub fn read() -> Option<Self> {
         Self::parse(&fs::read_to_string("/proc/stat").ok()?)
     }
 
-    /// Number of processors that these times are of; `None` where `/proc` is not there.
+    /// Number of CPUs that are online; `None` without `/proc`.
     pub fn online() -> Option<usize> {
         let text = fs::read_to_string("/proc/stat").ok()?;
         Some(text.lines().skip(1).take_while(|line| line.starts_with("cpu")).count())
@@ -31,7 +31,7 @@ impl ProcessorTimes {
         let line = text.lines().next()?.strip_prefix("cpu ")?;
         let ticks: Vec<u64> = line.split_whitespace().map_while(|word| word.parse().ok()).collect();
         let at = |index: usize| ticks.get(index).copied().unwrap_or(0);
-        // user nice system idle iowait irq softirq steal; guest time is part of user already.
+        // Order: user nice system idle iowait irq softirq steal; guest time is part of user.
         Some(Self {
             user: at(0) + at(1),
             system: at(2) + at(5) + at(6),
@@ -41,7 +41,7 @@ impl ProcessorTimes {
         })
     }
 
-    /// How the time since `earlier` was used; `None` where no tick has passed.
+    /// Shares of the time since `earlier`; `None` if no tick has passed.
     pub fn since(&self, earlier: &Self) -> Option<HostShares> {
         let spent = |part: fn(&Self) -> u64| part(self).saturating_sub(part(earlier));
         let all = spent(|t| t.user + t.system + t.idle + t.iowait + t.steal);

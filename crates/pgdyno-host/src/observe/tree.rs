@@ -1,17 +1,17 @@
-//! What a process and its children have used: a PostgreSQL server is its postmaster and the postmaster's children.
+//! CPU time and I/O of a process and its children: a PostgreSQL server is the postmaster and its children.
 
 use std::{collections::BTreeMap, fs};
 
 use crate::procs;
 
-/// Nanoseconds of a clock tick: 100 a second on every Linux that runs PostgreSQL.
+/// Nanoseconds of a clock tick: Linux reports 100 a second to user space on the platforms of PostgreSQL.
 const TICK_NS: u64 = 10_000_000;
 
-/// Most tries at a reading in which no child is collected: where one ends every moment (a connection for every
-/// transaction), none may come, and then one child is the most that is missed.
+/// Most tries to get a reading during which no child is reaped. If children end all the time (one connection per
+/// transaction), none may succeed; then at most one child is missed.
 const READINGS: u32 = 20;
 
-/// One process's use since it started.
+/// Resources that one process has used since it started.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Used {
     cpu_ns: u64,
@@ -19,28 +19,28 @@ struct Used {
     device_written_bytes: Option<u64>,
 }
 
-/// A reading of a process and all its children.
+/// Reading of a process and all its children.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TreeUsage {
     processes: BTreeMap<u32, Used>,
-    /// Processor time of children that have ended and were collected by the root.
+    /// CPU time of children that have ended and were reaped by the root.
     collected_ns: u64,
 }
 
-/// What a tree used between two readings.
+/// Resources that a tree used between two readings.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct TreeUse {
-    /// Processor seconds.
+    /// CPU time in seconds.
     pub cpu_s: f64,
-    /// Bytes fetched from a device; `None` where no process lets itself be seen (another user's).
+    /// Bytes fetched from a device; `None` if no process may be read (another user's).
     pub device_read_bytes: Option<u64>,
-    /// Bytes handed to the kernel that are to be written to a device; `None` likewise. What children that have ended
-    /// wrote since `earlier` is not in it.
+    /// Bytes to be written to a device; `None` if no process may be read. Writes of children that have ended since
+    /// `earlier` are missing.
     pub device_written_bytes: Option<u64>,
 }
 
 impl TreeUsage {
-    /// Reads a tree; `None` where the root is not there.
+    /// Reads a tree; `None` if the root does not exist.
     pub fn read(root: u32) -> Option<Self> {
         let collected = || collected_ns(&fs::read_to_string(format!("/proc/{root}/stat")).ok()?);
         let members = || {
@@ -50,9 +50,9 @@ impl TreeUsage {
         Self::settled(collected, members)
     }
 
-    /// Both parts of a reading at one moment. A child that is collected between them would be in neither, and all
-    /// it ever used with it: at the end of a run every backend ends at once. So what the root has collected is read
-    /// on both sides of the members until it is the same.
+    /// Takes both parts of a reading at one moment. A child reaped between them would be missing from both, with all it
+    /// ever used: at the end of a run every backend ends at once. So the reaped total is read before and after the
+    /// members until it does not change.
     fn settled(
         mut collected: impl FnMut() -> Option<u64>,
         mut members: impl FnMut() -> BTreeMap<u32, Used>,
@@ -69,7 +69,7 @@ impl TreeUsage {
         Some(Self { processes: members(), collected_ns })
     }
 
-    /// What was used since `earlier`. Children that ended meanwhile count with what the root collected of them.
+    /// Usage since `earlier`. Children that have ended meanwhile count with what the root reaped of them.
     pub fn since(&self, earlier: &Self) -> TreeUse {
         let mut cpu_ns = 0;
         let (mut read, mut written) = (None, None);
@@ -87,14 +87,14 @@ impl TreeUsage {
     }
 }
 
-/// Adds what a process moved since it was last read, where it lets itself be seen.
+/// Adds the bytes that a process moved since its last reading, if it may be read.
 fn add_bytes(sum: &mut Option<u64>, now: Option<u64>, then: Option<u64>) {
     if let Some(bytes) = now {
         *sum.get_or_insert(0) += bytes.saturating_sub(then.unwrap_or(0));
     }
 }
 
-/// Processor time to the nanosecond from `schedstat`, or to the tick from `stat` where the kernel has none.
+/// CPU time to the nanosecond from `schedstat`, or to the tick from `stat` if the kernel has no `schedstat`.
 fn read_process(pid: u32) -> Option<Used> {
     let file = |name: &str| fs::read_to_string(format!("/proc/{pid}/{name}")).ok();
     let exact =
@@ -106,17 +106,17 @@ fn read_process(pid: u32) -> Option<Used> {
     Some(Used { cpu_ns, device_read_bytes, device_written_bytes })
 }
 
-/// utime and stime (fields 14 and 15 of proc_pid_stat(5)).
+/// CPU time of the process itself: utime and stime (fields 14 and 15 of proc_pid_stat(5)).
 fn own_ns(stat: &str) -> Option<u64> {
     ticks(stat, 14).map(|ticks| ticks * TICK_NS)
 }
 
-/// cutime and cstime (fields 16 and 17).
+/// CPU time of reaped children: cutime and cstime (fields 16 and 17 of proc_pid_stat(5)).
 fn collected_ns(stat: &str) -> Option<u64> {
     ticks(stat, 16).map(|ticks| ticks * TICK_NS)
 }
 
-/// The sum of two fields in a row. The second field, the name, may hold blanks and parentheses: count from its end.
+/// Sum of two adjacent fields. The second field, the name, may hold blanks and parentheses: count from its end.
 fn ticks(stat: &str, field: usize) -> Option<u64> {
     let (_, after_name) = stat.rsplit_once(')')?;
     let mut fields = after_name.split_whitespace().skip(field - 3);
@@ -140,7 +140,7 @@ mod tests {
     #[test]
     fn processes_that_end_or_begin_are_counted_once() {
         let earlier = usage(&[(1, 1_000_000_000), (2, 2_000_000_000)], 0);
-        // 2 used another second and ended, 3 began and used half a second.
+        // Process 2 used another second and ended, 3 began and used half a second.
         let later = usage(&[(1, 1_500_000_000), (3, 500_000_000)], 3_000_000_000);
         let used = later.since(&earlier);
         assert_eq!(used.cpu_s, 0.5 + 0.5 + 1.0);
@@ -153,7 +153,7 @@ mod tests {
     #[test]
     fn a_child_that_is_collected_between_the_parts_of_a_reading_is_not_lost() {
         let earlier = usage(&[(1, 1_000_000_000), (2, 2_000_000_000)], 0);
-        // 2 has used another second when it is collected, right after the root was read for the first time.
+        // Process 2 has used another second when it is reaped, right after the root was first read.
         let mut collected = [0, 3_000_000_000, 3_000_000_000].into_iter();
         let later = usage(&[(1, 1_000_000_000)], 0);
         let settled = TreeUsage::settled(|| collected.next(), || later.processes.clone());
@@ -181,7 +181,7 @@ mod tests {
     #[test]
     fn what_an_ended_child_has_used_is_not_lost() {
         let before = TreeUsage::read(process::id()).expect("we are here");
-        // Until it has used five ticks, however fast it is: utime and stime are fields 14 and 15.
+        // Runs until it has used five ticks, on any CPU: utime and stime are fields 14 and 15.
         let busy =
             "t=0; while [ $t -lt 5 ]; do read -r s </proc/$$/stat; set -- $s; t=$((${14} + ${15})); done";
         let mut child = process::Command::new("sh").args(["-c", busy]).spawn().expect("a shell can be run");
@@ -189,7 +189,7 @@ mod tests {
         while procs::ProcessId::of(pid).is_some() {
             std::thread::sleep(std::time::Duration::from_millis(5));
         }
-        // Nobody has waited for it yet.
+        // The child has ended and is not reaped yet.
         let own = |usage: &TreeUsage| usage.processes.get(&pid).map(|used| used.cpu_ns);
         let ended = TreeUsage::read(process::id()).expect("we are here");
         assert!(own(&ended).is_some_and(|cpu_ns| cpu_ns > TICK_NS), "{:?}", own(&ended));
@@ -197,7 +197,7 @@ mod tests {
         child.wait().expect("it has ended");
         let collected = TreeUsage::read(process::id()).expect("we are here");
         assert_eq!(own(&collected), None);
-        // User and system time are each cut to a tick.
+        // User and system time are each truncated to a tick.
         assert!(collected.collected_ns + 2 * TICK_NS > own(&ended).expect("it was read"));
     }
 

@@ -91,13 +91,13 @@ fn the_server_is_verified_as_far_as_asked(server: &Server) {
         ("sslmode=disable".to_owned(), "28000"),
         (format!("sslmode=verify-full sslrootcert={root} host=other.example"), "for localhost, not for host"),
         (format!("sslmode=verify-full sslrootcert={root} host='no name'"), "cannot stand in a certificate"),
-        (format!("sslmode=verify-full sslrootcert={other}"), "signed by nobody that is trusted"),
-        (format!("sslmode=verify-ca sslrootcert={other}"), "signed by nobody that is trusted"),
-        (format!("sslmode=require sslrootcert={other}"), "signed by nobody that is trusted"),
-        (format!("sslmode=verify-full sslrootcert={none}"), "holds none"),
+        (format!("sslmode=verify-full sslrootcert={other}"), "not signed by a trusted authority"),
+        (format!("sslmode=verify-ca sslrootcert={other}"), "not signed by a trusted authority"),
+        (format!("sslmode=require sslrootcert={other}"), "not signed by a trusted authority"),
+        (format!("sslmode=verify-full sslrootcert={none}"), "contains no certificate"),
         ("sslmode=verify-full sslrootcert=/no/such/file".to_owned(), "\"/no/such/file\" does not exist"),
         ("sslmode=verify-full".to_owned(), "no home directory"),
-        ("sslrootcert=system".to_owned(), "signed by nobody that is trusted"),
+        ("sslrootcert=system".to_owned(), "not signed by a trusted authority"),
         (format!("sslmode=verify-full sslrootcert={root} sslcrl={revoked}"), "was revoked"),
         (format!("sslmode=verify-full sslrootcert={root} sslcrl=/no/such/list"), "revocation list"),
     ] {
@@ -142,7 +142,7 @@ fn a_client_certificate_is_shown(server: &Server) {
         (with(&certificate, &locked), "is encrypted"),
         (with(&certificate, "/no/such/key"), "certificate present, but not private key file"),
         (with(&certificate, "/"), "is not a regular file"),
-        (with(&key, &key), "holds none"),
+        (with(&key, &key), "contains no certificate"),
         (with(&stranger, &strange_key), "TLS"),
     ] {
         server.refuses(&text, why);
@@ -301,5 +301,5 @@ fn somebody_between_is_noticed(server: &Server) {
         server.options(&format!("user=secret password=s3cret sslmode=verify-ca sslrootcert={root}"));
     let problem =
         connect(&verified.at(Address::Tcp("127.0.0.1".to_owned(), between))).expect_err("he is nobody");
-    assert!(all(&problem).contains("signed by nobody that is trusted"), "{problem}");
+    assert!(all(&problem).contains("not signed by a trusted authority"), "{problem}");
 }

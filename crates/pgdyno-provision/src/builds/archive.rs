@@ -1,4 +1,4 @@
-//! Tarballs, unpacked without letting any member out of its directory.
+//! Unpacks tarballs without letting any member out of the target directory.
 
 use std::{
     fs::File,
@@ -14,17 +14,17 @@ use tar::{Archive, Entry, EntryType};
 
 use super::tree::stays_inside;
 
-/// Most bytes that a tarball may unpack to: ten times those of PostgreSQL's largest.
+/// Most bytes that a tarball may unpack to: ten times PostgreSQL's largest.
 const MOST_BYTES: u64 = 4 << 30;
-/// Memory that unpacking xz may take, in bytes: above what its highest level needs.
+/// Memory limit for decompressing xz, in bytes: above the need of its highest level.
 const XZ_MEMORY: u64 = 256 << 20;
 
-/// Unpacks a tarball (gzip, bzip2, xz or not packed, by its content) into an empty directory. A request to stop
+/// Unpacks a tarball (gzip, bzip2, xz or uncompressed, detected by content) into an empty directory. A stop request
 /// ends it early.
 ///
 /// # Errors
-/// Where it is no tarball, is cut short, cannot be written, or has a member that would land elsewhere: then
-/// that one is named.
+/// If the file is not a tarball, is truncated, or cannot be written, or if a member, which is then named, would land
+/// outside of `to`.
 pub fn unpack(path: &Path, to: &Path, stop: &Stop) -> Result<(), Problem> {
     let problem = |error: &io::Error| broken(path, &error.to_string());
     let mut archive = Archive::new(open(path)?);
@@ -48,7 +48,7 @@ pub fn unpack(path: &Path, to: &Path, stop: &Stop) -> Result<(), Problem> {
             return Ok(());
         }
     }
-    // Behind the last member stands what proves that all of it was there.
+    // The compressed stream ends after the last member: its check sum shows that nothing is missing.
     let rest = io::copy(&mut archive.into_inner().take(MOST_BYTES), &mut io::sink());
     rest.map(drop).map_err(|error| problem(&error))
 }
@@ -72,7 +72,7 @@ fn open(path: &Path) -> Result<Box<dyn Read>, Problem> {
         }
         plain if plain.get(257..262) == Some(b"ustar") => Box::new(file),
         _ => {
-            return Err(Problem::wrong_request(format!("the source {} is no tarball", path.display()))
+            return Err(Problem::wrong_request(format!("the source {} is not a tarball", path.display()))
                 .hint("--source takes a directory, a .tar.gz, .tar.bz2 or .tar.xz, or debian:18"));
         }
     })
@@ -90,7 +90,7 @@ fn is_wanted(path: &Path, entry: &Entry<'_, impl Read>) -> Result<bool, Problem>
         EntryType::Regular | EntryType::Continuous | EntryType::GNUSparse | EntryType::Directory => Ok(true),
         EntryType::XGlobalHeader => Ok(false),
         EntryType::Symlink if link().is_some_and(|target| stays_inside(&name, &target)) => Ok(true),
-        // The name of a hard link begins at the root of the tarball.
+        // A hard link's target is relative to the root of the tarball.
         EntryType::Link if link().is_some_and(|target| target.components().all(allowed)) => Ok(true),
         EntryType::Symlink | EntryType::Link => Err(climbs(path, &entry.path_bytes())),
         _ => Err(refused(path, &format!("`{}` is neither a file nor a directory", name.display()))),
@@ -103,12 +103,12 @@ fn climbs(path: &Path, name: &[u8]) -> Problem {
 
 fn refused(path: &Path, why: &str) -> Problem {
     Problem::wrong_request(format!("could not unpack {}: {why}", path.display()))
-        .hint("no tarball of PostgreSQL is like this: do not use it")
+        .hint("PostgreSQL's own tarballs have no such member: do not use this file")
 }
 
 fn broken(path: &Path, why: &str) -> Problem {
     Problem::could_not(format!("could not unpack {}: {why}", path.display()))
-        .hint("is the file whole, and has the cache room? PGDYNO_CACHE moves the cache")
+        .hint("check that the file is complete and that the cache has room; PGDYNO_CACHE moves the cache")
 }
 
 #[cfg(test)]
@@ -117,7 +117,7 @@ mod tests {
 
     use super::*;
 
-    /// A tarball with one member whose name nobody has checked.
+    /// A tarball with one member, whose name the builder has not checked.
     fn tarball(name: &str, kind: EntryType, link: &str) -> Vec<u8> {
         let mut header = tar::Header::new_ustar();
         header.as_old_mut().name[..name.len()].copy_from_slice(name.as_bytes());
@@ -192,6 +192,6 @@ mod tests {
             assert!(result.is_err(), "cut short");
         }
         let (_root, result) = unpacked(b"hello");
-        assert!(result.expect_err("it is none").what.contains("no tarball"));
+        assert!(result.expect_err("it is none").what.contains("not a tarball"));
     }
 }

@@ -1,5 +1,5 @@
-//! Where builds are kept in the cache: `builds/` with names, complete builds, work trees, locks, what was
-//! fetched and what is remembered.
+//! Layout of the builds in the cache: `builds/` with names, complete builds, work trees, locks, fetched sources and
+//! cached digests.
 
 use std::{
     collections::BTreeMap,
@@ -15,31 +15,31 @@ use super::super::{
     safe::{make_open_dir, open_lock, write_file},
 };
 
-/// Name of the file that makes a build complete.
+/// File whose presence makes a build complete.
 pub const MANIFEST: &str = "build.json";
-/// Name of the file that holds what configure, compiler and installation said.
+/// File with the output of configure, compiler and installation.
 pub const LOG: &str = "build.log";
-/// Name of the file that tells what a work tree is for.
+/// File that describes a work tree.
 const STATE: &str = "state.json";
 
-/// How far a build that is not complete has come: what was under way.
+/// Stage that an incomplete build has reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Phase {
-    /// The source is unpacked or copied, and patched.
+    /// The source is being unpacked or copied, and patched.
     Source,
-    /// The source is configured.
+    /// The source is being configured.
     Configure,
-    /// It is compiled.
+    /// The source is being compiled.
     Compile,
-    /// It is installed.
+    /// The build is being installed.
     Install,
-    /// It cannot be made.
+    /// The build failed.
     Failed,
 }
 
 impl Phase {
-    /// One word.
+    /// Name of the phase in one word.
     pub fn word(self) -> &'static str {
         match self {
             Self::Source => "source",
@@ -51,26 +51,26 @@ impl Phase {
     }
 }
 
-/// `state.json` of a work tree.
+/// Content of a work tree's `state.json`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct State {
-    /// Name that it will have.
+    /// Name of the build.
     pub name: String,
-    /// The source as it was asked for.
+    /// Source as requested.
     pub source: String,
-    /// Number of the user who builds it.
+    /// ID of the user who builds.
     pub uid: u32,
-    /// What is under way.
+    /// Phase under way.
     pub phase: Phase,
 }
 
 impl State {
-    /// What a work tree is for; `None` where it does not say.
+    /// Reads the state of a work tree; `None` if it has none.
     pub fn read(work: &Path) -> Option<Self> {
         serde_json::from_slice(&fs::read(work.join(STATE)).ok()?).ok()
     }
 
-    /// Writes it in one step.
+    /// Writes the state atomically.
     pub fn write(&self, work: &Path) -> io::Result<()> {
         write_file(&work.join(STATE), &serde_json::to_vec_pretty(self)?, 0o644, None)
     }
@@ -79,53 +79,53 @@ impl State {
 /// A build that was begun and is not complete.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unfinished {
-    /// Name that it will have.
+    /// Name of the build.
     pub name: String,
-    /// The source as it was asked for.
+    /// Source as requested.
     pub source: String,
-    /// What was under way.
+    /// Phase that was under way.
     pub phase: Phase,
-    /// Whether a pgdyno works on it now.
+    /// Whether a pgdyno is working on the build now.
     pub running: bool,
-    /// Its work tree.
+    /// Work tree of the build.
     pub dir: PathBuf,
-    /// What configure and compiler said.
+    /// Output of configure and compiler.
     pub log_path: PathBuf,
 }
 
-/// The directories of builds in a cache.
+/// Directories of builds in the cache.
 #[derive(Debug, Clone)]
 pub struct BuildStore {
     root: PathBuf,
 }
 
 impl BuildStore {
-    /// Those of pgdyno's roots.
-    pub fn of(dirs: &Dirs) -> Self {
+    /// The store in pgdyno's cache directory.
+    pub fn new(dirs: &Dirs) -> Self {
         Self { root: dirs.cache.join("builds") }
     }
 
-    /// Directory of all of them.
+    /// Directory that holds the whole store.
     pub fn root(&self) -> &Path {
         &self.root
     }
 
-    /// Where the build of a digest is installed.
+    /// Directory in which the build of a digest is installed.
     pub fn made(&self, digest: &str) -> PathBuf {
         self.root.join("made").join(digest)
     }
 
-    /// Where the build of a digest is worked on.
+    /// Work tree of a digest.
     pub fn work(&self, digest: &str) -> PathBuf {
         self.root.join("work").join(digest)
     }
 
-    /// Where the sources of a package of the distribution are kept.
+    /// Directory for the sources of a distribution package.
     pub fn fetched(&self, package: &str) -> PathBuf {
         self.root.join("fetched").join(package)
     }
 
-    /// Where digests of contents are remembered.
+    /// Directory of the cached content digests.
     pub fn remembered(&self) -> PathBuf {
         self.root.join("remembered")
     }
@@ -139,12 +139,12 @@ impl BuildStore {
         self.made(digest).join(MANIFEST).is_file()
     }
 
-    /// All names with the digest each points to.
+    /// All names, each with its digest.
     pub fn names(&self) -> BTreeMap<String, String> {
         let entry = |name: String| {
             let digest = fs::read_to_string(self.names_dir().join(&name)).ok()?;
             let digest = digest.trim();
-            // It becomes a part of paths, some of which are removed.
+            // The digest becomes part of paths, some of which are removed.
             let hexadecimal = !digest.is_empty() && digest.chars().all(|c| c.is_ascii_hexdigit());
             hexadecimal.then(|| (name, digest.to_owned()))
         };
@@ -155,13 +155,13 @@ impl BuildStore {
             .collect()
     }
 
-    /// Lets a name point to a digest.
+    /// Points a name at a digest.
     pub fn point(&self, name: &str, digest: &str) -> io::Result<()> {
         make_open_dir(&self.names_dir())?;
         write_file(&self.names_dir().join(name), format!("{digest}\n").as_bytes(), 0o644, None)
     }
 
-    /// Digests with something installed, complete or not.
+    /// Digests with an installed build, complete or not.
     pub fn all_made(&self) -> Vec<String> {
         children(&self.root.join("made"))
     }
@@ -171,12 +171,12 @@ impl BuildStore {
         children(&self.root.join("work"))
     }
 
-    /// Packages of which sources were fetched.
+    /// Packages whose sources were fetched.
     pub fn all_fetched(&self) -> Vec<String> {
         children(&self.root.join("fetched"))
     }
 
-    /// The lock of a digest: whoever has it may work in its directories. `None` where another process has it.
+    /// Takes the lock of a digest, which allows work in its directories. `None` if another process holds it.
     pub fn try_lock(&self, digest: &str) -> io::Result<Option<File>> {
         let locks = self.root.join("locks");
         make_open_dir(&locks)?;
@@ -187,13 +187,13 @@ impl BuildStore {
     /// Builds that were begun and are not complete, by name.
     pub fn unfinished(&self) -> Vec<Unfinished> {
         let entry = |digest: String| {
-            // One that is complete has a work tree until that is removed.
+            // A complete build keeps its work tree until that is removed.
             if self.is_complete(&digest) {
                 return None;
             }
             let dir = self.work(&digest);
             let State { name, source, phase, .. } = State::read(&dir)?;
-            // Locks are only looked at where there is a directory of them: looking makes nothing.
+            // Only an existing lock directory is checked, so that listing creates nothing.
             let running = matches!(self.try_lock(&digest), Ok(None));
             Some(Unfinished { name, source, phase, running, log_path: dir.join(LOG), dir })
         };
@@ -202,8 +202,8 @@ impl BuildStore {
         found
     }
 
-    /// Removes what is installed of a digest with the names that point to it. Its manifest goes first, so that
-    /// no half of it counts as complete.
+    /// Removes the installed build of a digest and the names that point to it. The manifest goes first, so that a
+    /// remainder does not count as complete.
     pub fn remove_made(&self, digest: &str) -> io::Result<()> {
         let dir = self.made(digest);
         absent_is_fine(fs::remove_file(dir.join(MANIFEST)))?;
@@ -213,7 +213,7 @@ impl BuildStore {
         absent_is_fine(fs::remove_dir_all(dir))
     }
 
-    /// Removes the work tree of a digest. What tells what it was for goes last.
+    /// Removes the work tree of a digest. Its state file goes last.
     pub fn remove_work(&self, digest: &str) -> io::Result<()> {
         let dir = self.work(digest);
         for part in children(&dir).into_iter().filter(|part| part != STATE) {
@@ -223,7 +223,7 @@ impl BuildStore {
     }
 }
 
-/// Removes a file, or a directory with all that is in it; what is not there needs nothing.
+/// Removes a file, or a directory with its content; a missing path is no error.
 pub fn remove(path: &Path) -> io::Result<()> {
     match fs::symlink_metadata(path) {
         Ok(metadata) if metadata.is_dir() => absent_is_fine(fs::remove_dir_all(path)),

@@ -1,4 +1,4 @@
-//! Sources of the distribution: fetched by apt, which knows where from and checks their digests, and kept.
+//! Sources of the distribution: fetched by apt, which knows the mirrors and checks digests, and cached.
 
 use std::{
     ffi::OsString,
@@ -12,26 +12,26 @@ use pgdyno_host::users::User;
 use super::{
     Event, Request,
     build_store::{BuildStore, remove},
-    run::{Failure, Step, run, telling},
+    run::{Failure, Step, relevant_lines, run},
 };
 use crate::safe::{Place, make_open_dir};
 
-/// Majors that a distribution could have, for a list of those that it has.
+/// Majors to ask for when listing what a distribution has.
 const MAJORS: std::ops::RangeInclusive<u32> = 10..=40;
-/// Variables by which apt finds its way to the network.
+/// Environment variables that apt needs to reach the network.
 const OF_NETWORK: [&str; 5] = ["http_proxy", "https_proxy", "no_proxy", "ftp_proxy", "APT_CONFIG"];
 
-/// A source that the distribution is asked for.
+/// A source requested from the distribution.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Wanted {
-    /// The major, `18` or `9.6`: each is a package of its own.
+    /// Major version, `18` or `9.6`: each is a package of its own.
     major: String,
-    /// The exact version, where one is asked for.
+    /// Exact version, if one is requested.
     exact: Option<String>,
 }
 
 impl Wanted {
-    /// Reads `debian:18` or `debian:18.6`; `None` where it is something else.
+    /// Parses `debian:18` or `debian:18.6`; `None` if `source` has another form.
     pub fn parse(source: &str) -> Option<Result<Self, Problem>> {
         let version = source.strip_prefix("debian:")?;
         let parts: Vec<&str> = version.split('.').collect();
@@ -42,10 +42,8 @@ impl Wanted {
             (true, Some(1)) => {
                 Ok(Self { major: parts[..of_major].join("."), exact: Some(version.to_owned()) })
             }
-            _ => {
-                Err(Problem::wrong_request(format!("could not use the source {source}: it names no version"))
-                    .hint("debian:18 is the newest source of that major, debian:18.6 an exact one"))
-            }
+            _ => Err(Problem::wrong_request(format!("could not use the source {source}: it has no version"))
+                .hint("debian:18 is the newest source of that major, debian:18.6 an exact one")),
         })
     }
 
@@ -53,7 +51,7 @@ impl Wanted {
         format!("postgresql-{}", self.major)
     }
 
-    /// Whether the tarball of a name is one of these: `postgresql-18_18.6.orig.tar.bz2`.
+    /// Version of a tarball of this package, from a file name such as `postgresql-18_18.6.orig.tar.bz2`.
     fn version_in(&self, file: &str) -> Option<String> {
         let rest = file.strip_prefix(&self.package())?.strip_prefix('_')?;
         let version = rest.split_once(".orig.tar.")?.0;
@@ -61,10 +59,10 @@ impl Wanted {
     }
 }
 
-/// The tarball of a source: the one fetched before, else fetched now.
+/// Returns the tarball of a source, from the cache or else fetched now.
 ///
 /// # Errors
-/// Where the distribution has none, or it cannot be fetched.
+/// If the distribution does not have it, or it cannot be fetched.
 pub fn obtain(
     wanted: &Wanted,
     request: &Request,
@@ -76,7 +74,7 @@ pub fn obtain(
     if let Some(path) = newest(wanted, &kept) {
         return Ok(path);
     }
-    let apt = Apt::of(request, user)?;
+    let apt = Apt::find(request, user)?;
     let version = apt.choose(wanted)?;
     progress(Event::Fetching { source: format!("{} {}", wanted.package(), version) });
     let io = |error: io::Error| {
@@ -84,7 +82,7 @@ pub fn obtain(
             .hint("choose another directory with the environment variable PGDYNO_CACHE")
     };
     make_open_dir(&kept).map_err(io)?;
-    // Named after this process, so that two do not fetch into one.
+    // Named after this process, so that two processes do not fetch into one directory.
     let staging = kept.join(format!(".fetching-{}", std::process::id()));
     remove(&staging).map_err(io)?;
     let fetched = apt.fetch(wanted, &version, &staging).and_then(|path| {
@@ -96,7 +94,7 @@ pub fn obtain(
     fetched
 }
 
-/// The newest tarball in a directory that is one of those wanted.
+/// Newest matching tarball in a directory.
 fn newest(wanted: &Wanted, dir: &Path) -> Option<PathBuf> {
     let entries = fs::read_dir(dir).into_iter().flatten().flatten();
     let fitting = entries.filter_map(|entry| {
@@ -106,28 +104,28 @@ fn newest(wanted: &Wanted, dir: &Path) -> Option<PathBuf> {
     fitting.max().map(|(_, path)| path)
 }
 
-/// The numbers of a version, in which it is compared.
+/// Numbers of a version, for comparison.
 fn order(version: &str) -> Vec<u32> {
     version.split('.').map(|part| part.parse().unwrap_or_default()).collect()
 }
 
-/// A version of a source package.
+/// Version of a source package.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Offered {
     package: String,
-    /// The distribution's version: `18.6-3`.
+    /// Debian version, such as `18.6-3`.
     full: String,
 }
 
 impl Offered {
-    /// PostgreSQL's version: without epoch and the distribution's revision.
+    /// PostgreSQL's version, without epoch and Debian revision.
     fn upstream(&self) -> &str {
         let version = self.full.split_once(':').map_or(self.full.as_str(), |(_, version)| version);
         version.rsplit_once('-').map_or(version, |(version, _)| version)
     }
 }
 
-/// The answer of `apt-cache showsrc`: paragraphs with `Package` and `Version`.
+/// Parses the output of `apt-cache showsrc`: paragraphs with `Package` and `Version`.
 fn offers(answer: &str) -> Vec<Offered> {
     let paragraph = |text: &str| {
         let field =
@@ -137,7 +135,7 @@ fn offers(answer: &str) -> Vec<Offered> {
     answer.split("\n\n").filter_map(paragraph).collect()
 }
 
-/// What apt needs to be run.
+/// The apt programs and the user to run them as.
 struct Apt<'a> {
     get: PathBuf,
     cache: PathBuf,
@@ -146,10 +144,10 @@ struct Apt<'a> {
 }
 
 impl<'a> Apt<'a> {
-    fn of(request: &'a Request, user: Option<&'a User>) -> Result<Self, Problem> {
+    fn find(request: &'a Request, user: Option<&'a User>) -> Result<Self, Problem> {
         match (request.program("apt-get"), request.program("apt-cache")) {
             (Some(get), Some(cache)) => Ok(Self { get, cache, user, request }),
-            _ => Err(Problem::could_not(format!("could not fetch {}: there is no apt here", request.source))
+            _ => Err(Problem::could_not(format!("could not fetch {}: apt is not installed", request.source))
                 .hint("give a tarball or a directory with --source")),
         }
     }
@@ -170,13 +168,13 @@ impl<'a> Apt<'a> {
         let arguments: Vec<&str> =
             ["showsrc"].into_iter().chain(packages.iter().map(String::as_str)).collect();
         match self.say(&self.cache, &arguments) {
-            // It fails where it knows one of them not, and still shows the others.
+            // apt-cache fails if it does not know one of the packages, and still shows the others.
             Ok(answer) | Err(Failure::Ended(_, answer)) => Ok(offers(&answer)),
             Err(failure) => Err(self.problem(failure)),
         }
     }
 
-    /// The version to fetch.
+    /// Chooses the version to fetch.
     fn choose(&self, wanted: &Wanted) -> Result<String, Problem> {
         let package = wanted.package();
         let offers = self.offers(std::slice::from_ref(&package))?;
@@ -218,7 +216,7 @@ impl<'a> Apt<'a> {
         let problem =
             Problem::wrong_request(format!("the distribution has no source of PostgreSQL {}", wanted.major));
         match there.is_empty() {
-            true => problem.hint("`apt-get update` may bring it; else give a tarball with --source"),
+            true => problem.hint("`apt-get update` may make it available; else give a tarball with --source"),
             false => problem.hint(format!("it has {}", there.join(", "))),
         }
     }
@@ -243,11 +241,11 @@ impl<'a> Apt<'a> {
         let what = format!("could not fetch {}", self.request.source);
         match failure {
             Failure::Stopped => {
-                Problem::could_not(format!("{what}: interrupted")).hint("nothing was kept of it")
+                Problem::could_not(format!("{what}: interrupted")).hint("nothing of it was kept")
             }
             Failure::Io(error) => Problem::could_not(format!("{what}: {error}")),
             Failure::Ended(_, said) => Problem::could_not(format!("{what}: apt failed"))
-                .detail(telling(&said.replace("E: ", "error: ")))
+                .detail(relevant_lines(&said.replace("E: ", "error: ")))
                 .hint("`apt-get update` may help; or give a tarball with --source"),
         }
     }

@@ -1,4 +1,4 @@
-//! What a source needs from the machine: programs, and libraries that it can use where they are.
+//! Dependencies of a source: programs, and optional libraries.
 
 use std::{
     env, fs,
@@ -9,45 +9,47 @@ use pgdyno_core::problem::Problem;
 
 use super::{BuildSystem, Request, recipe::Content};
 
-/// How a library shows that it is here.
+/// How to detect a library.
 #[derive(Debug, Clone, Copy)]
-enum Sign {
-    /// A header.
+enum Detection {
+    /// By a header.
     Header(&'static str),
-    /// A description for pkg-config, which `configure` asks.
-    Described(&'static str),
+    /// By a pkg-config file, as `configure` does.
+    PkgConfig(&'static str),
 }
 
-/// A library that PostgreSQL uses where it is.
+/// Library that PostgreSQL uses if it is installed.
 #[derive(Debug, Clone, Copy)]
 struct Library {
-    /// Name of its option.
+    /// Name of the option.
     name: &'static str,
-    sign: Sign,
-    /// Debian's package with its headers.
+    detection: Detection,
+    /// Debian package with the headers.
     package: &'static str,
-    /// Whether `configure` takes it for granted.
+    /// Whether `configure` fails without the library unless it is switched off.
     expected: bool,
 }
 
 const LIBRARIES: [Library; 5] = [
-    library("zlib", Sign::Header("zlib.h"), "zlib1g-dev", true),
-    library("readline", Sign::Header("readline/readline.h"), "libreadline-dev", true),
-    library("lz4", Sign::Described("liblz4.pc"), "liblz4-dev", false),
-    library("zstd", Sign::Described("libzstd.pc"), "libzstd-dev", false),
-    library("liburing", Sign::Described("liburing.pc"), "liburing-dev", false),
+    library("zlib", Detection::Header("zlib.h"), "zlib1g-dev", true),
+    library("readline", Detection::Header("readline/readline.h"), "libreadline-dev", true),
+    library("lz4", Detection::PkgConfig("liblz4.pc"), "liblz4-dev", false),
+    library("zstd", Detection::PkgConfig("libzstd.pc"), "libzstd-dev", false),
+    library("liburing", Detection::PkgConfig("liburing.pc"), "liburing-dev", false),
 ];
 
-const fn library(name: &'static str, sign: Sign, package: &'static str, expected: bool) -> Library {
-    Library { name, sign, package, expected }
+const fn library(name: &'static str, detection: Detection, package: &'static str, expected: bool) -> Library {
+    Library { name, detection, package, expected }
 }
 
-/// The libraries that are here.
+/// Names of the libraries that are installed.
 pub fn libraries(request: &Request) -> Vec<&'static str> {
     let pkg_config = request.program("pkg-config").is_some();
-    let here = LIBRARIES.iter().filter(|library| match library.sign {
-        Sign::Header(name) => header_dirs().iter().any(|dir| dir.join(name).is_file()),
-        Sign::Described(name) => pkg_config && description_dirs().iter().any(|dir| dir.join(name).is_file()),
+    let here = LIBRARIES.iter().filter(|library| match library.detection {
+        Detection::Header(name) => header_dirs().iter().any(|dir| dir.join(name).is_file()),
+        Detection::PkgConfig(name) => {
+            pkg_config && description_dirs().iter().any(|dir| dir.join(name).is_file())
+        }
     });
     here.map(|library| library.name).collect()
 }
@@ -69,19 +71,20 @@ fn description_dirs() -> Vec<PathBuf> {
     dirs.map(|dir| dir.join("pkgconfig")).collect()
 }
 
-/// Options for the libraries, and those left out.
+/// Options for the installed libraries, and the libraries left out.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Libraries {
     /// Options of configure or meson.
     pub options: Vec<String>,
-    /// What the source could use and is not here: name and package.
+    /// Libraries that the source could use and that are not installed: name and package.
     pub absent: Vec<(&'static str, &'static str)>,
 }
 
-/// What the source at a place knows of the libraries that are here. What the user decides is left alone.
+/// Chooses options for the installed libraries that the source supports. Libraries that the user decided on are left
+/// alone.
 ///
 /// # Errors
-/// Where the user wants one that is not here: it is named with its package.
+/// If the user requested a library that is not installed; it is named with its package.
 pub fn choose(source: &Source<'_>, here: &[&str], asked: &[String]) -> Result<Libraries, Problem> {
     let mut chosen = Libraries::default();
     for library in LIBRARIES.iter().filter(|library| source.knows(library.name)) {
@@ -112,31 +115,31 @@ fn wants(option: &str) -> bool {
 }
 
 fn wanted_and_absent(option: &str, library: &Library) -> Problem {
-    Problem::could_not(format!("could not use --configure {option}: {} is not here", library.name))
-        .hint(format!("`apt-get install {}` brings it", library.package))
+    Problem::could_not(format!("could not use --configure {option}: {} is not installed", library.name))
+        .hint(format!("`apt-get install {}` installs it", library.package))
 }
 
-/// A source that lies unpacked.
+/// An unpacked source.
 #[derive(Debug)]
 pub struct Source<'a> {
-    /// Where.
+    /// Root directory of the source.
     pub dir: &'a Path,
-    /// What configures it.
+    /// Build system of the source.
     pub system: BuildSystem,
-    /// The text that lists its options.
+    /// Text that lists the options of the source.
     options: String,
-    /// Its version as it names itself.
+    /// Version that the source states.
     pub version: String,
 }
 
 impl<'a> Source<'a> {
-    /// Looks at a source.
+    /// Inspects a source; `said` is how the user named it.
     ///
     /// # Errors
-    /// Where it is none of PostgreSQL's.
+    /// If the directory is not a PostgreSQL source.
     pub fn at(dir: &'a Path, said: &str) -> Result<Self, Problem> {
         let none = |why: &str| {
-            Problem::wrong_request(format!("{said} is no source of PostgreSQL: {why}"))
+            Problem::wrong_request(format!("{said} is not a PostgreSQL source: {why}"))
                 .hint("--source takes a directory, a tarball, or debian:18")
         };
         let read = |name: &str| {
@@ -158,7 +161,7 @@ impl<'a> Source<'a> {
         Ok(Self { dir, system, options, version })
     }
 
-    /// Whether it has an option for something.
+    /// Whether the source has an option of this name.
     fn knows(&self, name: &str) -> bool {
         let has = |words: String| self.options.contains(&words);
         match self.system {
@@ -187,7 +190,8 @@ impl<'a> Source<'a> {
         self.dir.join(path).is_file()
     }
 
-    /// Programs that it needs, each with Debian's package. Tarballs before 17 have what bison, flex and perl make.
+    /// Programs needed to build the source, each with its Debian package. Tarballs before 17 contain the output of
+    /// bison, flex and perl.
     fn programs(&self, patches: &[Content]) -> Vec<(&'static str, &'static str)> {
         let touches = |what: &[&str]| patches.iter().any(|patch| touches(&patch.bytes, what));
         let lacks = |made: &str, from: &str| self.has(from) && !self.has(made);
@@ -209,7 +213,7 @@ impl<'a> Source<'a> {
     }
 }
 
-/// Whether a patch changes a file whose name ends so, or has these words in it.
+/// Whether a patch changes a file whose name ends with, or contains, one of `what`.
 fn touches(patch: &[u8], what: &[&str]) -> bool {
     let text = String::from_utf8_lossy(patch);
     let names = text.lines().filter_map(|line| line.strip_prefix("+++ "));
@@ -224,10 +228,10 @@ fn between(text: &str, before: &str) -> Option<String> {
     version.starts_with(|c: char| c.is_ascii_digit()).then(|| version.to_owned())
 }
 
-/// Says which programs a source needs and this machine has not, before anything is configured.
+/// Checks that all programs a source needs are installed, before anything is configured.
 ///
 /// # Errors
-/// Where one is missing: all are named, with what brings them.
+/// If programs are missing: all of them are named, with the packages to install.
 pub fn check_programs(request: &Request, source: &Source<'_>, patches: &[Content]) -> Result<(), Problem> {
     let needed = source.programs(patches);
     let missing: Vec<_> = needed.into_iter().filter(|(name, _)| request.program(name).is_none()).collect();
@@ -242,7 +246,7 @@ pub fn check_programs(request: &Request, source: &Source<'_>, patches: &[Content
         .hint(format!("`apt-get install {}`, then the same command again", packages.join(" "))))
 }
 
-/// What brings that which a configuration missed, by what it said last.
+/// Package of the dependency that a failed configuration missed, by its last output.
 pub fn package_for(said: &str) -> Option<&'static str> {
     const KNOWN: [(&str, &str); 17] = [
         ("readline", "libreadline-dev"),
@@ -354,7 +358,7 @@ mod tests {
         let libraries = choose(&meson, &["lz4", "zlib"], &[]).expect("nothing is asked for");
         assert_eq!(libraries.options, ["-Dlz4=enabled", "-Dicu=disabled"]);
         let problem = Source::at(source(&[("x", "")]).path(), "the thing").expect_err("it is none").what;
-        assert_eq!(problem, "the thing is no source of PostgreSQL: it has neither configure nor meson.build");
+        assert_eq!(problem, "the thing is not a PostgreSQL source: it has neither configure nor meson.build");
     }
 
     #[test]

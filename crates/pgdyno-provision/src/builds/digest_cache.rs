@@ -1,5 +1,5 @@
-//! What was found out about files, remembered for as long as their metadata stay the same, as git's index
-//! does: reading a source takes a second, and looking at its metadata some milliseconds.
+//! Cache of facts about files, valid while their metadata stay the same, as in git's index: reading a source takes a
+//! second, reading its metadata some milliseconds.
 
 use std::{
     fs,
@@ -17,28 +17,28 @@ use super::super::{
     safe::{make_open_dir, write_file},
 };
 
-/// What has changed more lately than this could change again without a change of its metadata: the kernel's
-/// clock for files ticks every 10 ms at most.
+/// Minimum age of a change to be cached. A file could change again within one tick of the kernel's file clock, at most
+/// 10 ms, without a change of its metadata.
 const SETTLED: Duration = Duration::from_millis(100);
 
-/// Metadata by which a file is known to be the same.
+/// Metadata that identify the state of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stamp {
-    /// Bytes.
+    /// Size in bytes.
     pub size: u64,
-    /// Number of its inode.
+    /// Inode number.
     pub inode: u64,
     /// Type and permissions.
     pub mode: u32,
-    /// Last change of its content, in ns since 1970.
+    /// Modification time (mtime) in ns since 1970.
     pub modified_ns: i128,
-    /// Last change of anything, in ns since 1970; nobody can set it back.
+    /// Change time (ctime) in ns since 1970; no program can set it back.
     pub changed_ns: i128,
 }
 
 impl Stamp {
-    /// Those of a file.
-    pub fn of(metadata: &fs::Metadata) -> Self {
+    /// Takes the stamp of a file's metadata.
+    pub fn from_metadata(metadata: &fs::Metadata) -> Self {
         let ns = |seconds: i64, rest: i64| i128::from(seconds) * 1_000_000_000 + i128::from(rest);
         Self {
             size: metadata.size(),
@@ -49,7 +49,7 @@ impl Stamp {
         }
     }
 
-    /// Adds it to a digest.
+    /// Adds the stamp to a digest.
     pub fn hash(&self, hash: &mut Sha256) {
         hash.update(self.size.to_be_bytes());
         hash.update(self.inode.to_be_bytes());
@@ -59,15 +59,15 @@ impl Stamp {
     }
 }
 
-/// Whether what changed then may be remembered now.
+/// Whether a file last changed at `changed_ns` is old enough to be cached.
 pub fn is_settled(changed_ns: i128, now: SystemTime) -> bool {
     let now = now.duration_since(UNIX_EPOCH).unwrap_or_default();
     now.saturating_sub(SETTLED).as_nanos() as i128 > changed_ns
 }
 
-/// A directory of things remembered.
+/// Cache in a directory.
 #[derive(Debug, Clone)]
-pub struct Memory {
+pub struct DigestCache {
     dir: PathBuf,
 }
 
@@ -78,21 +78,21 @@ struct Remembered {
     value: String,
 }
 
-impl Memory {
-    /// That of a directory, which need not be there.
-    pub fn at(dir: PathBuf) -> Self {
+impl DigestCache {
+    /// Uses `dir`, which need not exist.
+    pub fn new(dir: PathBuf) -> Self {
         Self { dir }
     }
 
-    /// What is known of something whose metadata have this digest.
-    pub fn recall(&self, path: &Path, what: &str, stamp: &str) -> Option<String> {
+    /// Looks up a value whose metadata have the digest `stamp`.
+    pub fn get(&self, path: &Path, what: &str, stamp: &str) -> Option<String> {
         let text = fs::read(self.file(path, what)).ok()?;
         let kept: Remembered = serde_json::from_slice(&text).ok()?;
         (kept.path == path && kept.stamp == stamp).then_some(kept.value)
     }
 
-    /// Keeps it. A cache that cannot be written costs time and is no reason to fail.
-    pub fn keep(&self, path: &Path, what: &str, stamp: &str, value: &str) {
+    /// Stores a value. Errors are ignored: an unwritable cache only costs time.
+    pub fn put(&self, path: &Path, what: &str, stamp: &str, value: &str) {
         let (path, stamp, value) = (path.to_owned(), stamp.to_owned(), value.to_owned());
         let file = self.file(&path, what);
         if let Ok(text) = serde_json::to_vec(&Remembered { path, stamp, value }) {
@@ -100,11 +100,11 @@ impl Memory {
         }
     }
 
-    /// What follows from one file, found out anew where it is not remembered.
+    /// Returns a value computed from one file, from the cache or else by computing it.
     ///
     /// # Errors
-    /// Where it cannot be found out.
-    pub fn of_file(
+    /// If the file cannot be read or the value not be computed.
+    pub fn for_file(
         &self,
         path: &Path,
         what: &str,
@@ -113,16 +113,16 @@ impl Memory {
         let now = SystemTime::now();
         let canonical = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
         let Ok(metadata) = fs::metadata(&canonical) else { return find_out() };
-        let stamp = Stamp::of(&metadata);
+        let stamp = Stamp::from_metadata(&metadata);
         let mut hash = Sha256::new();
         stamp.hash(&mut hash);
         let digest = hex(&hash.finalize());
-        if let Some(value) = self.recall(&canonical, what, &digest) {
+        if let Some(value) = self.get(&canonical, what, &digest) {
             return Ok(value);
         }
         let value = find_out()?;
         if is_settled(stamp.changed_ns, now) {
-            self.keep(&canonical, what, &digest, &value);
+            self.put(&canonical, what, &digest, &value);
         }
         Ok(value)
     }
@@ -143,20 +143,20 @@ mod tests {
     #[test]
     fn a_file_is_looked_at_once_until_it_changes() {
         let root = tempfile::tempdir().expect("a temporary directory can be made");
-        let memory = Memory::at(root.path().join("remembered"));
+        let cache = DigestCache::new(root.path().join("remembered"));
         let path = root.path().join("file");
         fs::write(&path, "a").expect("it can be written");
         let read = |path: &Path| Ok(fs::read_to_string(path).expect("it is there"));
-        let stamp = Stamp::of(&fs::metadata(&path).expect("it is there"));
-        // What was written this instant is not yet remembered.
+        let stamp = Stamp::from_metadata(&fs::metadata(&path).expect("it is there"));
+        // A file written this instant is not cached yet.
         while !is_settled(stamp.changed_ns, SystemTime::now()) {
-            assert_eq!(memory.of_file(&path, "content", || read(&path)), Ok("a".into()));
+            assert_eq!(cache.for_file(&path, "content", || read(&path)), Ok("a".into()));
         }
-        assert_eq!(memory.of_file(&path, "content", || read(&path)), Ok("a".into()));
-        assert_eq!(memory.of_file(&path, "content", || panic!("it is remembered")), Ok("a".into()));
-        assert_eq!(memory.of_file(&path, "other", || Ok("x".into())), Ok("x".into()));
+        assert_eq!(cache.for_file(&path, "content", || read(&path)), Ok("a".into()));
+        assert_eq!(cache.for_file(&path, "content", || panic!("it is remembered")), Ok("a".into()));
+        assert_eq!(cache.for_file(&path, "other", || Ok("x".into())), Ok("x".into()));
         fs::write(&path, "b").expect("it can be written");
-        assert_eq!(memory.of_file(&path, "content", || read(&path)), Ok("b".into()));
+        assert_eq!(cache.for_file(&path, "content", || read(&path)), Ok("b".into()));
     }
 
     #[test]

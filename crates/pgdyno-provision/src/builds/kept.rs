@@ -1,4 +1,4 @@
-//! What builds take room, and how it is freed.
+//! Disk space taken by builds, and how to free it.
 
 use std::{io, path::PathBuf};
 
@@ -8,12 +8,12 @@ use super::{
 };
 use crate::Dirs;
 
-/// Something that takes room in the cache.
+/// Item of the cache that takes disk space.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Kept {
-    /// What it is, in words.
+    /// Description of the item.
     pub what: String,
-    /// Where.
+    /// Path of the item.
     pub path: PathBuf,
     part: Part,
 }
@@ -25,9 +25,9 @@ enum Part {
     Fetched,
 }
 
-/// All that builds take room with: complete ones, unfinished ones, sources that were fetched.
+/// Lists everything builds keep in the cache: complete builds, unfinished ones, fetched sources.
 pub fn kept(dirs: &Dirs) -> Vec<Kept> {
-    let store = BuildStore::of(dirs);
+    let store = BuildStore::new(dirs);
     let made = store.all_made().into_iter().map(|digest| made(&store, digest));
     let work = store.all_work().into_iter().map(|digest| {
         let path = store.work(&digest);
@@ -56,22 +56,22 @@ fn made(store: &BuildStore, digest: String) -> Kept {
 }
 
 impl Kept {
-    /// Whether a pgdyno works on it now.
+    /// Whether a pgdyno is working on the item now.
     pub fn is_worked_on(&self, dirs: &Dirs) -> bool {
         match &self.part {
             Part::Made(digest) | Part::Work(digest) => {
-                matches!(BuildStore::of(dirs).try_lock(digest), Ok(None))
+                matches!(BuildStore::new(dirs).try_lock(digest), Ok(None))
             }
             Part::Fetched => false,
         }
     }
 
-    /// Removes it, with the names that point to it.
+    /// Removes the item and the names that point to it.
     ///
     /// # Errors
-    /// Where something cannot be removed, or a pgdyno works on it.
+    /// If something cannot be removed, or a pgdyno is working on it.
     pub fn free(&self, dirs: &Dirs) -> io::Result<()> {
-        let store = BuildStore::of(dirs);
+        let store = BuildStore::new(dirs);
         let (Part::Made(digest) | Part::Work(digest)) = &self.part else { return remove(&self.path) };
         let Some(_lock) = store.try_lock(digest)? else {
             return Err(io::Error::other("another pgdyno works on it"));
@@ -83,12 +83,12 @@ impl Kept {
     }
 }
 
-/// Forgets the digests of sources; what is asked for again is read again.
+/// Removes the cached digests of sources; the next request reads the sources again.
 ///
 /// # Errors
-/// Where they cannot be removed.
+/// If they cannot be removed.
 pub fn forget(dirs: &Dirs) -> io::Result<()> {
-    remove(&BuildStore::of(dirs).remembered())
+    remove(&BuildStore::new(dirs).remembered())
 }
 
 #[cfg(test)]
@@ -106,7 +106,7 @@ mod tests {
     fn what_takes_room_is_listed_and_freed() {
         let root = tempfile::tempdir().expect("a temporary directory can be made");
         let dirs = dirs(root.path());
-        let store = BuildStore::of(&dirs);
+        let store = BuildStore::new(&dirs);
         assert_eq!(kept(&dirs), []);
         for digest in ["aa", "bb", "cc"] {
             fs::create_dir_all(store.made(digest)).expect("it can be made");

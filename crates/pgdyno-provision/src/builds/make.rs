@@ -1,4 +1,4 @@
-//! From a request to a complete build: found by its recipe, or made in a work tree that outlives a kill.
+//! From a request to a complete build: found by its recipe, or made in a work tree that survives a kill.
 
 use std::{fs::File, io, thread, time::Duration};
 
@@ -8,7 +8,7 @@ use super::{
     Build, Event, Request,
     build_store::BuildStore,
     dependencies,
-    digest_cache::Memory,
+    digest_cache::DigestCache,
     find,
     recipe::{Compiler, Recipe, read_patches},
     source,
@@ -16,27 +16,26 @@ use super::{
 };
 use crate::{Dirs, run_as};
 
-/// How often it is looked whether another process has done with a recipe.
+/// Interval in which the lock of another process is polled.
 const POLL: Duration = Duration::from_millis(100);
 
-/// Gives the build of a request: from the cache where this recipe was built before, under whatever name, else
-/// built now. A call that was interrupted goes on in its work tree.
+/// Returns the build of a request: from the cache if this recipe was built before, under any name, else built now. An
+/// interrupted build continues in its work tree.
 ///
 /// # Errors
-/// Where the request is wrong, something that it needs is missing, the source does not compile, or somebody
-/// asked for the end.
+/// If the request is invalid, a dependency is missing, the source does not compile, or a stop was requested.
 pub fn make(request: &Request, dirs: &Dirs, progress: &mut dyn FnMut(Event)) -> Result<Build, Problem> {
     request.check()?;
     let (user, doubtful) = run_as::choose(request.run_as.as_deref())?;
     if let (Some(user), Some(_)) = (&user, doubtful) {
         progress(Event::BuildingAsShared { user: user.name.clone() });
     }
-    let store = BuildStore::of(dirs);
-    let compiler = &Compiler::of(request, &Memory::at(store.remembered()))?;
+    let store = BuildStore::new(dirs);
+    let compiler = &Compiler::find(request, &DigestCache::new(store.remembered()))?;
     let patches = &read_patches(&request.patches)?[..];
     if !patches.is_empty() && request.program("patch").is_none() {
-        return Err(Problem::could_not("could not apply patches: there is no `patch` here")
-            .hint("`apt-get install patch` brings it"));
+        return Err(Problem::could_not("could not apply patches: `patch` is not installed")
+            .hint("`apt-get install patch` installs it"));
     }
     let located = source::locate(request, &store, user.as_ref(), progress)?;
     let libraries = &dependencies::libraries(request)[..];
@@ -55,14 +54,14 @@ pub fn make(request: &Request, dirs: &Dirs, progress: &mut dyn FnMut(Event)) -> 
     find(dirs, &request.name)
 }
 
-/// The complete build of a digest, under the name of the request.
+/// Looks up the complete build of a digest and points the request's name at it.
 fn cached(
     request: &Request,
     dirs: &Dirs,
     digest: &str,
     progress: &mut dyn FnMut(Event),
 ) -> Result<Option<Build>, Problem> {
-    let store = BuildStore::of(dirs);
+    let store = BuildStore::new(dirs);
     if !store.is_complete(digest) {
         return Ok(None);
     }

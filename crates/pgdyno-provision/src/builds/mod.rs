@@ -1,8 +1,8 @@
-//! PostgreSQL built from its source: made once for each recipe, kept in the cache, used under a name.
+//! PostgreSQL built from source: once for each recipe, cached, used under a name.
 //!
-//! A build is known by the digest of all that it follows from: source, patches, options, flags and compiler.
-//! A name points to such a digest, so the same recipe under a second name costs nothing. What is complete has
-//! a manifest, written last; what was interrupted keeps its work tree, in which the next call goes on.
+//! A build is identified by the digest of all its inputs: source, patches, options, flags and compiler. A name points
+//! to such a digest, so that the same recipe under a second name costs nothing. A complete build has a manifest,
+//! written last; an interrupted build keeps its work tree, in which the next call continues.
 
 mod archive;
 mod build_store;
@@ -38,27 +38,27 @@ pub use recipe::{CFLAGS, Request};
 use super::Dirs;
 use build_store::BuildStore;
 
-/// How alike a name must be to be offered as the one that was meant.
+/// Least similarity (0 to 1) at which a known name is suggested for a mistyped one.
 const ALIKE: f64 = 0.7;
 
 /// A complete build.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Build {
-    /// Its name.
+    /// Name of the build.
     pub name: String,
-    /// Where it is installed: the prefix it was configured with.
+    /// Installation directory: the prefix it was configured with.
     pub dir: PathBuf,
-    /// What it was made from, and how.
+    /// Inputs and circumstances of the build.
     pub manifest: Manifest,
 }
 
 impl Build {
-    /// Directory of its programs.
+    /// Directory of the programs.
     pub fn bindir(&self) -> PathBuf {
         self.dir.join("bin")
     }
 
-    /// What a record tells of it.
+    /// Facts of the build for a record.
     pub fn facts(&self) -> MadeFacts {
         let Manifest { source, source_sha256, cflags, configure, patches, .. } = self.manifest.clone();
         let patch = |patch: Patch| PatchFacts { name: patch.name, sha256: patch.sha256 };
@@ -66,26 +66,26 @@ impl Build {
         MadeFacts { name: self.name.clone(), source, source_sha256, cflags, configure, patches }
     }
 
-    /// All that configure, compiler and installation said while it was made.
+    /// Log with the output of configure, compiler and installation.
     pub fn log_path(&self) -> PathBuf {
         self.dir.join(build_store::LOG)
     }
 }
 
-/// `build.json`, the last file of a build to be written: what was built, from what, how.
+/// `build.json`, the last file written of a build: version, inputs and circumstances.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Manifest {
-    /// The version as the program prints it, for example `18.6`.
+    /// Version as the program prints it, for example `18.6`.
     pub version: String,
-    /// `server_version_num`.
+    /// `server_version_num` of the build.
     pub version_num: u32,
-    /// The source as it was asked for: a directory, a tarball, or `debian:18`.
+    /// Source as requested: a directory, a tarball, or `debian:18`.
     pub source: String,
     /// SHA-256 of the tarball, or of all names and contents of the directory, in hexadecimal.
     pub source_sha256: String,
     /// Patches in the order in which they were applied.
     pub patches: Vec<Patch>,
-    /// First line of what the compiler says to `--version`.
+    /// First line of the compiler's `--version`.
     pub compiler: String,
     /// Path of the compiler.
     pub cc: String,
@@ -93,27 +93,27 @@ pub struct Manifest {
     pub cflags: String,
     /// All other options of configure or meson, without the prefix.
     pub configure: Vec<String>,
-    /// What built it.
+    /// Build system.
     pub system: BuildSystem,
-    /// Size of a page of data in KiB.
+    /// Data block size in KiB.
     pub block_kb: u32,
-    /// Size of a page of WAL in KiB.
+    /// WAL block size in KiB.
     pub wal_block_kb: u32,
-    /// Size at which a table goes on in another file, in GiB.
+    /// Segment size of relation files, in GiB.
     pub segment_gb: u32,
-    /// Time it took to make, in seconds; of the last attempt, where it was interrupted.
+    /// Build time in seconds; after an interruption, that of the last attempt.
     pub made_s: f64,
-    /// When it was complete (RFC 3339).
+    /// Completion time (RFC 3339).
     pub built_at: String,
 }
 
 impl Manifest {
-    /// Compiler and version in two words, such as `gcc 12.2.0`; its first line where that is of another kind.
+    /// Compiler and version in two words, such as `gcc 12.2.0`; for an unknown compiler its first line.
     pub fn compiler_words(&self) -> String {
         let is_version = |word: &&str| word.starts_with(|c: char| c.is_ascii_digit()) && word.contains('.');
         let words = || self.compiler.split_whitespace();
         let name = ["clang", "gcc"].into_iter().find(|name| words().any(|word| word == *name));
-        // gcc's own version stands last, behind the distribution's; clang's is followed by its revision.
+        // gcc's own version comes last, after the distribution's; clang's is followed by its revision.
         match (name, words().rfind(is_version)) {
             (Some(name), Some(version)) => format!("{name} {version}"),
             _ => self.compiler.clone(),
@@ -121,16 +121,16 @@ impl Manifest {
     }
 }
 
-/// A patch that a build has in it.
+/// Patch applied to a build.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Patch {
-    /// Name of its file.
+    /// File name of the patch.
     pub name: String,
-    /// SHA-256 of its content in hexadecimal.
+    /// SHA-256 of the patch in hexadecimal.
     pub sha256: String,
 }
 
-/// What configures and builds a source.
+/// Build system of a source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum BuildSystem {
@@ -141,7 +141,7 @@ pub enum BuildSystem {
 }
 
 impl BuildSystem {
-    /// One word.
+    /// Name in one word.
     pub fn word(self) -> &'static str {
         match self {
             Self::Autoconf => "autoconf",
@@ -150,14 +150,14 @@ impl BuildSystem {
     }
 }
 
-/// What is going on, for whoever waits.
+/// Progress of a build, for the user.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
-    /// Another pgdyno makes the same build.
+    /// Another pgdyno is making the same build; this one waits.
     Waiting,
-    /// The user who builds is one whom other programs may run as too.
+    /// The build runs as a user that other programs may use too.
     BuildingAsShared {
-        /// Name of the user.
+        /// Name of that user.
         user: String,
     },
     /// The distribution's source is being fetched.
@@ -167,51 +167,50 @@ pub enum Event {
     },
     /// The source is being unpacked or copied, and patched.
     Source {
-        /// As it was asked for.
+        /// Source as requested.
         source: String,
     },
-    /// An interrupted build goes on.
+    /// An interrupted build continues.
     Resuming {
-        /// What was under way.
+        /// Phase that was interrupted.
         phase: Phase,
     },
-    /// A library that the source could use is not here, and is left out.
+    /// An optional library is not installed and is left out.
     Absent {
-        /// Its name.
+        /// Name of the library.
         library: &'static str,
-        /// The package that brings it.
+        /// Package to install.
         package: &'static str,
     },
-    /// It is being configured.
+    /// The source is being configured.
     Configuring {
         /// Version of PostgreSQL.
         version: String,
     },
-    /// It is being compiled.
+    /// The source is being compiled.
     Compiling {
-        /// Objects compiled.
+        /// Objects compiled so far.
         done: u64,
-        /// Objects in all, about.
+        /// Approximate number of all objects.
         total: u64,
     },
-    /// It is being installed.
+    /// The build is being installed.
     Installing,
-    /// It was there: this recipe was built before.
+    /// This recipe was built before; the build comes from the cache.
     Cached,
-    /// The name stood for another build until now.
+    /// The name pointed to another build until now.
     Repointed {
         /// The name.
         name: String,
     },
 }
 
-/// The complete build of a name.
+/// Finds the complete build of a name.
 ///
 /// # Errors
-/// Where there is none, with the nearest name; where it was not finished, with how to go on; where its
-/// manifest cannot be understood.
+/// If there is none, with the nearest name; if it is unfinished, with how to continue; if its manifest cannot be read.
 pub fn find(dirs: &Dirs, name: &str) -> Result<Build, Problem> {
-    let store = BuildStore::of(dirs);
+    let store = BuildStore::new(dirs);
     if let Some(digest) = store.names().get(name).filter(|digest| store.is_complete(digest)) {
         return open(name, &store.made(digest));
     }
@@ -221,16 +220,16 @@ pub fn find(dirs: &Dirs, name: &str) -> Result<Build, Problem> {
     }
 }
 
-/// All complete builds by name; one that cannot be read is passed over.
+/// All complete builds by name; unreadable ones are left out.
 pub fn all(dirs: &Dirs) -> Vec<Build> {
-    let store = BuildStore::of(dirs);
+    let store = BuildStore::new(dirs);
     let names = store.names().into_iter();
     names.filter_map(|(name, digest)| open(&name, &store.made(&digest)).ok()).collect()
 }
 
 /// Builds that were begun and are not complete: under way, interrupted, or failed.
 pub fn unfinished(dirs: &Dirs) -> Vec<Unfinished> {
-    BuildStore::of(dirs).unfinished()
+    BuildStore::new(dirs).unfinished()
 }
 
 fn open(name: &str, dir: &Path) -> Result<Build, Problem> {
@@ -259,7 +258,7 @@ fn not_finished(unfinished: &Unfinished) -> Problem {
 
 fn unknown(dirs: &Dirs, name: &str) -> Problem {
     let problem = Problem::wrong_request(format!("there is no build `{name}`"));
-    let known: Vec<String> = BuildStore::of(dirs).names().into_keys().collect();
+    let known: Vec<String> = BuildStore::new(dirs).names().into_keys().collect();
     let score = |known: &String| jaro_winkler(known, name);
     let nearest = known.iter().filter(|known| score(known) >= ALIKE);
     match nearest.max_by(|a, b| score(a).total_cmp(&score(b))) {
@@ -273,12 +272,12 @@ fn unknown(dirs: &Dirs, name: &str) -> Problem {
 pub(crate) mod tests {
     use super::*;
 
-    /// Roots under a temporary directory.
+    /// Directories under a temporary directory.
     pub fn dirs(root: &Path) -> Dirs {
         Dirs { state: root.join("state"), cache: root.join("cache"), runtime: root.join("run") }
     }
 
-    /// A manifest of some build.
+    /// Manifest of an example build.
     pub fn manifest() -> Manifest {
         Manifest {
             version: "18.6".into(),
@@ -300,7 +299,7 @@ pub(crate) mod tests {
     }
 
     fn complete(dirs: &Dirs, name: &str, digest: &str) {
-        let store = BuildStore::of(dirs);
+        let store = BuildStore::new(dirs);
         fs::create_dir_all(store.made(digest)).expect("it can be made");
         let text = serde_json::to_vec(&manifest()).expect("it can be written");
         fs::write(store.made(digest).join(build_store::MANIFEST), text).expect("it can be written");
@@ -341,7 +340,7 @@ pub(crate) mod tests {
     fn what_is_not_finished_says_how_to_go_on() {
         let root = tempfile::tempdir().expect("a temporary directory can be made");
         let dirs = dirs(root.path());
-        let store = BuildStore::of(&dirs);
+        let store = BuildStore::new(&dirs);
         for (phase, words) in [(Phase::Compile, "goes on"), (Phase::Failed, "build.log")] {
             let state = build_store::State { name: "x".into(), source: "d".into(), uid: 0, phase };
             fs::create_dir_all(store.work("bb")).expect("it can be made");

@@ -1,4 +1,4 @@
-//! Patches, applied by `patch` without any fuzz: one that only nearly fits is not the one that was meant.
+//! Applies patches with `patch` and no fuzz: a patch that only nearly fits is probably meant for another source.
 
 use std::{ffi::OsStr, fs::File, io, path::Path};
 
@@ -12,10 +12,10 @@ use super::{
 };
 use crate::safe::write_file;
 
-/// Applies a patch to a source. `aside` is a directory of pgdyno's own for the file that `patch` reads.
+/// Applies a patch to a source. `aside` is a private directory for the file that `patch` reads.
 ///
 /// # Errors
-/// Where it does not apply: the file and the hunk are named.
+/// If the patch does not apply; the file and the hunk are named.
 pub fn apply(
     content: &Content,
     request: &Request,
@@ -43,7 +43,7 @@ pub fn apply(
     }
 }
 
-/// Which hunk does not fit which file.
+/// Extracts from the output which hunk does not fit which file.
 fn reason(said: &str) -> String {
     let mut file = "a file";
     let mut lines = said.lines();
@@ -56,7 +56,7 @@ fn reason(said: &str) -> String {
             let at = at.trim_end_matches('.');
             return format!("hunk {hunk} does not fit {file} at line {at}");
         } else if line.contains("previously applied") {
-            return format!("{file} has it already, or its opposite");
+            return format!("{file} already has this change, or the patch is reversed");
         } else if line.starts_with("can't find file to patch") {
             let missing = lines.find_map(|line| line.trim_start_matches('|').strip_prefix("+++ "));
             let missing = missing.and_then(|name| name.split_whitespace().next());
@@ -77,7 +77,7 @@ mod tests {
             1 out of 2 hunks FAILED";
         assert_eq!(reason(said), "hunk 2 does not fit src/b.c at line 17");
         let said = "patching file x\nReversed (or previously applied) patch detected!  Skipping patch.";
-        assert_eq!(reason(said), "x has it already, or its opposite");
+        assert_eq!(reason(said), "x already has this change, or the patch is reversed");
         let said =
             "can't find file to patch at input line 3\nPerhaps\n|--- a/no.c\n|+++ b/no.c\t2024-01-01\n";
         assert_eq!(reason(said), "there is no file b/no.c");

@@ -1,4 +1,4 @@
-//! What a build follows from: what was asked for, and the digest of it.
+//! Inputs of a build, and their digest.
 
 use std::{
     ffi::OsString,
@@ -11,18 +11,18 @@ use std::{
 use pgdyno_core::{problem::Problem, stop::Stop};
 use sha2::{Digest, Sha256};
 
-use super::{super::manifest::hex, Patch, digest_cache::Memory};
+use super::{super::manifest::hex, Patch, digest_cache::DigestCache};
 
-/// Flags where nothing else is said: PostgreSQL's own default, named so that the record tells. `-g` would change
-/// no instruction, and would take room and time.
+/// Default compiler flags: PostgreSQL's own default, explicit so that it is recorded. `-g` would change no instruction,
+/// and would cost space and time.
 pub const CFLAGS: &str = "-O2";
-/// Raised where builds of the same recipe would come out different.
+/// Version of the recipe; raised when builds of the same inputs would come out different.
 const FORMAT: u32 = 1;
 /// Largest patch, in bytes.
 const LONGEST_PATCH: u64 = 64 << 20;
-/// Options that pgdyno sets itself, each with the flag to use.
+/// Options that pgdyno sets itself, each with what to use instead.
 const OWN: [(&str, &str); 6] = [
-    ("--prefix", "NAME alone: the place follows from the recipe"),
+    ("--prefix", "NAME only: the recipe determines the directory"),
     ("--with-blocksize", "--with-blocksize"),
     ("--with-wal-blocksize", "--with-wal-blocksize"),
     ("--with-segsize", "--with-segsize"),
@@ -30,39 +30,39 @@ const OWN: [(&str, &str); 6] = [
     ("CFLAGS", "--cflags"),
 ];
 
-/// A build that is wanted.
+/// Request for a build.
 #[derive(Debug, Clone)]
 pub struct Request {
-    /// Its name: up to 40 letters, digits, `-` and `_`.
+    /// Name of the build: up to 40 letters, digits, `-` and `_`.
     pub name: String,
-    /// A directory, a tarball, or `debian:MAJOR` or `debian:VERSION`.
+    /// Source: a directory, a tarball, or `debian:MAJOR` or `debian:VERSION`.
     pub source: String,
     /// Compiler: a name to look up in `search_path`, or a path; `None` is gcc, else clang, else cc.
     pub cc: Option<String>,
     /// Flags for the compiler; `None` is [`CFLAGS`].
     pub cflags: Option<String>,
-    /// Size of a page of data in KiB: 1, 2, 4, 8, 16 or 32.
+    /// Data block size in KiB: 1, 2, 4, 8, 16 or 32.
     pub block_kb: u32,
-    /// Size of a page of WAL in KiB: 1 to 64, a power of two.
+    /// WAL block size in KiB: 1 to 64, a power of two.
     pub wal_block_kb: u32,
-    /// Size at which a table goes on in another file, in GiB.
+    /// Segment size of relation files in GiB, 1 to 1024.
     pub segment_gb: u32,
     /// More options for configure or meson.
     pub configure: Vec<String>,
     /// Patches, applied in this order with `patch -p1`.
     pub patches: Vec<PathBuf>,
-    /// Compilers at once; `None` is as many as there are processors.
+    /// Parallel compiler jobs; `None` is one per CPU.
     pub jobs: Option<u32>,
-    /// User to build as, where root asks; `None` is `postgres`, else `nobody`.
+    /// User to build as if root asks; `None` is `postgres`, else `nobody`.
     pub run_as: Option<String>,
     /// `PATH`, searched for compiler and tools.
     pub search_path: Option<OsString>,
-    /// Asks for the end; the work tree stays for the next call.
+    /// Stop request; the work tree stays for the next call.
     pub stop: Stop,
 }
 
 impl Request {
-    /// A build of a source with nothing else said.
+    /// Request for a build of a source with default settings.
     pub fn named(name: impl Into<String>, source: impl Into<String>) -> Self {
         Self {
             name: name.into(),
@@ -81,7 +81,7 @@ impl Request {
         }
     }
 
-    /// Finds a program in `search_path`, or by its path.
+    /// Finds a program by its path, or by name in `search_path`.
     pub fn program(&self, name: &str) -> Option<PathBuf> {
         if name.contains('/') {
             return std::path::absolute(name).ok().filter(|path| path.is_file());
@@ -90,10 +90,10 @@ impl Request {
         dirs.filter(|dir| dir.is_absolute()).map(|dir| dir.join(name)).find(|path| path.is_file())
     }
 
-    /// What can be known to be wrong before anything is looked at.
+    /// Checks the request by itself, without looking at the machine.
     ///
     /// # Errors
-    /// A name, a size or an option that cannot be.
+    /// If the name, a size or an option is invalid.
     pub fn check(&self) -> Result<(), Problem> {
         check_name(&self.name)?;
         power_of_two("--with-blocksize", self.block_kb, 32)?;
@@ -130,39 +130,39 @@ fn check_option(option: &str) -> Result<(), Problem> {
     if option.starts_with('-') || option.contains('=') {
         return Ok(());
     }
-    Err(Problem::wrong_request(format!("could not use --configure {option}: it is no option"))
+    Err(Problem::wrong_request(format!("could not use --configure {option}: it is not an option"))
         .hint("one option each, such as --configure --enable-cassert or --configure LDFLAGS=-fuse-ld=lld"))
 }
 
 /// The compiler of a build.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Compiler {
-    /// Its path.
+    /// Path of the compiler.
     pub path: PathBuf,
-    /// All it says to `--version`.
+    /// Whole output of `--version`.
     pub words: String,
 }
 
 impl Compiler {
-    /// Finds the compiler and asks for its version, which is remembered for as long as its file stays the same.
+    /// Finds the compiler and its version, which is cached while the file stays the same.
     ///
     /// # Errors
-    /// Where it is not there, or does not tell its version.
-    pub fn of(request: &Request, memory: &Memory) -> Result<Self, Problem> {
+    /// If the compiler does not exist, or prints no version.
+    pub fn find(request: &Request, cache: &DigestCache) -> Result<Self, Problem> {
         let path = match &request.cc {
             Some(cc) => request.program(cc).ok_or_else(|| no_such_compiler(cc))?,
             None => ["gcc", "clang", "cc"].iter().find_map(|name| request.program(name)).ok_or_else(none)?,
         };
-        let words = memory.of_file(&path, "--version", || ask(&path))?;
+        let words = cache.for_file(&path, "--version", || ask(&path))?;
         Ok(Self { path, words })
     }
 
-    /// The first line of its version.
+    /// First line of `--version`.
     pub fn first_line(&self) -> &str {
         self.words.lines().next().unwrap_or_default()
     }
 
-    /// The archiver that understands objects of link-time optimisation, where there is one beside it.
+    /// Archiver for objects of link-time optimisation, if there is one in the compiler's directory.
     pub fn lto_archiver(&self) -> Option<PathBuf> {
         let name = if self.words.contains("clang") { "llvm-ar" } else { "gcc-ar" };
         Some(self.path.with_file_name(name)).filter(|path| path.is_file())
@@ -173,13 +173,13 @@ fn no_such_compiler(cc: &str) -> Problem {
     let problem = Problem::wrong_request(format!("there is no compiler `{cc}`"));
     let name = Path::new(cc).file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     match ["gcc", "clang"].iter().find(|known| name.starts_with(**known)) {
-        Some(_) => problem.hint(format!("`apt-get install {name}` brings it; or choose another with --cc")),
+        Some(_) => problem.hint(format!("`apt-get install {name}` installs it; or choose another with --cc")),
         None => problem.hint("--cc takes gcc, clang, or the path of a compiler"),
     }
 }
 
 fn none() -> Problem {
-    Problem::could_not("there is no C compiler here").hint("`apt-get install gcc` brings one")
+    Problem::could_not("no C compiler is installed").hint("`apt-get install gcc` installs one")
 }
 
 fn ask(path: &Path) -> Result<String, Problem> {
@@ -194,22 +194,22 @@ fn ask(path: &Path) -> Result<String, Problem> {
     if output.status.success() && !words.is_empty() {
         return Ok(words);
     }
-    Err(could_not(format!("`--version` says nothing; {}", output.status)))
+    Err(could_not(format!("`--version` prints nothing; {}", output.status)))
 }
 
-/// A patch with its content.
+/// A patch and its content.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Content {
     /// Name and digest.
     pub patch: Patch,
-    /// What it says.
+    /// Content of the patch.
     pub bytes: Vec<u8>,
 }
 
-/// Reads patches, so that what is digested is what is applied.
+/// Reads patches into memory, so that what is digested is what is applied.
 ///
 /// # Errors
-/// Where one cannot be read or is no patch.
+/// If a file cannot be read or is not a patch.
 pub fn read_patches(paths: &[PathBuf]) -> Result<Vec<Content>, Problem> {
     paths.iter().map(|path| read_patch(path)).collect()
 }
@@ -232,18 +232,18 @@ fn read_patch(path: &Path) -> Result<Content, Problem> {
     Ok(Content { patch: Patch { name, sha256: hex(&Sha256::digest(&bytes)) }, bytes })
 }
 
-/// All that a build follows from.
+/// All inputs of a build.
 #[derive(Debug, Clone, Copy)]
 pub struct Recipe<'a> {
-    /// What was asked for.
+    /// The request.
     pub request: &'a Request,
-    /// Digest of the source.
+    /// SHA-256 of the source in hexadecimal.
     pub source_sha256: &'a str,
-    /// Patches.
+    /// Patches in order of application.
     pub patches: &'a [Content],
     /// Compiler.
     pub compiler: &'a Compiler,
-    /// Optional libraries that are here.
+    /// Optional libraries that are installed.
     pub libraries: &'a [&'static str],
 }
 
@@ -253,7 +253,7 @@ impl Recipe<'_> {
         self.request.cflags.as_deref().unwrap_or(CFLAGS)
     }
 
-    /// The digest by which a build is known: 16 bytes in hexadecimal.
+    /// Digest that identifies the build: 16 bytes in hexadecimal.
     pub fn digest(&self) -> String {
         let Request { block_kb, wal_block_kb, segment_gb, configure, .. } = self.request;
         let sizes = format!("{block_kb} {wal_block_kb} {segment_gb}");
@@ -267,7 +267,7 @@ impl Recipe<'_> {
         let mut hash = Sha256::new();
         hash.update(FORMAT.to_be_bytes());
         for word in words {
-            // With its length, so that no two lists of words look alike.
+            // Hashed with its length, so that different lists of words cannot look alike.
             hash.update((word.len() as u64).to_be_bytes());
             hash.update(word);
         }

@@ -1,5 +1,5 @@
-//! Running the programs of a build: with few rights, in a group of their own that a request to stop ends as a
-//! whole, everything they say in the log.
+//! Runs the programs of a build: unprivileged, in a process group that a stop request ends as a whole, with all output
+//! in the log.
 
 use std::{
     ffi::{OsStr, OsString},
@@ -21,38 +21,38 @@ use rustix::{
 };
 
 use super::super::{
-    child::{Manner, command},
-    wait::Held,
+    child::{ChildOptions, command},
+    wait::ProcessHandle,
 };
 
-/// How often a request to stop is looked for while nothing is said.
+/// Interval in which a stop request is noticed while there is no output.
 const POLL: Duration = Duration::from_millis(100);
-/// Longest wait for programs that were told to end, before they are ended: make removes what it was writing.
-const PATIENCE: Duration = Duration::from_secs(5);
-/// Longest line that is looked at, in bytes; the log has it whole.
+/// Longest wait after SIGTERM before SIGKILL: make removes half-written files meanwhile.
+const TERM_LIMIT: Duration = Duration::from_secs(5);
+/// Longest line that is evaluated, in bytes; the log has it whole.
 const LONGEST_LINE: usize = 1 << 16;
-/// Of what is said, how much is kept to tell a reason, in bytes.
+/// Amount of output kept to explain a failure, in bytes.
 const KEPT: usize = 1 << 20;
 
-/// A program to be run.
+/// A program to run.
 #[derive(Debug)]
 pub struct Step<'a> {
-    /// Its path.
+    /// Path of the program.
     pub program: &'a Path,
     /// Arguments.
     pub arguments: Vec<OsString>,
     /// Working directory.
     pub dir: &'a Path,
-    /// Whom it runs as; `None` is whoever runs pgdyno.
+    /// User to run as; `None` is the user of pgdyno.
     pub user: Option<&'a User>,
-    /// Variables of the environment beside the few that every child gets.
+    /// Environment variables beyond the few that every child gets.
     pub environment: Vec<(&'static str, OsString)>,
-    /// What it reads.
+    /// Standard input.
     pub input: Stdio,
 }
 
 impl<'a> Step<'a> {
-    /// A program with its arguments.
+    /// Makes a step of a program, its arguments, working directory and user.
     pub fn new<A: AsRef<OsStr>>(
         program: &'a Path,
         arguments: impl IntoIterator<Item = A>,
@@ -64,14 +64,14 @@ impl<'a> Step<'a> {
     }
 }
 
-/// Why a program did not do what it was to do.
+/// Why a program failed.
 #[derive(Debug)]
 pub enum Failure {
-    /// Somebody asked for the end.
+    /// A stop was requested.
     Stopped,
-    /// It could not be run, or what it said could not be written.
+    /// The program could not be run, or its output could not be written.
     Io(io::Error),
-    /// It ended with this status; the last that it said.
+    /// The program ended with this status; with its last output.
     Ended(ExitStatus, String),
 }
 
@@ -81,11 +81,11 @@ impl From<io::Error> for Failure {
     }
 }
 
-/// Runs a program to its end, with all it says in the log and line by line handed on; gives the last that it
-/// said, up to a MiB.
+/// Runs a program to its end, writes its output to the log and hands it on by line; returns the last of its output, up
+/// to a MiB.
 ///
 /// # Errors
-/// Where it cannot be run, fails, or somebody asked for the end: then its whole group has ended.
+/// If the program cannot be run or fails, or a stop was requested; its whole process group has ended then.
 pub fn run(
     step: Step<'_>,
     log: &mut File,
@@ -109,7 +109,7 @@ pub fn run(
     }
 }
 
-/// Arguments as a shell would read them back.
+/// Arguments quoted for a shell.
 pub fn words(arguments: &[OsString]) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:@%=,".contains(c);
     let quoted = |word: &OsString| {
@@ -122,25 +122,26 @@ pub fn words(arguments: &[OsString]) -> String {
     arguments.iter().map(quoted).collect::<Vec<_>>().join(" ")
 }
 
-/// Starts it by a shell that lets others read what it makes, whatever pgdyno's own umask says.
+/// Starts the program through a shell that sets umask 022, so that others can read the files whatever pgdyno's own
+/// umask is.
 fn spawn(step: Step<'_>) -> io::Result<(PipeReader, Child)> {
     let (reader, writer) = io::pipe()?;
-    let manner = Manner {
+    let options = ChildOptions {
         user: step.user,
         own_session: true,
         on_parent_death: Some(Signal::TERM),
-        ..Manner::default()
+        ..ChildOptions::default()
     };
-    let mut shell = command(Path::new("/bin/sh"), step.dir, manner);
+    let mut shell = command(Path::new("/bin/sh"), step.dir, options);
     shell.args(["-c", "umask 022 && exec \"$0\" \"$@\""]).arg(step.program).args(step.arguments);
     shell.envs(step.environment).stdin(step.input).stdout(writer.try_clone()?).stderr(writer);
     let child = shell.spawn()?;
-    // With it go this process's ends for writing: when all others are closed, the end is read.
+    // Drops this process's copies of the write end: end of file comes when all others are closed.
     drop(shell);
     Ok((reader, child))
 }
 
-/// Reads what is said until the program has ended; `None` where somebody asked for the end before.
+/// Reads the output until the program has ended; `None` if a stop was requested first.
 fn listen(
     said: &mut PipeReader,
     child: &mut Child,
@@ -155,7 +156,8 @@ fn listen(
             return Ok(None);
         }
         if !is_readable(said)? {
-            // What it left running in the background may hold the pipe open; what it said last may just have come.
+            // Do not wait for end of file: background children may hold the pipe open. All output of the program itself
+            // has been read.
             match ended {
                 Some(status) => return Ok(Some((status, text(&kept)))),
                 None => ended = child.try_wait()?,
@@ -198,35 +200,35 @@ fn split(line: &mut Vec<u8>, bytes: &[u8], on_line: &mut dyn FnMut(&str)) {
     }
 }
 
-/// Ends a program with its whole group: asked first, so that make removes what is half written.
+/// Ends a process group: SIGTERM first, so that make removes half-written files.
 fn end(child: &mut Child) -> io::Result<()> {
     let group = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
     let signal = |signal| group.map(|group| kill_process_group(group, signal));
-    // One that has ended already needs none.
+    // The group may have ended already.
     let _ = signal(Signal::TERM);
     let begin = Instant::now();
-    while child.try_wait()?.is_none() && begin.elapsed() < PATIENCE {
+    while child.try_wait()?.is_none() && begin.elapsed() < TERM_LIMIT {
         super::super::wait::wait_for_exit(child.id(), POLL);
     }
     let _ = signal(Signal::KILL);
     child.wait().map(drop)
 }
 
-/// Waits for programs that a killed pgdyno left at work in a directory: the kernel told them to end.
+/// Waits for programs that a killed pgdyno left running in a directory; the kernel has signalled them to end.
 pub fn wait_for_workers(dir: &Path) {
     let works_here = |pid: &u32| procs::working_dir(*pid).is_some_and(|cwd| cwd.starts_with(dir));
     let workers = procs::all().into_iter().filter(works_here).filter_map(ProcessId::of);
-    for worker in workers.filter_map(Held::of) {
-        if !worker.wait(PATIENCE) {
-            // Not ours any more, or about to be: either way the wait is over.
+    for worker in workers.filter_map(ProcessHandle::open) {
+        if !worker.wait(TERM_LIMIT) {
+            // The process may end, or be replaced, at any moment; either way the wait is over.
             let _ = worker.signal(Signal::KILL);
-            worker.wait(PATIENCE);
+            worker.wait(TERM_LIMIT);
         }
     }
 }
 
-/// The lines of an output that tell why a program failed: the first complaints, else the last lines.
-pub fn telling(said: &str) -> String {
+/// The lines of an output that explain a failure: the first error messages, else the last lines.
+pub fn relevant_lines(said: &str) -> String {
     const COMPLAINTS: [&str; 8] = [
         "error:",
         "Error:",
@@ -302,7 +304,7 @@ mod tests {
         assert!(matches!(result, Err(Failure::Stopped)), "{result:?}");
         asker.join().expect("it does not panic");
         let pid = fs::read_to_string(&file).expect("it is there").trim().parse().expect("a number");
-        if let Some(held) = ProcessId::of(pid).and_then(Held::of) {
+        if let Some(held) = ProcessId::of(pid).and_then(ProcessHandle::open) {
             assert!(held.wait(Duration::from_secs(30)), "the grandchild has ended");
         }
     }
@@ -310,10 +312,10 @@ mod tests {
     #[test]
     fn reasons_are_found_among_many_lines() {
         let make = "gcc -c a.c\na.c:1:1: error: unknown type name 'x'\nmake: *** [a.o] Error 1\nmake: bye\n";
-        assert_eq!(telling(make), "a.c:1:1: error: unknown type name 'x'");
-        assert_eq!(telling("checking\nconfigure: error: no zlib\n"), "configure: error: no zlib");
-        assert_eq!(telling("a\nb\n\nc\nd\ne\n"), "b\nc\nd\ne");
-        assert_eq!(telling(""), "");
+        assert_eq!(relevant_lines(make), "a.c:1:1: error: unknown type name 'x'");
+        assert_eq!(relevant_lines("checking\nconfigure: error: no zlib\n"), "configure: error: no zlib");
+        assert_eq!(relevant_lines("a\nb\n\nc\nd\ne\n"), "b\nc\nd\ne");
+        assert_eq!(relevant_lines(""), "");
     }
 
     #[test]

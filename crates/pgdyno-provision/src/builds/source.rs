@@ -1,4 +1,4 @@
-//! Where a source comes from: a directory, a tarball, or the distribution.
+//! Location of a source: a directory, a tarball, or the distribution.
 
 use std::{
     fs,
@@ -12,12 +12,12 @@ use super::{
     Event, Request, archive,
     build_store::{BuildStore, remove},
     debian,
-    digest_cache::Memory,
+    digest_cache::DigestCache,
     tree::{self, Entry},
 };
 use crate::manifest::hex;
 
-/// A source that is there, with its digest.
+/// A source that is present, with its digest.
 #[derive(Debug)]
 pub struct Located {
     place: Place,
@@ -31,20 +31,20 @@ enum Place {
     Tarball(PathBuf),
 }
 
-/// Finds the source of a request, fetching it where the distribution is to give it, and digests it.
+/// Locates the source of a request, fetching it from the distribution if requested, and computes its digest.
 ///
 /// # Errors
-/// Where it is not there, cannot be fetched or read.
+/// If the source does not exist, or cannot be fetched or read.
 pub fn locate(
     request: &Request,
     store: &BuildStore,
     user: Option<&User>,
     progress: &mut dyn FnMut(Event),
 ) -> Result<Located, Problem> {
-    let memory = Memory::at(store.remembered());
+    let cache = DigestCache::new(store.remembered());
     if let Some(wanted) = debian::Wanted::parse(&request.source) {
         let path = debian::obtain(&wanted?, request, store, user, progress)?;
-        return tarball(path, &memory);
+        return tarball(path, &cache);
     }
     let path = Path::new(&request.source);
     let missing = |error: std::io::Error| {
@@ -53,18 +53,18 @@ pub fn locate(
     };
     let path = fs::canonicalize(path).map_err(missing)?;
     if !path.is_dir() {
-        return tarball(path, &memory);
+        return tarball(path, &cache);
     }
     if store.root().starts_with(&path) {
-        return Err(Problem::wrong_request(format!("the source {} has the cache in it", path.display()))
+        return Err(Problem::wrong_request(format!("the source {} contains the cache", path.display()))
             .hint("move the cache with the environment variable PGDYNO_CACHE"));
     }
     let entries = tree::walk(&path)?;
-    let sha256 = tree::digest(&path, &entries, &memory)?;
+    let sha256 = tree::digest(&path, &entries, &cache)?;
     Ok(Located { place: Place::Dir(path, entries), sha256 })
 }
 
-fn tarball(path: PathBuf, memory: &Memory) -> Result<Located, Problem> {
+fn tarball(path: PathBuf, cache: &DigestCache) -> Result<Located, Problem> {
     let digest = || {
         let bytes = tree::sha256_of(&path).map_err(|error| {
             Problem::wrong_request(format!("could not read the source {}: {error}", path.display()))
@@ -72,15 +72,15 @@ fn tarball(path: PathBuf, memory: &Memory) -> Result<Located, Problem> {
         })?;
         Ok(hex(&bytes))
     };
-    let sha256 = memory.of_file(&path, "sha256", digest)?;
+    let sha256 = cache.for_file(&path, "sha256", digest)?;
     Ok(Located { place: Place::Tarball(path), sha256 })
 }
 
 impl Located {
-    /// Copies or unpacks it into a new directory, of which it becomes the root.
+    /// Copies or unpacks the source into a new directory, which becomes its root.
     ///
     /// # Errors
-    /// Where it cannot be copied or unpacked.
+    /// If the source cannot be copied or unpacked.
     pub fn put(&self, to: &Path, request: &Request) -> Result<(), Problem> {
         let io = |error: std::io::Error| {
             Problem::could_not(format!("could not write {}: {error}", to.display()))
@@ -102,7 +102,7 @@ impl Located {
     }
 }
 
-/// The only directory in what was unpacked, else all of it.
+/// The only directory among the unpacked files, else their directory.
 fn root_of(unpacked: &Path) -> PathBuf {
     let mut entries = fs::read_dir(unpacked).into_iter().flatten().flatten();
     match (entries.next(), entries.next()) {
@@ -128,7 +128,7 @@ mod tests {
         fs::write(&path, builder.into_inner().expect("it can be written")).expect("it can be written");
         let request = Request::named("a", path.display().to_string());
         let located =
-            locate(&request, &BuildStore::of(&dirs(root.path())), None, &mut |_| {}).expect("it is there");
+            locate(&request, &BuildStore::new(&dirs(root.path())), None, &mut |_| {}).expect("it is there");
         assert_eq!(located.sha256, hex(&tree::sha256_of(&path).expect("it is there")));
         let to = root.path().join("source");
         located.put(&to, &request).expect("it can be unpacked");
@@ -138,7 +138,7 @@ mod tests {
     #[test]
     fn a_source_that_is_not_there_is_named() {
         let root = tempfile::tempdir().expect("a temporary directory can be made");
-        let store = BuildStore::of(&dirs(root.path()));
+        let store = BuildStore::new(&dirs(root.path()));
         let problem = |source: &str| {
             let request = Request::named("a", source);
             locate(&request, &store, None, &mut |_| {}).expect_err("there is none").what

@@ -1,4 +1,4 @@
-//! Trees of files: what a source directory holds, the digest of it, a copy of it, and whom it belongs to.
+//! Source trees: listing, digest, copy, and ownership.
 
 use std::{
     fs::{self, File, FileTimes},
@@ -14,36 +14,36 @@ use sha2::{Digest, Sha256};
 
 use super::{
     super::manifest::hex,
-    digest_cache::{Memory, Stamp, is_settled},
+    digest_cache::{DigestCache, Stamp, is_settled},
 };
 
-/// Files that only a directory of objects has: such a directory within a source is no source.
+/// Files that mark a build directory: a directory within a source that has one is left out.
 const OF_BUILDS: [&str; 2] = ["config.status", "build.ninja"];
-/// Files that `configure` leaves in a source in which it ran.
+/// Files left in a source that was configured in place.
 const OF_CONFIGURE: [&str; 3] = ["config.status", "src/Makefile.global", "src/include/pg_config.h"];
 
-/// Something in a tree.
+/// Entry of a tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
     /// Path within the tree.
     pub path: PathBuf,
-    /// What it is.
+    /// Type of the entry.
     pub kind: Kind,
     stamp: Stamp,
 }
 
-/// What is in a tree.
+/// Type of an entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Kind {
     /// A directory.
     Dir,
     /// A plain file.
     File,
-    /// A symbolic link to somewhere in the tree.
+    /// A symbolic link to a path in the tree.
     Link(PathBuf),
 }
 
-/// Whether a link at a path within a tree leads to somewhere in the tree, by its words alone.
+/// Whether a link at a path within a tree stays inside the tree, judged by its text alone.
 pub fn stays_inside(path: &Path, target: &Path) -> bool {
     let mut depth = path.components().count().saturating_sub(1);
     for part in target.components() {
@@ -57,18 +57,17 @@ pub fn stays_inside(path: &Path, target: &Path) -> bool {
     true
 }
 
-/// All that is in a source directory, in the order of paths. History of git and directories of objects are left
-/// out.
+/// Lists a source directory in the order of paths, without git's history and build directories.
 ///
 /// # Errors
-/// Where the source was configured in place, cannot be read, or has something in it that cannot be copied.
+/// If the source was configured in place, cannot be read, or has an entry that cannot be copied.
 pub fn walk(root: &Path) -> Result<Vec<Entry>, Problem> {
     if let Some(left) = OF_CONFIGURE.iter().find(|name| root.join(name).exists()) {
         return Err(Problem::wrong_request(format!(
             "the source {} was configured in place, which spoils every other build of it",
             root.display()
         ))
-        .detail(format!("it has {left}"))
+        .detail(format!("found {left}"))
         .hint("run `make distclean` there, or give a tarball or another checkout (`git worktree add`)"));
     }
     let mut entries = Vec::new();
@@ -82,8 +81,8 @@ fn descend(root: &Path, at: &Path, entries: &mut Vec<Entry>) -> Result<(), Probl
     for entry in fs::read_dir(root.join(at)).map_err(unreadable)? {
         let entry = entry.map_err(unreadable)?;
         let (path, metadata) = (at.join(entry.file_name()), entry.metadata().map_err(unreadable)?);
-        let stamp = Stamp::of(&metadata);
-        // A file of this name leads from a second work tree of git to its history.
+        let stamp = Stamp::from_metadata(&metadata);
+        // In a second git work tree `.git` is a file.
         if entry.file_name() == ".git" {
             continue;
         }
@@ -119,10 +118,10 @@ fn could_not_read(path: &Path, error: &io::Error) -> Problem {
     Problem::could_not(format!("could not read the source {}: {error}", path.display()))
 }
 
-/// Digest of the metadata of all files: where it is the same, so are the files.
+/// Digest of the metadata of all files: the files are the same if it is.
 fn stamp(entries: &[Entry]) -> String {
     let mut hash = Sha256::new();
-    // The time of a directory changes with what is in it, and that is looked at itself.
+    // Directories are left out: their times change with their content, which is covered itself.
     for entry in entries.iter().filter(|entry| entry.kind != Kind::Dir) {
         hash_words(&mut hash, entry.path.as_os_str().as_encoded_bytes());
         entry.stamp.hash(&mut hash);
@@ -135,14 +134,14 @@ fn hash_words(hash: &mut Sha256, bytes: &[u8]) {
     hash.update(bytes);
 }
 
-/// Digest of names and contents of a tree: remembered where no file has changed.
+/// Digest of names and contents of a tree, cached while no file changes.
 ///
 /// # Errors
-/// Where a file cannot be read.
-pub fn digest(root: &Path, entries: &[Entry], memory: &Memory) -> Result<String, Problem> {
+/// If a file cannot be read.
+pub fn digest(root: &Path, entries: &[Entry], cache: &DigestCache) -> Result<String, Problem> {
     let now = SystemTime::now();
     let stamp = stamp(entries);
-    if let Some(known) = memory.recall(root, "tree", &stamp) {
+    if let Some(known) = cache.get(root, "tree", &stamp) {
         return Ok(known);
     }
     let mut hash = Sha256::new();
@@ -153,14 +152,14 @@ pub fn digest(root: &Path, entries: &[Entry], memory: &Memory) -> Result<String,
     let digest = hex(&hash.finalize());
     let newest = entries.iter().map(|entry| entry.stamp.changed_ns).max().unwrap_or_default();
     if is_settled(newest, now) {
-        memory.keep(root, "tree", &stamp, &digest);
+        cache.put(root, "tree", &stamp, &digest);
     }
     Ok(digest)
 }
 
 fn hash_entry(hash: &mut Sha256, root: &Path, entry: &Entry) -> io::Result<()> {
     match &entry.kind {
-        // Git knows no directories, and an empty one changes nothing.
+        // Git has no directories, and an empty one changes nothing.
         Kind::Dir => return Ok(()),
         Kind::Link(target) => {
             hash_words(hash, b"link");
@@ -178,7 +177,7 @@ fn hash_entry(hash: &mut Sha256, root: &Path, entry: &Entry) -> io::Result<()> {
 /// SHA-256 of the content of a file.
 ///
 /// # Errors
-/// Where it cannot be read.
+/// If the file cannot be read.
 pub fn sha256_of(path: &Path) -> io::Result<[u8; 32]> {
     let (mut file, mut hash, mut buffer) = (File::open(path)?, Sha256::new(), vec![0; 1 << 16]);
     loop {
@@ -189,10 +188,10 @@ pub fn sha256_of(path: &Path) -> io::Result<[u8; 32]> {
     }
 }
 
-/// Copies a tree, with the times of its files: make compares them.
+/// Copies a tree with the modification times of its files, which make compares.
 ///
 /// # Errors
-/// Where something cannot be copied, or the source changed meanwhile.
+/// If an entry cannot be copied, or the source changed meanwhile.
 pub fn copy(root: &Path, entries: &[Entry], to: &Path) -> Result<(), Problem> {
     for entry in entries {
         copy_entry(root, entry, to).map_err(|error| {
@@ -220,10 +219,10 @@ fn copy_entry(root: &Path, entry: &Entry, to: &Path) -> io::Result<()> {
     }
 }
 
-/// Gives a tree to a user, without following links.
+/// Changes the owner of a tree, without following links.
 ///
 /// # Errors
-/// Where somebody else owns something in it.
+/// If another user owns an entry.
 pub fn give(path: &Path, uid: u32, gid: u32) -> io::Result<()> {
     let metadata = fs::symlink_metadata(path)?;
     if (metadata.uid(), metadata.gid()) != (uid, gid) {
@@ -256,8 +255,8 @@ mod tests {
     }
 
     fn digest_of(root: &Path) -> String {
-        let memory = Memory::at(root.join("nowhere/.git"));
-        digest(root, &walk(root).expect("it can be walked"), &memory).expect("it can be read")
+        let cache = DigestCache::new(root.join("nowhere/.git"));
+        digest(root, &walk(root).expect("it can be walked"), &cache).expect("it can be read")
     }
 
     #[test]

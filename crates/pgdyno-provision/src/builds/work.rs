@@ -1,5 +1,5 @@
-//! The work on one build: source, configure, compile, install, check. What is under way is written down before
-//! it begins, so that the next call knows what a killed one has left.
+//! Work on one build: source, configure, compile, install, check. Each phase is recorded before it begins, so that the
+//! next call knows where a killed one was.
 
 use std::{
     ffi::OsString,
@@ -20,7 +20,7 @@ use super::{
     dependencies::{self, Source},
     patch,
     recipe::Recipe,
-    run::{Failure, Step, run, telling, wait_for_workers},
+    run::{Failure, Step, relevant_lines, run, wait_for_workers},
     source::Located,
     tree,
 };
@@ -29,14 +29,14 @@ use crate::{
     version::parse_program_version,
 };
 
-/// Oldest version that can be built.
+/// Oldest version that can be built, as `server_version_num`.
 const OLDEST: u32 = 90_500;
-/// What was written within this time before the end of an interrupted build may be half written, in seconds.
+/// Age, in seconds before the end of an interrupted build, within which a file may be half written.
 const HALF_WRITTEN_S: i64 = 10;
-/// The last file that `configure` writes.
+/// Last file that `configure` writes.
 const CONFIGURED: &str = "config.log";
 
-/// A build under way. Whoever has it holds the lock of its digest.
+/// A build under way; its owner holds the lock of its digest.
 #[derive(Debug)]
 pub struct Work<'a> {
     recipe: &'a Recipe<'a>,
@@ -47,15 +47,15 @@ pub struct Work<'a> {
     prefix: PathBuf,
     log: File,
     begun: Instant,
-    /// What an earlier call had under way in the same tree.
+    /// Phase that an earlier call was in, in the same tree.
     resumed: Option<Phase>,
 }
 
 impl<'a> Work<'a> {
-    /// Makes the work tree, or takes over that of a call that was interrupted.
+    /// Creates the work tree, or takes over that of an interrupted call.
     ///
     /// # Errors
-    /// Where it cannot be made, or not be reached by the user who builds.
+    /// If the work tree cannot be created, or the user who builds cannot reach it.
     pub fn begin(
         recipe: &'a Recipe<'a>,
         store: &'a BuildStore,
@@ -67,27 +67,27 @@ impl<'a> Work<'a> {
         let log = prepare(store, digest, resumed).map_err(|error| unwritable(&dir, &error))?;
         if let Some((user, closed)) = user.and_then(|user| Some((user, first_closed(&dir, user)?))) {
             return Err(Problem::could_not(format!("user `{}` cannot reach {}", user.name, dir.display()))
-                .detail(format!("{} lets only its owner through", closed.display()))
+                .detail(format!("only its owner can enter {}", closed.display()))
                 .hint("choose another directory with PGDYNO_CACHE, or another user with --run-as"));
         }
         Ok(Self { recipe, store, digest, user, dir, prefix, log, begun: Instant::now(), resumed })
     }
 
-    /// Makes the build, complete with its manifest. One that fails leaves its log; one that was interrupted
-    /// leaves all.
+    /// Makes the build and its manifest. A failed build leaves its log; an interrupted one leaves everything.
     ///
     /// # Errors
-    /// Where the source is none, a patch does not apply, something is missing, or a program fails.
+    /// If the source is not PostgreSQL's, a patch does not apply, a dependency is missing, or a program fails.
     pub fn build(mut self, located: &Located, progress: &mut dyn FnMut(Event)) -> Result<(), Problem> {
         let mut done = self.attempt(located, progress);
         if done.is_err() && self.resumed.is_some() && !self.recipe.request.stop.requested() {
-            // What an interrupted call left need not fit together: the fault may be there and not in the source.
+            // The files of an interrupted call may not fit together, so the failure may not be the source's: try once
+            // from scratch.
             wait_for_workers(&self.dir);
             self.resumed = None;
             done = self.attempt(located, progress);
         }
         let Err(problem) = done else {
-            // What is left of the work is in nobody's way, and `clean` finds it.
+            // Remains of the work tree do no harm, and `clean` finds them.
             let _ = self.store.remove_work(self.digest);
             return Ok(());
         };
@@ -121,7 +121,7 @@ impl<'a> Work<'a> {
         self.dir.join("build")
     }
 
-    /// Writes down what is under way from here on.
+    /// Records the phase that begins.
     fn enter(&self, phase: Phase) -> Result<(), Problem> {
         let request = self.recipe.request;
         let (name, source) = (request.name.clone(), request.source.clone());
@@ -129,7 +129,7 @@ impl<'a> Work<'a> {
         state.write(&self.dir).map_err(|error| unwritable(&self.dir, &error))
     }
 
-    /// Puts the source into the work tree, patched.
+    /// Puts the source into the work tree and patches it.
     fn source(&mut self, located: &Located, progress: &mut dyn FnMut(Event)) -> Result<(), Problem> {
         if let Some(phase) = self.resumed {
             progress(Event::Resuming { phase });
@@ -176,20 +176,20 @@ impl<'a> Work<'a> {
         self.complete(&source, options)
     }
 
-    /// Objects that an interrupted call has left and that can be relied on; `None` where it is to be configured anew.
+    /// Number of usable objects from an interrupted call; `None` if the build has to be configured again.
     fn kept(&self, system: BuildSystem) -> Result<Option<u64>, Problem> {
         let dir = self.build_dir();
         match (self.resumed, system) {
             (Some(Phase::Compile | Phase::Install), BuildSystem::Autoconf) => {
                 sweep(&dir).map_err(|error| unwritable(&dir, &error))
             }
-            // Ninja keeps a log of what is complete, and makes all else anew.
+            // Ninja logs what is complete, and makes the rest again.
             (Some(Phase::Compile | Phase::Install), BuildSystem::Meson) => Ok(Some(0)),
             _ => Ok(None),
         }
     }
 
-    /// All options but those of place and compiler.
+    /// All options except for prefix and compiler.
     fn options(&self, system: BuildSystem, libraries: Vec<String>) -> Vec<String> {
         let request = self.recipe.request;
         let (prefix, dash) = match system {
@@ -206,7 +206,7 @@ impl<'a> Work<'a> {
         sizes.chain(libraries).chain(archiver).chain(request.configure.iter().cloned()).collect()
     }
 
-    /// Objects of link-time optimisation need an archiver that understands them.
+    /// Archiver for objects of link-time optimisation, which the ordinary one does not understand.
     fn archiver(&self, system: BuildSystem) -> Option<String> {
         let with_lto = self.recipe.cflags().split_whitespace().any(|flag| flag.starts_with("-flto"));
         let given = self.recipe.request.configure.iter().any(|option| option.starts_with("AR="));
@@ -298,7 +298,7 @@ impl<'a> Work<'a> {
         Ok(())
     }
 
-    /// The commands that build all of it with contrib, or install it: `world-bin` where the version has that.
+    /// The commands that build everything with contrib, or install it: `world-bin` in versions that have it.
     fn commands(&self, source: &Source<'_>, what: &str) -> Vec<(PathBuf, Vec<String>)> {
         let install = what == "install";
         if source.system == BuildSystem::Meson {
@@ -339,8 +339,8 @@ impl<'a> Work<'a> {
         Ok(())
     }
 
-    /// Asks what was installed whether it is what was asked for; then takes it back from the user who built it,
-    /// and writes the manifest.
+    /// Checks the installed programs against the request, takes ownership back from the user who built, and writes the
+    /// manifest.
     fn complete(&mut self, source: &Source<'_>, options: Vec<String>) -> Result<(), Problem> {
         let (version_num, version) = self.check(source, &options)?;
         let finish = || {
@@ -378,11 +378,8 @@ impl<'a> Work<'a> {
 
     fn check(&mut self, source: &Source<'_>, options: &[String]) -> Result<(u32, String), Problem> {
         let wrong = |what: String, log: &Path| {
-            Problem::could_not(format!(
-                "could not use what was built of PostgreSQL {}: {what}",
-                source.version
-            ))
-            .hint(format!("what was said while it was built is in {}", log.display()))
+            Problem::could_not(format!("could not use the build of PostgreSQL {}: {what}", source.version))
+                .hint(format!("the log of the build is {}", log.display()))
         };
         let log_path = self.dir.join(LOG);
         let said = self.ask("postgres", "--version", source)?;
@@ -401,7 +398,7 @@ impl<'a> Work<'a> {
         Ok((number, version))
     }
 
-    /// What `pg_config` must answer, question by question; meson tells it no options.
+    /// Expected answers of `pg_config` by question; with meson it does not know the options.
     fn expected(&self, system: BuildSystem, options: &[String]) -> Vec<(&'static str, Vec<String>)> {
         let flags = self.recipe.cflags().split_whitespace().map(str::to_owned).collect();
         let mut expected =
@@ -417,10 +414,10 @@ impl<'a> Work<'a> {
         let path = self.prefix.join("bin").join(program);
         let step = Step::new(&path, [question], Path::new("/"), self.user);
         run(step, &mut self.log, &self.recipe.request.stop, &mut |_| {})
-            .map_err(|failure| self.problem(failure, "use what was built of", source))
+            .map_err(|failure| self.problem(failure, "use the build of", source))
     }
 
-    /// Gives something in the work tree to the user who builds.
+    /// Changes the owner of a path in the work tree to the user who builds.
     fn give(&self, path: &Path) -> Result<(), Problem> {
         let Some(user) = self.user else { return Ok(()) };
         tree::give(path, user.uid, user.gid).map_err(|error| unwritable(path, &error))
@@ -433,11 +430,11 @@ impl<'a> Work<'a> {
             Failure::Stopped => interrupted(&format!("PostgreSQL {} was built", source.version)),
             Failure::Io(error) => Problem { what: format!("{}: {error}", problem.what), ..problem },
             Failure::Ended(status, said) => {
-                let reason = Some(telling(&said)).filter(|reason| !reason.is_empty());
+                let reason = Some(relevant_lines(&said)).filter(|reason| !reason.is_empty());
                 let package = dependencies::package_for(&said).filter(|_| what == "configure");
-                let brings = package.map(|package| format!("`apt-get install {package}` may bring it; "));
+                let brings = package.map(|package| format!("`apt-get install {package}` may help; "));
                 problem.detail(reason.unwrap_or_else(|| status.to_string())).hint(format!(
-                    "{}all that was said is in {}",
+                    "{}the whole output is in {}",
                     brings.unwrap_or_default(),
                     log.display()
                 ))
@@ -476,15 +473,14 @@ fn open_to_all(dir: &Path) -> io::Result<()> {
     fs::set_permissions(dir, fs::Permissions::from_mode(0o755))
 }
 
-/// What a call that was interrupted had under way, where this one can go on: its source is whole, and the same
-/// user builds.
+/// Phase of an interrupted call, if this call can continue it: the source is complete, and the same user builds.
 fn resumable(dir: &Path, user: Option<&User>) -> Option<Phase> {
     let state = State::read(dir).filter(|state| state.uid == uid_of(user))?;
     let goes_on = matches!(state.phase, Phase::Configure | Phase::Compile | Phase::Install);
     (goes_on && dir.join("source").is_dir()).then_some(state.phase)
 }
 
-/// Waits for what a killed call left at work, makes way where it cannot go on, and opens the log.
+/// Waits for programs left by a killed call, clears the directory unless the build resumes, and opens the log.
 fn prepare(store: &BuildStore, digest: &str, resumed: Option<Phase>) -> io::Result<File> {
     let dir = store.work(digest);
     if dir.exists() {
@@ -500,14 +496,14 @@ fn prepare(store: &BuildStore, digest: &str, resumed: Option<Phase>) -> io::Resu
     Ok(file)
 }
 
-/// How far ninja is: `[12/345] …`.
+/// Progress of ninja from a line such as `[12/345] …`: done and total.
 fn counted(line: &str) -> Option<(u64, u64)> {
     let (at, of) = line.strip_prefix('[')?.split_once(']')?.0.split_once('/')?;
     Some((at.trim().parse().ok()?, of.trim().parse().ok()?))
 }
 
-/// About how many objects a source compiles to: a part of its files is compiled more than once, for the server,
-/// for programs and for libraries.
+/// Estimates the number of objects of a source: some files are compiled several times, for the server, for programs and
+/// for libraries.
 fn objects(source: &Path) -> u64 {
     const NOT_COMPILED: [&str; 8] =
         ["test", "tools", "win32", "plperl", "plpython", "tcl", "tutorial", "sepgsql"];
@@ -529,16 +525,16 @@ fn objects(source: &Path) -> u64 {
     };
     let twice = ["src/common", "src/port"].iter().map(|dir| 2 * count(&source.join(dir))).sum::<u64>();
     let all = count(&source.join("src")) + count(&source.join("contrib")) + twice;
-    // Libraries of contrib and of interfaces compile some once more: 18.6 has 1,701 compilations of 1,554.
+    // Libraries of contrib and of interfaces compile some files once more: 18.6 has 1,701 compilations of 1,554 files.
     all + all / 10
 }
 
-/// Brings a build by make back to what it was some seconds before its end: what was written since then may be half
-/// written. Gives the number of objects that stay; `None` where that instant lies before the end of `configure`.
+/// Resets a make build to its state some seconds before its end, since files written later may be half written. Returns
+/// the number of objects that stay; `None` if that instant lies before the end of `configure`.
 ///
-/// Not the doubtful objects alone are removed, but all that was made after them. PostgreSQL's makefiles say
-/// `.SECONDARY:`, and so an object that is missing is not made again for what was made from it and is still there: the
-/// lists of objects (`objfiles.txt`) would name what the linker then cannot find.
+/// Everything made after the doubtful objects is removed as well. PostgreSQL's makefiles say `.SECONDARY:`, so make
+/// does not remake a missing object as long as a file made from it exists: the lists of objects (`objfiles.txt`) would
+/// name files that the linker cannot find.
 fn sweep(build: &Path) -> io::Result<Option<u64>> {
     let mut files = Vec::new();
     list(build, &mut files)?;
@@ -584,7 +580,7 @@ mod tests {
         }
     }
 
-    /// What stays of a build that has these files, each as old as that many seconds.
+    /// Objects and files left of a build with these files, each with its age in seconds.
     fn swept(files: &[(&str, u64)]) -> (Option<u64>, Vec<String>) {
         let dir = tempfile::tempdir().expect("a temporary directory can be made");
         let now = SystemTime::now();
@@ -618,7 +614,7 @@ mod tests {
         assert_eq!(swept(&files), (Some(2), left));
     }
 
-    /// What `configure` made cannot be made again by make.
+    /// The output of `configure` cannot be remade by make.
     #[test]
     fn a_build_that_was_hardly_begun_is_configured_anew() {
         let begun = |configured_s| swept(&[("config.log", configured_s), ("new.o", 1), ("last.o", 0)]).0;

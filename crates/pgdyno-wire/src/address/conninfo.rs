@@ -1,11 +1,11 @@
-//! Keyword strings: `host=localhost port=5432 …`, as libpq reads them.
+//! Keyword/value connection strings: `host=localhost port=5432 …`, parsed as libpq does.
 
 use pgdyno_core::problem::Problem;
 
-/// Keys and values in their order.
+/// Keys and values in order.
 pub(super) type Pairs = Vec<(String, String)>;
 
-/// `key = value …`; values with blanks in single quotes, `\` before a quote or itself.
+/// Parses `key = value …`; values with blanks are in single quotes, `\` escapes a quote or itself.
 pub(super) fn read(text: &str) -> Result<Pairs, Problem> {
     let mut pairs = Pairs::new();
     let mut rest = text.trim_start_matches(blank);
@@ -24,7 +24,7 @@ pub(super) fn read(text: &str) -> Result<Pairs, Problem> {
     Ok(pairs)
 }
 
-/// What C's `isspace` takes for a blank in the C locale.
+/// Whether C's `isspace` holds for a character in the C locale.
 fn blank(c: char) -> bool {
     matches!(c, ' ' | '\t' | '\n' | '\r' | '\x0b' | '\x0c')
 }
@@ -33,7 +33,7 @@ fn first_word(text: &str) -> &str {
     text.split(blank).next().unwrap_or_default()
 }
 
-/// One value and what follows it.
+/// Parses one value; returns it and the rest.
 fn read_value(text: &str) -> Result<(String, &str), Problem> {
     let quoted = text.starts_with('\'');
     let mut chars = text.char_indices().skip(usize::from(quoted));
@@ -49,7 +49,7 @@ fn read_value(text: &str) -> Result<(String, &str), Problem> {
     if quoted { Err(wrong("unterminated quoted string")) } else { Ok((value, "")) }
 }
 
-/// A connection string that cannot be read. What is quoted of it is never a value: that may be a password.
+/// Error for an invalid connection string. Never quotes a value, which may be a password.
 pub(super) fn wrong(why: impl Into<String>) -> Problem {
     Problem::wrong_request(format!("could not read the connection string: {}", why.into()))
 }
@@ -60,7 +60,7 @@ mod tests {
 
     use super::*;
 
-    /// As the manual quotes: everything in quotes, with a backslash before quotes and backslashes.
+    /// Quotes as the manual says: everything in quotes, with a backslash before quotes and backslashes.
     fn quote(value: &str) -> String {
         format!("'{}'", value.replace('\\', "\\\\").replace('\'', "\\'"))
     }

@@ -1,4 +1,4 @@
-//! Which servers are tried: hosts, addresses and ports as lists.
+//! The servers to try, from lists of hosts, addresses and ports.
 
 use std::{net::IpAddr, path::PathBuf};
 
@@ -6,12 +6,12 @@ use pgdyno_core::problem::Problem;
 
 use super::{Address, parts::Parts};
 
-/// Directories in which a server's socket is looked for when no host is given: Debian's and PostgreSQL's own default.
+/// Default directories of the server's socket: Debian's and PostgreSQL's own.
 const SOCKET_DIRS: [&str; 2] = ["/var/run/postgresql", "/tmp"];
-/// Port where none is given.
+/// Default port.
 const DEFAULT_PORT: u16 = 5432;
 
-/// The addresses in their order, each with the IP address that takes the place of a look-up.
+/// The hosts in order, each with the IP address that replaces a lookup, if there is one.
 pub(super) fn hosts(parts: &Parts) -> Result<Vec<(Address, Option<IpAddr>)>, Problem> {
     let names = list(parts.get("host"));
     let addresses = list(parts.get("hostaddr"));
@@ -40,7 +40,7 @@ pub(super) fn hosts(parts: &Parts) -> Result<Vec<(Address, Option<IpAddr>)>, Pro
         .collect()
 }
 
-/// The elements of a list with commas; an absent list has none.
+/// Splits a comma-separated list; an absent list is empty.
 fn list(text: Option<&str>) -> Vec<&str> {
     text.map(|text| text.split(',').map(str::trim).collect()).unwrap_or_default()
 }

@@ -1,12 +1,12 @@
-//! The keys of connection strings: all that libpq 18 knows, with what is made of each.
+//! Keys of connection strings: all that libpq 18 knows, and how each is treated.
 
 use pgdyno_core::problem::Problem;
 use strsim::jaro_winkler;
 
-/// How alike a key must be to be offered as the one that was meant.
+/// Least similarity (0 to 1) at which a known key is suggested for an unknown one.
 const ALIKE: f64 = 0.8;
 
-/// All keys, with the environment variable of each.
+/// All keys, each with its environment variable.
 pub(super) const KEYS: [(&str, Option<&str>); 51] = [
     ("service", Some("PGSERVICE")),
     ("user", Some("PGUSER")),
@@ -61,40 +61,40 @@ pub(super) const KEYS: [(&str, Option<&str>); 51] = [
     ("requiressl", Some("PGREQUIRESSL")),
 ];
 
-/// Settings of a session that libpq takes from the environment and sends at the start.
+/// Session settings that libpq takes from the environment and sends in the startup message.
 pub(super) const STARTUP: [(&str, &str); 3] =
     [("PGDATESTYLE", "datestyle"), ("PGTZ", "timezone"), ("PGGEQO", "geqo")];
 
-/// What is made of a key with a value.
+/// Treatment of a key with a value.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Treatment {
-    /// It is used.
+    /// The value is used.
     Used,
-    /// It changes nothing here, which is said.
+    /// The value has no effect here, for this reason; the user is told.
     Harmless(&'static str),
-    /// It cannot be had, for this reason.
+    /// The value is not supported, for this reason.
     Refused(&'static str),
 }
 
-/// Decides about a key and its value, which is not empty.
+/// Treatment of a key with a non-empty value.
 pub(super) fn treatment(key: &str, value: &str) -> Treatment {
     use Treatment::{Harmless, Refused, Used};
     match (key, value) {
         ("sslcompression", "0") | ("gssencmode", "disable" | "prefer") | ("gssdelegation", "0") => Used,
         ("sslcompression", _) => Harmless("TLS is not compressed: nothing has done so since CVE-2012-4929"),
         ("krbsrvname" | "gsslib" | "gssdelegation", _) => Harmless("GSSAPI is not used"),
-        ("gssencmode", _) => Refused("connections are not encrypted by GSSAPI; TLS is possible (sslmode)"),
+        ("gssencmode", _) => Refused("GSSAPI encryption is not supported; use TLS (sslmode)"),
         ("sslpassword", _) => {
-            Refused("keys that are encrypted are not read; decrypt a copy with `openssl pkey`, mode 0600")
+            Refused("encrypted keys are not supported; decrypt a copy with `openssl pkey`, mode 0600")
         }
         ("oauth_issuer" | "oauth_client_id" | "oauth_client_secret" | "oauth_scope", _) => {
-            Refused("OAuth is not possible")
+            Refused("OAuth is not supported")
         }
         _ => Used,
     }
 }
 
-/// Refuses a key that libpq does not know, with the nearest that it does.
+/// Refuses a key that libpq does not know, suggesting the most similar one.
 pub(super) fn check(key: &str) -> Result<(), Problem> {
     if KEYS.iter().any(|(known, _)| *known == key) {
         return Ok(());

@@ -1,7 +1,7 @@
-//! Which server, and how, by libpq's rules (PostgreSQL manual, "Database Connection Control Functions").
+//! Connection parameters by libpq's rules (PostgreSQL manual, "Database Connection Control Functions").
 //!
 //! A value comes from the first of these that has it: the connection string (`-d`), a flag (`-h`, `-p`, `-U`), the
-//! service file, the environment, the default. That is the order of libpq and of the programs that use it.
+//! service file, the environment, the default. This is the order of libpq and of the programs that use it.
 
 mod conninfo;
 mod hosts;
@@ -31,24 +31,24 @@ pub use settings::{
 
 use super::{ServerError, tls};
 
-/// `application_name` of sessions for which nobody gives another.
+/// Default `application_name`.
 const APPLICATION_NAME: &str = "pgdyno";
 /// Encoding of the texts that this program reads.
 const UTF8: &str = "UTF8";
-/// Time to connect where none is given. libpq waits for ever; a benchmark that hangs tells nobody anything.
+/// Default connect timeout. libpq waits forever; a hanging benchmark helps nobody.
 const DEFAULT_CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Who runs this program, as the operating system knows them.
+/// The user of this process, as the operating system knows them.
 #[derive(Debug, Clone)]
 pub struct OsUser {
-    /// Their name: the role where no other is named. Where there is none, why.
+    /// Name of the user, which is the default role; or why there is none.
     pub name: Result<String, String>,
-    /// Their home directory, for where `HOME` names none.
+    /// Home directory of the user, in case `HOME` is not set.
     pub home: Option<String>,
 }
 
 impl OsUser {
-    /// The user with whose rights this process works (`geteuid`), whatever the environment says: as with libpq.
+    /// The effective user of this process (`geteuid`), whatever the environment says, as in libpq.
     pub fn of_process() -> Self {
         let user = users::of_process();
         let home = user.as_ref().ok().and_then(|user| Some(user.home.to_str()?.to_owned()));
@@ -56,109 +56,109 @@ impl OsUser {
     }
 }
 
-/// Who hears what a server says unasked: its notices and warnings, as they come.
+/// Callback for the server's notices and warnings, called as they arrive.
 #[derive(Clone)]
-pub struct Hear(Arc<dyn Fn(&ServerError) + Send + Sync>);
+pub struct NoticeReceiver(Arc<dyn Fn(&ServerError) + Send + Sync>);
 
-impl Hear {
-    /// A listener.
-    pub fn new(hear: impl Fn(&ServerError) + Send + Sync + 'static) -> Self {
-        Self(Arc::new(hear))
+impl NoticeReceiver {
+    /// Wraps a callback.
+    pub fn new(receiver: impl Fn(&ServerError) + Send + Sync + 'static) -> Self {
+        Self(Arc::new(receiver))
     }
 
-    /// Tells a notice.
-    pub(super) fn tell(&self, notice: &ServerError) {
+    /// Calls the callback with a notice.
+    pub(super) fn receive(&self, notice: &ServerError) {
         (self.0)(notice);
     }
 }
 
-impl fmt::Debug for Hear {
+impl fmt::Debug for NoticeReceiver {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Hear")
+        f.write_str("NoticeReceiver")
     }
 }
 
-impl PartialEq for Hear {
+impl PartialEq for NoticeReceiver {
     fn eq(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
 }
 
-impl Eq for Hear {}
+impl Eq for NoticeReceiver {}
 
-/// One of the servers that are tried.
+/// One of the servers to try.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Host {
-    /// Where it listens. A host's name is what its certificate is compared with.
+    /// Address it listens on. The certificate is verified against its host name.
     pub address: Address,
-    /// Its IP address, so that the name is not looked up (`hostaddr`).
+    /// IP address of the host, which saves the lookup of the name (`hostaddr`).
     pub hostaddr: Option<IpAddr>,
-    /// Password, if any source had one for it.
+    /// Password for this host, if any source has one.
     pub password: Option<Password>,
-    /// The file that the password comes from, if it comes from one.
+    /// File that the password comes from, if it comes from one.
     pub passfile: Option<PathBuf>,
-    /// The password file that was ignored, if it was.
+    /// Password file that was ignored, if one was.
     pub passfile_ignored: Option<Ignored>,
 }
 
 impl Host {
-    /// A server without a password.
+    /// Makes a host without a password.
     pub fn at(address: Address) -> Self {
         Self { address, hostaddr: None, password: None, passfile: None, passfile_ignored: None }
     }
 }
 
-/// Everything needed to connect.
+/// Complete parameters of a connection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConnectOptions {
-    /// Where: tried in this order until one is as wanted. There is at least one.
+    /// Servers, tried in this order until one is acceptable; never empty.
     pub hosts: Vec<Host>,
-    /// Role.
+    /// Role name.
     pub user: String,
-    /// Database.
+    /// Database name.
     pub database: String,
-    /// `application_name`, where somebody gave one; an empty one is sent to nobody.
+    /// `application_name`, if given; an empty one is not sent.
     pub application_name: Option<String>,
-    /// `application_name` otherwise.
+    /// `application_name` if none is given.
     pub fallback_application_name: String,
-    /// Time to connect and authenticate, for every address of every host.
+    /// Time limit to connect and authenticate, for each address of each host.
     pub connect_timeout: Duration,
-    /// Run-time options sent at the start (`options`, as PGOPTIONS).
+    /// Command-line options for the server (`options`, PGOPTIONS), sent in the startup message.
     pub options: Option<String>,
-    /// `client_encoding`; without it the server's own choice: the database's, unless its settings name another.
+    /// `client_encoding`; without it the server's choice: the database's encoding, unless its settings name another.
     pub client_encoding: Option<String>,
-    /// `replication`, which the server makes of what it will: with `database` it still runs SQL by the simple protocol.
+    /// `replication`, passed to the server as it is; with `database` the simple protocol still runs SQL.
     pub replication: Option<String>,
-    /// Settings of the session that are sent at the start: names and values.
+    /// Session settings sent in the startup message: names and values.
     pub startup: Vec<(String, String)>,
-    /// The oldest version of the protocol that will do, and the one that is asked for.
+    /// Minimum acceptable and requested version of the protocol.
     pub protocol: (ProtocolVersion, ProtocolVersion),
-    /// Encryption.
+    /// TLS settings.
     pub tls: TlsSettings,
-    /// What was read from the files that [`tls`](Self::tls) names, once for all connections.
+    /// Content of the files that [`tls`](Self::tls) names, read once for all connections.
     pub tls_cache: tls::Cache,
     /// `channel_binding`.
     pub channel_binding: ChannelBinding,
     /// `require_auth`.
     pub require_auth: Option<RequireAuth>,
-    /// What SCRAM is done with in place of a password.
+    /// SCRAM keys to use instead of a password.
     pub scram_keys: Option<ScramKeys>,
     /// `requirepeer`: the user that a server on a Unix-domain socket must run as.
     pub require_peer: Option<String>,
-    /// Keep-alives and time-outs of TCP.
+    /// TCP keepalives and timeouts.
     pub tcp: TcpSettings,
     /// `target_session_attrs`.
     pub target: SessionAttrs,
     /// `load_balance_hosts=random`: hosts, and the addresses of each, are tried in random order.
     pub load_balance: bool,
-    /// What was given and changes nothing, to be told.
+    /// Warnings for the user about parameters without effect.
     pub notices: Vec<String>,
-    /// Who hears the server's notices, of connecting and of what a [`Session`](super::Session) asks for.
-    pub hear: Option<Hear>,
+    /// Callback for the server's notices while connecting and in a [`Session`](super::Session).
+    pub on_notice: Option<NoticeReceiver>,
 }
 
 impl ConnectOptions {
-    /// A server on this machine by its socket, as a role whose database has its name, without a password.
+    /// Parameters for the socket of a local server, with the database named like the role, and no password.
     pub fn local(address: Address, user: &str) -> Self {
         Self {
             hosts: vec![Host::at(address)],
@@ -182,40 +182,40 @@ impl ConnectOptions {
             target: SessionAttrs::default(),
             load_balance: false,
             notices: Vec::new(),
-            hear: None,
+            on_notice: None,
         }
     }
 
-    /// The same in UTF-8, unless somebody asked for another encoding: for who reads names and texts of any database.
+    /// Requests UTF-8 unless another encoding was requested: for reading names and texts of any database.
     #[must_use]
     pub fn in_utf8(self) -> Self {
         Self { client_encoding: self.client_encoding.or_else(|| Some(UTF8.to_owned())), ..self }
     }
 
-    /// The first address that is tried.
+    /// Address of the first server to try.
     pub fn address(&self) -> &Address {
         &self.hosts[0].address
     }
 
-    /// `application_name` as the server gets it.
+    /// `application_name` as sent to the server.
     pub fn application_name(&self) -> &str {
         self.application_name.as_deref().unwrap_or(&self.fallback_application_name)
     }
 
-    /// All addresses, for people.
+    /// All addresses as one text for messages.
     pub fn places(&self) -> String {
         let places: Vec<_> = self.hosts.iter().map(|host| host.address.to_string()).collect();
         places.join(" or ")
     }
 
-    /// The same by one other address. The password is that of the first host.
+    /// Replaces the hosts by one other address, with the password of the first host.
     #[must_use]
     pub fn at(&self, address: Address) -> Self {
         let host = Host { address, hostaddr: None, ..self.hosts[0].clone() };
         Self { hosts: vec![host], ..self.clone() }
     }
 
-    /// The same server and role with another database.
+    /// Replaces the database.
     #[must_use]
     pub fn with_database(&self, database: &str) -> Self {
         Self { database: database.to_owned(), ..self.clone() }

@@ -1,15 +1,15 @@
-//! An address in pieces, before it is put together.
+//! Connection parameters as texts, before they are evaluated.
 
 use std::fmt;
 
-/// Where a part comes from.
+/// Source of a parameter.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Origin {
-    /// A flag of the command line.
+    /// A command-line flag.
     Flag(&'static str),
     /// The connection string.
     Text,
-    /// A service file: its path, the line, and the service.
+    /// A service file: its path, line and service.
     Service(String),
     /// An environment variable.
     Variable(&'static str),
@@ -26,7 +26,7 @@ impl fmt::Display for Origin {
     }
 }
 
-/// One part.
+/// One parameter with its source.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Part {
     pub(super) key: String,
@@ -34,7 +34,7 @@ pub(super) struct Part {
     pub(super) origin: Origin,
 }
 
-/// The parts of an address as texts, by libpq's keys.
+/// Connection parameters as texts, by libpq's keys.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(super) struct Parts(Vec<Part>);
 
@@ -45,30 +45,30 @@ impl Parts {
         self.0.push(Part { key: key.to_owned(), value: value.into(), origin });
     }
 
-    /// Sets a key that nothing of more weight has set. An empty value counts as set, as in libpq: it is how one gets
-    /// the default in spite of the environment.
+    /// Sets a key unless a source of higher precedence has set it. An empty value counts as set, as in libpq: this is
+    /// how a user gets the default in spite of the environment.
     pub(super) fn set_default(&mut self, key: &str, value: impl Into<String>, origin: Origin) {
         if !self.0.iter().any(|part| part.key == key) {
             self.set(key, value, origin);
         }
     }
 
-    /// The part of a key; an empty value counts as absent.
+    /// Parameter of a key; an empty value counts as absent.
     pub(super) fn part(&self, key: &str) -> Option<&Part> {
         self.0.iter().find(|part| part.key == key && !part.value.is_empty())
     }
 
-    /// The value of a key; an empty one counts as absent.
+    /// Value of a key; an empty one counts as absent.
     pub(super) fn get(&self, key: &str) -> Option<&str> {
         self.part(key).map(|part| part.value.as_str())
     }
 
-    /// The value of a key, which may be empty.
+    /// Value of a key, which may be empty.
     pub(super) fn text(&self, key: &str) -> Option<&str> {
         self.0.iter().find(|part| part.key == key).map(|part| part.value.as_str())
     }
 
-    /// All parts.
+    /// Iterates over all parameters.
     pub(super) fn iter(&self) -> impl Iterator<Item = &Part> {
         self.0.iter()
     }

@@ -10,35 +10,35 @@ use std::{
 
 use super::{Address, Password};
 
-/// Most of a file that is read.
+/// Most bytes read of a file.
 const MAX_FILE_BYTES: u64 = 1 << 20;
 
-/// What a password file came to.
+/// Result of a lookup in a password file.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Found {
-    /// The password of the first matching line.
+    /// Password of the first matching line.
     pub(super) password: Option<Password>,
-    /// That the file was ignored.
+    /// The file, if it was ignored.
     pub(super) ignored: Option<Ignored>,
 }
 
-/// A password file that is there and was ignored.
+/// A password file that exists and was ignored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ignored {
-    /// The file.
+    /// Path of the file.
     pub path: PathBuf,
-    /// Why.
+    /// Why it was ignored.
     pub why: WhyIgnored,
 }
 
 /// Why a password file is ignored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WhyIgnored {
-    /// Others than its owner may use it.
+    /// Other users have access to the file.
     Open,
-    /// It is a directory, a pipe or a device.
+    /// The file is a directory, a pipe or a device.
     NotPlain,
-    /// The system does not let us, in its words.
+    /// The file could not be read: the system's error text.
     Unreadable(String),
 }
 
@@ -53,13 +53,13 @@ impl fmt::Display for Ignored {
     }
 }
 
-/// The file to look in: the one that is named (`passfile`, PGPASSFILE), else ~/.pgpass.
+/// Path of the password file: the one named (`passfile`, PGPASSFILE), else ~/.pgpass.
 pub(super) fn path(named: Option<&str>, env: &dyn Fn(&str) -> Option<String>) -> Option<PathBuf> {
     let default = || env("HOME").map(|home| PathBuf::from(home).join(".pgpass"));
     named.map(PathBuf::from).or_else(default)
 }
 
-/// Looks a password up in a file. One that others may read is ignored, as libpq does.
+/// Looks up a password in a file. A file that other users can read is ignored, as in libpq.
 pub(super) fn look_up(path: &Path, address: &Address, database: &str, user: &str) -> Found {
     let ignored = |why| Found { password: None, ignored: Some(Ignored { path: path.to_owned(), why }) };
     let Ok(metadata) = fs::metadata(path) else { return Found::default() };
@@ -87,12 +87,12 @@ fn read(path: &Path) -> io::Result<String> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// A socket in a default directory counts as `localhost`.
+/// Whether a directory is a default one, whose socket counts as `localhost`.
 fn is_default(dir: &Path) -> bool {
     ["/var/run/postgresql", "/run/postgresql", "/tmp"].iter().any(|default| dir == Path::new(default))
 }
 
-/// The password of the first line whose four fields match. An empty one is none.
+/// Password of the first line whose four fields match; `None` if it is empty.
 fn find(text: &str, wanted: &[&str; 4]) -> Option<Password> {
     let found = text.lines().filter(|line| !line.starts_with('#')).find_map(|line| {
         let fields = split(line);
@@ -103,7 +103,7 @@ fn find(text: &str, wanted: &[&str; 4]) -> Option<Password> {
     found.filter(|password| !password.is_empty()).map(Password::new)
 }
 
-/// Fields at colons; `\` escapes a colon or itself. What follows the fifth is passed over, as libpq does.
+/// Splits a line at colons; `\` escapes a colon or itself. Text after the fifth field is ignored, as in libpq.
 fn split(line: &str) -> Vec<String> {
     let mut fields = vec![String::new()];
     let mut chars = line.chars();
@@ -118,7 +118,7 @@ fn split(line: &str) -> Vec<String> {
     fields
 }
 
-/// Looks up in any bytes, for what feeds it with anything: whether there was a password.
+/// Entry point for fuzzing: looks up a password in arbitrary bytes; returns whether there was one.
 #[doc(hidden)]
 pub fn fuzz(bytes: &[u8]) -> bool {
     find(&String::from_utf8_lossy(bytes), &["localhost", "5432", "db", "me"]).is_some()
@@ -131,7 +131,7 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// Whatever a password is made of, it comes back when it is escaped as the manual says.
+        /// Every password comes back if it is escaped as the manual says.
         #[test]
         fn an_escaped_password_comes_back(password in "[a-z:\\\\*é ]{1,12}") {
             let escaped = password.replace('\\', "\\\\").replace(':', "\\:");
@@ -152,7 +152,7 @@ mod tests {
         let find = |host, db| find(FILE, &[host, "5432", db, "me"]);
         assert_eq!(find("localhost", "x"), Some(Password::new("one")));
         assert_eq!(find("h:ost", "db"), Some(Password::new("t:w\\o")));
-        // What fe-connect.c makes of a password field: it ends at a colon that is not escaped.
+        // As in fe-connect.c, a password field ends at a colon that is not escaped.
         assert_eq!(find("elsewhere", "db"), Some(Password::new("last")));
         assert_eq!(
             super::find("h:1:d:me:\n*:*:*:*:x\n", &["h", "1", "d", "me"]),

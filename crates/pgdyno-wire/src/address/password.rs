@@ -1,18 +1,18 @@
-//! A password that no log, message or dump shows.
+//! Passwords that no log, message or dump shows.
 
 use std::fmt;
 
-/// A password. It cannot be printed by accident.
+/// Password whose `Debug` output hides the text.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Password(String);
 
 impl Password {
-    /// Takes a password over.
+    /// Wraps a password.
     pub fn new(text: impl Into<String>) -> Self {
         Self(text.into())
     }
 
-    /// The text itself, for authentication only.
+    /// Text of the password, for authentication only.
     pub(crate) fn reveal(&self) -> &str {
         &self.0
     }

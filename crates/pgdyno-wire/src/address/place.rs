@@ -1,11 +1,11 @@
-//! Where a server listens.
+//! Addresses of servers.
 
 use std::{fmt, path::PathBuf};
 
-/// Where a server listens.
+/// Address that a server listens on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Address {
-    /// A Unix-domain socket: directory and port. With `@` before it, its name is in the abstract namespace.
+    /// Unix-domain socket: directory and port. A directory that begins with `@` is in the abstract namespace.
     Unix(PathBuf, u16),
     /// Host name or address, and port.
     Tcp(String, u16),

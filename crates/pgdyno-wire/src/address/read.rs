@@ -1,4 +1,4 @@
-//! Settings from the texts of their keys.
+//! Converts the texts of connection parameters to settings.
 
 use std::{path::PathBuf, time::Duration};
 
@@ -13,7 +13,7 @@ use super::{
     },
 };
 
-/// The value of a key as one of a list, or a problem that names the list and where the value comes from.
+/// Value of a key as one of `choices`; else a problem that lists them and names the source of the value.
 pub(super) fn one_of<T: Copy>(parts: &Parts, key: &str, choices: &[(&str, T)]) -> Result<Option<T>, Problem> {
     let Some(part) = parts.part(key) else { return Ok(None) };
     match choices.iter().find(|(name, _)| *name == part.value) {
@@ -25,13 +25,13 @@ pub(super) fn one_of<T: Copy>(parts: &Parts, key: &str, choices: &[(&str, T)]) -
     }
 }
 
-/// A value that is none of its key's, with its origin.
+/// Problem for an invalid value, with its source.
 pub(super) fn invalid(part: &Part) -> Problem {
     Problem::wrong_request(format!("invalid {} value: \"{}\"", part.key, part.value))
         .detail(part.origin.to_string())
 }
 
-/// The value of a key as a whole number.
+/// Value of a key as an integer.
 pub(super) fn integer(parts: &Parts, key: &str) -> Result<Option<i32>, Problem> {
     let Some(part) = parts.part(key) else { return Ok(None) };
     let number = part.value.trim().parse().map_err(|_| {
@@ -50,7 +50,7 @@ const MODES: [(&str, SslMode); 6] = [
     ("verify-full", SslMode::VerifyFull),
 ];
 
-/// `home` is where `.postgresql` would be.
+/// Reads the TLS settings; `home` is the parent directory of `.postgresql`.
 pub(super) fn tls(parts: &Parts, home: Option<&str>) -> Result<TlsSettings, Problem> {
     let in_home = |name: &str| home.map(|home| PathBuf::from(home).join(".postgresql").join(name));
     let mode = one_of(parts, "sslmode", &MODES)?;
@@ -64,7 +64,7 @@ pub(super) fn tls(parts: &Parts, home: Option<&str>) -> Result<TlsSettings, Prob
         (Some(mode), Roots::System, _) if mode < SslMode::VerifyFull => {
             let what = "weak sslmode cannot be used with sslrootcert=system";
             return Err(Problem::wrong_request(what).hint(
-                "everybody has a certificate that the system trusts: use sslmode=verify-full, or leave it out",
+                "anybody can get a certificate that the system trusts: use sslmode=verify-full, or leave it out",
             ));
         }
         (Some(mode), ..) => mode,
@@ -102,13 +102,13 @@ fn client_certificate(parts: &Parts, home: Option<&str>) -> Option<ClientCertifi
 }
 
 fn versions(parts: &Parts) -> Result<(TlsVersion, TlsVersion), Problem> {
-    // What is older than 1.2 is never spoken, so as a lower limit it says nothing.
+    // TLS older than 1.2 is not supported, so a lower limit below it has no effect.
     let is = |text: &str, name: &str| text.eq_ignore_ascii_case(name);
     let old = |text: &str| is(text, "TLSv1") || is(text, "TLSv1.1");
     let version = |part: &Part| match &part.value {
         text if is(text, "TLSv1.2") => Ok(TlsVersion::V12),
         text if is(text, "TLSv1.3") => Ok(TlsVersion::V13),
-        _ => Err(invalid(part).hint("TLSv1.2 and TLSv1.3 are spoken, nothing older")),
+        _ => Err(invalid(part).hint("only TLSv1.2 and TLSv1.3 are supported")),
     };
     let min = match parts.part("ssl_min_protocol_version") {
         Some(part) if old(&part.value) => TlsVersion::V12,
@@ -122,7 +122,7 @@ fn versions(parts: &Parts) -> Result<(TlsVersion, TlsVersion), Problem> {
     Ok((min, max))
 }
 
-/// The files of `sslcrl` and `sslcrldir`; without either the one in the home directory, if it is there.
+/// Files of `sslcrl` and `sslcrldir`; without either, the one in the home directory, if it exists.
 fn revoked(parts: &Parts, home: Option<&str>) -> Result<Vec<PathBuf>, Problem> {
     let mut files: Vec<PathBuf> = parts.get("sslcrl").map(PathBuf::from).into_iter().collect();
     if let Some(dir) = parts.get("sslcrldir") {
@@ -147,12 +147,12 @@ pub(super) fn channel_binding(parts: &Parts) -> Result<ChannelBinding, Problem> 
     Ok(one_of(parts, "channel_binding", &choices)?.unwrap_or_default())
 }
 
-/// The lowest version of the protocol that will do, and the one that is asked for.
+/// Minimum and requested version of the protocol.
 pub(super) fn protocol(parts: &Parts) -> Result<(ProtocolVersion, ProtocolVersion), Problem> {
     use ProtocolVersion::{V30, V32};
     let choices = [("3.0", V30), ("3.2", V32), ("latest", V32)];
     let min = one_of(parts, "min_protocol_version", &choices)?.unwrap_or(V30);
-    // As libpq: servers and poolers that are old cannot negotiate, so the newest is for who wants it.
+    // As in libpq: old servers and poolers cannot negotiate, so the newest version is only used on request.
     let max = one_of(parts, "max_protocol_version", &choices)?.unwrap_or(min);
     if min > max {
         let what = "\"min_protocol_version\" is greater than \"max_protocol_version\"";
@@ -161,7 +161,7 @@ pub(super) fn protocol(parts: &Parts) -> Result<(ProtocolVersion, ProtocolVersio
     Ok((min, max))
 }
 
-/// Both keys of SCRAM, or none.
+/// Both SCRAM keys, or none.
 pub(super) fn scram_keys(parts: &Parts) -> Result<Option<ScramKeys>, Problem> {
     let key = |name: &str, who: &str| -> Result<Option<[u8; 32]>, Problem> {
         let Some(part) = parts.part(name) else { return Ok(None) };
@@ -179,7 +179,7 @@ pub(super) fn scram_keys(parts: &Parts) -> Result<Option<ScramKeys>, Problem> {
     }
 }
 
-/// A list of methods, all of them with `!` or none.
+/// Parses a list of methods, all of them with `!` or none.
 pub(super) fn require_auth(parts: &Parts) -> Result<Option<RequireAuth>, Problem> {
     let Some(part) = parts.part("require_auth") else { return Ok(None) };
     let words: Vec<&str> = part.value.split(',').map(str::trim).collect();
@@ -187,7 +187,7 @@ pub(super) fn require_auth(parts: &Parts) -> Result<Option<RequireAuth>, Problem
     let mut named = Vec::new();
     for word in words {
         if word.starts_with('!') != negated {
-            return Err(invalid(part).hint("methods with and without `!` cannot stand in one list"));
+            return Err(invalid(part).hint("methods with and without `!` cannot be mixed in one list"));
         }
         let name = word.trim_start_matches('!');
         let Some((method, _)) = Method::ALL.iter().find(|(_, known)| *known == name) else {
@@ -216,7 +216,7 @@ pub(super) fn session_attrs(parts: &Parts) -> Result<SessionAttrs, Problem> {
     Ok(one_of(parts, "target_session_attrs", &choices)?.unwrap_or_default())
 }
 
-/// What is given goes over the defaults; 0 and less means the kernel's own, as in libpq.
+/// Given values override the defaults; 0 and less means the kernel's value, as in libpq.
 pub(super) fn tcp(parts: &Parts) -> Result<TcpSettings, Problem> {
     let default = TcpSettings::default();
     let given = |key: &str, default: Option<u32>| -> Result<Option<u32>, Problem> {

@@ -1,4 +1,4 @@
-//! Flags, connection string, service file, environment and password file put together.
+//! Resolves connection parameters from flags, connection string, service file, environment and password file.
 
 use std::time::Duration;
 
@@ -14,28 +14,28 @@ use super::{
 };
 use crate::tls::Cache;
 
-/// Time to connect for whoever asks for none (`connect_timeout=0`): long enough to be for ever.
+/// Connect timeout for `connect_timeout=0`: practically infinite.
 const FOR_EVER: Duration = Duration::from_secs(365 * 24 * 3600);
 
-/// Where the parts of an address may come from. `env` is passed in, so that the library itself reads no environment.
-/// A flag without a text counts as not given.
+/// Sources of connection parameters. `env` is passed in, so that the library itself reads no environment. An empty flag
+/// counts as not given.
 pub struct Sources<'a> {
-    /// `-h`.
+    /// `-h`: host or list of hosts.
     pub host: Option<&'a str>,
-    /// `-p`: a port, or one for each host.
+    /// `-p`: port, or one port for each host.
     pub port: Option<&'a str>,
-    /// `-U`.
+    /// `-U`: role.
     pub user: Option<&'a str>,
-    /// `-d`: a name, a URI or a keyword string. What the latter two say goes over the flags, as in psql.
+    /// `-d`: a database name, a URI or a keyword/value string. The latter two override the flags, as in psql.
     pub database: Option<&'a str>,
-    /// Environment.
+    /// Lookup of an environment variable.
     pub env: &'a dyn Fn(&str) -> Option<String>,
-    /// Who runs this program.
+    /// The user of this process.
     pub os_user: &'a OsUser,
 }
 
 impl Sources<'_> {
-    /// A variable; the home directory is known where `HOME` says nothing, too.
+    /// Value of a variable; for `HOME` the system's home directory is the fallback.
     fn variable(&self, name: &str) -> Option<String> {
         match name {
             "HOME" => (self.env)(name).filter(|home| !home.is_empty()).or_else(|| self.os_user.home.clone()),
@@ -45,12 +45,12 @@ impl Sources<'_> {
 }
 
 impl ConnectOptions {
-    /// Puts an address together from flags, a URI or keyword string, the service file, the environment and the
-    /// password file.
+    /// Resolves the connection parameters from flags, a URI or keyword/value string, the service file, the environment
+    /// and the password file.
     ///
     /// # Errors
-    /// A wrong request, naming the source: an unknown keyword, a value that its keyword does not have, a service that
-    /// there is not, something that libpq has and that is not possible here, or nobody to be the role.
+    /// A wrong request, naming the source: an unknown keyword, an invalid value, an unknown service, a libpq feature
+    /// that is not supported here, or no name for the role.
     pub fn resolve(sources: &Sources<'_>) -> Result<Self, Problem> {
         let mut parts = Parts::default();
         for (key, value, flag) in
@@ -106,12 +106,12 @@ impl ConnectOptions {
             load_balance: balance.unwrap_or(false),
             user,
             database,
-            hear: None,
+            on_notice: None,
         })
     }
 }
 
-/// The role: the one that is named, else who runs this program.
+/// Role: the one named, else the user of this process.
 fn user(parts: &Parts, sources: &Sources<'_>) -> Result<String, Problem> {
     match (parts.get("user"), &sources.os_user.name) {
         (Some(name), _) => Ok(name.to_owned()),
@@ -120,7 +120,7 @@ fn user(parts: &Parts, sources: &Sources<'_>) -> Result<String, Problem> {
     }
 }
 
-/// A database name, a URI or a keyword string, told apart as libpq does.
+/// Parses a database name, a URI or a keyword/value string, distinguished as in libpq.
 fn read_database(text: &str, parts: &mut Parts) -> Result<(), Problem> {
     let pairs = if uri::is_uri(text) {
         uri::read(text)?
@@ -136,7 +136,7 @@ fn read_database(text: &str, parts: &mut Parts) -> Result<(), Problem> {
     Ok(())
 }
 
-/// Adds what the service file says, where a service is named.
+/// Adds the parameters of the service file, if a service is named.
 fn add_service(parts: &mut Parts, env: &dyn Fn(&str) -> Option<String>) -> Result<(), Problem> {
     let variable = env("PGSERVICE").filter(|service| !service.is_empty());
     let (service, origin) = match (parts.part("service"), variable) {
@@ -156,7 +156,7 @@ fn add_service(parts: &mut Parts, env: &dyn Fn(&str) -> Option<String>) -> Resul
     Ok(())
 }
 
-/// What is given and changes nothing.
+/// Warnings about parameters without effect; unsupported ones are refused.
 fn notices(parts: &Parts) -> Result<Vec<String>, Problem> {
     let mut notices = Vec::new();
     for part in parts.iter().filter(|part| !part.value.is_empty()) {
@@ -182,7 +182,7 @@ fn notices(parts: &Parts) -> Result<Vec<String>, Problem> {
     Ok(notices)
 }
 
-/// The hosts, each with its password: the one that is given, else that of the password file.
+/// The hosts, each with its password: the given one, else that of the password file.
 fn with_passwords(
     parts: &Parts,
     sources: &Sources<'_>,
@@ -203,7 +203,7 @@ fn with_passwords(
     Ok(hosts.collect())
 }
 
-/// In seconds; 0 and less count as for ever, as in libpq.
+/// Connect timeout in seconds; 0 and less is infinite, as in libpq.
 fn connect_timeout(parts: &Parts) -> Result<Duration, Problem> {
     Ok(match read::integer(parts, "connect_timeout")? {
         None => DEFAULT_CONNECT_TIMEOUT,
@@ -212,8 +212,8 @@ fn connect_timeout(parts: &Parts) -> Result<Duration, Problem> {
     })
 }
 
-/// The encoding that somebody asked for. `auto` is that of the program's locale: this one, as pgbench, sets none, and
-/// libpq takes SQL_ASCII then.
+/// Requested encoding. `auto` means that of the program's locale: like pgbench, this program sets none, and libpq then
+/// takes SQL_ASCII.
 fn encoding(parts: &Parts) -> Option<String> {
     let name = parts.get("client_encoding")?;
     Some(if name == "auto" { "SQL_ASCII" } else { name }.to_owned())

@@ -14,17 +14,17 @@ use super::keys;
 const MAX_LINE_BYTES: usize = 1022;
 /// Longest file that is read.
 const MAX_FILE_BYTES: u64 = 1 << 20;
-/// Directory of the system-wide file where `PGSYSCONFDIR` names none: Debian's.
+/// Directory of the system-wide file if `PGSYSCONFDIR` is not set: Debian's.
 const SYSTEM_DIR: &str = "/etc/postgresql-common";
 
-/// A key, its value and the line that it stands in.
+/// Key, value and line number of a setting.
 pub(super) type Entry = (String, String, usize);
 
-/// Looks a service up: in `PGSERVICEFILE` or `~/.pg_service.conf`, then in the system-wide file. Gives its keys, and
-/// the file.
+/// Looks up a service in `PGSERVICEFILE` or `~/.pg_service.conf`, then in the system-wide file. Returns its settings
+/// and the path of the file.
 ///
 /// # Errors
-/// A file that cannot be read or is wrong, and a service that is in none of them.
+/// If a file cannot be read or is malformed, or no file has the service.
 pub(super) fn look_up(
     service: &str,
     env: &dyn Fn(&str) -> Option<String>,
@@ -49,7 +49,7 @@ pub(super) fn look_up(
     .hint("service files are ~/.pg_service.conf, or what PGSERVICEFILE names, and $PGSYSCONFDIR/pg_service.conf"))
 }
 
-/// Reads a file in bounded memory, and never a pipe or a device.
+/// Reads a file up to a size limit; refuses pipes and devices.
 fn read(path: &Path) -> Result<String, Problem> {
     let wrong = |why: &str| {
         Problem::wrong_request(format!("could not read the service file {}: {why}", path.display()))
@@ -67,11 +67,11 @@ fn read(path: &Path) -> Result<String, Problem> {
     String::from_utf8(bytes).map_err(|_| wrong("it is not UTF-8"))
 }
 
-/// The keys of a service; `None` where the file does not have it. Of two sections of a name the first counts, of two
-/// lines of a key too.
+/// Settings of a service; `None` if the file does not have it. The first of several sections of a name counts, and the
+/// first of several lines of a key.
 ///
 /// # Errors
-/// With file and line.
+/// A malformed line or unsupported setting, with file and line.
 pub(super) fn parse(text: &str, service: &str, path: &Path) -> Result<Option<Vec<Entry>>, Problem> {
     let mut found: Option<Vec<Entry>> = None;
     for (at, line) in text.split('\n').enumerate() {
@@ -90,7 +90,7 @@ pub(super) fn parse(text: &str, service: &str, path: &Path) -> Result<Option<Vec
             if found.is_some() {
                 break;
             }
-            // What follows the bracket does not matter to libpq.
+            // libpq ignores the text after the bracket.
             let is_it = section.strip_prefix(service).is_some_and(|rest| rest.starts_with(']'));
             found = is_it.then(Vec::new);
             continue;
@@ -114,7 +114,7 @@ pub(super) fn parse(text: &str, service: &str, path: &Path) -> Result<Option<Vec
     Ok(found)
 }
 
-/// As [`parse`], for what feeds it with anything: whether it was taken.
+/// Entry point for fuzzing: parses arbitrary bytes; returns whether they were accepted.
 #[doc(hidden)]
 pub fn fuzz(bytes: &[u8]) -> bool {
     let text = String::from_utf8_lossy(bytes);

@@ -1,102 +1,102 @@
-//! What a connection is made with, besides where to: TLS, authentication, TCP, the kind of server.
+//! Connection settings other than the address: TLS, authentication, TCP, kind of server.
 
 use std::{fmt, path::PathBuf, time::Duration};
 
-/// How much encryption is wanted (`sslmode`). Unix-domain sockets are never encrypted, whatever it says.
+/// Requested encryption (`sslmode`). Unix-domain sockets are never encrypted, in any mode.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum SslMode {
-    /// None.
+    /// No TLS.
     Disable,
-    /// None, and TLS where the server refuses that.
+    /// No TLS; TLS only if the server refuses a plain connection.
     Allow,
-    /// TLS, and none where that is not possible.
+    /// TLS if the server supports it, else none.
     #[default]
     Prefer,
-    /// TLS with anybody; with a root certificate as [`SslMode::VerifyCa`], like libpq.
+    /// TLS without verification; with a root certificate like [`SslMode::VerifyCa`], as in libpq.
     Require,
-    /// TLS with a server whose certificate a trusted authority signed.
+    /// TLS with a server whose certificate was signed by a trusted authority.
     VerifyCa,
-    /// The same, and the certificate is that of the host that was asked for.
+    /// Like [`SslMode::VerifyCa`], and the certificate must match the host name.
     VerifyFull,
 }
 
-/// A version of TLS.
+/// TLS version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum TlsVersion {
-    /// 1.2
+    /// TLS 1.2
     V12,
-    /// 1.3
+    /// TLS 1.3
     V13,
 }
 
-/// Which authorities are trusted (`sslrootcert`).
+/// Trusted root certificates (`sslrootcert`).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Roots {
-    /// A file of certificates, used if it is there; `None` where there is no home directory to look in.
+    /// A file of certificates, used if it exists; `None` if there is no home directory to find it in.
     File(Option<PathBuf>),
-    /// Those that the system trusts.
+    /// The certificates that the system trusts.
     System,
 }
 
-/// Whether a client certificate is shown (`sslcertmode`).
+/// Whether to send a client certificate (`sslcertmode`).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum CertMode {
     /// Never.
     Disable,
-    /// If the server asks and there is one.
+    /// If the server requests one and there is one.
     #[default]
     Allow,
-    /// It must be: a server that does not ask is refused.
+    /// Always: a server that does not request one is refused.
     Require,
 }
 
-/// A client certificate with its key, shown if it is there.
+/// A client certificate with its key, used if it exists.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClientCertificate {
-    /// File of the certificate and those that lead to its authority.
+    /// File with the certificate and the chain to its authority.
     pub certificate: PathBuf,
-    /// File of its key.
+    /// File with the private key.
     pub key: PathBuf,
 }
 
-/// A version of the frontend/backend protocol. 3.1 never was.
+/// Version of the frontend/backend protocol. There is no 3.1.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ProtocolVersion {
-    /// 3.0
+    /// Version 3.0.
     #[default]
     V30,
-    /// 3.2, from PostgreSQL 18 on: the secret for a cancellation is longer.
+    /// Version 3.2, from PostgreSQL 18 on: the cancel key is longer.
     V32,
 }
 
 impl ProtocolVersion {
-    /// Both, by the numbers that stand in messages, and their names.
+    /// All versions with their numbers in messages and their names.
     const ALL: [(Self, i32, &'static str); 2] =
         [(Self::V30, 3 << 16, "3.0"), (Self::V32, (3 << 16) + 2, "3.2")];
 
-    /// Its number in messages: major version in the upper half, minor one in the lower.
+    /// Number in messages: major version in the upper half, minor version in the lower.
     pub fn number(self) -> i32 {
         Self::ALL[self as usize].1
     }
 
-    /// Its name.
+    /// Name of the version, such as `3.0`.
     pub fn name(self) -> &'static str {
         Self::ALL[self as usize].2
     }
 
-    /// The version of a number.
-    pub(crate) fn of_number(number: i32) -> Option<Self> {
+    /// Version of a number in a message.
+    pub(crate) fn from_number(number: i32) -> Option<Self> {
         Self::ALL.iter().find(|(_, known, _)| *known == number).map(|(version, ..)| *version)
     }
 }
 
-/// Keys that were computed from a password, in place of it (`scram_client_key` and `scram_server_key`). They cannot be
-/// printed by accident.
+/// Keys derived from a password, to use instead of it (`scram_client_key` and `scram_server_key`). `Debug` does not
+/// show them.
 #[derive(Clone, PartialEq, Eq)]
 pub struct ScramKeys {
-    /// Proves who the client is.
+    /// Proves the client's identity.
     pub(crate) client: [u8; 32],
-    /// Shows whether the server knows the password too.
+    /// Verifies that the server knows the password too.
     pub(crate) server: [u8; 32],
 }
 
@@ -106,7 +106,7 @@ impl fmt::Debug for ScramKeys {
     }
 }
 
-/// Everything about TLS.
+/// TLS settings.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TlsSettings {
     /// `sslmode`.
@@ -115,19 +115,19 @@ pub struct TlsSettings {
     pub direct: bool,
     /// `sslrootcert`.
     pub roots: Roots,
-    /// `sslcert` and `sslkey`; `None` where there is no home directory to look in.
+    /// `sslcert` and `sslkey`; `None` if there is no home directory to find them in.
     pub client: Option<ClientCertificate>,
     /// `sslcertmode`.
     pub cert_mode: CertMode,
-    /// `sslcrl`, and the files in `sslcrldir`.
+    /// Files with certificate revocation lists: `sslcrl`, and those in `sslcrldir`.
     pub revoked: Vec<PathBuf>,
-    /// `sslsni`: whether the host's name is told in the clear.
+    /// `sslsni`: whether the host name is sent, unencrypted.
     pub sni: bool,
     /// `ssl_min_protocol_version`.
     pub min: TlsVersion,
     /// `ssl_max_protocol_version`.
     pub max: TlsVersion,
-    /// `sslkeylogfile`: the file that the keys of every connection are added to, for programs that show its traffic.
+    /// `sslkeylogfile`: file to which the keys of every connection are appended, for traffic analysis.
     pub key_log: Option<PathBuf>,
 }
 
@@ -151,31 +151,31 @@ impl Default for TlsSettings {
 /// Whether authentication is bound to the TLS connection (`channel_binding`).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum ChannelBinding {
-    /// No.
+    /// Never.
     Disable,
-    /// Where the server can.
+    /// If the server supports it.
     #[default]
     Prefer,
-    /// It must be.
+    /// Always: otherwise authentication fails.
     Require,
 }
 
-/// A way in which a server authenticates a client, as `require_auth` names it.
+/// Authentication method, as `require_auth` names it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Method {
-    /// No password is asked for.
+    /// No authentication requested.
     None,
-    /// The password in the clear.
+    /// Cleartext password.
     Password,
-    /// MD5.
+    /// MD5-hashed password.
     Md5,
     /// SCRAM-SHA-256, with or without channel binding.
     ScramSha256,
-    /// GSSAPI, which is not possible here.
+    /// GSSAPI, not supported here.
     Gss,
-    /// SSPI, which is not possible here.
+    /// SSPI, not supported here.
     Sspi,
-    /// OAuth, which is not possible here.
+    /// OAuth, not supported here.
     Oauth,
 }
 
@@ -190,56 +190,56 @@ impl Method {
         (Self::Oauth, "oauth"),
     ];
 
-    /// Its name.
+    /// Name in `require_auth`.
     pub fn name(self) -> &'static str {
         Self::ALL.iter().find(|(method, _)| *method == self).map_or("", |(_, name)| name)
     }
 }
 
-/// Which methods the server may use (`require_auth`).
+/// Authentication methods that the server may use (`require_auth`).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RequireAuth {
-    /// As it was written.
+    /// Text as given.
     pub text: String,
-    /// The methods that are allowed.
+    /// Allowed methods.
     pub allowed: Vec<Method>,
 }
 
-/// What a server must be (`target_session_attrs`).
+/// Required kind of server (`target_session_attrs`).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum SessionAttrs {
-    /// Anything.
+    /// Any server.
     #[default]
     Any,
-    /// One that takes writes.
+    /// A server whose sessions accept writes.
     ReadWrite,
-    /// One that takes none.
+    /// A server whose sessions are read-only.
     ReadOnly,
-    /// No standby.
+    /// A server that is not a standby.
     Primary,
     /// A standby.
     Standby,
-    /// A standby, and anything where there is none.
+    /// A standby; any server if there is no standby.
     PreferStandby,
 }
 
-/// How the kernel looks after a TCP connection. `None` leaves a value to the kernel.
+/// TCP options. `None` leaves a value to the kernel.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TcpSettings {
-    /// `keepalives`.
+    /// Whether keepalives are on (`keepalives`).
     pub keepalives: bool,
-    /// `keepalives_idle`.
+    /// Idle time before the first keepalive (`keepalives_idle`).
     pub idle: Option<Duration>,
-    /// `keepalives_interval`.
+    /// Time between keepalives (`keepalives_interval`).
     pub interval: Option<Duration>,
-    /// `keepalives_count`.
+    /// Lost keepalives that end the connection (`keepalives_count`).
     pub count: Option<u32>,
     /// `tcp_user_timeout` in milliseconds.
     pub user_timeout_ms: Option<u32>,
 }
 
-/// The kernel asks after a silent peer, so that one that is gone without a word is noticed in a minute and a half.
-/// Statements may take hours: a limit on silence itself would end good ones.
+/// Keepalives detect a peer that vanished within a minute and a half. There is no limit on silence itself, since
+/// statements may take hours.
 impl Default for TcpSettings {
     fn default() -> Self {
         Self {

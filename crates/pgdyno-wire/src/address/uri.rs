@@ -1,20 +1,20 @@
-//! Connection URIs, as libpq reads them (PostgreSQL manual, "Connection URIs").
+//! Connection URIs, parsed as in libpq (PostgreSQL manual, "Connection URIs").
 
 use percent_encoding::percent_decode_str;
 use pgdyno_core::problem::Problem;
 
 use super::conninfo::{Pairs, wrong};
 
-/// Whether libpq would take a text for a URI.
+/// Whether libpq takes a text for a URI.
 pub(super) fn is_uri(text: &str) -> bool {
     text.starts_with("postgresql://") || text.starts_with("postgres://")
 }
 
-/// `postgresql://user:password@host:port,…/database?key=value&…`, every part optional.
+/// Parses `postgresql://user:password@host:port,…/database?key=value&…`, every part optional.
 pub(super) fn read(text: &str) -> Result<Pairs, Problem> {
     let mut pairs = Pairs::new();
     let mut rest = text.split_once("://").map_or("", |(_, rest)| rest);
-    // An `@` before the first slash ends user and password, whatever stands before it.
+    // An `@` before the first slash ends user and password.
     if let Some((credentials, after)) = rest.split_at_checked(rest.find(['@', '/']).unwrap_or(rest.len()))
         && let Some(after) = after.strip_prefix('@')
     {
@@ -39,7 +39,7 @@ fn add(pairs: &mut Pairs, key: &str, value: &str) -> Result<(), Problem> {
     Ok(())
 }
 
-/// Hosts and ports as lists with commas, and what follows them.
+/// Parses hosts and ports; returns them as comma-separated lists, and the rest.
 fn read_hosts(mut rest: &str) -> Result<(String, String, &str), Problem> {
     let (mut hosts, mut ports) = (String::new(), String::new());
     loop {
@@ -52,7 +52,7 @@ fn read_hosts(mut rest: &str) -> Result<(String, String, &str), Problem> {
             rest = after;
         }
         let Some(after) = rest.strip_prefix(',') else {
-            // Commas alone are a list of defaults, which is what one gets without a list.
+            // A list of commas only is a list of defaults, like no list.
             let any = |list: &str| list.chars().any(|c| c != ',');
             let ports = if any(&ports) { ports } else { String::new() };
             return Ok((hosts, ports, rest));
@@ -63,7 +63,7 @@ fn read_hosts(mut rest: &str) -> Result<(String, String, &str), Problem> {
     }
 }
 
-/// One host and what follows it; an IPv6 address stands in brackets.
+/// Parses one host, an IPv6 address in brackets; returns it and the rest.
 fn read_host(text: &str) -> Result<(&str, &str), Problem> {
     let Some(bracketed) = text.strip_prefix('[') else {
         return Ok(text.split_at(text.find([':', '/', '?', ',']).unwrap_or(text.len())));
@@ -89,7 +89,7 @@ fn read_query(query: &str, pairs: &mut Pairs) -> Result<(), Problem> {
             return Err(wrong("extra key/value separator \"=\" in the URI's query"));
         }
         let (key, value) = (decode(key)?, decode(value)?);
-        // JDBC's way of asking for TLS.
+        // JDBC's parameter for TLS.
         match (key.as_str(), value.as_str()) {
             ("ssl", "true") => pairs.push(("sslmode".to_owned(), "require".to_owned())),
             _ => pairs.push((key, value)),
@@ -98,7 +98,7 @@ fn read_query(query: &str, pairs: &mut Pairs) -> Result<(), Problem> {
     Ok(())
 }
 
-/// Undoes percent-encoding; libpq refuses what is not hexadecimal, NUL and blanks within, so do we.
+/// Decodes percent-encoding; like libpq it refuses malformed escapes, NUL and blanks within.
 fn decode(text: &str) -> Result<String, Problem> {
     let text = text.trim_matches(' ');
     if text.contains(' ') {
@@ -128,7 +128,7 @@ mod tests {
         of.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect()
     }
 
-    /// The examples of the manual and of libpq's own tests (`src/interfaces/libpq/t/001_uri.pl`), with their results.
+    /// Examples of the manual and of libpq's own tests (`src/interfaces/libpq/t/001_uri.pl`), with their results.
     #[test]
     fn the_examples_of_libpq() {
         for (text, want) in [

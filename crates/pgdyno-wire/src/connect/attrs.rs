@@ -1,8 +1,8 @@
-//! Whether a server is what `target_session_attrs` asks for.
+//! Checks a server against `target_session_attrs`.
 
 use crate::{Session, SessionAttrs, WireError};
 
-/// Refuses a server that is something else. Servers from 14 on say at the start what they are, others are asked.
+/// Refuses a server of another kind. Servers from 14 on report their state at startup, others are queried.
 pub(super) fn check(session: &mut Session, wanted: SessionAttrs) -> Result<(), WireError> {
     let (is_so, why) = match wanted {
         SessionAttrs::Any | SessionAttrs::PreferStandby => return Ok(()),
@@ -21,7 +21,7 @@ fn standby(session: &mut Session) -> Result<bool, WireError> {
     }
 }
 
-/// Both parameters have to be told: a pooler may pass on one of them.
+/// Whether sessions are read-only. Both parameters must be reported: a pooler may pass on only one of them.
 fn read_only(session: &mut Session) -> Result<bool, WireError> {
     match (session.parameter("default_transaction_read_only"), session.parameter("in_hot_standby")) {
         (Some(default), Some(standby)) => Ok(default == "on" || standby == "on"),

@@ -1,44 +1,44 @@
-//! CancelRequest: what nobody waits for any more is not to go on in the server.
+//! CancelRequest: ends statements whose result is not needed any more.
 
 use std::{fmt, time::Instant};
 
 use super::{
-    Patience,
+    WaitLimits,
     channel::{Place, Way, encrypt},
 };
 use crate::{Address, TcpSettings, TlsSettings, WireError, encode, tls::Cache};
 
-/// How a session's server is asked to end what it does for the session (PostgreSQL manual, "Canceling Requests in
-/// Progress"): by a connection of its own to the same address, encrypted where the session is.
+/// Cancels what the server is doing for a session (PostgreSQL manual, "Canceling Requests in Progress"): over a
+/// connection of its own to the same address, encrypted if the session is.
 pub(crate) struct Canceller {
     pub(super) place: Place,
-    /// As it was asked for: the server's certificate is held against it.
+    /// Address as requested: the server's certificate is verified against it.
     pub(super) address: Address,
-    /// TLS, where the session has it, with the files that it needs.
+    /// TLS settings and files, if the session is encrypted.
     pub(super) tls: Option<(TlsSettings, Cache)>,
     pub(super) tcp: TcpSettings,
-    /// The number of the server's process, and a secret that proves whose client asks.
+    /// Process ID of the backend, and the secret key that authorises the cancellation.
     pub(super) key: Vec<u8>,
 }
 
 impl Canceller {
-    /// Where the server of the session listens.
+    /// Address of the session's server.
     pub(crate) fn address(&self) -> &Address {
         &self.address
     }
 
-    /// Process id of the session's backend; 0 where none was told.
+    /// Process ID of the session's backend; 0 if the server did not send one.
     pub(crate) fn backend_pid(&self) -> i32 {
         self.key.first_chunk().map_or(0, |pid| i32::from_be_bytes(*pid))
     }
 
-    /// Asks, and waits until the server has passed it on: then it closes the connection, without a word.
+    /// Sends the request and waits until the server has processed it, which closes the connection without an answer.
     pub(crate) fn cancel(&self, deadline: Instant) -> Result<(), WireError> {
         if self.key.is_empty() {
             return Ok(());
         }
-        let patience = Patience { deadline: Some(deadline), stop: None };
-        let mut socket = self.place.open(&self.tcp, patience)?;
+        let limits = WaitLimits { deadline: Some(deadline), stop: None };
+        let mut socket = self.place.open(&self.tcp, limits)?;
         if let Some((settings, cache)) = &self.tls {
             socket =
                 encrypt(socket, &self.address, (settings, cache), Way::Tls).map_err(|failed| failed.error)?;
@@ -51,7 +51,7 @@ impl Canceller {
     }
 }
 
-/// The secret is nobody's to read.
+/// Hides the secret key.
 impl fmt::Debug for Canceller {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Canceller").field("place", &self.place).finish_non_exhaustive()

@@ -1,14 +1,14 @@
-//! One connection to one place: opened, and encrypted where it is to be.
+//! One connection to one address: opened, and encrypted if requested.
 
 use std::{net::SocketAddr, path::PathBuf, sync::atomic::Ordering};
 
-use super::{Patience, Socket};
+use super::{Socket, WaitLimits};
 use crate::{
     Address, CertMode, ServerError, TcpSettings, TlsSettings, WireError, encode,
     tls::{self, Cache},
 };
 
-/// One way to one server.
+/// Resolved address of one server.
 #[derive(Debug, Clone)]
 pub(super) enum Place {
     Unix(PathBuf),
@@ -16,24 +16,24 @@ pub(super) enum Place {
 }
 
 impl Place {
-    pub(super) fn open(&self, tcp: &TcpSettings, patience: Patience) -> Result<Socket, WireError> {
+    pub(super) fn open(&self, tcp: &TcpSettings, limits: WaitLimits) -> Result<Socket, WireError> {
         match self {
-            Self::Unix(path) => Socket::unix(path, patience),
-            Self::Tcp(address) => Socket::tcp(*address, tcp, patience),
+            Self::Unix(path) => Socket::unix(path, limits),
+            Self::Tcp(address) => Socket::tcp(*address, tcp, limits),
         }
     }
 }
 
-/// How a connection is encrypted.
+/// Encryption to try.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Way {
     Plain,
-    /// TLS if the server has it, else nothing.
+    /// TLS if the server supports it, else none.
     TlsIfPossible,
     Tls,
 }
 
-/// Encrypts a connection, or finds that the server cannot.
+/// Encrypts a connection, or finds that the server does not support it.
 pub(super) fn encrypt(
     mut socket: Socket,
     address: &Address,
@@ -44,7 +44,7 @@ pub(super) fn encrypt(
     if !on {
         return Ok(socket);
     }
-    // What is wrong with our own files is no reason to do without encryption.
+    // An error in our own files does not justify falling back to no encryption.
     let context = tls::context(settings, cache).map_err(Failed::for_good)?;
     let (connection, asked) = match tls::connection(&context, address) {
         Ok(connection) => connection,
@@ -57,12 +57,13 @@ pub(super) fn encrypt(
     }
     if settings.cert_mode == CertMode::Require && !asked.load(Ordering::Acquire) {
         let what = "server did not request an SSL certificate";
-        return Err(Failed::for_good(WireError::tls(what, Some("sslcertmode=require asks for that"))));
+        let hint = "sslcertmode=require demands that the server requests one";
+        return Err(Failed::for_good(WireError::tls(what, Some(hint))));
     }
     Ok(socket)
 }
 
-/// What kept a way from its end, and whether another may be tried.
+/// Error of one attempt, and whether another kind of encryption may be tried.
 pub(super) struct Failed {
     pub(super) error: WireError,
     pub(super) next_way: bool,
@@ -74,7 +75,7 @@ impl Failed {
     }
 }
 
-/// Asks for TLS (SSLRequest); whether the server has it.
+/// Sends an SSLRequest; returns whether the server supports TLS.
 fn ask_for_tls(socket: &mut Socket, way: Way) -> Result<bool, Failed> {
     let mut request = Vec::new();
     encode::ssl_request(&mut request);
@@ -87,14 +88,14 @@ fn ask_for_tls(socket: &mut Socket, way: Way) -> Result<bool, Failed> {
         [b'S'] => Ok(true),
         [b'N'] if way == Way::Tls => {
             let what = "server does not support SSL, but SSL was required";
-            Err(Failed::for_good(WireError::tls(what, Some("sslmode=prefer does without where it must"))))
+            Err(Failed::for_good(WireError::tls(what, Some("sslmode=prefer falls back to no encryption"))))
         }
         [b'N'] => Ok(false),
         [b'S' | b'N', ..] => Err(Failed::for_good(WireError::tls(
             "received unencrypted data after SSL response",
-            Some("somebody between here and the server may have put it there"),
+            Some("a man in the middle may have inserted it"),
         ))),
-        // Anybody can have said this: it is told as such, and never believed.
+        // Not authenticated: an attacker may have sent this. It is shown as such, and never trusted.
         [b'E', ..] => {
             let error = ServerError::parse(answer[..bytes].get(5..).unwrap_or_default());
             Err(next(WireError::Unauthenticated(Box::new(error))))

@@ -1,4 +1,4 @@
-//! The conversation from StartupMessage to ReadyForQuery.
+//! Startup phase, from StartupMessage to ReadyForQuery.
 
 use std::collections::BTreeMap;
 
@@ -12,8 +12,8 @@ use super::{
 };
 use crate::{ChannelBinding, ConnectOptions, Method, ServerError, WireError};
 
-/// Goes through the start-up phase; gives what the server reports of itself, and the number of its process with the
-/// secret that a cancellation has to show.
+/// Completes the startup phase; returns the parameters that the server reports, and the backend's PID with the secret
+/// key for cancellation.
 pub(super) fn greet(startup: &mut Startup<'_>) -> Result<(BTreeMap<String, String>, Vec<u8>), WireError> {
     startup.start()?;
     authenticate(startup)?;
@@ -31,8 +31,8 @@ pub(super) fn greet(startup: &mut Startup<'_>) -> Result<(BTreeMap<String, Strin
             b'K' => key = body,
             b'Z' if body == b"I" => return Ok((parameters, key)),
             b'N' => {
-                if let Some(hear) = &startup.options.hear {
-                    hear.tell(&ServerError::parse(&body));
+                if let Some(receiver) = &startup.options.on_notice {
+                    receiver.receive(&ServerError::parse(&body));
                 }
             }
             tag => return Err(unexpected(tag, "while starting")),
@@ -40,7 +40,7 @@ pub(super) fn greet(startup: &mut Startup<'_>) -> Result<(BTreeMap<String, Strin
     }
 }
 
-/// One of AuthenticationOk, cleartext, MD5 or SCRAM-SHA-256, as far as the user allows.
+/// Authenticates by one of AuthenticationOk, cleartext, MD5 or SCRAM-SHA-256, if allowed.
 fn authenticate(startup: &mut Startup<'_>) -> Result<(), WireError> {
     let (kind, body) = startup.request()?;
     startup.asked = true;
@@ -74,7 +74,7 @@ fn authenticate(startup: &mut Startup<'_>) -> Result<(), WireError> {
     }
 }
 
-/// Refuses what `require_auth` and `channel_binding` do not allow, before anything is answered.
+/// Refuses what `require_auth` and `channel_binding` do not allow, before anything is sent.
 fn allow(options: &ConnectOptions, kind: i32) -> Result<(), WireError> {
     let refuse = |text: String| Err(WireError::Authentication(text));
     let method = match kind {
@@ -108,14 +108,14 @@ fn allow(options: &ConnectOptions, kind: i32) -> Result<(), WireError> {
     Ok(())
 }
 
-/// Whether the server on a Unix-domain socket runs as the user that `requirepeer` names.
+/// Checks that the server on a Unix-domain socket runs as the user that `requirepeer` names.
 pub(super) fn check_peer(socket: &Socket, wanted: Option<&str>) -> Result<(), WireError> {
     let Some(name) = wanted else { return Ok(()) };
     let uid = sockopt::socket_peercred(socket).map_err(std::io::Error::from)?.uid.as_raw();
     match uid_of(name) {
         Some(known) if known == uid => Ok(()),
         _ => {
-            let text = format!("requirepeer specifies \"{name}\", but the server runs as user number {uid}");
+            let text = format!("requirepeer specifies \"{name}\", but the server runs as user ID {uid}");
             Err(WireError::Authentication(text))
         }
     }

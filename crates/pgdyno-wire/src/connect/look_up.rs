@@ -1,4 +1,4 @@
-//! Names of hosts to addresses, and chance.
+//! Lookup of host names, and random order.
 
 use std::{
     hash::{BuildHasher, RandomState},
@@ -9,15 +9,15 @@ use std::{
     time::Duration,
 };
 
-use super::socket::Patience;
+use super::socket::WaitLimits;
 use crate::WireError;
 
-/// Time between two looks at the clock while a name is looked up.
+/// Interval in which deadline and stop request are checked during a lookup.
 const LOOKS: Duration = Duration::from_millis(100);
 
-/// The addresses of a host, in the resolver's order. The resolver may take minutes and cannot be told to stop: it works
-/// on a thread of its own, which is left behind when patience ends.
-pub(super) fn look_up(name: &str, port: u16, patience: &Patience) -> Result<Vec<SocketAddr>, WireError> {
+/// Addresses of a host, in the resolver's order. The resolver may take minutes and cannot be interrupted, so it runs in
+/// a thread of its own, which is abandoned at the limit.
+pub(super) fn look_up(name: &str, port: u16, limits: &WaitLimits) -> Result<Vec<SocketAddr>, WireError> {
     if let Ok(ip) = name.parse::<IpAddr>() {
         return Ok(vec![SocketAddr::new(ip, port)]);
     }
@@ -27,7 +27,7 @@ pub(super) fn look_up(name: &str, port: u16, patience: &Patience) -> Result<Vec<
         let _ = sender.send(wanted.to_socket_addrs().map(Iterator::collect::<Vec<_>>)); // nobody may wait any more
     })?;
     loop {
-        let slice = patience.slice()?.unwrap_or(LOOKS).min(LOOKS);
+        let slice = limits.slice()?.unwrap_or(LOOKS).min(LOOKS);
         match receiver.recv_timeout(slice) {
             Ok(Ok(found)) if found.is_empty() => return Err(unknown(name, "it has no address")),
             Ok(Ok(found)) => return Ok(found),
@@ -42,7 +42,7 @@ fn unknown(name: &str, why: &str) -> WireError {
     io::Error::other(format!("could not translate host name \"{name}\" to address: {why}")).into()
 }
 
-/// Puts elements in random order (Fisher and Yates), by the randomness that hash maps are seeded with.
+/// Shuffles elements (Fisher–Yates), seeded like the standard library's hash maps.
 pub(super) fn shuffle<T>(elements: &mut [T]) {
     let random = RandomState::new();
     for last in (1..elements.len()).rev() {
@@ -66,7 +66,7 @@ mod tests {
             sorted.sort_unstable();
             assert_eq!(sorted, [0, 1, 2]);
         }
-        // Each is expected 200 times with a standard deviation of 12: six of them cover 1 in 10^9.
+        // Each is expected 200 times with a standard deviation of 12: six of these are exceeded once in 10^9.
         assert!(first.iter().all(|count| (128..=272).contains(count)), "{first:?}");
     }
 }

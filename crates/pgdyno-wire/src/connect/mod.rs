@@ -1,4 +1,5 @@
-//! From addresses to an authenticated session: hosts, their addresses, and ways to encrypt, one after the other.
+//! From addresses to an authenticated session: tries hosts, their addresses, and kinds of encryption, one after the
+//! other.
 
 mod attrs;
 mod cancel;
@@ -14,7 +15,7 @@ use std::{io, net::SocketAddr, time::Instant};
 use pgdyno_core::{problem::Problem, stop::Stop};
 
 pub(crate) use cancel::Canceller;
-pub(crate) use socket::{Patience, Socket};
+pub(crate) use socket::{Socket, WaitLimits};
 
 use super::{
     Address, ConnectOptions, Host, Session, SessionAttrs, SslMode, Tried, WireError, session::Incoming,
@@ -30,33 +31,33 @@ pub fn connect(options: &ConnectOptions) -> Result<Session, Problem> {
     try_connect(options).map_err(|error| explain(error, options))
 }
 
-/// As [`connect`], and heeds a request to stop within a fraction of a second, whatever the server does.
+/// Like [`connect`], and reacts to a stop request within a fraction of a second, whatever the server does.
 ///
 /// # Errors
-/// As [`connect`]; a request to stop is one more.
+/// See [`connect`]; also if a stop is requested.
 pub fn connect_unless(stop: &Stop, options: &ConnectOptions) -> Result<Session, Problem> {
     Hosts { options, stop: Some(stop) }.connect().map_err(|error| explain(error, options))
 }
 
-/// As [`connect`], with the error as it is: for callers that try again.
+/// Like [`connect`], with the original error: for callers that try again.
 pub(crate) fn try_connect(options: &ConnectOptions) -> Result<Session, WireError> {
     Hosts { options, stop: None }.connect()
 }
 
-/// As [`try_connect`]; of a failure it gives every address that was tried, in order, each with its error.
+/// Like [`try_connect`]; on failure it returns every address tried, in order, each with its error.
 pub(crate) fn try_everywhere(options: &ConnectOptions) -> Result<Session, Vec<Tried>> {
     Hosts { options, stop: None }.try_all()
 }
 
-/// As [`connect_unless`], with the error as it is: for callers that try again.
+/// Like [`connect_unless`], with the original error: for callers that try again.
 ///
 /// # Errors
-/// What the connection died of, or why there was none.
+/// The error that broke the connection, or why none could be made.
 pub fn try_connect_unless(stop: &Stop, options: &ConnectOptions) -> Result<Session, WireError> {
     Hosts { options, stop: Some(stop) }.connect()
 }
 
-/// What to do where nothing answers. Who could make a server of its own has more to say.
+/// Hint if no server answers. Callers that could start a server add to it.
 pub const NOBODY_THERE: &str = "is a server running there? Name another with -h and -p";
 
 fn explain(error: WireError, options: &ConnectOptions) -> Problem {
@@ -94,7 +95,7 @@ fn reason(error: &WireError) -> String {
     }
 }
 
-/// What a kernel means that cannot assign an address to a connection that asks for none.
+/// Explanation of EADDRNOTAVAIL for a connection that requests no particular local address.
 pub(crate) const NO_PORT_LEFT: &str = "no local port is left (net.ipv4.ip_local_port_range): \
                                        those of closed connections are free again after a minute";
 
@@ -110,7 +111,7 @@ fn describe(error: &io::Error) -> String {
     }
 }
 
-/// All hosts that may be tried.
+/// All hosts to try.
 struct Hosts<'a> {
     options: &'a ConnectOptions,
     stop: Option<&'a Stop>,
@@ -119,7 +120,7 @@ struct Hosts<'a> {
 impl Hosts<'_> {
     fn connect(&self) -> Result<Session, WireError> {
         self.try_all().map_err(|mut tried| match tried.pop() {
-            // What ends the search says something about the request, and is told alone.
+            // An error that ends the search is about the request itself, so it is reported alone.
             Some(last) if tried.is_empty() || !goes_on(&last.error) => last.error,
             last => {
                 tried.extend(last);
@@ -147,7 +148,7 @@ impl Hosts<'_> {
                     return Err(tried);
                 }
             }
-            // What the first round found is told where the second finds nothing either.
+            // Errors of the first round are reported if the second round finds nothing either.
             if round + 1 < rounds.len() {
                 tried.clear();
             }
@@ -155,7 +156,7 @@ impl Hosts<'_> {
         Err(tried)
     }
 
-    /// Tries a host by all its addresses. Only what says nothing about the request lets the next one be tried.
+    /// Tries all addresses of a host. Only an error that is not about the request itself lets the next one be tried.
     fn host(&self, host: &Host, target: SessionAttrs, tried: &mut Vec<Tried>) -> Option<Session> {
         let places = match self.places(host) {
             Ok(places) => places,
@@ -192,7 +193,7 @@ impl Hosts<'_> {
         let Address::Tcp(name, port) = &host.address else { return Ok(Vec::new()) };
         let mut found = match host.hostaddr {
             Some(ip) => vec![SocketAddr::new(ip, *port)],
-            None => look_up::look_up(name, *port, &self.patience())?,
+            None => look_up::look_up(name, *port, &self.wait_limits())?,
         };
         if self.options.load_balance {
             look_up::shuffle(&mut found);
@@ -200,15 +201,15 @@ impl Hosts<'_> {
         Ok(found.into_iter().map(Place::Tcp).collect())
     }
 
-    /// One address gets its whole time.
-    fn patience(&self) -> Patience {
-        Patience {
+    /// Each address gets the whole connect timeout.
+    fn wait_limits(&self) -> WaitLimits {
+        WaitLimits {
             deadline: Instant::now().checked_add(self.options.connect_timeout),
             stop: self.stop.cloned(),
         }
     }
 
-    /// Tries one address in the ways that `sslmode` allows.
+    /// Tries one address with the kinds of encryption that `sslmode` allows.
     fn place(&self, host: &Host, place: &Place, target: SessionAttrs) -> Result<Session, WireError> {
         let ways: &[Way] = match (place, self.options.tls.mode) {
             (Place::Unix(_), _) | (_, SslMode::Disable) => &[Way::Plain],
@@ -221,7 +222,7 @@ impl Hosts<'_> {
             match &result {
                 Err(Failed { error, next_way: true }) if another_way_may_help(error) => {
                     let next = self.one_way(host, place, *way, target);
-                    // Of two failures the first tells why the better way was left.
+                    // Of two errors the first explains why the preferred kind was not used.
                     result = match (next, result) {
                         (Ok(session), _) => Ok(session),
                         (Err(next), Err(first)) if matches!(next.error, WireError::Tls { .. }) => Err(first),
@@ -236,7 +237,7 @@ impl Hosts<'_> {
 
     fn one_way(&self, host: &Host, place: &Place, way: Way, target: SessionAttrs) -> Result<Session, Failed> {
         let ConnectOptions { tls, tls_cache, tcp, .. } = self.options;
-        let socket = place.open(tcp, self.patience()).map_err(Failed::for_good)?;
+        let socket = place.open(tcp, self.wait_limits()).map_err(Failed::for_good)?;
         let socket = encrypt(socket, &host.address, (tls, tls_cache), way)?;
         let tls = socket.tls().map(|_| (tls.clone(), tls_cache.clone()));
         let incoming = Incoming::greeting(socket);
@@ -247,20 +248,20 @@ impl Hosts<'_> {
         let mut startup = Startup::new(incoming, self.options, host);
         let (parameters, key) = match greeting::greet(&mut startup) {
             Ok(greeted) => greeted,
-            // As libpq: once the server has asked for something, another way would be refused as well.
+            // As in libpq: once the server has sent a request, another kind of encryption would fail as well.
             Err(error) => return Err(Failed { next_way: !startup.asked, error }),
         };
         let canceller =
             Canceller { place: place.clone(), address: host.address.clone(), tls, tcp: tcp.clone(), key };
-        let hear = self.options.hear.clone();
-        let mut session = Session::new(startup.incoming, parameters, canceller, hear);
+        let on_notice = self.options.on_notice.clone();
+        let mut session = Session::new(startup.incoming, parameters, canceller, on_notice);
         attrs::check(&mut session, target).map_err(Failed::for_good)?;
         session.greeted();
         Ok(session)
     }
 }
 
-/// Whether the next host or address may be tried: nobody was there, or nobody who could serve.
+/// Whether the next host or address may be tried: no server answered, or none that could serve.
 fn goes_on(error: &WireError) -> bool {
     match error {
         WireError::Io(_) | WireError::Closed | WireError::NotWanted(_) => true,
@@ -269,7 +270,7 @@ fn goes_on(error: &WireError) -> bool {
     }
 }
 
-/// Whether what kept one way from its end may not keep another. Who is silent is silent in every way.
+/// Whether another kind of encryption may succeed. A server that does not answer is silent in every kind.
 fn another_way_may_help(error: &WireError) -> bool {
     match error {
         WireError::Io(error) => error.kind() == io::ErrorKind::ConnectionReset,

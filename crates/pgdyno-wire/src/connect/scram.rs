@@ -10,16 +10,16 @@ use ring::{
 use super::startup::{Startup, cut};
 use crate::{ChannelBinding, ScramKeys, WireError, tls};
 
-/// Bytes of chance in a nonce.
+/// Random bytes in a nonce.
 const NONCE_BYTES: usize = 18;
 
-/// What is said about channel binding.
+/// Channel binding as sent to the server.
 enum Binding {
-    /// The hash of the server's certificate.
+    /// Bound to the hash of the server's certificate.
     To(Vec<u8>),
-    /// It was possible here, and the server did not offer it.
+    /// Supported here, and not offered by the server.
     Unrequested,
-    /// It is not possible here.
+    /// Not supported on this connection.
     Unsupported,
 }
 
@@ -31,7 +31,7 @@ impl Binding {
         }
     }
 
-    /// The header of RFC 5801 that stands before the first message.
+    /// Header of RFC 5801, which precedes the first message.
     fn header(&self) -> &'static str {
         match self {
             Self::To(_) => "p=tls-server-end-point,,",
@@ -40,7 +40,7 @@ impl Binding {
         }
     }
 
-    /// The header, and what is bound to.
+    /// Header followed by the channel binding data.
     fn data(&self) -> Vec<u8> {
         let hash = match self {
             Self::To(hash) => hash.as_slice(),
@@ -50,7 +50,7 @@ impl Binding {
     }
 }
 
-/// Authenticates by SCRAM: the server has to prove that it knows the password too.
+/// Authenticates by SCRAM, in which the server must prove that it knows the password too.
 pub(super) fn authenticate(startup: &mut Startup<'_>, mechanisms: &[u8]) -> Result<(), WireError> {
     let binding = choose(startup, mechanisms)?;
     let mechanism = binding.mechanism();
@@ -76,7 +76,7 @@ pub(super) fn authenticate(startup: &mut Startup<'_>, mechanisms: &[u8]) -> Resu
     Ok(())
 }
 
-/// The first message, with the mechanism's name.
+/// Sends the first message, with the name of the mechanism.
 fn begin(startup: &mut Startup<'_>, mechanism: &str, message: &[u8]) -> Result<(), WireError> {
     let mut first = format!("{mechanism}\0").into_bytes();
     first.extend((message.len() as i32).to_be_bytes());
@@ -84,17 +84,20 @@ fn begin(startup: &mut Startup<'_>, mechanism: &str, message: &[u8]) -> Result<(
     startup.answer(&first)
 }
 
-/// The exchange with keys that were computed from a password: neither it, the salt nor the iterations matter then.
+/// Authenticates with keys derived from a password: password, salt and iterations are not needed then.
 fn with_keys(startup: &mut Startup<'_>, keys: &ScramKeys, binding: &Binding) -> Result<(), WireError> {
     let mut chance = [0; NONCE_BYTES];
-    SystemRandom::new().fill(&mut chance).map_err(|_| refused("there is no randomness to be had"))?;
+    SystemRandom::new()
+        .fill(&mut chance)
+        .map_err(|_| refused("SCRAM failed: the system has no random numbers"))?;
     let ours = STANDARD.encode(chance);
     let bare = format!("n=,r={ours}");
     let first = format!("{}{bare}", binding.header());
     begin(startup, binding.mechanism(), first.as_bytes())?;
     let challenge = next(startup, 11)?;
     check_challenge(first.as_bytes(), &challenge)?;
-    let challenge = String::from_utf8(challenge).map_err(|_| refused("SCRAM was refused: it is no text"))?;
+    let challenge = String::from_utf8(challenge)
+        .map_err(|_| refused("SCRAM was refused: the server's message is not UTF-8"))?;
     let nonce = challenge.split(',').next().and_then(|part| part.strip_prefix("r="));
     let Some(nonce) = nonce.filter(|nonce| nonce.starts_with(&ours)) else {
         return Err(refused("SCRAM was refused: the server's nonce does not begin with ours"));
@@ -111,8 +114,8 @@ fn with_keys(startup: &mut Startup<'_>, keys: &ScramKeys, binding: &Binding) -> 
         .map_err(|_| refused("SCRAM was refused: verification of the server failed"))
 }
 
-/// The mechanism, and what is said about channel binding: an honest server notices where somebody between has taken
-/// the better mechanism out of its list.
+/// Chooses the mechanism and the channel binding flag, by which an honest server notices if a man in the middle has
+/// removed the better mechanism from its list.
 fn choose(startup: &Startup<'_>, mechanisms: &[u8]) -> Result<Binding, WireError> {
     let offers = |wanted: &str| mechanisms.split(|&byte| byte == 0).any(|name| name == wanted.as_bytes());
     let (plain, plus) = (offers(sasl::SCRAM_SHA_256), offers(sasl::SCRAM_SHA_256_PLUS));
@@ -132,15 +135,15 @@ fn choose(startup: &Startup<'_>, mechanisms: &[u8]) -> Result<Binding, WireError
         }
         (Some(_), false, true) => Ok(Binding::Unrequested),
         (None, _, true) if plus && tls.is_none() => {
-            // Only a server that was told of another connection than ours can offer this.
+            // Only a server that sees another connection than ours can offer this: a man in the middle.
             Err(refused("the server offers channel binding on a connection that is not encrypted"))
         }
         (None, _, true) => Ok(Binding::Unsupported),
-        _ => Err(refused("the server offers no mechanism but those that need TLS, or that are not known")),
+        _ => Err(refused("the server offers only SASL mechanisms that need TLS or are unknown")),
     }
 }
 
-/// The next message of the exchange. A server that lets us in before the end may not know the password.
+/// Next message of the exchange. A server that lets us in before its end may not know the password.
 fn next(startup: &mut Startup<'_>, expected: i32) -> Result<Vec<u8>, WireError> {
     match startup.request()? {
         (kind, body) if kind == expected => Ok(body),
@@ -149,17 +152,17 @@ fn next(startup: &mut Startup<'_>, expected: i32) -> Result<Vec<u8>, WireError> 
     }
 }
 
-/// What RFC 5802 demands of the server's challenge and the SCRAM library does not: at least one iteration, and a nonce
-/// that adds something to ours.
+/// Checks what RFC 5802 demands of the server's challenge and the SCRAM library does not: at least one iteration, and a
+/// nonce that extends ours.
 fn check_challenge(first: &[u8], challenge: &[u8]) -> Result<(), WireError> {
     let (first, challenge) = (String::from_utf8_lossy(first), String::from_utf8_lossy(challenge));
     let ours = first.rsplit_once("r=").map_or("", |(_, nonce)| nonce);
     let part = |name| challenge.split(',').find_map(|part| part.strip_prefix(name));
     if part("i=").and_then(|text| text.parse::<u64>().ok()) == Some(0) {
-        return Err(refused("SCRAM was refused: the server wants no iteration"));
+        return Err(refused("SCRAM was refused: the server asks for 0 iterations"));
     }
     if part("r=") == Some(ours) {
-        return Err(refused("SCRAM was refused: the server adds nothing to our nonce"));
+        return Err(refused("SCRAM was refused: the server's nonce does not extend ours"));
     }
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! A socket whose waits end: at a deadline, or when a stop is requested.
+//! Sockets whose waits end at a deadline or a stop request.
 
 use std::{
     io::{self, Read, Write},
@@ -21,26 +21,26 @@ use rustls::ClientConnection;
 
 use crate::{TcpSettings, WireError, tls::explain};
 
-/// Time between two looks at a request to stop.
+/// Interval in which a stop request is noticed.
 const STOP_LOOKS: Duration = Duration::from_millis(100);
-/// Time between two tries at a socket whose queue of connections is full: nothing tells when it no longer is.
+/// Interval between tries to connect to a Unix-domain socket whose backlog is full: no event tells when there is room.
 const QUEUE_LOOKS: Duration = Duration::from_millis(20);
 /// Longest path of a Unix-domain socket in bytes (`sun_path` without its terminator).
 const MAX_SOCKET_PATH_BYTES: usize = 107;
-/// Plaintext given to TLS at once, so that what is encrypted stays small.
+/// Plaintext given to TLS at once, which limits the buffer of encrypted data.
 const TLS_CHUNK_BYTES: usize = 64 << 10;
 
-/// When a wait is over.
+/// Limits of a wait.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Patience {
-    /// The latest.
+pub(crate) struct WaitLimits {
+    /// Latest end; `None` waits forever.
     pub(crate) deadline: Option<Instant>,
-    /// A request to stop ends it, where one can come.
+    /// Stop request that ends a wait, if one may come.
     pub(crate) stop: Option<Stop>,
 }
 
-impl Patience {
-    /// How long to wait before looking again; `None` is for ever.
+impl WaitLimits {
+    /// How long to wait before checking again; `None` is forever.
     pub(crate) fn slice(&self) -> Result<Option<Duration>, WireError> {
         if self.stop.as_ref().is_some_and(Stop::requested) {
             return Err(WireError::Stopped);
@@ -70,15 +70,15 @@ impl Patience {
     }
 }
 
-/// A connected socket, with or without TLS. No call of the kernel waits: all waits are in [`Patience`].
+/// A connected socket, with or without TLS. System calls never block: all waits happen in [`WaitLimits`].
 #[derive(Debug)]
 pub(crate) struct Socket {
     fd: OwnedFd,
     tls: Option<Box<ClientConnection>>,
-    pub(crate) patience: Patience,
+    pub(crate) limits: WaitLimits,
 }
 
-/// The kernel's part, for rustls.
+/// The unencrypted socket, for rustls.
 struct Raw<'a>(&'a OwnedFd);
 
 impl Read for Raw<'_> {
@@ -101,8 +101,8 @@ impl Write for Raw<'_> {
 }
 
 impl Socket {
-    /// Connects to a Unix-domain socket; `@` before its path stands for the abstract namespace.
-    pub(crate) fn unix(path: &Path, patience: Patience) -> Result<Self, WireError> {
+    /// Connects to a Unix-domain socket; `@` before its path selects the abstract namespace.
+    pub(crate) fn unix(path: &Path, limits: WaitLimits) -> Result<Self, WireError> {
         let length = path.as_os_str().len();
         if length > MAX_SOCKET_PATH_BYTES {
             let text = format!("the socket's path has {length} bytes, {MAX_SOCKET_PATH_BYTES} are possible");
@@ -112,20 +112,20 @@ impl Socket {
             Some(name) => SocketAddrUnix::new_abstract_name(name),
             None => SocketAddrUnix::new(path),
         };
-        Self::open(AddressFamily::UNIX, &address.map_err(io::Error::from)?.into(), patience)
+        Self::open(AddressFamily::UNIX, &address.map_err(io::Error::from)?.into(), limits)
     }
 
     /// Connects to a TCP port.
-    pub(crate) fn tcp(address: SocketAddr, tcp: &TcpSettings, patience: Patience) -> Result<Self, WireError> {
+    pub(crate) fn tcp(address: SocketAddr, tcp: &TcpSettings, limits: WaitLimits) -> Result<Self, WireError> {
         let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
-        let socket = Self::open(family, &address.into(), patience)?;
+        let socket = Self::open(family, &address.into(), limits)?;
         tune(&socket.fd, tcp)?;
         Ok(socket)
     }
 
-    /// Connects without waiting in the kernel: a server that is stopped leaves its queue full, and `connect()` would
-    /// wait for ever.
-    fn open(family: AddressFamily, address: &SocketAddrAny, patience: Patience) -> Result<Self, WireError> {
+    /// Connects without blocking in the kernel: a stopped server leaves its backlog full, and `connect()` would wait
+    /// forever.
+    fn open(family: AddressFamily, address: &SocketAddrAny, limits: WaitLimits) -> Result<Self, WireError> {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let fd =
             rustix::net::socket_with(family, SocketType::STREAM, flags, None).map_err(io::Error::from)?;
@@ -133,98 +133,98 @@ impl Socket {
             match connect(&fd, address) {
                 Ok(()) | Err(Errno::ISCONN) => break,
                 Err(Errno::INPROGRESS | Errno::INTR | Errno::ALREADY) => {
-                    patience.wait(&fd, PollFlags::OUT)?;
+                    limits.wait(&fd, PollFlags::OUT)?;
                     sockopt::socket_error(&fd).map_err(io::Error::from)?.map_err(io::Error::from)?;
                     break;
                 }
                 Err(Errno::AGAIN) => {
-                    let slice = patience.slice()?.unwrap_or(QUEUE_LOOKS);
+                    let slice = limits.slice()?.unwrap_or(QUEUE_LOOKS);
                     std::thread::sleep(slice.min(QUEUE_LOOKS));
                 }
                 Err(error) => return Err(io::Error::from(error).into()),
             }
         }
         rustix::io::ioctl_fionbio(&fd, false).map_err(io::Error::from)?;
-        Ok(Self { fd, tls: None, patience })
+        Ok(Self { fd, tls: None, limits })
     }
 
-    /// The handshake of TLS.
+    /// Performs the TLS handshake.
     pub(crate) fn start_tls(&mut self, connection: ClientConnection) -> Result<(), WireError> {
         let tls = self.tls.insert(Box::new(connection));
         while tls.is_handshaking() || tls.wants_write() {
-            self.patience.slice()?;
+            self.limits.slice()?;
             if tls.wants_write() {
-                flush(tls, &self.fd, &self.patience)?;
-            } else if fill(tls, &self.fd, &self.patience)? == 0 {
+                flush(tls, &self.fd, &self.limits)?;
+            } else if fill(tls, &self.fd, &self.limits)? == 0 {
                 return Err(WireError::tls("the server closed the connection instead of starting TLS", None));
             }
         }
         Ok(())
     }
 
-    /// TLS, where it is on.
+    /// TLS state, if the connection is encrypted.
     pub(crate) fn tls(&self) -> Option<&ClientConnection> {
         self.tls.as_deref()
     }
 
-    /// What came without being encrypted, at most as many bytes as the buffer has.
+    /// Reads unencrypted bytes, at most as many as fit into the buffer.
     pub(crate) fn read_plain(&mut self, buffer: &mut [u8]) -> Result<usize, WireError> {
         loop {
             match Raw(&self.fd).read(buffer) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    self.patience.wait(&self.fd, PollFlags::IN)?;
+                    self.limits.wait(&self.fd, PollFlags::IN)?;
                 }
                 result => return Ok(result?),
             }
         }
     }
 
-    /// Reads what is there, after waiting until something is; 0 is the end.
+    /// Waits for data and reads it; 0 is end of file.
     pub(crate) fn read(&mut self, buffer: &mut [u8]) -> Result<usize, WireError> {
         let Some(tls) = &mut self.tls else {
-            self.patience.slice()?;
+            self.limits.slice()?;
             return self.read_plain(buffer);
         };
         loop {
-            // A peer that never stops sending must not keep us either, be it with records that are no data.
-            self.patience.slice()?;
+            // Checks the limits in every round, since a peer might send records without data forever.
+            self.limits.slice()?;
             match tls.reader().read(buffer) {
                 Ok(bytes) => return Ok(bytes),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(0),
                 Err(error) => return Err(error.into()),
             }
-            fill(tls, &self.fd, &self.patience)?;
+            fill(tls, &self.fd, &self.limits)?;
         }
     }
 
     /// Writes everything.
     pub(crate) fn write_all(&mut self, bytes: &[u8]) -> Result<(), WireError> {
-        let Some(tls) = &mut self.tls else { return send_all(&self.fd, bytes, &self.patience) };
+        let Some(tls) = &mut self.tls else { return send_all(&self.fd, bytes, &self.limits) };
         for chunk in bytes.chunks(TLS_CHUNK_BYTES) {
             let mut left = chunk;
             while !left.is_empty() {
                 let taken = tls.writer().write(left)?;
                 left = &left[taken..];
-                flush(tls, &self.fd, &self.patience)?;
+                flush(tls, &self.fd, &self.limits)?;
             }
         }
         Ok(())
     }
 
-    /// Ends what is sent: the peer reads what it has, and then the end.
+    /// Shuts down the sending side: the peer reads what it has, and then end of file.
     pub(crate) fn end_sending(&mut self) {
-        let _ = rustix::net::shutdown(&self.fd, Shutdown::Write); // a connection that is gone needs none
+        let _ = rustix::net::shutdown(&self.fd, Shutdown::Write); // the connection may be gone
     }
 
-    /// Whether something can be read without waiting.
+    /// Whether data can be read without waiting.
     pub(crate) fn is_readable(&mut self) -> bool {
         let now = Timespec { tv_sec: 0, tv_nsec: 0 };
         let readable =
             poll(&mut [PollFd::new(&self.fd, PollFlags::IN)], Some(&now)).is_ok_and(|ready| ready > 0);
         let Some(tls) = &mut self.tls else { return readable };
         if readable {
-            // What came may be no data: a ticket, for example. An error shows when it is read.
+            // May be a record without data, such as a session ticket. An error shows in the next read.
             let _ = tls.read_tls(&mut Raw(&self.fd));
         }
         match tls.process_new_packets() {
@@ -233,7 +233,7 @@ impl Socket {
         }
     }
 
-    /// TLS, for whoever goes on with it.
+    /// Takes the TLS state, for the caller to continue with.
     pub(crate) fn take_tls(&mut self) -> Option<Box<ClientConnection>> {
         self.tls.take()
     }
@@ -245,48 +245,48 @@ impl AsFd for Socket {
     }
 }
 
-fn send_all(fd: &OwnedFd, mut bytes: &[u8], patience: &Patience) -> Result<(), WireError> {
+fn send_all(fd: &OwnedFd, mut bytes: &[u8], limits: &WaitLimits) -> Result<(), WireError> {
     while !bytes.is_empty() {
         match Raw(fd).write(bytes) {
             Ok(sent) => bytes = &bytes[sent..],
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => patience.wait(fd, PollFlags::OUT)?,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => limits.wait(fd, PollFlags::OUT)?,
             Err(error) => return Err(error.into()),
         }
     }
     Ok(())
 }
 
-/// Sends what TLS has to send.
-fn flush(tls: &mut ClientConnection, fd: &OwnedFd, patience: &Patience) -> Result<(), WireError> {
+/// Sends everything that TLS has pending.
+fn flush(tls: &mut ClientConnection, fd: &OwnedFd, limits: &WaitLimits) -> Result<(), WireError> {
     while tls.wants_write() {
         match tls.write_tls(&mut Raw(fd)) {
             Ok(_) => {}
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => patience.wait(fd, PollFlags::OUT)?,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => limits.wait(fd, PollFlags::OUT)?,
             Err(error) => return Err(error.into()),
         }
     }
     Ok(())
 }
 
-/// Lets TLS receive something; 0 is the end.
-fn fill(tls: &mut ClientConnection, fd: &OwnedFd, patience: &Patience) -> Result<usize, WireError> {
+/// Receives data for TLS; 0 is end of file.
+fn fill(tls: &mut ClientConnection, fd: &OwnedFd, limits: &WaitLimits) -> Result<usize, WireError> {
     loop {
         match tls.read_tls(&mut Raw(fd)) {
             Ok(bytes) => {
                 let processed = tls.process_new_packets();
                 if processed.is_err() {
-                    let _ = tls.write_tls(&mut Raw(fd)); // the peer is told why, if it still listens
+                    let _ = tls.write_tls(&mut Raw(fd)); // sends the alert, if the peer still listens
                 }
                 processed.map_err(explain)?;
                 return Ok(bytes);
             }
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => patience.wait(fd, PollFlags::IN)?,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => limits.wait(fd, PollFlags::IN)?,
             Err(error) => return Err(error.into()),
         }
     }
 }
 
-/// TCP as the settings say.
+/// Applies the TCP settings.
 fn tune(fd: &OwnedFd, tcp: &TcpSettings) -> io::Result<()> {
     sockopt::set_tcp_nodelay(fd, true)?;
     if let Some(timeout_ms) = tcp.user_timeout_ms {

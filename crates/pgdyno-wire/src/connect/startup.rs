@@ -1,22 +1,22 @@
-//! The messages of the start-up phase: sent, and taken as far as a server may go before it is ready.
+//! Messages of the startup phase, with limits on what a server may send before it is ready.
 
 use crate::{ConnectOptions, Host, ProtocolVersion, ServerError, WireError, encode, session::Incoming};
 
-/// Messages a server may send before it is ready. More is a flood.
+/// Most messages accepted before the server is ready.
 const MAX_GREETING_MESSAGES: usize = 1_000;
-/// Bytes that they may have together: what the server reports of itself is kept.
+/// Most bytes of these messages together, since reported parameters are kept.
 const MAX_GREETING_BYTES: usize = 1 << 20;
 
-/// The start-up phase of a connection: what is said before the server is ready (PostgreSQL manual, "Start-up").
+/// Startup phase of a connection (PostgreSQL manual, "Start-up").
 pub(super) struct Startup<'a> {
     pub(super) incoming: Incoming,
     pub(super) options: &'a ConnectOptions,
     host: &'a Host,
     seen: usize,
     seen_bytes: usize,
-    /// Whether the server has asked for something, or let us in.
+    /// Whether the server has sent an authentication request, or let us in.
     pub(super) asked: bool,
-    /// Whether the server has said which version of the protocol it speaks.
+    /// Whether the server has negotiated the protocol version.
     negotiated: bool,
     /// Whether authentication was bound to the TLS connection.
     pub(super) bound: bool,
@@ -56,7 +56,7 @@ impl<'a> Startup<'a> {
         self.incoming.socket().write_all(&out)
     }
 
-    /// The next message; an ErrorResponse is an error.
+    /// Receives the next message; an ErrorResponse is an error.
     pub(super) fn next(&mut self) -> Result<(u8, Vec<u8>), WireError> {
         self.seen += 1;
         if self.seen > MAX_GREETING_MESSAGES {
@@ -81,7 +81,7 @@ impl<'a> Startup<'a> {
         }
     }
 
-    /// The kind and the rest of an Authentication message.
+    /// Receives an Authentication message: its kind and the rest of its body.
     pub(super) fn request(&mut self) -> Result<(i32, Vec<u8>), WireError> {
         let (tag, mut body) = self.next()?;
         if tag != b'R' {
@@ -103,15 +103,15 @@ impl<'a> Startup<'a> {
     }
 }
 
-/// What NegotiateProtocolVersion comes to: the newest version that the server speaks, and parameters that it does not
-/// know, of which none was sent. Refusals are libpq's, word by word.
+/// Evaluates NegotiateProtocolVersion: the newest version that the server supports, and the parameters that it does not
+/// know, of which none was sent. Errors are in libpq's words.
 fn negotiate(body: &[u8], (min, asked): (ProtocolVersion, ProtocolVersion)) -> Result<(), WireError> {
     let wrong =
         |why: &str| Err(WireError::Version(format!("received invalid protocol negotiation message: {why}")));
     let (Some(theirs), Some(unknown)) = (number(body, 0), number(body, 4)) else {
         return wrong("message too short");
     };
-    match ProtocolVersion::of_number(theirs) {
+    match ProtocolVersion::from_number(theirs) {
         _ if theirs > asked.number() => wrong("server requested downgrade to a higher-numbered version"),
         None if theirs < ProtocolVersion::V30.number() => {
             wrong("server requested downgrade to pre-3.0 protocol version")
@@ -140,5 +140,5 @@ pub(super) fn unexpected(tag: u8, when: &str) -> WireError {
 }
 
 pub(super) fn cut(what: &str) -> WireError {
-    WireError::Protocol(format!("{what} is cut or out of order"))
+    WireError::Protocol(format!("{what} is truncated or malformed"))
 }

@@ -1,48 +1,48 @@
-//! What a client asks, and what it is told.
+//! Requests of a client, and the server's answers.
 
 use std::time::Duration;
 
 use super::message;
 
-/// Something that wants an answer: a Query, or the messages of the extended protocol up to a Sync.
+/// A request that needs an answer: a Query, or the messages of the extended protocol up to a Sync.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Request {
     /// Number of the connection, from 0.
     pub connection: usize,
-    /// Number of the request on it, from 0.
+    /// Number of the request on its connection, from 0.
     pub number: usize,
-    /// The SQL; with the extended protocol that of the statement that is bound.
+    /// SQL text; with the extended protocol that of the bound statement.
     pub sql: String,
-    /// Name of the statement that is bound; `None` with the simple protocol.
+    /// Name of the bound statement; `None` with the simple protocol.
     pub statement: Option<String>,
-    /// Parameters that are bound.
+    /// Bound parameters; `None` is NULL.
     pub parameters: Vec<Option<String>>,
 }
 
 impl Request {
-    /// Whether the SQL begins with this, in any case.
+    /// Whether the SQL begins with `words`, in any case.
     pub fn starts_with(&self, words: &str) -> bool {
         self.sql.get(..words.len()).is_some_and(|start| start.eq_ignore_ascii_case(words))
     }
 }
 
-/// One thing that the server does.
+/// One action of the server.
 #[derive(Debug, Clone)]
 pub(super) enum Action {
     Send(Vec<u8>),
-    /// Sent over and over, so that much can be sent from little memory.
+    /// Bytes sent repeatedly, so that much data needs little memory.
     Repeat(Vec<u8>, usize),
     Wait(Duration),
     Columns(usize),
     Complete(String),
     Error(String, String, String),
-    /// CopyInResponse, then COPY data is taken until it ends or so many bytes have come.
+    /// CopyInResponse; then COPY data is read up to its end or to this many bytes.
     CopyIn(u64),
     Close,
 }
 
-/// What the server does about one request. ReadyForQuery follows by itself, with the status that the answer leads to,
-/// unless [`Answer::without_ready`].
+/// Answer to one request. ReadyForQuery follows automatically, with the resulting transaction status, unless
+/// [`Answer::without_ready`] is called.
 #[derive(Debug, Clone, Default)]
 pub struct Answer {
     pub(super) actions: Vec<Action>,
@@ -51,12 +51,12 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// No rows, and CommandComplete with this tag.
+    /// CommandComplete with this tag, without rows.
     pub fn complete(tag: &str) -> Self {
         Self::default().and(Action::Complete(tag.to_owned()))
     }
 
-    /// Rows, and CommandComplete.
+    /// Rows, then CommandComplete.
     pub fn rows(rows: &[&[Option<&str>]]) -> Self {
         let sent = rows.iter().flat_map(|row| message::row(row)).collect();
         let columns = Action::Columns(rows.first().map_or(1, |row| row.len()));
@@ -64,78 +64,78 @@ impl Answer {
         Self::default().and(columns).and(Action::Send(sent)).and(Action::Complete(tag))
     }
 
-    /// An ERROR with SQLSTATE and text.
+    /// ERROR with SQLSTATE and text.
     pub fn error(code: &str, text: &str) -> Self {
         Self::default().then_error("ERROR", code, text)
     }
 
-    /// A FATAL error, after which the server closes the connection.
+    /// FATAL error, after which the server closes the connection.
     pub fn fatal(code: &str, text: &str) -> Self {
         Self::default().then_error("FATAL", code, text).close()
     }
 
-    /// Any bytes instead of an answer; nothing follows by itself.
+    /// Arbitrary bytes; nothing follows automatically.
     pub fn bytes(bytes: Vec<u8>) -> Self {
         Self::default().then_bytes(bytes).without_ready()
     }
 
-    /// CopyInResponse; data is taken until its end or so many bytes, then what is added to this answer is done.
+    /// CopyInResponse; data is read up to its end or to this many bytes, then the actions added to this answer follow.
     pub fn copy_in(bytes: u64) -> Self {
         Self::default().and(Action::CopyIn(bytes))
     }
 
-    /// Waits first.
+    /// Waits before the answer.
     #[must_use]
     pub fn after(mut self, delay: Duration) -> Self {
         self.actions.insert(0, Action::Wait(delay));
         self
     }
 
-    /// Then an error of a severity.
+    /// Adds an error of a severity.
     #[must_use]
     pub fn then_error(self, severity: &str, code: &str, text: &str) -> Self {
         self.and(Action::Error(severity.to_owned(), code.to_owned(), text.to_owned()))
     }
 
-    /// Then CommandComplete.
+    /// Adds CommandComplete.
     #[must_use]
     pub fn then_complete(self, tag: &str) -> Self {
         self.and(Action::Complete(tag.to_owned()))
     }
 
-    /// Then any bytes.
+    /// Adds arbitrary bytes.
     #[must_use]
     pub fn then_bytes(self, bytes: Vec<u8>) -> Self {
         self.and(Action::Send(bytes))
     }
 
-    /// Then the same bytes so many times.
+    /// Adds the same bytes `times` times.
     #[must_use]
     pub fn then_repeat(self, bytes: Vec<u8>, times: usize) -> Self {
         self.and(Action::Repeat(bytes, times))
     }
 
-    /// Then a pause.
+    /// Adds a pause.
     #[must_use]
     pub fn then_wait(self, delay: Duration) -> Self {
         self.and(Action::Wait(delay))
     }
 
-    /// Any bytes after ReadyForQuery, in the same write.
+    /// Adds bytes after ReadyForQuery, in the same write.
     #[must_use]
     pub fn bytes_after_ready(mut self, bytes: &[u8]) -> Self {
         self.after.extend(bytes);
         self
     }
 
-    /// Without ReadyForQuery.
+    /// Omits ReadyForQuery.
     #[must_use]
     pub fn without_ready(mut self) -> Self {
         self.no_ready = true;
         self
     }
 
-    /// Then the connection is closed, without ReadyForQuery.
+    /// Closes the connection after the answer, without ReadyForQuery.
     #[must_use]
     pub fn close(self) -> Self {
         self.and(Action::Close)
@@ -147,7 +147,7 @@ impl Answer {
     }
 }
 
-/// The answer of a server whose tables hold one row with the value 0.
+/// Answers like a server whose tables hold one row with the value 0.
 pub fn usual(request: &Request) -> Answer {
     let word = request.sql.split(|c: char| !c.is_ascii_alphabetic()).next().unwrap_or_default();
     match word.to_ascii_uppercase().as_str() {

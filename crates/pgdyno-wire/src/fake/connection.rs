@@ -15,7 +15,7 @@ use super::{
     shared::Shared,
 };
 
-/// What is read at once: a crowd of connections must fit into memory.
+/// Bytes read at once: thousands of connections must fit into memory.
 const BUFFER_BYTES: usize = 4 << 10;
 
 /// Serves a connection to its end.
@@ -37,9 +37,9 @@ struct Backend<'a> {
     number: usize,
     shared: &'a Shared,
     requests: usize,
-    /// Transaction status, as ReadyForQuery tells it.
+    /// Transaction status for ReadyForQuery.
     status: u8,
-    /// Gathered to be sent in one write.
+    /// Output gathered for one write.
     out: Vec<u8>,
 }
 
@@ -75,7 +75,7 @@ impl Backend<'_> {
                     request = self.next_request();
                 }
                 b'X' => return Ok(()),
-                _ => {} // Describe and Execute say nothing new; stray COPY data is passed over
+                _ => {} // Describe and Execute add nothing; stray COPY data is ignored
             }
         }
     }
@@ -100,7 +100,7 @@ impl Backend<'_> {
         Ok(message)
     }
 
-    /// Does what the script says; whether the connection goes on.
+    /// Carries out the script's answer; returns whether the connection stays open.
     fn answer(&mut self, request: &Request) -> io::Result<bool> {
         let asked = Instant::now();
         let Answer { actions, no_ready, after } = self.shared.answer(request);
@@ -160,7 +160,7 @@ impl Backend<'_> {
         Ok(true)
     }
 
-    /// Takes COPY data until it ends or so many bytes have come.
+    /// Reads COPY data up to its end or to this many bytes.
     fn take_copy(&mut self, bytes: u64) -> io::Result<()> {
         let mut taken = 0;
         while taken < bytes {
@@ -181,7 +181,7 @@ impl Backend<'_> {
     }
 }
 
-/// The parameters of a Bind in text format: after two names, the formats' count (none) and their own.
+/// Parameters of a Bind in text format, which follow two names and the count of formats (0).
 fn parameters(body: &[u8]) -> Vec<Option<String>> {
     let names = body.iter().enumerate().filter(|(_, byte)| **byte == 0).nth(1).map_or(0, |(at, _)| at + 1);
     let mut rest = body.get(names + 4..).unwrap_or_default();

@@ -1,34 +1,34 @@
-//! Service times that are known.
+//! Service times with a known distribution.
 
 use std::time::Duration;
 
-/// How long a server takes, as a distribution with known quantiles.
+/// Distribution of service times with known quantiles.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Distribution {
-    /// Always the same.
+    /// Always the same time.
     Constant(Duration),
-    /// One of two; the slow one with this probability.
+    /// One of two times; the slow one with probability `slow_share`.
     Bimodal {
-        /// The usual one.
+        /// Usual time.
         fast: Duration,
-        /// The other.
+        /// Slow time.
         slow: Duration,
-        /// Share of the slow ones, from 0 to 1.
+        /// Probability of the slow time, from 0 to 1.
         slow_share: f64,
     },
-    /// Pareto: never below `least`, and beyond it with probability (least / x)^shape.
+    /// Pareto distribution: never below `least`, and above x with probability (least / x)^shape.
     HeavyTail {
-        /// The shortest.
+        /// Shortest time.
         least: Duration,
-        /// The smaller, the heavier; above 1 there is a mean.
+        /// Tail index: the smaller, the heavier the tail; above 1 the mean is finite.
         shape: f64,
-        /// Where the tail is cut.
+        /// Longest time, at which the tail is cut.
         most: Duration,
     },
 }
 
 impl Distribution {
-    /// The service time that a share `quantile` (from 0 to 1) of the requests does not exceed.
+    /// Service time that a share `quantile` (from 0 to 1) of the requests does not exceed.
     pub fn quantile(&self, quantile: f64) -> Duration {
         match *self {
             Self::Constant(always) => always,
@@ -47,7 +47,7 @@ impl Distribution {
     }
 }
 
-/// Service times drawn from a distribution; the same seed gives the same ones.
+/// Service times drawn from a distribution; equal seeds give equal sequences.
 #[derive(Debug, Clone)]
 pub struct Delays {
     distribution: Distribution,
@@ -55,12 +55,12 @@ pub struct Delays {
 }
 
 impl Delays {
-    /// A sequence.
+    /// Starts a sequence.
     pub fn new(distribution: Distribution, seed: u64) -> Self {
         Self { distribution, state: seed }
     }
 
-    /// The next one: the quantile of a number drawn evenly from [0, 1) by SplitMix64.
+    /// Draws the next service time: the quantile of a uniform number in [0, 1), by SplitMix64.
     pub fn draw(&mut self) -> Duration {
         self.state = self.state.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut bits = self.state;
@@ -75,7 +75,7 @@ impl Delays {
 mod tests {
     use super::*;
 
-    /// What is drawn has the quantiles that are promised, within four standard errors of their rank.
+    /// Drawn times have the promised quantiles, within four standard errors of their rank.
     #[test]
     fn what_is_drawn_is_what_is_promised() {
         const N: usize = 40_000;

@@ -1,4 +1,4 @@
-//! From StartupMessage to ReadyForQuery, honest or not.
+//! Startup phase of the fake server, honest or not.
 
 use std::io::{self, Read, Write};
 
@@ -12,37 +12,37 @@ use super::{
 /// Salt of MD5 authentication.
 const SALT: [u8; 4] = *b"salt";
 
-/// How a server takes a client in.
+/// How the server treats a new client.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Greeting {
-    /// Everybody is let in.
+    /// Accept everybody.
     Trust,
-    /// The password as it is.
+    /// Request the password in cleartext.
     Cleartext(String),
-    /// The password, hashed with MD5.
+    /// Request the password hashed with MD5.
     Md5(String),
-    /// SCRAM-SHA-256 with this password, done in this way.
+    /// Request SCRAM-SHA-256 with this password, carried out in this way.
     Scram(String, Scram),
-    /// FATAL with SQLSTATE and text.
+    /// Refuse with FATAL, SQLSTATE and text.
     Refuse(String, String),
-    /// These bytes, and nothing else until the client goes away.
+    /// Send these bytes, and nothing else until the client disconnects.
     Bytes(Vec<u8>),
-    /// One byte of these at a time, a pause in milliseconds between them.
+    /// Send these bytes one at a time, with a pause in milliseconds between them.
     Drip(Vec<u8>, u64),
-    /// Everybody is let in, and these bytes come before ReadyForQuery.
+    /// Accept everybody, and send these bytes before ReadyForQuery.
     TrustWith(Vec<u8>),
-    /// These bytes answer a request for TLS, which every other greeting declines; nothing else until the client goes.
+    /// Answer an SSLRequest, which every other greeting declines, with these bytes, and nothing else.
     Tls(Vec<u8>),
-    /// The first greeting for who asks for TLS first (which is declined), the second for who does not.
+    /// Use the first greeting for clients that send an SSLRequest (which is declined), else the second.
     AfterTls(Box<Greeting>, Box<Greeting>),
 }
 
-/// An SSLRequest, instead of a StartupMessage.
+/// Code of an SSLRequest, in place of a StartupMessage's version.
 const SSL_REQUEST: [u8; 4] = 80_877_103i32.to_be_bytes();
-/// A CancelRequest, which is passed over.
+/// Code of a CancelRequest, which is ignored.
 const CANCEL_REQUEST: [u8; 4] = 80_877_102i32.to_be_bytes();
 
-/// Greets a client; whether it was let in. `note` keeps its StartupMessage.
+/// Greets a client; returns whether it was accepted. `note` records its StartupMessage.
 pub(super) fn greet(
     greeting: &Greeting,
     input: &mut impl Read,
@@ -102,7 +102,7 @@ pub(super) fn greet(
     Ok(true)
 }
 
-/// Sends bytes, at once or one by one, and waits for the client to go away.
+/// Sends bytes, at once or one by one, and waits for the client to disconnect.
 fn linger(bytes: &[u8], pause_ms: u64, input: &mut impl Read, output: &mut impl Write) -> io::Result<bool> {
     let step = if pause_ms == 0 { bytes.len().max(1) } else { 1 };
     for part in bytes.chunks(step) {
@@ -113,7 +113,7 @@ fn linger(bytes: &[u8], pause_ms: u64, input: &mut impl Read, output: &mut impl 
     Ok(false)
 }
 
-/// The role in a StartupMessage: version, then names and values in turn.
+/// Role in a StartupMessage: the body is the version, then names and values in turn.
 fn user(body: &[u8]) -> Vec<u8> {
     let mut texts = body.get(4..).unwrap_or_default().split(|&byte| byte == 0);
     while let (Some(name), Some(value)) = (texts.next(), texts.next()) {

@@ -1,30 +1,30 @@
-//! Messages from a server, right and wrong, and reading those of a client.
+//! Encodes messages of a server, valid or not, and reads those of a client.
 
 use std::io::{self, Read};
 
-/// A message of a client.
+/// Message of a client.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Message {
     /// Type byte; 0 for a StartupMessage, which has none.
     pub tag: u8,
-    /// What follows the length.
+    /// Content after the length.
     pub body: Vec<u8>,
 }
 
 impl Message {
-    /// The text that ends at the n-th NUL byte of the body, from 0.
+    /// Text that ends at the n-th NUL byte of the body, counted from 0.
     pub fn text(&self, n: usize) -> String {
         let part = self.body.split(|&byte| byte == 0).nth(n).unwrap_or_default();
         String::from_utf8_lossy(part).into_owned()
     }
 }
 
-/// Any message with its right length.
+/// Encodes a message with its correct length.
 pub fn message(tag: u8, body: &[u8]) -> Vec<u8> {
     announced(tag, body.len() as i32 + 4, body)
 }
 
-/// A message that gives any length as its own.
+/// Encodes a message with an arbitrary length field.
 pub fn announced(tag: u8, length: i32, body: &[u8]) -> Vec<u8> {
     let mut bytes = vec![tag];
     bytes.extend(length.to_be_bytes());
@@ -32,43 +32,43 @@ pub fn announced(tag: u8, length: i32, body: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// Authentication of a kind, with the bytes that follow it.
+/// Encodes an Authentication message of a kind, followed by `rest`.
 pub fn authentication(kind: i32, rest: &[u8]) -> Vec<u8> {
     message(b'R', &[&kind.to_be_bytes(), rest].concat())
 }
 
-/// ReadyForQuery with a transaction status.
+/// Encodes ReadyForQuery with a transaction status.
 pub fn ready(status: u8) -> Vec<u8> {
     message(b'Z', &[status])
 }
 
-/// CommandComplete.
+/// Encodes CommandComplete.
 pub fn complete(tag: &str) -> Vec<u8> {
     message(b'C', &texts(&[tag]))
 }
 
-/// ParameterStatus.
+/// Encodes ParameterStatus.
 pub fn parameter(name: &str, value: &str) -> Vec<u8> {
     message(b'S', &texts(&[name, value]))
 }
 
-/// ErrorResponse with severity, SQLSTATE and text.
+/// Encodes ErrorResponse with severity, SQLSTATE and text.
 pub fn error(severity: &str, code: &str, text: &str) -> Vec<u8> {
     report(b'E', severity, code, text)
 }
 
-/// NoticeResponse.
+/// Encodes NoticeResponse.
 pub fn notice(text: &str) -> Vec<u8> {
     report(b'N', "NOTICE", "00000", text)
 }
 
-/// RowDescription of so many columns of type text.
+/// Encodes RowDescription of this many columns of type text.
 pub fn row_description(columns: usize) -> Vec<u8> {
     let names: Vec<_> = (0..columns).map(|column| format!("c{column}")).collect();
     described(&names.iter().map(String::as_str).collect::<Vec<_>>())
 }
 
-/// RowDescription of columns of type text by their names.
+/// Encodes RowDescription of columns of type text with these names.
 pub fn described(columns: &[&str]) -> Vec<u8> {
     let mut body = (columns.len() as i16).to_be_bytes().to_vec();
     for column in columns {
@@ -78,7 +78,7 @@ pub fn described(columns: &[&str]) -> Vec<u8> {
     message(b'T', &body)
 }
 
-/// DataRow; `None` is NULL.
+/// Encodes DataRow; `None` is NULL.
 pub fn row(fields: &[Option<&str>]) -> Vec<u8> {
     let mut body = (fields.len() as i16).to_be_bytes().to_vec();
     for field in fields {
@@ -89,7 +89,7 @@ pub fn row(fields: &[Option<&str>]) -> Vec<u8> {
     message(b'D', &body)
 }
 
-/// CopyInResponse (`G`), CopyOutResponse (`H`) or CopyBothResponse (`W`) for one text column.
+/// Encodes CopyInResponse (`G`), CopyOutResponse (`H`) or CopyBothResponse (`W`) for one text column.
 pub fn copy_response(tag: u8) -> Vec<u8> {
     message(tag, &[0, 0, 1, 0, 0])
 }
@@ -105,7 +105,7 @@ fn texts(texts: &[&str]) -> Vec<u8> {
     texts.iter().flat_map(|text| text.bytes().chain([0])).collect()
 }
 
-/// Reads a message of a client; a StartupMessage where `startup`.
+/// Reads a message of a client; a StartupMessage if `startup`.
 pub(super) fn read(link: &mut impl Read, startup: bool) -> io::Result<Message> {
     let mut tag = [0];
     if !startup {

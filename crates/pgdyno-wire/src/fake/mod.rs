@@ -1,11 +1,11 @@
-//! A scripted PostgreSQL server: what it says and when is known, so what a client makes of it can be checked.
+//! A scripted PostgreSQL server: its answers and their times are known, so that clients can be tested against them.
 //!
-//! It speaks the server's side of protocol 3.0 on a Unix-domain socket in a directory of its own, or on loopback TCP.
-//! One thread a connection. How it greets is a [`Greeting`]; what it answers, a closure from [`Request`] to
-//! [`Answer`]; how long it takes, [`Delays`] whose quantiles are known in closed form. [`usual`] answers like a server
-//! whose tables hold one row.
+//! The server implements its side of protocol 3.0 on a Unix-domain socket in a temporary directory, or on loopback TCP,
+//! with one thread per connection. A [`Greeting`] determines the startup phase, a closure from [`Request`] to
+//! [`Answer`] the answers, and [`Delays`], whose quantiles are known in closed form, the service times. [`usual`]
+//! answers like a server whose tables hold one row.
 //!
-//! It serves tests of the wire and of reported latencies, hostile messages and fuzzing. It stores nothing.
+//! Its uses are tests of the wire and of reported latencies, hostile messages and fuzzing. Nothing is stored.
 
 mod answer;
 mod connection;
@@ -35,27 +35,27 @@ pub use scram::Scram;
 use crate::{Address, ConnectOptions, Host, Password};
 use shared::Shared;
 
-/// Port that stands in the name of the socket.
+/// Port in the name of the socket.
 const SOCKET_PORT: u16 = 5432;
 
-/// Stack of a connection's thread: a crowd of them must fit.
+/// Stack size of a connection's thread: thousands of them must fit into memory.
 const STACK_BYTES: usize = 256 << 10;
 
-/// Where a fake server listens.
+/// Kind of address for a fake server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Listen {
-    /// A Unix-domain socket in a temporary directory.
+    /// Unix-domain socket in a temporary directory.
     Socket,
-    /// A free port of 127.0.0.1.
+    /// A free TCP port of 127.0.0.1.
     Loopback,
 }
 
-/// What a client begins with.
+/// StartupMessage of a client.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Startup {
-    /// The version of the protocol, as its number in messages.
+    /// Protocol version, as its number in messages.
     pub version: i32,
-    /// Names and values, in the order in which they were sent.
+    /// Names and values of the parameters, in the order sent.
     pub parameters: Vec<(String, String)>,
 }
 
@@ -71,7 +71,7 @@ impl Startup {
         Self { version, parameters }
     }
 
-    /// The value of a parameter.
+    /// Value of a parameter.
     pub fn parameter(&self, name: &str) -> Option<&str> {
         self.parameters.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }
@@ -87,18 +87,18 @@ pub struct FakeServer {
 }
 
 impl FakeServer {
-    /// Listens on a socket, trusts everybody and answers as `script` says.
+    /// Starts a server on a Unix-domain socket that accepts everybody and answers as `script` says.
     ///
     /// # Errors
-    /// As [`FakeServer::listen`].
+    /// See [`FakeServer::listen`].
     pub fn start(script: impl Fn(&Request) -> Answer + Send + Sync + 'static) -> io::Result<Self> {
         Self::listen(Listen::Socket, Greeting::Trust, script)
     }
 
-    /// Listens, greets and answers.
+    /// Starts a server with this address, greeting and script.
     ///
     /// # Errors
-    /// The kernel's, where there is no directory, socket or thread to be had.
+    /// The kernel's error, if it cannot create a directory, socket or thread.
     pub fn listen(
         listen: Listen,
         greeting: Greeting,
@@ -118,7 +118,7 @@ impl FakeServer {
         Ok(Self { address, shared, acceptor: Some(acceptor), _dir: dir })
     }
 
-    /// How to connect, as role `me` with this password to database `db`, within 5 seconds.
+    /// Parameters to connect as role `me` with this password to database `db`, within 5 seconds.
     pub fn options(&self, password: Option<&str>) -> ConnectOptions {
         let host = Host { password: password.map(Password::new), ..Host::at(self.address.clone()) };
         ConnectOptions {
@@ -129,46 +129,46 @@ impl FakeServer {
         }
     }
 
-    /// Every message received so far after the greeting, with the number of its connection (from 0).
+    /// All messages received so far after the greeting, each with the number of its connection (from 0).
     pub fn received(&self) -> Vec<(usize, Message)> {
         self.shared.lock().received.clone()
     }
 
-    /// What every connection so far began with, in the order in which they came.
+    /// StartupMessages of all connections so far, in order.
     pub fn startups(&self) -> Vec<Startup> {
         self.shared.lock().startups.iter().map(Startup::read).collect()
     }
 
-    /// How long each answer so far took, from the request's last byte to the last byte of its answer, by the server's
-    /// own clock: also where a thread of it got its processor late.
+    /// Service times of all answers so far, from the last byte of the request to the last byte of the answer, by the
+    /// server's own clock, and so including delays of its own threads.
     pub fn served(&self) -> Vec<Duration> {
         self.shared.lock().served.clone()
     }
 
-    /// From now on keeps neither messages nor service times: for much work in bounded memory.
+    /// Stops recording messages and service times, to bound the memory of long runs.
     pub fn keep_nothing(&self) {
         self.shared.keeping.store(false, Ordering::Relaxed);
     }
 
-    /// Where its socket lies, if it listens on one.
+    /// Directory of the socket, if the server listens on one.
     pub fn socket_dir(&self) -> Option<PathBuf> {
         self._dir.as_ref().map(|dir| dir.path().to_owned())
     }
 
-    /// Connections made so far.
+    /// Number of connections made so far.
     pub fn connections(&self) -> usize {
         self.shared.lock().connections.len()
     }
 
-    /// From now on for this long, no connection gets an answer: as when all backends wait for one lock or one disk.
+    /// Holds back all answers for this long, as if all backends waited for one lock or one disk.
     pub fn stall(&self, duration: Duration) {
         self.shared.lock().stalled_until = Some(Instant::now() + duration);
     }
 
-    /// Cuts every connection at once, as a kill of all server processes does. New ones are still taken.
+    /// Cuts every connection at once, like a kill of all server processes. New ones are still accepted.
     pub fn cut_connections(&self) {
         for link in self.shared.lock().connections.iter().flatten() {
-            let _ = rustix::net::shutdown(&**link, rustix::net::Shutdown::Both); // it may be gone already
+            let _ = rustix::net::shutdown(&**link, rustix::net::Shutdown::Both); // the client may have closed it
         }
     }
 }
@@ -177,7 +177,7 @@ impl Drop for FakeServer {
     fn drop(&mut self) {
         self.shared.closing.store(true, Ordering::Release);
         self.cut_connections();
-        // The acceptor waits in accept(): one more connection wakes it up.
+        // Wakes the acceptor, which blocks in accept().
         let woken = match &self.address {
             Address::Tcp(host, port) => std::net::TcpStream::connect((host.as_str(), *port)).is_ok(),
             unix => {
@@ -185,14 +185,14 @@ impl Drop for FakeServer {
             }
         };
         if let Some(acceptor) = self.acceptor.take().filter(|_| woken) {
-            let _ = acceptor.join(); // a panic of a fake server has been printed
+            let _ = acceptor.join(); // a panic has been printed
         }
     }
 }
 
 /// Starts the thread of a connection.
 fn serve(shared: &Arc<Shared>, link: OwnedFd) {
-    // One descriptor for all who use it: a crowd of clients takes no more of them than it must.
+    // One shared descriptor, to stay within the limit with thousands of clients.
     let link = Arc::new(File::from(link));
     let number = {
         let mut state = shared.lock();
@@ -201,9 +201,9 @@ fn serve(shared: &Arc<Shared>, link: OwnedFd) {
     };
     let shared = Arc::clone(shared);
     let work = move || {
-        // What goes wrong on the line is the other side's to notice.
+        // An I/O error is for the client to notice.
         let _ = connection::converse(&link, number, &shared);
-        // The registry holds the descriptor too: letting go of it here would not end the connection.
+        // The registry holds the descriptor too, so dropping this one would not close the connection.
         let _ = rustix::net::shutdown(&*link, rustix::net::Shutdown::Both);
         if !shared.keeping.load(Ordering::Relaxed) {
             shared.lock().connections[number] = None;

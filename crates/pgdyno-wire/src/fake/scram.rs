@@ -1,4 +1,4 @@
-//! The server's side of SCRAM-SHA-256 (RFC 5802, RFC 7677), honest or not.
+//! Server side of SCRAM-SHA-256 (RFC 5802, RFC 7677), honest or not.
 
 use std::io::{self, Read, Write};
 
@@ -7,18 +7,18 @@ use sha2::{Digest, Sha256};
 
 use super::message;
 
-/// How SCRAM is done.
+/// How the server carries out SCRAM.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scram {
-    /// As it should be.
+    /// Correctly.
     Honest,
-    /// With so many iterations.
+    /// With this number of iterations.
     Iterations(u64),
-    /// With a nonce that does not begin with the client's.
+    /// With a nonce that does not extend the client's.
     ForeignNonce,
-    /// With the client's nonce and nothing added.
+    /// With the client's nonce unchanged.
     SameNonce,
-    /// With a server signature that is wrong.
+    /// With a wrong server signature.
     WrongSignature,
     /// Without a server signature: AuthenticationOk straight after the client's proof.
     NoSignature,
@@ -26,7 +26,7 @@ pub enum Scram {
     OkAtOnce,
 }
 
-/// Authenticates a client; whether its proof was right. Lies are told as `how` says.
+/// Authenticates a client; returns whether its proof was valid. `how` selects the deviation.
 pub(super) fn authenticate(
     password: &str,
     how: Scram,
@@ -38,7 +38,7 @@ pub(super) fn authenticate(
     if how == Scram::OkAtOnce {
         return Ok(true);
     }
-    // Mechanism, its NUL, a length, then `n,,n=,r=NONCE`.
+    // The first message is the mechanism, a NUL, a length, then `n,,n=,r=NONCE`.
     let first = String::from_utf8_lossy(&first.body).into_owned();
     let bare = first.split_once(",,").map_or("", |(_, bare)| bare);
     let nonce = bare.split_once("r=").map_or("", |(_, nonce)| nonce);
@@ -70,7 +70,7 @@ pub(super) fn authenticate(
     Ok(true)
 }
 
-/// What a server keeps of a password.
+/// What a server stores of a password.
 struct Verifier {
     iterations: String,
     salt: String,
@@ -79,7 +79,7 @@ struct Verifier {
 }
 
 impl Verifier {
-    /// Reads `SCRAM-SHA-256$iterations:salt$stored:server`, as it stands in `pg_authid`; a password may be one already.
+    /// Parses `SCRAM-SHA-256$iterations:salt$stored:server`, as in `pg_authid`, or computes it from a password.
     fn new(password: &str) -> io::Result<Self> {
         let text = match password.starts_with("SCRAM-SHA-256$") {
             true => password.to_owned(),
@@ -98,7 +98,7 @@ impl Verifier {
         })
     }
 
-    /// The proof is the client's key XOR its signature; the hash of that key is what is stored.
+    /// Verifies a proof, which is the client key XOR the client signature; the hash of that key is stored.
     fn proves(&self, proof: &str, signed: &[u8]) -> bool {
         let signature = hmac(&self.stored_key, signed);
         let proof = STANDARD.decode(proof).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! What the threads of a fake server share.
+//! State shared by the threads of a fake server.
 
 use std::{
     fs::File,
@@ -11,25 +11,25 @@ use std::{
 
 use super::{Answer, Greeting, Message, Request};
 
-/// What its threads share.
+/// State shared by the threads of a fake server.
 pub(super) struct Shared {
     pub(super) greeting: Greeting,
     script: Box<dyn Fn(&Request) -> Answer + Send + Sync>,
     state: Mutex<State>,
     pub(super) closing: AtomicBool,
-    /// Whether messages and service times are kept.
+    /// Whether messages and service times are recorded.
     pub(super) keeping: AtomicBool,
 }
 
 #[derive(Default)]
 pub(super) struct State {
-    /// Every connection ever made, to be shut down from outside; `None` where it has ended and nothing is kept.
+    /// Every connection ever made, to be shut down from outside; `None` if it has ended and nothing is recorded.
     pub(super) connections: Vec<Option<Arc<File>>>,
     /// Every message received after the greeting, with the number of its connection.
     pub(super) received: Vec<(usize, Message)>,
-    /// Every StartupMessage.
+    /// All StartupMessages.
     pub(super) startups: Vec<Message>,
-    /// How long every answer took.
+    /// Service times of all answers.
     pub(super) served: Vec<Duration>,
     pub(super) stalled_until: Option<Instant>,
 }
@@ -41,7 +41,7 @@ impl std::fmt::Debug for Shared {
 }
 
 impl Shared {
-    /// Of a server that greets and answers so, before its first connection.
+    /// State of a server with this greeting and script, before its first connection.
     pub(super) fn new(
         greeting: Greeting,
         script: impl Fn(&Request) -> Answer + Send + Sync + 'static,
@@ -81,7 +81,7 @@ impl Shared {
         }
     }
 
-    /// How long everything still stands still.
+    /// How much longer answers are held back.
     pub(super) fn stalled_for(&self) -> Duration {
         let until = self.lock().stalled_until;
         until.map_or(Duration::ZERO, |until| until.saturating_duration_since(Instant::now()))

@@ -1,14 +1,14 @@
-//! Where in a statement an error is: its line and a caret below, as libpq's `reportErrorPosition` shows them.
+//! Position of an error in a statement: its line with a caret below, as libpq's `reportErrorPosition` prints it.
 
 use unicode_width::UnicodeWidthChar;
 
-/// Columns of a line that are shown.
+/// Most columns of a line that are shown.
 const SHOWN: usize = 60;
-/// Columns behind the place that are kept where a line is cut at its end.
+/// Columns kept after the position if the line is cut at its end.
 const KEPT_BEHIND: usize = 10;
 
-/// The line where a character stands and a caret line, without the end of the latter; `None` where the statement has
-/// no such character. `position` counts characters from 1, as the server does.
+/// The line of a character and a line with a caret, without the final newline; `None` if the statement has no such
+/// character. `position` counts characters from 1, as the server does.
 pub(super) fn lines(statement: &str, position: u32) -> Option<String> {
     let at = (position as usize).checked_sub(1)?;
     let text: Vec<char> = statement.chars().collect();
@@ -29,27 +29,27 @@ fn is_end(c: &char) -> bool {
     matches!(c, '\r' | '\n')
 }
 
-/// A tab takes one column, so that the caret stands where it should.
+/// A tab takes one column, so that the caret is aligned.
 fn shown(c: &char) -> char {
     if *c == '\t' { ' ' } else { *c }
 }
 
-/// Number of the line that begins behind the last end in a text, from 1; CR and LF together are one end.
+/// Number of the line that starts after `before`, from 1; CR LF is one line end.
 fn line_number(before: &[char]) -> usize {
     let ends = before.iter().filter(|c| is_end(c)).count();
     let doubled = before.windows(2).filter(|pair| pair == &['\r', '\n']).count();
     ends - doubled + 1
 }
 
-/// A line, and the character in it (or behind it) that the caret points at.
+/// A line, and the character in or just after it that the caret points at.
 struct Line<'a> {
     text: &'a [char],
     at: usize,
-    /// The column where each character begins, and the line ends.
+    /// Column at which each character begins, and the line ends.
     columns: Vec<usize>,
 }
 
-/// The characters that are shown.
+/// Characters that are shown.
 struct Window {
     from: usize,
     to: usize,
@@ -70,7 +70,7 @@ impl<'a> Line<'a> {
         Self { text, at, columns }
     }
 
-    /// The end is cut first; the start only where what remains is still too long.
+    /// Chooses the characters to show: the end is cut first, the start only if the rest is still too long.
     fn window(&self) -> Window {
         let len = self.text.len();
         let mut window = Window { from: 0, to: len, cut_left: false, cut_right: false };
@@ -97,7 +97,7 @@ mod tests {
 
     use super::*;
 
-    /// Statements, the positions that the server told, and what psql 15 printed (in UTF-8).
+    /// Statements, error positions reported by the server, and the output of psql 15 (in UTF-8).
     const PRINTED: &[(&str, u32, &str)] = &[
         ("SELEC 1", 1, "LINE 1: SELEC 1\n        ^"),
         ("SELECT 1,\n       nosuch,\n\t3", 18, "LINE 2:        nosuch,\n               ^"),

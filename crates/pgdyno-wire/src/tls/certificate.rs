@@ -1,4 +1,4 @@
-//! What is read from certificates beyond what rustls reads.
+//! Certificate fields that rustls does not evaluate.
 
 use std::time::Duration;
 
@@ -13,10 +13,10 @@ use x509_cert::{
 };
 
 const COMMON_NAME: ObjectIdentifier = ObjectIdentifier::new_unwrap("2.5.4.3");
-/// RSASSA-PSS: its hash stands in its parameters.
+/// RSASSA-PSS, whose hash is in its parameters.
 const PSS: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.2.840.113549.1.1.10");
 
-/// Kinds of signature with their hash. RFC 5929 takes SHA-256 where the signature has MD5 or SHA-1.
+/// Signature algorithms with their hash. RFC 5929 replaces MD5 and SHA-1 by SHA-256.
 const HASHES: [(ObjectIdentifier, &digest::Algorithm); 12] = [
     (ObjectIdentifier::new_unwrap("1.2.840.113549.1.1.4"), &SHA256), // md5WithRSAEncryption
     (ObjectIdentifier::new_unwrap("1.2.840.113549.1.1.5"), &SHA256), // sha1WithRSAEncryption
@@ -32,7 +32,7 @@ const HASHES: [(ObjectIdentifier, &digest::Algorithm); 12] = [
     (ObjectIdentifier::new_unwrap("2.16.840.1.101.3.4.2.3"), &SHA512), // sha512, likewise
 ];
 
-/// The hash of a certificate by the hash of its signature; `None` where that has none (Ed25519).
+/// Hash of a certificate with the hash function of its signature; `None` if that has none (Ed25519).
 pub(super) fn end_point(der: &[u8]) -> Option<Vec<u8>> {
     let certificate = Certificate::from_der(der).ok()?;
     let algorithm = &certificate.signature_algorithm;
@@ -44,8 +44,8 @@ pub(super) fn end_point(der: &[u8]) -> Option<Vec<u8>> {
     Some(digest::digest(hash, der).as_ref().to_vec())
 }
 
-/// The hash within the parameters of RSASSA-PSS: `SEQUENCE { [0] SEQUENCE { OID, … }, … }` (RFC 4055). Without it the
-/// hash is SHA-1, which counts as SHA-256.
+/// Hash in the parameters of RSASSA-PSS: `SEQUENCE { [0] SEQUENCE { OID, … }, … }` (RFC 4055). The default is SHA-1,
+/// which counts as SHA-256.
 fn pss_hash(parameters: &[u8]) -> Option<ObjectIdentifier> {
     let sequence = AnyRef::from_der(parameters).ok()?;
     let content = sequence.value();
@@ -59,7 +59,7 @@ fn pss_hash(parameters: &[u8]) -> Option<ObjectIdentifier> {
     ObjectIdentifier::from_der(oid.get(..2 + length)?).ok()
 }
 
-/// The common name, where the certificate names no host otherwise: libpq goes by it then.
+/// Common name, if the certificate has no other host name: libpq uses it then.
 pub(super) fn lone_common_name(der: &[u8]) -> Option<String> {
     let certificate = Certificate::from_der(der).ok()?.tbs_certificate;
     if let Ok(Some((_, SubjectAltName(names)))) = certificate.get::<SubjectAltName>()
@@ -72,14 +72,14 @@ pub(super) fn lone_common_name(der: &[u8]) -> Option<String> {
     String::from_utf8(value.to_vec()).ok()
 }
 
-/// Whether a certificate is valid at a time since 1970; `None` where it cannot be read.
+/// Whether a certificate is valid at a time since 1970; `None` if it cannot be parsed.
 pub(super) fn valid_at(der: &[u8], at: Duration) -> Option<bool> {
     let validity = Certificate::from_der(der).ok()?.tbs_certificate.validity;
     let (from, until) = (validity.not_before.to_unix_duration(), validity.not_after.to_unix_duration());
     Some((from..=until).contains(&at))
 }
 
-/// Whether a name in a certificate is that of a host: without regard to case, a star for the first label alone.
+/// Whether a name in a certificate matches a host: case-insensitive, with a star only as the whole first label.
 pub(super) fn is_named(pattern: &str, host: &str) -> bool {
     let (pattern, host) = (pattern.to_ascii_lowercase(), host.to_ascii_lowercase());
     match pattern.strip_prefix("*.") {
@@ -109,7 +109,7 @@ mod tests {
 
     #[test]
     fn the_hash_of_pss_stands_in_its_parameters() {
-        // SEQUENCE { [0] { SEQUENCE { OID sha384, NULL } } }, and one that is empty.
+        // SEQUENCE { [0] { SEQUENCE { OID sha384, NULL } } }, and an empty one.
         let sha384 = [
             &[0x30, 0x11, 0xa0, 0x0f, 0x30, 0x0d, 0x06, 0x09][..],
             &[0x60, 0x86, 0x48, 0x01, 0x65, 0x03, 0x04, 0x02, 0x02, 0x05, 0x00],

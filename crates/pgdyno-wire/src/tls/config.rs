@@ -27,10 +27,10 @@ use rustls::{
 use super::{explain, key_log, verify::Verifier};
 use crate::{Address, CertMode, ClientCertificate, Roots, SslMode, TlsSettings, TlsVersion, WireError};
 
-/// What the peer of a TLS connection is to speak, as libpq 17 and later tell it.
+/// ALPN protocol name, as sent by libpq 17 and later.
 const ALPN: &[u8] = b"postgresql";
 
-/// What was read from files, kept for the next connection with the same settings.
+/// Content of the files, kept for further connections with the same settings.
 #[derive(Clone, Default)]
 pub struct Cache(Arc<Mutex<Option<Kept>>>);
 
@@ -43,7 +43,7 @@ impl fmt::Debug for Cache {
     }
 }
 
-/// A cache says nothing of where to connect to: options are alike whatever it holds.
+/// All caches are equal, so that the comparison of options ignores their content.
 impl PartialEq for Cache {
     fn eq(&self, _other: &Self) -> bool {
         true
@@ -52,16 +52,16 @@ impl PartialEq for Cache {
 
 impl Eq for Cache {}
 
-/// Everything that handshakes need.
+/// Data needed for handshakes.
 #[derive(Debug)]
 pub(crate) struct Context {
     config: ClientConfig,
-    /// Whether the host's name must be in the certificate.
+    /// Whether the certificate must match the host name.
     names: bool,
     client: Option<Arc<CertifiedKey>>,
 }
 
-/// The context of settings; files are read once.
+/// The context of settings; files are read only once.
 pub(crate) fn context(settings: &TlsSettings, cache: &Cache) -> Result<Arc<Context>, WireError> {
     let mut kept = cache.0.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some((of, context)) = &*kept
@@ -74,7 +74,7 @@ pub(crate) fn context(settings: &TlsSettings, cache: &Cache) -> Result<Arc<Conte
     Ok(context)
 }
 
-/// A connection that is ready for its handshake; the flag says later whether the server asked for a certificate.
+/// Makes a connection ready for its handshake; the flag later tells whether the server requested a certificate.
 pub(crate) fn connection(
     context: &Context,
     address: &Address,
@@ -88,8 +88,8 @@ pub(crate) fn connection(
     Ok((connection, asked))
 }
 
-/// What the certificate is compared with and the server is told. A name that can stand in no certificate harms nobody
-/// who compares none.
+/// Name to verify the certificate against and to send as SNI. A name that no certificate can contain is an error only
+/// if names are compared.
 fn server_name(address: &Address, compared: bool) -> Result<ServerName<'static>, WireError> {
     let Address::Tcp(host, _) = address else {
         return Err(WireError::tls("a Unix-domain socket has no TLS", None));
@@ -101,7 +101,7 @@ fn server_name(address: &Address, compared: bool) -> Result<ServerName<'static>,
     }
 }
 
-/// Shows a certificate, and notes that it was asked for.
+/// Provides the client certificate, and notes that it was requested.
 #[derive(Debug)]
 struct Asked {
     asked: Arc<AtomicBool>,
@@ -114,7 +114,7 @@ impl ResolvesClientCert for Asked {
         self.key.clone()
     }
 
-    // rustls passes over a resolver without certificates; this one wants to be asked.
+    // rustls does not call a resolver without certificates; this one must be called to note the request.
     fn has_certs(&self) -> bool {
         true
     }
@@ -141,9 +141,9 @@ fn build(settings: &TlsSettings) -> Result<Context, WireError> {
     }
     config.alpn_protocols = vec![ALPN.to_vec()];
     config.enable_sni = settings.sni;
-    // Every connection does the whole handshake, as those of libpq do.
+    // Every connection performs a full handshake, as in libpq.
     config.resumption = Resumption::disabled();
-    // For the measured path, which protects records by itself.
+    // For the measured path, which encrypts records itself.
     config.enable_secret_extraction = true;
     Ok(Context { config, names: settings.mode == SslMode::VerifyFull, client })
 }
@@ -158,8 +158,8 @@ fn versions(settings: &TlsSettings) -> &'static [&'static SupportedProtocolVersi
     }
 }
 
-/// The certificates that are trusted; `None` where nobody is asked for any. As with libpq a root certificate that is
-/// there is used, whatever `sslmode` says.
+/// Trusted certificates; `None` if the server is not verified. As in libpq, an existing root certificate is used in
+/// every `sslmode`.
 fn trusted(settings: &TlsSettings) -> Result<Option<Vec<CertificateDer<'static>>>, WireError> {
     match &settings.roots {
         Roots::System => {
@@ -215,7 +215,7 @@ fn certificates(path: &Path, what: &str) -> Result<Vec<CertificateDer<'static>>,
     let found: Result<Vec<_>, pem::Error> = CertificateDer::pem_file_iter(path).and_then(Iterator::collect);
     match found.map_err(|error| unreadable(what, path, &error))? {
         found if found.is_empty() => {
-            Err(WireError::tls(format!("{what} file \"{}\" holds none", path.display()), None))
+            Err(WireError::tls(format!("{what} file \"{}\" contains no certificate", path.display()), None))
         }
         found => Ok(found),
     }
@@ -225,8 +225,8 @@ fn unreadable(what: &str, path: &Path, error: &dyn fmt::Display) -> WireError {
     WireError::tls(format!("could not read {what} file \"{}\": {error}", path.display()), None)
 }
 
-/// The client's certificate with its key, where there is one and it may be shown. As with libpq a file that is not
-/// there is passed over, even if it was named.
+/// Client certificate with its key, if it exists and may be sent. As in libpq a missing file is ignored, even if it was
+/// named.
 fn client_key(
     settings: &TlsSettings,
     provider: &Arc<CryptoProvider>,
@@ -236,7 +236,7 @@ fn client_key(
     let Some(client) = there else {
         if settings.cert_mode == CertMode::Require {
             let what = "sslcertmode=require, and there is no client certificate";
-            return Err(WireError::tls(what, Some("name it by sslcert and sslkey")));
+            return Err(WireError::tls(what, Some("name it with sslcert and sslkey")));
         }
         return Ok(None);
     };
@@ -249,13 +249,13 @@ fn client_key(
     })
 }
 
-/// Reads a key that nobody else may read, by libpq's rules: 0600 or less, or 0640 or less where it is root's.
+/// Reads a key under libpq's rules for its mode: 0600 or less, or 0640 or less if root owns it.
 fn read_key(client: &ClientCertificate) -> Result<PrivateKeyDer<'static>, WireError> {
     let path = &client.key;
     let metadata = fs::metadata(path).map_err(|error| match error.kind() {
         ErrorKind::NotFound => WireError::tls(
             format!("certificate present, but not private key file \"{}\"", path.display()),
-            Some("name it by sslkey"),
+            Some("name it with sslkey"),
         ),
         _ => unreadable("private key", path, &error),
     })?;
@@ -266,7 +266,7 @@ fn read_key(client: &ClientCertificate) -> Result<PrivateKeyDer<'static>, WireEr
     let forbidden = if metadata.uid() == 0 { 0o037 } else { 0o077 };
     if metadata.permissions().mode() & forbidden != 0 {
         let what = format!("private key file \"{}\" has group or world access", path.display());
-        return Err(WireError::tls(what, Some("chmod 0600 it; 0640 where root owns it")));
+        return Err(WireError::tls(what, Some("chmod it to 0600, or to 0640 if root owns it")));
     }
     let encrypted = || -> io::Result<bool> {
         let text = String::from_utf8_lossy(&fs::read(path)?).into_owned();

@@ -1,10 +1,10 @@
-//! What went wrong with TLS, in words.
+//! Explains TLS errors in words.
 
 use rustls::{AlertDescription, CertificateError, Error};
 
 use crate::WireError;
 
-/// The error as a user meets it.
+/// Converts an error of rustls for the user.
 pub(crate) fn explain(error: Error) -> WireError {
     match error {
         Error::InvalidCertificate(error) => certificate(&error),
@@ -17,11 +17,11 @@ pub(crate) fn explain(error: Error) -> WireError {
                 | AlertDescription::UnknownCA => {
                     Some("the server may want a client certificate that it trusts: sslcert and sslkey")
                 }
-                AlertDescription::ProtocolVersion => Some("TLS 1.2 and 1.3 are spoken, nothing older"),
+                AlertDescription::ProtocolVersion => Some("only TLS 1.2 and 1.3 are supported"),
                 _ => None,
             },
         ),
-        Error::InvalidMessage(_) => WireError::tls(format!("what the server sent is no TLS: {error}"), None),
+        Error::InvalidMessage(_) => WireError::tls(format!("the server's answer is not TLS: {error}"), None),
         error => WireError::tls(format!("TLS failed: {error}"), None),
     }
 }
@@ -29,7 +29,7 @@ pub(crate) fn explain(error: Error) -> WireError {
 fn certificate(error: &CertificateError) -> WireError {
     let (what, hint) = match error {
         CertificateError::UnknownIssuer => (
-            "the server's certificate is signed by nobody that is trusted".to_owned(),
+            "the server's certificate is not signed by a trusted authority".to_owned(),
             "sslrootcert names the certificate of the authority that signed it",
         ),
         CertificateError::NotValidForName => {
@@ -38,7 +38,7 @@ fn certificate(error: &CertificateError) -> WireError {
         CertificateError::NotValidForNameContext { expected, presented } => {
             let presented = match presented.as_slice() {
                 [] => "no host".to_owned(),
-                // rustls writes a name as `DnsName("localhost")`.
+                // rustls formats a name as `DnsName("localhost")`.
                 names => names
                     .iter()
                     .map(|name| name.split('"').nth(1).unwrap_or(name))
@@ -58,16 +58,16 @@ fn certificate(error: &CertificateError) -> WireError {
             ("the server's certificate was revoked".to_owned(), "the server needs a new one")
         }
         CertificateError::UnknownRevocationStatus => (
-            "no revocation list speaks of the server's certificate".to_owned(),
+            "no revocation list covers the server's certificate".to_owned(),
             "sslcrl needs a list of every authority in the chain",
         ),
         other => (
             format!("the server's certificate is refused: {other}"),
-            "certificates need version 3 of X.509 and a signature that is still thought safe",
+            "certificates need version 3 of X.509 and a signature that is still considered safe",
         ),
     };
     WireError::tls(what, Some(hint))
 }
 
 const WRONG_NAME: &str =
-    "connect by a name that is in the certificate; sslmode=verify-ca leaves the name out of account";
+    "connect by a name that is in the certificate; sslmode=verify-ca does not check the name";

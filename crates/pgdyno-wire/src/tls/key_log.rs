@@ -1,4 +1,4 @@
-//! The keys of connections, for programs that show their traffic (`sslkeylogfile`).
+//! Logs the keys of connections, for traffic analysis (`sslkeylogfile`).
 
 use std::{
     fs::{File, OpenOptions},
@@ -11,12 +11,12 @@ use rustls::KeyLog;
 
 use crate::WireError;
 
-/// A file in NSS's format, to which every key is added in one write.
+/// File in NSS's key log format; every key is appended in one write.
 #[derive(Debug)]
 pub(super) struct KeyLogFile(File);
 
 impl KeyLogFile {
-    /// Opens the file, or makes one that nobody else can read.
+    /// Opens the file, or creates one that only its owner can read.
     pub(super) fn open(path: &Path) -> Result<Self, WireError> {
         match OpenOptions::new().append(true).create(true).mode(0o600).open(path) {
             Ok(file) => Ok(Self(file)),
@@ -31,7 +31,7 @@ impl KeyLogFile {
 impl KeyLog for KeyLogFile {
     fn log(&self, label: &str, client_random: &[u8], secret: &[u8]) {
         let line = format!("{label} {} {}\n", hex(client_random), hex(secret));
-        let _ = (&self.0).write_all(line.as_bytes()); // a full disk is no reason to end a measurement
+        let _ = (&self.0).write_all(line.as_bytes()); // a full disk must not end a measurement
     }
 }
 

@@ -1,7 +1,7 @@
-//! TLS as libpq does it, by rustls with the cryptography of `ring`.
+//! TLS as in libpq, by rustls with the cryptography of `ring`.
 //!
-//! A handshake and a blocking session go through rustls. The measured path takes its keys out of rustls and protects
-//! records by itself ([`Records`]), in buffers that stay: rustls allocates for every record.
+//! Handshakes and blocking sessions use rustls. The measured path takes the keys out of rustls and encrypts records
+//! itself ([`Records`]), in buffers that it reuses: rustls allocates for every record.
 
 mod certificate;
 mod config;
@@ -17,8 +17,8 @@ pub(crate) use config::{connection, context};
 pub(crate) use explain::explain;
 pub use records::Records;
 
-/// What SCRAM binds to: the hash of the server's certificate (RFC 5929, `tls-server-end-point`). `None` where its kind
-/// of signature has none.
+/// Hash of the server's certificate for SCRAM's channel binding (RFC 5929, `tls-server-end-point`). `None` if its
+/// signature algorithm has no hash.
 pub(crate) fn end_point(connection: &ClientConnection) -> Option<Vec<u8>> {
     certificate::end_point(connection.peer_certificates()?.first()?)
 }

@@ -1,8 +1,8 @@
-//! TLS records in buffers that stay: what the measured path sends and receives once rustls has done the handshake.
+//! TLS records in reused buffers, for the measured path once rustls has completed the handshake.
 //!
-//! The keys come from rustls, the cryptography from `ring`. Here is only what RFC 5246 (section 6.2.3.3, with RFC 5288
-//! and RFC 7905) and RFC 8446 (section 5.2) say about the form of a record. Messages of the handshake that come later
-//! are passed over (session tickets) or end the connection (a change of keys, which no PostgreSQL asks for).
+//! The keys come from rustls, the cryptography from `ring`. This module only implements the record format of RFC 5246
+//! (section 6.2.3.3, with RFC 5288 and RFC 7905) and RFC 8446 (section 5.2). Later handshake messages are ignored
+//! (session tickets) or end the connection (key updates, which no PostgreSQL sends).
 
 use std::io;
 
@@ -11,30 +11,30 @@ use ring::aead::{
 };
 use rustls::{ClientConnection, ConnectionTrafficSecrets, ProtocolVersion};
 
-/// Type, version and length.
+/// Length of type, version and length field.
 const HEADER_BYTES: usize = 5;
 /// Longest plaintext of a record.
 const MAX_PLAIN_BYTES: usize = 1 << 14;
 /// Longest body of a record: TLS 1.2 allows 2048 bytes on top, TLS 1.3 256.
 const MAX_BODY_BYTES: usize = MAX_PLAIN_BYTES + 2048;
-/// Bytes of an authentication tag: the same for all three algorithms.
+/// Length of an authentication tag, the same for all three algorithms.
 const TAG_BYTES: usize = 16;
-/// Bytes that one key may protect: RFC 8446 (section 5.5) allows 2^24.5 records of 2^14 bytes with AES-GCM.
+/// Most bytes protected with one key: RFC 8446 (section 5.5) allows 2^24.5 records of 2^14 bytes with AES-GCM.
 const MAX_SENT_BYTES: u64 = 1 << 38;
 
 const CHANGE_CIPHER_SPEC: u8 = 20;
 const ALERT: u8 = 21;
 const HANDSHAKE: u8 = 22;
 const APPLICATION_DATA: u8 = 23;
-/// The only message of the handshake that may come after it.
+/// The only handshake message accepted after the handshake.
 const NEW_SESSION_TICKET: u8 = 4;
 
-/// One direction: a key, what nonces begin with, and the number of the next record.
+/// One direction: key, start of the nonces, and number of the next record.
 struct Direction {
     key: LessSafeKey,
     iv: [u8; NONCE_LEN],
     sequence: u64,
-    /// Whether a part of the nonce stands in the record: AES-GCM of TLS 1.2.
+    /// Whether a part of the nonce is sent in the record: AES-GCM of TLS 1.2.
     explicit: bool,
 }
 
@@ -53,7 +53,7 @@ impl Direction {
         Ok(Self { key: LessSafeKey::new(key), iv, sequence, explicit })
     }
 
-    /// The nonce of the next record: no two records have the same.
+    /// Nonce of the next record; no two records have the same.
     fn nonce(&self) -> [u8; NONCE_LEN] {
         let mut nonce = self.iv;
         let number = self.sequence.to_be_bytes();
@@ -68,13 +68,13 @@ enum Version {
     V13,
 }
 
-/// The record layer of one connection.
+/// Record layer of one connection.
 pub struct Records {
     version: Version,
     write: Direction,
     read: Direction,
     sent_bytes: u64,
-    /// Received bytes: what is decrypted at the start, and behind it the start of a record whose rest has not come.
+    /// Received bytes: decrypted ones at the start, followed by the start of an incomplete record.
     incoming: Vec<u8>,
 }
 
@@ -84,16 +84,16 @@ impl std::fmt::Debug for Records {
     }
 }
 
-/// What was wrong with bytes that were received.
+/// Error for invalid received data.
 fn wrong(why: &str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, format!("TLS: {why}"))
 }
 
 impl Records {
-    /// Takes the keys out of a connection whose handshake is done.
+    /// Takes the keys out of a connection after its handshake.
     ///
     /// # Errors
-    /// Where the handshake is not done, or something is still to be sent.
+    /// If the handshake is not complete, or data is still to be sent.
     pub fn new(connection: ClientConnection) -> io::Result<Self> {
         let version = match connection.protocol_version() {
             Some(ProtocolVersion::TLSv1_2) => Version::V12,
@@ -113,11 +113,11 @@ impl Records {
     /// Appends `plain` to `out` as records.
     ///
     /// # Errors
-    /// When as much was sent as one key may protect.
+    /// If the limit of data protected with one key is reached.
     pub fn seal(&mut self, plain: &[u8], out: &mut Vec<u8>) -> io::Result<()> {
         self.sent_bytes += plain.len() as u64;
         if self.sent_bytes > MAX_SENT_BYTES {
-            return Err(io::Error::other("TLS: one key has protected as much as it may (256 GiB)"));
+            return Err(io::Error::other("TLS: the limit of data for one key is reached (256 GiB)"));
         }
         plain.chunks(MAX_PLAIN_BYTES).try_for_each(|part| self.seal_one(part, out))
     }
@@ -152,18 +152,18 @@ impl Records {
         Ok(())
     }
 
-    /// Takes received bytes, cut anywhere, and gives what can be decrypted of them. It is taken back by
+    /// Takes received bytes, cut at any point; returns the number of bytes that could be decrypted. Release them with
     /// [`Records::done`].
     ///
     /// # Errors
-    /// Where the bytes are no records of this connection, or the peer tells that it failed.
+    /// If the bytes are not valid records of this connection, or the peer sent a fatal alert.
     pub fn open(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.incoming.extend_from_slice(bytes);
         let (mut at, mut plain) = (0, 0);
         while let Some(header) = self.incoming[at..].first_chunk::<HEADER_BYTES>() {
             let length = usize::from(u16::from_be_bytes([header[3], header[4]]));
             if length > MAX_BODY_BYTES || header[1..3] != [3, 3] {
-                return Err(wrong("what was received is no record"));
+                return Err(wrong("the data received is not a record"));
             }
             let (header, end) = (*header, at + HEADER_BYTES + length);
             if end > self.incoming.len() {
@@ -179,25 +179,25 @@ impl Records {
             }
             at = end;
         }
-        // What is left moves up to what was decrypted.
+        // The undecrypted rest moves up behind the decrypted bytes.
         let left = self.incoming.len() - at;
         self.incoming.copy_within(at.., plain);
         self.incoming.truncate(plain + left);
         Ok(plain)
     }
 
-    /// The first bytes that [`Records::open`] gave.
+    /// The first `bytes` of the bytes that [`Records::open`] decrypted.
     pub fn plain(&self, bytes: usize) -> &[u8] {
         &self.incoming[..bytes]
     }
 
-    /// Forgets the bytes that [`Records::open`] gave.
+    /// Releases decrypted bytes.
     pub fn done(&mut self, bytes: usize) {
         self.incoming.copy_within(bytes.., 0);
         self.incoming.truncate(self.incoming.len() - bytes);
     }
 
-    /// Decrypts the body of one record where it lies. Gives the type of its content and where that is.
+    /// Decrypts the body of one record in place. Returns content type and range of the plaintext.
     fn open_one(
         &mut self,
         header: [u8; HEADER_BYTES],
@@ -205,11 +205,11 @@ impl Records {
         end: usize,
     ) -> io::Result<(u8, std::ops::Range<usize>)> {
         if header[0] == CHANGE_CIPHER_SPEC && self.version == Version::V13 {
-            return Ok((CHANGE_CIPHER_SPEC, start..end)); // sent for the sake of old boxes between; unprotected
+            return Ok((CHANGE_CIPHER_SPEC, start..end)); // sent for old middleboxes, unencrypted
         }
         let explicit = if self.read.explicit { 8 } else { 0 };
         let sealed =
-            (end - start).checked_sub(explicit + TAG_BYTES).ok_or_else(|| wrong("a record is cut"))?;
+            (end - start).checked_sub(explicit + TAG_BYTES).ok_or_else(|| wrong("a record is truncated"))?;
         let mut nonce = self.read.nonce();
         if self.read.explicit {
             nonce[..4].copy_from_slice(&self.read.iv[..4]);
@@ -224,13 +224,13 @@ impl Records {
             }
             Version::V13 => self.read.key.open_in_place(nonce, Aad::from(header), body),
         };
-        let opened = opened.map_err(|_| wrong("a record is not what the server sent"))?;
+        let opened = opened.map_err(|_| wrong("a record failed authentication"))?;
         self.read.sequence += 1;
         let start = start + explicit;
         match self.version {
             Version::V12 => Ok((header[0], start..start + opened.len())),
             Version::V13 => {
-                // The type stands at the end, before padding of zeroes.
+                // The content type comes last, before zero padding.
                 let last =
                     opened.iter().rposition(|byte| *byte != 0).ok_or_else(|| wrong("an empty record"))?;
                 Ok((opened[last], start..start + last))
@@ -244,7 +244,7 @@ fn header(content: u8, body: usize) -> [u8; HEADER_BYTES] {
     [content, 3, 3, high, low]
 }
 
-/// What TLS 1.2 authenticates beside the plaintext: the number of the record, and its header with its own length.
+/// Additional authenticated data of TLS 1.2: record number, and header with the length of the plaintext.
 fn aad12(sequence: u64, content: u8, length: usize) -> [u8; 13] {
     let mut aad = [0; 13];
     aad[..8].copy_from_slice(&sequence.to_be_bytes());
@@ -252,13 +252,13 @@ fn aad12(sequence: u64, content: u8, length: usize) -> [u8; 13] {
     aad
 }
 
-/// A record that is no data.
+/// Handles a record that is not application data.
 fn aside(content: u8, body: &[u8]) -> io::Result<()> {
     match (content, body) {
-        // close_notify: the end of the connection follows.
+        // close_notify: the connection ends next.
         (ALERT, [_, 0]) | (CHANGE_CIPHER_SPEC, [1]) | (HANDSHAKE, [NEW_SESSION_TICKET, ..]) => Ok(()),
         (ALERT, [_, code]) => Err(wrong(&format!("the server broke off with alert {code}"))),
-        (HANDSHAKE, _) => Err(wrong("the server changes its keys, which is not followed")),
+        (HANDSHAKE, _) => Err(wrong("the server updates its keys, which is not supported")),
         _ => Err(wrong("a record of an unknown type")),
     }
 }

@@ -1,4 +1,4 @@
-//! Whether the server is the one that was asked for.
+//! Verification of the server's certificate.
 
 use std::sync::Arc;
 
@@ -16,15 +16,15 @@ use rustls::{
 
 use super::certificate;
 
-/// Checks a server's certificate as far as `sslmode` asks for it. That the server holds its key is checked always:
-/// channel binding rests on it.
+/// Verifies a server's certificate as far as `sslmode` requires. The proof that the server has the key is always
+/// checked, since channel binding relies on it.
 #[derive(Debug)]
 pub(super) struct Verifier {
-    /// Who judges the chain; `None` where everybody is taken.
+    /// Verifier of the chain; `None` accepts every certificate.
     pub(super) chain: Option<Arc<WebPkiServerVerifier>>,
-    /// The certificates that are trusted as they are, beside what they sign.
+    /// Certificates that are trusted themselves, not only as issuers.
     pub(super) trusted: Vec<CertificateDer<'static>>,
-    /// Whether the host's name must be in the certificate.
+    /// Whether the certificate must match the host name.
     pub(super) names: bool,
     pub(super) algorithms: WebPkiSupportedAlgorithms,
 }
@@ -44,7 +44,7 @@ impl Verifier {
             CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
                 self.name(end_entity, name, error)
             }
-            // A certificate that signs itself may be trusted as it is, though it is an authority's.
+            // A self-signed certificate may be trusted as it is, even if it is a CA certificate.
             CertificateError::Other(_) if self.trusted.contains(end_entity) => {
                 self.itself(end_entity, name, now)
             }
@@ -52,7 +52,8 @@ impl Verifier {
         }
     }
 
-    /// The chain is good and the name is not: that may not matter, or the name stands where libpq looks too.
+    /// Decides when the chain is valid and the name does not match: names may not be compared, or libpq finds the name
+    /// elsewhere.
     fn name(
         &self,
         end_entity: &CertificateDer<'_>,

@@ -134,7 +134,7 @@ fn a_setting_that_the_server_refuses_is_a_wrong_request() {
     ] {
         let said = place.refused(&["up", "-c", setting], 2);
         assert!(said.lines().any(|line| line.starts_with("error: ") && line.contains(words)), "{said}");
-        assert!(said.contains("hint: correct or leave out what --set"), "{said}");
+        assert!(said.contains("hint: correct or remove the setting (--set"), "{said}");
         // What only the start can tell is told after a cluster was made.
         assert_eq!(said.contains("making a cluster"), !words.starts_with("refuses"), "{said}");
         assert!(!place.path("state/servers/main").exists(), "{setting}");

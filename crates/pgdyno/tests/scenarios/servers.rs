@@ -182,7 +182,8 @@ fn a_directory_that_the_servers_user_cannot_reach_is_named() {
     fs::set_permissions(&closed, fs::Permissions::from_mode(0o700)).expect("it is ours");
     let data = closed.join("data").display().to_string();
     let said = place.refused(&["up", "--pg", "18", "--bundle", "--data", &data], 3);
-    assert!(said.contains("cannot reach") && said.contains("closed lets only its owner through"), "{said}");
+    let reason = format!("only its owner can enter {}", closed.display());
+    assert!(said.contains("cannot reach") && said.contains(&reason), "{said}");
     assert!(!closed.join("data").exists());
 }
 

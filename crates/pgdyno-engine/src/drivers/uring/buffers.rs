@@ -1,4 +1,4 @@
-//! The buffers that all receives of a ring share (`io_uring_register_buf_ring(3)`).
+//! Buffers shared by all receives of a ring (`io_uring_register_buf_ring(3)`).
 #![allow(unsafe_code)] // the kernel and this process share memory: there is no safe way to say so
 
 use std::{
@@ -10,20 +10,20 @@ use std::{
 
 use io_uring::{Submitter, types::BufRingEntry};
 
-/// Number of the group of buffers.
+/// Number of the buffer group.
 pub(super) const GROUP: u16 = 0;
-/// Buffers of a ring, at least and at most: powers of two. The kernel goes through all of them in turn, so what lies in
-/// them stays in the processor's caches only where they are not many more than there are answers at once.
+/// Fewest and most buffers of a ring, powers of two. The kernel cycles through all of them, so they stay in the CPU
+/// caches only if there are not many more than simultaneous answers.
 const FEWEST: u16 = 8;
 const MOST: u16 = 256;
-/// Size of a buffer. What is longer comes in several.
+/// Size of a buffer. A longer message arrives in several.
 const BUFFER_BYTES: usize = 8 * 1024;
-/// From the start of one buffer to that of the next: were it a power of two, all of them would begin in the same set of
-/// lines of a cache, which holds a dozen.
+/// Distance between the starts of two buffers: with a power of two all buffers would begin in the same cache set, which
+/// holds a dozen lines.
 const STRIDE_BYTES: usize = BUFFER_BYTES + 64;
 const PAGE_BYTES: usize = 4_096;
 
-/// A ring of buffers that the kernel fills in the order in which they were given to it.
+/// Ring of buffers that the kernel fills in the order in which they were given to it.
 #[derive(Debug)]
 pub(super) struct Buffers {
     /// Entries of the ring; its tail lies in the first of them.
@@ -34,7 +34,7 @@ pub(super) struct Buffers {
 }
 
 impl Buffers {
-    /// Makes the buffers, two for each socket as far as that goes, and hands all of them to the kernel.
+    /// Allocates the buffers, two for each socket within the limits, and hands all of them to the kernel.
     pub(super) fn register(submitter: &Submitter<'_>, sockets: usize) -> io::Result<Self> {
         let count = count(sockets);
         let ring = zeroed(ring_layout(count)).cast::<BufRingEntry>();
@@ -48,7 +48,7 @@ impl Buffers {
         Ok(buffers)
     }
 
-    /// The first `len` bytes of a buffer that a completion named.
+    /// The first `len` bytes of the buffer that a completion named.
     #[inline]
     pub(super) fn bytes(&self, buffer: u16, len: usize) -> &[u8] {
         let len = len.min(BUFFER_BYTES);

@@ -1,4 +1,4 @@
-//! The sockets of a ring, with what is being sent to each.
+//! The sockets of a ring, each with the message being sent.
 
 use std::{
     io,
@@ -10,25 +10,25 @@ use rustix::net::{SendFlags, Shutdown, shutdown};
 
 use super::buffers::GROUP;
 
-/// Room for a message; longer ones get more.
+/// Initial size of a message buffer; it grows for longer messages.
 const MESSAGE_BYTES: usize = 512;
 
-/// What a request does.
+/// Kind of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     Receive,
     Send,
 }
 
-/// One socket.
+/// A client's socket and its current message.
 #[derive(Debug, Default)]
 struct Line {
     socket: Option<OwnedFd>,
-    /// How many sockets this seat has had before: completions of an earlier one are nobody's.
+    /// Number of earlier sockets of this seat: completions that belong to those are ignored.
     generation: u16,
-    /// The message under way. The kernel reads it while a send waits for room in the socket.
+    /// Current message. The kernel reads it while a send waits for room in the socket.
     message: Vec<u8>,
-    /// Why a send failed.
+    /// Error of a failed send.
     error: Option<io::Error>,
 }
 
@@ -36,7 +36,7 @@ struct Line {
 #[derive(Debug)]
 pub(super) struct Lines {
     lines: Vec<Line>,
-    /// Message buffers that became too small, kept because a send may not be through with them.
+    /// Message buffers that became too small, kept because a send may still read them.
     outgrown: Vec<Vec<u8>>,
 }
 
@@ -45,7 +45,7 @@ impl Lines {
         Self { lines: (0..sockets).map(|_| Line::default()).collect(), outgrown: Vec::new() }
     }
 
-    /// Takes a socket for a seat and gives its descriptor.
+    /// Takes a socket for a seat and returns its descriptor.
     pub(super) fn open(&mut self, seat: usize, socket: OwnedFd) -> RawFd {
         let line = &mut self.lines[seat];
         let fd = socket.as_raw_fd();
@@ -55,8 +55,8 @@ impl Lines {
         fd
     }
 
-    /// Ends a seat's socket; whether there was one. The requests on it end by themselves, and keep the file until
-    /// then: the peer is told now.
+    /// Shuts a seat's socket down; returns whether there was one. Pending requests end by themselves and keep the file
+    /// open until then, so the shutdown tells the peer now.
     pub(super) fn close(&mut self, seat: usize) -> bool {
         let line = &mut self.lines[seat];
         line.generation = line.generation.wrapping_add(1);
@@ -75,13 +75,13 @@ impl Lines {
         });
     }
 
-    /// The request to receive whatever comes, again and again.
+    /// Request that receives repeatedly (multishot).
     pub(super) fn receive(&self, seat: usize) -> squeue::Entry {
         let tag = self.tag(seat, Kind::Receive);
         opcode::RecvMulti::new(types::Fixed(seat as u32), GROUP).build().user_data(tag)
     }
 
-    /// The request to send a copy of `bytes`; `None` where the socket is gone.
+    /// Request that sends a copy of `bytes`; `None` if the seat has no socket.
     #[inline]
     pub(super) fn send(&mut self, seat: usize, bytes: &[u8]) -> Option<squeue::Entry> {
         let tag = self.tag(seat, Kind::Send);
@@ -98,8 +98,8 @@ impl Lines {
         Some(send.flags(flags).build().flags(squeue::Flags::SKIP_SUCCESS).user_data(tag))
     }
 
-    /// Notes why a send failed. The socket is ended, so that the receive that is armed tells what came last, and then
-    /// the end.
+    /// Notes why a send failed. Shuts the socket down, so that the armed receive delivers what came last and then the
+    /// end.
     pub(super) fn send_failed(&mut self, seat: usize, result: i32) {
         let line = &mut self.lines[seat];
         if result < 0 {
@@ -110,7 +110,7 @@ impl Lines {
         }
     }
 
-    /// Why a send to a socket that is gone failed, if one did.
+    /// Takes the error of a failed send to a closed socket, if there was one.
     pub(super) fn take_error(&mut self, seat: usize) -> Option<io::Error> {
         self.lines[seat].error.take()
     }
@@ -121,7 +121,7 @@ impl Lines {
         generation << 48 | (seat as u64) << 1 | u64::from(kind == Kind::Send)
     }
 
-    /// The seat and the request that a completion belongs to; `None` where it is of a socket before.
+    /// The seat and the kind of request that a completion belongs to; `None` if it belongs to an earlier socket.
     #[inline]
     pub(super) fn whose(&self, tag: u64) -> Option<(usize, Kind)> {
         let seat = (tag << 16 >> 17) as usize;
@@ -130,10 +130,10 @@ impl Lines {
     }
 }
 
-/// `send(2)`: with it a send that fits only in part is not done.
+/// Flag of `send(2)`: a send that fits only in part is not complete.
 const MSG_WAITALL: u32 = 0x100;
 
 fn end(socket: &OwnedFd) {
-    // A peer that is gone already needs no telling.
+    // The peer may have closed first.
     let _ = shutdown(socket, Shutdown::Both);
 }

@@ -1,4 +1,4 @@
-//! Sockets by completion: one system call sends everything that is due and takes everything that came.
+//! Sockets by completion (io_uring): one system call sends everything that is due and takes everything that came.
 //!
 //! Every socket has one receive request that stays armed (multishot) and takes its buffers from a ring that all
 //! sockets of a worker share; a send is a submission without a completion of its own unless it fails. The kernel
@@ -15,27 +15,27 @@ use rustix::io::Errno;
 
 use self::{buffers::Buffers, lines::Lines};
 use super::{
-    BELLS, Driver,
+    Driver, NOTIFIERS,
     client_scheduler::ClientScheduler,
-    sockets::{Arrival, Patience, Sending, Sockets, TICK_NS},
+    sockets::{Arrival, Sending, Sockets, TICK_NS, WaitLimit},
 };
 use crate::{Client, Target, WorkerReport, worker_schedule::WorkerSchedule};
 
-/// Submissions that fit in the ring at once; a full ring is submitted on the way.
+/// Most and fewest submissions that fit in the ring; a full ring is submitted early.
 const MAX_SUBMISSIONS: usize = 4_096;
 const MIN_SUBMISSIONS: usize = 64;
 
-/// The driver for sockets on Linux 6.1 and later: io_uring, one ring a thread, any number of clients. Clients without
-/// a socket work too (they wait by time only); [`Step::Disk`](crate::Step::Disk) is not possible here.
+/// Driver for sockets on Linux 6.1 and later: io_uring, one ring per thread, any number of clients. Clients without a
+/// socket, which only wait by time, work too; [`Step::Disk`](crate::Step::Disk) does not.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct UringDriver;
 
 impl UringDriver {
-    /// That this kernel, this process and its limits allow what the driver needs.
+    /// Checks that this kernel, this process and its limits allow what the driver needs.
     ///
     /// # Errors
-    /// The kernel's: `EPERM` where io_uring is switched off (`kernel.io_uring_disabled`, a container's filter),
-    /// `EINVAL` where it is too old.
+    /// The kernel's error: `EPERM` if io_uring is disabled (`kernel.io_uring_disabled`, a container's filter), `EINVAL`
+    /// if the kernel is too old.
     pub fn check() -> io::Result<()> {
         let mut ring = ring(1)?;
         let (submitter, submissions, completions) = ring.split();
@@ -49,14 +49,14 @@ impl Driver for UringDriver {
         clients: Vec<Client<T>>,
         schedule: Box<WorkerSchedule>,
     ) -> io::Result<WorkerReport> {
-        let mut ring = ring(clients.len() + BELLS)?;
+        let mut ring = ring(clients.len() + NOTIFIERS)?;
         let (submitter, submissions, completions) = ring.split();
-        let sockets = UringSockets::open(clients.len() + BELLS, submitter, submissions, completions)?;
+        let sockets = UringSockets::open(clients.len() + NOTIFIERS, submitter, submissions, completions)?;
         ClientScheduler::work(clients, schedule, sockets)
     }
 }
 
-/// A ring for this many sockets, of the calling thread.
+/// Makes a ring for this many sockets, to be used by the calling thread only.
 fn ring(sockets: usize) -> io::Result<IoUring> {
     let submissions = sockets.next_power_of_two().clamp(MIN_SUBMISSIONS, MAX_SUBMISSIONS) as u32;
     IoUring::builder()
@@ -74,13 +74,13 @@ struct UringSockets<'ring> {
     completions: CompletionQueue<'ring>,
     lines: Lines,
     buffers: Buffers,
-    /// The buffer whose bytes were given away last: it goes back when the next arrival is asked for.
+    /// Buffer whose bytes were lent last; given back when the next arrival is requested.
     lent: Option<u16>,
-    /// Whether a tick is under way.
+    /// Whether a tick is pending.
     ticking: bool,
 }
 
-/// The name of a tick among the completions: no line has it.
+/// User data of a tick; no socket has this value.
 const TICK: u64 = u64::MAX;
 static TICK_AFTER: types::Timespec = types::Timespec::new().nsec(TICK_NS as u32);
 
@@ -98,7 +98,7 @@ impl<'ring> UringSockets<'ring> {
         Ok(Self { submitter, submissions, completions, lines, buffers, lent: None, ticking: false })
     }
 
-    /// Queues a request, and submits what is queued where the queue is full.
+    /// Queues a request; a full queue is submitted first.
     #[inline]
     fn push(&mut self, request: &squeue::Entry) -> io::Result<()> {
         // SAFETY: a send reads from a buffer of `lines`, which keeps every buffer until the ring is gone; a receive
@@ -112,27 +112,27 @@ impl<'ring> UringSockets<'ring> {
         Ok(())
     }
 
-    fn enter(&mut self, patience: Patience) -> io::Result<()> {
+    fn enter(&mut self, limit: WaitLimit) -> io::Result<()> {
         if !std::mem::replace(&mut self.ticking, true) {
             self.push(&opcode::Timeout::new(&raw const TICK_AFTER).build().user_data(TICK))?;
         }
         self.submissions.sync();
-        let entered = if patience.outlasts_a_tick() {
+        let entered = if limit.outlasts_a_tick() {
             self.submitter.submit_and_wait(1)
         } else {
-            let timeout = types::Timespec::new().nsec(patience.left_ns as u32);
+            let timeout = types::Timespec::new().nsec(limit.left_ns as u32);
             self.submitter.submit_with_args(1, &types::SubmitArgs::new().timespec(&timeout))
         };
         self.submissions.sync();
         self.completions.sync();
         match entered.map_err(|error| (Errno::from_io_error(&error), error)) {
-            // Time is up, a signal, or more completions than the ring holds: the loop comes round again.
+            // Timeout, signal, or more completions than the ring holds: the loop continues.
             Ok(_) | Err((Some(Errno::TIME | Errno::INTR | Errno::BUSY | Errno::AGAIN), _)) => Ok(()),
             Err((_, error)) => Err(error),
         }
     }
 
-    /// What a completed receive brought; `None` where it brought nothing to tell.
+    /// Evaluates a completed receive; `None` if it has nothing to report.
     fn received(&mut self, seat: usize, completion: &cqueue::Entry) -> io::Result<Option<Arrived>> {
         let buffer = cqueue::buffer_select(completion.flags());
         if !cqueue::more(completion.flags()) && completion.result() != 0 {
@@ -142,7 +142,7 @@ impl<'ring> UringSockets<'ring> {
             0 => Some(Arrived::Gone(self.lines.take_error(seat))),
             bytes @ 1.. => buffer.map(|buffer| Arrived::Bytes { buffer, bytes: bytes as usize }),
             code => match Errno::from_raw_os_error(-code) {
-                // All buffers were full of what is being read now, or a signal came.
+                // All buffers were full of data still being read, or a signal came.
                 Errno::NOBUFS | Errno::INTR | Errno::AGAIN => None,
                 error => Some(Arrived::Gone(Some(error.into()))),
             },
@@ -150,7 +150,7 @@ impl<'ring> UringSockets<'ring> {
     }
 }
 
-/// What came of a socket, by the number of its buffer.
+/// Event on a socket, with its buffer by number.
 enum Arrived {
     Bytes { buffer: u16, bytes: usize },
     Gone(Option<io::Error>),
@@ -158,7 +158,7 @@ enum Arrived {
 
 impl Sockets for UringSockets<'_> {
     fn add(&mut self, seat: usize, socket: std::os::fd::OwnedFd) -> io::Result<()> {
-        // A socket that is not to wait would have a send fail in place of waiting for room.
+        // On a non-blocking socket a send would fail instead of waiting for room.
         rustix::io::ioctl_fionbio(&socket, false)?;
         let fd = self.lines.open(seat, socket);
         self.submitter.register_files_update(seat as u32, &[fd])?;
@@ -180,14 +180,14 @@ impl Sockets for UringSockets<'_> {
         }
     }
 
-    /// A send that failed does not end a socket here: what the peer said last comes by the receive that is armed.
-    fn last_words(&mut self, _seat: usize) -> Option<&[u8]> {
+    /// Always `None`: after a failed send the armed receive still delivers what the peer sent last.
+    fn read_remaining(&mut self, _seat: usize) -> Option<&[u8]> {
         None
     }
 
     #[inline]
-    fn wait(&mut self, patience: Patience) -> io::Result<()> {
-        self.enter(patience)
+    fn wait(&mut self, limit: WaitLimit) -> io::Result<()> {
+        self.enter(limit)
     }
 
     #[inline]
@@ -201,7 +201,7 @@ impl Sockets for UringSockets<'_> {
                 continue;
             }
             let Some((seat, kind)) = self.lines.whose(completion.user_data()) else {
-                // Of a socket that was closed meanwhile.
+                // Belongs to a socket that was closed meanwhile.
                 if let Some(buffer) = cqueue::buffer_select(completion.flags()) {
                     self.buffers.give_back(buffer);
                 }
@@ -228,11 +228,11 @@ impl Sockets for UringSockets<'_> {
 }
 
 impl Drop for UringSockets<'_> {
-    /// The kernel lets go of all buffers before they are freed.
+    /// Makes the kernel release all buffers before they are freed.
     fn drop(&mut self) {
         self.lines.close_all();
         self.submissions.sync();
-        // Nothing to cancel is an error too; a ring that cannot be entered any more has no requests under way.
+        // Having nothing to cancel is an error too; a ring that cannot be entered has no pending requests.
         let _ = self.submitter.submit();
         let _ = self.submitter.register_sync_cancel(None, types::CancelBuilder::any());
     }

@@ -120,7 +120,7 @@ fn what_a_connection_is_made_with_is_read() {
     assert_eq!(options.tls.key_log.as_deref(), Some(Path::new("/log")));
     assert_eq!(options.replication.as_deref(), Some("database"));
     assert_eq!(options.protocol, (ProtocolVersion::V30, ProtocolVersion::V32));
-    // As libpq: who asks for a lowest version asks for the newest.
+    // As in libpq, a given minimum version also requests the newest.
     assert_eq!(good("min_protocol_version=3.2").protocol, (ProtocolVersion::V32, ProtocolVersion::V32));
     assert_eq!(good("host=a").protocol, (ProtocolVersion::V30, ProtocolVersion::V30));
     assert_eq!(options.notices, Vec::<String>::new());
@@ -150,8 +150,8 @@ fn the_environment_says_all_that_libpq_lets_it_say() {
     assert!(options.connect_timeout > Duration::from_secs(1_000_000), "less than 0 is for ever");
 }
 
-/// What `PQconnectdbParams` makes of empty strings: of a flag or a database's name nothing, of a variable and of a key
-/// in a connection string the default.
+/// As in `PQconnectdbParams`: an empty flag or database name counts as absent; an empty variable, or key in a
+/// connection string, gives the default.
 #[test]
 fn what_is_empty_is_not_given() {
     let env = [("PGHOST", "env"), ("PGPORT", "7"), ("PGUSER", "someone"), ("PGDATABASE", "there")];
@@ -191,7 +191,7 @@ fn ports_are_one_for_all_hosts_or_one_for_each() {
     assert_eq!(problem.what, "could not match 2 port numbers to 1 hosts");
 }
 
-/// As libpq: nobody asks for an encoding, and the server takes the database's.
+/// As in libpq, no encoding is sent by default, and the server takes the database's.
 #[test]
 fn an_encoding_is_asked_for_where_somebody_asks() {
     let encoding = |text: &str, env: &[(&str, &str)]| {
@@ -250,7 +250,7 @@ fn a_system_root_is_for_whole_verification() {
     assert_eq!(good("ssl_min_protocol_version=tlsv1.3").tls.min, TlsVersion::V13);
 }
 
-/// Every wrong value, with a part of what is said about it.
+/// Invalid values, each with a part of its message.
 #[test]
 fn wrong_addresses_name_what_is_wrong() {
     let none = ("A", "");
@@ -377,7 +377,7 @@ fn every_host_has_its_line_of_the_password_file() {
     let (one, two) = (Some(Password::new("one")), Some(Password::new("two")));
     assert_eq!(passwords("host=a,b,c"), [one.clone(), two, None]);
     assert_eq!(passwords("host=a,b password=x"), vec![Some(Password::new("x")); 2]);
-    // With both, the name is what the file is asked for.
+    // With both given, the password file is searched for the name.
     assert_eq!(passwords("host=a hostaddr=127.0.0.1"), [one]);
 }
 

@@ -1,4 +1,4 @@
-//! The independent second implementation is rustls: it has the other end of every connection here.
+//! Tests against an independent implementation: rustls is at the other end of every connection.
 
 use std::{
     io::{Read, Write},
@@ -15,7 +15,7 @@ use rustls::{
 
 use super::*;
 
-/// A pair that has shaken hands with one cipher: our records, and rustls at the other end.
+/// A connection after its handshake with one cipher: our records, and rustls at the other end.
 fn pair(suite: SupportedCipherSuite) -> (Records, ServerConnection) {
     let version: &'static SupportedProtocolVersion = if suite.tls13().is_some() { &TLS13 } else { &TLS12 };
     let mut provider = default_provider();
@@ -58,7 +58,7 @@ fn pair(suite: SupportedCipherSuite) -> (Records, ServerConnection) {
     (Records::new(client).expect("the handshake is done"), server)
 }
 
-/// All ciphers, by the kind of certificate that the pair has.
+/// All ciphers that fit the certificate of the pair.
 fn suites() -> impl Iterator<Item = SupportedCipherSuite> {
     let fits = |suite: &SupportedCipherSuite| {
         suite.tls13().is_some() || format!("{:?}", suite.suite()).contains("ECDSA")
@@ -66,7 +66,7 @@ fn suites() -> impl Iterator<Item = SupportedCipherSuite> {
     ALL_CIPHER_SUITES.iter().copied().filter(fits)
 }
 
-/// What rustls sends.
+/// Bytes that rustls sends for a plaintext.
 fn sent_by(server: &mut ServerConnection, plain: &[u8]) -> Vec<u8> {
     let mut wire = Vec::new();
     for part in plain.chunks(20_000) {
@@ -124,7 +124,7 @@ fn every_cipher_is_spoken_as_rustls_speaks_it() {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
-    /// However the stream is cut, the same bytes come out; between them come tickets, which are passed over.
+    /// The same bytes come out, however the stream is cut; tickets between them are ignored.
     #[test]
     fn cuts_do_not_matter(
         texts in prop::collection::vec(prop::collection::vec(any::<u8>(), 1..400), 1..12),
@@ -152,7 +152,7 @@ fn a_byte_that_was_changed_is_noticed() {
             let (mut records, mut server) = pair(suite);
             let mut wire = sent_by(&mut server, TEXT);
             wire[at] ^= 1 << (at % 8);
-            // A length that grew waits for more, as it must; whatever else was changed is an error. Nothing comes out.
+            // A longer length waits for more data, as it must; every other change is an error. No plaintext comes out.
             let plain = opened(&mut records, &wire, &[wire.len()]);
             assert!(plain.as_ref().map_or(true, Vec::is_empty), "{:?} {at}: {plain:?}", suite.suite());
             assert!(plain.is_err() || (3..HEADER_BYTES).contains(&at), "{:?} {at}", suite.suite());
@@ -168,7 +168,7 @@ fn a_record_that_comes_twice_is_refused() {
         let (mut records, mut server) = pair(suite);
         let wire = sent_by(&mut server, b"once");
         assert_eq!(opened(&mut records, &wire, &[wire.len()]).expect("it is good"), b"once");
-        // The first of them may be a ticket: what comes again is wrong either way.
+        // The first record may be a ticket: the repeated one is invalid either way.
         assert!(opened(&mut records, &wire, &[wire.len()]).is_err(), "{:?}", suite.suite());
     }
 }
@@ -189,7 +189,7 @@ fn what_is_no_data_is_passed_over_or_ends_the_connection() {
     server.refresh_traffic_keys().expect("TLS 1.3 has that");
     let wire = sent_by(&mut server, b"with new keys");
     let error = opened(&mut records, &wire, &[wire.len()]).expect_err("it is not followed");
-    assert!(error.to_string().contains("changes its keys"), "{error}");
+    assert!(error.to_string().contains("updates its keys"), "{error}");
 }
 
 #[test]
@@ -197,7 +197,7 @@ fn impossible_records_are_refused_at_once() {
     let (mut records, _server) = pair(suites().next().expect("there is one"));
     for header in [[23, 3, 3, 0xff, 0xff], [23, 9, 3, 0, 1], [23, 3, 9, 0, 1], *b"HTTP/"] {
         let error = records.open(&header).expect_err("it is none");
-        assert!(error.to_string().contains("no record"), "{error}");
+        assert!(error.to_string().contains("not a record"), "{error}");
         records.incoming.clear();
     }
 }
