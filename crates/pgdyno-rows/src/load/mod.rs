@@ -1,5 +1,4 @@
-//! Loading many rows by many streams: what is to be made, the tasks that it falls into, and what it takes. Who
-//! carries it out is `pgdyno-postgres`.
+//! Plans loads with many streams: tables, tasks, and sizes. `pgdyno-postgres` carries them out.
 
 mod accounts;
 mod keys;
