@@ -1,7 +1,7 @@
-//! The plan: what a measuring command is going to do, before any fact of a machine is known.
+//! The plan: what a measuring command will do, before any fact about a machine is known.
 //!
-//! A plan is written by flags or by a TOML file, never by the record. What it leaves to facts is `Auto`;
-//! the pure rules of [`advice`] resolve it and give a reason for every value.
+//! Plans come from flags or a TOML file, never from the record. What a plan leaves open is `Auto`; the pure
+//! rules of [`advice`] resolve it and give a reason for every value.
 
 pub mod advice;
 mod auto;

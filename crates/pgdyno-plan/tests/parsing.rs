@@ -1,4 +1,4 @@
-//! The plan reader against its own template and against noise.
+//! The plan reader with the bundled plans, and with noise.
 
 use pgdyno_plan::{Auto, BENCH_TOML, Material, Plan, Source, schema};
 use proptest::prelude::*;
@@ -23,7 +23,7 @@ fn what_is_commented_out_in_the_bundled_plan_is_right_too() {
 
 const SCALE_UP: &str = include_str!("../../../plans/version-scaleup.toml");
 
-/// The files that `plans/version-scaleup.toml` names.
+/// Contents of the files named by `plans/version-scaleup.toml`.
 fn of_scale_up(path: &str) -> String {
     match path {
         "version-scaleup/setup.sql" => include_str!("../../../plans/version-scaleup/setup.sql"),
@@ -115,7 +115,7 @@ fn a_script_is_a_name_or_a_path() {
     }
 }
 
-/// Nesting must end in a message and not on the stack; a thread of tests has 2 MiB of it.
+/// Deep nesting is refused rather than overflowing the stack, of which test threads have 2 MiB.
 #[test]
 fn deep_nesting_gets_an_answer() {
     let deep = 100_000;
@@ -152,7 +152,7 @@ proptest! {
         let _ = Plan::from_toml(&String::from_utf8_lossy(&bytes), "x.toml");
     }
 
-    /// A good plan with a stretch of it replaced: closer to what people send than noise.
+    /// A valid plan with a damaged range, closer to real mistakes than noise.
     #[test]
     fn a_damaged_plan_gets_an_answer(
         at in 0usize..4_000,

@@ -1,4 +1,4 @@
-//! What `[load]` must satisfy.
+//! Checks `[load]`.
 
 use pgdyno_rows::load::{MAX_PARTITIONS, Misfit, why_not};
 
@@ -10,10 +10,10 @@ use crate::{
 /// Most streams of a load.
 const MAX_LOAD_JOBS: u64 = 1_000;
 
-/// Fill factors that a table may have, in per cent.
+/// Allowed fill factors of a table, in per cent.
 const FILLFACTORS: std::ops::RangeInclusive<u32> = 10..=100;
 
-/// What is wrong with `[load]`.
+/// Appends the faults of `[load]`.
 pub(super) fn faults(plan: &Plan, faults: &mut Vec<Fault>) {
     let load = &plan.load;
     let scaleup = plan.data.scaleup.is_some();

@@ -1,4 +1,4 @@
-//! What TPC-C in a plan must satisfy.
+//! Checks TPC-C in a plan.
 
 use pgdyno_script::Protocol;
 
@@ -7,10 +7,10 @@ use crate::{
     fault::{Fault, fault},
 };
 
-/// Most warehouses, as of `load tpcc`.
+/// Most warehouses, as for `load tpcc`.
 const MAX_WAREHOUSES: u64 = 10_000_000;
 
-/// What is wrong with TPC-C in a plan.
+/// Appends the faults of TPC-C.
 pub(super) fn faults(plan: &Plan, faults: &mut Vec<Fault>) {
     let sizes = plan.size.iter().filter_map(|(name, size)| Some((format!("size.{name}.tpcc"), size.tpcc?)));
     let all = plan.data.tpcc.map(|tpcc| ("data.tpcc".to_owned(), tpcc)).into_iter().chain(sizes);

@@ -1,4 +1,4 @@
-//! What the workloads, variables and sizes of a plan must satisfy.
+//! Checks workloads, variables and sizes of a plan.
 
 use pgdyno_script::valid_name;
 
@@ -17,16 +17,16 @@ pub const MAX_WORKLOADS: usize = 32;
 const MAX_SCRIPTS: usize = 128;
 /// Largest weight of a script.
 const MAX_WEIGHT: u32 = 1_000_000;
-/// Most rows of a table of `scaleup`, as of `load scaleup`.
+/// Most rows of a `scaleup` table, as for `load scaleup`.
 const MAX_ROWS: u64 = 10_000_000_000_000;
-/// Longest name of a workload or a size.
+/// Longest name of a workload or a size, in characters.
 const MAX_NAME: usize = 40;
 
-/// Variables that pgdyno itself gives a value: those of pgbench, then the clients of this run and the most of any.
+/// Variables that pgdyno sets: those of pgbench, then the clients of this run and the largest client count of any run.
 pub const RESERVED: [&str; 6] =
     ["scale", "client_id", "random_seed", "default_seed", "clients", "max_clients"];
 
-/// Checks what the plan brings of its own.
+/// Appends the faults of data, variables, workloads and sizes.
 pub(super) fn own_work(plan: &Plan, faults: &mut Vec<Fault>) {
     data(plan, faults);
     let given = given_names(plan);
@@ -36,7 +36,7 @@ pub(super) fn own_work(plan: &Plan, faults: &mut Vec<Fault>) {
     tpcc::faults(plan, faults);
 }
 
-/// Names of the variables that get their value from elsewhere than `[variables]`.
+/// Names of the variables that are set from elsewhere than `[variables]`.
 fn given_names(plan: &Plan) -> Vec<&'static str> {
     let scaleup = plan.data.scaleup.is_some() || plan.size.values().any(|size| size.scaleup.is_some());
     let loaded = scaleup.then_some(ScaleupPlan::VARIABLES);
@@ -141,7 +141,7 @@ fn workloads(workloads: &[WorkloadPlan], given: &[&str], faults: &mut Vec<Fault>
     }
 }
 
-/// One script, one text, or a list of them.
+/// Checks that a workload is one script, one text, or a list of them.
 fn transactions(path: &str, workload: &WorkloadPlan, faults: &mut Vec<Fault>) {
     let tpcc = workload.tpcc.is_some();
     let ways = [workload.script.is_some(), workload.text.is_some(), !workload.scripts.is_empty(), tpcc];
@@ -196,7 +196,7 @@ fn transaction(path: &str, part: &ScriptPlan, faults: &mut Vec<Fault>) {
     }
 }
 
-/// What reports call it, and what a built-in script cannot have.
+/// Checks the name of a workload, and that a built-in script has only the keys it may have.
 fn title(path: &str, workload: &WorkloadPlan, faults: &mut Vec<Fault>) {
     if let Some(builtin) = workload.as_builtin() {
         let given = [
@@ -237,7 +237,7 @@ fn is_name(name: &str) -> bool {
     first.is_some_and(|c| c.is_ascii_alphanumeric()) && name.chars().all(plain) && name.len() <= MAX_NAME
 }
 
-/// A size must make a good plan, and may only change variables that there are.
+/// Checks that every size makes a valid plan and changes only variables that exist.
 fn sizes(plan: &Plan, given: &[&str], faults: &mut Vec<Fault>) {
     for (name, size) in &plan.size {
         let path = format!("size.{name}");

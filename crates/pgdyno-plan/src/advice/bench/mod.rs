@@ -1,7 +1,6 @@
-//! What `pgdyno bench` leaves to facts: scale, clients, threads, processors, and what the run will cost.
+//! Chooses what a plan leaves open (scale, clients, threads, processors) and estimates the cost of the run.
 //!
-//! Every choice carries its reason; every rule is monotone (more memory never gives a smaller scale), which
-//! tests hold.
+//! Every choice carries its reason. Tests hold every rule monotone: more memory never gives a smaller scale.
 
 mod clients;
 mod cost;
@@ -31,12 +30,12 @@ pub enum Level {
 }
 
 impl Level {
-    /// The level of a plan from a file.
+    /// Level of a plan read from a file.
     pub fn of(plan: &Plan) -> Self {
         if plan.measure.thorough { Self::Thorough } else { Self::Screening }
     }
 
-    /// Sets the times and blocks of a level. Flags that say more come after it.
+    /// Sets the times and the number of blocks of this level; explicit flags are applied afterwards.
     pub fn apply(self, plan: &mut Plan) {
         let (blocks, duration_ms, warmup_ms) = self.times(plan);
         plan.measure.blocks = blocks;
@@ -45,9 +44,9 @@ impl Level {
         plan.measure.thorough = self == Self::Thorough;
     }
 
-    /// Blocks, and milliseconds of interval and warm-up. Terminals of TPC-C that think come round in 23 seconds and
-    /// need some rounds; thoroughly they are measured for the two hours of clause 5.5.2, in as many blocks as an
-    /// interval takes.
+    /// Number of blocks, and milliseconds of interval and warm-up. A TPC-C terminal with keying and think times
+    /// takes about 23 seconds per transaction, so several such cycles are needed; at `Thorough` they run for
+    /// the two hours of clause 5.5.2, and there are as many blocks as one interval takes.
     fn times(self, plan: &Plan) -> (u32, u64, u64) {
         let paced = plan.workload.iter().filter_map(|workload| workload.tpcc).map(|tpcc| tpcc.paced).max();
         match (self, paced) {
@@ -63,8 +62,7 @@ impl Level {
         }
     }
 
-    /// The scale that the time allows, and the one it may rise to so that every client finds a branch of
-    /// its own.
+    /// The scale for which there is time, and the scale up to which it may rise to give every client its own branch.
     fn scales(self) -> (u64, u64) {
         match self {
             Self::Quick => (10, 50),
@@ -74,36 +72,36 @@ impl Level {
     }
 }
 
-/// Share of shared buffers that the data may fill and still be found there.
+/// Share of shared buffers that the data may fill and still stay cached.
 const BUFFERS_SHARE: f64 = 0.75;
 /// Share of memory that the accounts may fill for a full balance check.
 const CHECK_SHARE: f64 = 0.5;
 
-/// A plan with nothing left to choose.
+/// A plan with every choice made.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BenchPlan {
-    /// TPC-B scale factor; `None` where those tables are not loaded.
+    /// TPC-B scale factor; `None` if those tables are not loaded.
     pub scale: Option<u64>,
-    /// Client counts of all workloads, each once; ascending where they were chosen.
+    /// Client counts of all workloads without duplicates; ascending if they were chosen here.
     pub clients: Vec<u32>,
-    /// The client counts of every workload of the plan.
+    /// Client counts of each workload of the plan.
     pub levels: Vec<Vec<u32>>,
     /// Worker threads of the driver, at most the largest client count.
     pub jobs: u32,
     /// Processors of driver and server.
     pub cpus: CpuSplit,
-    /// How balances will be checked; never [`BalanceCheckMode::Auto`].
+    /// How balances are checked; never [`BalanceCheckMode::Auto`].
     pub balance: BalanceCheckMode,
-    /// What it will cost.
+    /// Estimated cost of the run.
     pub cost: Cost,
-    /// Every value that was chosen, with its reason.
+    /// Every chosen value with its reason.
     pub choices: Vec<Choice>,
-    /// What should be known before it begins, each a sentence without a full stop.
+    /// Warnings to print before the run, each a sentence without a full stop.
     pub warnings: Vec<String>,
 }
 
 impl BenchPlan {
-    /// The most clients of any workload.
+    /// The largest client count of any workload.
     pub fn max_clients(&self) -> u32 {
         self.clients.iter().copied().max().unwrap_or(1)
     }
@@ -112,8 +110,8 @@ impl BenchPlan {
 /// Resolves everything that a plan leaves to facts.
 ///
 /// # Errors
-/// What the machine cannot do: processors that do not exist, more clients than connections or open files
-/// allow, more data than the disk has room for.
+/// The machine cannot provide a requirement: a processor that does not exist, more clients than connections or open
+/// files allow, more data than fits on the disk.
 pub fn resolve(plan: &Plan, level: Level, facts: &BenchFacts<'_>) -> Result<BenchPlan, Problem> {
     let mut choices = Vec::new();
     let cpus = split(plan, facts, &mut choices)?;
@@ -167,12 +165,12 @@ fn jobs(plan: &Plan, clients: &[u32], cpus: &CpuSplit, choices: &mut Vec<Choice>
     }
 }
 
-/// The most clients.
+/// The largest client counts.
 #[derive(Debug, Clone, Copy)]
 struct Crowds {
-    /// Of all workloads.
+    /// Largest count of all workloads.
     all: u32,
-    /// Of those that update branches; 0 where there are none.
+    /// Largest count of the workloads that update branches; 0 if there are none.
     at_branches: u32,
 }
 
@@ -185,7 +183,7 @@ impl Crowds {
     }
 }
 
-/// What to know before more clients update branches than there are; `None` where there are enough.
+/// Warning that more clients update branches than there are branches; `None` if there are enough.
 pub fn few_branches(scale: u64, clients: u32) -> Option<String> {
     (u64::from(clients) > scale).then(|| {
         format!(
@@ -217,7 +215,7 @@ fn scale(
     let wanted = crowd.clamp(base, ceiling);
     let room = (facts.buffers_bytes() as f64 * BUFFERS_SHARE) as u64;
     let in_memory = largest(wanted, |scale| plan.load.sizes(scale, facts.page_bytes).total_bytes() <= room);
-    // Waiting for each other's rows would change what is measured by more than reads from the page cache do.
+    // Row lock contention would distort the result more than reads from the page cache do.
     let branches = u64::from(crowds.at_branches).min(ceiling);
     let least = in_memory.max(branches).max(1);
     let scale = largest(least, |scale| fits(scale, available / 3));
@@ -247,8 +245,8 @@ fn scale(
     Ok(scale)
 }
 
-/// The largest scale up to `most` that satisfies a condition which holds below every scale it holds for; 0
-/// if none.
+/// The largest scale up to `most` that satisfies a monotone condition (true for every smaller scale if true for
+/// one); 0 if there is none.
 fn largest(most: u64, good: impl Fn(u64) -> bool) -> u64 {
     let (mut low, mut high) = (0, most);
     while low < high {
