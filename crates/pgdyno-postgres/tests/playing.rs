@@ -1,4 +1,4 @@
-//! Clients that behave as pgbench's, at a scripted server: what they send, what they say, what is counted.
+//! Clients with pgbench's behaviour against a scripted server: messages sent, texts printed, and counts.
 
 mod play;
 
@@ -25,7 +25,7 @@ fn at(answer: fn(&Request) -> Answer, script: &str, how: &How) -> (Played, Vec<S
     (played, heard)
 }
 
-/// The numbers of an UPDATE that a script draws.
+/// A script whose UPDATE uses a random number.
 const DRAWN: &str = "\\set a random(1, 1000000)\nBEGIN;\nUPDATE t SET v = :a;\nEND;\n";
 
 #[test]
@@ -107,7 +107,7 @@ fn other_errors_end_the_client_unless_it_goes_on() {
     assert!(played.said.is_empty());
 }
 
-/// A measurement goes on after a violated constraint where that was asked for, and ends the run elsewhere.
+/// A measurement continues after constraint violations only if requested, and otherwise ends the run.
 #[test]
 fn a_measurement_goes_on_after_violated_constraints_only_if_asked() {
     let fails = |request: &Request| {
@@ -152,7 +152,7 @@ fn a_connection_that_ends_is_told_in_pgbenchs_words() {
     assert_eq!(played.said, [format!("{what}; {died}")]);
 }
 
-/// As pgbench 18 numbers them: what `\syncpipeline` ends counts as a result before the next statement's.
+/// Query numbers as in pgbench 18: the end of `\syncpipeline` counts as a result before the next statement's.
 #[test]
 fn a_query_behind_syncpipeline_is_numbered_as_pgbench_numbers_it() {
     let fails = |request: &Request| {
@@ -170,7 +170,7 @@ fn a_query_behind_syncpipeline_is_numbered_as_pgbench_numbers_it() {
     }
 }
 
-/// Of a variable that `\gset` took a NULL into, pgbench says only that the command failed.
+/// If `\gset` stored a NULL, pgbench only reports that the command failed.
 #[test]
 fn an_empty_variable_in_an_expression_ends_the_client_in_pgbenchs_words() {
     let null = |_: &Request| Answer::rows(&[&[None]]);
@@ -216,7 +216,7 @@ fn gset_wants_one_row() {
     }
 }
 
-/// What a server should never send as a result that goes into variables: an error, never a panic or all memory.
+/// Malformed results cause an error, never a panic or unbounded memory.
 #[test]
 fn results_that_are_none_end_the_client() {
     let described = |columns: usize| message::row_description(columns);

@@ -1,5 +1,5 @@
-//! Tables without a ledger, for who throws away what a load that broke off leaves: the tasks of the bulk
-//! loader, on sessions that are there.
+//! Loads without a ledger, for callers that discard an interrupted load: executes the tasks of the bulk loader
+//! on existing sessions.
 
 use std::{
     sync::{
@@ -19,57 +19,57 @@ use super::bulk::{
     shared_constants, survey, table_statements,
 };
 
-/// Pause between two reports while other streams end their tasks.
+/// Pause between two progress reports while other streams finish their tasks.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// How far the load is.
+/// Progress of the load.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LoadProgress {
-    /// The stage under way.
+    /// Current stage.
     pub stage: Stage,
-    /// Rows sent so far, over all tables.
+    /// Rows sent so far, in all tables.
     pub rows: u64,
-    /// Rows to send.
+    /// Total number of rows to send.
     pub rows_total: u64,
 }
 
-/// What a load came to.
+/// Result of a load.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LoadOutcome {
-    /// Rows over all tables.
+    /// Number of rows in all tables.
     pub rows: u64,
     /// Bytes of COPY data.
     pub copy_bytes: u64,
-    /// Every stage that had something to do; the first one with the creation of the tables.
+    /// Times of all stages that had tasks; the first one includes creating the tables.
     pub stages: Vec<StageTime>,
-    /// Parallel workers that the server planned for the key of the main table; `None` where it did not say so.
+    /// Parallel workers that the server planned for the key of the main table; `None` if it did not report them.
     pub planned: Option<Span>,
-    /// What was seen of them at work.
+    /// Parallel workers observed running.
     pub launched: Option<Span>,
-    /// Bytes of tables and indexes afterwards.
+    /// Size of tables and indexes in bytes after the load.
     pub size_bytes: u64,
 }
 
 impl LoadOutcome {
-    /// Seconds of some stages together.
+    /// Total seconds of the selected stages.
     pub fn seconds(&self, which: impl Fn(Stage) -> bool) -> f64 {
         self.stages.iter().filter(|time| which(time.stage)).map(|time| time.seconds).sum()
     }
 }
 
-/// A session that has nothing to do but to look at what those that load are at.
+/// A session that observes the loading sessions.
 pub struct Lookout {
     session: Session,
     watch: Watch,
 }
 
 impl Lookout {
-    /// At a server that was looked at, where this is loaded.
+    /// An observer of a load, for a server that was examined.
     pub fn new(session: Session, survey: &Survey, plan: &LoadPlan) -> Self {
         Self { session, watch: Watch::of(survey, plan) }
     }
 
-    /// Looks at these server processes until a stage is over.
+    /// Observes these backends until a stage is over.
     fn look(&mut self, stage: Stage, pids: &[i32], over: &AtomicBool) {
         while !over.load(Ordering::Relaxed) {
             let _ = self.watch.tend(&mut self.session, stage, pids); // its words are for who shows them
@@ -78,11 +78,11 @@ impl Lookout {
     }
 }
 
-/// Looks whether a server can be loaded as planned and has room for it, and gives the sessions that are to load what
-/// they take to build keys. Nothing is changed in the database.
+/// Checks that a server supports the plan and has room for it, and sets up the loading sessions for building
+/// keys. Changes nothing in the database.
 ///
 /// # Errors
-/// What keeps the plan from being carried out.
+/// An obstacle to the load.
 pub fn ready(sessions: &mut [Session], plan: &LoadPlan) -> Result<Survey, Problem> {
     let streams = sessions.len() as u64;
     let Some(first) = sessions.first_mut() else {
@@ -96,16 +96,16 @@ pub fn ready(sessions: &mut [Session], plan: &LoadPlan) -> Result<Survey, Proble
     Ok(survey)
 }
 
-/// Loads the tables of a plan into the sessions' current schema, in which they must not exist yet.
+/// Loads the tables of a plan into the sessions' current schema, where they must not exist yet.
 ///
-/// By one session the tables are created and filled in one transaction: a load that fails leaves nothing. By several
-/// they are created first, and stay.
+/// A single session creates and fills the tables in one transaction, so a failed load leaves nothing. With
+/// several sessions the tables are created first, and remain.
 ///
 /// # Errors
-/// What could not be done; a request to stop is one of them.
+/// A statement fails, or a stop is requested.
 ///
 /// # Panics
-/// Without a session.
+/// Panics without a session.
 pub fn load_tables(
     sessions: &mut [Session],
     lookout: Option<Lookout>,
@@ -130,21 +130,21 @@ pub fn load_tables(
 struct Loading<'a> {
     plan: &'a LoadPlan,
     stop: &'a Stop,
-    /// Whether there is one session.
+    /// Whether there is only one session.
     alone: bool,
-    /// Ends all sessions' tasks.
+    /// Stops the tasks of all sessions.
     halt: Stop,
     rows: AtomicU64,
     bytes: AtomicU64,
     /// Parallel workers planned for keys.
     planned: Mutex<Option<Span>>,
-    /// Server processes of the sessions.
+    /// Process IDs of the sessions' backends.
     pids: Vec<i32>,
-    /// Who looks at phases, where that is wanted.
+    /// Observer of phases, if requested.
     lookout: Option<Mutex<Lookout>>,
 }
 
-/// Why a session ended its tasks early, and at which.
+/// Why a session stopped early, and in which task.
 struct Failure {
     work: Option<Work>,
     error: WireError,
@@ -183,7 +183,7 @@ impl Loading<'_> {
         Ok(LoadOutcome { rows, copy_bytes, stages, planned, launched, size_bytes })
     }
 
-    /// The stages that have something to do.
+    /// Stages that have tasks.
     fn stages(&self) -> impl Iterator<Item = Stage> {
         let tasks = tasks(self.plan);
         Stage::ALL.into_iter().filter(move |stage| tasks.iter().any(|task| task.stage == *stage))
@@ -198,7 +198,7 @@ impl Loading<'_> {
         Some(read(&mut lookout.lock().unwrap_or_else(PoisonError::into_inner).watch))
     }
 
-    /// Tables with their rows: by one session in one transaction.
+    /// Creates and fills tables; with a single session in one transaction.
     fn fill(&self, sessions: &mut [Session], progress: &mut dyn FnMut(LoadProgress)) -> Result<(), Failure> {
         if self.alone {
             sessions[0].execute("BEGIN")?;
@@ -221,7 +221,7 @@ impl Loading<'_> {
         if self.stop.requested() { Err(WireError::Stopped.into()) } else { Ok(()) }
     }
 
-    /// All tasks of a stage, each by whichever session is free. The first session is that of the calling thread.
+    /// Executes all tasks of a stage, each in any free session. The first session belongs to the calling thread.
     fn stage(
         &self,
         sessions: &mut [Session],
@@ -243,7 +243,7 @@ impl Loading<'_> {
         let over = AtomicBool::new(false);
         thread::scope(|scope| {
             let (works, next, over) = (&works, &next, &over);
-            // Of rows no server tells how far they are.
+            // No server reports progress of rows.
             if let Some(lookout) = self.lookout.as_ref().filter(|_| stage != Stage::Copy) {
                 let look = move || {
                     let mut lookout = lookout.lock().unwrap_or_else(PoisonError::into_inner);
@@ -267,7 +267,7 @@ impl Loading<'_> {
         })
     }
 
-    /// Takes tasks until none is left, or another session has failed.
+    /// Executes tasks until none is left, or another session has failed.
     fn take(
         &self,
         session: &mut Session,
@@ -293,7 +293,8 @@ impl Loading<'_> {
         Ok(())
     }
 
-    /// One task. What fills a table as a whole empties it first, and both are one transaction; alone, all are.
+    /// Executes one task. Filling a whole table truncates it first in the same transaction; with a single
+    /// session there is only one transaction.
     fn carry_out(
         &self,
         hands: &Hands<'_>,
@@ -343,17 +344,17 @@ impl Loading<'_> {
     }
 }
 
-/// The failure to tell of several: not that of a session which was only told to stop.
+/// The failure to report: not that of a session that was merely stopped.
 fn worst(mut failures: Vec<Failure>) -> Result<(), Failure> {
     let told = |failure: &Failure| matches!(failure.error, WireError::Stopped);
     let first = failures.iter().position(|failure| !told(failure)).unwrap_or(0);
     if failures.is_empty() { Ok(()) } else { Err(failures.swap_remove(first)) }
 }
 
-/// SQL that makes the empty tables of a scale, without keys.
+/// SQL that creates the empty tables of a scale, without keys.
 ///
 /// # Errors
-/// Where the scale cannot be.
+/// The scale is out of range.
 pub fn tpcb_tables(scale: u64) -> Result<String, Problem> {
     let plan = LoadRequest { scale: Some(scale), ..LoadRequest::default() }.plan(1)?;
     Ok(table_statements(&plan).join("; "))

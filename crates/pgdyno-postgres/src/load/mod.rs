@@ -1,4 +1,4 @@
-//! Rows into tables.
+//! Loads tables.
 
 mod bulk;
 mod copies;

@@ -1,4 +1,4 @@
-//! Tables that a plan brings itself: set up once, put back before runs, looked at.
+//! The plan's own tables: setup, resets before runs, and their state.
 
 use std::time::Instant;
 
@@ -10,26 +10,26 @@ use pgdyno_wire::{Row, Session, WireError, libpq};
 
 use super::{PrewarmOutcome, prewarm};
 
-/// Tables that come to no more than this are counted before every run; larger ones would take longer than a run may
-/// wait, and push out of the cache what the run should find there.
+/// Largest total size of tables that are counted before every run, in bytes; counting larger ones would delay
+/// runs and evict their cache.
 const COUNTED_BYTES: u64 = 32 << 20;
 /// Most tables that are counted.
 const COUNTED_TABLES: usize = 1_000;
 
-/// What steps know beside their own variables.
+/// Variables for steps, in addition to their own.
 #[derive(Debug, Clone, Copy)]
 pub struct Known<'a> {
-    /// Scale and seeds.
+    /// Scale factor and seeds.
     pub automatic: Automatic,
-    /// Numbers of clients.
+    /// Variables for client counts.
     pub more: &'a [Definition],
 }
 
-/// Carries out steps, each statement by itself, as psql would a file. `progress` is told the number of a statement
-/// from 1, and its text on one line.
+/// Executes steps, each statement separately, like psql with a file. `progress` receives the number of each
+/// statement from 1, and its text in one line.
 ///
 /// # Errors
-/// The first statement that failed, with its place and the server's words; a request to stop is one of them.
+/// The first statement that fails, with its place and the server's message; also a stop request.
 pub fn carry_out(
     session: &mut Session,
     steps: &Steps,
@@ -78,26 +78,26 @@ fn failed(error: WireError, place: &str) -> Problem {
     if problem.hint.is_some() { problem } else { problem.hint("mend the SQL there; nothing of it is kept") }
 }
 
-/// Where the tables are that are driven.
+/// Scope of the measured tables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Whereabouts {
-    /// In any schema of the database, which is ours.
+    /// All schemas of the database, which belongs to pgdyno.
     Database,
-    /// In this schema alone.
+    /// Only this schema.
     Schema(&'static str),
-    /// Where sessions find them: the tables of this set, in whatever company.
+    /// The tables of this set in the search path of sessions, among others.
     Found(Set),
 }
 
-/// SQL of whether a relation `c` is a table of a set that sessions find, or a part of one.
+/// SQL condition that relation `c` is a table of a set in the search path, or a partition of one.
 pub(crate) fn is_found(set: Set) -> String {
     format!("c.relname ~ '{}' AND pg_catalog.pg_table_is_visible(c.oid)", set.names())
 }
 
-/// What a setup left behind.
+/// State after a setup.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SetupOutcome {
-    /// Tables, with partitions.
+    /// Number of tables including partitions.
     pub tables: u64,
     /// Size of tables and indexes in bytes.
     pub size_bytes: u64,
@@ -105,10 +105,10 @@ pub struct SetupOutcome {
     pub vacuum_s: f64,
 }
 
-/// VACUUM and ANALYZE of the plan's own tables, so that every run finds them as after a long rest.
+/// Runs VACUUM and ANALYZE on the plan's own tables, so that every run starts without a backlog of maintenance.
 ///
 /// # Errors
-/// What the server says, or that a stop was requested.
+/// A statement fails, or a stop is requested.
 pub fn settle(session: &mut Session, whereabouts: Whereabouts, stop: &Stop) -> Result<SetupOutcome, Problem> {
     let wrong = |error: WireError| error.into_problem("could not vacuum the plan's own tables");
     let begin = Instant::now();
@@ -124,10 +124,10 @@ pub fn settle(session: &mut Session, whereabouts: Whereabouts, stop: &Stop) -> R
     Ok(SetupOutcome { tables: all.len() as u64, size_bytes, vacuum_s })
 }
 
-/// The plan's own tables as they are now.
+/// Current state of the plan's own tables.
 ///
 /// # Errors
-/// The server's.
+/// The query fails.
 pub fn data_state(session: &mut Session, whereabouts: Whereabouts) -> Result<DataState, WireError> {
     let all = tables(session, whereabouts)?;
     let size_bytes = all.iter().map(|table| table.bytes).sum();
@@ -136,10 +136,10 @@ pub fn data_state(session: &mut Session, whereabouts: Whereabouts) -> Result<Dat
     Ok(DataState { tables: all.len() as u64, rows, size_bytes })
 }
 
-/// Whether any table that is measured is unlogged: one of the plan's own, or of TPC-B.
+/// Whether any measured table, the plan's own or TPC-B's, is unlogged.
 ///
 /// # Errors
-/// The server's.
+/// The query fails.
 pub fn has_unlogged(session: &mut Session, whereabouts: Whereabouts) -> Result<bool, WireError> {
     let place = match whereabouts {
         Whereabouts::Database => "n.nspname !~ '^(pg_|information_schema$)'".to_owned(),
@@ -153,11 +153,11 @@ pub fn has_unlogged(session: &mut Session, whereabouts: Whereabouts) -> Result<b
     Ok(session.value(&sql)?.is_some_and(|count| count != "0"))
 }
 
-/// Reads the plan's own tables and their indexes into shared buffers; `None` where the server has not got
-/// `pg_prewarm`, the role may not make it, or the tables cannot be read.
+/// Reads the plan's own tables and their indexes into shared buffers; `None` if the server lacks `pg_prewarm`,
+/// the role may not create it, or the tables cannot be read.
 ///
 /// # Errors
-/// Where the connection fails.
+/// The connection fails.
 pub fn prewarm_own(
     session: &mut Session,
     whereabouts: Whereabouts,
@@ -181,7 +181,7 @@ struct Table {
     bytes: u64,
 }
 
-/// What a namespace `n` and a relation `c` must be. The TPC-B tables are not the plan's own.
+/// SQL condition for namespace `n` and relation `c`. TPC-B tables are not the plan's own.
 fn within(whereabouts: Whereabouts) -> String {
     const TPCB: &str = "c.relname NOT LIKE 'pgbench\\_%'";
     match whereabouts {

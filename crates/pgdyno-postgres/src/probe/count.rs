@@ -1,4 +1,4 @@
-//! How fast a table is counted: by an index-only scan and by a sequential scan, with so many workers.
+//! Measures how fast a table is counted by index-only and sequential scans with different numbers of workers.
 
 use std::time::Instant;
 
@@ -11,23 +11,23 @@ use pgdyno_wire::{ConnectOptions, Session, WireError};
 
 use super::{Table, asked, checkpoint, find_tables, open, shape};
 
-/// What is asked for.
+/// Request for a probe of counting.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CountWish {
-    /// Tables as SQL names them.
+    /// Tables as named in SQL.
     pub tables: Vec<String>,
-    /// Ways of counting.
+    /// Kinds of scans.
     pub by: Vec<CountBy>,
     /// Numbers of parallel workers.
     pub workers: Vec<u64>,
-    /// How often each count is repeated, after the one that is explained.
+    /// Number of repetitions of each count, after the first one with EXPLAIN.
     pub repeats: u64,
 }
 
-/// Counts tables in every way that is asked for. `tell` hears what is done.
+/// Counts tables in all requested ways. `tell` receives progress messages.
 ///
 /// # Errors
-/// What could not be done.
+/// A query fails, a table does not exist, or a stop is requested.
 pub fn count(
     options: &ConnectOptions,
     wish: &CountWish,
@@ -45,7 +45,7 @@ pub fn count(
     Ok(Count { server, checkpoints: probe.checkpoints, tables })
 }
 
-/// Settings by which the planner takes as many workers as it may, however small the table is.
+/// Settings that make the planner use as many workers as allowed, however small the table is.
 fn cheap_workers(version_num: u32) -> String {
     let sizes = match version_num {
         ..100_000 => "SET min_parallel_relation_size = 0",
@@ -79,7 +79,7 @@ impl CountProbe<'_> {
         Ok(CountTable { table: shape, rows: rows.unwrap_or(0), ways })
     }
 
-    /// Number of rows, and how they were counted.
+    /// The row count, and how it was obtained.
     fn way(
         &mut self,
         table: &Table,

@@ -1,4 +1,4 @@
-//! Pages into shared buffers, by several sessions.
+//! Reads tables into shared buffers with several sessions.
 
 use std::{
     collections::BTreeSet,
@@ -19,34 +19,34 @@ use super::{
     session_pool::SessionPool,
 };
 
-/// What is asked for.
+/// Request for prewarming.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PrewarmWish {
-    /// Tables as SQL names them; none: all of the database.
+    /// Tables as named in SQL; empty for all tables of the database.
     pub tables: Vec<String>,
-    /// Whether extensions that are lacking may be created in the database.
+    /// Whether missing extensions may be created in the database.
     pub create_extension: bool,
-    /// Whether tables that are larger than shared buffers are read as well.
+    /// Whether to read tables that are larger than shared buffers.
     pub anyway: bool,
-    /// Sessions that read at the same time.
+    /// Number of sessions that read in parallel.
     pub jobs: u64,
 }
 
-/// How far it is.
+/// Progress of prewarming.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PrewarmProgress {
-    /// So many pages will be read.
+    /// Total number of pages to read.
     Reading(u64),
-    /// So many of them have been.
+    /// Number of pages read so far.
     Pages(u64),
-    /// Shared buffers are looked at.
+    /// Shared buffers are being examined.
     Looking,
 }
 
-/// Reads tables with all that belongs to them into shared buffers, and looks what is there afterwards.
+/// Reads tables with all their relations into shared buffers, and determines what is cached afterwards.
 ///
 /// # Errors
-/// What could not be done. Tables that shared buffers have no room for are a wrong request.
+/// A query fails. Tables that do not fit into shared buffers are a wrong request.
 pub fn prewarm(
     options: &ConnectOptions,
     wish: &PrewarmWish,
@@ -94,7 +94,7 @@ fn check_size(reading: &Reading, page_bytes: u64, buffers_bytes: u64, anyway: bo
         .hint("name fewer tables, raise shared_buffers and restart the server, or say --anyway"))
 }
 
-/// Reads all tasks; gives the numbers of relations that were not read.
+/// Executes all tasks; returns the indexes of relations that could not be read.
 fn read_all(
     options: &ConnectOptions,
     reading: &Reading,

@@ -1,4 +1,4 @@
-//! What the engine drives at a server.
+//! Targets that the engine drives.
 
 mod sql;
 mod tls;

@@ -1,4 +1,4 @@
-//! Runs scripts as pgbench does, for a number of attempts, and keeps what was said.
+//! Runs scripts like pgbench for a number of attempts, and keeps the messages.
 
 use std::sync::{Arc, Mutex};
 
@@ -40,20 +40,20 @@ impl Default for How {
     }
 }
 
-/// As pgbench behaves without options.
+/// pgbench's behaviour without options.
 pub fn pgbench() -> Manner {
     Manner { conduct: Conduct::Pgbench, trust: true, ..Manner::default() }
 }
 
-/// What a run came to.
+/// Result of a run.
 pub struct Played {
     pub report: Report,
-    /// What was said, each text with the letter of its level.
+    /// Messages, each with the letter of its level.
     pub said: Vec<String>,
 }
 
 impl Played {
-    /// Whether something was said that contains this.
+    /// Whether any message contains this text.
     pub fn heard(&self, text: &str) -> bool {
         self.said.iter().any(|said| said.contains(text))
     }

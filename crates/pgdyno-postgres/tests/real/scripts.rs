@@ -1,5 +1,5 @@
-//! Whole scripts at real servers of the oldest and the newest major: what they do and what is said where they
-//! cannot go on. The rows follow PostgreSQL's own tests of pgbench in what they look at.
+//! Whole scripts on real servers of the oldest and the newest major version: their effects, and messages when
+//! they fail. The cases follow PostgreSQL's own tests of pgbench.
 
 use pgdyno_postgres::targets::Manner;
 use pgdyno_script::Protocol;
@@ -166,8 +166,8 @@ fn bad_scripts_end_their_client(server: &ConnectOptions) {
     assert_eq!((played.report.tally.committed, played.report.clients_lost), (1, 1));
 }
 
-/// Two clients read and write the same row in one snapshot each: one of them fails, and must find its own number
-/// again.
+/// Two clients read and write the same row in one snapshot each: one of them fails, and must draw the same
+/// number again.
 fn serialization_failures_are_tried_again(server: &ConnectOptions) {
     let mut admin = connect(server).expect("the server answers");
     admin.execute("CREATE TABLE counted (n int); INSERT INTO counted VALUES (0)").expect("it can be made");

@@ -1,4 +1,4 @@
-//! Loading by many streams, which a kill at any point neither spoils nor loses: docs/loading.md.
+//! Loads with many streams; a kill at any point neither corrupts nor loses the load (docs/loading.md).
 
 mod bounds;
 mod flush;
@@ -45,10 +45,10 @@ use flush::Flusher;
 use room::Rooms;
 use worker::{Ends, Shared, Worker};
 
-/// How often a caller is told how far it is, and WAL is looked after.
+/// Interval of progress reports and of background work such as WAL flushes.
 const TICK: Duration = Duration::from_millis(20);
 
-/// A load from one process: a session for what is done once, and what its streams need.
+/// A load from one process: a session for everything done once, and what its streams need.
 #[derive(Debug)]
 pub struct BulkLoad<'a> {
     options: &'a ConnectOptions,
@@ -57,87 +57,87 @@ pub struct BulkLoad<'a> {
     stop: &'a Stop,
 }
 
-/// How a process comes to a load.
+/// How a process takes part in a load.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Entry {
-    /// It begins one.
+    /// Begins a new load.
     New,
-    /// It goes on with one that broke off.
+    /// Resumes an interrupted load.
     Resume,
-    /// It shares one that is under way.
+    /// Joins a running load.
     Join,
 }
 
-/// What a load came to.
+/// Result of a load.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BulkOutcome {
-    /// Tasks that this process did.
+    /// Number of tasks done by this process.
     pub tasks: u64,
-    /// Rows that it sent.
+    /// Number of rows sent by this process.
     pub rows: u64,
-    /// Bytes of COPY data that it sent.
+    /// Bytes of COPY data sent by this process.
     pub copy_bytes: u64,
-    /// Every stage, as this process saw it.
+    /// Times of all stages as seen by this process.
     pub stages: Vec<StageTime>,
-    /// Parallel workers of each key.
+    /// Parallel workers per key.
     pub workers: KeyWorkers,
-    /// Seconds of all of it, without the proof.
+    /// Duration of the load in seconds, without the proof.
     pub duration_s: f64,
-    /// Bytes of tables and indexes.
+    /// Size of tables and indexes in bytes.
     pub size_bytes: u64,
-    /// The proof.
+    /// Outcome of the proof.
     pub proof: Proved,
 }
 
-/// A stage that is over.
+/// Time of a completed stage.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StageTime {
     /// The stage.
     pub stage: Stage,
-    /// Its seconds.
+    /// Duration of the stage in seconds.
     pub seconds: f64,
-    /// Its phases, as far as the server's progress views showed them.
+    /// Times of the phases, as far as the server's progress views showed them.
     pub phases: Phases,
-    /// Bytes of WAL that the server wrote meanwhile, for whomever; `None` where it does not tell.
+    /// Bytes of WAL written by the whole server during the stage; `None` if the role may not see that.
     pub wal_bytes: Option<u64>,
 }
 
 impl StageTime {
-    /// Rows or bytes of this stage in a second.
+    /// Rate of this stage per second, for an amount of rows or bytes.
     pub fn rate(&self, amount: u64) -> f64 {
         amount as f64 / self.seconds.max(1e-9)
     }
 }
 
-/// Parallel workers of a key: what was asked for need not be what came.
+/// Parallel workers of index builds, as requested, planned and launched.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct KeyWorkers {
-    /// At most, by the session's settings; `None` where the server has none.
+    /// Most workers per key by the session's settings; `None` if the server has no such setting.
     pub asked: Option<u64>,
-    /// What the server planned.
+    /// Workers planned by the server.
     pub planned: Option<Span>,
-    /// What was seen at work.
+    /// Workers observed running.
     pub launched: Option<Span>,
 }
 
-/// Who has compared the rows.
+/// Where the rows were compared.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Proved {
-    /// This process.
+    /// In this process.
     Here(Proof),
-    /// Another process that shared the load.
+    /// In another process that shares the load.
     Elsewhere,
-    /// Nobody yet: it was not wanted.
+    /// Nowhere: the proof was not requested.
     Later,
-    /// Nobody: stages are left, before which the load was to end.
+    /// Nowhere: the load was to end before its last stages.
     Unfinished,
 }
 
 impl<'a> BulkLoad<'a> {
-    /// Connects to the server that is loaded by so many streams.
+    /// Connects to the server for a load with this many streams.
     ///
     /// # Errors
-    /// Why it cannot be reached or loaded.
+    /// The server cannot be reached or cannot be loaded.
     pub fn new(options: &'a ConnectOptions, streams: u64, stop: &'a Stop) -> Result<Self, Problem> {
         let mut session = connect_unless(stop, options)?;
         session.heed(stop);
@@ -146,10 +146,10 @@ impl<'a> BulkLoad<'a> {
         Ok(Self { options, session, streams: streams.max(1), stop })
     }
 
-    /// Looks at the server with a request in mind, and changes nothing.
+    /// Examines the server for a request, without changing anything.
     ///
     /// # Errors
-    /// What keeps it from being carried out.
+    /// An obstacle to the load.
     pub fn survey(&mut self, request: &LoadRequest) -> Result<(LoadPlan, Survey), Problem> {
         let plan = request.plan(self.streams)?;
         survey::refuse_pooler(&mut self.session)?;
@@ -158,19 +158,19 @@ impl<'a> BulkLoad<'a> {
         Ok((plan, survey))
     }
 
-    /// The tables that were loaded into the first schema of the search path: TPC-B's, where no load is known.
+    /// The set of tables in the first schema of the search path; TPC-B if no load is recorded there.
     ///
     /// # Errors
-    /// Why that cannot be asked.
+    /// The query fails.
     pub fn set(&mut self) -> Result<Set, Problem> {
         let target = survey::target(&mut self.session)?;
         Ok(ledger::find(&mut self.session, &target)?.map_or(Set::Tpcb, |job| job.plan.set))
     }
 
-    /// The load of the first schema of the search path, which must be finished, and its tables be there.
+    /// The finished load of the first schema of the search path, whose tables must still exist.
     ///
     /// # Errors
-    /// That there is none.
+    /// There is no such load.
     pub fn loaded(&mut self) -> Result<Job, Problem> {
         let target = survey::target(&mut self.session)?;
         let what = format!("could not copy schema {target:?}");
@@ -192,7 +192,7 @@ impl<'a> BulkLoad<'a> {
     /// Begins a load, or finds the one to take part in.
     ///
     /// # Errors
-    /// Why there is none to carry out.
+    /// There is no load to carry out.
     pub fn enter(&mut self, entry: Entry, request: &LoadRequest) -> Result<(Job, Survey), Problem> {
         if entry == Entry::New {
             let (plan, survey) = self.survey(request)?;
@@ -214,11 +214,11 @@ impl<'a> BulkLoad<'a> {
         Ok((job, survey))
     }
 
-    /// Carries out what is left of a load up to a stage and with it, and proves it where that is wanted, the stage is
-    /// the last of all, and all is done: who ends a load early has no proof of it, though no stage may follow.
+    /// Carries out the remaining tasks up to and including a stage. Proves the load if requested, the stage is the
+    /// last one, and all tasks are done; a load that is to end early is never proved, even if no stage follows.
     ///
     /// # Errors
-    /// What could not be done; `--resume` goes on from there.
+    /// A task fails; `--resume` continues from there.
     pub fn run(
         &mut self,
         job: &Job,
@@ -272,10 +272,10 @@ impl<'a> BulkLoad<'a> {
         })
     }
 
-    /// Compares the tables with TPC-B's of a scale, or with those of the load that is known where none is given.
+    /// Compares the tables with those of TPC-B at a scale or, without a scale, with the recorded load.
     ///
     /// # Errors
-    /// Why they cannot be compared.
+    /// The tables cannot be compared.
     pub fn verify(&mut self, scale: Option<u64>) -> Result<(LoadPlan, Proof), Problem> {
         let target = survey::target(&mut self.session)?;
         if scale.is_some() {
@@ -295,7 +295,7 @@ impl<'a> BulkLoad<'a> {
         Ok((job.plan, proof))
     }
 
-    /// A load whose tasks are all done, and whose proof was left for later, is finished by it.
+    /// Records a load as finished by this proof if all its tasks are done and its proof was deferred.
     fn finish_if_done(&mut self, job: &Job) -> Result<(), Problem> {
         let finish = |session: &mut Session| {
             if ledger::is_done(session, job)? { ledger::finish(session, job) } else { Ok(()) }
@@ -311,7 +311,7 @@ impl<'a> BulkLoad<'a> {
         proof::prove(&mut self.session, plan, shaped, self.streams, self.stop)
     }
 
-    /// What comes after the last task.
+    /// Finishes the load after the last task.
     fn close(
         &mut self,
         job: &Job,
@@ -329,7 +329,7 @@ impl<'a> BulkLoad<'a> {
         self.prove_once(job)
     }
 
-    /// The first process that comes here proves; the others wait for it.
+    /// Proves the load if no other process has; the first one to arrive proves, the others wait for it.
     fn prove_once(&mut self, job: &Job) -> Result<Proved, Problem> {
         let what = "could not close the load";
         let lock = format!("SELECT pg_catalog.pg_advisory_lock({})", job.proof());
@@ -344,7 +344,7 @@ impl<'a> BulkLoad<'a> {
         Ok(Proved::Here(proof))
     }
 
-    /// Rows of tasks that were done before.
+    /// Number of rows of tasks done earlier.
     fn rows_before(&mut self, job: &Job) -> Result<u64, Problem> {
         let tasks = tasks(&job.plan);
         let sql = format!("SELECT number FROM {} WHERE done AND stage = 1", job.tasks_table());
@@ -358,7 +358,7 @@ impl<'a> BulkLoad<'a> {
         Ok(rows.sum())
     }
 
-    /// All streams until no task is left; gives every stage, of its phases nothing yet.
+    /// Runs all streams until no task is left; returns the stages without their phases.
     fn work(
         &mut self,
         shared: &Shared<'_>,
@@ -408,13 +408,13 @@ impl<'a> BulkLoad<'a> {
         Ok(seen.iter().zip(ends).map(|(begun, end)| begun.until(end)).collect())
     }
 
-    /// What of a load is on the disk.
+    /// Bytes of the load's tables on disk.
     fn sizes(&mut self, job: &Job) -> Result<Sizes, WireError> {
         Sizes::find(&mut self.session, std::slice::from_ref(&job.target), job.plan.set)
     }
 }
 
-/// The beginning of a stage, or the end of the last one.
+/// State at the beginning of a stage, or at the end of the last one.
 pub(super) struct Begun {
     stage: Stage,
     at: Instant,
@@ -426,7 +426,7 @@ impl Begun {
         Self { stage, at: Instant::now(), wal_bytes: wal_written(session) }
     }
 
-    /// The stage as a whole, but for its phases.
+    /// The stage from this state to `end`, without its phases.
     pub(super) fn until(&self, end: &Self) -> StageTime {
         let wal_bytes = end.wal_bytes.zip(self.wal_bytes).map(|(end, begin)| end.saturating_sub(begin));
         let seconds = end.at.duration_since(self.at).as_secs_f64();
@@ -434,12 +434,12 @@ impl Begun {
     }
 }
 
-/// What looks after a load while its streams are at work, through the session that has nothing else to do.
+/// Background work during a load, in the session that has no other task.
 struct Attendant {
     flusher: Flusher,
     watch: Watch,
     rooms: Rooms,
-    /// The file system for which the load was ended.
+    /// The file system that ran out of room, which ended the load.
     full: Option<Problem>,
 }
 
@@ -482,7 +482,7 @@ impl Attendant {
     }
 }
 
-/// The problem that ended the streams: not that of one which was only told to stop.
+/// The problem that caused the streams to end, rather than those of streams that were merely stopped.
 fn worst(streams: Vec<ScopedJoinHandle<'_, Result<(), Problem>>>) -> Option<Problem> {
     let ended = streams.into_iter().map(|stream| {
         stream.join().unwrap_or_else(|_| Err(Problem::could_not("could not load: a stream panicked")))
@@ -493,7 +493,7 @@ fn worst(streams: Vec<ScopedJoinHandle<'_, Result<(), Problem>>>) -> Option<Prob
     own.cloned()
 }
 
-/// Adds what stays, and how to go on.
+/// Adds to a problem what is kept, and how to resume.
 fn can_go_on(problem: Problem, plan: &LoadPlan, stop: &Stop) -> Problem {
     let go_on = format!("{}: --resume goes on from there", plan.kept());
     if stop.requested() {
@@ -503,7 +503,7 @@ fn can_go_on(problem: Problem, plan: &LoadPlan, stop: &Stop) -> Problem {
     problem.hint(hint)
 }
 
-/// Settings of a session that builds keys.
+/// Statements that set up a session for building keys.
 pub(super) fn key_settings(keys: &KeySettings) -> String {
     let workers = keys.workers.map(|workers| format!("; SET max_parallel_maintenance_workers = {workers}"));
     format!("SET maintenance_work_mem = '{}kB'{}", keys.maintenance_bytes / 1024, workers.unwrap_or_default())

@@ -1,5 +1,5 @@
-//! Whether the tables hold what the row makers make: counts and checksums, the server's against our own. Where the plan
-//! is known, whether they are what was planned, too.
+//! Proves that tables contain the generated rows: compares the server's counts and checksums with ours. If the
+//! plan is known, also compares the definitions of the tables.
 
 use std::{
     sync::atomic::{AtomicBool, Ordering},
@@ -16,22 +16,22 @@ use pgdyno_wire::{Row, Session, WireError};
 
 use super::shape;
 
-/// Rows that are summed between two looks at a request to stop.
+/// Rows summed between two checks for a stop request.
 const PIECE_ROWS: u64 = 100_000;
 
-/// One table.
+/// Proof of one table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TableProof {
     /// The table.
     pub table: Table,
-    /// What the row maker makes.
+    /// Sums of the generated rows.
     pub expected: Sums,
-    /// What the server has.
+    /// Sums found in the server.
     pub found: Sums,
 }
 
 impl TableProof {
-    /// What is wrong with the table: a sentence for each difference.
+    /// Every difference in a sentence.
     pub fn faults(&self) -> Vec<String> {
         let (maker, expected, found) = (self.table.maker(), &self.expected, &self.found);
         let mut faults = Vec::new();
@@ -50,28 +50,27 @@ impl TableProof {
     }
 }
 
-/// All tables.
+/// Proof of all tables.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Proof {
-    /// One by one.
+    /// Proofs of the single tables.
     pub tables: Vec<TableProof>,
-    /// What is wrong with keys, storage parameters and places of the tables; `None` where no plan says what they must
-    /// be.
+    /// Faults of keys, storage parameters and tablespaces; `None` if there is no plan to compare with.
     pub shape: Option<Vec<String>>,
-    /// Seconds that it took.
+    /// Duration of the proof in seconds.
     pub duration_s: f64,
 }
 
 impl Proof {
-    /// What is wrong; nothing where the tables hold what they must.
+    /// Every fault in a sentence; empty if the tables are right.
     pub fn faults(&self) -> Vec<String> {
         let shape = self.shape.iter().flatten().cloned();
         self.tables.iter().flat_map(TableProof::faults).chain(shape).collect()
     }
 }
 
-/// Compares the tables that a session's names mean with those of a plan: their rows, and where pgdyno made them
-/// (`shaped`) their keys and storage. Our own sums are made by `threads` threads while the server makes its own.
+/// Compares the tables in a session's search path with a plan: their rows and, for tables created by pgdyno
+/// (`shaped`), their keys and storage. `threads` threads compute our sums while the server computes its own.
 pub(super) fn prove(
     session: &mut Session,
     plan: &LoadPlan,
@@ -89,7 +88,7 @@ pub(super) fn prove(
     Ok(Proof { tables, shape, duration_s: start.elapsed().as_secs_f64() })
 }
 
-/// Where the server fails, our own sums, which may take hours, are given up.
+/// If the server fails, our own sums, which may take hours, are abandoned.
 fn prove_table(
     session: &mut Session,
     table: Table,
@@ -112,7 +111,7 @@ fn prove_table(
     Ok(TableProof { table, expected, found })
 }
 
-/// `None` where it is over before its end.
+/// `None` if the computation was abandoned.
 fn sums(
     maker: &dyn Maker,
     population: &Population,

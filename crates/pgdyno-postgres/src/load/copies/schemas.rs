@@ -1,4 +1,4 @@
-//! Copies of a schema, made as a load is made, with rows that the server takes from the source.
+//! Copies a schema like a load, with rows that the server reads from the source.
 
 use pgdyno_core::{problem::Problem, stop::Stop};
 use pgdyno_rows::load::{LoadPlan, LoadRequest, Stage};
@@ -14,24 +14,24 @@ use super::{
 };
 use crate::probe::open;
 
-/// How far a copy is.
+/// Progress of a copy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stand {
-    /// There is no schema of its name.
+    /// There is no schema with its name.
     Missing,
-    /// There is one, with nothing in it: who made it was ended before anything else.
+    /// The schema is empty: the copy was interrupted just after creating it.
     Empty,
-    /// Its load broke off.
+    /// The load was interrupted.
     Begun,
-    /// It is whole and was proved.
+    /// The copy is complete and proved.
     Proved,
 }
 
-/// Copies a load into schemas of these names, one after the other, each by so many streams. With `resume` copies that
-/// broke off are gone on with, and whole ones stay. `tell` hears how far it is.
+/// Copies a load to schemas with these names, one after the other, each with this many streams. With `resume`
+/// interrupted copies are continued and complete ones kept. `tell` receives progress messages.
 ///
 /// # Errors
-/// What could not be done. Nothing is begun where a name is taken or too long, or there is no room.
+/// A copy fails. Nothing is begun if a name is taken or too long, or there is no room.
 pub fn copy_schema(
     options: &ConnectOptions,
     job: &Job,
@@ -76,7 +76,7 @@ struct Copy<'a> {
 }
 
 impl Copy<'_> {
-    /// Its proof; `None` where another process has proved it.
+    /// Makes the copy; returns its proof, or `None` if another process has proved it.
     fn carry_out(
         &mut self,
         session: &mut Session,
@@ -92,7 +92,7 @@ impl Copy<'_> {
         let begun = BulkLoad::new(&self.options, self.streams, self.stop)
             .and_then(|mut load| load.enter(entry, self.request).map(|(job, survey)| (load, job, survey)));
         if begun.is_err() && stand == Stand::Missing {
-            // It is empty; where it stays, the next copy says so, or goes on with it.
+            // The schema is empty; if it remains, the next copy reports or continues it.
             let _ = session.execute(&format!("DROP SCHEMA {}", quoted(self.name)));
         }
         let (mut load, job, survey) = begun?;
@@ -103,7 +103,7 @@ impl Copy<'_> {
     }
 }
 
-/// How far the copy of a name is that was begun by the same request; whatever else has its name is refused.
+/// Progress of the copy with this name by an equal request; anything else with the name is refused.
 fn stand(session: &mut Session, name: &str, plan: &LoadPlan, source: &str) -> Result<Stand, Problem> {
     let literal = literals(&[name.to_owned()]);
     let look = |session: &mut Session| -> Result<Option<u64>, WireError> {
@@ -117,7 +117,7 @@ fn stand(session: &mut Session, name: &str, plan: &LoadPlan, source: &str) -> Re
     let Some(relations) = relations else { return Ok(Stand::Missing) };
     match find(session, name)? {
         _ if relations == 0 => Ok(Stand::Empty),
-        // How rows are cut into tasks depends on the number of streams, which may be another now.
+        // The size of tasks depends on the number of streams, which may have changed.
         Some(known) if known.plan == (LoadPlan { chunk_rows: known.plan.chunk_rows, ..plan.clone() }) => {
             match known.finished {
                 false => Ok(Stand::Begun),
@@ -129,7 +129,7 @@ fn stand(session: &mut Session, name: &str, plan: &LoadPlan, source: &str) -> Re
     }
 }
 
-/// Why a copy that was proved is neither left as it is nor gone on with.
+/// Problem of a proved copy that is no longer intact.
 fn not_whole(name: &str) -> Problem {
     Problem::wrong_request(format!(
         "could not go on with the schema {name}: it was a copy, and is none any more"
@@ -149,7 +149,7 @@ fn check_names(session: &mut Session, names: &[String]) -> Result<(), Problem> {
     })
 }
 
-/// Whether there is room for the copies that are left, of which a part may be there.
+/// Checks the room for the remaining copies, part of which may exist.
 fn check_room(session: &mut Session, job: &Job, left: &[String]) -> Result<(), Problem> {
     if left.is_empty() || !matches!(session.address(), Address::Unix(..)) {
         return Ok(());
@@ -159,7 +159,7 @@ fn check_room(session: &mut Session, job: &Job, left: &[String]) -> Result<(), P
     rooms.iter().try_for_each(enough)
 }
 
-/// Room where tables and their indexes go.
+/// Free space for tables and their indexes.
 fn rooms(session: &mut Session, job: &Job, left: &[String]) -> Result<Vec<Room>, WireError> {
     let Some(places) = Places::find(session, &job.plan)? else { return Ok(Vec::new()) };
     let one = Sizes::find(session, std::slice::from_ref(&job.target), job.plan.set)?;

@@ -1,4 +1,4 @@
-//! What commands do.
+//! Executes the commands of scripts.
 
 use pgdyno_core::measure::Outcome;
 use pgdyno_engine::{Clock, Level, Step};
@@ -10,7 +10,7 @@ use super::{
 };
 
 impl Player {
-    /// Carries a command out. `None` where it is done at once, else what the client wants next.
+    /// Executes a command. `None` if it is complete, else the next step of the client.
     pub fn act(&mut self, command: &Command, scene: &mut Scene<'_>) -> Option<Step> {
         if !matches!(command.action, Action::Sql(_)) && scene.probe.hears(Level::Debug) {
             scene.probe.say(Level::Debug, &self.whereabouts().executing(command));
@@ -43,7 +43,7 @@ impl Player {
         done.err()
     }
 
-    /// The value of an expression; what `debug()` was given is shown.
+    /// Evaluates an expression, and prints the arguments of `debug()`.
     fn value(&mut self, expr: &Expr, command: &Command, scene: &mut Scene<'_>) -> Result<Value, Step> {
         let value = expr.eval(&mut self.variables, &mut self.random, &mut self.scratch);
         if !self.scratch.debug.is_empty() {
@@ -113,7 +113,7 @@ impl Player {
         Ok(())
     }
 
-    /// What a program is run by, if programs may be run at all.
+    /// The shell command of a program, if scripts may run programs.
     fn line(&mut self, program: &Shell, word: &str, scene: &mut Scene<'_>) -> Result<Vec<u8>, Step> {
         const WHY: &str = "execution of meta-command failed";
         if !scene.play.manner.trust {
@@ -123,7 +123,7 @@ impl Player {
         program.command(&self.variables).map_err(|why| self.cannot(word, &why, WHY, scene))
     }
 
-    /// A backslash command has failed for a reason: the client ends.
+    /// Ends the client after a failed backslash command, with its reason.
     pub fn cannot(&mut self, word: &str, reason: &str, what: &str, scene: &mut Scene<'_>) -> Step {
         if scene.play.is_pgbench() {
             scene.probe.say(Level::Error, reason);
@@ -132,7 +132,7 @@ impl Player {
         self.abort(reason, scene)
     }
 
-    /// The client ends because its script cannot go on.
+    /// Ends the client because its script cannot continue.
     pub fn abort(&mut self, why: &str, scene: &mut Scene<'_>) -> Step {
         if scene.play.is_pgbench() {
             scene.probe.say(Level::Error, why);
@@ -161,7 +161,7 @@ impl Player {
         Some(self.abort(&self.whereabouts().aborted("startpipeline", refused), scene))
     }
 
-    /// A Sync within a pipeline, and at its end.
+    /// Sends a Sync, within a pipeline or at its end.
     fn sync_pipeline(&mut self, word: &str, scene: &mut Scene<'_>) -> Option<Step> {
         let Some(syncs) = &mut self.pipeline else {
             return Some(self.abort(&self.whereabouts().aborted(word, "not in pipeline mode"), scene));
@@ -179,7 +179,7 @@ impl Player {
         Some(self.send(State::Statement, syncs, scene))
     }
 
-    /// The script is over.
+    /// Ends the attempt at the end of the script.
     pub fn end_of_script(&mut self, scene: &mut Scene<'_>) -> Step {
         let client = self.client;
         if self.pipeline.is_some() {
@@ -202,13 +202,13 @@ impl Player {
         if !scene.play.is_pgbench() {
             return self.abort("it ends inside a transaction block", scene);
         }
-        // pgbench counts the transaction, and then looks.
+        // pgbench counts the transaction before it checks.
         let why = "end of script reached without completing the last transaction";
         scene.probe.say(Level::Error, &format!("client {client} aborted: {why}"));
         self.end(Step::Last(Outcome::Committed))
     }
 
-    /// The attempt is over.
+    /// Ends the attempt.
     pub fn end(&mut self, step: Step) -> Step {
         self.state = State::Idle;
         step

@@ -1,4 +1,4 @@
-//! The clients of a measurement, connected.
+//! Connects the clients of a measurement.
 
 use std::{
     io,
@@ -17,39 +17,39 @@ use pgdyno_wire::{ConnectOptions, connect_unless};
 use super::{Counted, Manner, Play, Sessions, SqlTarget, Start, TerminalInput};
 use crate::targets::Link;
 
-/// Longest time for one address when a connection is made again: several fit into the longest outage that a run bears.
+/// Longest time per address for a reconnection; several attempts fit into the longest outage that a run tolerates.
 const LONGEST_TRY: Duration = Duration::from_secs(5);
 
 /// The clients of every worker.
 pub type Workers = Vec<Vec<Client<Link<SqlTarget>>>>;
 
-/// Makes the clients of a measurement.
+/// Creates the clients of a measurement.
 #[derive(Debug, Clone)]
 pub struct SqlClients {
-    /// The scripts.
+    /// Scripts of the workload.
     pub scripts: Arc<Scripts>,
-    /// How statements are sent.
+    /// Protocol for sending statements.
     pub protocol: Protocol,
-    /// Scale factor, as scripts see it.
+    /// Scale factor for the variable `:scale`.
     pub scale: u64,
     /// Seed of the plan.
     pub seed: u64,
-    /// Number of the run within the plan: no two runs draw the same numbers.
+    /// Number of the run within the plan, so that each run draws other random numbers.
     pub run: u32,
-    /// What variables start with, beside those of pgbench.
+    /// Initial values of variables, in addition to pgbench's.
     pub definitions: Vec<Definition>,
     /// Whether scripts may run programs.
     pub trust: bool,
-    /// Most tries of an attempt that meets serialization failures or deadlocks; 0 is no limit.
+    /// Most tries of an attempt that fails with serialization errors or deadlocks; 0 means no limit.
     pub max_tries: u32,
-    /// What terminals of TPC-C enter, where the scripts are its transactions, and where it is counted.
+    /// Parameters and counters of TPC-C's terminal input; `None` for other scripts.
     pub tpcc: Option<(Crowd, Counted)>,
-    /// Where the settings of their sessions go, at the start and at the end of the run; `None` asks no session.
+    /// Receives the commit settings of all sessions at start and end of the run; `None` to skip asking.
     pub sessions: Option<Sessions>,
 }
 
 impl SqlClients {
-    /// Clients of these scripts at scale 1 and seed 1, in the first run, with no variables of their own and no trust.
+    /// Clients of these scripts at scale 1 with seed 1, in the first run, without variables and without trust.
     pub fn new(scripts: Arc<Scripts>, protocol: Protocol) -> Self {
         Self {
             scripts,
@@ -65,10 +65,10 @@ impl SqlClients {
         }
     }
 
-    /// Connects `clients` clients and deals them out to `jobs` workers. Gives them with the time that it took.
+    /// Connects `clients` clients, and distributes them over `jobs` workers. Returns them with the time taken.
     ///
     /// # Errors
-    /// The first connection that could not be made, or that a stop was requested meanwhile.
+    /// A connection fails, or a stop is requested meanwhile.
     pub fn connect(
         &self,
         options: &ConnectOptions,
@@ -111,7 +111,7 @@ impl SqlClients {
         Ok((workers, start.elapsed()))
     }
 
-    /// What a client starts with: random numbers of its own in every run.
+    /// Initial state of a client, with random numbers that differ in every run.
     fn start(&self, client: u32, again: &Arc<ConnectOptions>) -> Start {
         let seed = Random::stream_seed(self.seed, self.run, client);
         let automatic = Automatic {
@@ -134,7 +134,7 @@ impl SqlClients {
     }
 }
 
-/// The same way to the server, without patience for one that does not answer: another try comes.
+/// Options for reconnecting: the same server, but a short timeout, since another try follows.
 fn to_connect_again(options: &ConnectOptions) -> ConnectOptions {
     let connect_timeout = options.connect_timeout.min(LONGEST_TRY);
     ConnectOptions { connect_timeout, ..options.clone() }

@@ -1,4 +1,4 @@
-//! What an answer means for the attempt, and what becomes of a client whose connection is gone.
+//! Decides what a reply means for the attempt, and what a client does after losing its connection.
 
 use std::io;
 
@@ -17,7 +17,7 @@ use super::{
 };
 
 impl Player {
-    /// What was sent has been answered completely.
+    /// Continues after a complete reply.
     pub fn answered(&mut self, scene: &mut Scene<'_>) -> Step {
         match self.state {
             State::Preparing => self.prepared(scene),
@@ -54,7 +54,7 @@ impl Player {
         self.go_on(scene)
     }
 
-    /// What is wrong with a result although the server found no error.
+    /// Handles results that are wrong although the server reported no error.
     fn wrong_result(&mut self, scene: &mut Scene<'_>) -> Option<Step> {
         if let Some((refusal, query)) = self.reply.refusal.take() {
             return Some(self.not_stored(refusal, query, scene));
@@ -94,7 +94,8 @@ impl Player {
         self.abort(&self.whereabouts().of_query(query, &what), scene)
     }
 
-    /// Statements were prepared by themselves. That one could not be is told; executing it will fail.
+    /// Continues after statements were prepared in separate round trips. A failure is reported; executing the
+    /// statement will fail.
     fn prepared(&mut self, scene: &mut Scene<'_>) -> Step {
         for number in std::mem::take(&mut self.preparing) {
             self.prepared[number] = true;
@@ -109,7 +110,7 @@ impl Player {
         self.go_on(scene)
     }
 
-    /// The server found an error.
+    /// Handles an error of the server.
     fn failed(&mut self, error: ServerError, scene: &mut Scene<'_>) -> Step {
         if scene.play.rolls_back_by(&error.code) && self.reply.status == b'I' {
             (self.pipeline, self.rolled_back) = (None, true);
@@ -141,7 +142,7 @@ impl Player {
         self.clean_up(scene)
     }
 
-    /// What a measurement does about an error that it does not pass over.
+    /// Handles errors that a measurement does not ignore.
     fn beyond_rolling_back(&mut self, error: &ServerError, scene: &mut Scene<'_>) -> Option<Step> {
         let reaction = reaction(&error.code);
         if reaction == Reaction::FindWriter && self.may_find_writer() {
@@ -163,7 +164,7 @@ impl Player {
         Some(self.end(Step::Last(Outcome::Failed)))
     }
 
-    /// Whether another of several servers may be the one that takes writes.
+    /// Whether another of several servers may be the one that accepts writes.
     fn may_find_writer(&self) -> bool {
         self.options.as_ref().is_some_and(|options| {
             options.hosts.len() > 1
@@ -171,20 +172,20 @@ impl Player {
         })
     }
 
-    /// A server's error in libpq's words, with its place in what was sent.
+    /// A server error in libpq's format, with its position in the text sent.
     fn told(&self, error: ServerError) -> String {
         let number = self.reply.before_error as usize;
         let error = error.in_statement(|| sent::statement(&self.outgoing, number));
         libpq::message(&WireError::Server(Box::new(error)))
     }
 
-    /// Number of the query within the command that failed. In a pipeline every command has one; but libpq gives what
-    /// `\syncpipeline` ended as a result of its own, which pgbench counts with the command behind it.
+    /// Number of the query within the failed command. In a pipeline each command has one, but libpq returns the
+    /// end of a `\syncpipeline` as a separate result, which pgbench counts with the next command.
     fn query(&self) -> u32 {
         if self.pipeline.is_some() { self.reply.syncs_before_error } else { self.reply.before_error }
     }
 
-    /// After an error the transaction block, if one is open, is rolled back.
+    /// Rolls back an open transaction block after an error.
     fn clean_up(&mut self, scene: &mut Scene<'_>) -> Step {
         self.pipeline = None;
         self.branches.clear();
@@ -212,11 +213,11 @@ impl Player {
         self.lost("rollback", &why, scene)
     }
 
-    /// A try has failed and left nothing behind: is there another one?
+    /// Decides after a failed and rolled-back try whether to try again.
     fn judge(&mut self, scene: &mut Scene<'_>) -> Step {
         let (play, over) = (scene.play, scene.probe.time_is_over(scene.now_ns));
         if over && play.is_pgbench() {
-            // pgbench counts no transaction that failed as the time ran out.
+            // pgbench does not count transactions that failed as time ran out.
             return self.end(Step::Done(Outcome::Failed));
         }
         let took_ns = scene.now_ns.saturating_sub(self.scheduled_ns);
@@ -245,7 +246,7 @@ impl Player {
             && manner.latency_limit_ns.is_none_or(|limit_ns| took_ns <= limit_ns)
     }
 
-    /// What came cannot be read, or is a COPY.
+    /// Handles unparseable replies and COPY.
     pub fn unreadable(&mut self, error: &WireError, scene: &mut Scene<'_>) -> Step {
         if scene.play.is_pgbench() {
             let why = if self.reply.copies {
@@ -258,12 +259,12 @@ impl Player {
         self.lost("protocol", &error.to_string(), scene)
     }
 
-    /// The connection is gone.
+    /// Handles a lost connection.
     pub fn gone(&mut self, error: Option<io::Error>, scene: &mut Scene<'_>) -> Step {
         if self.state == State::Away {
             return self.not_connected(error, scene);
         }
-        // The server says why it closes a connection before it does so, without becoming ready again.
+        // The server explains why it closes a connection, but does not become ready again.
         let said = self.reply.error.take().or_else(|| self.reply.farewell.take());
         if scene.play.is_pgbench() && self.state != State::Idle {
             scene.probe.say(Level::Error, &self.farewell(said.as_deref()));
@@ -286,7 +287,7 @@ impl Player {
         }
     }
 
-    /// Whether a server that said this takes the client back later. Where it does not, the run ends.
+    /// Whether a server that reported this error will accept the client later; otherwise the run ends.
     fn may_come_back(&self, what: &str, error: &ServerError, scene: &mut Scene<'_>) -> bool {
         if scene.play.is_pgbench() {
             return false;
@@ -302,7 +303,7 @@ impl Player {
         !stops
     }
 
-    /// No connection could be made in the place of the one that was lost.
+    /// Handles a failed reconnection.
     fn not_connected(&mut self, error: Option<io::Error>, scene: &mut Scene<'_>) -> Step {
         let error = error.unwrap_or_else(|| io::Error::other("it was closed at once"));
         let wire = error.get_ref().and_then(|inner| inner.downcast_ref::<WireError>());
@@ -318,7 +319,7 @@ impl Player {
         if again { Step::Reconnect(Outcome::Failed) } else { self.end(Step::Last(Outcome::Failed)) }
     }
 
-    /// What pgbench says of a connection that is gone.
+    /// pgbench's message about a lost connection.
     fn farewell(&self, said: Option<&ServerError>) -> String {
         const DIED: &str = "perhaps the backend died while processing";
         let place = self.whereabouts();
@@ -327,13 +328,13 @@ impl Player {
                 let what = "aborted while rolling back the transaction after an error";
                 format!("client {} {what}; {DIED}", self.client)
             }
-            // libpq has that the connection was closed as a further result, which pgbench does not look at.
+            // libpq reports the closed connection as another result, which pgbench does not read.
             (_, Some(error)) => place.aborted_in_query(self.query(), &self.told(error.clone())),
             (_, None) => place.aborted("SQL", DIED),
         }
     }
 
-    /// Ends the client: in doubt where a commit was under way, else failed.
+    /// Ends the client: its attempt is in doubt if a commit was in progress, else failed.
     fn lost(&mut self, code: &str, message: &str, scene: &mut Scene<'_>) -> Step {
         scene.probe.error(code, message);
         let outcome = match self.abandon() {
@@ -343,27 +344,27 @@ impl Player {
         self.end(Step::Last(outcome))
     }
 
-    /// What the attempt under way comes to when it gets no more time.
+    /// Outcome of the current attempt when it gets no more time.
     pub fn abandon(&mut self) -> Outcome {
         let committing = self.state == State::Statement && self.may_commit;
         if committing { Outcome::InDoubt } else { Outcome::TimedOut }
     }
 }
 
-/// What a server's error means for the client of a measurement.
+/// Reaction of a measuring client to a server error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Reaction {
-    /// Roll back, count a failure, go on with the next attempt.
+    /// Roll back, count a failure, continue with the next attempt.
     GoOn,
-    /// The session is over, or there was none: have another.
+    /// The session is over or was refused: connect again.
     Reconnect,
-    /// As `GoOn` where that was asked for, else as `StopRun`.
+    /// Like `GoOn` if the user asked for it, else like `StopRun`.
     GoOnIfAsked,
-    /// As `GoOn`, a few times in a run.
+    /// Like `GoOn`, but only a few times in a run.
     GoOnSeldom,
-    /// This server takes no writes any more: look for the one that does among those given, else as `StopRun`.
+    /// The server no longer accepts writes: look for the given server that does, else like `StopRun`.
     FindWriter,
-    /// Stop everything: it would fail again (configuration), or evidence must be kept (corruption).
+    /// Stop the run: the error would recur (configuration), or evidence must be kept (corruption).
     StopRun,
 }
 

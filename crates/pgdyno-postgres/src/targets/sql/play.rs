@@ -1,4 +1,4 @@
-//! What all clients of a run share.
+//! State shared by all clients of a run.
 
 use std::sync::{
     Arc,
@@ -7,43 +7,44 @@ use std::sync::{
 
 use pgdyno_script::{Protocol, Scripts, Variables};
 
-/// How often in a run the server may lack room on its disk, memory, or a disk that works, over all clients. A query
-/// that asked for too much at a bad moment passes; a full disk comes back with every attempt.
+/// Most errors per run, over all clients, by which the server lacks disk space, memory, or a working disk. A
+/// query that asked for too much at a bad moment is an exception; a full disk recurs with every attempt.
 pub(super) const MOST_SHORTAGES: u32 = 10;
 
-/// What a client does about things that go wrong.
+/// How a client handles errors.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Conduct {
-    /// A measurement goes on through what may pass (a serialization failure, a cancelled statement, a lost connection),
-    /// each a failed attempt or one in doubt, and ends the whole run at what would fail again (a missing table, a wrong
-    /// script) or must be looked at (corruption). A COMMIT that the server answers with ROLLBACK is a failed attempt.
+    /// For measurements: transient errors (serialization failures, cancelled statements, lost connections) make
+    /// an attempt failed or in doubt; errors that would recur (a missing table, a wrong script) or need
+    /// attention (corruption) end the whole run. A COMMIT answered by ROLLBACK is a failed attempt.
     #[default]
     Measuring,
-    /// As pgbench: serialization failures and deadlocks are tried again or counted, everything else ends the client
-    /// with a message in its words. Statements are prepared in round trips of their own.
+    /// Like pgbench: serialization failures and deadlocks are retried or counted, any other error ends the
+    /// client with pgbench's message. Statements are prepared in separate round trips.
     Pgbench,
 }
 
-/// How clients behave.
+/// Behaviour of clients.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Manner {
-    /// What they do about things that go wrong.
+    /// How clients handle errors.
     pub conduct: Conduct,
-    /// Most tries of an attempt that meets serialization failures or deadlocks, the first included; 0 is no limit.
+    /// Most tries of an attempt that fails with serialization errors or deadlocks, including the first; 0 means
+    /// no limit.
     pub max_tries: u32,
-    /// An attempt that has taken longer than this many nanoseconds is not tried again; `None` is no limit.
+    /// Attempts that have taken more nanoseconds are not retried; `None` means no limit.
     pub latency_limit_ns: Option<u64>,
-    /// Whether a client lives on after errors that end it otherwise: with [`Conduct::Pgbench`] all SQL errors, with
-    /// [`Conduct::Measuring`] violated constraints (class 23).
+    /// Whether a client survives errors that would otherwise end it: with [`Conduct::Pgbench`] all SQL errors,
+    /// with [`Conduct::Measuring`] constraint violations (class 23).
     pub continue_on_error: bool,
-    /// With [`Conduct::Pgbench`]: whether every error and every further try is told.
+    /// With [`Conduct::Pgbench`]: whether every error and every retry is reported.
     pub verbose_errors: bool,
     /// Whether scripts may run programs (`\shell`, `\setshell`).
     pub trust: bool,
 }
 
 impl Default for Manner {
-    /// A measurement, each attempt tried once, no programs.
+    /// Behaviour in measurements: no retries, no programs.
     fn default() -> Self {
         Self {
             conduct: Conduct::default(),
@@ -56,26 +57,26 @@ impl Default for Manner {
     }
 }
 
-/// What all clients of a run share: scripts, protocol, manner.
+/// Scripts, protocol and behaviour shared by all clients of a run.
 #[derive(Debug)]
 pub struct Play {
     pub(super) scripts: Arc<Scripts>,
     pub(super) protocol: Protocol,
     pub(super) manner: Manner,
-    /// Names of the prepared statements, the same in every session: `P_0` and so on over all scripts.
+    /// Names of the prepared statements, the same in every session: `P_0` and so on, over all scripts.
     pub(super) names: Vec<String>,
-    /// Number of the first command of every script, as the engine counts commands.
+    /// Number of the first command of every script, in the engine's numbering.
     pub(super) first: Vec<usize>,
-    /// Commands of all scripts.
+    /// Number of commands in all scripts.
     commands: usize,
-    /// How often the server lacked room, memory or a working disk.
+    /// Number of errors so far by which the server lacks disk space, memory or a working disk.
     shortages: Arc<AtomicU32>,
-    /// The SQLSTATE by which a script rolls itself back: its attempt has run to its end.
+    /// SQLSTATE by which a script rolls itself back, which completes its attempt.
     pub(super) own_rollback: Option<&'static str>,
 }
 
 impl Play {
-    /// Scripts to be run by every client of a run. Which of them an attempt runs is the engine's choice.
+    /// Scripts for all clients of a run. The engine chooses which script an attempt runs.
     pub fn new(scripts: Arc<Scripts>, protocol: Protocol, manner: Manner) -> Self {
         let names = (0..scripts.statements().count()).map(|number| format!("P_{number}")).collect();
         let mut commands = 0;
@@ -96,20 +97,20 @@ impl Play {
         }
     }
 
-    /// The same, of scripts that roll themselves back by this SQLSTATE.
+    /// Lets scripts roll themselves back with this SQLSTATE.
     #[must_use]
     pub fn rolling_back_by(mut self, code: Option<&'static str>) -> Self {
         self.own_rollback = code;
         self
     }
 
-    /// Whether a script rolls itself back by an error of this SQLSTATE.
+    /// Whether a script rolls itself back with an error of this SQLSTATE.
     pub(super) fn rolls_back_by(&self, code: &str) -> bool {
         self.own_rollback == Some(code)
     }
 
-    /// The play of a client that starts with these variables: one of its own where they are parts of names in its
-    /// scripts, such as a table for every client; else the one of all.
+    /// Scripts for a client with these variables: its own copy if they are parts of identifiers, such as a
+    /// table for each client; else the shared one.
     pub(super) fn for_client(self: &Arc<Self>, start: &Variables) -> Arc<Self> {
         if !self.scripts.have_parts_of_names(start) {
             return Arc::clone(self);
@@ -124,12 +125,12 @@ impl Play {
         })
     }
 
-    /// How many commands the scripts have: what the engine's bookkeeping has to have room for.
+    /// Number of commands in all scripts, which sizes the engine's bookkeeping.
     pub fn commands(&self) -> usize {
         self.commands
     }
 
-    /// Counts an error of a server that lacks something; whether it was one too many.
+    /// Counts an error by which the server lacks resources; returns whether the limit is exceeded.
     pub(super) fn is_short_for_good(&self) -> bool {
         self.shortages.fetch_add(1, Ordering::Relaxed) + 1 >= MOST_SHORTAGES
     }

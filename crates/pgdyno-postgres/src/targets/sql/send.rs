@@ -1,4 +1,4 @@
-//! SQL into messages, as libpq sends them for pgbench.
+//! Builds messages for SQL, the same as libpq sends for pgbench.
 
 use pgdyno_engine::{Level, Step};
 use pgdyno_script::{Action, Protocol, Sql, SqlKind, Variables};
@@ -7,7 +7,7 @@ use pgdyno_wire::encode;
 use super::target::{Player, Scene, State, sql_of};
 
 impl Player {
-    /// Sends a statement, or adds it to the pipeline that is open.
+    /// Sends a statement, or adds it to the open pipeline.
     pub fn sql(&mut self, sql: &Sql, scene: &mut Scene<'_>) -> Option<Step> {
         if self.pipeline.is_some() {
             return self.add_to_pipeline(sql, scene);
@@ -19,7 +19,7 @@ impl Player {
             return Some(self.prepare(vec![sql.number], scene));
         }
         self.say_sending(sql, scene);
-        // A function that is a whole transaction is no plain read, though it begins with SELECT.
+        // A function that is a whole transaction is not read-only, though its statement begins with SELECT.
         let whole = play.own_rollback.is_some() && self.reply.status == b'I';
         self.may_commit = whole || may_commit(sql, self.reply.status);
         let out = &mut self.outgoing;
@@ -44,8 +44,8 @@ impl Player {
             return Some(self.abort(&self.whereabouts().aborted(word, &why), scene));
         }
         self.say_sending(sql, scene);
-        // A pipeline without a block is one transaction up to its Sync, and lasts as one; within a block nothing does
-        // before its end.
+        // A pipeline outside a block is one transaction up to its Sync, which commits it; within a block
+        // nothing is committed before its end.
         self.may_commit |= may_commit(sql, if self.in_block { b'T' } else { b'I' });
         for part in &sql.parts {
             match part.kind {
@@ -73,7 +73,7 @@ impl Player {
         }
     }
 
-    /// Sends what is in the buffer, which so many ReadyForQuery will answer.
+    /// Sends the buffer, whose reply has this many ReadyForQuery.
     pub fn send(&mut self, state: State, answers: u32, scene: &mut Scene<'_>) -> Step {
         if scene.probe.hears(Level::Debug) {
             scene.probe.say(Level::Debug, &format!("client {} receiving", self.client));
@@ -83,8 +83,8 @@ impl Player {
         Step::Send
     }
 
-    /// Prepares the statements of the pipeline that is about to begin: within it, one that begins a serializable
-    /// transaction would come too late. `None` where none is left to prepare.
+    /// Prepares the statements of the pipeline about to begin, since within it a statement that begins a
+    /// serializable transaction would come too late. `None` if all are prepared.
     pub fn prepare_pipeline(&mut self, scene: &mut Scene<'_>) -> Option<Step> {
         if scene.play.protocol != Protocol::Prepared {
             return None;
@@ -96,7 +96,7 @@ impl Player {
         (!numbers.is_empty()).then(|| self.prepare(numbers, scene))
     }
 
-    /// Prepares statements, each with a Sync of its own; then the command is tried again.
+    /// Prepares statements, each with its own Sync; the command is repeated afterwards.
     fn prepare(&mut self, numbers: Vec<usize>, scene: &mut Scene<'_>) -> Step {
         self.outgoing.clear();
         for sql in scene.play.scripts.statements().filter(|sql| numbers.contains(&sql.number)) {
@@ -113,9 +113,8 @@ impl Player {
     }
 }
 
-/// Parse where asked for, Bind, Describe and Execute, as `PQsendQueryPrepared` and `PQsendQueryParams` send them. A
-/// client that knows its rows could leave Describe out; pgbench does not, and the server's part in it should be the
-/// same.
+/// Parse if requested, Bind, Describe and Execute, like `PQsendQueryPrepared` and `PQsendQueryParams`. Describe
+/// could be omitted if the columns are known, but pgbench does not, and the server should have the same work.
 fn run_bound(out: &mut Vec<u8>, sql: &Sql, name: &str, parse: bool, variables: &Variables) {
     if parse {
         encode::parse(out, name, &sql.text);
@@ -125,8 +124,8 @@ fn run_bound(out: &mut Vec<u8>, sql: &Sql, name: &str, parse: bool, variables: &
     encode::execute(out);
 }
 
-/// Whether a statement may make something last: one that commits, or one outside a transaction block that is no plain
-/// read.
+/// Whether a statement may commit anything: a COMMIT, or a statement outside a transaction block that is not
+/// read-only.
 fn may_commit(sql: &Sql, status: u8) -> bool {
     sql.parts.iter().any(|part| match part.kind {
         SqlKind::Commit => true,

@@ -1,4 +1,4 @@
-//! One client, as the engine sees it.
+//! A client as a target of the engine.
 
 use std::{
     io,
@@ -28,96 +28,96 @@ use super::{
 };
 use crate::targets::{Reconnects, Redial};
 
-/// What a client begins with.
+/// Initial state of a client.
 #[derive(Debug)]
 pub struct Start {
     /// Number of the client, from 0.
     pub client: u32,
-    /// Its variables.
+    /// Variables of the client.
     pub variables: Variables,
-    /// What its scripts draw from.
+    /// Random stream for the client's scripts.
     pub random: Random,
-    /// Where it connects when it is asked to connect anew, and where a measurement connects again after a connection
-    /// was lost; `None` where neither is done.
+    /// Options for reconnecting, on request of the engine or after a measurement's connection is lost; `None`
+    /// if neither happens.
     pub options: Option<Arc<ConnectOptions>>,
-    /// What terminals of TPC-C enter, where the scripts are its transactions.
+    /// Terminal input of TPC-C; `None` for other scripts.
     pub terminal_input: Option<TerminalInput>,
 }
 
-/// One client: scripts, its variables, and where it stands in them. It sends the messages that libpq sends for
-/// pgbench, so that a server has the same work from both.
+/// A client: the shared scripts, and its own state. Sends the same messages as libpq for pgbench, so that the
+/// server has the same work.
 #[derive(Debug)]
 pub struct SqlTarget {
     play: Arc<Play>,
     player: Player,
 }
 
-/// What is a client's own.
+/// State of one client.
 #[derive(Debug)]
 pub(super) struct Player {
     pub client: u32,
     pub options: Option<Arc<ConnectOptions>>,
     pub variables: Variables,
     pub random: Random,
-    /// The random numbers of the attempt under way as it began: another try draws the same ones.
+    /// Random stream at the beginning of the current attempt, so that a retry draws the same numbers.
     pub random_at_begin: Random,
     pub scratch: Scratch,
-    /// Number of the script, and of the command within it.
+    /// Index of the script.
     pub script: usize,
     pub at: usize,
     pub branches: Branches,
     pub tries: u32,
-    /// Whether the script itself has rolled back what it did.
+    /// Whether the script rolled itself back.
     pub rolled_back: bool,
-    /// What terminals of TPC-C enter, where the scripts are its transactions.
+    /// Terminal input of TPC-C; `None` for other scripts.
     pub terminal_input: Option<TerminalInput>,
     pub failure: Option<Failure>,
-    /// When the attempt was due, and when the command under way began.
+    /// Time when the attempt was due, in nanoseconds.
     pub scheduled_ns: u64,
     pub command_began_ns: u64,
-    /// Who carries the attempt out, and which of its commands took the longest until now.
+    /// Client and backend of the attempt, and its slowest command so far.
     pub work: Work,
-    /// Process of the server behind the connection; set anew by whoever makes another one. 0 is not known.
+    /// Backend's process ID, updated on reconnection; 0 if unknown.
     backend_pid: Arc<AtomicI32>,
-    /// Which statements this session has prepared.
+    /// Which statements are prepared in this session.
     pub prepared: Vec<bool>,
-    /// Those that are being prepared.
+    /// Statements being prepared.
     pub preparing: Vec<usize>,
-    /// Whether a pipeline is open, and the Syncs in it.
+    /// Number of Syncs in the open pipeline; `None` outside a pipeline.
     pub pipeline: Option<u32>,
-    /// Whether a transaction block is open where the pipeline ends.
+    /// Whether a transaction block is open at the end of the pipeline.
     pub in_block: bool,
-    /// Whether what is under way may make something last.
+    /// Whether the statements in progress may commit anything.
     pub may_commit: bool,
     pub outgoing: Vec<u8>,
     pub splitter: Splitter,
     pub reply: Reply,
     pub results: Results,
     pub state: State,
-    /// Where the settings of its session go at the end of the run.
+    /// Receives the session's commit settings at the end of the run.
     pub sessions: Option<Sessions>,
 }
 
-/// What the client is doing.
+/// Current activity of the client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum State {
     /// Between attempts, or computing.
     Idle,
-    /// A statement is under way, or the end of a pipeline.
+    /// Waiting for a statement or the end of a pipeline.
     Statement,
-    /// Statements are being prepared by themselves; then the command goes on.
+    /// Waiting for statements that are prepared separately, before the command continues.
     Preparing,
-    /// `\sleep`.
+    /// Sleeping in `\sleep`.
     Sleeping { until_ns: u64 },
-    /// A try has failed, and its transaction is being rolled back.
+    /// Rolling back a failed try.
     RollingBack,
     /// Between attempts, without a connection.
     Away,
-    /// The run is over, and the session is asked for its settings.
+    /// Waiting for the session's settings at the end of the run.
     Parting,
 }
 
-/// What goes on around a client during one step.
+/// Context of a single step of a client.
 #[derive(Debug)]
 pub(super) struct Scene<'a> {
     pub play: &'a Play,
@@ -126,7 +126,7 @@ pub(super) struct Scene<'a> {
 }
 
 impl SqlTarget {
-    /// A client on a connection that is ready, or without one until it is asked to connect.
+    /// A client on a ready connection, or without one until it is asked to connect.
     pub fn new(play: Arc<Play>, start: Start) -> Self {
         let prepared = vec![false; play.names.len()];
         let player = Player {
@@ -162,14 +162,14 @@ impl SqlTarget {
         Self { play, player }
     }
 
-    /// The same, carried out by the process of the server that calls itself so.
+    /// Sets the process ID of the client's backend.
     #[must_use]
     pub fn by_backend(mut self, pid: i32) -> Self {
         self.player.backend_pid = Arc::new(AtomicI32::new(pid));
         self
     }
 
-    /// The same, whose session is asked at the end of the run for the settings that a commit rests on.
+    /// Asks the session at the end of the run for its commit settings.
     #[must_use]
     pub fn asked_at_the_end(mut self, sessions: Sessions) -> Self {
         self.player.sessions = Some(sessions);
@@ -207,7 +207,7 @@ impl Reconnects for SqlTarget {
 }
 
 impl Player {
-    /// How another connection is made; `libpqs` says whether its failure is told in libpq's words.
+    /// How to reconnect; `libpqs` selects libpq's wording for errors.
     fn redial(&mut self, libpqs: bool) -> Redial {
         self.prepared.fill(false);
         self.preparing.clear();
@@ -217,7 +217,7 @@ impl Player {
             let unsupported = || io::Error::new(io::ErrorKind::Unsupported, "this client does not connect");
             return Box::new(move |_| Err(unsupported()));
         };
-        // The error stays what it is: its SQLSTATE decides what becomes of the client.
+        // The error keeps its type, since its SQLSTATE decides about the client.
         let backend_pid = Arc::clone(&self.backend_pid);
         Box::new(move |stop| {
             let session = if libpqs {
@@ -257,7 +257,7 @@ impl Player {
         self.go_on(scene)
     }
 
-    /// Carries commands out until the client has to wait; at the end of the script the attempt is done.
+    /// Executes commands until the client has to wait; ends the attempt after the last one.
     pub fn go_on(&mut self, scene: &mut Scene<'_>) -> Step {
         let play = scene.play;
         let script = play.scripts.get(self.script);
@@ -276,7 +276,7 @@ impl Player {
         self.end_of_script(scene)
     }
 
-    /// The command under way has succeeded: the next one is due.
+    /// Advances to the next command after a success.
     pub fn command_done(&mut self, scene: &mut Scene<'_>) {
         let took_ns = scene.now_ns.saturating_sub(self.command_began_ns);
         scene.probe.command(scene.play.first[self.script] + self.at, took_ns);
@@ -284,7 +284,7 @@ impl Player {
         self.at += 1;
     }
 
-    /// Remembers the command under way if none of the attempt took longer.
+    /// Records the current command if it is the slowest of the attempt.
     #[inline]
     pub fn took(&mut self, took_ns: u64) {
         if took_ns > self.work.command_ns {
@@ -337,13 +337,13 @@ impl Player {
         }
     }
 
-    /// The statement under way where its results go into variables.
+    /// The statement in progress if its results are stored in variables.
     fn stored<'a>(&self, play: &'a Play) -> Option<&'a Sql> {
         let command = play.scripts.get(self.script).commands.get(self.at)?;
         sql_of(command).filter(|sql| sql.store.is_some())
     }
 
-    /// Where the client is, for messages.
+    /// Position of the client in its scripts, for messages.
     pub fn whereabouts(&self) -> Whereabouts {
         Whereabouts { client: self.client, script: self.script, command: self.at }
     }
@@ -357,7 +357,7 @@ pub(super) fn sql_of(command: &Command) -> Option<&Sql> {
     }
 }
 
-/// A notice of the server is shown as libpq shows it to users of pgbench.
+/// Prints a notice of the server as libpq does for pgbench.
 fn notice(body: &[u8], sent: impl FnOnce() -> Option<String>, play: &Play, probe: &Probe) {
     if play.is_pgbench() && probe.hears(Level::Plain) {
         let notice = ServerError { context: None, ..ServerError::parse(body) }.in_statement(sent);

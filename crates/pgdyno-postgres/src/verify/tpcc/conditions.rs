@@ -1,11 +1,11 @@
-//! What must hold of TPC-C's tables at any time.
+//! Consistency conditions of the TPC-C tables.
 
-/// A condition, by its number in the queries, from 1.
+/// A consistency condition, numbered from 1 in the queries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Condition {
-    /// The number of its clause, or what it is about.
+    /// Number of the clause, or a keyword.
     pub name: &'static str,
-    /// What must hold.
+    /// The condition in words.
     pub words: &'static str,
 }
 
@@ -13,7 +13,7 @@ const fn condition(name: &'static str, words: &'static str) -> Condition {
     Condition { name, words }
 }
 
-/// Conditions 1 to 12 of clause 3.3.2, and ours behind them.
+/// Conditions 1 to 12 of clause 3.3.2, followed by our own.
 pub const CONDITIONS: [Condition; 17] = [
     condition("3.3.2.1", "a warehouse took in what its districts took in"),
     condition("3.3.2.2", "a district's next order follows the last one, and the last one that waits"),
