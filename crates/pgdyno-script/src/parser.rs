@@ -119,7 +119,7 @@ impl Reader<'_> {
         self.statements += 1;
         if let Some(name) = sql.may_become_comment() {
             let notice =
-                "begins a comment where it is negative and the protocol is simple: put a blank before it";
+                "becomes a comment if it is negative and the protocol is simple: put a blank before it";
             self.notices.push(format!("line {}: -{name} {notice}", line_of(self.text, at)));
         }
         self.push(line, String::new(), at, Action::Sql(sql));

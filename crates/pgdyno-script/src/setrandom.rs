@@ -10,7 +10,7 @@ use super::{
 
 /// Notice to the author of a script with `\setrandom`.
 pub(super) const NOTICE: &str =
-    "\\setrandom is that of PostgreSQL 9.5 and before: write \\set x random(lowest, highest) instead";
+    "\\setrandom is a command of PostgreSQL 9.5 and before: write \\set x random(lowest, highest) instead";
 
 /// Parses `\setrandom variable lowest highest [uniform | gaussian parameter | exponential parameter]`; every
 /// number may be a variable.

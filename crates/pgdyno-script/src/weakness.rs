@@ -24,13 +24,14 @@ const ON: [&str; 8] = ["on", "true", "yes", "1", "local", "remote_write", "remot
 const READ_AS_SQL: [&str; 2] = ["sql", "plpgsql"];
 
 const SET_OFF: &str = "SET synchronous_commit = off";
-const ITS_OWN_SETTING: &str = "SET synchronous_commit = off for its own time, which ends before the commit";
-const SET_UNKNOWN: &str = "a value of synchronous_commit that is known only when it runs";
-const NAME_UNKNOWN: &str = "a setting whose name is known only when it runs (set_config)";
-const IN_A_TEXT: &str = "the name synchronous_commit in a text, which may be run as SQL";
-const DYNAMIC: &str = "SQL that is put together when it runs";
+const ITS_OWN_SETTING: &str =
+    "SET synchronous_commit = off for the duration of a call, which ends before the commit";
+const SET_UNKNOWN: &str = "a value of synchronous_commit known only at run time";
+const NAME_UNKNOWN: &str = "a setting whose name is known only at run time (set_config)";
+const IN_A_TEXT: &str = "the name synchronous_commit in a literal, which may be run as SQL";
+const DYNAMIC: &str = "dynamic SQL, assembled at run time";
 const UNLOGGED: &str = "an unlogged table";
-const TEMPORARY: &str = "a temporary table, which no crash survives";
+const TEMPORARY: &str = "a temporary table, which survives no crash";
 
 impl Scripts {
     /// Everything in these scripts that weakens a commit, or may, each with its place. Variables defined

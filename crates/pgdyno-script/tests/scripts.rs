@@ -255,7 +255,7 @@ fn setrandom_of_old_scripts_is_accepted_with_a_notice() {
                 \\setrandom d 5 5 uniform\n";
     let scripts = scripts(text);
     assert_eq!(scripts.get(0).notices.len(), 4);
-    assert!(scripts.get(0).notices[1].starts_with("line 2: \\setrandom is that of PostgreSQL 9.5"));
+    assert!(scripts.get(0).notices[1].starts_with("line 2: \\setrandom is a command of PostgreSQL 9.5"));
     let new = self::scripts(
         "\\set a random(1, :scale)\n\\set b random_gaussian(1, 10, 2.5)\n\\set c random_exponential(1, 10, :x)\n\
          \\set d random(5, 5)\n",
@@ -320,7 +320,7 @@ fn a_minus_before_a_variable_is_told_where_it_may_become_a_comment() {
         let notices = &scripts.get(0).notices;
         assert_eq!(!notices.is_empty(), told, "{text}");
         assert!(
-            notices.iter().all(|notice| notice.starts_with("line 1: -:x begins a comment where")),
+            notices.iter().all(|notice| notice.starts_with("line 1: -:x becomes a comment if")),
             "{text}"
         );
     }
