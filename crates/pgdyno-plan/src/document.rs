@@ -123,7 +123,7 @@ impl Plan {
             let what = format!("the plan {} has no size `{}`", self.name, shown(name));
             let names: Vec<_> = self.size.keys().map(String::as_str).collect();
             let hint = match names.as_slice() {
-                [] => "it has one size alone: leave --size out".to_owned(),
+                [] => "the plan has only one size: leave --size out".to_owned(),
                 names => format!("its sizes are {}", names.join(", ")),
             };
             return Err(Problem::wrong_request(what).hint(hint));

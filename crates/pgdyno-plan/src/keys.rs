@@ -211,11 +211,11 @@ pub(super) fn is_address(name: &str) -> bool {
 /// Hint for a key that this section does not have.
 pub(super) fn advice(section: &str, name: &str) -> String {
     if is_address(name) {
-        return "a plan holds no address, user or password: say them with -h, -p, -U, -d or PG* variables"
+        return "a plan holds no address, user or password: give them with -h, -p, -U, -d or PG* variables"
             .into();
     }
     if matches!(section, "data" | "size") && TPCB.contains(&name.to_ascii_lowercase().as_str()) {
-        return "TPC-B's tables are what `scale` asks for, such as scale = 100: they have no key of their own".into();
+        return "TPC-B's tables have no key of their own: `scale` requests them, such as scale = 100".into();
     }
     if let Some(known) = nearest(name, names(section)) {
         return format!("did you mean `{known}`?");

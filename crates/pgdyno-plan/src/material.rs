@@ -89,7 +89,9 @@ impl Material {
     /// As [`Material::of`]; also if the plan names a file.
     pub fn without_files(plan: &Plan) -> Result<Self, Problem> {
         Self::of(plan, &plan.name, &mut |path| {
-            Err(Problem::wrong_request(format!("could not read {path}: this plan has no place of its own")))
+            Err(Problem::wrong_request(format!(
+                "could not read {path}: the plan has no directory for relative paths"
+            )))
         })
     }
 
@@ -120,7 +122,7 @@ fn known(definitions: &[Definition]) -> Vec<&str> {
 
 fn wrong(error: ScriptError) -> Problem {
     let problem = Problem::from(error);
-    if problem.hint.is_some() { problem } else { problem.hint("mend the SQL there") }
+    if problem.hint.is_some() { problem } else { problem.hint("fix the SQL there") }
 }
 
 impl Steps {

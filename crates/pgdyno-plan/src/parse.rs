@@ -131,8 +131,8 @@ impl Source<'_> {
     /// Hint at a valid plan of the same kind.
     fn example(&self) -> &'static str {
         match self.text.contains("tpcc") {
-            true => "plans/tpcc.toml is a plan to compare with",
-            false => "plans/bench.toml is a plan to compare with",
+            true => "see plans/tpcc.toml for a valid plan",
+            false => "see plans/bench.toml for a valid plan",
         }
     }
 

@@ -43,8 +43,8 @@ impl Candidate<'_> {
         let program = Program { build: self.build.clone(), ..Program::default() };
         let compiled = match program.compiled() {
             Some(compiled) => format!("({compiled})"),
-            None if self.is_unfetched => "(a bundle that is not here yet)".to_owned(),
-            None => "(compiled in a way that is not known)".to_owned(),
+            None if self.is_unfetched => "(a bundle that is not fetched yet)".to_owned(),
+            None => "(compiler and flags unknown)".to_owned(),
         };
         format!("{} is PostgreSQL {} {compiled}", self.name, self.version)
     }
@@ -119,7 +119,7 @@ mod tests {
         let unfetched =
             |name| Candidate { is_unfetched: true, is_bundle: true, ..candidate(name, 170_002, None, "") };
         let said = unlike(&[installed("A"), unfetched("B")]).expect("nobody builds alike by chance");
-        assert!(said.ends_with("B is PostgreSQL 17.2 (a bundle that is not here yet)"), "{said}");
+        assert!(said.ends_with("B is PostgreSQL 17.2 (a bundle that is not fetched yet)"), "{said}");
         assert_eq!(unlike(&[bundle("A", 180_006), unfetched("B")]), None);
         assert_eq!(
             unlike(&[installed("A"), candidate("B", 170_002, None, "")]),

@@ -130,8 +130,7 @@ fn connections_for(clients: u32) -> u32 {
 
 fn max_connections(inputs: &Inputs<'_>) -> Option<Choice> {
     let value = connections_for(inputs.clients);
-    let reason =
-        format!("{} clients wanted, with 20 to spare for administration; 100 at least", inputs.clients);
+    let reason = format!("{} clients and 20 more for administration; at least 100", inputs.clients);
     choice("max_connections", value, reason)
 }
 
@@ -170,13 +169,7 @@ fn checkpoint_completion_target(inputs: &Inputs<'_>) -> Option<Choice> {
 
 fn random_page_cost(inputs: &Inputs<'_>) -> Option<Choice> {
     let fast = inputs.data.rotational == Some(false);
-    fast.then(|| {
-        choice(
-            "random_page_cost",
-            "1.1",
-            "the kernel says that the data lies on storage that does not rotate",
-        )
-    })?
+    fast.then(|| choice("random_page_cost", "1.1", "the kernel reports non-rotational storage for the data"))?
 }
 
 /// Pages to prefetch. Before version 13 the setting counted drives (release notes of 13: new = Σ old/i), so 26
@@ -190,7 +183,7 @@ fn effective_io_concurrency(inputs: &Inputs<'_>) -> Option<Choice> {
         130_000..180_000 => 100,
         _ => 32,
     };
-    choice("effective_io_concurrency", value, "storage that does not rotate serves many reads at once")
+    choice("effective_io_concurrency", value, "non-rotational storage serves many reads at once")
 }
 
 fn cpus(inputs: &Inputs<'_>) -> u32 {
@@ -226,7 +219,7 @@ fn max_parallel_maintenance_workers(inputs: &Inputs<'_>) -> Option<Choice> {
 }
 
 fn track_io_timing(_: &Inputs<'_>) -> Option<Choice> {
-    choice("track_io_timing", "on", "read and write times are part of what pgdyno observes")
+    choice("track_io_timing", "on", "pgdyno records read and write times")
 }
 
 #[cfg(test)]

@@ -113,7 +113,7 @@ impl Look<'_> {
                 format(self.shared_bytes()),
                 format(left / MB * MB)
             ))
-            .detail("vm.overcommit_memory is 2: the kernel refuses what it could not back")
+            .detail("vm.overcommit_memory is 2: the kernel refuses memory that it could not back")
             .hint("lower shared_buffers, or raise vm.overcommit_ratio")
         })
     }

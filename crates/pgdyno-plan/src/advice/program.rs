@@ -35,11 +35,11 @@ impl Program {
                 let level = self.build.level().unwrap_or_default();
                 format!("built with {level}: good for numbers")
             }
-            (None, None) => "how it was compiled is not known: compare it with nothing else".to_owned(),
+            (None, None) => "compiler and flags are unknown: do not compare with other builds".to_owned(),
         };
         let unusual = |what: &str, bytes: Option<u32>| {
             let bytes = bytes.filter(|bytes| *bytes != USUAL_BLOCK_BYTES)?;
-            Some(format!("{what} of {}, where others have 8 KiB", units::bytes(bytes.into())))
+            Some(format!("{what} of {} instead of 8 KiB", units::bytes(bytes.into())))
         };
         let untested = self.pinned == Some(false);
         let parts = [
@@ -130,11 +130,8 @@ mod tests {
         tests.build.features = Some(vec!["cassert".into()]);
         assert_eq!(tests.means(), "built with assertions: for tests, not for numbers");
         let wide = Program { block_bytes: Some(32_768), ..good };
-        assert_eq!(
-            wide.means(),
-            "built with -O2: good for numbers; blocks of 32 KiB, where others have 8 KiB"
-        );
-        assert!(Program::default().means().contains("not known"));
+        assert_eq!(wide.means(), "built with -O2: good for numbers; blocks of 32 KiB instead of 8 KiB");
+        assert!(Program::default().means().contains("unknown"));
         assert_eq!(Program::default().compiled(), None);
         let old = program("gcc (GCC) 4.4.7 20120313 (Red Hat 4.4.7-23)", "-g -O2");
         assert_eq!(old.compiled().as_deref(), Some("gcc 4.4.7, -O2"));

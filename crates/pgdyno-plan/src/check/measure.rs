@@ -57,7 +57,7 @@ pub(super) fn client_list(path: &str, clients: &[u32], faults: &mut Vec<Fault>) 
             faults.push(fault(path, what, hint));
         } else if clients[..index].contains(&count) {
             let hint = "use `blocks` to run a cell more than once";
-            faults.push(fault(path, format!("the client count {count} is there twice"), hint));
+            faults.push(fault(path, format!("the client count {count} is listed twice"), hint));
         }
     }
 }

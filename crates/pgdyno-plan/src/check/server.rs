@@ -110,7 +110,7 @@ fn settings(server: &ServerPlan, faults: &mut Vec<Fault>) {
             faults.push(fault(path, what, "use the names of postgresql.conf, such as work_mem"));
         } else if OURS.contains(&lower.as_str()) {
             let what = format!("`{lower}` is set by pgdyno itself");
-            faults.push(fault(path, what, "say it with --data, --port or --listen"));
+            faults.push(fault(path, what, "use --data, --port or --listen"));
         } else if !seen.insert(lower) {
             let what = format!("the setting `{name}` is given twice in different letters");
             faults.push(fault(path, what, "names of settings do not depend on case: keep one"));

@@ -86,7 +86,7 @@ fn given(list: Option<&str>, what: &str, host: &HostFacts) -> Result<Option<Vec<
             let allowed =
                 CpuList::of(host.cpu.allowed.clone()).map(|list| list.to_string()).unwrap_or_default();
             let problem = Problem::wrong_request(format!("{what}: pgdyno may not run on processor {cpu}"));
-            Err(problem.hint(format!("processors of this process: {allowed}")))
+            Err(problem.hint(format!("this process may run on {allowed}")))
         }
     }
 }
@@ -94,7 +94,7 @@ fn given(list: Option<&str>, what: &str, host: &HostFacts) -> Result<Option<Vec<
 fn say(plan: &Plan, driver: &[u32], server: &[u32], shared: bool, choices: &mut Vec<Choice>) {
     let list = |cpus: &[u32]| CpuList::of(cpus.to_vec()).map(|list| list.to_string()).unwrap_or_default();
     let reason = |share: &str| match shared {
-        true => "there is no processor to set apart: driver and server slow each other down".to_owned(),
+        true => "no processor can be set apart: driver and server slow each other down".to_owned(),
         false => format!("{share}, so that neither slows the other down"),
     };
     if plan.measure.driver_cpus.is_none() {

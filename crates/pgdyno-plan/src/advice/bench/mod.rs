@@ -148,7 +148,7 @@ fn jobs(plan: &Plan, clients: &[u32], cpus: &CpuSplit, choices: &mut Vec<Choice>
                 choices,
                 "jobs",
                 most,
-                format!("{jobs} threads were asked for, and {most} clients need no more"),
+                format!("{jobs} threads requested, but {most} clients need no more than one each"),
             );
             most
         }
@@ -187,7 +187,7 @@ impl Crowds {
 pub fn few_branches(scale: u64, clients: u32) -> Option<String> {
     (u64::from(clients) > scale).then(|| {
         format!(
-            "scale {scale} has fewer branches than there are clients ({clients}): transactions of tpcb-like wait for \
+            "scale {scale} has fewer branches than there are clients ({clients}): tpcb-like transactions wait for \
              each other; use at least scale {clients} (--scale)"
         )
     })
@@ -220,24 +220,23 @@ fn scale(
     let least = in_memory.max(branches).max(1);
     let scale = largest(least, |scale| fits(scale, available / 3));
     if scale == 0 {
-        return Err(
-            no_room("scale 1", &cost(1), facts).hint("a run may fill a third of the free space: free some")
-        );
+        return Err(no_room("scale 1", &cost(1), facts)
+            .hint("a run may use at most a third of the free disk space: free some"));
     }
     let why = match () {
         () if scale < least => {
             format!("as much as a third of the free disk space ({}) holds", size(available / 3))
         }
         () if scale > in_memory => format!(
-            "a branch for each of {branches} clients, which would else wait for each other's updates; it does not fit \
-             well into shared buffers ({})",
+            "a branch for each of {branches} clients, which would otherwise wait for each other's updates; it does \
+             not fit well into shared buffers ({})",
             size(facts.buffers_bytes())
         ),
         () if scale < wanted => {
             format!("as much as fits well into shared buffers ({})", size(facts.buffers_bytes()))
         }
         () if wanted > base => format!("a branch for each of {crowd} clients, as far as the time allows"),
-        () => "loads in the time there is, and fits well into shared buffers".into(),
+        () => "loads in the time available, and fits well into shared buffers".into(),
     };
     let bytes = plan.load.sizes(scale, facts.page_bytes).total_bytes();
     let reason = format!("{why}: {} accounts, {}", units::count(scale * ACCOUNTS_PER_SCALE), size(bytes));
@@ -283,13 +282,13 @@ fn balance(
     };
     let Some(scale) = scale else {
         if plan.data.tpcc.is_some() {
-            return off("there are no TPC-B tables; those of TPC-C have conditions of their own", choices);
+            return off("there are no TPC-B tables; TPC-C has consistency conditions of its own", choices);
         }
         return off("there are no TPC-B tables, and what the plan's own scripts write is not known", choices);
     };
     if !plan.workload.iter().any(|workload| workload.as_builtin().is_some_and(Builtin::writes)) {
         let reason = match plan.workload.iter().any(|workload| workload.writes()) {
-            true => "nothing but the plan's own scripts writes, and what they write is not known",
+            true => "only the plan's own scripts write, and what they write is not known",
             false => "nothing in the plan writes",
         };
         return off(reason, choices);
