@@ -20,9 +20,8 @@ pub fn ceiling(
     duration_ns: u64,
     stop: &Stop,
 ) -> Result<Ceiling, Problem> {
-    let server = FakeServer::start(usual).map_err(|error| {
-        Problem::could_not(format!("could not start a server that only answers: {error}"))
-    })?;
+    let server = FakeServer::start(usual)
+        .map_err(|error| Problem::could_not(format!("could not start the fake server: {error}")))?;
     server.keep_nothing();
     let script = Arc::new(Builtin::SelectOnly.scripts());
     let settings = settings(duration_ns, script.statements().count());

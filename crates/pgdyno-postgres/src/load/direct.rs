@@ -334,9 +334,9 @@ impl Loading<'_> {
             Failure { error: WireError::Stopped, .. } => {
                 let problem = Problem::could_not(format!("{what}: stopped"));
                 problem.hint(if kept {
-                    "the tables are there, not complete: drop them before they are loaded again"
+                    "incomplete tables remain: drop them before loading again"
                 } else {
-                    "nothing of it was kept"
+                    "everything was rolled back"
                 })
             }
             Failure { work, error } => error.into_problem(&work.map_or(what, failed)),

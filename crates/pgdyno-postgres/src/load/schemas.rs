@@ -49,22 +49,25 @@ impl<'a> Schemas<'a> {
     /// # Errors
     /// The schema contains tables that no load created, or its load is no longer intact.
     pub fn stand(&mut self, name: &str) -> Result<SchemaStand, Problem> {
-        let relations =
-            self.relations(name).map_err(|error| error.into_problem("could not look for schemas"))?;
+        let relations = self.relations(name).map_err(|error| error.into_problem("could not list schemas"))?;
         match find(&mut self.session, name)? {
             _ if relations == 0 => Ok(SchemaStand::Nothing),
             Some(job) if !job.finished => Ok(SchemaStand::Begun(job)),
             Some(job) if is_whole(&mut self.session, &job)? => Ok(SchemaStand::Loaded(job)),
             Some(job) if job.finished => {
                 let what =
-                    format!("could not load into schema {}: its load is not whole any more", quoted(name));
+                    format!("could not load into schema {}: its load is no longer intact", quoted(name));
                 Err(Problem::wrong_request(what)
-                    .detail("its tables are others since it was loaded, or a crash of the server has emptied them")
+                    .detail(
+                        "its tables were replaced since it was loaded, or emptied by a crash of the server",
+                    )
                     .hint(format!("DROP SCHEMA {} CASCADE, and --resume loads it anew", quoted(name))))
             }
             _ => {
-                let what =
-                    format!("could not load into schema {}: it holds tables that no load made", quoted(name));
+                let what = format!(
+                    "could not load into schema {}: it contains tables that no load created",
+                    quoted(name)
+                );
                 Err(Problem::wrong_request(what).hint("drop them yourself, or load into another database"))
             }
         }

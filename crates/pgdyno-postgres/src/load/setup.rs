@@ -75,7 +75,7 @@ fn failed(error: WireError, place: &str) -> Problem {
     let problem = error.into_problem(&format!("could not carry out {place}"));
     let lines: Vec<_> = said.lines().skip(1).filter(|line| !line.starts_with("HINT:  ")).collect();
     let problem = if lines.is_empty() { problem } else { problem.detail(lines.join("\n")) };
-    if problem.hint.is_some() { problem } else { problem.hint("mend the SQL there; nothing of it is kept") }
+    if problem.hint.is_some() { problem } else { problem.hint("fix the SQL there; it was rolled back") }
 }
 
 /// Scope of the measured tables.

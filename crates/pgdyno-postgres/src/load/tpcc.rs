@@ -90,7 +90,7 @@ pub fn find_tpcc(session: &mut Session) -> Result<TpccFound, Problem> {
 }
 
 fn failed(error: WireError) -> Problem {
-    error.into_problem("could not look at TPC-C's tables")
+    error.into_problem("could not examine TPC-C's tables")
 }
 
 fn refused(why: &str) -> Problem {
@@ -104,7 +104,7 @@ fn columns_of(session: &mut Session, table: &str, columns: &str) -> Result<(), P
             Err(refused(&format!("there is no table {table}")).hint(OTHERS))
         }
         Err(WireError::Server(error)) if error.code == "42703" => {
-            Err(refused(&format!("the table {table} is another: {}", error.message)).hint(OTHERS))
+            Err(refused(&format!("the table {table} is not TPC-C's: {}", error.message)).hint(OTHERS))
         }
         Err(error) => Err(failed(error)),
     }
@@ -146,7 +146,7 @@ fn load_of(session: &mut Session) -> Result<Option<u64>, Problem> {
     };
     let whole = job.finished || is_done(session, &job).map_err(failed)?;
     if !whole {
-        return Err(refused("its load broke off").hint("go on with it: `pgdyno load tpcc --resume`"));
+        return Err(refused("its load was interrupted").hint("continue it: `pgdyno load tpcc --resume`"));
     }
     Ok(Some(job.plan.seed))
 }
@@ -187,6 +187,6 @@ fn expect(table: &str, found: u64, wanted: u64) -> Result<(), Problem> {
         return Ok(());
     }
     let (found, wanted) = (units::count(found), units::count(wanted));
-    let what = format!("{table} has {found} rows where {wanted} belong: it is loaded by half, or altered");
-    Err(refused(&what).hint("`pgdyno tpcc check` tells more; load it anew"))
+    let what = format!("{table} has {found} rows instead of {wanted}: it is loaded incompletely, or altered");
+    Err(refused(&what).hint("`pgdyno tpcc check` shows details; load it anew"))
 }

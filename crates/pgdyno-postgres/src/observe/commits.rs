@@ -29,7 +29,7 @@ pub fn commit_settings(row: &Row) -> Option<CommitSettings> {
 pub fn ask_commit_settings(session: &mut Session) -> Result<CommitSettings, WireError> {
     let rows = session.query(COMMIT_SETTINGS)?;
     let settings = rows.first().and_then(commit_settings);
-    settings.ok_or_else(|| WireError::Protocol("no answer to a question for settings".to_owned()))
+    settings.ok_or_else(|| WireError::Protocol("no reply to the query for settings".to_owned()))
 }
 
 /// FROM clause for user-defined functions with readable source.
@@ -67,7 +67,7 @@ pub fn weak_routines(session: &mut Session, said: &BTreeSet<String>) -> Result<V
     match find_weak(session, said) {
         Err(WireError::Server(error)) => Ok(vec![Weakness {
             tier: DurabilityTier::Uncertain,
-            what: format!("functions that could not be looked at ({})", error.message),
+            what: format!("functions that could not be examined ({})", error.message),
         }]),
         found => found,
     }

@@ -107,8 +107,8 @@ fn check_consent(session: &mut Session, table: &Table, may_change: bool) -> Resu
         return Ok(());
     }
     Err(Problem::wrong_request(format!("could not change {}: pgdyno did not load it", table.shown()))
-        .detail("statements that change it would lock it against everybody for a moment, and be rolled back")
-        .hint("say --may-change if that is all right"))
+        .detail("the timed statements would lock it briefly against all other sessions, and be rolled back")
+        .hint("add --may-change if that is acceptable"))
 }
 
 fn made_by_us(session: &mut Session, table: &Table) -> Result<bool, Problem> {
@@ -125,7 +125,7 @@ fn made_by_us(session: &mut Session, table: &Table) -> Result<bool, Problem> {
         );
         Ok(session.value(&sql)?.is_some())
     };
-    look(session).map_err(|error| error.into_problem("could not look whether pgdyno loaded the table"))
+    look(session).map_err(|error| error.into_problem("could not find out whether pgdyno loaded the table"))
 }
 
 struct DdlProbe<'a> {
@@ -145,7 +145,7 @@ impl Statement {
 
 impl DdlProbe<'_> {
     fn table(&mut self, table: &Table) -> Result<DdlTable, Problem> {
-        let what = format!("could not look at {}", table.shown());
+        let what = format!("could not examine {}", table.shown());
         let shape = shape(&mut self.session, table).map_err(|error| error.into_problem(&what))?;
         let before = self.fingerprint(table).map_err(|error| error.into_problem(&what))?;
         let mut statements = Vec::new();
@@ -154,8 +154,8 @@ impl DdlProbe<'_> {
         }
         let after = self.fingerprint(table).map_err(|error| error.into_problem(&what))?;
         if before != after {
-            let what = format!("{} is not as it was: somebody else changed it meanwhile", table.shown());
-            return Err(Problem::could_not(what).hint("try again when nobody changes tables"));
+            let what = format!("{} has changed: another session altered it meanwhile", table.shown());
+            return Err(Problem::could_not(what).hint("try again when no other session changes tables"));
         }
         Ok(DdlTable { table: shape, statements })
     }
@@ -207,7 +207,7 @@ impl DdlProbe<'_> {
         name: &'static str,
     ) -> Result<Option<String>, Problem> {
         if name.starts_with("VACUUM") && table.partitioned && self.version_num < VACUUM_OF_PARTITIONED_SINCE {
-            return Ok(Some("before PostgreSQL 11 it leaves partitions alone".to_owned()));
+            return Ok(Some("before PostgreSQL 11 it skips partitions".to_owned()));
         }
         let rewrites = name == VOLATILE || name == CONSTANT && self.version_num < DEFAULTS_IN_CATALOGUE_SINCE;
         if !rewrites {
@@ -215,14 +215,14 @@ impl DdlProbe<'_> {
         }
         let bytes = shape.table_bytes + shape.index_bytes;
         if !self.wish.rewrite {
-            return Ok(Some(format!("it would write {} anew: say --rewrite", units::bytes(bytes))));
+            return Ok(Some(format!("it would rewrite {}: add --rewrite", units::bytes(bytes))));
         }
         let free = self.free_bytes(table).map_err(|error| {
-            error.into_problem(&format!("could not ask how much room {} has", table.shown()))
+            error.into_problem(&format!("could not determine the free space for {}", table.shown()))
         })?;
         let short = free.filter(|free| *free < bytes + bytes / 4);
         Ok(short.map(|free| {
-            format!("it would write {} anew, and {} are free", units::bytes(bytes), units::bytes(free))
+            format!("it would rewrite {}, and {} are free", units::bytes(bytes), units::bytes(free))
         }))
     }
 
@@ -299,7 +299,7 @@ impl DdlProbe<'_> {
             let waited = units::duration(self.wish.lock_timeout_ms as f64 / 1e3);
             let what = format!("could not lock {} within {waited}: it is in use", table.shown());
             return Problem::could_not(what).detail(format!("for {}", statement.name)).hint(
-                "try again when nobody uses it, or wait longer by --lock-timeout. Nothing was changed.",
+                "try again when no session uses it, or wait longer with --lock-timeout. Nothing was changed.",
             );
         }
         error.into_problem(&format!("could not carry out {} on {}", statement.name, table.shown()))

@@ -22,7 +22,7 @@ pub fn depth(
 ) -> Result<Depth, Problem> {
     let mut session = open(options, stop)?;
     let server = asked(&mut session)?;
-    let what = "could not look at indexes";
+    let what = "could not examine indexes";
     let oids: Vec<u32> = match tables.is_empty() {
         true => relations::all_tables(&mut session).map_err(|error| error.into_problem(what))?,
         false => find_tables(&mut session, tables)?.iter().map(|table| table.oid).collect(),

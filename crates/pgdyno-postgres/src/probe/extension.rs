@@ -17,7 +17,7 @@ pub fn find(session: &mut Session, name: &str) -> Result<Option<String>, WireErr
 /// # Errors
 /// The extension cannot be created.
 pub fn find_or_create(session: &mut Session, name: &str, create: bool) -> Result<Option<String>, Problem> {
-    let found = find(session, name).map_err(|error| error.into_problem("could not look for extensions"))?;
+    let found = find(session, name).map_err(|error| error.into_problem("could not list extensions"))?;
     if found.is_some() || !create {
         return Ok(found);
     }

@@ -69,7 +69,7 @@ fn asked(session: &mut Session) -> Result<Asked, Problem> {
     let sql = "SELECT pg_catalog.current_setting('server_version_num'), pg_catalog.current_database(), \
                pg_catalog.current_setting('block_size'), \
                pg_catalog.pg_size_bytes(pg_catalog.current_setting('shared_buffers'))";
-    let what = "could not ask the server for its settings";
+    let what = "could not read the server's settings";
     let rows = session.query(sql).map_err(|error| error.into_problem(what))?;
     let read = |row: &Row| {
         Some(Asked {
@@ -127,15 +127,15 @@ fn find_table(session: &mut Session, name: &str) -> Result<Table, Problem> {
     );
     let rows = session.query(&sql).map_err(|error| error.into_problem(&what))?;
     let Some(row) = rows.first() else {
-        return Err(Problem::wrong_request(format!("{what}: it is not there"))
-            .hint("write it as SQL does, SCHEMA.TABLE where its schema is not in the search path"));
+        return Err(Problem::wrong_request(format!("{what}: it does not exist"))
+            .hint("write it as in SQL, or SCHEMA.TABLE if its schema is not in the search path"));
     };
     let text = |column| row.get(column).unwrap_or_default().to_owned();
     match (row.parse(0), row.get(3)) {
         (Some(oid), Some("r" | "p" | "m")) => {
             Ok(Table { oid, name: text(1), schema: text(2), partitioned: row.get(3) == Some("p") })
         }
-        _ => Err(Problem::wrong_request(format!("{what}: {} is no table", units::printable(&text(1))))
+        _ => Err(Problem::wrong_request(format!("{what}: {} is not a table", units::printable(&text(1))))
             .hint("name a table, a partition or a materialized view")),
     }
 }

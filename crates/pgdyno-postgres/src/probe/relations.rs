@@ -166,7 +166,7 @@ pub fn buffered(
     match session.query(&sql) {
         Ok(rows) => Ok(Some(rows.iter().filter_map(|row| Some((row.parse(0)?, row.parse(1)?))).collect())),
         Err(error) if error.code() == Some(super::FORBIDDEN) => Ok(None),
-        Err(error) => Err(error.into_problem("could not look into pg_buffercache")),
+        Err(error) => Err(error.into_problem("could not query pg_buffercache")),
     }
 }
 

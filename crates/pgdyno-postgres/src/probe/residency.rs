@@ -24,9 +24,8 @@ pub fn look(
         let each = reading.relations.iter().map(|relation| of(relation, pages_of(relation.oid)));
         return Ok((SeenBy::PgBuffercache, each.collect()));
     }
-    let again = second_read(session, reading).map_err(|error| {
-        error.into_problem("could not read a second time, to see what is in shared buffers")
-    });
+    let again = second_read(session, reading)
+        .map_err(|error| error.into_problem("could not repeat the read that determines cached pages"));
     Ok((SeenBy::SecondRead, again?))
 }
 

@@ -82,5 +82,5 @@ impl SessionPool<'_> {
 }
 
 fn ended(session: ScopedJoinHandle<'_, Result<(), Problem>>) -> Result<(), Problem> {
-    session.join().unwrap_or_else(|_| Err(Problem::could_not("could not go on: a thread failed")))
+    session.join().unwrap_or_else(|_| Err(Problem::could_not("could not continue: a thread panicked")))
 }

@@ -22,7 +22,7 @@ pub fn sizes(options: &ConnectOptions, tables: &[String], stop: &Stop) -> Result
         false => format!("{{}} = ANY ({})", array(&named)),
     };
     let mut ask = |sql: &str| {
-        asked_sizes(&mut session, sql).map_err(|error| error.into_problem("could not ask for sizes"))
+        asked_sizes(&mut session, sql).map_err(|error| error.into_problem("could not read sizes"))
     };
     Ok(Sizes {
         tables: ask(&relations("'r', 'p', 'm'", "", &within.replace("{}", "c.oid")))?,

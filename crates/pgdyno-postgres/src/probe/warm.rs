@@ -57,12 +57,12 @@ pub fn prewarm(
     let server = asked(&mut session)?;
     let tables: Vec<u32> = match wish.tables.is_empty() {
         true => relations::all_tables(&mut session)
-            .map_err(|error| error.into_problem("could not look for tables"))?,
+            .map_err(|error| error.into_problem("could not list tables"))?,
         false => find_tables(&mut session, &wish.tables)?.iter().map(|table| table.oid).collect(),
     };
     let schema = extension::find_or_create(&mut session, "pg_prewarm", wish.create_extension)?;
     let reading = Reading::of(&mut session, &tables, schema)
-        .map_err(|error| error.into_problem("could not look for pages"))?;
+        .map_err(|error| error.into_problem("could not list the pages of tables"))?;
     check_size(&reading, server.page_bytes, server.shared_buffers_bytes, wish.anyway)?;
     tell(PrewarmProgress::Reading(reading.pages()));
     let start = Instant::now();
@@ -81,8 +81,8 @@ pub fn prewarm(
 fn check_size(reading: &Reading, page_bytes: u64, buffers_bytes: u64, anyway: bool) -> Result<(), Problem> {
     let bytes = reading.pages().saturating_mul(page_bytes);
     if bytes == 0 {
-        let what = "could not read anything into shared buffers: there is no table with a page";
-        return Err(Problem::wrong_request(what).hint("name the database by -d, or tables that hold rows"));
+        let what = "could not read anything into shared buffers: no table has any pages";
+        return Err(Problem::wrong_request(what).hint("name the database with -d, or tables with rows"));
     }
     if bytes <= buffers_bytes || anyway {
         return Ok(());
@@ -90,8 +90,8 @@ fn check_size(reading: &Reading, page_bytes: u64, buffers_bytes: u64, anyway: bo
     let (need, have) = (units::bytes(bytes), units::bytes(buffers_bytes));
     let what = format!("could not hold these tables in shared buffers: they are {need}, of {have}");
     Err(Problem::wrong_request(what)
-        .detail("what is read last would throw out what was read first")
-        .hint("name fewer tables, raise shared_buffers and restart the server, or say --anyway"))
+        .detail("pages read last would evict those read first")
+        .hint("name fewer tables, raise shared_buffers and restart the server, or add --anyway"))
 }
 
 /// Executes all tasks; returns the indexes of relations that could not be read.

@@ -91,9 +91,9 @@ fn find_checks(session: &mut Session, create: bool) -> Result<Checks, Problem> {
     let what = "could not check the structure of tables";
     let Some(schema) = extension::find_or_create(session, "amcheck", create)? else {
         return Err(Problem::wrong_request(format!(
-            "{what}: the database has not got the extension amcheck"
+            "{what}: the extension amcheck is not installed in this database"
         ))
-        .hint("say --create-extension to have it created, or leave --amcheck out"));
+        .hint("add --create-extension to create it, or leave --amcheck out"));
     };
     let mut there = |signature: &str| -> Result<bool, Problem> {
         let sql = format!("SELECT pg_catalog.to_regprocedure('{}.{signature}')", schema.replace('\'', "''"));
@@ -118,7 +118,7 @@ fn loaded(session: &mut Session, set: Set) -> Result<Vec<Relation>, Problem> {
         let tables: Vec<u32> = rows.iter().filter_map(|row| row.parse(0)).collect();
         relations::of_tables(session, &tables)
     };
-    look(session).map_err(|error| error.into_problem("could not look for tables"))
+    look(session).map_err(|error| error.into_problem("could not list tables"))
 }
 
 impl Checks {

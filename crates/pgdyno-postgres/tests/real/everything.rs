@@ -276,7 +276,7 @@ fn a_load_that_fails_or_is_stopped_leaves_nothing_and_a_usable_session(server: &
     let problem =
         load_tables(sessions, None, &plan, &stop, &mut |_| stop.request("enough")).expect_err("stopped");
     assert!(
-        problem.hint.is_some_and(|hint| hint.contains("drop them before") || hint.contains("nothing of it"))
+        problem.hint.is_some_and(|hint| hint.contains("drop them before") || hint.contains("rolled back"))
     );
     let stop = Stop::default();
     stop.request("at once");

@@ -67,7 +67,7 @@ impl KeySettings {
 fn memory(facts: &KeyFacts, builds: u64) -> (u64, String) {
     let own = facts.maintenance_bytes;
     let Some(free) = facts.memory_available_bytes else {
-        return (own, "the server's own: the memory of its machine cannot be seen from here".to_owned());
+        return (own, "the server's own: its machine's memory cannot be examined from here".to_owned());
     };
     let (share, whole) = (free / MEMORY_SHARE / builds, facts.rows.saturating_mul(SORT_MEMORY_BYTES));
     // Whole MiB, since people read the setting, too.
@@ -76,13 +76,10 @@ fn memory(facts: &KeyFacts, builds: u64) -> (u64, String) {
     let quarter =
         || format!("a quarter of {} free, for {}", units::bytes(free), units::plural(builds, "key"));
     if own > most {
-        (most, format!("{}; the server's own {} are over it", quarter(), units::bytes(own)))
+        (most, format!("{}; the server's own {} exceed it", quarter(), units::bytes(own)))
     } else if wanted <= own {
-        let why = if whole <= own {
-            "the sort fits into it"
-        } else {
-            "more would be over a quarter of free memory"
-        };
+        let why =
+            if whole <= own { "the sort fits into it" } else { "more would exceed a quarter of free memory" };
         (own, format!("the server's own: {why}"))
     } else if whole <= share {
         (wanted, format!("has room for {} keys", units::count(facts.rows)))
@@ -105,9 +102,9 @@ fn workers(facts: &KeyFacts, builds: u64, maintenance_bytes: u64) -> (u64, Strin
             )
         },
     );
-    let files = if workers > 0 { "; they hand their keys over in files" } else { "" };
+    let files = if workers > 0 { "; workers pass their keys on in files" } else { "" };
     let keys = units::plural(builds, "large key");
-    (workers, format!("{cpus}, {keys} at a time, each with a process that leads{files}"))
+    (workers, format!("{cpus}, {keys} at a time, each with a leader process{files}"))
 }
 
 #[cfg(test)]
@@ -138,7 +135,7 @@ mod tests {
         assert_eq!(bytes(KeyFacts { memory_available_bytes: Some(1 << 20), ..large }), 64 << 20);
         assert_eq!(bytes(KeyFacts { memory_available_bytes: None, ..large }), 8 << 30);
         let reason = &KeySettings::choose(&large).choices[0].reason;
-        assert_eq!(reason, "a quarter of 16 GiB free, for 1 key; the server's own 8 GiB are over it");
+        assert_eq!(reason, "a quarter of 16 GiB free, for 1 key; the server's own 8 GiB exceed it");
     }
 
     #[test]

@@ -149,7 +149,7 @@ impl Estimate {
         let what = format!("could not load: {table} would have {pages} pages");
         let (most, most_bytes) = (units::count(MAX_PAGES), units::bytes(MAX_PAGES * page_bytes));
         Err(Problem::wrong_request(what)
-            .detail(format!("PostgreSQL has at most {most} of them in a table, here {most_bytes}"))
+            .detail(format!("PostgreSQL allows at most {most} pages in a table, here {most_bytes}"))
             .hint(format!("use {fewer}, or a server with larger pages (`pgdyno build`)")))
     }
 }

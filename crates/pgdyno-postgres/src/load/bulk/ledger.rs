@@ -87,12 +87,13 @@ pub(super) fn aim(session: &mut Session, target: &str) -> Result<(), WireError> 
 
 /// The load recorded for a schema, if there is one.
 pub(in crate::load) fn find(session: &mut Session, target: &str) -> Result<Option<Job>, Problem> {
-    let row = read(session, target).map_err(|error| error.into_problem("could not look for a load"))?;
+    let row =
+        read(session, target).map_err(|error| error.into_problem("could not read the record of loads"))?;
     let Some(row) = row else { return Ok(None) };
     let unread = || {
-        Problem::could_not(format!("could not understand the load of schema {}", quoted(target)))
+        Problem::could_not(format!("could not read the record of the load of schema {}", quoted(target)))
             .detail("pgdyno_load.job was written by another version of pgdyno, or by hand")
-            .hint("finish it with the version that began it, or drop its tables and the schema pgdyno_load")
+            .hint("finish the load with the version that began it, or drop its tables and the schema pgdyno_load")
     };
     let plan = row.get(1).and_then(|text| serde_json::from_str(text).ok()).ok_or_else(unread)?;
     let layout: Option<u32> = row.parse(3);
@@ -167,7 +168,8 @@ fn make(session: &mut Session, target: &str, plan: &LoadPlan, what: &str) -> Res
         ))
     };
     make(session).map_err(|error| error.into_problem(what))?;
-    let job = find(session, target)?.ok_or_else(|| Problem::could_not(format!("{what}: it is not there")))?;
+    let job =
+        find(session, target)?.ok_or_else(|| Problem::could_not(format!("{what}: its record is missing")))?;
     let unlogged = if plan.unlogged { "UNLOGGED " } else { "" };
     let table = job.tasks_table();
     let tasks_of = format!(
@@ -224,7 +226,7 @@ pub(in crate::load) fn is_whole(session: &mut Session, job: &Job) -> Result<bool
         let same = job.relations == there.join(",");
         Ok(same && is_done(session, job)?)
     });
-    looked.map_err(|error| error.into_problem("could not look for the tables of a load"))
+    looked.map_err(|error| error.into_problem("could not find the tables of the load"))
 }
 
 /// Deletes a load whose tables are gone from the ledger.
@@ -244,19 +246,19 @@ const ELSEWHERE: &str =
 /// while any of its tables exists, under whatever name, since the load could not be continued without it.
 pub(super) fn refuse_existing(session: &mut Session, target: &str, set: Set) -> Result<(), Problem> {
     let there =
-        relations(session, target, set).map_err(|error| error.into_problem("could not look for tables"))?;
+        relations(session, target, set).map_err(|error| error.into_problem("could not list tables"))?;
     let names: Vec<_> = there.iter().filter_map(|table| table.split('=').next()).collect();
     let Some(first) = names.first() else { return refuse_kept(session, target) };
-    let what = format!("could not load into schema {}: {first} is there already", quoted(target));
+    let what = format!("could not load into schema {}: {first} exists already", quoted(target));
     let problem = Problem::wrong_request(what).detail(format!("there are: {}", some(&names)));
     Err(match find(session, target)? {
         Some(job) if job.relations == there.join(",") && !job.finished => problem.hint(format!(
-            "a load of {} {} is half done there: go on with --resume, or share it with --join",
+            "a load of {} {} is unfinished there: continue it with --resume, or take part with --join",
             job.plan.set.scale_word(),
             job.plan.scale
         )),
         Some(job) if job.relations == there.join(",") => problem.hint(format!(
-            "pgdyno loaded {} {} there: `pgdyno load verify` proves it; DROP TABLE to load anew",
+            "pgdyno loaded {} {} there: `pgdyno load verify` checks it; DROP TABLE to load anew",
             job.plan.set.scale_word(),
             job.plan.scale
         )),
@@ -266,7 +268,7 @@ pub(super) fn refuse_existing(session: &mut Session, target: &str, set: Set) -> 
 
 /// Refuses a schema with a recorded load whose tables exist, even if the record cannot be understood.
 fn refuse_kept(session: &mut Session, target: &str) -> Result<(), Problem> {
-    let failed = |error: WireError| error.into_problem("could not look for a load");
+    let failed = |error: WireError| error.into_problem("could not read the record of loads");
     let Some(row) = read(session, target).map_err(failed)? else { return Ok(()) };
     let sql = format!(
         "SELECT relname FROM pg_catalog.pg_class WHERE oid = ANY ('{{{}}}'::pg_catalog.oid[]) ORDER BY 1",
@@ -278,7 +280,7 @@ fn refuse_kept(session: &mut Session, target: &str) -> Result<(), Problem> {
         return Ok(());
     }
     let schema = quoted(target);
-    let what = format!("could not load into schema {schema}: tables of another load of it are there already");
+    let what = format!("could not load into schema {schema}: tables of another load exist there already");
     let problem = Problem::wrong_request(what).detail(format!("there are: {}", some(&names)));
     Err(problem.hint(ELSEWHERE))
 }
@@ -301,23 +303,23 @@ pub(super) fn go_on(
     request: &LoadRequest,
     flag: &str,
 ) -> Result<Job, Problem> {
-    let what = format!("could not go on with {flag}");
+    let what = format!("could not continue with {flag}");
     let Some(job) = find(session, target)? else {
         let what = format!("{what}: no load was begun in schema {}", quoted(target));
         return Err(Problem::wrong_request(what).hint(format!("leave {flag} out to begin one")));
     };
     let there = relations(session, target, job.plan.set).map_err(|error| error.into_problem(&what))?;
     if job.relations != there.join(",") {
-        let detail = "tables were dropped, made or renamed since it was begun";
+        let detail = "tables were dropped, created or renamed since the load was begun";
         return Err(Problem::wrong_request(format!("{what}: the tables are not those of the load"))
             .detail(detail)
             .hint("drop the tables that are left and load anew"));
     }
     let differences = request.differences(&job.plan);
     if !differences.is_empty() {
-        return Err(Problem::wrong_request(format!("{what}: the load was begun otherwise"))
+        return Err(Problem::wrong_request(format!("{what}: the load was begun with other flags"))
             .detail(differences.join("\n"))
-            .hint("leave these flags out to go on with it"));
+            .hint("leave these flags out to continue it"));
     }
     if job.finished {
         return Err(Problem::wrong_request(format!(
@@ -325,7 +327,7 @@ pub(super) fn go_on(
             job.plan.set.scale_word(),
             job.plan.scale
         ))
-        .hint("`pgdyno load verify` proves it again"));
+        .hint("`pgdyno load verify` checks it again"));
     }
     refill(session, &job).map_err(|error| error.into_problem(&what))?;
     Ok(job)

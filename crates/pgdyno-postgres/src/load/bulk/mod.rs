@@ -177,12 +177,12 @@ impl<'a> BulkLoad<'a> {
         let (lacks, hint) = match ledger::find(&mut self.session, &target)? {
             Some(job) if job.finished && ledger::is_whole(&mut self.session, &job)? => return Ok(job),
             Some(job) if job.finished => (
-                "its tables are others since it was loaded, or a crash of the server has emptied them",
+                "its tables were replaced since it was loaded, or emptied by a crash of the server",
                 "drop them and load anew",
             ),
             Some(_) => (
                 "its load is not finished",
-                "go on with `pgdyno load … --resume`, or prove it by `pgdyno load verify`",
+                "continue with `pgdyno load … --resume`, or complete it by `pgdyno load verify`",
             ),
             None => ("no load is known there", "load it by `pgdyno load tpcb`"),
         };
@@ -204,12 +204,12 @@ impl<'a> BulkLoad<'a> {
         let flag = if entry == Entry::Join { "--join" } else { "--resume" };
         let job = ledger::go_on(&mut self.session, &target, request, flag)?;
         let at_work = ledger::at_work(&mut self.session, &job)
-            .map_err(|error| error.into_problem("could not look who is at work"))?;
+            .map_err(|error| error.into_problem("could not list the sessions that work on the load"))?;
         if entry == Entry::Join && at_work == 0 {
-            let problem = Problem::wrong_request("could not join the load: nobody is at work on it");
-            return Err(problem.hint("go on with --resume"));
+            let problem = Problem::wrong_request("could not join the load: no other process works on it");
+            return Err(problem.hint("continue it with --resume"));
         }
-        let there = self.sizes(&job).map_err(|error| error.into_problem("could not ask for sizes"))?;
+        let there = self.sizes(&job).map_err(|error| error.into_problem("could not read sizes"))?;
         let survey = survey::survey(&mut self.session, &job.plan, there, self.streams)?;
         Ok((job, survey))
     }
@@ -286,7 +286,7 @@ impl<'a> BulkLoad<'a> {
         let Some(job) = ledger::find(&mut self.session, &target)? else {
             let what = format!("could not verify: no load is known in schema {target:?}");
             return Err(Problem::wrong_request(what)
-                .hint("say --scale N to compare tables that another program loaded"));
+                .hint("use --scale N to compare tables loaded by another program"));
         };
         let proof = self.prove(&target, &job.plan, true)?;
         if !job.finished && proof.faults().is_empty() {
@@ -319,7 +319,7 @@ impl<'a> BulkLoad<'a> {
         tell: &mut dyn FnMut(BulkProgress),
     ) -> Result<Proved, Problem> {
         let done = ledger::is_done(&mut self.session, job);
-        if !done.map_err(|error| error.into_problem("could not look for tasks"))? {
+        if !done.map_err(|error| error.into_problem("could not read the load's tasks"))? {
             return Ok(Proved::Unfinished);
         }
         if !wants_proof {
@@ -348,8 +348,10 @@ impl<'a> BulkLoad<'a> {
     fn rows_before(&mut self, job: &Job) -> Result<u64, Problem> {
         let tasks = tasks(&job.plan);
         let sql = format!("SELECT number FROM {} WHERE done AND stage = 1", job.tasks_table());
-        let done =
-            self.session.query(&sql).map_err(|error| error.into_problem("could not look for tasks"))?;
+        let done = self
+            .session
+            .query(&sql)
+            .map_err(|error| error.into_problem("could not read the load's tasks"))?;
         let numbers = done.iter().filter_map(|row| row.parse::<usize>(0));
         let rows = numbers.map(|number| match tasks.get(number).map(|task| task.work) {
             Some(Work::Fill { table, part, .. }) => table.rows_of(part.rows()),
@@ -495,7 +497,7 @@ fn worst(streams: Vec<ScopedJoinHandle<'_, Result<(), Problem>>>) -> Option<Prob
 
 /// Adds to a problem what is kept, and how to resume.
 fn can_go_on(problem: Problem, plan: &LoadPlan, stop: &Stop) -> Problem {
-    let go_on = format!("{}: --resume goes on from there", plan.kept());
+    let go_on = format!("{}: --resume continues from there", plan.kept());
     if stop.requested() {
         return Problem::could_not("could not finish the load: stopped").hint(go_on);
     }

@@ -84,7 +84,7 @@ pub(super) fn prove(
         tables.push(prove_table(session, *table, plan, threads, stop)?);
     }
     let shape = shaped.then(|| shape::faults(session, plan)).transpose();
-    let shape = shape.map_err(|error| error.into_problem("could not look at the keys of the tables"))?;
+    let shape = shape.map_err(|error| error.into_problem("could not examine the keys of the tables"))?;
     Ok(Proof { tables, shape, duration_s: start.elapsed().as_secs_f64() })
 }
 

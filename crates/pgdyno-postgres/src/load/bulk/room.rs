@@ -66,8 +66,8 @@ impl Watched {
         let needed_bytes = self.needed_bytes(free_bytes);
         let [free, left, needed] = [free_bytes, self.room.left_bytes, needed_bytes].map(units::bytes);
         let dir = self.room.dir.display();
-        Problem::could_not(format!("could not go on loading: only {free} are left under {dir}"))
-            .detail(format!("up to {needed} are still needed there, and a load leaves {left} free"))
+        Problem::could_not(format!("could not continue the load: only {free} are left under {dir}"))
+            .detail(format!("up to {needed} are still needed there, and {left} must stay free"))
             .hint("free space there")
     }
 }
@@ -87,8 +87,8 @@ mod tests {
     fn a_load_ends_before_its_disk_is_full() {
         assert!(watched(41 * MIB).look(41 * MIB, PAUSE).is_none());
         let problem = watched(500 * MIB).look(39 * MIB, PAUSE).expect("too little is left");
-        assert_eq!(problem.what, "could not go on loading: only 39 MiB are left under /data");
-        let detail = "up to 439 MiB are still needed there, and a load leaves 40 MiB free";
+        assert_eq!(problem.what, "could not continue the load: only 39 MiB are left under /data");
+        let detail = "up to 439 MiB are still needed there, and 40 MiB must stay free";
         assert_eq!(problem.detail.as_deref(), Some(detail));
     }
 

@@ -148,7 +148,7 @@ fn read(row: &Row) -> Relation {
 
 /// Differences between the expected and the found table. Without a planned tablespace any one is right.
 fn compared(name: &str, expected: &Relation, found: Option<&Relation>) -> Vec<String> {
-    let Some(found) = found else { return vec![format!("{name} is not there")] };
+    let Some(found) = found else { return vec![format!("{name} does not exist")] };
     let mut faults = Vec::new();
     let mut wrong = |is: bool, what: String| {
         if is {
@@ -238,7 +238,7 @@ mod tests {
             let said = if said.is_empty() { Vec::new() } else { vec![format!("pgbench_accounts {said}")] };
             assert_eq!(faults, said);
         }
-        assert_eq!(compared(&name, &expected, None), ["pgbench_accounts is not there"]);
+        assert_eq!(compared(&name, &expected, None), ["pgbench_accounts does not exist"]);
     }
 
     #[test]

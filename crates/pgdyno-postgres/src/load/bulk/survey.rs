@@ -82,8 +82,8 @@ pub(super) fn refuse_pooler(session: &mut Session) -> Result<(), Problem> {
     let row = row.map_err(|error| error.into_problem("could not load"))?;
     match row.get(0) == Some(pid.as_str()) {
         true => Ok(()),
-        false => Err(Problem::wrong_request("could not load through a pooler: tasks are held by sessions")
-            .hint("name the server itself")),
+        false => Err(Problem::wrong_request("could not load through a pooler: sessions must hold locks")
+            .hint("connect to the server itself")),
     }
 }
 
@@ -93,11 +93,11 @@ fn schema(session: &mut Session) -> Result<String, Problem> {
     let sql = "SELECT pg_catalog.pg_is_in_recovery(), pg_catalog.current_schema()";
     let row = only(session, sql).map_err(|error| error.into_problem(what))?;
     if row.get(0) == Some("t") {
-        return Err(Problem::wrong_request(format!("{what}: the server is in recovery, and takes no rows"))
-            .hint("load its primary"));
+        return Err(Problem::wrong_request(format!("{what}: the server is in recovery and read-only"))
+            .hint("load into its primary"));
     }
     row.get(1).map(str::to_owned).ok_or_else(|| {
-        Problem::wrong_request(format!("{what}: no schema of the search path is there"))
+        Problem::wrong_request(format!("{what}: no schema of the search path exists"))
             .hint("create one, or name another by options=-csearch_path=NAME")
     })
 }
@@ -113,7 +113,7 @@ pub(in crate::load) fn survey(
     streams: u64,
 ) -> Result<Survey, Problem> {
     let target = schema(session)?;
-    let what = "could not ask the server for its settings";
+    let what = "could not read the server's settings";
     let version_num = number(session, "SELECT pg_catalog.current_setting('server_version_num')")
         .map_err(|error| error.into_problem(what))? as u32;
     check_version(plan, version_num)?;
@@ -150,7 +150,7 @@ pub(in crate::load) fn survey(
         page_bytes: need.page_bytes,
         estimate,
         keys,
-        room: room.map_err(|error| error.into_problem("could not ask the server for its directories"))?,
+        room: room.map_err(|error| error.into_problem("could not read the server's directories"))?,
     })
 }
 
@@ -173,7 +173,7 @@ impl Survey {
         let Some(room) = self.room.iter().find(lacks) else { return Ok(()) };
         let [need, free, left] = [need_bytes(room), room.free_bytes, room.left_bytes].map(units::bytes);
         Err(Problem::could_not(format!("could not load: {need} are needed under {}", room.dir.display()))
-            .detail(format!("{free} are free there, of which a load leaves {left}"))
+            .detail(format!("{free} are free there, of which {left} must stay free"))
             .hint("free space, load less, or use another --tablespace and --index-tablespace"))
     }
 }
@@ -214,7 +214,7 @@ fn need(session: &mut Session, streams: u64) -> Result<Need, WireError> {
 /// # Errors
 /// There are too few connections.
 pub fn check_connections(session: &mut Session, streams: u64) -> Result<(), Problem> {
-    let what = "could not ask the server for its connections";
+    let what = "could not read the server's connection limit";
     let sql = "SELECT sum(CASE WHEN name = 'max_connections' THEN setting::bigint ELSE -setting::bigint END) \
                FROM pg_catalog.pg_settings WHERE name = 'max_connections' \
                OR name IN ('superuser_reserved_connections', 'reserved_connections') \
@@ -241,7 +241,7 @@ fn check_locks(session: &mut Session, plan: &LoadPlan, streams: u64) -> Result<(
         setting("max_locks_per_transaction"),
         format!("{} + {}", setting("max_connections"), setting("max_prepared_transactions")),
     );
-    let what = "could not ask the server for its locks";
+    let what = "could not read the server's lock limit";
     let sql = format!("SELECT {each} * ({sessions}), {sessions}");
     let row = only(session, &sql).map_err(|error| error.into_problem(what))?;
     let (Some(most), Some(sessions)) = (row.parse::<u64>(0), row.parse::<u64>(1)) else { return Ok(()) };
@@ -285,9 +285,9 @@ fn lacking_locks(
     let of_streams =
         routed.map_or(0, |streams| (streams * (partitions + OTHER_LOCKS_OF_A_STREAM)).div_ceil(2));
     if of_streams > most.max(of_key) {
-        Some(("streams that sort rows into all of them take", of_streams, "--partitions or --jobs"))
+        Some(("streams that route rows to all of them take", of_streams, "--partitions or --jobs"))
     } else {
-        (of_key > most).then_some(("the key of the whole takes", of_key, "--partitions"))
+        (of_key > most).then_some(("the parent key takes", of_key, "--partitions"))
     }
 }
 
@@ -297,10 +297,10 @@ fn size_of(setting: &str) -> String {
 
 fn find_tablespace(session: &mut Session, name: &str) -> Result<(), Problem> {
     let sql = format!("SELECT 1 FROM pg_catalog.pg_tablespace WHERE spcname = {}", literal(name));
-    let found = session.value(&sql).map_err(|error| error.into_problem("could not look for tablespaces"))?;
+    let found = session.value(&sql).map_err(|error| error.into_problem("could not list tablespaces"))?;
     let missing = || {
         Problem::wrong_request(format!("could not load: there is no tablespace {}", quoted(name)))
-            .hint("make it by CREATE TABLESPACE, or with `pgdyno up --tablespace NAME=DIR`")
+            .hint("create it by CREATE TABLESPACE, or with `pgdyno up --tablespace NAME=DIR`")
     };
     found.map(drop).ok_or_else(missing)
 }
@@ -363,7 +363,7 @@ fn only(session: &mut Session, sql: &str) -> Result<Row, WireError> {
 
 fn number(session: &mut Session, sql: &str) -> Result<u64, WireError> {
     let value = session.value(sql)?.and_then(|text| text.parse().ok());
-    value.ok_or_else(|| WireError::Protocol("a setting that is no number".to_owned()))
+    value.ok_or_else(|| WireError::Protocol("a setting that is not a number".to_owned()))
 }
 
 #[cfg(test)]
@@ -397,9 +397,9 @@ mod tests {
     fn streams_that_sort_rows_hold_locks_side_by_side() {
         let lacking = |partitions, routed, most| lacking_locks(partitions, 2, routed, most);
         assert_eq!(lacking(1_000, None, 2_200), None);
-        assert_eq!(lacking(1_000, None, 2_199), Some(("the key of the whole takes", 2_200, "--partitions")));
+        assert_eq!(lacking(1_000, None, 2_199), Some(("the parent key takes", 2_200, "--partitions")));
         assert_eq!(lacking(1_000, Some(4), 2_200), None, "2,040 for holders, half of what there can be");
-        let streams = Some(("streams that sort rows into all of them take", 5_100, "--partitions or --jobs"));
+        let streams = Some(("streams that route rows to all of them take", 5_100, "--partitions or --jobs"));
         assert_eq!((lacking(1_000, Some(10), 5_099), lacking(1_000, Some(10), 5_100)), (streams, None));
     }
 

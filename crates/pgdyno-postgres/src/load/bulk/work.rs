@@ -102,7 +102,7 @@ impl Hands<'_> {
                     Some(schema) => (maker.names(), Some(copied(schema, maker, &name, part))),
                     None => (maker.sent(), maker.query(&self.plan.population(), part)),
                 };
-                let query = query.ok_or_else(|| WireError::Protocol(format!("no query makes {name}")))?;
+                let query = query.ok_or_else(|| WireError::Protocol(format!("no query generates {name}")))?;
                 session.execute(&format!("INSERT INTO {name} ({columns}) {query}"))?;
                 sent(table.rows_of(part.rows()));
                 0

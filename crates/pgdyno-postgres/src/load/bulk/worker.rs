@@ -108,7 +108,8 @@ impl<'a> Worker<'a> {
         let mut pause = PAUSE;
         loop {
             let ends = self.shared.ends.so_far();
-            let stage = self.stage().map_err(|error| error.into_problem("could not look for tasks"))?;
+            let stage =
+                self.stage().map_err(|error| error.into_problem("could not read the load's tasks"))?;
             let Some(stage) = stage else { return Ok(()) };
             let _ = self.tell.send(BulkProgress::Stage(stage)); // whoever listens may have gone
             if self.step(stage)? {
@@ -117,7 +118,7 @@ impl<'a> Worker<'a> {
             } else {
                 if pause == LONGEST_PAUSE {
                     self.say_who_is_waited_for(stage)
-                        .map_err(|error| error.into_problem("could not look for tasks"))?;
+                        .map_err(|error| error.into_problem("could not read the load's tasks"))?;
                 }
                 self.shared.ends.wait(ends, pause);
                 pause = (pause * 2).min(LONGEST_PAUSE);

@@ -133,10 +133,10 @@ fn look(session: &mut Session, source: &str) -> Result<Source, Problem> {
         Some(Source { version_num: row.parse(0)?, bytes: row.parse(1)?, dir })
     };
     let found = rows.first().and_then(read).ok_or_else(|| {
-        Problem::wrong_request(format!("{what}: it is not there")).hint("name an existing database with -d")
+        Problem::wrong_request(format!("{what}: it does not exist")).hint("name an existing database with -d")
     })?;
     connected(session, &name).map_err(failed)?.map_or(Ok(found), |pids| {
-        Err(Problem::wrong_request(format!("{what}: others are connected to it"))
+        Err(Problem::wrong_request(format!("{what}: other sessions are connected to it"))
             .detail(format!("server processes {pids}"))
             .hint("end these sessions: SELECT pg_terminate_backend(PID)"))
     })
@@ -154,10 +154,9 @@ fn there(session: &mut Session, source: &str, names: &[String]) -> Result<Vec<St
 }
 
 fn is_taken(source: &str, taken: &str) -> Problem {
-    let what = format!("could not copy the database {source}: there is a database {taken} already");
-    Problem::wrong_request(what).hint(
-        "drop it yourself, choose other names by --prefix, or go on with copies that broke off by --resume",
-    )
+    let what = format!("could not copy the database {source}: the database {taken} exists already");
+    Problem::wrong_request(what)
+        .hint("drop it yourself, choose other names by --prefix, or continue interrupted copies by --resume")
 }
 
 /// Refuses to take a database with another load, or none, for a copy.

@@ -21,7 +21,7 @@ pub struct Copied {
 
 /// Why an object with the name of a copy cannot be resumed.
 fn no_copy(what: &str, source: &str) -> Problem {
-    Problem::wrong_request(format!("could not go on with {what}: it is no copy of {source}"))
+    Problem::wrong_request(format!("could not continue with {what}: it is not a copy of {source}"))
         .hint("drop it yourself, or choose other names by --prefix")
 }
 

@@ -113,7 +113,7 @@ fn stand(session: &mut Session, name: &str, plan: &LoadPlan, source: &str) -> Re
         );
         Ok(session.value(&sql)?.and_then(|count| count.parse().ok()))
     };
-    let relations = look(session).map_err(|error| error.into_problem("could not look for schemas"))?;
+    let relations = look(session).map_err(|error| error.into_problem("could not list schemas"))?;
     let Some(relations) = relations else { return Ok(Stand::Missing) };
     match find(session, name)? {
         _ if relations == 0 => Ok(Stand::Empty),
@@ -132,19 +132,19 @@ fn stand(session: &mut Session, name: &str, plan: &LoadPlan, source: &str) -> Re
 /// Problem of a proved copy that is no longer intact.
 fn not_whole(name: &str) -> Problem {
     Problem::wrong_request(format!(
-        "could not go on with the schema {name}: it was a copy, and is none any more"
+        "could not continue with the schema {name}: it is no longer an intact copy"
     ))
-    .detail("its tables are others since it was proved, or a crash of the server has emptied them")
+    .detail("its tables were replaced since it was proved, or emptied by a crash of the server")
     .hint(format!("DROP SCHEMA {} CASCADE, and --resume copies it anew", quoted(name)))
 }
 
 fn check_names(session: &mut Session, names: &[String]) -> Result<(), Problem> {
     let sql =
         format!("SELECT min(nspname) FROM pg_catalog.pg_namespace WHERE nspname IN ({})", literals(names));
-    let taken = session.value(&sql).map_err(|error| error.into_problem("could not look for schemas"))?;
+    let taken = session.value(&sql).map_err(|error| error.into_problem("could not list schemas"))?;
     taken.map_or(Ok(()), |taken| {
-        Err(Problem::wrong_request(format!("could not copy: there is a schema {taken} already")).hint(
-            "drop it yourself, choose other names by --prefix, or go on with copies that broke off by --resume",
+        Err(Problem::wrong_request(format!("could not copy: the schema {taken} exists already")).hint(
+            "drop it yourself, choose other names by --prefix, or continue interrupted copies by --resume",
         ))
     })
 }
@@ -154,7 +154,7 @@ fn check_room(session: &mut Session, job: &Job, left: &[String]) -> Result<(), P
     if left.is_empty() || !matches!(session.address(), Address::Unix(..)) {
         return Ok(());
     }
-    let rooms = rooms(session, job, left).map_err(|error| error.into_problem("could not ask for sizes"))?;
+    let rooms = rooms(session, job, left).map_err(|error| error.into_problem("could not read sizes"))?;
     let enough = |room: &Room| enough(room.need_bytes, room.free_bytes, &room.dir.display().to_string());
     rooms.iter().try_for_each(enough)
 }

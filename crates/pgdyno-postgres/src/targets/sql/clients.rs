@@ -88,7 +88,7 @@ impl SqlClients {
             if stop.requested() {
                 let why = stop.reason().unwrap_or_default();
                 let what = format!("stopped while connecting client {} of {clients}: {why}", client + 1);
-                return Err(Problem::could_not(what).hint("what was measured before is kept"));
+                return Err(Problem::could_not(what).hint("earlier results are kept"));
             }
             let mut session = connect_unless(stop, options).map_err(|problem| {
                 let seen = problem.detail.as_ref().map_or(String::new(), |detail| format!("\n{detail}"));
@@ -142,5 +142,5 @@ fn to_connect_again(options: &ConnectOptions) -> ConnectOptions {
 
 fn no_descriptor(error: &io::Error) -> Problem {
     Problem::could_not(format!("could not keep a connection: {error}"))
-        .hint("raise the limit of open files (ulimit -n), or ask for fewer clients")
+        .hint("raise the limit of open files (ulimit -n), or use fewer clients")
 }

@@ -37,7 +37,7 @@ impl Player {
         }
         if let Some(sql) = sql {
             if self.reply.results == 0 {
-                let what = "a statement was answered without being completed";
+                let what = "a reply ended before its statement was complete";
                 return self.unreadable(&WireError::Protocol(what.to_owned()), scene);
             }
             if let Err(error) = self.reply.store_last(sql, &self.results, &mut self.variables) {
@@ -71,7 +71,7 @@ impl Player {
             (Some(Completed::Commit), b'I') => None,
             (Some(Completed::Commit), b'T') if chains => None,
             (Some(Completed::Rollback), b'I') => {
-                let what = "the server rolled back where the script asked to commit";
+                let what = "the server answered COMMIT with ROLLBACK";
                 scene.probe.error("rollback", what);
                 scene.probe.failed_by(Failure::Other);
                 scene.probe.tries(self.tries);
@@ -204,7 +204,7 @@ impl Player {
         }
         let why = match self.reply.error.take() {
             Some(error) => libpq::message(&WireError::Server(error)),
-            None => "the server did not roll back where it was asked to".to_owned(),
+            None => "the server did not answer ROLLBACK as expected".to_owned(),
         };
         if scene.play.is_pgbench() {
             let what = "aborted while rolling back the transaction after an error";

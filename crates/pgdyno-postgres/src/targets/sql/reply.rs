@@ -114,9 +114,7 @@ impl Reply {
                 self.farewell = Some(Box::new(ServerError::parse(body)));
                 Ok(())
             }
-            tag => {
-                Err(WireError::Protocol(format!("a message of type {:?} that nobody asked for", tag as char)))
-            }
+            tag => Err(WireError::Protocol(format!("an unexpected message of type {:?}", tag as char))),
         }
     }
 

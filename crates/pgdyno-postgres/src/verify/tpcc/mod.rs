@@ -115,7 +115,7 @@ fn unreadable(error: WireError) -> Problem {
     let problem = error.into_problem("could not check TPC-C's tables");
     if missing {
         Problem::wrong_request(problem.what)
-            .hint("the names are those of the specification, as `pgdyno load tpcc` makes them")
+            .hint("names must be those of the specification, as created by `pgdyno load tpcc`")
     } else {
         problem
     }
@@ -213,7 +213,7 @@ impl Found {
 
 fn read(rows: &[Row]) -> Result<Vec<Found>, WireError> {
     let found = rows.iter().map(Found::read).collect::<Option<_>>();
-    found.ok_or_else(|| WireError::Protocol("a row that no condition has".to_owned()))
+    found.ok_or_else(|| WireError::Protocol("a row without a known condition".to_owned()))
 }
 
 fn consistency(rows: Vec<Found>) -> Consistency {
