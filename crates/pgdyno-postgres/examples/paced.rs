@@ -16,7 +16,7 @@ use pgdyno_engine::{
 use pgdyno_postgres::targets::{Counted, SqlClients};
 use pgdyno_script::{
     Protocol,
-    tpcc::{Crowd, scripts},
+    tpcc::{TerminalParams, scripts},
 };
 use pgdyno_wire::fake::{Answer, FakeServer, Request, message, usual};
 
@@ -47,9 +47,10 @@ fn main() {
     let server = FakeServer::start(answer).expect("a server that does nothing");
     server.keep_nothing();
     let scripts = Arc::new(scripts(Shape::Statements).expect("they are scripts"));
-    let crowd = Crowd { warehouses, constants: RunConstants::draw(1, None), seed: 1, command: 0, run: 0 };
+    let params =
+        TerminalParams { warehouses, constants: RunConstants::draw(1, None), seed: 1, command: 0, run: 0 };
     let sql = SqlClients {
-        tpcc: Some((crowd, Counted::default())),
+        tpcc: Some((params, Counted::default())),
         ..SqlClients::new(Arc::clone(&scripts), Protocol::Prepared)
     };
     let stop = Stop::default();

@@ -11,7 +11,7 @@ use pgdyno_engine::{Bookkeeping, EpollDriver, Listeners, Mix as Weights, Report,
 use pgdyno_postgres::targets::{Counted, SqlClients};
 use pgdyno_script::{
     Protocol,
-    tpcc::{Crowd, scripts},
+    tpcc::{TerminalParams, scripts},
 };
 use pgdyno_wire::fake::{Answer, FakeServer, Request, message, usual};
 
@@ -71,7 +71,7 @@ fn driven(seconds: u64) -> (Shares, Shares, Report) {
     let server = server.expect("it can listen");
     server.keep_nothing();
     let scripts = Arc::new(scripts(Shape::Functions).expect("they are scripts"));
-    let crowd = Crowd {
+    let params = TerminalParams {
         warehouses: WAREHOUSES,
         constants: RunConstants::draw(3, Some(77)),
         seed: 3,
@@ -80,7 +80,7 @@ fn driven(seconds: u64) -> (Shares, Shares, Report) {
     };
     let counted = Counted::default();
     let sql = SqlClients {
-        tpcc: Some((crowd, counted.clone())),
+        tpcc: Some((params, counted.clone())),
         ..SqlClients::new(Arc::clone(&scripts), Protocol::Prepared)
     };
     let stop = Stop::default();

@@ -52,13 +52,13 @@ pub(super) struct Fault {
     /// Byte of the script that determines the line; `None` if the message names the place.
     pub at: Option<usize>,
     pub what: String,
-    pub shown: Option<Shown>,
+    pub excerpt: Option<Excerpt>,
     pub hint: Option<String>,
 }
 
 /// Range of the script to show, and the byte that the caret points at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Shown {
+pub(super) struct Excerpt {
     pub start: usize,
     pub end: usize,
     pub caret: Option<usize>,
@@ -67,17 +67,17 @@ pub(super) struct Shown {
 impl Fault {
     /// An error in the line that contains byte `at`.
     pub fn at(at: usize, what: impl Into<String>) -> Self {
-        Self { at: Some(at), what: what.into(), shown: None, hint: None }
+        Self { at: Some(at), what: what.into(), excerpt: None, hint: None }
     }
 
     /// An error whose message names the place.
     pub fn of_script(what: impl Into<String>) -> Self {
-        Self { at: None, what: what.into(), shown: None, hint: None }
+        Self { at: None, what: what.into(), excerpt: None, hint: None }
     }
 
     /// Shows the command from `start` to `end`, with a caret.
     pub fn show(mut self, start: usize, end: usize, caret: Option<usize>) -> Self {
-        self.shown = Some(Shown { start, end, caret });
+        self.excerpt = Some(Excerpt { start, end, caret });
         self
     }
 
@@ -97,23 +97,25 @@ impl Fault {
         ScriptError {
             script: script.to_owned(),
             line: self.at.map(|at| line_of(text, at) as u32),
-            column: self.shown.and_then(|shown| shown.caret.map(|caret| (caret - shown.start + 1) as u32)),
+            column: self
+                .excerpt
+                .and_then(|excerpt| excerpt.caret.map(|caret| (caret - excerpt.start + 1) as u32)),
             what: self.what,
-            excerpt: self.shown.map(|shown| shown.text(text)),
+            excerpt: self.excerpt.map(|excerpt| excerpt.text(text)),
             hint: self.hint,
         }
     }
 }
 
-impl Shown {
+impl Excerpt {
     /// The excerpt as pgbench prints it.
     fn text(self, text: &[u8]) -> String {
-        let mut shown = String::from_utf8_lossy(chomp(&text[self.start..self.end])).into_owned();
+        let mut excerpt = String::from_utf8_lossy(chomp(&text[self.start..self.end])).into_owned();
         if let Some(caret) = self.caret {
             let width = caret - self.start + 1;
-            shown.push_str(&format!("\n{:>width$} error found here", '^'));
+            excerpt.push_str(&format!("\n{:>width$} error found here", '^'));
         }
-        shown
+        excerpt
     }
 }
 

@@ -74,7 +74,7 @@ impl Words {
         if !std::mem::take(&mut self.any) {
             return None;
         }
-        let part = Part::of(&texts(&self.first));
+        let part = Part::classify(&texts(&self.first));
         self.first.clear();
         Some(part)
     }
@@ -86,7 +86,7 @@ fn texts(words: &[Vec<u8>]) -> Vec<&str> {
 }
 
 impl Part {
-    fn of(words: &[&str]) -> Self {
+    fn classify(words: &[&str]) -> Self {
         let kind = match words {
             ["BEGIN", ..] | ["START", "TRANSACTION", ..] => SqlKind::Begin,
             [_, "PREPARED", ..] => SqlKind::Statement,

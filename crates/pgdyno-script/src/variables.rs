@@ -31,12 +31,12 @@ pub struct Variables {
 /// One variable. Its text buffer is reused, so that assigning a text again does not allocate.
 #[derive(Debug, Clone)]
 struct Cell {
-    held: Held,
+    value: CellValue,
     text: Vec<u8>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum Held {
+enum CellValue {
     Nothing,
     /// A text not yet parsed.
     Text,
@@ -49,7 +49,7 @@ enum Held {
 impl Variables {
     /// The variables of a client before its first command.
     pub fn new(names: &Arc<Names>, definitions: &[Definition], automatic: Automatic) -> Self {
-        let empty = Cell { held: Held::Nothing, text: Vec::new() };
+        let empty = Cell { value: CellValue::Nothing, text: Vec::new() };
         let mut variables = Self { names: Arc::clone(names), cells: vec![empty; names.len()] };
         for (slot, value) in [
             (Slot::SCALE, automatic.scale),
@@ -70,7 +70,7 @@ impl Variables {
     /// Assigns a value.
     #[inline]
     pub fn set(&mut self, slot: Slot, value: Value) {
-        self.cells[slot.index()].held = Held::Value(value);
+        self.cells[slot.index()].value = CellValue::Value(value);
     }
 
     /// Assigns a text, as `\gset` and `-D` do.
@@ -78,7 +78,7 @@ impl Variables {
         let cell = &mut self.cells[slot.index()];
         cell.text.clear();
         cell.text.extend_from_slice(text);
-        cell.held = Held::Text;
+        cell.value = CellValue::Text;
     }
 
     /// The slot for the value of a column with this name; `None` if no script reads it.
@@ -94,17 +94,17 @@ impl Variables {
 
     /// Whether a variable has a value.
     pub fn is_defined(&self, slot: Slot) -> bool {
-        self.cells[slot.index()].held != Held::Nothing
+        self.cells[slot.index()].value != CellValue::Nothing
     }
 
     /// Appends the text of a variable as SQL and shell commands get it; returns `false` if it has no value.
     #[inline]
     pub fn write(&self, slot: Slot, out: &mut Vec<u8>) -> bool {
         let cell = &self.cells[slot.index()];
-        match cell.held {
-            Held::Nothing => return false,
-            Held::Value(value) => value.write(out),
-            Held::Text | Held::Read(_) => out.extend_from_slice(&cell.text),
+        match cell.value {
+            CellValue::Nothing => return false,
+            CellValue::Value(value) => value.write(out),
+            CellValue::Text | CellValue::Read(_) => out.extend_from_slice(&cell.text),
         }
         true
     }
@@ -115,14 +115,14 @@ impl Variables {
     /// The variable has no value, or its text is not a value.
     #[inline]
     pub fn value(&mut self, slot: Slot) -> Result<Value, EvalError> {
-        match self.cells[slot.index()].held {
-            Held::Value(value) | Held::Read(value) => Ok(value),
-            Held::Nothing => Err(EvalError::Undefined(self.names.name(slot))),
-            Held::Text => {
+        match self.cells[slot.index()].value {
+            CellValue::Value(value) | CellValue::Read(value) => Ok(value),
+            CellValue::Nothing => Err(EvalError::Undefined(self.names.name(slot))),
+            CellValue::Text => {
                 let cell = &mut self.cells[slot.index()];
                 let value =
                     read(&cell.text).map_err(|fault| fault.error(&self.names.name(slot), &cell.text))?;
-                cell.held = Held::Read(value);
+                cell.value = CellValue::Read(value);
                 Ok(value)
             }
         }

@@ -1,11 +1,11 @@
 //! TPC-C in pgbench's script language: three shapes of the same five transactions, and the terminal input as
 //! variables.
 
-mod entry;
+mod input;
 
 use pgdyno_core::tpcc::{Shape, Transaction};
 
-pub use entry::{Crowd, Entry, VARIABLES};
+pub use input::{InputGenerator, TerminalParams, VARIABLES};
 
 use crate::{ScriptError, Scripts};
 

@@ -15,7 +15,7 @@ use pgdyno_postgres::{
 };
 use pgdyno_record::ConsistencyRecord;
 use pgdyno_rows::load::Set;
-use pgdyno_script::tpcc::{Crowd, setup};
+use pgdyno_script::tpcc::{TerminalParams, setup};
 
 use super::{prepare::Prepared, subject::Subject};
 use crate::{context::draw_seed, progress::Progress};
@@ -29,7 +29,7 @@ const MOST_CHECKERS: u64 = 8;
 #[derive(Debug, Clone)]
 pub struct TpccFacts {
     /// What terminals go by.
-    pub crowd: Crowd,
+    pub crowd: TerminalParams,
     /// Whether the constant of the load is known.
     load_constant_known: bool,
     /// The isolation level of sessions that ask for none.
@@ -53,7 +53,7 @@ pub fn ready(prepared: &Prepared, subject: &mut Subject, stop: &Stop) -> Result<
     works(prepared).try_for_each(|work| fits(&work, &isolation))?;
     let command = draw_seed() as u32;
     subject.tpcc = Some(TpccFacts {
-        crowd: Crowd { warehouses, constants, seed: prepared.seed, command, run: 0 },
+        crowd: TerminalParams { warehouses, constants, seed: prepared.seed, command, run: 0 },
         load_constant_known: loaded_by.is_some(),
         isolation,
     });

@@ -10,7 +10,7 @@ use pgdyno_core::{problem::Problem, random::Random, stop::Stop};
 use pgdyno_engine::Client;
 use pgdyno_script::{
     Automatic, Definition, Protocol, Scripts, Variables,
-    tpcc::{Crowd, ROLLED_BACK},
+    tpcc::{ROLLED_BACK, TerminalParams},
 };
 use pgdyno_wire::{ConnectOptions, connect_unless};
 
@@ -43,7 +43,7 @@ pub struct SqlClients {
     /// Most tries of an attempt that fails with serialization errors or deadlocks; 0 means no limit.
     pub max_tries: u32,
     /// Parameters and counters of TPC-C's terminal input; `None` for other scripts.
-    pub tpcc: Option<(Crowd, Counted)>,
+    pub tpcc: Option<(TerminalParams, Counted)>,
     /// Receives the commit settings of all sessions at start and end of the run; `None` to skip asking.
     pub sessions: Option<Sessions>,
 }
@@ -123,7 +123,7 @@ impl SqlClients {
         let variables = Variables::new(self.scripts.names(), &self.definitions, automatic);
         let names = self.scripts.names();
         let terminal_input =
-            self.tpcc.as_ref().map(|(crowd, counted)| TerminalInput::new(*crowd, client, names, counted));
+            self.tpcc.as_ref().map(|(params, counted)| TerminalInput::new(*params, client, names, counted));
         Start {
             client,
             variables,

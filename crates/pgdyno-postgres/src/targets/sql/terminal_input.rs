@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use pgdyno_core::tpcc::{Shares, Transaction};
 use pgdyno_script::{
     Names, Variables,
-    tpcc::{Crowd, Entry},
+    tpcc::{InputGenerator, TerminalParams},
 };
 
 /// Counters of all clients of a run; separate for each client to avoid contention.
@@ -33,26 +33,26 @@ impl Counted {
 /// Generates the terminal input of one client.
 #[derive(Debug)]
 pub struct TerminalInput {
-    entry: Entry,
+    generator: InputGenerator,
     counted: Arc<Mutex<Shares>>,
 }
 
 impl TerminalInput {
     /// Terminal input of a client whose scripts have these names, counted in `counted`.
-    pub fn new(crowd: Crowd, client: u32, names: &Arc<Names>, counted: &Counted) -> Self {
-        Self { entry: Entry::new(crowd, client, names), counted: counted.place() }
+    pub fn new(params: TerminalParams, client: u32, names: &Arc<Names>, counted: &Counted) -> Self {
+        Self { generator: InputGenerator::new(params, client, names), counted: counted.place() }
     }
 
     /// Sets the variables for the transaction with this script index.
     pub(super) fn enter(&mut self, script: usize, terminal: Option<u64>, variables: &mut Variables) {
         if let Some(transaction) = Transaction::ALL.get(script) {
-            self.entry.enter(*transaction, terminal, variables);
+            self.generator.enter(*transaction, terminal, variables);
         }
     }
 
     /// Counts the last input as executed.
     pub(super) fn count(&self, variables: &mut Variables) {
         let mut shares = self.counted.lock().unwrap_or_else(PoisonError::into_inner);
-        self.entry.count(variables, &mut shares);
+        self.generator.count(variables, &mut shares);
     }
 }

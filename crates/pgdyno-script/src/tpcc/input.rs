@@ -38,7 +38,7 @@ const STREAM: u64 = 1 << 32;
 
 /// Parameters shared by all clients of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Crowd {
+pub struct TerminalParams {
     /// Number of warehouses; each has ten terminals.
     pub warehouses: u64,
     /// Constants of the non-uniform random numbers.
@@ -51,7 +51,7 @@ pub struct Crowd {
     pub run: u32,
 }
 
-impl Crowd {
+impl TerminalParams {
     /// Parameters for another run with this seed and number.
     #[must_use]
     pub fn in_run(self, seed: u64, run: u32) -> Self {
@@ -61,8 +61,8 @@ impl Crowd {
 
 /// Generates the input of one client's transactions.
 #[derive(Debug, Clone)]
-pub struct Entry {
-    crowd: Crowd,
+pub struct InputGenerator {
+    params: TerminalParams,
     client: u32,
     draws: Draws,
     slots: Slots,
@@ -73,23 +73,23 @@ pub struct Entry {
     text: Vec<u8>,
 }
 
-impl Entry {
+impl InputGenerator {
     /// Input of a client whose scripts have these names.
-    pub fn new(crowd: Crowd, client: u32, names: &Arc<Names>) -> Self {
-        let draws = Draws::new(crowd.seed, STREAM + u64::from(crowd.run), client.into());
-        Self { crowd, client, draws, slots: Slots::of(names), attempts: 0, last: None, text: Vec::new() }
+    pub fn new(params: TerminalParams, client: u32, names: &Arc<Names>) -> Self {
+        let draws = Draws::new(params.seed, STREAM + u64::from(params.run), client.into());
+        Self { params, client, draws, slots: Slots::new(names), attempts: 0, last: None, text: Vec::new() }
     }
 
     /// Generates the input of a transaction for the terminal with this number from 0, or else for a random one.
     pub fn enter(&mut self, transaction: Transaction, terminal: Option<u64>, variables: &mut Variables) {
-        let number = terminal.unwrap_or_else(|| self.draws.within(0, self.crowd.warehouses * DISTRICTS - 1));
+        let number = terminal.unwrap_or_else(|| self.draws.within(0, self.params.warehouses * DISTRICTS - 1));
         let terminal = Terminal {
             warehouse: number / DISTRICTS + 1,
             district: number % DISTRICTS + 1,
-            warehouses: self.crowd.warehouses,
+            warehouses: self.params.warehouses,
         };
         self.attempts += 1;
-        let input = terminal.enter(transaction, &self.crowd.constants, &mut self.draws);
+        let input = terminal.enter(transaction, &self.params.constants, &mut self.draws);
         self.last = Some((terminal, input));
         set(variables, self.slots.w_id, terminal.warehouse);
         self.fill(&terminal, &input, variables);
@@ -111,7 +111,7 @@ impl Entry {
                 self.fill_text(slots.amount, variables, |out| {
                     out.extend_from_slice(format!("{}.{:02}", amount / 100, amount % 100).as_bytes());
                 });
-                let Crowd { command, run, .. } = self.crowd;
+                let TerminalParams { command, run, .. } = self.params;
                 let numbers = [command.into(), run.into(), self.client.into(), self.attempts];
                 self.fill_text(slots.attempt, variables, |out| write_mark(numbers, out));
             }
@@ -245,7 +245,7 @@ struct Slots {
 }
 
 impl Slots {
-    fn of(names: &Names) -> Self {
+    fn new(names: &Names) -> Self {
         let mut slots = VARIABLES.map(|name| names.find(name.as_bytes())).into_iter();
         let mut next = || slots.next().flatten();
         Self {
@@ -278,13 +278,13 @@ mod tests {
     use crate::Automatic;
 
     /// Input and variables of a client whose scripts read all variables.
-    fn client(number: u32) -> (Entry, Variables, Arc<Names>) {
+    fn client(number: u32) -> (InputGenerator, Variables, Arc<Names>) {
         let scripts = super::super::scripts(Shape::Statements).expect("they are scripts");
         let names = Arc::clone(scripts.names());
         let automatic = Automatic { scale: 1, client_id: 0, random_seed: 1, default_seed: 1 };
         let constants = RunConstants::draw(1, None);
-        let crowd = Crowd { warehouses: 7, constants, seed: 3, command: 36 * 36 + 35, run: 2 };
-        (Entry::new(crowd, number, &names), Variables::new(&names, &[], automatic), names)
+        let params = TerminalParams { warehouses: 7, constants, seed: 3, command: 36 * 36 + 35, run: 2 };
+        (InputGenerator::new(params, number, &names), Variables::new(&names, &[], automatic), names)
     }
 
     fn shown(variables: &Variables, names: &Names, name: &str) -> String {
