@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use pgdyno_rows::{Maker, Part, Population, Sums, tpcb::Accounts};
+use pgdyno_rows::{Part, Population, RowGenerator, Sums, tpcb::Accounts};
 
 /// Rows per batch, as in a loader, so that the text stays in processor caches.
 const PIECE: u64 = 5_000;

@@ -2,10 +2,10 @@
 //!
 //! A table is an iterator over (scale, seed, part k of n). Rows are small `Copy` structs computed from their
 //! number alone, so a trillion rows need no memory, many hosts can generate parts at once, and a lost part can
-//! be generated again. [`Maker`] formats a part as text for COPY and sums it; sending it is up to the caller.
+//! be generated again. [`RowGenerator`] formats a part as text for COPY and sums it; sending it is up to the caller.
 
+mod generator;
 pub mod load;
-mod maker;
 pub mod scaleup;
 mod size;
 mod sums;
@@ -13,7 +13,7 @@ mod text;
 pub mod tpcb;
 pub mod tpcc;
 
-pub use maker::Maker;
+pub use generator::RowGenerator;
 pub use size::{BtreeSize, PAGE_BYTES, RelationSize, TableSize};
 pub use sums::{Check, Column, Kind, Sums, mix};
 

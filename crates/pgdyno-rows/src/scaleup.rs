@@ -11,7 +11,7 @@ use std::fmt::Write;
 use md5::{Digest, Md5};
 
 use super::{
-    Column, Kind, Maker, Part, Population, Sums, TableRows, mix,
+    Column, Kind, Part, Population, RowGenerator, Sums, TableRows, mix,
     size::{INT_ROWS, RelationSize, TableSize, Tuple, brin_pages},
     text::{Clock, decimal, of_text},
 };
@@ -111,7 +111,7 @@ impl Test {
     }
 }
 
-impl Maker for Test {
+impl RowGenerator for Test {
     fn table(&self) -> &'static str {
         <Self as TableRows>::NAME
     }
@@ -161,7 +161,7 @@ impl Maker for Test {
     }
 }
 
-impl Maker for Log {
+impl RowGenerator for Log {
     fn table(&self) -> &'static str {
         <Self as TableRows>::NAME
     }
@@ -239,7 +239,7 @@ pub fn test_size(total: u64, rows: u64, page_bytes: u64, fillfactor: u32) -> Tab
     let id_bytes: u64 = if total > INT_ROWS { 8 } else { 4 };
     // The digits follow a length byte, the time is aligned to eight bytes.
     let data_bytes = (id_bytes + 33).next_multiple_of(8) + 8;
-    TableSize::of(Tuple { data_bytes }, id_bytes, rows, page_bytes, fillfactor)
+    TableSize::new(Tuple { data_bytes }, id_bytes, rows, page_bytes, fillfactor)
 }
 
 /// Size of this many rows of `log` with both BRIN indexes.
@@ -256,15 +256,15 @@ mod tests {
     use super::*;
     use crate::{PAGE_BYTES, rows};
 
-    const MAKERS: [&dyn Maker; 2] = [&Test, &Log];
+    const MAKERS: [&dyn RowGenerator; 2] = [&Test, &Log];
 
     fn of(seed: u64) -> Population {
         Population { seed, at_us: 0 }
     }
 
-    fn text(maker: &dyn Maker, seed: u64, part: Part) -> String {
+    fn text(generator: &dyn RowGenerator, seed: u64, part: Part) -> String {
         let mut out = Vec::new();
-        maker.write(&of(seed), part, &mut out);
+        generator.write(&of(seed), part, &mut out);
         String::from_utf8(out).expect("it is text")
     }
 
@@ -295,14 +295,14 @@ mod tests {
         #[test]
         fn parts_are_the_table(total in 1u64..3_000, parts in 1u64..20, seed: u64) {
             let whole = Part { first: 0, end: total };
-            for maker in MAKERS {
-                let (mut all, mut sums) = (String::new(), Sums::none(maker.columns().len()));
-                for part in (0..parts).map(|k| Part::of(maker.units_at(total), k, parts)) {
-                    all += &text(maker, seed, part);
-                    sums += &maker.sums(&of(seed), part);
+            for generator in MAKERS {
+                let (mut all, mut sums) = (String::new(), Sums::none(generator.columns().len()));
+                for part in (0..parts).map(|k| Part::of(generator.units_at(total), k, parts)) {
+                    all += &text(generator, seed, part);
+                    sums += &generator.sums(&of(seed), part);
                 }
-                prop_assert_eq!(&all, &text(maker, seed, whole));
-                prop_assert_eq!(sums, maker.sums(&of(seed), whole));
+                prop_assert_eq!(&all, &text(generator, seed, whole));
+                prop_assert_eq!(sums, generator.sums(&of(seed), whole));
             }
             let of_rows = rows::<Test>(total, seed, whole).map(|row| {
                 let info = String::from_utf8_lossy(&row.info).into_owned();

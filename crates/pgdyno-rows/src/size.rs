@@ -109,11 +109,11 @@ impl TableSize {
     }
 
     /// Size of a table with a primary key on one integer of `key_bytes`.
-    pub(super) fn of(tuple: Tuple, key_bytes: u64, rows: u64, page_bytes: u64, fillfactor: u32) -> Self {
+    pub(super) fn new(tuple: Tuple, key_bytes: u64, rows: u64, page_bytes: u64, fillfactor: u32) -> Self {
         let size = |pages: u64| RelationSize::new(pages, page_bytes);
         Self {
             heap: size(tuple.heap_pages_filled(rows, page_bytes, fillfactor)),
-            index: size(BtreeSize::of(key_bytes, rows, page_bytes).pages),
+            index: size(BtreeSize::new(key_bytes, rows, page_bytes).pages),
         }
     }
 }
@@ -129,7 +129,7 @@ pub struct BtreeSize {
 
 impl BtreeSize {
     /// Size for this many different keys of `key_bytes` (1 to 1,000) in pages of `page_bytes`.
-    pub fn of(key_bytes: u64, rows: u64, page_bytes: u64) -> Self {
+    pub fn new(key_bytes: u64, rows: u64, page_bytes: u64) -> Self {
         let entry = (INDEX_TUPLE_HEADER + key_bytes).next_multiple_of(8) + LINE_POINTER;
         let room = page_bytes - HEADER - BTREE_SPECIAL;
         // The fill factor reserves a share of the whole page, not of its usable space.
@@ -152,13 +152,13 @@ mod tests {
     /// From article 004: four levels for 10^12 keys in 32 KiB pages, fewer than for 10^11 in 8 KiB pages.
     #[test]
     fn depths_are_those_of_the_articles() {
-        assert_eq!(BtreeSize::of(8, 1_000_000_000_000, 32_768).levels, 4);
-        assert_eq!(BtreeSize::of(8, 100_000_000_000, 8_192).levels, 5);
+        assert_eq!(BtreeSize::new(8, 1_000_000_000_000, 32_768).levels, 4);
+        assert_eq!(BtreeSize::new(8, 100_000_000_000, 8_192).levels, 5);
     }
 
     #[test]
     fn small_trees_have_few_levels() {
-        let levels = |rows| BtreeSize::of(4, rows, 8_192).levels;
+        let levels = |rows| BtreeSize::new(4, rows, 8_192).levels;
         assert_eq!([0, 1, 366, 367, 100_000].map(levels), [0, 1, 1, 2, 2]);
     }
 }

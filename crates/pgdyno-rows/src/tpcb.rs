@@ -5,8 +5,8 @@
 //! which `char(84)` pads with blanks. History begins empty. Nothing is random, so the seed has no effect.
 
 use super::{
-    Column, Kind, Maker, Part, Population, Sums, TableRows,
-    maker::write_runs,
+    Column, Kind, Part, Population, RowGenerator, Sums, TableRows,
+    generator::write_runs,
     mix,
     size::{TableSize, Tuple},
 };
@@ -133,7 +133,7 @@ const NULL: i64 = -1;
 /// Value of the blank filler of accounts in checksums.
 const BLANKS: i64 = 84;
 
-impl Maker for Branches {
+impl RowGenerator for Branches {
     fn table(&self) -> &'static str {
         <Self as TableRows>::NAME
     }
@@ -166,7 +166,7 @@ impl Maker for Branches {
     }
 }
 
-impl Maker for Tellers {
+impl RowGenerator for Tellers {
     fn table(&self) -> &'static str {
         <Self as TableRows>::NAME
     }
@@ -199,7 +199,7 @@ impl Maker for Tellers {
     }
 }
 
-impl Maker for Accounts {
+impl RowGenerator for Accounts {
     fn table(&self) -> &'static str {
         <Self as TableRows>::NAME
     }
@@ -237,7 +237,7 @@ impl Maker for Accounts {
     }
 }
 
-impl Maker for Histories {
+impl RowGenerator for Histories {
     fn table(&self) -> &'static str {
         <Self as TableRows>::NAME
     }
@@ -305,14 +305,14 @@ pub struct SizeEstimate {
 
 impl SizeEstimate {
     /// Size at a scale with pages of `page_bytes` (see [`super::PAGE_BYTES`]).
-    pub fn of(scale: u64, page_bytes: u64) -> Self {
+    pub fn new(scale: u64, page_bytes: u64) -> Self {
         Self::filled(scale, page_bytes, 100)
     }
 
     /// Size with a fill factor in per cent.
     pub fn filled(scale: u64, page_bytes: u64, fillfactor: u32) -> Self {
         let table =
-            |tuple: Tuple, key_bytes, rows| TableSize::of(tuple, key_bytes, rows, page_bytes, fillfactor);
+            |tuple: Tuple, key_bytes, rows| TableSize::new(tuple, key_bytes, rows, page_bytes, fillfactor);
         Self {
             // int, int and a NULL
             branches: table(Tuple { data_bytes: 8 }, 4, Branches::total(scale)),
@@ -326,7 +326,7 @@ impl SizeEstimate {
     pub fn accounts_of(scale: u64, rows: u64, page_bytes: u64, fillfactor: u32) -> TableSize {
         let aid_bytes = aid_bytes(scale);
         // int or bigint, int, int, and 84 blanks behind a one-byte length
-        TableSize::of(Tuple { data_bytes: aid_bytes + 8 + 85 }, aid_bytes, rows, page_bytes, fillfactor)
+        TableSize::new(Tuple { data_bytes: aid_bytes + 8 + 85 }, aid_bytes, rows, page_bytes, fillfactor)
     }
 
     /// Bytes of the tables.
@@ -426,18 +426,18 @@ mod tests {
             let accounts: String = accounts.map(|row| format!("{}\t{}\n", row.aid, row.bid)).collect();
             [(1..=scale).map(|bid| format!("{bid}\t0\n")).collect(), tellers, accounts]
         };
-        let makers: [&dyn Maker; 3] = [&Branches, &Tellers, &Accounts];
-        for (maker, expected) in makers.into_iter().zip(whole(2)) {
-            let total = maker.units_at(2);
-            let all = maker.sums(&NONE, Part { first: 0, end: total });
-            assert_eq!((all.rows, all.columns.len()), (total, maker.columns().len()));
-            let (mut text, mut sums) = (Vec::new(), Sums::none(maker.columns().len()));
+        let makers: [&dyn RowGenerator; 3] = [&Branches, &Tellers, &Accounts];
+        for (generator, expected) in makers.into_iter().zip(whole(2)) {
+            let total = generator.units_at(2);
+            let all = generator.sums(&NONE, Part { first: 0, end: total });
+            assert_eq!((all.rows, all.columns.len()), (total, generator.columns().len()));
+            let (mut text, mut sums) = (Vec::new(), Sums::none(generator.columns().len()));
             for part in (0..7).map(|k| Part::of(total, k, 7)) {
-                maker.write(&NONE, part, &mut text);
-                sums += &maker.sums(&NONE, part);
+                generator.write(&NONE, part, &mut text);
+                sums += &generator.sums(&NONE, part);
             }
-            assert!(text == expected.as_bytes(), "{}", maker.table());
-            assert_eq!(sums, all, "{}", maker.table());
+            assert!(text == expected.as_bytes(), "{}", generator.table());
+            assert_eq!(sums, all, "{}", generator.table());
         }
     }
 
@@ -455,13 +455,13 @@ mod tests {
     #[test]
     fn sizes_are_those_of_a_server() {
         let pages = |scale| {
-            let accounts = SizeEstimate::of(scale, PAGE_BYTES).accounts;
+            let accounts = SizeEstimate::new(scale, PAGE_BYTES).accounts;
             (accounts.heap.pages, accounts.index.pages)
         };
         assert_eq!((pages(1), pages(3)), ((1_640, 276), (4_919, 825)));
         let (heap, index) = pages(50);
         assert!(heap == 81_968 && index.abs_diff(13_713) <= 14, "{heap} {index}");
-        let small = SizeEstimate::of(1, PAGE_BYTES);
+        let small = SizeEstimate::new(1, PAGE_BYTES);
         assert_eq!((small.branches.heap.pages, small.branches.index.pages), (1, 2));
         assert_eq!(history_bytes(1, 1_000, PAGE_BYTES), 7 * PAGE_BYTES);
     }

@@ -318,7 +318,7 @@ impl Loading<'_> {
 
     /// Bytes of tables and indexes.
     fn size(&self, session: &mut Session) -> Result<u64, WireError> {
-        let (names, one) = (self.plan.set.names(), self.plan.set.main().maker().table());
+        let (names, one) = (self.plan.set.names(), self.plan.set.main().generator().table());
         let size = format!(
             "SELECT sum(pg_catalog.pg_total_relation_size(c.oid)) FROM pg_catalog.pg_class c \
              WHERE c.relkind = 'r' AND c.relname ~ '{names}' \

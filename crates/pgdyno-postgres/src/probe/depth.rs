@@ -64,7 +64,7 @@ fn index_depth(row: &Row, page_bytes: u64) -> Option<IndexDepth> {
     let pages: u64 = row.parse(3)?;
     let rows_estimated = row.parse::<i64>(2).filter(|rows| *rows > 0).map(|rows| rows as u64);
     let key_bytes = row.parse(5).filter(|_| row.get(4) == Some("t"));
-    let predicted = rows_estimated.zip(key_bytes).map(|(rows, key)| BtreeSize::of(key, rows, page_bytes));
+    let predicted = rows_estimated.zip(key_bytes).map(|(rows, key)| BtreeSize::new(key, rows, page_bytes));
     Some(IndexDepth {
         name: row.get(0)?.to_owned(),
         table: row.get(1)?.to_owned(),

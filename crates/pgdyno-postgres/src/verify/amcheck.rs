@@ -106,7 +106,7 @@ fn find_checks(session: &mut Session, create: bool) -> Result<Checks, Problem> {
 
 /// The tables of a load with all their relations.
 fn loaded(session: &mut Session, set: Set) -> Result<Vec<Relation>, Problem> {
-    let names: Vec<_> = set.tables().iter().map(|table| format!("'{}'", table.maker().table())).collect();
+    let names: Vec<_> = set.tables().iter().map(|table| format!("'{}'", table.generator().table())).collect();
     let sql = format!(
         "SELECT c.oid FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
                WHERE n.nspname = pg_catalog.current_schema() AND c.relkind IN ('r', 'p') \

@@ -103,7 +103,7 @@ impl LoadPlan {
 
     /// Number of units of a table, in which its parts are counted.
     pub fn units(&self, table: Table) -> u64 {
-        table.maker().units_at(if table == Table::Log { self.log_rows } else { self.scale })
+        table.generator().units_at(if table == Table::Log { self.log_rows } else { self.scale })
     }
 
     /// Seed and timestamp that determine the rows.
@@ -173,7 +173,7 @@ pub const MAX_PARTITIONS: u64 = 100_000;
 
 /// Parts of a request that contradict each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Misfit {
+pub enum LoadConflict {
     /// A partition method without partitions.
     MethodWithoutPartitions,
     /// More partitions than there may be.
@@ -193,7 +193,7 @@ pub enum Misfit {
     MadeByServer,
 }
 
-impl Misfit {
+impl LoadConflict {
     /// The problem in terms of the flags of `load`.
     fn problem(self) -> Problem {
         let (what, hint) = match self {
@@ -240,16 +240,16 @@ impl LoadRequest {
         let Some(scale) = self.scale else {
             return Err(Problem::wrong_request("could not load without a scale").hint(self.scale_hint()));
         };
-        if let Some(misfit) = self.misfit() {
-            return Err(misfit.problem());
+        if let Some(conflict) = self.conflict() {
+            return Err(conflict.problem());
         }
         let main = self.set.main();
-        let (main_units, log_rows) = (main.maker().units_at(scale), self.log_rows.unwrap_or(0));
+        let (main_units, log_rows) = (main.generator().units_at(scale), self.log_rows.unwrap_or(0));
         let (rows, parts) = (main.rows_of(main_units), main_units / main.grain());
         let partitions = self.parts();
         if let Some(Partitions { count, .. }) = partitions.filter(|partitions| partitions.count > parts) {
             let what = if self.set == Set::Tpcc { "warehouse" } else { "row" };
-            return Err(Misfit::MorePartitionsThanRows { count, rows: parts, what }.problem());
+            return Err(LoadConflict::MorePartitionsThanRows { count, rows: parts, what }.problem());
         }
         let chunk = rows.max(log_rows).div_ceil(streams.max(1).saturating_mul(TASKS_A_STREAM));
         Ok(LoadPlan {
@@ -273,7 +273,7 @@ impl LoadRequest {
 
     /// Rows of the tables that take time to fill, except `log`.
     fn written(&self, scale: u64) -> u64 {
-        self.set.spread().iter().map(|table| table.rows_of(table.maker().units_at(scale))).sum()
+        self.set.spread().iter().map(|table| table.rows_of(table.generator().units_at(scale))).sum()
     }
 
     fn scale_hint(&self) -> &'static str {
@@ -305,23 +305,23 @@ impl LoadRequest {
     }
 
     /// The first contradiction that does not depend on the scale.
-    pub fn misfit(&self) -> Option<Misfit> {
+    pub fn conflict(&self) -> Option<LoadConflict> {
         let count = self.partitions.unwrap_or(0);
         if self.method.is_some() && count == 0 {
-            return Some(Misfit::MethodWithoutPartitions);
+            return Some(LoadConflict::MethodWithoutPartitions);
         }
         if count > MAX_PARTITIONS {
-            return Some(Misfit::TooManyPartitions(count));
+            return Some(LoadConflict::TooManyPartitions(count));
         }
         if self.set == Set::Tpcc && self.way == Some(Way::Server) && self.source.is_none() {
-            return Some(Misfit::MadeByServer);
+            return Some(LoadConflict::MadeByServer);
         }
         let method = self.parts()?.method;
         let cannot = match method {
             PartitionMethod::Range => Way::Chunks,
             PartitionMethod::Hash => Way::Stream,
         };
-        (self.way == Some(cannot)).then_some(Misfit::Way(cannot, method))
+        (self.way == Some(cannot)).then_some(LoadConflict::Way(cannot, method))
     }
 
     fn parts(&self) -> Option<Partitions> {
@@ -345,7 +345,7 @@ impl LoadRequest {
         ranges
             && self.set == Set::Scaleup
             && self.way.is_none()
-            && Cost::of(rows, streams).way() != Way::Stream
+            && Cost::new(rows, streams).way() != Way::Stream
     }
 
     /// Flags in which this request differs from a load begun earlier, with both values.

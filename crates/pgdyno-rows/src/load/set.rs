@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Maker,
+    RowGenerator,
     scaleup::{Log, Test},
     tpcb::{Accounts, Branches, Histories, Tellers},
     tpcc,
@@ -134,7 +134,7 @@ pub enum Table {
 
 impl Table {
     /// Generator of the table's rows.
-    pub fn maker(self) -> &'static dyn Maker {
+    pub fn generator(self) -> &'static dyn RowGenerator {
         match self {
             Self::Branches => &Branches,
             Self::Tellers => &Tellers,
@@ -154,7 +154,7 @@ impl Table {
         match self {
             Self::History | Self::Log => None,
             Self::Tpcc(table) => table.key(),
-            _ => Some(self.maker().columns()[0].name),
+            _ => Some(self.generator().columns()[0].name),
         }
     }
 

@@ -19,7 +19,7 @@ const SORT_FILE_BYTES: u64 = 20;
 
 /// Server facts that determine sizes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Need {
+pub struct SizingFacts {
     /// Bytes of a page (`block_size`).
     pub page_bytes: u64,
     /// Whether `wal_level` is minimal, in which case changes to relations created in the same transaction are
@@ -62,7 +62,7 @@ struct Stored {
 }
 
 impl Stored {
-    fn of(table: Table, plan: &LoadPlan, page_bytes: u64) -> Self {
+    fn new(table: Table, plan: &LoadPlan, page_bytes: u64) -> Self {
         let can = plan.set.spread().contains(&table);
         let parts = plan.partitions.filter(|_| can).map_or(1, |partitions| partitions.count);
         let (units, grain) = (plan.units(table), table.grain());
@@ -97,8 +97,8 @@ fn size(table: Table, plan: &LoadPlan, units: u64, page_bytes: u64) -> TableSize
 
 impl Estimate {
     /// Estimates a plan on a server.
-    pub fn of(plan: &LoadPlan, need: &Need) -> Self {
-        let tables = plan.set.tables().iter().map(|table| Stored::of(*table, plan, need.page_bytes));
+    pub fn new(plan: &LoadPlan, need: &SizingFacts) -> Self {
+        let tables = plan.set.tables().iter().map(|table| Stored::new(*table, plan, need.page_bytes));
         let tables: Vec<_> = tables.collect();
         let sum = |main: bool| {
             let of = tables.iter().filter(|stored| (stored.table == plan.set.main()) == main);
@@ -136,7 +136,7 @@ impl Estimate {
         if self.largest_pages <= MAX_PAGES {
             return Ok(());
         }
-        let name = self.largest.maker().table();
+        let name = self.largest.generator().table();
         let parts = plan.partitions.map_or(1, |partitions| partitions.count);
         let more = format!("--partitions {} or more", (self.largest_pages * parts).div_ceil(MAX_PAGES));
         let (table, fewer) = match plan.partitions {
@@ -160,7 +160,7 @@ const NOTHING: TableSize = {
 };
 
 /// Temporary space for the largest sorts, one for each stream; small tables are negligible.
-fn temp_bytes(plan: &LoadPlan, tables: &[Stored], need: &Need) -> u64 {
+fn temp_bytes(plan: &LoadPlan, tables: &[Stored], need: &SizingFacts) -> u64 {
     let streams = need.streams.max(1);
     let sorted = |stored: &&Stored| plan.set.spread().contains(&stored.table) && stored.table.key().is_some();
     let sorts = tables.iter().filter(sorted).flat_map(|stored| {
@@ -172,7 +172,7 @@ fn temp_bytes(plan: &LoadPlan, tables: &[Stored], need: &Need) -> u64 {
 }
 
 /// WAL for rows, for full pages again if VACUUM freezes rows of other transactions (`twice`), and for keys.
-fn wal_bytes(plan: &LoadPlan, need: &Need, (heap, twice): (u64, u64), index: u64) -> u64 {
+fn wal_bytes(plan: &LoadPlan, need: &SizingFacts, (heap, twice): (u64, u64), index: u64) -> u64 {
     match (plan.unlogged, need.wal_minimal) {
         (true, _) => 0,
         (_, true) => 2 * twice,
@@ -181,7 +181,7 @@ fn wal_bytes(plan: &LoadPlan, need: &Need, (heap, twice): (u64, u64), index: u64
 }
 
 /// Parallel workers pass their keys on in files, whatever the memory (`worker_freeze_result_tape` of `tuplesort.c`).
-fn sort_bytes(rows: u64, need: &Need) -> u64 {
+fn sort_bytes(rows: u64, need: &SizingFacts) -> u64 {
     let files = need.workers > 0 || rows * SORT_MEMORY_BYTES > need.maintenance_bytes;
     if files { rows * SORT_FILE_BYTES } else { 0 }
 }
@@ -195,9 +195,14 @@ mod tests {
         let request =
             LoadRequest { scale: Some(scale), partitions: Some(partitions), ..LoadRequest::default() };
         let plan = request.plan(64).expect("it can be");
-        let need =
-            Need { page_bytes, wal_minimal: false, maintenance_bytes: 2 << 30, workers: 0, streams: 1 };
-        let estimate = Estimate::of(&plan, &need);
+        let need = SizingFacts {
+            page_bytes,
+            wal_minimal: false,
+            maintenance_bytes: 2 << 30,
+            workers: 0,
+            streams: 1,
+        };
+        let estimate = Estimate::new(&plan, &need);
         (plan, estimate)
     }
 
@@ -239,7 +244,7 @@ mod tests {
     /// The hint for `log`, which has no partitions, does not suggest any.
     #[test]
     fn the_table_that_is_too_large_is_named() {
-        let need = Need {
+        let need = SizingFacts {
             page_bytes: 8_192,
             wal_minimal: false,
             maintenance_bytes: 1 << 30,
@@ -257,7 +262,8 @@ mod tests {
                 ..LoadRequest::default()
             };
             let plan = request.plan(1).expect("it can be");
-            let problem = Estimate::of(&plan, &need).check_limits(&plan, 8_192).expect_err("it is too large");
+            let problem =
+                Estimate::new(&plan, &need).check_limits(&plan, 8_192).expect_err("it is too large");
             assert!(problem.what.contains(said), "{problem}");
             assert!(problem.hint.as_ref().is_some_and(|said| said.starts_with(hint)), "{:?}", problem.hint);
         }
@@ -280,22 +286,22 @@ mod tests {
             partitions: Some(4),
             ..LoadRequest::default()
         };
-        let at = Estimate::of(&request.plan(2).expect("it can be"), &in_memory(false));
+        let at = Estimate::new(&request.plan(2).expect("it can be"), &in_memory(false));
         assert_eq!(at.main.heap.pages, 4 * 250_000u64.div_ceil(107));
         assert!(at.others.heap.bytes == 10_000 * 8_192 && at.largest_pages == 10_000, "{at:?}");
         let empty = LoadRequest { scale: Some(0), partitions: None, log_rows: None, ..request };
-        let at = Estimate::of(&empty.plan(2).expect("it can be"), &in_memory(false));
+        let at = Estimate::new(&empty.plan(2).expect("it can be"), &in_memory(false));
         assert_eq!(at.main.heap.pages, 0);
     }
 
-    fn in_memory(wal_minimal: bool) -> Need {
-        Need { page_bytes: 8_192, wal_minimal, maintenance_bytes: 1 << 40, workers: 0, streams: 2 }
+    fn in_memory(wal_minimal: bool) -> SizingFacts {
+        SizingFacts { page_bytes: 8_192, wal_minimal, maintenance_bytes: 1 << 40, workers: 0, streams: 2 }
     }
 
     #[test]
     fn parallel_workers_need_files_even_where_memory_is_enough() {
         let plan = LoadRequest { scale: Some(100), ..LoadRequest::default() }.plan(2).expect("it can be");
-        let temp = |workers| Estimate::of(&plan, &Need { workers, ..in_memory(false) }).temp_bytes;
+        let temp = |workers| Estimate::new(&plan, &SizingFacts { workers, ..in_memory(false) }).temp_bytes;
         assert_eq!((temp(0), temp(1), temp(7)), (0, 200_000_000, 200_000_000));
     }
 
@@ -304,7 +310,7 @@ mod tests {
         let wal = |way, unlogged, wal_minimal| {
             let request =
                 LoadRequest { scale: Some(100), way: Some(way), unlogged, ..LoadRequest::default() };
-            Estimate::of(&request.plan(2).expect("it can be"), &in_memory(wal_minimal)).wal_bytes
+            Estimate::new(&request.plan(2).expect("it can be"), &in_memory(wal_minimal)).wal_bytes
         };
         assert!(wal(Way::Stream, false, false) < wal(Way::Chunks, false, false));
         assert_eq!((wal(Way::Stream, false, true), wal(Way::Chunks, true, false)), (0, 0));
@@ -317,7 +323,7 @@ mod tests {
                 ..LoadRequest::default()
             };
             let plan = LoadPlan { log_chunks, ..request.plan(1).expect("it can be") };
-            Estimate::of(&plan, &in_memory(false)).wal_bytes
+            Estimate::new(&plan, &in_memory(false)).wal_bytes
         };
         assert_eq!(of_log(true) - of_log(false), 10_000 * 8_192, "40 rows a page, all frozen by VACUUM");
     }

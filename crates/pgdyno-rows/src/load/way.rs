@@ -58,14 +58,14 @@ pub struct Cost {
 
 impl Cost {
     /// Estimate for one table.
-    pub fn of(rows: u64, streams: u64) -> Self {
+    pub fn new(rows: u64, streams: u64) -> Self {
         Self::side_by_side(rows as f64, 1.0, streams)
     }
 
     /// Estimate for all tables of a set.
     pub fn of_set(set: Set, rows: u64, streams: u64) -> Self {
         match set {
-            Set::Tpcb | Set::Scaleup => Self::of(rows, streams),
+            Set::Tpcb | Set::Scaleup => Self::new(rows, streams),
             Set::Tpcc => Self::side_by_side(rows as f64 * TPCC_ROW, TPCC_TABLES, streams),
         }
     }
@@ -102,7 +102,7 @@ mod tests {
 
     #[test]
     fn few_streams_write_once_and_many_write_twice() {
-        let way = |rows, streams| Cost::of(rows, streams).way();
+        let way = |rows, streams| Cost::new(rows, streams).way();
         let scale_100 = 10_000_000;
         assert_eq!(
             [1, 2, 4, 64].map(|streams| way(scale_100, streams)),

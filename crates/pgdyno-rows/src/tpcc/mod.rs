@@ -5,15 +5,15 @@
 //! field by field; file formats follow from that.
 
 mod csv;
+mod customers;
 mod field;
-mod goods;
-mod making;
+mod generator;
+mod items;
 mod orders;
-mod people;
-mod places;
 mod row;
 mod size;
 mod table;
+mod warehouses;
 
 use pgdyno_core::tpcc::{CUSTOMERS, DISTRICTS, Draws, ITEMS, NuRand, ORDERS};
 
@@ -23,7 +23,7 @@ pub use row::Row;
 pub use table::Table;
 
 use super::{Part, Population};
-use table::Say;
+use table::RowSink;
 
 impl Population {
     fn draws(&self, table: Table, number: u64) -> Draws {
@@ -40,15 +40,15 @@ impl Table {
     /// Columns of the table, in the order of the specification.
     pub fn fields(self) -> &'static [Field] {
         match self {
-            Self::Warehouse => places::WAREHOUSE,
-            Self::District => places::DISTRICT,
-            Self::Customer => people::CUSTOMER,
-            Self::History => people::HISTORY,
+            Self::Warehouse => warehouses::WAREHOUSE,
+            Self::District => warehouses::DISTRICT,
+            Self::Customer => customers::CUSTOMER,
+            Self::History => customers::HISTORY,
             Self::NewOrder => orders::NEW_ORDER,
             Self::Orders => orders::ORDERS_COLUMNS,
             Self::OrderLine => orders::ORDER_LINE,
-            Self::Item => goods::ITEM,
-            Self::Stock => goods::STOCK,
+            Self::Item => items::ITEM,
+            Self::Stock => items::STOCK,
         }
     }
 
@@ -66,27 +66,27 @@ impl Table {
         }
     }
 
-    /// Passes every row of a part to `say` with its key as one ascending number from 1. The same population
+    /// Passes every row of a part to `sink` with its key as one ascending number from 1. The same population
     /// always gives the same rows.
-    pub fn each(self, population: &Population, part: Part, say: &mut Say<'_>) {
+    pub fn each(self, population: &Population, part: Part, sink: &mut RowSink<'_>) {
         let mut row = Row::default();
         let mut one = |make: fn(&Population, u64, &mut Row)| {
             for number in part.first..part.end {
                 row.clear();
                 make(population, number, &mut row);
-                say(number + 1, &mut row);
+                sink(number + 1, &mut row);
             }
         };
         match self {
-            Self::Warehouse => one(places::warehouse),
-            Self::District => one(places::district),
-            Self::Customer => one(people::customer),
-            Self::History => one(people::history),
+            Self::Warehouse => one(warehouses::warehouse),
+            Self::District => one(warehouses::district),
+            Self::Customer => one(customers::customer),
+            Self::History => one(customers::history),
             Self::NewOrder => one(orders::new_order),
-            Self::Item => one(goods::item),
-            Self::Stock => one(goods::stock),
-            Self::Orders => orders::each_order(population, part, say),
-            Self::OrderLine => orders::each_line(population, part, say),
+            Self::Item => one(items::item),
+            Self::Stock => one(items::stock),
+            Self::Orders => orders::each_order(population, part, sink),
+            Self::OrderLine => orders::each_line(population, part, sink),
         }
     }
 }

@@ -6,7 +6,7 @@ use super::{
     Population,
     field::{Field, int, numeric, text, time},
     row::Row,
-    table::{Say, Table, place},
+    table::{RowSink, Table, place},
 };
 use crate::Part;
 
@@ -77,7 +77,7 @@ fn customers(population: &Population, district: u64) -> Vec<u16> {
     customers
 }
 
-pub(super) fn each_order(population: &Population, part: Part, say: &mut Say<'_>) {
+pub(super) fn each_order(population: &Population, part: Part, sink: &mut RowSink<'_>) {
     let (mut row, mut known) = (Row::default(), None);
     for number in part.first..part.end {
         let district = number / ORDERS;
@@ -94,11 +94,11 @@ pub(super) fn each_order(population: &Population, part: Part, say: &mut Say<'_>)
             None => row.null(),
         };
         row.integer(order.lines).integer(1);
-        say(number + 1, &mut row);
+        sink(number + 1, &mut row);
     }
 }
 
-pub(super) fn each_line(population: &Population, part: Part, say: &mut Say<'_>) {
+pub(super) fn each_line(population: &Population, part: Part, sink: &mut RowSink<'_>) {
     let mut row = Row::default();
     for number in part.first..part.end {
         let order = Order::new(population, number);
@@ -113,7 +113,7 @@ pub(super) fn each_line(population: &Population, part: Part, say: &mut Say<'_>) 
                 None => row.null().integer(5).decimal(draws.within(1, 999_999) as i64, 2),
             };
             row.text(|out| draws.characters(24, 24, out));
-            say(number * LINES + line, &mut row);
+            sink(number * LINES + line, &mut row);
         }
     }
 }

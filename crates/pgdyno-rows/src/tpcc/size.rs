@@ -26,7 +26,7 @@ impl Table {
         let (rows, tuple_bytes) = (self.rows_of(units), self.tuple_bytes());
         let heap = mixed_heap_pages(rows, tuple_bytes, page_bytes, fillfactor);
         let keys = self.key_bytes().into_iter().chain(self.index_bytes());
-        let index = keys.map(|key_bytes| BtreeSize::of(key_bytes, rows, page_bytes).pages).sum();
+        let index = keys.map(|key_bytes| BtreeSize::new(key_bytes, rows, page_bytes).pages).sum();
         TableSize { heap: RelationSize::new(heap, page_bytes), index: RelationSize::new(index, page_bytes) }
     }
 

@@ -93,7 +93,7 @@ impl Table {
 }
 
 /// Receives a row's key and the row.
-pub(super) type Say<'a> = dyn FnMut(u64, &mut Row) + 'a;
+pub(super) type RowSink<'a> = dyn FnMut(u64, &mut Row) + 'a;
 
 /// Warehouse, district and number within the district, each from 1, of a unit, given the number of units per district.
 pub(super) fn place(number: u64, of_district: u64) -> (u64, u64, u64) {

@@ -5,7 +5,7 @@
 
 use pgdyno_core::tpcc::DISTRICTS;
 use pgdyno_rows::{
-    load::{Estimate, Need},
+    load::{Estimate, SizingFacts},
     tpcb::{history_bytes, rows_total},
 };
 use pgdyno_script::Builtin;
@@ -73,14 +73,14 @@ impl Data {
     /// Size of the TPC-C tables; zero if the plan does not load them.
     fn of_tpcc(plan: &Plan, facts: &BenchFacts<'_>) -> Self {
         let Some(load) = plan.loads(None).ok().flatten() else { return Self::default() };
-        let need = Need {
+        let need = SizingFacts {
             page_bytes: facts.page_bytes,
             wal_minimal: false,
             maintenance_bytes: 64 << 20,
             workers: 0,
             streams: plan.load.streams(),
         };
-        let Estimate { main, others, .. } = Estimate::of(&load, &need);
+        let Estimate { main, others, .. } = Estimate::new(&load, &need);
         let bytes = [main, others].iter().map(|size| size.heap.bytes + size.index.bytes).sum();
         Self { rows: load.rows_total(), bytes, account_pages: 0 }
     }

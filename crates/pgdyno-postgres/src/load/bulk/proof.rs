@@ -9,7 +9,7 @@ use std::{
 
 use pgdyno_core::{problem::Problem, stop::Stop, units};
 use pgdyno_rows::{
-    Maker, Part, Population, Sums,
+    Part, Population, RowGenerator, Sums,
     load::{LoadPlan, Table},
 };
 use pgdyno_wire::{Row, Session, WireError};
@@ -33,16 +33,17 @@ pub struct TableProof {
 impl TableProof {
     /// Every difference in a sentence.
     pub fn faults(&self) -> Vec<String> {
-        let (maker, expected, found) = (self.table.maker(), &self.expected, &self.found);
+        let (generator, expected, found) = (self.table.generator(), &self.expected, &self.found);
         let mut faults = Vec::new();
         if expected.rows != found.rows {
             let (found, expected) = (units::plural(found.rows, "row"), units::count(expected.rows));
-            faults.push(format!("{} has {found}, {expected} were expected", maker.table()));
+            faults.push(format!("{} has {found}, {expected} were expected", generator.table()));
         }
-        for ((check, expected), found) in maker.checks().iter().zip(&expected.columns).zip(&found.columns) {
+        for ((check, expected), found) in generator.checks().iter().zip(&expected.columns).zip(&found.columns)
+        {
             if expected != found {
                 let column = check.column.map(|column| format!(".{column}")).unwrap_or_default();
-                let table = maker.table();
+                let table = generator.table();
                 faults.push(format!("{table}{column} has the checksum {found}, {expected} was expected"));
             }
         }
@@ -96,16 +97,16 @@ fn prove_table(
     threads: u64,
     stop: &Stop,
 ) -> Result<TableProof, Problem> {
-    let (maker, failed) = (table.maker(), AtomicBool::new(false));
+    let (generator, failed) = (table.generator(), AtomicBool::new(false));
     let (units, population) = (plan.units(table), plan.population());
     let over = || stop.requested() || failed.load(Ordering::Relaxed);
     let (expected, found) = thread::scope(|scope| {
-        let expected = scope.spawn(|| sums(maker, &population, units, threads, &over));
-        let found = of_server(session, maker);
+        let expected = scope.spawn(|| sums(generator, &population, units, threads, &over));
+        let found = of_server(session, generator);
         failed.store(found.is_err(), Ordering::Relaxed);
         (expected.join(), found)
     });
-    let what = format!("could not check {}", maker.table());
+    let what = format!("could not check {}", generator.table());
     let found = found.map_err(|error| error.into_problem(&what))?;
     let expected = expected.ok().flatten().ok_or_else(|| Problem::could_not(format!("{what}: stopped")))?;
     Ok(TableProof { table, expected, found })
@@ -113,20 +114,20 @@ fn prove_table(
 
 /// `None` if the computation was abandoned.
 fn sums(
-    maker: &dyn Maker,
+    generator: &dyn RowGenerator,
     population: &Population,
     total: u64,
     threads: u64,
     over: &(dyn Fn() -> bool + Sync),
 ) -> Option<Sums> {
-    let checks = maker.checks().len();
+    let checks = generator.checks().len();
     let of_part = |part: Part| {
         let mut sums = Sums::none(checks);
         for first in (part.first..part.end).step_by(PIECE_ROWS as usize) {
             if over() {
                 return None;
             }
-            sums += &maker.sums(population, Part { first, end: part.end.min(first + PIECE_ROWS) });
+            sums += &generator.sums(population, Part { first, end: part.end.min(first + PIECE_ROWS) });
         }
         Some(sums)
     };
@@ -142,10 +143,10 @@ fn sums(
     })
 }
 
-fn of_server(session: &mut Session, maker: &dyn Maker) -> Result<Sums, WireError> {
-    let checks = maker.checks();
+fn of_server(session: &mut Session, generator: &dyn RowGenerator) -> Result<Sums, WireError> {
+    let checks = generator.checks();
     let sums: String = checks.iter().map(|check| format!(", {}", check.sql)).collect();
-    let rows = session.query(&format!("SELECT count(*){sums} FROM {}", maker.table()))?;
+    let rows = session.query(&format!("SELECT count(*){sums} FROM {}", generator.table()))?;
     let row = rows.first().ok_or_else(|| WireError::Protocol("no row of sums".to_owned()))?;
     read(row, checks.len()).ok_or_else(|| WireError::Protocol("sums that are no numbers".to_owned()))
 }
@@ -179,8 +180,8 @@ mod tests {
 
     #[test]
     fn threads_change_nothing() {
-        let maker = Table::Accounts.maker();
-        let sums = |threads, over: bool| sums(maker, &Population::default(), 100_000, threads, &|| over);
+        let generator = Table::Accounts.generator();
+        let sums = |threads, over: bool| sums(generator, &Population::default(), 100_000, threads, &|| over);
         let one = sums(1, false);
         assert_eq!((one.is_some(), &one), (true, &sums(3, false)));
         assert_eq!(sums(1, true), None);

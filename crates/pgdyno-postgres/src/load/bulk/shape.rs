@@ -63,12 +63,12 @@ fn expected(plan: &LoadPlan) -> Vec<(String, Relation)> {
         Relation { partitioned: true, key, indexes, foreign_keys, ..Relation::default() }
     };
     let tables = plan.set.tables().iter();
-    let tables = tables.map(|table| (table.maker().table().to_owned(), whole(*table)));
+    let tables = tables.map(|table| (table.generator().table().to_owned(), whole(*table)));
     let parts = spread.iter().flat_map(|&table| {
         (1..=partitions).map(move |number| {
             // Foreign keys belong to the partitioned table.
             let part = Relation { foreign_keys: Vec::new(), ..stored(table) };
-            (format!("{}_{number}", table.maker().table()), part)
+            (format!("{}_{number}", table.generator().table()), part)
         })
     });
     tables.chain(parts).collect()
@@ -87,13 +87,13 @@ fn options(plan: &LoadPlan, table: Table) -> String {
 fn foreign_keys(table: Table) -> Vec<String> {
     match table {
         Table::Tpcc(table) => tpcc::foreign_key_names(table),
-        _ => foreign_key_names(table.maker().table()),
+        _ => foreign_key_names(table.generator().table()),
     }
 }
 
 /// Columns that have a permanent default.
 fn defaults(table: Table) -> String {
-    let columns = table.maker().columns();
+    let columns = table.generator().columns();
     let names =
         columns.iter().map(|column| column.name).filter(|name| table == Table::Log && *name != "crt_time");
     names.collect::<Vec<_>>().join(", ")

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use pgdyno_core::{problem::Problem, units};
-use pgdyno_rows::load::{Estimate, KeyFacts, KeySettings, LoadPlan, Need, Set};
+use pgdyno_rows::load::{Estimate, KeyFacts, KeySettings, LoadPlan, Set, SizingFacts};
 use pgdyno_wire::{Address, Row, Session, WireError};
 
 use super::{
@@ -139,8 +139,8 @@ pub(in crate::load) fn survey(
     };
     let keys = KeySettings::choose(&facts);
     let workers = keys.workers.unwrap_or(0);
-    let need = Need { maintenance_bytes: keys.maintenance_bytes, workers, ..own };
-    let estimate = Estimate::of(plan, &need);
+    let need = SizingFacts { maintenance_bytes: keys.maintenance_bytes, workers, ..own };
+    let estimate = Estimate::new(plan, &need);
     estimate.check_limits(plan, need.page_bytes)?;
     let room = if local { room(session, plan, &estimate, there) } else { Ok(Vec::new()) };
     Ok(Survey {
@@ -198,9 +198,9 @@ pub fn check_version(plan: &LoadPlan, version_num: u32) -> Result<(), Problem> {
     Err(Problem::wrong_request(what).hint(hint))
 }
 
-fn need(session: &mut Session, streams: u64) -> Result<Need, WireError> {
+fn need(session: &mut Session, streams: u64) -> Result<SizingFacts, WireError> {
     let setting = |name: &str| format!("SELECT pg_catalog.current_setting('{name}')");
-    Ok(Need {
+    Ok(SizingFacts {
         page_bytes: number(session, &setting("block_size"))?,
         wal_minimal: session.value(&setting("wal_level"))?.as_deref() == Some("minimal"),
         maintenance_bytes: number(session, &size_of("maintenance_work_mem"))?,

@@ -190,7 +190,7 @@ impl Watch {
     /// by its lock, and its file is named after its OID. Only superusers may list files.
     fn files(&self, ours: &str) -> String {
         let ours = ours.trim_start_matches("WHERE ");
-        let (main, key_bytes) = (self.main.maker().table(), self.key_bytes);
+        let (main, key_bytes) = (self.main.generator().table(), self.key_bytes);
         let space = self.key_space.as_deref().map_or_else(
             || "nullif(pg_catalog.current_setting('default_tablespace'), '')".to_owned(),
             literal,
@@ -223,7 +223,7 @@ impl Watch {
                 None => phases.push((at.phase.clone(), since.as_secs_f64())),
             }
         }
-        let main = self.main.maker().table();
+        let main = self.main.generator().table();
         for at in seen.into_iter().filter(|at| stage == Stage::Keys && at.table.contains(main)) {
             let build = Build { table: at.table, most_workers: None };
             let before = self.builds.get(&at.pid).filter(|before| before.table != build.table).cloned();

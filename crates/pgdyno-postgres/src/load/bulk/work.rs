@@ -1,7 +1,7 @@
 //! Executes a task in a session, independent of any ledger.
 
 use pgdyno_rows::{
-    Maker, Part,
+    Part, RowGenerator,
     load::{LoadPlan, Set, Table, Way, Work},
 };
 use pgdyno_wire::{Session, WireError};
@@ -90,8 +90,8 @@ impl Hands<'_> {
         whole: bool,
         sent: &mut dyn FnMut(u64),
     ) -> Result<u64, WireError> {
-        let (name, maker) = (relation(table, partition), table.maker());
-        let around = |set: bool| constants(maker, &name, set).filter(|_| whole);
+        let (name, generator) = (relation(table, partition), table.generator());
+        let around = |set: bool| constants(generator, &name, set).filter(|_| whole);
         if whole {
             around(true).map_or(Ok(()), |sql| session.execute(&sql))?;
             session.execute(&format!("TRUNCATE {name}"))?;
@@ -99,15 +99,15 @@ impl Hands<'_> {
         let bytes = match self.plan.way {
             Way::Server => {
                 let (columns, query) = match &self.plan.source {
-                    Some(schema) => (maker.names(), Some(copied(schema, maker, &name, part))),
-                    None => (maker.sent(), maker.query(&self.plan.population(), part)),
+                    Some(schema) => (generator.names(), Some(copied(schema, generator, &name, part))),
+                    None => (generator.sent(), generator.query(&self.plan.population(), part)),
                 };
                 let query = query.ok_or_else(|| WireError::Protocol(format!("no query generates {name}")))?;
                 session.execute(&format!("INSERT INTO {name} ({columns}) {query}"))?;
                 sent(table.rows_of(part.rows()));
                 0
             }
-            Way::Stream | Way::Chunks => self.copy(session, &name, maker, part, whole, sent)?,
+            Way::Stream | Way::Chunks => self.copy(session, &name, generator, part, whole, sent)?,
         };
         around(false).map_or(Ok(()), |sql| session.execute(&sql))?;
         Ok(bytes)
@@ -117,20 +117,20 @@ impl Hands<'_> {
         &self,
         session: &mut Session,
         name: &str,
-        maker: &dyn Maker,
+        generator: &dyn RowGenerator,
         part: Part,
         whole: bool,
         sent: &mut dyn FnMut(u64),
     ) -> Result<u64, WireError> {
         let freeze = if whole { " WITH (FREEZE)" } else { "" };
-        let mut copy = session.copy_in(&format!("COPY {name} ({}) FROM STDIN{freeze}", maker.sent()))?;
-        let (population, units, mut rows) = (self.plan.population(), maker.piece(), 0);
+        let mut copy = session.copy_in(&format!("COPY {name} ({}) FROM STDIN{freeze}", generator.sent()))?;
+        let (population, units, mut rows) = (self.plan.population(), generator.piece(), 0);
         for first in (part.first..part.end).step_by(units as usize) {
             if (self.over)() {
                 return Err(WireError::Stopped);
             }
             let piece = Part { first, end: part.end.min(first + units) };
-            copy.row(|out| rows = maker.write(&population, piece, out))?;
+            copy.row(|out| rows = generator.write(&population, piece, out))?;
             sent(rows);
         }
         copy.finish()
@@ -144,9 +144,9 @@ impl Hands<'_> {
         let space = self.plan.index_tablespace.as_ref();
         let space = space.map_or_else(String::new, |name| format!(" TABLESPACE {}", quoted(name)));
         let using = if space.is_empty() { String::new() } else { format!(" USING INDEX{space}") };
-        let maker = table.maker();
+        let generator = table.generator();
         let shared = table == self.plan.set.main() && partition.is_none() && !self.plan.whole();
-        let drops = if shared { drops(maker) } else { Vec::new() };
+        let drops = if shared { drops(generator) } else { Vec::new() };
         let drops: String = drops.iter().map(|drop| format!(", {drop}")).collect();
         let index = table.index().map(|columns| format!("; CREATE INDEX ON {name} ({columns}){space}"));
         format!("ALTER TABLE {name} ADD PRIMARY KEY ({key}){using}{drops}{}", index.unwrap_or_default())
@@ -192,25 +192,25 @@ fn foreign_key(set: Set, number: usize) -> String {
 
 /// The statement that sets defaults for the constants of a table filled by many tasks, if it has any.
 pub(in crate::load) fn shared_constants(plan: &LoadPlan) -> Option<String> {
-    let maker = plan.set.main().maker();
-    constants(maker, maker.table(), true).filter(|_| !plan.whole())
+    let generator = plan.set.main().generator();
+    constants(generator, generator.table(), true).filter(|_| !plan.whole())
 }
 
 /// The statement that sets or drops the defaults for a table's constants. Partitions of a table that is filled
 /// as a whole need none.
-fn constants(maker: &dyn Maker, name: &str, set: bool) -> Option<String> {
+fn constants(generator: &dyn RowGenerator, name: &str, set: bool) -> Option<String> {
     let set_to = |(column, value): &(&str, &str)| format!("ALTER {column} SET DEFAULT {value}");
-    let actions = if set { maker.constants().iter().map(set_to).collect() } else { drops(maker) };
+    let actions = if set { generator.constants().iter().map(set_to).collect() } else { drops(generator) };
     (!actions.is_empty()).then(|| format!("ALTER TABLE ONLY {name} {}", actions.join(", ")))
 }
 
-fn drops(maker: &dyn Maker) -> Vec<String> {
-    maker.constants().iter().map(|(column, _)| format!("ALTER {column} DROP DEFAULT")).collect()
+fn drops(generator: &dyn RowGenerator) -> Vec<String> {
+    generator.constants().iter().map(|(column, _)| format!("ALTER {column} DROP DEFAULT")).collect()
 }
 
 /// A query for all columns of a part, from the table with the same name in another schema.
-fn copied(schema: &str, maker: &dyn Maker, name: &str, part: Part) -> String {
-    format!("SELECT {} FROM {}.{name} WHERE {}", maker.names(), quoted(schema), maker.within(part))
+fn copied(schema: &str, generator: &dyn RowGenerator, name: &str, part: Part) -> String {
+    format!("SELECT {} FROM {}.{name} WHERE {}", generator.names(), quoted(schema), generator.within(part))
 }
 
 /// Whether ANALYZE can exclude partitions (18 and newer), so that these are analyzed in parallel.
@@ -227,7 +227,7 @@ fn planned(notice: &str) -> Option<u64> {
 
 /// Name of the table or partition that a task is about.
 fn relation(table: Table, partition: Option<u64>) -> String {
-    let table = table.maker().table();
+    let table = table.generator().table();
     partition.map_or_else(|| table.to_owned(), |number| format!("{table}_{number}"))
 }
 

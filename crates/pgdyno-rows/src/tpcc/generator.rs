@@ -1,9 +1,9 @@
 //! The TPC-C tables for loading and verification.
 
 use super::{field::names, table::Table};
-use crate::{Check, Column, Maker, Part, Population, Sums, text::of_text};
+use crate::{Check, Column, Part, Population, RowGenerator, Sums, text::of_text};
 
-impl Maker for Table {
+impl RowGenerator for Table {
     fn table(&self) -> &'static str {
         self.name()
     }

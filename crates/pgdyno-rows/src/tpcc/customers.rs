@@ -5,9 +5,9 @@ use pgdyno_core::tpcc::{CUSTOMERS, last_name};
 use super::{
     Population,
     field::{Field, int, money, numeric, text, time, varchar},
-    places::address,
     row::Row,
     table::{Table, place},
+    warehouses::address,
 };
 
 /// Number of customers of a district with a fixed last name; the others' are drawn (clause 4.3.3.1).

@@ -5,7 +5,7 @@ use super::{Check, Column, Part, Population, Sums};
 /// A table whose rows can be generated. The same population gives the same bytes and sums for any part on any
 /// host, and concatenated parts equal the whole. Parts are counted in units: a unit is a row, except for
 /// TPC-C's `order_line`, where it is an order.
-pub trait Maker: Sync {
+pub trait RowGenerator: Sync {
     /// Name of the table.
     fn table(&self) -> &'static str;
 
@@ -17,7 +17,8 @@ pub trait Maker: Sync {
         self.columns().iter().map(|column| column.name).collect::<Vec<_>>().join(", ")
     }
 
-    /// Columns that are sent, as a list for COPY; others get their value from [`Maker::constants`], or else NULL.
+    /// Columns that are sent, as a list for COPY; others get their value from [`RowGenerator::constants`], or else
+    /// NULL.
     fn sent(&self) -> String {
         self.names()
     }
@@ -28,7 +29,7 @@ pub trait Maker: Sync {
         &[]
     }
 
-    /// Query by which the server generates a part, with the columns of [`Maker::sent`]; `None` if it cannot.
+    /// Query by which the server generates a part, with the columns of [`RowGenerator::sent`]; `None` if it cannot.
     fn query(&self, population: &Population, part: Part) -> Option<String>;
 
     /// SQL condition for the rows of a part, valid while the table is as loaded.
