@@ -160,7 +160,7 @@ impl Source<'_> {
 
     /// A wrong request with its position and an excerpt of the line.
     fn problem(&self, span: Range<usize>, what: &str) -> Problem {
-        let place = Place::of(self.text, span);
+        let place = Place::new(self.text, span);
         let what = format!("{}:{}:{}: {what}", self.file, place.line, place.column);
         Problem::wrong_request(what).detail(place.excerpt)
     }
@@ -183,7 +183,7 @@ pub(crate) struct Place {
 
 impl Place {
     /// Position of a byte range, which may begin at the end of the text.
-    pub(crate) fn of(text: &str, span: Range<usize>) -> Self {
+    pub(crate) fn new(text: &str, span: Range<usize>) -> Self {
         let start = floor_boundary(text, span.start);
         let end = floor_boundary(text, span.end).max(start);
         let line_start = text[..start].rfind('\n').map_or(0, |at| at + 1);

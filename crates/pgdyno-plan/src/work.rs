@@ -79,7 +79,7 @@ pub enum Source {
 
 impl Source {
     /// Interprets a word of a plan: the name of a built-in script, or a path, which contains `/` or ends in `.sql`.
-    pub fn of(word: &str) -> Option<Self> {
+    pub fn from_word(word: &str) -> Option<Self> {
         let is_path = word.contains('/') || (word.len() > 4 && word.ends_with(".sql"));
         let builtin = Builtin::by_name(word).map(Self::Builtin);
         builtin.or_else(|| is_path.then(|| Self::File(word.to_owned())))
@@ -111,7 +111,7 @@ impl Serialize for Source {
 impl<'de> Deserialize<'de> for Source {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let word = Cow::<'_, str>::deserialize(deserializer)?;
-        Self::of(&word).ok_or_else(|| de::Error::custom("neither a built-in script nor a file"))
+        Self::from_word(&word).ok_or_else(|| de::Error::custom("neither a built-in script nor a file"))
     }
 }
 
@@ -132,7 +132,7 @@ impl JsonSchema for Source {
 /// Value of a variable, as in `-D name=value`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged, expecting = "a variable has a number or a text in quotes")]
-pub enum Given {
+pub enum VariableValue {
     /// An integer.
     Int(i64),
     /// A floating-point number.
@@ -141,7 +141,7 @@ pub enum Given {
     Text(String),
 }
 
-impl Given {
+impl VariableValue {
     /// The text substituted in SQL.
     pub fn text(&self) -> String {
         match self {
@@ -153,7 +153,7 @@ impl Given {
 }
 
 /// Variables by name.
-pub type Variables = BTreeMap<String, Given>;
+pub type Variables = BTreeMap<String, VariableValue>;
 
 /// Variables in the form that scripts take.
 pub fn definitions(variables: &Variables) -> impl Iterator<Item = Definition> {

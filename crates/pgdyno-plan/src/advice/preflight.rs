@@ -23,7 +23,7 @@ pub type Settings = BTreeMap<String, String>;
 /// Everything in these settings that this machine cannot provide, each with a hint; empty if no obstacle is
 /// known. `block_bytes` is the server's block size, the unit of numbers without one.
 pub fn problems(host: &HostFacts, version_num: u32, block_bytes: u64, settings: &Settings) -> Vec<Problem> {
-    let look = Look { host, version_num, block_bytes, settings };
+    let look = Checker { host, version_num, block_bytes, settings };
     [
         look.unreadable_shared_buffers(),
         look.memory(),
@@ -38,14 +38,14 @@ pub fn problems(host: &HostFacts, version_num: u32, block_bytes: u64, settings: 
     .collect()
 }
 
-struct Look<'a> {
+struct Checker<'a> {
     host: &'a HostFacts,
     version_num: u32,
     block_bytes: u64,
     settings: &'a Settings,
 }
 
-impl Look<'_> {
+impl Checker<'_> {
     fn is(&self, name: &str, value: &str) -> bool {
         self.settings.get(name).is_some_and(|set| set.eq_ignore_ascii_case(value))
     }

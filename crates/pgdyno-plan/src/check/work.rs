@@ -7,7 +7,7 @@ use super::{
     tpcc,
 };
 use crate::{
-    Given, Plan, Scale, ScaleupPlan, ScriptPlan, Source, Variables, WorkloadPlan,
+    Plan, Scale, ScaleupPlan, ScriptPlan, Source, VariableValue, Variables, WorkloadPlan,
     fault::{Fault, fault, shown},
 };
 
@@ -97,13 +97,13 @@ fn variables(path: &str, variables: &Variables, given: &[&str], faults: &mut Vec
         } else if !valid_name(name.as_bytes()) || name.len() > 63 {
             let what = format!("`{known}` cannot be the name of a variable");
             faults.push(fault(path, what, "use letters, digits and underscores, no digit first"));
-        } else if matches!(value, Given::Double(value) if !value.is_finite()) {
+        } else if matches!(value, VariableValue::Double(value) if !value.is_finite()) {
             faults.push(fault(
                 path,
                 format!("the value of `{known}` is not a finite number"),
                 "write a finite number",
             ));
-        } else if matches!(value, Given::Text(text) if text.is_empty() || text.contains('\0')) {
+        } else if matches!(value, VariableValue::Text(text) if text.is_empty() || text.contains('\0')) {
             faults.push(fault(
                 path,
                 format!("the value of `{known}` is empty"),

@@ -7,7 +7,7 @@ use pgdyno_core::{
     problem::Problem,
     span::Span,
 };
-use pgdyno_plan::{Auto, BalanceCheckMode, MAX_RATE_PER_S, Material, Plan, Scale, advice::bench::Level};
+use pgdyno_plan::{Auto, BalanceCheckMode, MAX_RATE_PER_S, Plan, Scale, WorkloadFiles, advice::bench::Level};
 
 use super::measure;
 use crate::{context::Context, stages};
@@ -119,7 +119,7 @@ impl Args {
 /// What the user should read.
 pub fn run(args: &Args, context: &Context) -> Result<ExitCode, Problem> {
     let plan = args.plan();
-    let material = Material::without_files(&plan)?;
+    let material = WorkloadFiles::without_files(&plan)?;
     let job = args.measure.job(plan, material, args.level())?;
     stages::measure(&job, context)
 }

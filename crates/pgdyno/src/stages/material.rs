@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, time::Instant};
 
 use pgdyno_core::{measure::DataState, problem::Problem, stop::Stop};
-use pgdyno_plan::{Material, SqlText, Steps, Work, WorkloadPlan};
+use pgdyno_plan::{SqlText, Steps, Work, WorkloadFiles, WorkloadPlan};
 use pgdyno_postgres::load::{Known, carry_out, data_state, prewarm_own, settle};
 use pgdyno_record::{
     MaterialRecord, SetupDone, SetupRecord, TextRecord, WeightedText, WorkloadRecord, redact_sql,
@@ -159,7 +159,7 @@ pub fn before_run(
 }
 
 /// What the record keeps of it before anything is done.
-pub fn first_record(material: &Material, workloads: &[WorkloadPlan]) -> Option<MaterialRecord> {
+pub fn first_record(material: &WorkloadFiles, workloads: &[WorkloadPlan]) -> Option<MaterialRecord> {
     if !material.is_own() {
         return None;
     }

@@ -15,7 +15,7 @@ use pgdyno_core::{
 };
 use pgdyno_engine::{SocketDriver, UringDriver};
 use pgdyno_plan::{
-    Material, Plan, TpccWork, Waiting, WorkloadPlan,
+    Plan, TpccWork, Waiting, WorkloadFiles, WorkloadPlan,
     advice::{
         bench::{BenchFacts, BenchPlan, Level, few_branches, resolve},
         config::usable_memory_bytes,
@@ -48,7 +48,7 @@ pub struct Prepared {
     /// The seed.
     pub seed: u64,
     /// What the plan brings of its own.
-    pub material: Material,
+    pub material: WorkloadFiles,
     /// Whether its scripts may run programs.
     pub trust: bool,
     /// Everything that was left to facts.

@@ -25,7 +25,7 @@ pub(super) fn levels(
     facts: &BenchFacts<'_>,
     choices: &mut Vec<Choice>,
 ) -> Result<Vec<Vec<u32>>, Problem> {
-    let limits = Limits::of(facts);
+    let limits = Limits::new(facts);
     let shared = match &plan.measure.clients {
         Auto::Given(given) => given.clone(),
         // Nothing is left to choose if every workload has client counts of its own.
@@ -59,7 +59,7 @@ struct Limits {
 }
 
 impl Limits {
-    fn of(facts: &BenchFacts<'_>) -> Self {
+    fn new(facts: &BenchFacts<'_>) -> Self {
         let spare = SPARE_CONNECTIONS.max(facts.reserved_connections.saturating_add(OWN_CONNECTIONS));
         let connections = facts.max_connections.map_or(u32::MAX, |max| max.saturating_sub(spare).max(1));
         let files = facts.host.open_files_limit.saturating_sub(SPARE_FILES).max(1);

@@ -53,7 +53,7 @@ struct Data {
 }
 
 impl Data {
-    fn of(plan: &Plan, scale: Option<u64>, facts: &BenchFacts<'_>) -> Self {
+    fn new(plan: &Plan, scale: Option<u64>, facts: &BenchFacts<'_>) -> Self {
         match (scale, plan.data.scaleup) {
             (Some(scale), _) => {
                 let sizes = plan.load.sizes(scale, facts.page_bytes);
@@ -124,7 +124,7 @@ pub struct Cost {
 
 impl Cost {
     /// Cost at a scale without the balance check. Space and writes of the plan's own SQL are not included.
-    pub(super) fn of(
+    pub(super) fn estimate(
         plan: &Plan,
         scale: Option<u64>,
         levels: &[Vec<u32>],
@@ -143,7 +143,7 @@ impl Cost {
 
         let of_tpcc = of_tpcc(plan, levels, server_cpus);
         let all = transactions.saturating_mul(writing_runs);
-        let data = Data::of(plan, scale, facts);
+        let data = Data::new(plan, scale, facts);
         let data_bytes = data.bytes;
         // The first change of a page after a checkpoint writes a full-page image to WAL, and the next
         // checkpoint writes the page back.

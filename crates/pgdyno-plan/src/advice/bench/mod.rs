@@ -118,11 +118,11 @@ pub fn resolve(plan: &Plan, level: Level, facts: &BenchFacts<'_>) -> Result<Benc
     let levels = clients::levels(plan, facts, &mut choices)?;
     let clients = clients::union(&levels);
     let jobs = jobs(plan, &clients, &cpus, &mut choices);
-    let cost = |scale| Cost::of(plan, scale, &levels, cpus.server_count(facts), facts);
+    let cost = |scale| Cost::estimate(plan, scale, &levels, cpus.server_count(facts), facts);
     let scale = match plan.has_tpcb() {
         true => {
-            let crowds = Crowds::of(plan, &levels);
-            Some(scale(plan, level, crowds, facts, |scale| cost(Some(scale)), &mut choices)?)
+            let maxima = ClientMaxima::new(plan, &levels);
+            Some(scale(plan, level, maxima, facts, |scale| cost(Some(scale)), &mut choices)?)
         }
         false => None,
     };
@@ -167,15 +167,15 @@ fn jobs(plan: &Plan, clients: &[u32], cpus: &CpuSplit, choices: &mut Vec<Choice>
 
 /// The largest client counts.
 #[derive(Debug, Clone, Copy)]
-struct Crowds {
+struct ClientMaxima {
     /// Largest count of all workloads.
     all: u32,
     /// Largest count of the workloads that update branches; 0 if there are none.
     at_branches: u32,
 }
 
-impl Crowds {
-    fn of(plan: &Plan, levels: &[Vec<u32>]) -> Self {
+impl ClientMaxima {
+    fn new(plan: &Plan, levels: &[Vec<u32>]) -> Self {
         let most = |levels: &mut dyn Iterator<Item = &Vec<u32>>| levels.flatten().copied().max().unwrap_or(0);
         let updates = |workload: &WorkloadPlan| workload.as_builtin().is_some_and(Builtin::updates_branches);
         let at_branches = plan.workload.iter().zip(levels).filter(|(workload, _)| updates(workload));
@@ -196,7 +196,7 @@ pub fn few_branches(scale: u64, clients: u32) -> Option<String> {
 fn scale(
     plan: &Plan,
     level: Level,
-    crowds: Crowds,
+    maxima: ClientMaxima,
     facts: &BenchFacts<'_>,
     cost: impl Fn(u64) -> Cost,
     choices: &mut Vec<Choice>,
@@ -211,12 +211,12 @@ fn scale(
         };
     }
     let (base, ceiling) = level.scales();
-    let crowd = u64::from(crowds.all.max(1));
+    let crowd = u64::from(maxima.all.max(1));
     let wanted = crowd.clamp(base, ceiling);
     let room = (facts.buffers_bytes() as f64 * BUFFERS_SHARE) as u64;
     let in_memory = largest(wanted, |scale| plan.load.sizes(scale, facts.page_bytes).total_bytes() <= room);
     // Row lock contention would distort the result more than reads from the page cache do.
-    let branches = u64::from(crowds.at_branches).min(ceiling);
+    let branches = u64::from(maxima.at_branches).min(ceiling);
     let least = in_memory.max(branches).max(1);
     let scale = largest(least, |scale| fits(scale, available / 3));
     if scale == 0 {

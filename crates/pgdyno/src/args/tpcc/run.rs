@@ -8,7 +8,9 @@ use pgdyno_core::{
     span::Span,
     tpcc::{DISTRICTS, Shape},
 };
-use pgdyno_plan::{Auto, Isolation, Material, Plan, TpccPlan, TpccWork, WorkloadPlan, advice::bench::Level};
+use pgdyno_plan::{
+    Auto, Isolation, Plan, TpccPlan, TpccWork, WorkloadFiles, WorkloadPlan, advice::bench::Level,
+};
 use pgdyno_postgres::load::find_tpcc;
 
 use crate::{
@@ -128,7 +130,7 @@ impl Run {
         let data = self.data(external.as_ref())?;
         let plan = self.plan(level, data);
         plan.validate()?;
-        let material = Material::without_files(&plan)?;
+        let material = WorkloadFiles::without_files(&plan)?;
         let job = self.measure.job(plan, material, level)?;
         stages::measure(&stages::Job { dry_run: self.dry_run, ..job }, context)
     }

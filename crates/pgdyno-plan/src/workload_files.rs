@@ -53,7 +53,7 @@ pub struct Work {
 
 /// All SQL of a plan.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Material {
+pub struct WorkloadFiles {
     /// SQL that sets up tables, once.
     pub setup: Option<Steps>,
     /// The workloads of the plan, in its order.
@@ -63,7 +63,7 @@ pub struct Material {
 /// Reads the file with this name in the plan.
 pub type ReadFile<'a> = &'a mut dyn FnMut(&str) -> Result<String, Problem>;
 
-impl Material {
+impl WorkloadFiles {
     /// Reads and parses all SQL of a plan; `plan_file` is the plan's name in messages.
     ///
     /// # Errors
@@ -78,15 +78,15 @@ impl Material {
         texts.extend(
             inline.map(|text| SqlText { name: inline_name(plan_file, "setup_text"), text: text.clone() }),
         );
-        let setup = (!texts.is_empty()).then(|| Steps::of(texts, shared.clone())).transpose()?;
-        let work = plan.workload.iter().map(|one| Work::of(one, &shared, plan_file, read));
+        let setup = (!texts.is_empty()).then(|| Steps::parse(texts, shared.clone())).transpose()?;
+        let work = plan.workload.iter().map(|one| Work::parse(one, &shared, plan_file, read));
         Ok(Self { setup, work: work.collect::<Result<_, _>>()? })
     }
 
     /// Parses the SQL of a plan that names no files.
     ///
     /// # Errors
-    /// As [`Material::of`]; also if the plan names a file.
+    /// As [`WorkloadFiles::of`]; also if the plan names a file.
     pub fn without_files(plan: &Plan) -> Result<Self, Problem> {
         Self::of(plan, &plan.name, &mut |path| {
             Err(Problem::wrong_request(format!(
@@ -126,7 +126,7 @@ fn wrong(error: ScriptError) -> Problem {
 }
 
 impl Steps {
-    fn of(texts: Vec<SqlText>, definitions: Vec<Definition>) -> Result<Self, Problem> {
+    fn parse(texts: Vec<SqlText>, definitions: Vec<Definition>) -> Result<Self, Problem> {
         let mut scripts = Scripts::default();
         for SqlText { name, text } in &texts {
             let script = scripts.add(name, text).map_err(wrong)?;
@@ -181,7 +181,7 @@ impl Work {
         self.builtin.is_none() && self.tpcc.is_none()
     }
 
-    fn of(
+    fn parse(
         plan: &WorkloadPlan,
         shared: &[Definition],
         plan_file: &str,
@@ -212,7 +212,7 @@ impl Work {
         scripts.check_protocol(plan.protocol).map_err(wrong)?;
         let reset = plan.reset.as_ref().map(|text| {
             let name = inline_name(plan_file, &format!("{}: reset", plan.title()));
-            Steps::of(vec![SqlText { name, text: text.clone() }], definitions.clone())
+            Steps::parse(vec![SqlText { name, text: text.clone() }], definitions.clone())
         });
         Ok(Self {
             name: plan.title().to_owned(),
@@ -241,9 +241,9 @@ fn text_of(part: &ScriptPlan, inline: String, read: ReadFile<'_>) -> Result<SqlT
 mod tests {
     use super::*;
 
-    fn material(plan: &str) -> Result<Material, Problem> {
+    fn material(plan: &str) -> Result<WorkloadFiles, Problem> {
         let plan = Plan::from_toml(&format!("name = \"x\"\n{plan}"), "x.toml")?;
-        Material::of(&plan, "x.toml", &mut |path| match path {
+        WorkloadFiles::of(&plan, "x.toml", &mut |path| match path {
             "setup.sql" => {
                 Ok("CREATE TABLE t(id int);\nINSERT INTO t SELECT generate_series(1, :rows);".into())
             }
