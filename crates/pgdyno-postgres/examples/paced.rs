@@ -13,7 +13,7 @@ use pgdyno_core::{
 use pgdyno_engine::{
     Bookkeeping, Listeners, Mix as Weights, Pace, Population, Settings, SocketDriver, run_keeping,
 };
-use pgdyno_postgres::targets::{Counted, SqlClients};
+use pgdyno_postgres::targets::{InputCounts, SqlClients};
 use pgdyno_script::{
     Protocol,
     tpcc::{TerminalParams, scripts},
@@ -50,7 +50,7 @@ fn main() {
     let params =
         TerminalParams { warehouses, constants: RunConstants::draw(1, None), seed: 1, command: 0, run: 0 };
     let sql = SqlClients {
-        tpcc: Some((params, Counted::default())),
+        tpcc: Some((params, InputCounts::default())),
         ..SqlClients::new(Arc::clone(&scripts), Protocol::Prepared)
     };
     let stop = Stop::default();

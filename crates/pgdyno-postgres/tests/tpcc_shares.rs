@@ -8,7 +8,7 @@ use pgdyno_core::{
     tpcc::{Mix, RunConstants, Shape, Shares, Transaction, UNUSED_ITEM},
 };
 use pgdyno_engine::{Bookkeeping, EpollDriver, Listeners, Mix as Weights, Report, Settings, run_keeping};
-use pgdyno_postgres::targets::{Counted, SqlClients};
+use pgdyno_postgres::targets::{InputCounts, SqlClients};
 use pgdyno_script::{
     Protocol,
     tpcc::{TerminalParams, scripts},
@@ -78,7 +78,7 @@ fn driven(seconds: u64) -> (Shares, Shares, Report) {
         command: 0,
         run: 1,
     };
-    let counted = Counted::default();
+    let counted = InputCounts::default();
     let sql = SqlClients {
         tpcc: Some((params, counted.clone())),
         ..SqlClients::new(Arc::clone(&scripts), Protocol::Prepared)

@@ -15,8 +15,8 @@ use pgdyno_rows::load::{LoadPlan, LoadRequest, Stage, Work, tasks};
 use pgdyno_wire::{Session, WireError};
 
 use super::bulk::{
-    Begun, Done, Hands, Phases, SETTINGS, Sizes, Span, StageTime, Survey, Watch, failed, key_settings,
-    shared_constants, survey, table_statements,
+    Done, PhaseSampler, Phases, SETTINGS, Sizes, Span, StageStart, StageTime, Survey, TaskExecutor, failed,
+    key_settings, shared_constants, survey, table_statements,
 };
 
 /// Pause between two progress reports while other streams finish their tasks.
@@ -58,15 +58,15 @@ impl LoadOutcome {
 }
 
 /// A session that observes the loading sessions.
-pub struct Lookout {
+pub struct PhaseObserver {
     session: Session,
-    watch: Watch,
+    watch: PhaseSampler,
 }
 
-impl Lookout {
+impl PhaseObserver {
     /// An observer of a load, for a server that was examined.
     pub fn new(session: Session, survey: &Survey, plan: &LoadPlan) -> Self {
-        Self { session, watch: Watch::of(survey, plan) }
+        Self { session, watch: PhaseSampler::for_plan(survey, plan) }
     }
 
     /// Observes these backends until a stage is over.
@@ -108,7 +108,7 @@ pub fn ready(sessions: &mut [Session], plan: &LoadPlan) -> Result<Survey, Proble
 /// Panics without a session.
 pub fn load_tables(
     sessions: &mut [Session],
-    lookout: Option<Lookout>,
+    observer: Option<PhaseObserver>,
     plan: &LoadPlan,
     stop: &Stop,
     progress: &mut dyn FnMut(LoadProgress),
@@ -122,7 +122,7 @@ pub fn load_tables(
         bytes: AtomicU64::new(0),
         planned: Mutex::default(),
         pids: sessions.iter().map(Session::backend_pid).collect(),
-        lookout: lookout.map(Mutex::new),
+        observer: observer.map(Mutex::new),
     };
     loading.run(sessions, progress)
 }
@@ -141,7 +141,7 @@ struct Loading<'a> {
     /// Process IDs of the sessions' backends.
     pids: Vec<i32>,
     /// Observer of phases, if requested.
-    lookout: Option<Mutex<Lookout>>,
+    observer: Option<Mutex<PhaseObserver>>,
 }
 
 /// Why a session stopped early, and in which task.
@@ -164,7 +164,7 @@ impl Loading<'_> {
     ) -> Result<LoadOutcome, Problem> {
         let mut stages = Vec::new();
         for stage in self.stages() {
-            let begun = Begun::now(stage, &mut sessions[0]);
+            let begun = StageStart::now(stage, &mut sessions[0]);
             let done = match stage {
                 Stage::Copy => self.fill(sessions, progress),
                 _ => self.stage(sessions, stage, progress),
@@ -173,13 +173,13 @@ impl Loading<'_> {
                 let _ = sessions[0].execute("ROLLBACK"); // the session stays usable, if it is alive
                 return Err(self.problem(failure, !(self.alone && stage == Stage::Copy)));
             }
-            let end = Begun::now(stage, &mut sessions[0]);
+            let end = StageStart::now(stage, &mut sessions[0]);
             stages.push(StageTime { phases: self.phases(stage), ..begun.until(&end) });
         }
         let size_bytes = self.size(&mut sessions[0]).map_err(|error| self.problem(error.into(), true))?;
         let (rows, copy_bytes) = (self.rows.load(Ordering::Relaxed), self.bytes.load(Ordering::Relaxed));
         let planned = *self.planned.lock().unwrap_or_else(PoisonError::into_inner);
-        let launched = self.watched(Watch::launched).flatten();
+        let launched = self.watched(PhaseSampler::launched).flatten();
         Ok(LoadOutcome { rows, copy_bytes, stages, planned, launched, size_bytes })
     }
 
@@ -193,9 +193,9 @@ impl Loading<'_> {
         self.watched(|watch| watch.phases(stage)).unwrap_or_default()
     }
 
-    fn watched<R>(&self, read: impl FnOnce(&mut Watch) -> R) -> Option<R> {
-        let lookout = self.lookout.as_ref()?;
-        Some(read(&mut lookout.lock().unwrap_or_else(PoisonError::into_inner).watch))
+    fn watched<R>(&self, read: impl FnOnce(&mut PhaseSampler) -> R) -> Option<R> {
+        let observer = self.observer.as_ref()?;
+        Some(read(&mut observer.lock().unwrap_or_else(PoisonError::into_inner).watch))
     }
 
     /// Creates and fills tables; with a single session in one transaction.
@@ -244,10 +244,10 @@ impl Loading<'_> {
         thread::scope(|scope| {
             let (works, next, over) = (&works, &next, &over);
             // No server reports progress of rows.
-            if let Some(lookout) = self.lookout.as_ref().filter(|_| stage != Stage::Copy) {
+            if let Some(observer) = self.observer.as_ref().filter(|_| stage != Stage::Copy) {
                 let look = move || {
-                    let mut lookout = lookout.lock().unwrap_or_else(PoisonError::into_inner);
-                    lookout.look(stage, &self.pids, over);
+                    let mut observer = observer.lock().unwrap_or_else(PoisonError::into_inner);
+                    observer.look(stage, &self.pids, over);
                 };
                 scope.spawn(look);
             }
@@ -276,10 +276,10 @@ impl Loading<'_> {
         tell: &mut dyn FnMut(),
     ) -> Result<(), Failure> {
         let over = || self.stop.requested() || self.halt.requested();
-        let hands = Hands { plan: self.plan, over: &over };
+        let executor = TaskExecutor { plan: self.plan, over: &over };
         while let Some(&work) = works.get(next.fetch_add(1, Ordering::Relaxed)) {
             let done =
-                if over() { Err(WireError::Stopped) } else { self.carry_out(&hands, session, work, tell) };
+                if over() { Err(WireError::Stopped) } else { self.carry_out(&executor, session, work, tell) };
             let done = done.map_err(|error| {
                 self.halt.request("another stream failed");
                 Failure { work: Some(work), error }
@@ -297,7 +297,7 @@ impl Loading<'_> {
     /// session there is only one transaction.
     fn carry_out(
         &self,
-        hands: &Hands<'_>,
+        executor: &TaskExecutor<'_>,
         session: &mut Session,
         work: Work,
         tell: &mut dyn FnMut(),
@@ -306,7 +306,7 @@ impl Loading<'_> {
         if own_transaction {
             session.execute("BEGIN")?;
         }
-        let done = hands.carry_out(session, work, &mut |rows| {
+        let done = executor.carry_out(session, work, &mut |rows| {
             self.rows.fetch_add(rows, Ordering::Relaxed);
             tell();
         })?;

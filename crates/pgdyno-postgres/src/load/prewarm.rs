@@ -50,7 +50,7 @@ pub(super) fn read(
     schema: Option<String>,
 ) -> Result<PrewarmMethod, WireError> {
     let tables: Vec<u32> = tables.iter().filter_map(|row| row.parse(0)).collect();
-    let reading = Reading::of(session, &tables, schema)?;
+    let reading = Reading::new(session, &tables, schema)?;
     reading.read_here(session)?;
     Ok(reading.method())
 }

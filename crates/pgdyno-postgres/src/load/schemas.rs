@@ -19,7 +19,7 @@ pub(super) fn within(options: &ConnectOptions, schema: &str) -> ConnectOptions {
 
 /// Progress of a schema's load.
 #[derive(Debug, Clone)]
-pub enum SchemaStand {
+pub enum SchemaState {
     /// There is no schema with this name, or it is empty.
     Nothing,
     /// The load was interrupted.
@@ -48,12 +48,12 @@ impl<'a> Schemas<'a> {
     ///
     /// # Errors
     /// The schema contains tables that no load created, or its load is no longer intact.
-    pub fn stand(&mut self, name: &str) -> Result<SchemaStand, Problem> {
+    pub fn stand(&mut self, name: &str) -> Result<SchemaState, Problem> {
         let relations = self.relations(name).map_err(|error| error.into_problem("could not list schemas"))?;
         match find(&mut self.session, name)? {
-            _ if relations == 0 => Ok(SchemaStand::Nothing),
-            Some(job) if !job.finished => Ok(SchemaStand::Begun(job)),
-            Some(job) if is_whole(&mut self.session, &job)? => Ok(SchemaStand::Loaded(job)),
+            _ if relations == 0 => Ok(SchemaState::Nothing),
+            Some(job) if !job.finished => Ok(SchemaState::Begun(job)),
+            Some(job) if is_whole(&mut self.session, &job)? => Ok(SchemaState::Loaded(job)),
             Some(job) if job.finished => {
                 let what =
                     format!("could not load into schema {}: its load is no longer intact", quoted(name));

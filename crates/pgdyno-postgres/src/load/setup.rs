@@ -18,7 +18,7 @@ const COUNTED_TABLES: usize = 1_000;
 
 /// Variables for steps, in addition to their own.
 #[derive(Debug, Clone, Copy)]
-pub struct Known<'a> {
+pub struct StepVariables<'a> {
     /// Scale factor and seeds.
     pub automatic: Automatic,
     /// Variables for client counts.
@@ -33,7 +33,7 @@ pub struct Known<'a> {
 pub fn carry_out(
     session: &mut Session,
     steps: &Steps,
-    known: Known<'_>,
+    known: StepVariables<'_>,
     stop: &Stop,
     progress: &mut dyn FnMut(u64, &str),
 ) -> Result<u64, Problem> {
@@ -80,7 +80,7 @@ fn failed(error: WireError, place: &str) -> Problem {
 
 /// Scope of the measured tables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Whereabouts {
+pub enum TableScope {
     /// All schemas of the database, which belongs to pgdyno.
     Database,
     /// Only this schema.
@@ -109,17 +109,17 @@ pub struct SetupOutcome {
 ///
 /// # Errors
 /// A statement fails, or a stop is requested.
-pub fn settle(session: &mut Session, whereabouts: Whereabouts, stop: &Stop) -> Result<SetupOutcome, Problem> {
+pub fn settle(session: &mut Session, scope: TableScope, stop: &Stop) -> Result<SetupOutcome, Problem> {
     let wrong = |error: WireError| error.into_problem("could not vacuum the plan's own tables");
     let begin = Instant::now();
-    for table in tables(session, whereabouts).map_err(wrong)? {
+    for table in tables(session, scope).map_err(wrong)? {
         if stop.requested() {
             return Err(Problem::could_not("could not vacuum the plan's own tables: stopped"));
         }
         session.execute(&format!("VACUUM ANALYZE {}", table.name)).map_err(wrong)?;
     }
     let vacuum_s = begin.elapsed().as_secs_f64();
-    let all = tables(session, whereabouts).map_err(wrong)?;
+    let all = tables(session, scope).map_err(wrong)?;
     let size_bytes = all.iter().map(|table| table.bytes).sum();
     Ok(SetupOutcome { tables: all.len() as u64, size_bytes, vacuum_s })
 }
@@ -128,8 +128,8 @@ pub fn settle(session: &mut Session, whereabouts: Whereabouts, stop: &Stop) -> R
 ///
 /// # Errors
 /// The query fails.
-pub fn data_state(session: &mut Session, whereabouts: Whereabouts) -> Result<DataState, WireError> {
-    let all = tables(session, whereabouts)?;
+pub fn data_state(session: &mut Session, scope: TableScope) -> Result<DataState, WireError> {
+    let all = tables(session, scope)?;
     let size_bytes = all.iter().map(|table| table.bytes).sum();
     let countable = size_bytes <= COUNTED_BYTES && all.len() <= COUNTED_TABLES;
     let rows = if countable { Some(count(session, &all)?) } else { None };
@@ -140,11 +140,11 @@ pub fn data_state(session: &mut Session, whereabouts: Whereabouts) -> Result<Dat
 ///
 /// # Errors
 /// The query fails.
-pub fn has_unlogged(session: &mut Session, whereabouts: Whereabouts) -> Result<bool, WireError> {
-    let place = match whereabouts {
-        Whereabouts::Database => "n.nspname !~ '^(pg_|information_schema$)'".to_owned(),
-        Whereabouts::Schema(name) => format!("n.nspname = '{name}'"),
-        Whereabouts::Found(set) => is_found(set),
+pub fn has_unlogged(session: &mut Session, scope: TableScope) -> Result<bool, WireError> {
+    let place = match scope {
+        TableScope::Database => "n.nspname !~ '^(pg_|information_schema$)'".to_owned(),
+        TableScope::Schema(name) => format!("n.nspname = '{name}'"),
+        TableScope::Found(set) => is_found(set),
     };
     let sql = format!(
         "SELECT count(*) FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
@@ -158,16 +158,13 @@ pub fn has_unlogged(session: &mut Session, whereabouts: Whereabouts) -> Result<b
 ///
 /// # Errors
 /// The connection fails.
-pub fn prewarm_own(
-    session: &mut Session,
-    whereabouts: Whereabouts,
-) -> Result<Option<PrewarmOutcome>, WireError> {
+pub fn prewarm_own(session: &mut Session, scope: TableScope) -> Result<Option<PrewarmOutcome>, WireError> {
     let start = Instant::now();
     let Some(schema) = prewarm::made(session)? else { return Ok(None) };
     let tables = session.query(&format!(
         "SELECT c.oid FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
          WHERE c.relkind IN ('r', 'm') AND {}",
-        within(whereabouts)
+        within(scope)
     ))?;
     match prewarm::read(session, &tables, Some(schema)) {
         Ok(method) => Ok(Some(PrewarmOutcome { method, duration_s: start.elapsed().as_secs_f64() })),
@@ -182,19 +179,19 @@ struct Table {
 }
 
 /// SQL condition for namespace `n` and relation `c`. TPC-B tables are not the plan's own.
-fn within(whereabouts: Whereabouts) -> String {
+fn within(scope: TableScope) -> String {
     const TPCB: &str = "c.relname NOT LIKE 'pgbench\\_%'";
-    match whereabouts {
-        Whereabouts::Database => {
+    match scope {
+        TableScope::Database => {
             format!("n.nspname !~ '^(pg_|information_schema$)' AND {TPCB}")
         }
-        Whereabouts::Schema(name) => format!("n.nspname = '{name}' AND {TPCB}"),
-        Whereabouts::Found(set) => is_found(set),
+        TableScope::Schema(name) => format!("n.nspname = '{name}' AND {TPCB}"),
+        TableScope::Found(set) => is_found(set),
     }
 }
 
-fn tables(session: &mut Session, whereabouts: Whereabouts) -> Result<Vec<Table>, WireError> {
-    let within = within(whereabouts);
+fn tables(session: &mut Session, scope: TableScope) -> Result<Vec<Table>, WireError> {
+    let within = within(scope);
     let rows = session.query(&format!(
         "SELECT pg_catalog.format('%I.%I', n.nspname, c.relname), pg_catalog.pg_total_relation_size(c.oid) \
          FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \

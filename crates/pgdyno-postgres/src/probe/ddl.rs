@@ -23,7 +23,7 @@ const VACUUM_OF_PARTITIONED_SINCE: u32 = 110_000;
 
 /// Request for a probe of DDL.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct DdlWish {
+pub struct DdlRequest {
     /// Tables as named in SQL.
     pub tables: Vec<String>,
     /// Whether tables not loaded by pgdyno may be changed temporarily.
@@ -79,20 +79,20 @@ const STATEMENTS: [Statement; 7] = [
 /// A statement fails, or a table may not be changed. Tables are unchanged except by ANALYZE and VACUUM.
 pub fn ddl(
     options: &ConnectOptions,
-    wish: &DdlWish,
+    request: &DdlRequest,
     stop: &Stop,
     tell: &mut dyn FnMut(&str),
 ) -> Result<Ddl, Problem> {
     let mut session = open(options, stop)?;
     let server = asked(&mut session)?;
-    let tables = find_tables(&mut session, &wish.tables)?;
+    let tables = find_tables(&mut session, &request.tables)?;
     for table in &tables {
-        check_consent(&mut session, table, wish.may_change)?;
+        check_consent(&mut session, table, request.may_change)?;
     }
     session
-        .execute(&format!("SET lock_timeout = {}; {ENDS_WITH_ITS_CLIENT}", wish.lock_timeout_ms))
+        .execute(&format!("SET lock_timeout = {}; {ENDS_WITH_ITS_CLIENT}", request.lock_timeout_ms))
         .map_err(|error| error.into_problem("could not prepare a session"))?;
-    let mut probe = DdlProbe { session, version_num: server.version_num, wish, checkpoints: true, tell };
+    let mut probe = DdlProbe { session, version_num: server.version_num, request, checkpoints: true, tell };
     let tables = tables.iter().map(|table| probe.table(table)).collect::<Result<_, _>>()?;
     Ok(Ddl { server, checkpoints: probe.checkpoints, tables })
 }
@@ -131,7 +131,7 @@ fn made_by_us(session: &mut Session, table: &Table) -> Result<bool, Problem> {
 struct DdlProbe<'a> {
     session: Session,
     version_num: u32,
-    wish: &'a DdlWish,
+    request: &'a DdlRequest,
     checkpoints: bool,
     tell: &'a mut dyn FnMut(&str),
 }
@@ -189,7 +189,7 @@ impl DdlProbe<'_> {
         }
         (self.tell)(&format!("{}: {}", table.name, statement.name));
         self.checkpoints &= checkpoint(&mut self.session)?;
-        for repeat in 0..statement.repeats(self.wish.repeats) {
+        for repeat in 0..statement.repeats(self.request.repeats) {
             let once = self.once(table, statement).map_err(|error| self.failed(error, table, statement))?;
             timed.seconds.push(once.seconds);
             if repeat == 0 {
@@ -214,7 +214,7 @@ impl DdlProbe<'_> {
             return Ok(None);
         }
         let bytes = shape.table_bytes + shape.index_bytes;
-        if !self.wish.rewrite {
+        if !self.request.rewrite {
             return Ok(Some(format!("it would rewrite {}: add --rewrite", units::bytes(bytes))));
         }
         let free = self.free_bytes(table).map_err(|error| {
@@ -296,7 +296,7 @@ impl DdlProbe<'_> {
 
     fn failed(&self, error: WireError, table: &Table, statement: Statement) -> Problem {
         if error.code() == Some(LOCK_NOT_AVAILABLE) {
-            let waited = units::duration(self.wish.lock_timeout_ms as f64 / 1e3);
+            let waited = units::duration(self.request.lock_timeout_ms as f64 / 1e3);
             let what = format!("could not lock {} within {waited}: it is in use", table.shown());
             return Problem::could_not(what).detail(format!("for {}", statement.name)).hint(
                 "try again when no session uses it, or wait longer with --lock-timeout. Nothing was changed.",

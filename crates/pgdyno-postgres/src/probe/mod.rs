@@ -22,12 +22,12 @@ use pgdyno_core::{
 };
 use pgdyno_wire::{ConnectOptions, Row, Session, WireError, connect_unless};
 
-pub use count::{CountWish, count};
-pub use ddl::{DdlWish, ddl};
+pub use count::{CountRequest, count};
+pub use ddl::{DdlRequest, ddl};
 pub use depth::depth;
 pub use held::{Buffercache, held};
 pub use sizes::sizes;
-pub use warm::{PrewarmProgress, PrewarmWish, prewarm};
+pub use warm::{PrewarmProgress, PrewarmRequest, prewarm};
 
 /// Opens a session for probes, which settings of roles and databases cannot end early. From PostgreSQL 14 on
 /// the server abandons a query when its client is gone.

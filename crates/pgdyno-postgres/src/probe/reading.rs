@@ -45,7 +45,7 @@ impl Reading {
     ///
     /// # Errors
     /// A query fails.
-    pub fn of(session: &mut Session, tables: &[u32], schema: Option<String>) -> Result<Self, WireError> {
+    pub fn new(session: &mut Session, tables: &[u32], schema: Option<String>) -> Result<Self, WireError> {
         let mut relations = relations::of_tables(session, tables)?;
         relations.retain(|relation| relation.pages > 0);
         let schema = match schema {

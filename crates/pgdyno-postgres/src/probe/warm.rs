@@ -21,7 +21,7 @@ use super::{
 
 /// Request for prewarming.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct PrewarmWish {
+pub struct PrewarmRequest {
     /// Tables as named in SQL; empty for all tables of the database.
     pub tables: Vec<String>,
     /// Whether missing extensions may be created in the database.
@@ -49,27 +49,27 @@ pub enum PrewarmProgress {
 /// A query fails. Tables that do not fit into shared buffers are a wrong request.
 pub fn prewarm(
     options: &ConnectOptions,
-    wish: &PrewarmWish,
+    request: &PrewarmRequest,
     stop: &Stop,
     tell: &mut dyn FnMut(PrewarmProgress),
 ) -> Result<Prewarm, Problem> {
     let mut session = open(options, stop)?;
     let server = asked(&mut session)?;
-    let tables: Vec<u32> = match wish.tables.is_empty() {
+    let tables: Vec<u32> = match request.tables.is_empty() {
         true => relations::all_tables(&mut session)
             .map_err(|error| error.into_problem("could not list tables"))?,
-        false => find_tables(&mut session, &wish.tables)?.iter().map(|table| table.oid).collect(),
+        false => find_tables(&mut session, &request.tables)?.iter().map(|table| table.oid).collect(),
     };
-    let schema = extension::find_or_create(&mut session, "pg_prewarm", wish.create_extension)?;
-    let reading = Reading::of(&mut session, &tables, schema)
+    let schema = extension::find_or_create(&mut session, "pg_prewarm", request.create_extension)?;
+    let reading = Reading::new(&mut session, &tables, schema)
         .map_err(|error| error.into_problem("could not list the pages of tables"))?;
-    check_size(&reading, server.page_bytes, server.shared_buffers_bytes, wish.anyway)?;
+    check_size(&reading, server.page_bytes, server.shared_buffers_bytes, request.anyway)?;
     tell(PrewarmProgress::Reading(reading.pages()));
     let start = Instant::now();
-    let unread = read_all(options, &reading, wish.jobs, stop, tell)?;
+    let unread = read_all(options, &reading, request.jobs, stop, tell)?;
     let duration_s = start.elapsed().as_secs_f64();
     tell(PrewarmProgress::Looking);
-    let eye = extension::find_or_create(&mut session, "pg_buffercache", wish.create_extension)?;
+    let eye = extension::find_or_create(&mut session, "pg_buffercache", request.create_extension)?;
     session.execute(&scanning("SET")).map_err(|error| error.into_problem("could not prepare a session"))?;
     let (seen_by, mut relations) = residency::look(&mut session, &reading, eye.as_deref())?;
     for number in unread {

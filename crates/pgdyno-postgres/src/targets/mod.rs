@@ -4,6 +4,7 @@ mod sql;
 mod tls;
 
 pub use sql::{
-    Conduct, Counted, Manner, Play, Sessions, SqlClients, SqlTarget, Start, TerminalInput, Workers,
+    ClientBehavior, ErrorHandling, InputCounts, Sessions, SharedScripts, SqlClients, SqlTarget, Start,
+    TerminalInput, Workers,
 };
 pub use tls::{Link, Reconnects, Redial};

@@ -7,14 +7,14 @@ use pgdyno_engine::{
     Bookkeeping, Client, EpollDriver, Level, Listeners, Messages, Mix, Paced, Pacing, Report, Settings,
     run_keeping,
 };
-use pgdyno_postgres::targets::{Conduct, Link, Manner, Play, SqlTarget, Start};
+use pgdyno_postgres::targets::{ClientBehavior, ErrorHandling, Link, SharedScripts, SqlTarget, Start};
 use pgdyno_script::{Automatic, Definition, Protocol, Scripts, Streams, Variables};
 use pgdyno_wire::{ConnectOptions, connect};
 
 /// How scripts are run.
 pub struct How {
     pub protocol: Protocol,
-    pub manner: Manner,
+    pub manner: ClientBehavior,
     pub clients: u32,
     pub attempts: u64,
     pub weights: Vec<u32>,
@@ -41,8 +41,8 @@ impl Default for How {
 }
 
 /// pgbench's behaviour without options.
-pub fn pgbench() -> Manner {
-    Manner { conduct: Conduct::Pgbench, trust: true, ..Manner::default() }
+pub fn pgbench() -> ClientBehavior {
+    ClientBehavior { errors: ErrorHandling::Pgbench, trust: true, ..ClientBehavior::default() }
 }
 
 /// Result of a run.
@@ -65,7 +65,7 @@ pub fn play(options: &ConnectOptions, texts: &[&str], how: &How) -> Played {
         scripts.add(&format!("script{number}"), text).unwrap_or_else(|error| panic!("{error}"));
     }
     let scripts = Arc::new(scripts);
-    let play = Arc::new(Play::new(Arc::clone(&scripts), how.protocol, how.manner));
+    let play = Arc::new(SharedScripts::new(Arc::clone(&scripts), how.protocol, how.manner));
     let streams = Streams::derive(42, how.clients, 1, false);
     let options = Arc::new(options.clone());
     let client = |number: u32| {

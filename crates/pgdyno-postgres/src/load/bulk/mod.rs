@@ -1,9 +1,9 @@
 //! Loads with many streams; a kill at any point neither corrupts nor loses the load (docs/loading.md).
 
 mod bounds;
+mod dirs;
 mod flush;
 mod ledger;
-mod places;
 mod progress;
 mod proof;
 mod room;
@@ -29,21 +29,21 @@ use pgdyno_core::{problem::Problem, stop::Stop};
 use pgdyno_rows::load::{KeySettings, LoadPlan, LoadRequest, Set, Stage, Work, tasks};
 use pgdyno_wire::{ConnectOptions, Session, WireError, connect_unless};
 
+pub(super) use dirs::{LoadDirs, Sizes};
 pub use ledger::Job;
 pub(super) use ledger::{find, is_done, is_whole};
-pub(super) use places::{Places, Sizes};
 pub use progress::BulkProgress;
 pub use proof::{Proof, TableProof};
 pub use survey::{Room, Survey, check_connections, check_version};
 pub(super) use survey::{by_file_system, survey};
-pub(super) use watch::Watch;
+pub(super) use watch::PhaseSampler;
 pub use watch::{Phases, Span};
-pub(super) use work::{Done, Hands, SETTINGS, failed, shared_constants, table_statements};
+pub(super) use work::{Done, SETTINGS, TaskExecutor, failed, shared_constants, table_statements};
 
 use crate::observe::wal_written;
 use flush::Flusher;
-use room::Rooms;
-use worker::{Ends, Shared, Worker};
+use room::FreeSpaceWatch;
+use worker::{EndedTasks, Shared, Worker};
 
 /// Interval of progress reports and of background work such as WAL flushes.
 const TICK: Duration = Duration::from_millis(20);
@@ -243,13 +243,13 @@ impl<'a> BulkLoad<'a> {
             rows: AtomicU64::new(0),
             bytes: AtomicU64::new(0),
             done: AtomicU64::new(0),
-            ends: Ends::default(),
+            ends: EndedTasks::default(),
             held: AtomicU64::new(0),
             waited: AtomicU8::new(0),
             pids: Mutex::default(),
             planned: Mutex::default(),
         };
-        let mut attendant = Attendant::new(&self.session, survey, &job.plan);
+        let mut attendant = BackgroundWork::new(&self.session, survey, &job.plan);
         let stages = self.work(&shared, &mut attendant, before, tell);
         let stages = stages.map_err(|problem| can_go_on(problem, &job.plan, self.stop))?;
         let duration_s = start.elapsed().as_secs_f64();
@@ -364,12 +364,12 @@ impl<'a> BulkLoad<'a> {
     fn work(
         &mut self,
         shared: &Shared<'_>,
-        attendant: &mut Attendant,
+        attendant: &mut BackgroundWork,
         before: u64,
         tell: &mut dyn FnMut(BulkProgress),
     ) -> Result<Vec<StageTime>, Problem> {
         let (sender, news) = mpsc::channel();
-        let mut seen: Vec<Begun> = Vec::new();
+        let mut seen: Vec<StageStart> = Vec::new();
         let first_problem = thread::scope(|scope| {
             let streams = (0..self.streams).map(|_| {
                 let sender = sender.clone();
@@ -388,7 +388,7 @@ impl<'a> BulkLoad<'a> {
                     Ok(BulkProgress::Stage(stage)) if seen.iter().any(|known| known.stage >= stage) => {}
                     Ok(at) => {
                         if let BulkProgress::Stage(stage) = at {
-                            seen.push(Begun::now(stage, &mut self.session));
+                            seen.push(StageStart::now(stage, &mut self.session));
                         }
                         tell(at);
                     }
@@ -405,7 +405,7 @@ impl<'a> BulkLoad<'a> {
             worst(streams)
         });
         first_problem.map_or(Ok(()), |problem| Err(attendant.full.take().unwrap_or(problem)))?;
-        let end = seen.last().map(|last| Begun::now(last.stage, &mut self.session));
+        let end = seen.last().map(|last| StageStart::now(last.stage, &mut self.session));
         let ends = seen.iter().skip(1).chain(&end);
         Ok(seen.iter().zip(ends).map(|(begun, end)| begun.until(end)).collect())
     }
@@ -417,13 +417,13 @@ impl<'a> BulkLoad<'a> {
 }
 
 /// State at the beginning of a stage, or at the end of the last one.
-pub(super) struct Begun {
+pub(super) struct StageStart {
     stage: Stage,
     at: Instant,
     wal_bytes: Option<u64>,
 }
 
-impl Begun {
+impl StageStart {
     pub(super) fn now(stage: Stage, session: &mut Session) -> Self {
         Self { stage, at: Instant::now(), wal_bytes: wal_written(session) }
     }
@@ -437,20 +437,20 @@ impl Begun {
 }
 
 /// Background work during a load, in the session that has no other task.
-struct Attendant {
+struct BackgroundWork {
     flusher: Flusher,
-    watch: Watch,
-    rooms: Rooms,
+    watch: PhaseSampler,
+    free_space: FreeSpaceWatch,
     /// The file system that ran out of room, which ended the load.
     full: Option<Problem>,
 }
 
-impl Attendant {
+impl BackgroundWork {
     fn new(session: &Session, survey: &Survey, plan: &LoadPlan) -> Self {
         Self {
             flusher: Flusher::new(session),
-            watch: Watch::of(survey, plan),
-            rooms: Rooms::new(&survey.room),
+            watch: PhaseSampler::for_plan(survey, plan),
+            free_space: FreeSpaceWatch::new(&survey.room),
             full: None,
         }
     }
@@ -472,7 +472,7 @@ impl Attendant {
         if self.full.is_some() {
             return;
         }
-        if let Some(problem) = self.rooms.tend() {
+        if let Some(problem) = self.free_space.tend() {
             self.full = Some(problem);
             shared.halt.request("there is no room left");
         }

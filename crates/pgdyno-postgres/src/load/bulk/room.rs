@@ -12,7 +12,7 @@ const PAUSE: Duration = Duration::from_secs(1);
 const SECONDS_AHEAD: f64 = 3.0;
 
 /// Watches the free space of file systems.
-pub(super) struct Rooms {
+pub(super) struct FreeSpaceWatch {
     watched: Vec<Watched>,
     last: Instant,
 }
@@ -24,7 +24,7 @@ struct Watched {
     last_bytes: u64,
 }
 
-impl Rooms {
+impl FreeSpaceWatch {
     /// A watcher for a load that is about to begin.
     pub fn new(rooms: &[Room]) -> Self {
         let watched = rooms.iter().map(|room| Watched { room: room.clone(), last_bytes: room.free_bytes });

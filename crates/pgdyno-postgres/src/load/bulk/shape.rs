@@ -171,11 +171,11 @@ fn compared(name: &str, expected: &Relation, found: Option<&Relation>) -> Vec<St
         let other = found.key.as_ref().filter(|is| *is != must);
         wrong(other.is_some(), format!("has the primary key {}", differs(other.map_or("", |is| is), must)));
     }
-    let places = [
+    let tablespaces = [
         ("is in the tablespace", &found.tablespace, &expected.tablespace),
         ("has its key in the tablespace", &found.key_tablespace, &expected.key_tablespace),
     ];
-    for (what, is, must) in places {
+    for (what, is, must) in tablespaces {
         if let (Some(is), Some(must)) = (is, must) {
             wrong(is != must, format!("{what} {}", differs(is, must)));
         }

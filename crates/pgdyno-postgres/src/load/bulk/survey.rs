@@ -8,8 +8,8 @@ use pgdyno_wire::{Address, Row, Session, WireError};
 
 use super::{
     super::init::quoted,
+    dirs::{LoadDirs, Sizes},
     ledger::literal,
-    places::{Places, Sizes},
 };
 
 /// First version with keys that span partitions.
@@ -313,18 +313,18 @@ fn room(
     estimate: &Estimate,
     there: Sizes,
 ) -> Result<Vec<Room>, WireError> {
-    let Some(places) = Places::find(session, plan)? else { return Ok(Vec::new()) };
-    let temp_bytes = temp_share(estimate.temp_bytes, places.temp.len() as u64);
+    let Some(dirs) = LoadDirs::find(session, plan)? else { return Ok(Vec::new()) };
+    let temp_bytes = temp_share(estimate.temp_bytes, dirs.temp.len() as u64);
     let most_wal = number(session, &size_of("max_wal_size")).unwrap_or(u64::MAX).saturating_mul(2);
     let Estimate { main, others, .. } = estimate;
     let heap_bytes = main.heap.bytes + others.heap.bytes;
     let index_bytes = main.index.bytes + others.index.bytes;
     let mut wanted = vec![
-        (places.tables, heap_bytes.saturating_sub(there.heap_bytes)),
-        (places.keys, index_bytes.saturating_sub(there.index_bytes)),
-        (places.wal, estimate.wal_bytes.min(most_wal)),
+        (dirs.tables, heap_bytes.saturating_sub(there.heap_bytes)),
+        (dirs.keys, index_bytes.saturating_sub(there.index_bytes)),
+        (dirs.wal, estimate.wal_bytes.min(most_wal)),
     ];
-    wanted.extend(places.temp.into_iter().map(|dir| (dir, temp_bytes)));
+    wanted.extend(dirs.temp.into_iter().map(|dir| (dir, temp_bytes)));
     Ok(by_file_system(&wanted))
 }
 

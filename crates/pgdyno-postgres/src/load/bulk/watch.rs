@@ -41,7 +41,7 @@ pub struct Span {
 }
 
 /// Samples the activity of backends.
-pub(in crate::load) struct Watch {
+pub(in crate::load) struct PhaseSampler {
     version_num: u32,
     /// Table whose keys are examined for parallel workers; those of small tables are not representative.
     main: Table,
@@ -97,9 +97,9 @@ impl std::fmt::Display for Span {
     }
 }
 
-impl Watch {
+impl PhaseSampler {
     /// A sampler for a plan on a server that was examined.
-    pub fn of(survey: &Survey, plan: &LoadPlan) -> Self {
+    pub fn for_plan(survey: &Survey, plan: &LoadPlan) -> Self {
         let parts = plan.partitions.map_or(1, |partitions| partitions.count);
         Self::new(survey.version_num, plan, survey.estimate.main.index.bytes / parts)
     }
@@ -279,9 +279,9 @@ fn words(seen: &[Seen]) -> Option<String> {
 mod tests {
     use super::*;
 
-    fn watch(version_num: u32) -> Watch {
+    fn watch(version_num: u32) -> PhaseSampler {
         let request = pgdyno_rows::load::LoadRequest { scale: Some(1), ..Default::default() };
-        Watch::new(version_num, &request.plan(1).expect("it can be"), 1 << 20)
+        PhaseSampler::new(version_num, &request.plan(1).expect("it can be"), 1 << 20)
     }
 
     fn at(pid: i32, table: &str, phase: &str, workers: Option<u64>) -> Seen {

@@ -25,14 +25,14 @@ pub(in crate::load) struct Done {
 }
 
 /// Executes tasks.
-pub(in crate::load) struct Hands<'a> {
+pub(in crate::load) struct TaskExecutor<'a> {
     /// Plan of the load.
     pub plan: &'a LoadPlan,
     /// Whether to stop, checked between batches of rows.
     pub over: &'a (dyn Fn() -> bool + Sync),
 }
 
-impl Hands<'_> {
+impl TaskExecutor<'_> {
     /// Executes a task, and reports the rows of each batch sent.
     pub fn carry_out(
         &self,
@@ -256,7 +256,7 @@ mod tests {
     use super::*;
 
     fn key(plan: &LoadPlan, partition: Option<u64>) -> String {
-        Hands { plan, over: &|| false }.key(Table::Accounts, partition)
+        TaskExecutor { plan, over: &|| false }.key(Table::Accounts, partition)
     }
 
     #[test]

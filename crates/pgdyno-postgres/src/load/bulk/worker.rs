@@ -17,7 +17,7 @@ use super::{
     BulkProgress,
     ledger::{Job, aim, holders, literal, settle},
     watch::Span,
-    work::{Hands, SETTINGS, failed},
+    work::{SETTINGS, TaskExecutor, failed},
 };
 
 /// First pause before looking again for tasks held by other processes; it doubles up to a second. Workers of
@@ -45,7 +45,7 @@ pub(super) struct Shared<'a> {
     /// Number of tasks done here.
     pub done: AtomicU64,
     /// Number of tasks ended in this process, after each of which other workers may find a task.
-    pub ends: Ends,
+    pub ends: EndedTasks,
     /// Number of tasks currently held here.
     pub held: AtomicU64,
     /// Last stage for which waiting was reported; 0 for none.
@@ -58,12 +58,12 @@ pub(super) struct Shared<'a> {
 
 /// A counter that workers can wait for.
 #[derive(Debug, Default)]
-pub(super) struct Ends {
+pub(super) struct EndedTasks {
     count: Mutex<u64>,
     more: Condvar,
 }
 
-impl Ends {
+impl EndedTasks {
     fn so_far(&self) -> u64 {
         *self.count.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -233,8 +233,8 @@ impl<'a> Worker<'a> {
         let mut sent = |more| {
             rows.fetch_add(more, Ordering::Relaxed);
         };
-        let hands = Hands { plan: &job.plan, over: &|| halt.requested() };
-        let done = hands.carry_out(&mut self.session, work, &mut sent);
+        let executor = TaskExecutor { plan: &job.plan, over: &|| halt.requested() };
+        let done = executor.carry_out(&mut self.session, work, &mut sent);
         held.fetch_sub(1, Ordering::Relaxed);
         let done = done?;
         bytes.fetch_add(done.bytes, Ordering::Relaxed);

@@ -7,7 +7,7 @@ use pgdyno_wire::{Address, ConnectOptions, Session, WireError};
 use super::{
     super::{
         BulkLoad, BulkProgress, Entry, Job, Proof, Proved, Room,
-        bulk::{Places, Sizes, by_file_system, find, is_whole},
+        bulk::{LoadDirs, Sizes, by_file_system, find, is_whole},
         schemas::within,
     },
     Copied, check_lengths, enough, literals, no_copy, quoted,
@@ -16,7 +16,7 @@ use crate::probe::open;
 
 /// Progress of a copy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Stand {
+enum CopyState {
     /// There is no schema with its name.
     Missing,
     /// The schema is empty: the copy was interrupted just after creating it.
@@ -45,21 +45,21 @@ pub fn copy_schema(
     let mut session = open(options, stop)?;
     let request = LoadRequest::copying(&job.plan, &job.target);
     let plan = request.plan(streams)?;
-    let stands: Vec<_> = if resume {
-        let stands = names.iter().map(|name| stand(&mut session, name, &plan, &job.target));
-        stands.collect::<Result<_, _>>()?
+    let states: Vec<_> = if resume {
+        let states = names.iter().map(|name| state(&mut session, name, &plan, &job.target));
+        states.collect::<Result<_, _>>()?
     } else {
         check_names(&mut session, names)?;
-        vec![Stand::Missing; names.len()]
+        vec![CopyState::Missing; names.len()]
     };
-    let left = names.iter().zip(&stands).filter(|(_, stand)| **stand != Stand::Proved);
+    let left = names.iter().zip(&states).filter(|(_, state)| **state != CopyState::Proved);
     check_room(&mut session, job, &left.map(|(name, _)| name.clone()).collect::<Vec<_>>())?;
     let mut copied = Vec::new();
-    for (name, stand) in names.iter().zip(stands) {
+    for (name, state) in names.iter().zip(states) {
         let mut one = Copy { options: within(options, name), name, request: &request, streams, stop };
-        let proof = match stand {
-            Stand::Proved => None,
-            stand => one.carry_out(&mut session, stand, tell)?,
+        let proof = match state {
+            CopyState::Proved => None,
+            state => one.carry_out(&mut session, state, tell)?,
         };
         copied.push(Copied { name: name.clone(), proof });
     }
@@ -80,18 +80,18 @@ impl Copy<'_> {
     fn carry_out(
         &mut self,
         session: &mut Session,
-        stand: Stand,
+        state: CopyState,
         tell: &mut dyn FnMut(BulkProgress),
     ) -> Result<Option<Proof>, Problem> {
-        if stand == Stand::Missing {
+        if state == CopyState::Missing {
             session
                 .execute(&format!("CREATE SCHEMA {}", quoted(self.name)))
                 .map_err(|error| error.into_problem(&format!("could not create the schema {}", self.name)))?;
         }
-        let entry = if stand == Stand::Begun { Entry::Resume } else { Entry::New };
+        let entry = if state == CopyState::Begun { Entry::Resume } else { Entry::New };
         let begun = BulkLoad::new(&self.options, self.streams, self.stop)
             .and_then(|mut load| load.enter(entry, self.request).map(|(job, survey)| (load, job, survey)));
-        if begun.is_err() && stand == Stand::Missing {
+        if begun.is_err() && state == CopyState::Missing {
             // The schema is empty; if it remains, the next copy reports or continues it.
             let _ = session.execute(&format!("DROP SCHEMA {}", quoted(self.name)));
         }
@@ -104,7 +104,7 @@ impl Copy<'_> {
 }
 
 /// Progress of the copy with this name by an equal request; anything else with the name is refused.
-fn stand(session: &mut Session, name: &str, plan: &LoadPlan, source: &str) -> Result<Stand, Problem> {
+fn state(session: &mut Session, name: &str, plan: &LoadPlan, source: &str) -> Result<CopyState, Problem> {
     let literal = literals(&[name.to_owned()]);
     let look = |session: &mut Session| -> Result<Option<u64>, WireError> {
         let sql = format!(
@@ -114,14 +114,14 @@ fn stand(session: &mut Session, name: &str, plan: &LoadPlan, source: &str) -> Re
         Ok(session.value(&sql)?.and_then(|count| count.parse().ok()))
     };
     let relations = look(session).map_err(|error| error.into_problem("could not list schemas"))?;
-    let Some(relations) = relations else { return Ok(Stand::Missing) };
+    let Some(relations) = relations else { return Ok(CopyState::Missing) };
     match find(session, name)? {
-        _ if relations == 0 => Ok(Stand::Empty),
+        _ if relations == 0 => Ok(CopyState::Empty),
         // The size of tasks depends on the number of streams, which may have changed.
         Some(known) if known.plan == (LoadPlan { chunk_rows: known.plan.chunk_rows, ..plan.clone() }) => {
             match known.finished {
-                false => Ok(Stand::Begun),
-                true if is_whole(session, &known)? => Ok(Stand::Proved),
+                false => Ok(CopyState::Begun),
+                true if is_whole(session, &known)? => Ok(CopyState::Proved),
                 true => Err(not_whole(name)),
             }
         }
@@ -161,12 +161,12 @@ fn check_room(session: &mut Session, job: &Job, left: &[String]) -> Result<(), P
 
 /// Free space for tables and their indexes.
 fn rooms(session: &mut Session, job: &Job, left: &[String]) -> Result<Vec<Room>, WireError> {
-    let Some(places) = Places::find(session, &job.plan)? else { return Ok(Vec::new()) };
+    let Some(dirs) = LoadDirs::find(session, &job.plan)? else { return Ok(Vec::new()) };
     let one = Sizes::find(session, std::slice::from_ref(&job.target), job.plan.set)?;
     let there = Sizes::find(session, left, job.plan.set)?;
     let need = |one: u64, there: u64| one.saturating_mul(left.len() as u64).saturating_sub(there);
     Ok(by_file_system(&[
-        (places.tables, need(one.heap_bytes, there.heap_bytes)),
-        (places.keys, need(one.index_bytes, there.index_bytes)),
+        (dirs.tables, need(one.heap_bytes, there.heap_bytes)),
+        (dirs.keys, need(one.index_bytes, there.index_bytes)),
     ]))
 }

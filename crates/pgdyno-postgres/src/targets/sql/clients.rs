@@ -14,7 +14,7 @@ use pgdyno_script::{
 };
 use pgdyno_wire::{ConnectOptions, connect_unless};
 
-use super::{Counted, Manner, Play, Sessions, SqlTarget, Start, TerminalInput};
+use super::{ClientBehavior, InputCounts, Sessions, SharedScripts, SqlTarget, Start, TerminalInput};
 use crate::targets::Link;
 
 /// Longest time per address for a reconnection; several attempts fit into the longest outage that a run tolerates.
@@ -43,7 +43,7 @@ pub struct SqlClients {
     /// Most tries of an attempt that fails with serialization errors or deadlocks; 0 means no limit.
     pub max_tries: u32,
     /// Parameters and counters of TPC-C's terminal input; `None` for other scripts.
-    pub tpcc: Option<(TerminalParams, Counted)>,
+    pub tpcc: Option<(TerminalParams, InputCounts)>,
     /// Receives the commit settings of all sessions at start and end of the run; `None` to skip asking.
     pub sessions: Option<Sessions>,
 }
@@ -79,10 +79,11 @@ impl SqlClients {
         let start = Instant::now();
         let mut workers: Workers = (0..jobs.min(clients)).map(|_| Vec::new()).collect();
         let count = workers.len();
-        let manner = Manner { trust: self.trust, max_tries: self.max_tries, ..Manner::default() };
+        let behavior =
+            ClientBehavior { trust: self.trust, max_tries: self.max_tries, ..ClientBehavior::default() };
         let own_rollback = self.tpcc.as_ref().map(|_| ROLLED_BACK);
-        let play = Play::new(Arc::clone(&self.scripts), self.protocol, manner);
-        let play = Arc::new(play.rolling_back_by(own_rollback));
+        let shared = SharedScripts::new(Arc::clone(&self.scripts), self.protocol, behavior);
+        let shared = Arc::new(shared.rolling_back_by(own_rollback));
         let again = Arc::new(to_connect_again(options));
         for client in 0..clients {
             if stop.requested() {
@@ -100,7 +101,7 @@ impl SqlClients {
             let backend_pid = session.backend_pid();
             let (io, records) = session.into_parts().map_err(|error| no_descriptor(&error))?;
             let start = self.start(client, &again);
-            let target = SqlTarget::new(play.for_client(&start.variables), start).by_backend(backend_pid);
+            let target = SqlTarget::new(shared.for_client(&start.variables), start).by_backend(backend_pid);
             let target = match &self.sessions {
                 Some(sessions) => target.asked_at_the_end(sessions.clone()),
                 None => target,

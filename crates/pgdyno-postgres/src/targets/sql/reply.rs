@@ -49,7 +49,7 @@ pub(super) enum Completed {
 
 /// Request that a reply answers.
 #[derive(Debug)]
-pub(super) enum Of<'a> {
+pub(super) enum ReplyTo<'a> {
     /// Commands whose results are not stored, or a ROLLBACK.
     Statement,
     /// A command whose results are stored in variables.
@@ -70,7 +70,7 @@ impl Reply {
 
     /// Takes a message.
     #[inline]
-    pub fn take(&mut self, tag: u8, body: &[u8], of: &mut Of<'_>) -> Result<(), WireError> {
+    pub fn take(&mut self, tag: u8, body: &[u8], of: &mut ReplyTo<'_>) -> Result<(), WireError> {
         if self.awaited == 0 {
             return self.take_unasked(tag, body);
         }
@@ -84,7 +84,7 @@ impl Reply {
             b'1' => self.parsed = true,
             b'T' => {
                 self.fields.take(tag, body)?;
-                if let Of::Stored { sql, results, variables } = of
+                if let ReplyTo::Stored { sql, results, variables } = of
                     && let Some(store) = &sql.store
                 {
                     results.describe(body, sql.number, store, variables)?;
@@ -92,7 +92,7 @@ impl Reply {
             }
             b'D' => {
                 self.fields.take(tag, body)?;
-                if let Of::Stored { results, .. } = of {
+                if let ReplyTo::Stored { results, .. } = of {
                     results.row(body);
                 }
             }
@@ -130,7 +130,7 @@ impl Reply {
     }
 
     /// Ends a result. `\aset` stores each result at once; `\gset` stores only the last one, which is known at the end.
-    fn complete(&mut self, body: &[u8], of: &mut Of<'_>) -> Result<(), WireError> {
+    fn complete(&mut self, body: &[u8], of: &mut ReplyTo<'_>) -> Result<(), WireError> {
         self.completed = Some(if body.starts_with(b"COMMIT") {
             Completed::Commit
         } else if body.starts_with(b"ROLLBACK") {
@@ -138,7 +138,7 @@ impl Reply {
         } else {
             Completed::Other
         });
-        if let Of::Stored { sql, results, variables } = of {
+        if let ReplyTo::Stored { sql, results, variables } = of {
             results.complete();
             if let (Some(store), None) = (sql.store.as_ref().filter(|store| store.all), &self.refusal) {
                 let stored = results.store(sql.number, store, variables)?;
@@ -164,9 +164,9 @@ impl Reply {
         Ok(())
     }
 
-    fn failed(&mut self, body: &[u8], of: &Of<'_>) {
+    fn failed(&mut self, body: &[u8], of: &ReplyTo<'_>) {
         let error = ServerError::parse(body);
-        if matches!(of, Of::Preparation) {
+        if matches!(of, ReplyTo::Preparation) {
             self.unprepared.push((self.answered as usize, error));
         } else if self.error.is_none() {
             (self.error, self.before_error) = (Some(Box::new(error)), self.results);

@@ -17,14 +17,14 @@ use pgdyno_script::{Command, Scratch, Sql, Variables};
 use pgdyno_wire::{ConnectOptions, ServerError, Splitter, WireError, libpq, try_connect_unless};
 
 use super::{
-    Play,
+    SharedScripts,
     branches::Branches,
-    reply::{Of, Reply},
+    messages::ScriptPosition,
+    reply::{Reply, ReplyTo},
     sent,
     sessions::Sessions,
     store::Results,
     terminal_input::TerminalInput,
-    words::Whereabouts,
 };
 use crate::targets::{Reconnects, Redial};
 
@@ -48,13 +48,13 @@ pub struct Start {
 /// server has the same work.
 #[derive(Debug)]
 pub struct SqlTarget {
-    play: Arc<Play>,
-    player: Player,
+    shared: Arc<SharedScripts>,
+    client_state: ClientState,
 }
 
 /// State of one client.
 #[derive(Debug)]
-pub(super) struct Player {
+pub(super) struct ClientState {
     pub client: u32,
     pub options: Option<Arc<ConnectOptions>>,
     pub variables: Variables,
@@ -112,24 +112,24 @@ pub(super) enum State {
     /// Rolling back a failed try.
     RollingBack,
     /// Between attempts, without a connection.
-    Away,
+    Disconnected,
     /// Waiting for the session's settings at the end of the run.
-    Parting,
+    ReadingSettings,
 }
 
 /// Context of a single step of a client.
 #[derive(Debug)]
-pub(super) struct Scene<'a> {
-    pub play: &'a Play,
+pub(super) struct StepContext<'a> {
+    pub shared: &'a SharedScripts,
     pub now_ns: u64,
     pub probe: &'a mut Probe,
 }
 
 impl SqlTarget {
     /// A client on a ready connection, or without one until it is asked to connect.
-    pub fn new(play: Arc<Play>, start: Start) -> Self {
-        let prepared = vec![false; play.names.len()];
-        let player = Player {
+    pub fn new(shared: Arc<SharedScripts>, start: Start) -> Self {
+        let prepared = vec![false; shared.names.len()];
+        let client_state = ClientState {
             client: start.client,
             options: start.options,
             variables: start.variables,
@@ -159,54 +159,54 @@ impl SqlTarget {
             state: State::Idle,
             sessions: None,
         };
-        Self { play, player }
+        Self { shared, client_state }
     }
 
     /// Sets the process ID of the client's backend.
     #[must_use]
     pub fn by_backend(mut self, pid: i32) -> Self {
-        self.player.backend_pid = Arc::new(AtomicI32::new(pid));
+        self.client_state.backend_pid = Arc::new(AtomicI32::new(pid));
         self
     }
 
     /// Asks the session at the end of the run for its commit settings.
     #[must_use]
     pub fn asked_at_the_end(mut self, sessions: Sessions) -> Self {
-        self.player.sessions = Some(sessions);
+        self.client_state.sessions = Some(sessions);
         self
     }
 }
 
 impl Target for SqlTarget {
     fn step(&mut self, event: Event<'_>, now_ns: u64, probe: &mut Probe) -> Step {
-        let mut scene = Scene { play: &self.play, now_ns, probe };
+        let mut context = StepContext { shared: &self.shared, now_ns, probe };
         match event {
-            Event::Begin => self.player.begin(&mut scene),
-            Event::Received(bytes) => self.player.received(bytes, &mut scene),
-            Event::Gone(error) => self.player.gone(error, &mut scene),
-            Event::Woken => self.player.woken(&mut scene),
-            Event::Connected => self.player.end(Step::Receive),
-            Event::Parting => self.player.part(),
+            Event::Begin => self.client_state.begin(&mut context),
+            Event::Received(bytes) => self.client_state.received(bytes, &mut context),
+            Event::Gone(error) => self.client_state.gone(error, &mut context),
+            Event::Woken => self.client_state.woken(&mut context),
+            Event::Connected => self.client_state.end(Step::Receive),
+            Event::Parting => self.client_state.ask_settings(),
             Event::Sent | Event::Disk(_) => Step::Receive,
         }
     }
 
     fn outgoing(&self) -> &[u8] {
-        &self.player.outgoing
+        &self.client_state.outgoing
     }
 
     fn abandon(&mut self) -> Outcome {
-        self.player.abandon()
+        self.client_state.abandon()
     }
 }
 
 impl Reconnects for SqlTarget {
     fn redial(&mut self) -> Redial {
-        self.player.redial(self.play.is_pgbench())
+        self.client_state.redial(self.shared.is_pgbench())
     }
 }
 
-impl Player {
+impl ClientState {
     /// How to reconnect; `libpqs` selects libpq's wording for errors.
     fn redial(&mut self, libpqs: bool) -> Redial {
         self.prepared.fill(false);
@@ -230,56 +230,56 @@ impl Player {
         })
     }
 
-    fn begin(&mut self, scene: &mut Scene<'_>) -> Step {
-        self.script = scene.probe.script() as usize;
-        self.scheduled_ns = scene.probe.scheduled_ns();
+    fn begin(&mut self, context: &mut StepContext<'_>) -> Step {
+        self.script = context.probe.script() as usize;
+        self.scheduled_ns = context.probe.scheduled_ns();
         self.random_at_begin.clone_from(&self.random);
         self.tries = 1;
         if let Some(terminal_input) = &mut self.terminal_input {
-            terminal_input.enter(self.script, scene.probe.user(), &mut self.variables);
+            terminal_input.enter(self.script, context.probe.user(), &mut self.variables);
         }
         self.work.command_ns = 0;
         self.work.backend_pid = self.backend_pid.load(Relaxed).try_into().unwrap_or_default();
-        if scene.probe.hears(Level::Debug) {
-            let name = &scene.play.scripts.get(self.script).name;
-            scene.probe.say(Level::Debug, &format!("client {} executing script \"{name}\"", self.client));
+        if context.probe.hears(Level::Debug) {
+            let name = &context.shared.scripts.get(self.script).name;
+            context.probe.say(Level::Debug, &format!("client {} executing script \"{name}\"", self.client));
         }
-        self.try_once(scene)
+        self.try_once(context)
     }
 
     /// Runs the script from its first command.
-    pub fn try_once(&mut self, scene: &mut Scene<'_>) -> Step {
+    pub fn try_once(&mut self, context: &mut StepContext<'_>) -> Step {
         self.at = 0;
         self.failure = None;
         self.pipeline = None;
         self.rolled_back = false;
         self.branches.clear();
-        self.go_on(scene)
+        self.go_on(context)
     }
 
     /// Executes commands until the client has to wait; ends the attempt after the last one.
-    pub fn go_on(&mut self, scene: &mut Scene<'_>) -> Step {
-        let play = scene.play;
-        let script = play.scripts.get(self.script);
+    pub fn go_on(&mut self, context: &mut StepContext<'_>) -> Step {
+        let shared = context.shared;
+        let script = shared.scripts.get(self.script);
         self.state = State::Idle;
         while let Some(command) = script.commands.get(self.at) {
             if !self.branches.active() && self.branches.pass(&command.action) {
                 self.at += 1;
                 continue;
             }
-            self.command_began_ns = scene.now_ns;
-            if let Some(step) = self.act(command, scene) {
+            self.command_began_ns = context.now_ns;
+            if let Some(step) = self.act(command, context) {
                 return step;
             }
-            self.command_done(scene);
+            self.command_done(context);
         }
-        self.end_of_script(scene)
+        self.end_of_script(context)
     }
 
     /// Advances to the next command after a success.
-    pub fn command_done(&mut self, scene: &mut Scene<'_>) {
-        let took_ns = scene.now_ns.saturating_sub(self.command_began_ns);
-        scene.probe.command(scene.play.first[self.script] + self.at, took_ns);
+    pub fn command_done(&mut self, context: &mut StepContext<'_>) {
+        let took_ns = context.now_ns.saturating_sub(self.command_began_ns);
+        context.probe.command(context.shared.first[self.script] + self.at, took_ns);
         self.took(took_ns);
         self.at += 1;
     }
@@ -293,59 +293,59 @@ impl Player {
         }
     }
 
-    fn woken(&mut self, scene: &mut Scene<'_>) -> Step {
+    fn woken(&mut self, context: &mut StepContext<'_>) -> Step {
         match self.state {
-            State::Sleeping { until_ns } if scene.now_ns < until_ns => Step::WaitUntil(until_ns),
+            State::Sleeping { until_ns } if context.now_ns < until_ns => Step::WaitUntil(until_ns),
             State::Sleeping { .. } => {
-                self.command_done(scene);
-                self.go_on(scene)
+                self.command_done(context);
+                self.go_on(context)
             }
             _ => Step::Receive,
         }
     }
 
-    fn received(&mut self, bytes: &[u8], scene: &mut Scene<'_>) -> Step {
-        if self.state == State::Parting {
-            return self.parting(bytes);
+    fn received(&mut self, bytes: &[u8], context: &mut StepContext<'_>) -> Step {
+        if self.state == State::ReadingSettings {
+            return self.take_settings(bytes);
         }
         let sql = match self.state {
-            State::Statement => self.stored(scene.play),
+            State::Statement => self.stored(context.shared),
             _ => None,
         };
         let mut of = match sql {
-            Some(sql) => Of::Stored { sql, results: &mut self.results, variables: &mut self.variables },
-            None if self.state == State::Preparing => Of::Preparation,
-            None => Of::Statement,
+            Some(sql) => ReplyTo::Stored { sql, results: &mut self.results, variables: &mut self.variables },
+            None if self.state == State::Preparing => ReplyTo::Preparation,
+            None => ReplyTo::Statement,
         };
-        let (reply, outgoing, probe) = (&mut self.reply, &self.outgoing, &*scene.probe);
+        let (reply, outgoing, probe) = (&mut self.reply, &self.outgoing, &*context.probe);
         let fed = self.splitter.feed(bytes, |tag, body| match tag {
             b'N' => {
                 let sent = || sent::statement(outgoing, reply.results as usize);
-                notice(body, sent, scene.play, probe);
+                notice(body, sent, context.shared, probe);
                 Ok(())
             }
             _ => reply.take(tag, body, &mut of),
         });
         if let Err(error) = fed {
-            return self.unreadable(&error, scene);
+            return self.unreadable(&error, context);
         }
         match self.state {
             State::Sleeping { until_ns } => Step::WaitUntil(until_ns),
-            State::Idle | State::Away | State::Parting => Step::Receive,
+            State::Idle | State::Disconnected | State::ReadingSettings => Step::Receive,
             _ if self.reply.awaited > 0 => Step::Receive,
-            _ => self.answered(scene),
+            _ => self.answered(context),
         }
     }
 
     /// The statement in progress if its results are stored in variables.
-    fn stored<'a>(&self, play: &'a Play) -> Option<&'a Sql> {
-        let command = play.scripts.get(self.script).commands.get(self.at)?;
+    fn stored<'a>(&self, shared: &'a SharedScripts) -> Option<&'a Sql> {
+        let command = shared.scripts.get(self.script).commands.get(self.at)?;
         sql_of(command).filter(|sql| sql.store.is_some())
     }
 
     /// Position of the client in its scripts, for messages.
-    pub fn whereabouts(&self) -> Whereabouts {
-        Whereabouts { client: self.client, script: self.script, command: self.at }
+    pub fn position(&self) -> ScriptPosition {
+        ScriptPosition { client: self.client, script: self.script, command: self.at }
     }
 }
 
@@ -358,8 +358,8 @@ pub(super) fn sql_of(command: &Command) -> Option<&Sql> {
 }
 
 /// Prints a notice of the server as libpq does for pgbench.
-fn notice(body: &[u8], sent: impl FnOnce() -> Option<String>, play: &Play, probe: &Probe) {
-    if play.is_pgbench() && probe.hears(Level::Plain) {
+fn notice(body: &[u8], sent: impl FnOnce() -> Option<String>, shared: &SharedScripts, probe: &Probe) {
+    if shared.is_pgbench() && probe.hears(Level::Plain) {
         let notice = ServerError { context: None, ..ServerError::parse(body) }.in_statement(sent);
         let notice = WireError::Server(Box::new(notice));
         probe.say(Level::Plain, &format!("{}\n", libpq::message(&notice)));

@@ -10,9 +10,9 @@ use pgdyno_script::{
 
 /// Counters of all clients of a run; separate for each client to avoid contention.
 #[derive(Debug, Clone, Default)]
-pub struct Counted(Arc<Mutex<Vec<Arc<Mutex<Shares>>>>>);
+pub struct InputCounts(Arc<Mutex<Vec<Arc<Mutex<Shares>>>>>);
 
-impl Counted {
+impl InputCounts {
     /// A counter for another client.
     fn place(&self) -> Arc<Mutex<Shares>> {
         let place = Arc::default();
@@ -39,7 +39,7 @@ pub struct TerminalInput {
 
 impl TerminalInput {
     /// Terminal input of a client whose scripts have these names, counted in `counted`.
-    pub fn new(params: TerminalParams, client: u32, names: &Arc<Names>, counted: &Counted) -> Self {
+    pub fn new(params: TerminalParams, client: u32, names: &Arc<Names>, counted: &InputCounts) -> Self {
         Self { generator: InputGenerator::new(params, client, names), counted: counted.place() }
     }
 

@@ -2,17 +2,17 @@
 
 use pgdyno_script::{Action, Command, Value};
 
-use super::Play;
+use super::SharedScripts;
 
 /// Position of a client in its scripts.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Whereabouts {
+pub(super) struct ScriptPosition {
     pub client: u32,
     pub script: usize,
     pub command: usize,
 }
 
-impl Whereabouts {
+impl ScriptPosition {
     /// Message of a client that ends in a command.
     pub fn aborted(self, command: &str, why: &str) -> String {
         let Self { client, script, command: number } = self;
@@ -57,25 +57,25 @@ impl Whereabouts {
 
 /// Decision after a failed try.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Verdict {
+pub(super) struct RetryDecision {
     pub again: bool,
     pub tries: u32,
     pub took_ns: u64,
 }
 
-impl Verdict {
+impl RetryDecision {
     /// Message about the decision, if every error is reported.
-    pub fn told(self, client: u32, play: &Play) -> String {
+    pub fn told(self, client: u32, shared: &SharedScripts) -> String {
         let what = if self.again {
             "repeats the transaction after the error"
         } else {
             "ends the failed transaction"
         };
         let mut text = format!("client {client} {what} (try {}", self.tries);
-        if play.manner.max_tries > 0 {
-            text.push_str(&format!("/{}", play.manner.max_tries));
+        if shared.behavior.max_tries > 0 {
+            text.push_str(&format!("/{}", shared.behavior.max_tries));
         }
-        if let Some(limit_ns) = play.manner.latency_limit_ns {
+        if let Some(limit_ns) = shared.behavior.latency_limit_ns {
             let share = 100.0 * self.took_ns as f64 / limit_ns as f64;
             text.push_str(&format!(", {share:.3}% of the maximum time of tries was used"));
         }

@@ -13,7 +13,7 @@ pub(super) const MOST_SHORTAGES: u32 = 10;
 
 /// How a client handles errors.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Conduct {
+pub enum ErrorHandling {
     /// For measurements: transient errors (serialization failures, cancelled statements, lost connections) make
     /// an attempt failed or in doubt; errors that would recur (a missing table, a wrong script) or need
     /// attention (corruption) end the whole run. A COMMIT answered by ROLLBACK is a failed attempt.
@@ -26,28 +26,28 @@ pub enum Conduct {
 
 /// Behaviour of clients.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Manner {
+pub struct ClientBehavior {
     /// How clients handle errors.
-    pub conduct: Conduct,
+    pub errors: ErrorHandling,
     /// Most tries of an attempt that fails with serialization errors or deadlocks, including the first; 0 means
     /// no limit.
     pub max_tries: u32,
     /// Attempts that have taken more nanoseconds are not retried; `None` means no limit.
     pub latency_limit_ns: Option<u64>,
-    /// Whether a client survives errors that would otherwise end it: with [`Conduct::Pgbench`] all SQL errors,
-    /// with [`Conduct::Measuring`] constraint violations (class 23).
+    /// Whether a client survives errors that would otherwise end it: with [`ErrorHandling::Pgbench`] all SQL errors,
+    /// with [`ErrorHandling::Measuring`] constraint violations (class 23).
     pub continue_on_error: bool,
-    /// With [`Conduct::Pgbench`]: whether every error and every retry is reported.
+    /// With [`ErrorHandling::Pgbench`]: whether every error and every retry is reported.
     pub verbose_errors: bool,
     /// Whether scripts may run programs (`\shell`, `\setshell`).
     pub trust: bool,
 }
 
-impl Default for Manner {
+impl Default for ClientBehavior {
     /// Behaviour in measurements: no retries, no programs.
     fn default() -> Self {
         Self {
-            conduct: Conduct::default(),
+            errors: ErrorHandling::default(),
             max_tries: 1,
             latency_limit_ns: None,
             continue_on_error: false,
@@ -59,10 +59,10 @@ impl Default for Manner {
 
 /// Scripts, protocol and behaviour shared by all clients of a run.
 #[derive(Debug)]
-pub struct Play {
+pub struct SharedScripts {
     pub(super) scripts: Arc<Scripts>,
     pub(super) protocol: Protocol,
-    pub(super) manner: Manner,
+    pub(super) behavior: ClientBehavior,
     /// Names of the prepared statements, the same in every session: `P_0` and so on, over all scripts.
     pub(super) names: Vec<String>,
     /// Number of the first command of every script, in the engine's numbering.
@@ -75,9 +75,9 @@ pub struct Play {
     pub(super) own_rollback: Option<&'static str>,
 }
 
-impl Play {
+impl SharedScripts {
     /// Scripts for all clients of a run. The engine chooses which script an attempt runs.
-    pub fn new(scripts: Arc<Scripts>, protocol: Protocol, manner: Manner) -> Self {
+    pub fn new(scripts: Arc<Scripts>, protocol: Protocol, behavior: ClientBehavior) -> Self {
         let names = (0..scripts.statements().count()).map(|number| format!("P_{number}")).collect();
         let mut commands = 0;
         let mut count = |script: &pgdyno_script::Script| {
@@ -88,7 +88,7 @@ impl Play {
         Self {
             scripts,
             protocol,
-            manner,
+            behavior,
             names,
             first,
             commands,
@@ -136,6 +136,6 @@ impl Play {
     }
 
     pub(super) fn is_pgbench(&self) -> bool {
-        self.manner.conduct == Conduct::Pgbench
+        self.behavior.errors == ErrorHandling::Pgbench
     }
 }

@@ -4,24 +4,24 @@ use pgdyno_core::measure::Outcome;
 use pgdyno_engine::Step;
 use pgdyno_wire::{Row, encode};
 
-use super::target::{Player, State};
+use super::target::{ClientState, State};
 use crate::observe::{COMMIT_SETTINGS, commit_settings};
 
-impl Player {
+impl ClientState {
     /// Asks the session for its settings, if requested and if no statement is in progress.
-    pub fn part(&mut self) -> Step {
+    pub fn ask_settings(&mut self) -> Step {
         if self.sessions.is_none() || self.state != State::Idle || self.reply.status == b'E' {
             return Step::Receive;
         }
         self.outgoing.clear();
         encode::query(&mut self.outgoing, COMMIT_SETTINGS);
         self.splitter.keep_rows(true);
-        self.state = State::Parting;
+        self.state = State::ReadingSettings;
         Step::Send
     }
 
     /// Takes the answer; settings that cannot be parsed count as unknown.
-    pub fn parting(&mut self, bytes: &[u8]) -> Step {
+    pub fn take_settings(&mut self, bytes: &[u8]) -> Step {
         let (mut settings, mut is_over) = (None, false);
         let fed = self.splitter.feed(bytes, |tag, body| {
             match tag {

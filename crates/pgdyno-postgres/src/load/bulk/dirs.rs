@@ -47,7 +47,7 @@ impl Sizes {
 
 /// Directories that a load writes to on the server's machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::load) struct Places {
+pub(in crate::load) struct LoadDirs {
     /// Directory of the tables.
     pub tables: PathBuf,
     /// Directory of their keys.
@@ -58,7 +58,7 @@ pub(in crate::load) struct Places {
     pub temp: Vec<PathBuf>,
 }
 
-impl Places {
+impl LoadDirs {
     /// Directories for a plan; `None` if the role may not see them.
     ///
     /// # Errors
