@@ -22,7 +22,7 @@ use pgdyno_engine::{
     Bookkeeping, Listeners, Mark, MergedInterval, Mix, Phase, Report, ScriptReport, Settings, run_keeping,
 };
 use pgdyno_plan::Work;
-use pgdyno_postgres::targets::{Counted, Sessions, SqlClients, Workers};
+use pgdyno_postgres::targets::{InputCounts, Sessions, SqlClients, Workers};
 use pgdyno_script::{Definition, Protocol, Script, Scripts};
 
 use crate::{
@@ -139,7 +139,7 @@ impl<'a> Driving<'a> {
         let begin = Instant::now();
         waiting_for("CHECKPOINT", self.events, || subject.checkpoint_if_needed())?;
         before.checkpoint_s = begin.elapsed().as_secs_f64();
-        let (counted, sessions) = (Counted::default(), Sessions::default());
+        let (counted, sessions) = (InputCounts::default(), Sessions::default());
         let sql = SqlClients {
             sessions: Some(sessions.clone()),
             ..self.clients(&cell, subject, draws, counted.clone())
@@ -166,7 +166,7 @@ impl<'a> Driving<'a> {
     }
 
     /// What the clients of a run are made of.
-    fn clients(&self, cell: &Cell<'_>, subject: &Subject, draws: u32, counted: Counted) -> SqlClients {
+    fn clients(&self, cell: &Cell<'_>, subject: &Subject, draws: u32, counted: InputCounts) -> SqlClients {
         let tpcc = cell.own.and_then(|own| own.tpcc);
         SqlClients {
             max_tries: tpcc.map_or(1, |work| work.max_tries),

@@ -53,7 +53,7 @@ fn server(wanted: &Wanted) -> String {
 
 #[cfg(test)]
 mod tests {
-    use pgdyno_plan::{Material, advice::bench::Level};
+    use pgdyno_plan::{WorkloadFiles, advice::bench::Level};
 
     use super::*;
     use crate::{Question, SubjectJob};
@@ -61,7 +61,7 @@ mod tests {
     fn job() -> Job {
         let plan = Plan::bench();
         Job {
-            material: Material::without_files(&plan).expect("built-in scripts alone"),
+            material: WorkloadFiles::without_files(&plan).expect("built-in scripts alone"),
             plan,
             trust: false,
             level: Level::Quick,

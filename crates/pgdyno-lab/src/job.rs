@@ -1,7 +1,7 @@
 //! What a measuring command wants done.
 
 use pgdyno_analysis::compare::{Asked, Look};
-use pgdyno_plan::{Material, Plan, Work, advice::bench::Level};
+use pgdyno_plan::{Plan, Work, WorkloadFiles, advice::bench::Level};
 use pgdyno_provision::Request;
 use pgdyno_script::{Builtin, Protocol};
 use pgdyno_wire::ConnectOptions;
@@ -16,7 +16,7 @@ pub struct Job {
     /// The experiment.
     pub plan: Plan,
     /// What it brings of its own: one workload for each of the plan's.
-    pub material: Material,
+    pub material: WorkloadFiles,
     /// Whether its scripts may run programs on this machine.
     pub trust: bool,
     /// How much time it may take.

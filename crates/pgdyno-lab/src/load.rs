@@ -4,7 +4,7 @@ use pgdyno_core::{measure::CellRun, problem::Problem, stop::Stop};
 use pgdyno_plan::BalanceCheckMode;
 use pgdyno_postgres::{
     load::{
-        LoadOutcome, LoadProgress, Lookout, PrewarmOutcome, Span, StageTime, accounts_state,
+        LoadOutcome, LoadProgress, PhaseObserver, PrewarmOutcome, Span, StageTime, accounts_state,
         check_connections, load_tables, prewarm, prewarm_own, ready,
     },
     verify::{BalanceMode, BalanceOutcome, Expected, Ledger, check_balance},
@@ -47,7 +47,7 @@ pub fn load(
     }
     let survey = ready(&mut sessions, plan)?;
     // Without a connection for it, phases are not seen.
-    let lookout = subject.session(stop).ok().map(|session| Lookout::new(session, &survey, plan));
+    let lookout = subject.session(stop).ok().map(|session| PhaseObserver::new(session, &survey, plan));
     let outcome = load_tables(&mut sessions, lookout, plan, stop, show)?;
     sessions.truncate(1);
     let session = &mut sessions[0];

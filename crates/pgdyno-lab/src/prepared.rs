@@ -2,7 +2,7 @@
 
 use pgdyno_core::facts::{HostFacts, Instrument, ServerFacts, StorageFacts};
 use pgdyno_engine::SocketDriver;
-use pgdyno_plan::{Material, Plan, advice::bench::BenchPlan};
+use pgdyno_plan::{Plan, WorkloadFiles, advice::bench::BenchPlan};
 use pgdyno_provision::Foreseen;
 use pgdyno_rows::load::{LoadPlan, Set};
 
@@ -16,7 +16,7 @@ pub struct Prepared {
     /// The seed.
     pub seed: u64,
     /// What the plan brings of its own.
-    pub material: Material,
+    pub material: WorkloadFiles,
     /// Whether its scripts may run programs.
     pub trust: bool,
     /// Everything that was left to facts.

@@ -15,7 +15,7 @@ use pgdyno_core::{
 use pgdyno_host::procs::ProcessId;
 use pgdyno_plan::Work;
 use pgdyno_postgres::{
-    load::{Whereabouts, has_unlogged},
+    load::{TableScope, has_unlogged},
     observe::{ask_commit_settings, postmaster_of, server_facts, wait_for_replay, weak_routines},
     probe::{Buffercache, held},
 };
@@ -550,11 +550,11 @@ impl Subject {
     }
 
     /// Where the tables are that are driven. Those that were there are not the only ones of their database.
-    pub fn whereabouts(&self) -> Whereabouts {
+    pub fn whereabouts(&self) -> TableScope {
         match self.home {
-            _ if self.path != SCHEMA => Whereabouts::Found(Set::Tpcc),
-            Home::Own(_) => Whereabouts::Database,
-            Home::Foreign | Home::Gone => Whereabouts::Schema(SCHEMA),
+            _ if self.path != SCHEMA => TableScope::Found(Set::Tpcc),
+            Home::Own(_) => TableScope::Database,
+            Home::Foreign | Home::Gone => TableScope::Schema(SCHEMA),
         }
     }
 

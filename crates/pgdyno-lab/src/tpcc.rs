@@ -15,7 +15,7 @@ use pgdyno_postgres::{
 };
 use pgdyno_record::ConsistencyRecord;
 use pgdyno_rows::load::Set;
-use pgdyno_script::tpcc::{Crowd, setup};
+use pgdyno_script::tpcc::{TerminalParams, setup};
 
 use crate::{
     Events, Prepared, draw_seed,
@@ -45,7 +45,7 @@ pub fn ready(prepared: &Prepared, subject: &mut Subject, stop: &Stop) -> Result<
     works(prepared).try_for_each(|work| fits(&work, &isolation))?;
     let command = draw_seed() as u32;
     subject.tpcc = Some(TpccFacts {
-        crowd: Crowd { warehouses, constants, seed: prepared.seed, command, run: 0 },
+        crowd: TerminalParams { warehouses, constants, seed: prepared.seed, command, run: 0 },
         load_constant_known: loaded_by.is_some(),
         isolation,
     });

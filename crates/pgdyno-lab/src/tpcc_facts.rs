@@ -1,13 +1,13 @@
 //! TPC-C's tables on one server, as terminals know them.
 
 use pgdyno_core::{problem::Problem, units};
-use pgdyno_script::tpcc::Crowd;
+use pgdyno_script::tpcc::TerminalParams;
 
 /// TPC-C's tables on one server, as those know them who drive.
 #[derive(Debug, Clone)]
 pub struct TpccFacts {
     /// What terminals go by.
-    pub crowd: Crowd,
+    pub crowd: TerminalParams,
     /// Whether the constant of the load is known.
     pub load_constant_known: bool,
     /// The isolation level of sessions that ask for none.

@@ -3,8 +3,8 @@
 use std::{collections::BTreeMap, time::Instant};
 
 use pgdyno_core::{measure::DataState, problem::Problem, stop::Stop};
-use pgdyno_plan::{Material, SqlText, Steps, Work, WorkloadPlan};
-use pgdyno_postgres::load::{Known, carry_out, data_state, prewarm_own, settle};
+use pgdyno_plan::{SqlText, Steps, Work, WorkloadFiles, WorkloadPlan};
+use pgdyno_postgres::load::{StepVariables, carry_out, data_state, prewarm_own, settle};
 use pgdyno_record::{
     MaterialRecord, SetupDone, SetupRecord, TextRecord, WeightedText, WorkloadRecord, redact_sql,
 };
@@ -82,7 +82,7 @@ fn step(
     let scale = prepared.bench.scale.unwrap_or(1) as i64;
     let automatic = Automatic { scale, client_id: 0, random_seed: seed, default_seed: seed };
     let more = numbers_of_clients(prepared, clients);
-    carry_out(session, steps, Known { automatic, more: &more }, stop, show)
+    carry_out(session, steps, StepVariables { automatic, more: &more }, stop, show)
 }
 
 /// A statement as the line of events shows it.
@@ -143,7 +143,7 @@ pub fn before_run(
 }
 
 /// What the record keeps of it before anything is done.
-pub fn first_record(material: &Material, workloads: &[WorkloadPlan]) -> Option<MaterialRecord> {
+pub fn first_record(material: &WorkloadFiles, workloads: &[WorkloadPlan]) -> Option<MaterialRecord> {
     if !material.is_own() {
         return None;
     }

@@ -4,7 +4,9 @@ use std::{sync::Arc, time::Instant};
 
 use pgdyno_core::stop::Stop;
 use pgdyno_engine::{Client, Paced, Pacing};
-use pgdyno_postgres::targets::{Conduct, Link, Manner, Play, Sessions, SqlTarget, Start};
+use pgdyno_postgres::targets::{
+    ClientBehavior, ErrorHandling, Link, Sessions, SharedScripts, SqlTarget, Start,
+};
 use pgdyno_script::{Automatic, Scripts, Streams, Variables};
 use pgdyno_wire::{ConnectOptions, libpq};
 
@@ -50,20 +52,20 @@ impl Making<'_> {
         Ok((workers, start.elapsed().as_nanos() as u64))
     }
 
-    fn play(&self) -> Play {
+    fn play(&self) -> SharedScripts {
         let options = self.options;
-        let manner = Manner {
-            conduct: Conduct::Pgbench,
+        let manner = ClientBehavior {
+            errors: ErrorHandling::Pgbench,
             max_tries: options.max_tries,
             latency_limit_ns: limit_ns(options),
             continue_on_error: options.continue_on_error,
             verbose_errors: options.verbose_errors,
             trust: true,
         };
-        Play::new(Arc::clone(self.scripts), options.protocol, manner)
+        SharedScripts::new(Arc::clone(self.scripts), options.protocol, manner)
     }
 
-    fn client(&self, play: &Arc<Play>, number: u32) -> ExitResult<Client<Paced<Link<SqlTarget>>>> {
+    fn client(&self, play: &Arc<SharedScripts>, number: u32) -> ExitResult<Client<Paced<Link<SqlTarget>>>> {
         let target = SqlTarget::new(Arc::clone(play), self.start(number));
         let target = match &self.sessions {
             Some(sessions) => target.asked_at_the_end(sessions.clone()),

@@ -1,19 +1,19 @@
-//! A value, or the word `auto`.
+//! A value that may be left to pgdyno by the word `auto`.
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-/// A value given by the user, or `auto`: chosen from facts.
+/// A value given by the user, or `auto`, which means chosen from facts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Auto<T> {
-    /// Chosen from facts, with a reason in the record.
+    /// Chosen from facts; the record states the reason.
     Auto,
-    /// Given.
+    /// Given by the user.
     Given(T),
 }
 
 impl<T> Auto<T> {
-    /// The given value, if there is one.
+    /// The value given by the user; `None` for `auto`.
     pub fn given(self) -> Option<T> {
         match self {
             Self::Auto => None,

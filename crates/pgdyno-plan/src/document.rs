@@ -1,4 +1,4 @@
-//! A plan as a whole: what it holds, its sizes, and what it loads.
+//! The plan as a whole: its keys, its sizes, and the tables it loads.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use super::{
     ServerPlan, SizePlan, SubjectPlan, TpccPlan, Variables, WorkloadPlan, fault::shown, work::definitions,
 };
 
-/// The text of `plans/bench.toml`, the plan of `pgdyno bench`.
+/// Text of `plans/bench.toml`, the plan of `pgdyno bench`.
 pub const BENCH_TOML: &str = include_str!("../../../plans/bench.toml");
 
 /// The JSON Schema (draft 2020-12) of a plan file, for editors and for publication.
@@ -27,21 +27,21 @@ pub fn schema() -> serde_json::Value {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Plan {
-    /// Name of the experiment; it becomes part of the run directory's name: 1 to 64 letters, digits, dots,
-    /// dashes and underscores.
+    /// Name of the experiment, also part of the run directory's name: 1 to 64 letters, digits, dots, dashes and
+    /// underscores.
     #[schemars(length(min = 1, max = 64), regex(pattern = "^[A-Za-z0-9][A-Za-z0-9._-]*$"))]
     pub name: String,
     /// One sentence for the report.
     #[serde(default)]
     pub description: String,
-    /// Seed of every random choice; drawn and printed where it is not given.
+    /// Seed of every random choice; if absent, one is drawn and printed.
     #[serde(default)]
     pub seed: Option<u64>,
     /// The server to measure.
     #[serde(default)]
     pub server: ServerPlan,
-    /// Several servers to measure in turn, the first being what the others are compared with. What one of them does not
-    /// say, `[server]` says for all.
+    /// Several servers to measure in turn; the first is the baseline. Keys that a subject leaves out are taken
+    /// from `[server]`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 16))]
     pub subject: Vec<SubjectPlan>,
@@ -51,25 +51,25 @@ pub struct Plan {
     /// How tables are loaded.
     #[serde(default, skip_serializing_if = "LoadingPlan::is_default")]
     pub load: LoadingPlan,
-    /// Variables that the plan's own SQL sees as `:name`, in the setup, in resets and in scripts.
+    /// Variables for the plan's own SQL (setup, resets and scripts), written `:name` there.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub variables: Variables,
-    /// What to drive, in this order.
+    /// Workloads to run, in this order.
     #[schemars(length(min = 1, max = 32))]
     pub workload: Vec<WorkloadPlan>,
     /// How to measure.
     #[serde(default)]
     pub measure: MeasurePlan,
-    /// Sizes of the experiment by their names, chosen by `--size`; without it the rest of the plan holds.
+    /// Named sizes of the experiment, chosen by `--size`; without it the rest of the plan applies.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub size: BTreeMap<String, SizePlan>,
-    /// What to check afterwards.
+    /// Checks after the runs.
     #[serde(default)]
     pub check: CheckPlan,
 }
 
 impl Plan {
-    /// A plan with every default, and the given name and workloads.
+    /// A plan with the given name and workloads, and defaults for everything else.
     pub fn new(name: impl Into<String>, workload: Vec<WorkloadPlan>) -> Self {
         Self {
             name: name.into(),
@@ -87,7 +87,7 @@ impl Plan {
         }
     }
 
-    /// The plan of `pgdyno bench` as `plans/bench.toml` writes it.
+    /// The plan of `pgdyno bench`, equal to `plans/bench.toml`.
     pub fn bench() -> Self {
         let workload = |script| WorkloadPlan::builtin(script, Protocol::Prepared);
         let mut plan = Self::new("bench", vec![workload(Builtin::SelectOnly), workload(Builtin::TpcbLike)]);
@@ -98,7 +98,7 @@ impl Plan {
 }
 
 impl SizePlan {
-    /// Puts what the size says over a plan.
+    /// Overrides a plan with the keys of this size.
     pub(super) fn apply(&self, plan: &mut Plan) {
         let measure = &mut plan.measure;
         if let Some(clients) = &self.clients {
@@ -114,16 +114,16 @@ impl SizePlan {
 }
 
 impl Plan {
-    /// The plan at one of its sizes.
+    /// The plan with one of its sizes applied.
     ///
     /// # Errors
-    /// The sizes there are, where this is none of them.
+    /// The plan has no such size; the hint lists those it has.
     pub fn at_size(mut self, name: &str) -> Result<Self, Problem> {
         let Some(size) = self.size.get(name).cloned() else {
             let what = format!("the plan {} has no size `{}`", self.name, shown(name));
             let names: Vec<_> = self.size.keys().map(String::as_str).collect();
             let hint = match names.as_slice() {
-                [] => "it has one size alone: leave --size out".to_owned(),
+                [] => "the plan has only one size: leave --size out".to_owned(),
                 names => format!("its sizes are {}", names.join(", ")),
             };
             return Err(Problem::wrong_request(what).hint(hint));
@@ -132,13 +132,13 @@ impl Plan {
         Ok(self)
     }
 
-    /// The variables of all its SQL: the plan's own, and those that stand for what is loaded.
+    /// Variables of all the plan's SQL: its own, and those for the numbers of loaded rows.
     pub(super) fn definitions(&self) -> Vec<Definition> {
         let loaded = self.data.scaleup.into_iter().flat_map(ScaleupPlan::variables);
         definitions(&self.variables).chain(loaded).collect()
     }
 
-    /// Whether the TPC-B tables are loaded.
+    /// Whether the plan loads the TPC-B tables.
     pub fn has_tpcb(&self) -> bool {
         let builtin = |part: &ScriptPlan| part.script.as_ref().is_some_and(|s| s.builtin().is_some());
         match self.data.scale {
@@ -151,10 +151,10 @@ impl Plan {
         }
     }
 
-    /// What is loaded, of TPC-B at this scale; `None` where nothing is.
+    /// The load that the plan asks for, with TPC-B tables at this scale if it is given; `None` if nothing is loaded.
     ///
     /// # Errors
-    /// What cannot be.
+    /// The requested load is impossible or contradictory.
     pub fn loads(&self, scale: Option<u64>) -> Result<Option<LoadPlan>, Problem> {
         let tpcc = self.data.tpcc.filter(|tpcc| !tpcc.loaded);
         let request = match (scale, self.data.scaleup) {

@@ -1,11 +1,11 @@
-//! The reader of plans, for tests that feed it with anything. It panics where a promise is broken, and tells whether it
-//! took everything.
+//! Entry point for fuzzing the plan reader. Panics if the reader breaks a promise; returns whether it accepted
+//! the input.
 
 use pgdyno_core::problem::Problem;
 
 use crate::Plan;
 
-/// Reads a plan file; a plan that is written down is read as the same plan.
+/// Reads a plan file, and checks that an accepted plan survives being written and read again.
 pub fn plan(bytes: &[u8]) -> bool {
     let Ok(text) = std::str::from_utf8(bytes) else { return false };
     match Plan::from_toml(text, "x.toml") {
@@ -22,7 +22,7 @@ pub fn plan(bytes: &[u8]) -> bool {
     }
 }
 
-/// A fault of a plan is one sentence about a place in the file.
+/// Checks that a problem is one sentence about a place in the file.
 fn is_short(text: &str, problem: &Problem) {
     let what = &problem.what;
     assert!(what.starts_with("x.toml: ") || what.starts_with("x.toml:"), "{what}");

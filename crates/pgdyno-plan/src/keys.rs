@@ -1,20 +1,19 @@
-//! The keys of a plan file and what each expects, in the words of an error message.
+//! The keys of a plan file and the values they expect, as worded in error messages.
 //!
-//! One table serves three ends: unknown keys get the nearest known one, a value of the wrong type is
-//! answered with what belongs there, and a test holds the table to the JSON Schema, so that none of the
-//! three can drift.
+//! One table serves three purposes, so that they cannot drift apart: unknown keys get the nearest known one, a value
+//! of the wrong type is answered with the expected one, and a test compares the table with the JSON Schema.
 
 use strsim::jaro_winkler;
 
 /// One key of a plan file.
 pub(super) struct Key {
-    /// The table it belongs to; empty at the top.
+    /// Table that the key belongs to; empty at the top level.
     pub section: &'static str,
-    /// Its name.
+    /// Name of the key.
     pub name: &'static str,
-    /// What belongs there, to follow "must be".
+    /// Expected value, worded to follow "must be".
     pub expects: &'static str,
-    /// The words that it accepts, where they are few.
+    /// Accepted words, if there are only a few.
     pub words: &'static [&'static str],
 }
 
@@ -31,12 +30,12 @@ const fn choice(
     Key { section, name, expects, words }
 }
 
-/// What a script is.
+/// Expected value of a script.
 const SCRIPT: &str =
     "\"tpcb-like\", \"simple-update\", \"select-only\", or a file in quotes, such as \"mine.sql\"";
 const SCRIPTS: &[&str] = &["tpcb-like", "simple-update", "select-only"];
 
-/// What stands for every variable: their names are the plan's own.
+/// Stands for every variable, since their names are the user's.
 const VARIABLE: Key = key("variables", "", "a number or a text in quotes");
 
 /// Every key of a plan file.
@@ -165,14 +164,14 @@ pub(super) const KEYS: &[Key] = &[
     key("check", "consistency", "true or false"),
 ];
 
-/// Keys that people look for and that a plan does not have on purpose.
+/// Keys that people look for and that a plan deliberately lacks.
 const ADDRESS: &[&str] =
     &["dsn", "uri", "url", "host", "port", "user", "username", "password", "dbname", "database", "admin_dsn"];
 
-/// Names that people give TPC-B's tables, which have no key: other tables have.
+/// Names that people try for TPC-B's tables, which have no key of their own.
 const TPCB: &[&str] = &["tpcb", "tpc_b", "pgbench"];
 
-/// The least likeness (Jaro-Winkler, 0 to 1) of a name that is worth a hint.
+/// Least Jaro-Winkler similarity (0 to 1) of a name that is suggested.
 const LIKENESS: f64 = 0.75;
 
 /// The key with this section and name.
@@ -180,7 +179,7 @@ pub(super) fn find(section: &str, name: &str) -> Option<&'static Key> {
     KEYS.iter().find(|key| key.section == section && key.name == name)
 }
 
-/// The key that a dotted path such as `measure.clients` names; list positions are no part of it.
+/// The key of a dotted path such as `measure.clients`, without list positions.
 pub(super) fn at(path: &str) -> Option<&'static Key> {
     match path.split('.').collect::<Vec<_>>()[..] {
         ["variables", _] | ["workload", "define", _] | ["size", _, "variables", _] => Some(&VARIABLE),
@@ -194,7 +193,7 @@ pub(super) fn at(path: &str) -> Option<&'static Key> {
     }
 }
 
-/// The word most like the given one, if any is like it.
+/// The most similar word, if any is similar enough.
 pub(super) fn nearest<'a>(word: &str, among: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let word = word.to_ascii_lowercase();
     let rated = among.map(|known| (jaro_winkler(&word, known), known));
@@ -204,19 +203,19 @@ pub(super) fn nearest<'a>(word: &str, among: impl Iterator<Item = &'a str>) -> O
         .map(|(_, known)| known)
 }
 
-/// Whether a key is an address or a secret: what stands behind it must not be printed.
+/// Whether a key is an address or a secret, whose value must not be printed.
 pub(super) fn is_address(name: &str) -> bool {
     ADDRESS.contains(&name.to_ascii_lowercase().as_str())
 }
 
-/// What to do about a key that this section does not have.
+/// Hint for a key that this section does not have.
 pub(super) fn advice(section: &str, name: &str) -> String {
     if is_address(name) {
-        return "a plan holds no address, user or password: say them with -h, -p, -U, -d or PG* variables"
+        return "a plan holds no address, user or password: give them with -h, -p, -U, -d or PG* variables"
             .into();
     }
     if matches!(section, "data" | "size") && TPCB.contains(&name.to_ascii_lowercase().as_str()) {
-        return "TPC-B's tables are what `scale` asks for, such as scale = 100: they have no key of their own".into();
+        return "TPC-B's tables have no key of their own: `scale` requests them, such as scale = 100".into();
     }
     if let Some(known) = nearest(name, names(section)) {
         return format!("did you mean `{known}`?");
@@ -227,7 +226,7 @@ pub(super) fn advice(section: &str, name: &str) -> String {
     format!("known here: {}", names(section).collect::<Vec<_>>().join(", "))
 }
 
-/// The section in words.
+/// Names the section in a message.
 pub(super) fn place(section: &str) -> String {
     match section {
         "" => "at the top of the file".into(),
@@ -254,7 +253,7 @@ mod tests {
 
     use super::*;
 
-    /// The names of a table's keys as the schema gives them.
+    /// Names of a table's keys in the schema.
     fn in_schema(definition: &serde_json::Value) -> BTreeSet<&str> {
         let properties = definition["properties"].as_object().expect("it is a table");
         properties.keys().map(String::as_str).collect()
@@ -291,7 +290,7 @@ mod tests {
         assert_eq!(advice("measure", "WarmUp"), "did you mean `warmup`?");
         assert_eq!(advice("", "scale"), "`scale` belongs in [data]");
         assert!(advice("", "password").starts_with("a plan holds no address"));
-        // `tpcc` is but a letter away, and another set of tables.
+        // `tpcc` is only a letter away but means other tables.
         for section in ["data", "size"] {
             let said = advice(section, "tpcb");
             assert!(said.contains("`scale`") && !said.contains("tpcc"), "{said}");

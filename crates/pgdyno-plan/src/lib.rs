@@ -1,7 +1,7 @@
-//! The plan: what a measuring command is going to do, before any fact of a machine is known.
+//! The plan: what a measuring command will do, before any fact about a machine is known.
 //!
-//! A plan is written by flags or by a TOML file, never by the record. What it leaves to facts is `Auto`;
-//! the pure rules of [`advice`] resolve it and give a reason for every value.
+//! Plans come from flags or a TOML file, never from the record. What a plan leaves open is `Auto`; the pure
+//! rules of [`advice`] resolve it and give a reason for every value.
 
 pub mod advice;
 mod auto;
@@ -12,7 +12,6 @@ mod fault;
 pub mod fuzz;
 mod keys;
 mod load;
-mod material;
 mod measure;
 mod parse;
 mod scale;
@@ -20,6 +19,7 @@ mod server;
 mod subjects;
 mod tpcc;
 mod work;
+mod workload_files;
 
 pub use auto::Auto;
 pub use check::{
@@ -29,11 +29,11 @@ pub use check::{
 pub use document::{BENCH_TOML, Plan, schema};
 pub use fault::Fault;
 pub use load::LoadingPlan;
-pub use material::{Material, SqlText, Steps, Work};
 pub use measure::{BalanceCheckMode, CheckPlan, MeasurePlan, Waiting};
 pub use parse::MAX_PLAN_BYTES;
 pub use scale::Scale;
 pub use server::ServerPlan;
 pub use subjects::{MAX_SUBJECTS, SubjectPlan};
 pub use tpcc::{Isolation, LOADED_AT_S, TpccPlan, TpccWork};
-pub use work::{DataPlan, Given, ScaleupPlan, ScriptPlan, SizePlan, Source, Variables, WorkloadPlan};
+pub use work::{DataPlan, ScaleupPlan, ScriptPlan, SizePlan, Source, VariableValue, Variables, WorkloadPlan};
+pub use workload_files::{SqlText, Steps, Work, WorkloadFiles};

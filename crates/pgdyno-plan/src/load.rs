@@ -1,4 +1,4 @@
-//! How a plan's tables are loaded, and what they are like.
+//! How a plan loads its tables.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -9,47 +9,48 @@ use pgdyno_rows::{
     tpcb::SizeEstimate,
 };
 
-/// How TPC-B's tables, or those of `data.scaleup`, are loaded. What is left out is as `pgbench -i` has it.
+/// How the tables of TPC-B or of `data.scaleup` are loaded. Defaults are those of `pgbench -i`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct LoadingPlan {
-    /// Streams: connections that load at the same time, 1 to 1,000. One by default, with which every load leaves the
-    /// same pages.
+    /// Streams: number of connections that load in parallel, 1 to 1,000. Default 1, with which every load
+    /// writes identical pages.
     #[schemars(range(min = 1, max = 1_000))]
     pub jobs: Option<u64>,
-    /// Partitions of accounts, or of `test` (PostgreSQL 11 and newer), up to 100,000; 0 is one plain table.
+    /// Number of partitions of accounts, or of `test` (PostgreSQL 11 and newer), up to 100,000; 0 means one
+    /// plain table.
     #[schemars(range(max = 100_000))]
     pub partitions: Option<u64>,
-    /// How they are made; by ranges where it is not said.
+    /// Partitioning method; default range.
     pub partition_method: Option<PartitionMethod>,
-    /// How rows are written. Where it is not said: a table or partition by one COPY that freezes its rows, partitions
-    /// by hash in chunks.
+    /// How rows are written. Default: one COPY FREEZE for each table or partition; for hash partitions, chunks.
     pub method: Option<Way>,
-    /// Tablespace of the tables, on a server that is there.
+    /// Tablespace of the tables, on an existing server.
     pub tablespace: Option<String>,
     /// Tablespace of the primary keys.
     pub index_tablespace: Option<String>,
     /// Fill factor of the tables in per cent, 10 to 100.
     #[schemars(range(min = 10, max = 100))]
     pub fillfactor: Option<u32>,
-    /// Whether the tables are unlogged: any crash of the server empties them, which reports say beside every number.
+    /// Whether the tables are unlogged, so that any crash of the server empties them; reports state it beside
+    /// every number.
     pub unlogged: bool,
-    /// Whether there are foreign keys between the tables.
+    /// Whether the tables have foreign keys.
     pub foreign_keys: bool,
 }
 
 impl LoadingPlan {
-    /// Whether nothing is said.
+    /// Whether every key has its default.
     pub fn is_default(&self) -> bool {
         *self == Self::default()
     }
 
-    /// Streams that load.
+    /// Number of connections that load in parallel.
     pub fn streams(&self) -> u64 {
         self.jobs.unwrap_or(1)
     }
 
-    /// The same as the loader takes it; what is left open it chooses itself.
+    /// Request to the loader, which chooses the options left open.
     pub fn request(&self, scale: Option<u64>) -> LoadRequest {
         LoadRequest {
             scale,
@@ -65,11 +66,11 @@ impl LoadingPlan {
         }
     }
 
-    /// The load of what is wished for. What the plan leaves open is chosen so that every load leaves the same pages,
-    /// whatever it costs.
+    /// Plans the requested load. Options left open are chosen for identical pages on every load, even if that
+    /// is slower.
     ///
     /// # Errors
-    /// What cannot be.
+    /// The requested load is impossible or contradictory.
     pub(super) fn plan(&self, request: LoadRequest) -> Result<LoadPlan, Problem> {
         let plain = self.partitions.unwrap_or(0) == 0;
         LoadRequest { way: request.way.or(plain.then_some(Way::Stream)), ..request }.plan(self.streams())
@@ -80,7 +81,7 @@ impl LoadingPlan {
         self.fillfactor.unwrap_or(100)
     }
 
-    /// Sizes of TPC-B's tables at a scale, in pages of this size.
+    /// Sizes of the TPC-B tables at a scale, for a page size in bytes.
     pub fn sizes(&self, scale: u64, page_bytes: u64) -> SizeEstimate {
         SizeEstimate::filled(scale, page_bytes, self.fillfactor())
     }

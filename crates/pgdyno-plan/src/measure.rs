@@ -1,4 +1,4 @@
-//! How a plan measures, and what it checks afterwards.
+//! How a plan measures, and what it checks after the runs.
 
 use pgdyno_core::span::Span;
 use schemars::JsonSchema;
@@ -10,12 +10,12 @@ use super::Auto;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Waiting {
-    /// By io_uring where this kernel has what that needs (Linux 6.1) and allows it, else by epoll.
+    /// io_uring if the kernel supports (Linux 6.1) and allows it, else epoll.
     #[default]
     Auto,
-    /// By io_uring: one system call sends and receives for all connections of a thread.
+    /// io_uring: one system call sends and receives for all connections of a thread.
     IoUring,
-    /// By epoll: a system call for every message, and one for every wait.
+    /// epoll: one system call for every message, and one for every wait.
     Epoll,
 }
 
@@ -23,27 +23,27 @@ pub enum Waiting {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct MeasurePlan {
-    /// Client counts from 1 to 100,000, each a cell of every workload. `auto`: one, twice and eight times the
-    /// processors.
+    /// Client counts from 1 to 100,000; every workload runs with each. `auto`: one, twice and eight times the
+    /// number of processors.
     pub clients: Auto<Vec<u32>>,
-    /// Worker threads of the driver, 1 to 1,024. `auto`: one for each of its processors, never more than
-    /// clients.
+    /// Worker threads of the driver, 1 to 1,024. `auto`: one for each processor of the driver, at most one for
+    /// each client.
     pub jobs: Auto<u32>,
-    /// Measured interval of a run.
+    /// Length of the measured interval of a run.
     pub duration: Span,
-    /// Warm-up before it, not measured.
+    /// Length of the warm-up before the measured interval.
     pub warmup: Span,
-    /// How often every cell runs, in interleaved blocks: 1 to 1,000.
+    /// Number of interleaved blocks, 1 to 1,000; every workload runs once in each with every client count.
     #[schemars(range(min = 1, max = 1000))]
     pub blocks: u32,
-    /// Rate in transactions per second for an open loop, above 0; absent is a closed loop.
+    /// Rate of an open loop in transactions per second, above 0; absent means a closed loop.
     #[schemars(range(max = 1e12))]
     pub rate: Option<f64>,
     /// Processors for the driver, for example `0`.
     pub driver_cpus: Option<String>,
-    /// How workers with more than one client wait for them.
+    /// How workers with more than one client wait for their connections.
     pub waiting: Waiting,
-    /// Marks a plan as meant for publication: no screening doubt, stricter looks.
+    /// Marks a plan as meant for publication: no doubt about screening, stricter checks.
     pub thorough: bool,
 }
 
@@ -63,27 +63,27 @@ impl Default for MeasurePlan {
     }
 }
 
-/// How the balances are checked after runs that write.
+/// How balances are checked after runs that write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum BalanceCheckMode {
-    /// Full while the accounts fit in memory, else touched.
+    /// `full` while the accounts fit in memory, else `touched`.
     Auto,
-    /// Every account, teller and branch.
+    /// Checks every account, teller and branch.
     Full,
-    /// The keys found in history and a sample of the others.
+    /// Checks the keys found in history and a sample of the others.
     Touched,
-    /// Not at all.
+    /// No check.
     Off,
 }
 
-/// What to check afterwards.
+/// Checks after the runs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct CheckPlan {
-    /// The balance check.
+    /// Mode of the balance check.
     pub balance: BalanceCheckMode,
-    /// Whether TPC-C's conditions of consistency are looked at after all runs.
+    /// Whether to check TPC-C's consistency conditions after all runs.
     pub consistency: bool,
 }
 

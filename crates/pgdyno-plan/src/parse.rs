@@ -1,7 +1,7 @@
-//! Plan files: from TOML to a [`Plan`], with errors that say where.
+//! Reads plan files from TOML into a [`Plan`], with errors that name the position.
 //!
-//! The text is read three times: as a tree with positions, to name unknown keys and to find where a fault is;
-//! by serde, into the types; and by [`Plan::faults`], for what types cannot say.
+//! The text is read three times: as a tree with positions, to name unknown keys and locate faults; by serde,
+//! into the types; and by [`Plan::faults`], for what types cannot express.
 
 use std::ops::Range;
 
@@ -17,18 +17,17 @@ use super::{
 /// Longest plan file in bytes: 1 MiB. Readers should not read more than this.
 pub const MAX_PLAN_BYTES: usize = 1 << 20;
 
-/// Characters of a line that an error shows.
+/// Longest excerpt of a line in an error, in characters.
 const EXCERPT: usize = 90;
 
 impl Plan {
-    /// Reads a plan file; `file` is its name for messages.
+    /// Reads a plan file; `file` is its name in messages.
     ///
-    /// A byte order mark and CRLF line ends are accepted, as Windows editors write them.
+    /// A byte order mark and CRLF line ends are accepted.
     ///
     /// # Errors
-    /// A wrong request whose sentence begins with `file:line:column` (both from 1, the column in
-    /// characters), whose detail shows the line with a caret, and whose hint names the nearest known key or
-    /// value.
+    /// A wrong request whose sentence begins with `file:line:column` (both from 1, the column in characters),
+    /// whose detail shows the line with a caret, and whose hint names the nearest known key or value.
     pub fn from_toml(text: &str, file: &str) -> Result<Self, Problem> {
         let source = Source { text: text.strip_prefix('\u{feff}').unwrap_or(text), file };
         source.check_text()?;
@@ -43,14 +42,13 @@ impl Plan {
     }
 }
 
-/// A plan file's text and name.
 struct Source<'a> {
     text: &'a str,
     file: &'a str,
 }
 
 impl Source<'_> {
-    /// What must hold before the text is worth parsing.
+    /// Refuses texts that are not worth parsing.
     fn check_text(&self) -> Result<(), Problem> {
         if self.text.len() > MAX_PLAN_BYTES {
             let what = format!("{}: the file is larger than 1 MiB", self.file);
@@ -69,7 +67,7 @@ impl Source<'_> {
         Ok(())
     }
 
-    /// Unknown keys, tables that are no tables, and keys that must not be missing.
+    /// Checks for unknown keys, tables in the wrong place, and missing mandatory keys.
     fn check_keys(&self, tree: &DeTable<'_>) -> Result<(), Problem> {
         let mut strange = Vec::new();
         strange_keys(tree, "", &mut strange);
@@ -99,7 +97,7 @@ impl Source<'_> {
         Ok(())
     }
 
-    /// An error of the TOML grammar.
+    /// Problem of a violation of the TOML grammar.
     fn syntax(&self, error: &toml::de::Error) -> Problem {
         let span = error.span().unwrap_or(0..0);
         let first = error.message().lines().next().unwrap_or("not TOML");
@@ -111,7 +109,7 @@ impl Source<'_> {
         self.problem(span, first).hint(hint)
     }
 
-    /// An error of a type, or a word that is none of those accepted.
+    /// Problem of a value with the wrong type, or a word that is not accepted.
     fn wrong_value(&self, tree: &DeTable<'_>, error: &toml::de::Error) -> Problem {
         let span = error.span().unwrap_or(0..0);
         let message = error.message().lines().next().unwrap_or("wrong value");
@@ -130,15 +128,15 @@ impl Source<'_> {
         }
     }
 
-    /// A plan of the same kind.
+    /// Hint at a valid plan of the same kind.
     fn example(&self) -> &'static str {
         match self.text.contains("tpcc") {
-            true => "plans/tpcc.toml is a plan to compare with",
-            false => "plans/bench.toml is a plan to compare with",
+            true => "see plans/tpcc.toml for a valid plan",
+            false => "see plans/bench.toml for a valid plan",
         }
     }
 
-    /// A table where a value belongs: what TOML makes of a dot in a name.
+    /// Problem of a table in place of a value, which TOML makes of a name with an unquoted dot.
     fn misplaced_table(&self, tree: &DeTable<'_>, span: Range<usize>, message: &str) -> Problem {
         let server = tree.get("server").and_then(|server| server.get_ref().as_table());
         let settings = server.and_then(|server| server.get("settings")?.get_ref().as_table());
@@ -152,7 +150,7 @@ impl Source<'_> {
         }
     }
 
-    /// A plan that can be read and makes no sense.
+    /// Problem of a plan that can be read but makes no sense.
     fn fault(&self, tree: &DeTable<'_>, fault: Fault) -> Problem {
         match span_of(tree, &fault.path) {
             Some(span) => self.problem(span, &fault.what).hint(fault.hint),
@@ -160,32 +158,32 @@ impl Source<'_> {
         }
     }
 
-    /// A wrong request with its position and the line it stands on.
+    /// A wrong request with its position and an excerpt of the line.
     fn problem(&self, span: Range<usize>, what: &str) -> Problem {
-        let place = Place::of(self.text, span);
+        let place = Place::new(self.text, span);
         let what = format!("{}:{}:{}: {what}", self.file, place.line, place.column);
         Problem::wrong_request(what).detail(place.excerpt)
     }
 }
 
-/// The names of the scripts, for a hint.
+/// Names of the scripts, for a hint.
 fn script_words() -> &'static str {
     keys::find("workload", "script").map_or("", |key| key.expects)
 }
 
-/// A position in a text as people count it, and the line there with a caret below.
+/// A position in a text for people, and the line there with a caret below.
 pub(crate) struct Place {
-    /// Line from 1.
+    /// Line number from 1.
     pub line: usize,
-    /// Column from 1, in characters.
+    /// Column number from 1, in characters.
     pub column: usize,
-    /// The line and the caret.
+    /// The line, and the caret below.
     pub excerpt: String,
 }
 
 impl Place {
-    /// The place of a range of bytes, which may begin at the end of the text.
-    pub(crate) fn of(text: &str, span: Range<usize>) -> Self {
+    /// Position of a byte range, which may begin at the end of the text.
+    pub(crate) fn new(text: &str, span: Range<usize>) -> Self {
         let start = floor_boundary(text, span.start);
         let end = floor_boundary(text, span.end).max(start);
         let line_start = text[..start].rfind('\n').map_or(0, |at| at + 1);
@@ -198,7 +196,7 @@ impl Place {
     }
 }
 
-/// The line with its number, a caret line below it, cut around the caret where the line is long.
+/// The line with its number and a caret line below, cut around the caret if the line is long.
 fn excerpt(line: usize, text: &str, before: usize, marked: usize) -> String {
     let from = before.saturating_sub(EXCERPT / 2);
     let plain = |c: char| match c {
@@ -217,7 +215,7 @@ fn floor_boundary(text: &str, at: usize) -> usize {
     text.floor_char_boundary(at.min(text.len()))
 }
 
-/// Keys that the plan does not have, with what to say and what to do.
+/// Collects keys that a plan does not have, each with message and hint.
 fn strange_keys(table: &DeTable<'_>, section: &str, found: &mut Vec<(Range<usize>, String, String)>) {
     for (name, value) in table {
         let known = keys::find(section, name.get_ref());
@@ -233,7 +231,7 @@ fn strange_keys(table: &DeTable<'_>, section: &str, found: &mut Vec<(Range<usize
     }
 }
 
-/// The keys of a section, or that it is none.
+/// Collects unknown keys of a section, or that the section is not a table.
 fn strange_section(
     key: &keys::Key,
     section: &str,
@@ -270,7 +268,7 @@ fn no_section(key: &keys::Key, section: &str, span: Range<usize>) -> (Range<usiz
     (span, format!("`{section}` must be {}", key.expects), hint.into())
 }
 
-/// The value that is no table at a position: its path without list positions, and its range.
+/// Path (without list positions) and range of the value that contains a byte position.
 fn leaf_at(table: &DeTable<'_>, prefix: &str, at: usize) -> Option<(String, Range<usize>)> {
     table.iter().find_map(|(name, value)| {
         let dot = if prefix.is_empty() { "" } else { "." };
@@ -286,14 +284,14 @@ fn leaf_at(table: &DeTable<'_>, prefix: &str, at: usize) -> Option<(String, Rang
     })
 }
 
-/// The range of what a fault's path names, or of the nearest thing around it.
+/// Range of the value that a fault's path names, or of the nearest table around it.
 fn span_of(table: &DeTable<'_>, path: &str) -> Option<Range<usize>> {
     let (head, rest) = path.split_once('.').unwrap_or((path, ""));
     let (name, index) = match head.split_once('[') {
         Some((name, index)) => (name, index.trim_end_matches(']').parse::<usize>().ok()),
         None => (head, None),
     };
-    // Names of settings may hold dots of their own.
+    // Names of settings may contain dots.
     let value = table.get(path).or_else(|| table.get(name))?;
     let value = index.and_then(|index| value.get_ref().as_array()?.get(index)).unwrap_or(value);
     let inner = value.get_ref().as_table().and_then(|inner| span_of(inner, rest));

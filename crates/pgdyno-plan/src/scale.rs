@@ -1,22 +1,22 @@
-//! The scale of the TPC-B tables, or that there are none.
+//! The scale factor of the TPC-B tables.
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-/// How many TPC-B rows are loaded.
+/// Scale factor of the TPC-B tables, or none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Scale {
-    /// As many as fit; none where the plan sets up tables of its own and drives no built-in script.
+    /// The largest scale that fits; none if the plan sets up its own tables and runs no built-in script.
     #[default]
     Auto,
     /// No TPC-B tables.
     None,
-    /// This scale factor.
+    /// An explicit scale factor.
     Given(u64),
 }
 
 impl Scale {
-    /// The given scale factor, if there is one.
+    /// The explicit scale factor; `None` for `auto` and `none`.
     pub fn given(self) -> Option<u64> {
         match self {
             Self::Given(scale) => Some(scale),

@@ -1,12 +1,12 @@
-//! The server that a plan asks for.
+//! The server to measure.
 
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The server to measure. A server that is already there is named by flags and `PG*` variables, never in a
-/// plan, so that a plan can be shown to anybody; without them one is made as these keys say.
+/// The server to measure, created with these keys. An existing server is named by flags and `PG*` variables,
+/// never in a plan, so that a plan can be shown to anybody.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ServerPlan {
@@ -14,15 +14,15 @@ pub struct ServerPlan {
     pub pg: Option<String>,
     /// Name of a build that `pgdyno build` made.
     pub build: Option<String>,
-    /// Directory of `initdb` and `postgres`.
+    /// Directory of the programs `initdb` and `postgres`.
     pub bindir: Option<String>,
     /// Data directory to create; it must be empty or absent.
     pub data: Option<String>,
-    /// Directory for WAL, apart from the data directory.
+    /// Directory for WAL if separate from the data directory.
     pub waldir: Option<String>,
-    /// Data checksums.
+    /// Whether data checksums are enabled.
     pub data_checksums: Option<bool>,
-    /// Settings over those chosen from facts.
+    /// Settings that override those chosen from facts.
     pub settings: BTreeMap<String, String>,
     /// Processors for the server, for example `0-3,8`.
     pub cpus: Option<String>,

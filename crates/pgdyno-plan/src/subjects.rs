@@ -7,33 +7,33 @@ use serde::{Deserialize, Serialize};
 
 use super::ServerPlan;
 
-/// Most subjects of a plan: all their servers are up at once.
+/// Most subjects of a plan; all their servers run at once.
 pub const MAX_SUBJECTS: usize = 16;
-/// One of several servers to measure. As in `[server]`, none that is already there is named in a plan.
+/// One of several servers to measure. As in `[server]`, existing servers are never named in a plan.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct SubjectPlan {
-    /// Its name in reports: one line of 1 to 40 characters. Without one it is what the other keys say.
+    /// Name in reports: one line of 1 to 40 characters. Default: the values of the other keys.
     #[schemars(length(min = 1, max = 40))]
     pub name: Option<String>,
     /// Major or exact version, for example `18` or `9.6.24`.
     pub pg: Option<String>,
     /// Name of a build that `pgdyno build` made.
     pub build: Option<String>,
-    /// Directory of `initdb` and `postgres`.
+    /// Directory of the programs `initdb` and `postgres`.
     pub bindir: Option<String>,
-    /// Whether to take a bundle even where PostgreSQL is installed.
+    /// Whether to use a bundle even if PostgreSQL is installed.
     pub bundle: bool,
     /// Data directory to create; it must be empty or absent.
     pub data: Option<String>,
-    /// Directory for WAL, apart from the data directory.
+    /// Directory for WAL if separate from the data directory.
     pub waldir: Option<String>,
-    /// Settings over those of `[server]`.
+    /// Settings that override those of `[server]`.
     pub settings: BTreeMap<String, String>,
 }
 
 impl SubjectPlan {
-    /// The same in the terms of `[server]`, as far as it is said.
+    /// Keys of the subject in the form of `[server]`.
     pub(super) fn server(&self) -> ServerPlan {
         let Self { name: _, pg, build, bindir, bundle: _, data, waldir, settings } = self.clone();
         ServerPlan { pg, build, bindir, data, waldir, settings, ..ServerPlan::default() }

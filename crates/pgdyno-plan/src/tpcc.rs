@@ -1,45 +1,46 @@
-//! TPC-C in a plan: its tables, and how they are driven.
+//! TPC-C in a plan: its tables and its workload.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use pgdyno_core::tpcc::Shape;
 
-/// Seconds since 1970 of all dates that a plan loads, 2026-01-01: with the same seed the rows are the same.
+/// Timestamp for all date columns that a plan loads, in Unix seconds (2026-01-01). Fixed, so that the same seed
+/// gives the same rows.
 pub const LOADED_AT_S: i64 = 1_767_225_600;
-/// Most tries of a transaction where nothing is said.
+/// Default of `max_tries`.
 const MAX_TRIES: u32 = 10;
 
 /// The nine tables of TPC-C.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TpccPlan {
-    /// Warehouses, 1 to 10,000,000, about 100 MB each.
+    /// Number of warehouses, 1 to 10,000,000, about 100 MB each.
     #[schemars(range(min = 1, max = 10_000_000))]
     pub warehouses: u64,
-    /// Whether they are there already, as `pgdyno load tpcc` left them, where the sessions look: nothing is loaded
-    /// then, and they stay.
+    /// Whether the tables are loaded already, by `pgdyno load tpcc`, in the schema that the sessions use:
+    /// nothing is loaded or dropped then.
     #[serde(default)]
     pub loaded: bool,
 }
 
-/// Isolation level of transactions.
+/// Transaction isolation level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Isolation {
-    /// PostgreSQL's default.
+    /// READ COMMITTED, PostgreSQL's default.
     ReadCommitted,
-    /// A snapshot for each transaction.
+    /// REPEATABLE READ: one snapshot for each transaction.
     RepeatableRead,
-    /// As if one after the other.
+    /// SERIALIZABLE: as if transactions ran one after the other.
     Serializable,
 }
 
 impl Isolation {
-    /// All of them, the least first.
+    /// All levels, the weakest first.
     pub const ALL: [Self; 3] = [Self::ReadCommitted, Self::RepeatableRead, Self::Serializable];
 
-    /// As SQL has it, and `default_transaction_isolation`.
+    /// Name in SQL and in `default_transaction_isolation`.
     pub fn sql(self) -> &'static str {
         match self {
             Self::ReadCommitted => "read committed",
@@ -48,7 +49,7 @@ impl Isolation {
         }
     }
 
-    /// As plans and flags have it.
+    /// Name in plans and flags.
     pub fn name(self) -> &'static str {
         match self {
             Self::ReadCommitted => "read-committed",
@@ -58,21 +59,22 @@ impl Isolation {
     }
 }
 
-/// How the five transactions of TPC-C are driven.
+/// How the five transactions of TPC-C run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct TpccWork {
-    /// How each is sent.
+    /// How the statements of a transaction are sent.
     pub shape: Shape,
-    /// Isolation level; the server's default where it is not said.
+    /// Isolation level; default: the server's default.
     pub isolation: Option<Isolation>,
-    /// How often New-Order, Payment, Order-Status, Delivery and Stock-Level come, in per cent.
+    /// Shares of New-Order, Payment, Order-Status, Delivery and Stock-Level in per cent; they add up to 100.
     pub weights: [u32; 5],
-    /// Most tries of a transaction that meets a serialization failure or a deadlock, the first included; 0 is no limit.
+    /// Most tries of a transaction that fails with a serialization error or a deadlock, including the first; 0
+    /// means no limit.
     pub max_tries: u32,
-    /// Whether ten terminals a warehouse key and think as the specification says; clients are the connections that
-    /// carry their transactions out. Without it every client sends one transaction after the other, each of a terminal
-    /// chosen at random.
+    /// Whether ten terminals per warehouse observe the keying and think times of the specification; clients are
+    /// then the connections that execute their transactions. Otherwise every client sends one transaction after
+    /// the other, each for a random terminal.
     pub paced: bool,
 }
 

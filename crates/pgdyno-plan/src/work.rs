@@ -1,4 +1,4 @@
-//! What a plan brings of its own: tables, scripts, variables, sizes.
+//! The plan's own data, scripts, variables and sizes.
 
 use std::{borrow::Cow, collections::BTreeMap};
 
@@ -14,28 +14,27 @@ use super::{Scale, TpccPlan, TpccWork};
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct DataPlan {
-    /// TPC-B scale factor from 1 to 100,000,000: 100,000 accounts each, about 15 MiB. `auto` fits memory,
-    /// disk and time, and is `none` where the plan has `scaleup` or sets up tables of its own, and drives no built-in
-    /// script.
+    /// TPC-B scale factor from 1 to 100,000,000: 100,000 accounts each, about 15 MiB. `auto` fits memory, disk
+    /// and time; it means `none` if the plan has `scaleup` or a setup and runs no built-in script.
     pub scale: Scale,
-    /// The tables `test` and `log` of `pgdyno load scaleup`, in place of TPC-B's.
+    /// The tables `test` and `log` of `pgdyno load scaleup`, instead of TPC-B's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scaleup: Option<ScaleupPlan>,
-    /// The tables of TPC-C, in place of those of TPC-B.
+    /// The tables of TPC-C, instead of TPC-B's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tpcc: Option<TpccPlan>,
-    /// File of SQL that sets up tables of the plan's own, once, after those that are loaded. A path that does not begin
-    /// with `/` is taken from the directory of the plan file.
+    /// File with SQL that sets up the plan's own tables, once, after other tables are loaded. A path that does
+    /// not begin with `/` is relative to the directory of the plan file.
     pub setup: Option<String>,
-    /// The same as text, after the file.
+    /// SQL that sets up the plan's own tables, as text; runs after `setup`.
     pub setup_text: Option<String>,
 }
 
 impl ScaleupPlan {
-    /// Names of the variables that stand for its rows.
+    /// Names of the variables that hold the numbers of rows.
     pub(super) const VARIABLES: [&'static str; 2] = ["rows", "log_rows"];
 
-    /// Bytes of both tables and their indexes, in pages of this size.
+    /// Bytes of both tables and their indexes, for a page size in bytes and a fill factor in per cent.
     pub fn bytes(self, page_bytes: u64, fillfactor: u32) -> u64 {
         let test = test_size(self.rows, self.rows, page_bytes, fillfactor);
         let log = log_size(self.log_rows, page_bytes, fillfactor);
@@ -49,44 +48,44 @@ impl ScaleupPlan {
 }
 
 impl DataPlan {
-    /// Whether the plan brings tables of its own.
+    /// Whether the plan sets up tables of its own.
     pub fn is_own(&self) -> bool {
         self.setup.is_some() || self.setup_text.is_some()
     }
 }
 
-/// Rows of the tables `test` and `log` of `pgdyno load scaleup`. All SQL of the plan sees them as `:rows` and
-/// `:log_rows`.
+/// Numbers of rows of the tables `test` and `log` of `pgdyno load scaleup`. The plan's SQL reads them as
+/// `:rows` and `:log_rows`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ScaleupPlan {
     /// Rows of `test`, 1 to 10,000,000,000,000.
     #[schemars(range(min = 1, max = 10_000_000_000_000_u64))]
     pub rows: u64,
-    /// Rows of `log`, up to as many.
+    /// Rows of `log`, 0 to 10,000,000,000,000.
     #[serde(default)]
     #[schemars(range(max = 10_000_000_000_000_u64))]
     pub log_rows: u64,
 }
 
-/// Where a script is: built in, or in a file.
+/// Source of a script: built in, or a file.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Source {
     /// A built-in transaction.
     Builtin(Builtin),
-    /// A file. A path that does not begin with `/` is taken from the directory of the plan file.
+    /// A file. A path that does not begin with `/` is relative to the directory of the plan file.
     File(String),
 }
 
 impl Source {
-    /// What a word of a plan means: a built-in's name, or a path, which has a `/` or ends in `.sql`.
-    pub fn of(word: &str) -> Option<Self> {
+    /// Interprets a word of a plan: the name of a built-in script, or a path, which contains `/` or ends in `.sql`.
+    pub fn from_word(word: &str) -> Option<Self> {
         let is_path = word.contains('/') || (word.len() > 4 && word.ends_with(".sql"));
         let builtin = Builtin::by_name(word).map(Self::Builtin);
         builtin.or_else(|| is_path.then(|| Self::File(word.to_owned())))
     }
 
-    /// The built-in transaction, if it is one.
+    /// The built-in transaction; `None` for a file.
     pub fn builtin(&self) -> Option<Builtin> {
         match self {
             Self::Builtin(builtin) => Some(*builtin),
@@ -94,7 +93,7 @@ impl Source {
         }
     }
 
-    /// As a plan writes it.
+    /// The word that a plan uses for this source.
     pub fn word(&self) -> &str {
         match self {
             Self::Builtin(builtin) => builtin.name(),
@@ -112,7 +111,7 @@ impl Serialize for Source {
 impl<'de> Deserialize<'de> for Source {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let word = Cow::<'_, str>::deserialize(deserializer)?;
-        Self::of(&word).ok_or_else(|| de::Error::custom("neither a built-in script nor a file"))
+        Self::from_word(&word).ok_or_else(|| de::Error::custom("neither a built-in script nor a file"))
     }
 }
 
@@ -130,20 +129,20 @@ impl JsonSchema for Source {
     }
 }
 
-/// The value of a variable, as `-D name=value` gives it.
+/// Value of a variable, as in `-D name=value`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged, expecting = "a variable has a number or a text in quotes")]
-pub enum Given {
-    /// A whole number.
+pub enum VariableValue {
+    /// An integer.
     Int(i64),
-    /// A number.
+    /// A floating-point number.
     Double(f64),
     /// A text, not empty.
     Text(String),
 }
 
-impl Given {
-    /// The text that stands for it in SQL.
+impl VariableValue {
+    /// The text substituted in SQL.
     pub fn text(&self) -> String {
         match self {
             Self::Int(value) => value.to_string(),
@@ -153,46 +152,46 @@ impl Given {
     }
 }
 
-/// Variables by their names.
-pub type Variables = BTreeMap<String, Given>;
+/// Variables by name.
+pub type Variables = BTreeMap<String, VariableValue>;
 
-/// Variables as scripts get them.
+/// Variables in the form that scripts take.
 pub fn definitions(variables: &Variables) -> impl Iterator<Item = Definition> {
     variables.iter().map(|(name, value)| Definition { name: name.clone(), value: value.text() })
 }
 
-/// One workload of a plan: a built-in transaction, a script of the plan's own, or several by weight.
+/// One workload of a plan: a built-in transaction, a script of the plan's own, or several chosen by weight.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WorkloadPlan {
-    /// Its name in reports: 1 to 40 letters, digits, dots, dashes and underscores. Without one it is the built-in
-    /// script's name or that of the file.
+    /// Name in reports: 1 to 40 letters, digits, dots, dashes and underscores. Default: the name of the
+    /// built-in script or of the file.
     #[serde(default)]
     #[schemars(length(min = 1, max = 40), regex(pattern = "^[A-Za-z0-9][A-Za-z0-9._-]*$"))]
     pub name: Option<String>,
     /// The transaction: a built-in one, or a file in pgbench's language.
     #[serde(default)]
     pub script: Option<Source>,
-    /// The transaction itself, in pgbench's language.
+    /// The transaction as text in pgbench's language.
     #[serde(default)]
     pub text: Option<String>,
-    /// How statements are sent.
+    /// Protocol that statements are sent with.
     #[serde(default = "prepared")]
     pub protocol: Protocol,
-    /// SQL that puts the data back into its first state before every run; CHECKPOINT comes after it.
+    /// SQL that restores the initial data before every run; CHECKPOINT follows.
     #[serde(default)]
     pub reset: Option<String>,
-    /// Client counts of this workload alone, instead of those of `measure.clients`.
+    /// Client counts of this workload, instead of `measure.clients`.
     #[serde(default)]
     pub clients: Option<Vec<u32>>,
     /// The five transactions of TPC-C, on the tables of `tpcc` in `[data]`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tpcc: Option<TpccWork>,
-    /// Several transactions, of which every attempt draws one by weight.
+    /// Several transactions; every attempt draws one by weight.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 128))]
     pub scripts: Vec<ScriptPlan>,
-    /// Variables of this workload, as `pgbench -D` gives them; over those of `variables`.
+    /// Variables of this workload, as with `pgbench -D`; they override `variables`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub define: Variables,
 }
@@ -213,17 +212,17 @@ impl WorkloadPlan {
         }
     }
 
-    /// The built-in transaction, where it is one alone.
+    /// The built-in transaction, if it is the only script.
     pub fn as_builtin(&self) -> Option<Builtin> {
         self.script.as_ref().and_then(Source::builtin)
     }
 
-    /// Whether it may write: what the plan's own scripts do is not known.
+    /// Whether the workload may write; true for the plan's own scripts, whose effects are not known.
     pub fn writes(&self) -> bool {
         self.as_builtin().is_none_or(Builtin::writes)
     }
 
-    /// What reports call it.
+    /// Name in reports.
     pub fn title(&self) -> &str {
         match (&self.name, &self.script) {
             (Some(name), _) => name,
@@ -238,7 +237,7 @@ impl WorkloadPlan {
         Self { script: None, tpcc: Some(work), ..Self::builtin(Builtin::SelectOnly, Protocol::Prepared) }
     }
 
-    /// Its transactions with their weights.
+    /// Transactions of the workload with their weights.
     pub fn parts(&self) -> Vec<ScriptPlan> {
         if !self.scripts.is_empty() {
             return self.scripts.clone();
@@ -266,10 +265,10 @@ pub struct ScriptPlan {
     /// A built-in transaction, or a file in pgbench's language.
     #[serde(default)]
     pub script: Option<Source>,
-    /// The transaction itself, in pgbench's language.
+    /// The transaction as text in pgbench's language.
     #[serde(default)]
     pub text: Option<String>,
-    /// Its weight among the others, 0 to 1,000,000.
+    /// Weight relative to the other transactions, 0 to 1,000,000.
     #[serde(default = "one")]
     #[schemars(range(max = 1_000_000))]
     pub weight: u32,
@@ -279,25 +278,25 @@ fn one() -> u32 {
     1
 }
 
-/// A size of the experiment, chosen by `--size`: what it says goes over the rest of the plan.
+/// A size of the experiment, chosen by `--size`; its keys override the rest of the plan.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct SizePlan {
-    /// Instead of `measure.clients`.
+    /// Client counts, instead of `measure.clients`.
     pub clients: Option<Vec<u32>>,
-    /// Instead of `measure.duration`.
+    /// Measured interval, instead of `measure.duration`.
     pub duration: Option<Span>,
-    /// Instead of `measure.warmup`.
+    /// Warm-up, instead of `measure.warmup`.
     pub warmup: Option<Span>,
-    /// Instead of `measure.blocks`.
+    /// Number of blocks, instead of `measure.blocks`.
     #[schemars(range(min = 1, max = 1000))]
     pub blocks: Option<u32>,
-    /// Instead of `data.scaleup`.
+    /// Rows of `test` and `log`, instead of `data.scaleup`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scaleup: Option<ScaleupPlan>,
-    /// Instead of `data.tpcc`.
+    /// TPC-C tables, instead of `data.tpcc`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tpcc: Option<TpccPlan>,
-    /// Over those of `variables`.
+    /// Values that override those of `variables`.
     pub variables: Variables,
 }

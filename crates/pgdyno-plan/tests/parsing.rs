@@ -1,6 +1,6 @@
-//! The plan reader against its own template and against noise.
+//! The plan reader with the bundled plans, and with noise.
 
-use pgdyno_plan::{Auto, BENCH_TOML, Material, Plan, Source, schema};
+use pgdyno_plan::{Auto, BENCH_TOML, Plan, Source, WorkloadFiles, schema};
 use proptest::prelude::*;
 
 #[test]
@@ -23,7 +23,7 @@ fn what_is_commented_out_in_the_bundled_plan_is_right_too() {
 
 const SCALE_UP: &str = include_str!("../../../plans/version-scaleup.toml");
 
-/// The files that `plans/version-scaleup.toml` names.
+/// Contents of the files named by `plans/version-scaleup.toml`.
 fn of_scale_up(path: &str) -> String {
     match path {
         "version-scaleup/setup.sql" => include_str!("../../../plans/version-scaleup/setup.sql"),
@@ -39,7 +39,7 @@ fn of_scale_up(path: &str) -> String {
 #[test]
 fn the_plan_of_six_cases_is_that_of_the_article() {
     let plan = Plan::from_toml(SCALE_UP, "version-scaleup.toml").expect("it is a plan");
-    let material = Material::of(&plan, "version-scaleup.toml", &mut |path| Ok(of_scale_up(path)));
+    let material = WorkloadFiles::of(&plan, "version-scaleup.toml", &mut |path| Ok(of_scale_up(path)));
     let material = material.expect("its SQL can be run");
     assert_eq!((material.work.len(), material.risks()), (6, Vec::new()));
     for work in &material.work {
@@ -73,7 +73,7 @@ const TPCC: &str = include_str!("../../../plans/tpcc.toml");
 fn the_plan_of_three_shapes_drives_the_same_transactions() {
     let plan = Plan::from_toml(TPCC, "tpcc.toml").expect("it is a plan");
     let material =
-        Material::of(&plan, "tpcc.toml", &mut |path| panic!("{path}")).expect("its SQL can be run");
+        WorkloadFiles::of(&plan, "tpcc.toml", &mut |path| panic!("{path}")).expect("its SQL can be run");
     assert!(!material.is_own() && material.risks().is_empty());
     let names: Vec<_> = material.work.iter().map(|work| work.name.as_str()).collect();
     assert_eq!(names, ["statements", "pipelined", "functions"]);
@@ -110,12 +110,12 @@ fn a_script_is_a_name_or_a_path() {
         (".sql", None),
         ("", None),
     ] {
-        let source = Source::of(word);
+        let source = Source::from_word(word);
         assert_eq!(source.map(|source| source.builtin().is_none()), is_file, "{word}");
     }
 }
 
-/// Nesting must end in a message and not on the stack; a thread of tests has 2 MiB of it.
+/// Deep nesting is refused rather than overflowing the stack, of which test threads have 2 MiB.
 #[test]
 fn deep_nesting_gets_an_answer() {
     let deep = 100_000;
@@ -152,7 +152,7 @@ proptest! {
         let _ = Plan::from_toml(&String::from_utf8_lossy(&bytes), "x.toml");
     }
 
-    /// A good plan with a stretch of it replaced: closer to what people send than noise.
+    /// A valid plan with a damaged range, closer to real mistakes than noise.
     #[test]
     fn a_damaged_plan_gets_an_answer(
         at in 0usize..4_000,

@@ -1,8 +1,7 @@
-//! Wrong plan files and the whole message each gets, as a table in `golden/wrong_plans.txt`.
+//! Wrong plan files with their messages, as a table in `golden/wrong_plans.txt`.
 //!
-//! A case is `=== title`, the plan, `---` and the message. In plans, ␀ stands for NUL, ␍ for CR and ⎁ for a
-//! byte order mark. Cases without `name` get a valid head, so that each shows one fault; it counts as line
-//! 1 to 3.
+//! A case is `=== title`, the plan, `---` and the message. In plans, ␀ stands for NUL, ␍ for CR and ⎁ for a byte order
+//! mark. Cases without `name` get a valid head, so that each shows one fault; it counts as line 1 to 3.
 
 use pgdyno_core::problem::Problem;
 use pgdyno_plan::{MAX_PLAN_BYTES, Plan};
@@ -11,7 +10,7 @@ const GOLDEN: &str = include_str!("golden/wrong_plans.txt");
 
 const HEAD: &str = "name = \"x\"\n[[workload]]\nscript = \"select-only\"\n";
 
-/// A message as it is printed.
+/// The message as printed.
 fn printed(problem: &Problem) -> String {
     let detail = problem.detail.as_deref().map(|d| format!("\n{d}")).unwrap_or_default();
     let hint = problem.hint.as_deref().map(|h| format!("\nhint: {h}")).unwrap_or_default();

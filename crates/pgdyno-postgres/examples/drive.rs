@@ -1,9 +1,8 @@
-//! The driver alone, for `cargo xtask bench-driver`: runs one built-in script against a server and prints a line for
-//! every tenth of a second.
+//! The driver alone, for `cargo xtask bench-driver`: runs a built-in script against a server, and prints a line
+//! for every tenth of a second.
 //!
-//! `drive CONNINFO SCRIPT PROTOCOL CLIENTS JOBS SECONDS SCALE auto|epoll|io_uring` → lines of
-//! `interval UNIX_NS DURATION_NS COMMITTED`, at the end
-//! `total COMMITTED FAILED CPU_NS`.
+//! `drive CONNINFO SCRIPT PROTOCOL CLIENTS JOBS SECONDS SCALE auto|epoll|io_uring` prints lines of `interval
+//! UNIX_NS DURATION_NS COMMITTED`, and finally `total COMMITTED FAILED CPU_NS`.
 
 use std::{
     io::Write,

@@ -1,6 +1,6 @@
-//! Loads TPC-B into an empty database by one way of writing rows, to choose between them:
-//! `load CONNINFO SCALE stream|chunks|server` prints the seconds of rows, VACUUM and primary keys, and the bytes sent.
-//! The tables are dropped again.
+//! Compares load methods: `load CONNINFO SCALE stream|chunks|server` loads TPC-B into an empty database by one
+//! of them, and prints the seconds for rows, VACUUM and primary keys, and the bytes sent. The tables are
+//! dropped afterwards.
 
 use pgdyno_core::stop::Stop;
 use pgdyno_postgres::load::load_tables;

@@ -1,8 +1,8 @@
-//! What it costs the driver to keep the pace of TPC-C's terminals, for `cargo xtask bench-tpcc`: a server that answers
-//! at once and does nothing, in threads of this process that are not counted.
+//! Measures the driver's cost of TPC-C's keying and think times, for `cargo xtask bench-tpcc`, against a fake
+//! server in threads of this process that are not counted.
 //!
-//! `paced WAREHOUSES CONNECTIONS JOBS SECONDS` → `SHARE ATTEMPTS LATE_NS`: processors that the driver's threads used,
-//! transactions a second, and the 99th percentile of the time that terminals waited for a connection.
+//! `paced WAREHOUSES CONNECTIONS JOBS SECONDS` prints `SHARE ATTEMPTS LATE_NS`: processors used by the driver's
+//! threads, transactions per second, and the 99th percentile of terminals' waits for a connection.
 
 use std::sync::Arc;
 
@@ -13,15 +13,15 @@ use pgdyno_core::{
 use pgdyno_engine::{
     Bookkeeping, Listeners, Mix as Weights, Pace, Population, Settings, SocketDriver, run_keeping,
 };
-use pgdyno_postgres::targets::{Counted, SqlClients};
+use pgdyno_postgres::targets::{InputCounts, SqlClients};
 use pgdyno_script::{
     Protocol,
-    tpcc::{Crowd, scripts},
+    tpcc::{TerminalParams, scripts},
 };
 use pgdyno_wire::fake::{Answer, FakeServer, Request, message, usual};
 
-/// Columns that any of the scripts stores, and a value that fits all of them. Items are never found: every New-Order
-/// ends with ROLLBACK, which is as many messages as with END.
+/// Columns that any of the scripts stores, and a value that suits all of them. Items are never found, so every
+/// New-Order ends with ROLLBACK, which takes as many messages as END.
 const COLUMNS: [&str; 14] = [
     "w_tax",
     "c_discount",
@@ -47,9 +47,10 @@ fn main() {
     let server = FakeServer::start(answer).expect("a server that does nothing");
     server.keep_nothing();
     let scripts = Arc::new(scripts(Shape::Statements).expect("they are scripts"));
-    let crowd = Crowd { warehouses, constants: RunConstants::draw(1, None), seed: 1, command: 0, run: 0 };
+    let params =
+        TerminalParams { warehouses, constants: RunConstants::draw(1, None), seed: 1, command: 0, run: 0 };
     let sql = SqlClients {
-        tpcc: Some((crowd, Counted::default())),
+        tpcc: Some((params, InputCounts::default())),
         ..SqlClients::new(Arc::clone(&scripts), Protocol::Prepared)
     };
     let stop = Stop::default();
@@ -97,7 +98,7 @@ fn pace(transaction: Transaction) -> Pace {
     }
 }
 
-/// A row that has everything, where rows are asked for.
+/// Answers every query that returns rows with the same row.
 fn answer(request: &Request) -> Answer {
     if ["BEGIN", "END", "ROLLBACK"].iter().any(|word| request.starts_with(word)) {
         return usual(request);

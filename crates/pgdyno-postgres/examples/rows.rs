@@ -1,10 +1,10 @@
-//! Rows a second of a row maker alone, on one core: `rows [SCALE]` prints those of accounts as COPY text, and of sums.
+//! Measures row generation on one core: `rows [SCALE]` prints rows of accounts per second, as COPY text and as sums.
 
 use std::time::Instant;
 
-use pgdyno_rows::{Maker, Part, Population, Sums, tpcb::Accounts};
+use pgdyno_rows::{Part, Population, RowGenerator, Sums, tpcb::Accounts};
 
-/// Rows of a piece, as a loader makes them: its text stays in the caches.
+/// Rows per batch, as in a loader, so that the text stays in processor caches.
 const PIECE: u64 = 5_000;
 
 fn main() {

@@ -1,4 +1,4 @@
-//! What one driver thread can do at most: round trips with a server that only answers.
+//! Measures the ceiling of a driver thread: round trips with a server that does no work.
 
 use std::sync::Arc;
 
@@ -9,20 +9,19 @@ use pgdyno_wire::fake::{FakeServer, usual};
 
 use crate::targets::SqlClients;
 
-/// Measures the ceiling of one driver thread with so many clients: `select-only` over the prepared protocol, at a
-/// [`FakeServer`] on a Unix-domain socket.
+/// Measures the ceiling of one driver thread with this many clients: `select-only` over the prepared protocol,
+/// against a [`FakeServer`] on a Unix-domain socket.
 ///
 /// # Errors
-/// What kept the server from listening, a client from connecting, or the engine from running; that a round trip failed.
+/// The fake server cannot listen, a client cannot connect, the engine fails, or a round trip fails.
 pub fn ceiling(
     driver: SocketDriver,
     clients: u32,
     duration_ns: u64,
     stop: &Stop,
 ) -> Result<Ceiling, Problem> {
-    let server = FakeServer::start(usual).map_err(|error| {
-        Problem::could_not(format!("could not start a server that only answers: {error}"))
-    })?;
+    let server = FakeServer::start(usual)
+        .map_err(|error| Problem::could_not(format!("could not start the fake server: {error}")))?;
     server.keep_nothing();
     let script = Arc::new(Builtin::SelectOnly.scripts());
     let settings = settings(duration_ns, script.statements().count());
@@ -33,7 +32,7 @@ pub fn ceiling(
     of(driver, clients, &report)
 }
 
-/// A ceiling of nothing, or of attempts that failed, is none.
+/// The ceiling found in a report; an error if there were no round trips, or failed ones.
 fn of(driver: SocketDriver, clients: u32, report: &Report) -> Result<Ceiling, Problem> {
     let counts = &report.counts;
     if counts.committed == 0 || report.clients_lost > 0 || counts.failed > 0 {
@@ -70,7 +69,7 @@ mod tests {
         for driver in SocketDriver::usable() {
             let found = ceiling(driver, 4, 300_000_000, &Stop::default()).expect("it runs");
             assert_eq!((found.waiting.as_str(), found.clients), (driver.name(), 4));
-            // A thread is on a processor for at most all of the time; clocks of both kinds may tick a little apart.
+            // A thread uses at most one processor; the two clocks may differ a little.
             assert!(found.round_trips_per_cpu_s > 0.9 * found.round_trips_per_s, "{found:?}");
             assert!(found.round_trips_per_s > 10.0, "{found:?}");
         }

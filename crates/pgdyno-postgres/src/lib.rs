@@ -1,4 +1,4 @@
-//! Work at a server: how it is loaded, driven, observed, probed and checked.
+//! Loads, drives, observes, probes and checks PostgreSQL servers.
 
 pub mod gauge;
 pub mod load;

@@ -1,9 +1,9 @@
-//! A transaction of a built-in script allocates nothing, by any protocol and any way of waiting.
+//! A transaction of a built-in script allocates nothing, with any protocol and wait method.
 //!
-//! Allocations are counted on the worker's own thread: the fake server's threads allocate as they like.
+//! Allocations are counted on the worker's own thread only, since the fake server allocates.
 //!
-//! Seen to fail where a statement is sent from a new buffer, a cut message gets new room, an interval a new histogram,
-//! or a worker that keeps no histograms makes one.
+//! Seen to fail when statements are sent from a new buffer, a cut message gets a new buffer, an interval a new
+//! histogram, or a worker without histograms allocates one.
 
 #![allow(unsafe_code)] // an allocator cannot be written without
 
@@ -24,10 +24,10 @@ use pgdyno_script::{Builtin, Protocol};
 use pgdyno_wire::fake::{Answer, FakeServer, Request, message, usual};
 
 const MS: u64 = 1_000_000;
-/// Transactions of a client until nothing is new to it: statements are parsed, buffers have their size.
+/// Transactions of a client until all statements are parsed and buffers have their final size.
 const WARM_UP: u64 = 20;
 
-/// The system's allocator, and how often and for how many bytes the calling thread asked it.
+/// Counts the calls and bytes of the calling thread around the system allocator.
 struct Counting;
 
 thread_local! {
@@ -35,18 +35,18 @@ thread_local! {
 }
 
 fn count(bytes: usize) {
-    // A thread that ends has no counter any more, and nobody asks for it.
+    // A thread that ends has no counter any more.
     let _ = ASKED.try_with(|asked| {
         let (times, total) = asked.get();
         asked.set((times + 1, total + bytes as u64));
     });
 }
 
-// SAFETY: all is passed on to the system's allocator as it came.
+// SAFETY: all calls are passed on to the system allocator unchanged.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         count(layout.size());
-        // SAFETY: the caller keeps the rules of `alloc`.
+        // SAFETY: the caller observes the contract of `alloc`.
         unsafe { System.alloc(layout) }
     }
 
@@ -71,36 +71,36 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// What a worker's thread asked for between two of its transactions.
+/// Allocations of a worker's thread over a number of transactions.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 struct Asked {
     transactions: u64,
     times: u64,
     bytes: u64,
-    /// What it had asked for before the first of them.
+    /// Bytes allocated before the first of these transactions.
     bytes_before: u64,
 }
 
-/// What is known of a worker.
+/// Progress of a worker.
 #[derive(Debug, Default)]
 struct Worker {
-    /// Clients that are not warm yet.
+    /// Number of clients that are not warmed up.
     cold: usize,
-    /// The counter when the last one became it.
+    /// The counter when the last client was warmed up.
     warm: Option<(u64, u64)>,
     asked: Asked,
 }
 
-/// Looks at the counter of its thread after every transaction, from when all clients of the worker are warm.
+/// Reads its thread's counter after every transaction once all clients of the worker are warmed up.
 struct Watching {
     target: Link<SqlTarget>,
     worker: Arc<Mutex<Worker>>,
     done: u64,
-    /// How many transactions of the worker are looked at, and how the end is asked for then: when a run comes to its
-    /// end by itself, its last intervals are handed over, which is no steady state.
+    /// Number of transactions to observe, after which the run is stopped: a run that ends by itself hands over
+    /// its last intervals, which is not the steady state.
     wanted: u64,
     stop: Stop,
-    /// Does what must be found: allocates in every transaction.
+    /// Plants the fault: allocates in every transaction.
     wasteful: bool,
 }
 
@@ -146,7 +146,7 @@ impl Target for Watching {
     }
 }
 
-/// How a script is run.
+/// Settings of a run.
 #[derive(Debug, Clone, Copy)]
 struct Run {
     builtin: Builtin,
@@ -174,13 +174,13 @@ const RUN: Run = Run {
 };
 
 impl Run {
-    /// What the worker asked for in its steady state.
+    /// Allocations of the worker in its steady state.
     fn asked(self, driver: impl Driver) -> (Report, Asked) {
         let (report, asked, _) = self.watched(driver);
         (report, asked)
     }
 
-    /// The same, and the longest time between two intervals that were handed over.
+    /// Allocations, and the longest time between two intervals handed over.
     fn watched(self, driver: impl Driver) -> (Report, Asked, Duration) {
         let server = FakeServer::start(self.answer).expect("it listens");
         server.keep_nothing();
@@ -257,7 +257,7 @@ fn an_open_loop_allocates_nothing() {
     assert_eq!((asked.times, asked.bytes), (0, 0), "a single client: {asked:?}");
 }
 
-/// An answer that is cut within a message: the part that came first needs room, the same for all.
+/// Cuts answers within a message, so that the first part must be buffered.
 fn cut(_request: &Request) -> Answer {
     let complete = message::complete("SELECT 1");
     let (first, rest) = complete.split_at(8);
@@ -274,8 +274,7 @@ fn a_message_that_comes_in_two_parts_allocates_nothing() {
     }
 }
 
-/// An interval is handed over: its histogram is one that came back, and what remains is the channel's, a block of some
-/// messages now and then.
+/// Intervals reuse returned histograms; the remaining allocations are blocks of the channel.
 #[test]
 fn an_interval_that_ends_needs_no_histogram() {
     for driver in SocketDriver::usable() {
@@ -283,8 +282,8 @@ fn an_interval_that_ends_needs_no_histogram() {
         let (report, asked, longest) = run.watched(driver);
         let intervals = report.rates_per_s.len() as u64;
         assert!(intervals >= 10, "{intervals}");
-        // What an interval hands over takes some 45 KiB. A few are made before one has come back, on a busy machine;
-        // where a thread had no processor for a while, as many as ended meanwhile, and while they are gone through.
+        // An interval's histograms take about 45 KiB. On a busy machine a few are allocated before one is
+        // returned; after a thread had no processor, as many as intervals ended meanwhile.
         let late = 2 * longest.as_nanos() as u64 / run.interval_ns;
         let seen = format!("by {driver}: {asked:?} in {intervals} intervals, {longest:?} between two");
         assert!(asked.bytes < (8 + late) * 48_000 + intervals * 1_024, "{seen}");
@@ -292,8 +291,8 @@ fn an_interval_that_ends_needs_no_histogram() {
     }
 }
 
-/// Hundreds of workers with a client each (`pgbench -c 500 -j 500`) take no more memory than pgbench's threads, which
-/// have two buffers of 16 KiB a connection.
+/// Hundreds of workers with one client each (`pgbench -c 500 -j 500`) take no more memory than pgbench's
+/// threads with two buffers of 16 KiB per connection.
 #[test]
 fn a_worker_that_keeps_no_histograms_takes_little_memory() {
     let lone = Run { builtin: Builtin::SelectOnly, clients: 1, tallies_only: true, ..RUN };
@@ -301,7 +300,7 @@ fn a_worker_that_keeps_no_histograms_takes_little_memory() {
     assert!(asked.bytes_before < 8 * 1_024, "{asked:?}");
 }
 
-/// The planted fault: a single small allocation in every transaction.
+/// Detects the planted fault of a single small allocation per transaction.
 #[test]
 fn an_allocation_for_a_transaction_is_found() {
     for driver in SocketDriver::usable() {

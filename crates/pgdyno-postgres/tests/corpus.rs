@@ -1,4 +1,4 @@
-//! The corpus of the fuzz targets, read with a stable compiler.
+//! Runs the fuzz targets on their corpus with a stable compiler.
 
 use std::{fs, path::Path};
 
@@ -6,7 +6,7 @@ use pgdyno_plan::fuzz::plan;
 use pgdyno_script::fuzz::script;
 use pgdyno_wire::fuzz::{password_file, server_messages, service_file};
 
-/// Whether everything was taken: many inputs are there because they must not be.
+/// A fuzz target; returns whether it accepted the input, which many inputs must not be.
 type Target = fn(&[u8]) -> bool;
 
 const SCRIPTS: &[&str] = &[
@@ -22,7 +22,7 @@ const SCRIPTS: &[&str] = &[
 ];
 const PLANS: &[&str] = &["bench", "everything", "windows", "dotted", "least", "own_sql", "scaleup", "tpcc"];
 
-/// Wherever an input is cut, and whatever a byte of it becomes, no promise is broken.
+/// Cuts inputs anywhere, and changes single bytes.
 fn damage(bytes: &[u8], target: Target) {
     let step = (bytes.len() / 40).max(1);
     for cut in (0..bytes.len()).step_by(step) {
@@ -60,7 +60,7 @@ fn the_corpus_is_read() {
     read("service_file", service_file, &["usual", "empty_name", "windows"]);
 }
 
-/// What a server may send is taken or refused by what it answers; here only no promise must be broken.
+/// Server messages may be accepted or refused; only panics count here.
 #[test]
 fn the_corpus_of_messages_is_read() {
     let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus/server_messages");

@@ -1,6 +1,6 @@
-//! Many clients on one thread: how much memory the driver takes, and that it does not grow.
+//! Memory of the driver with many clients on one thread, and its growth.
 //!
-//! The fake server is a process of its own (this program again), so that only the driver's memory is looked at.
+//! The fake server runs in a separate process (this program again), so that only the driver's memory is measured.
 
 use std::{
     env, fs,
@@ -26,22 +26,22 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use testkit::left_out;
 
-/// What a client may take of memory: 300 MiB for 10,000.
+/// Most memory per client: 300 MiB for 10,000.
 const CLIENT_BYTES: u64 = (300 << 20) / 10_000;
-/// By how much memory may grow in the second half of a run: what pages of the allocator come and go.
+/// Most growth of memory in the second half of a run, by fluctuation of the allocator's pages.
 const GROWTH_BYTES: u64 = 512 << 10;
-/// Descriptors beside those of the connections.
+/// File descriptors in addition to those of the connections.
 const OTHER_FILES: u64 = 64;
 const SECOND_NS: u64 = 1_000_000_000;
-/// Commits of a second in which there was work: a client that hoards is found by those of two.
+/// Commits of a second that counts; two such seconds reveal a client that hoards memory.
 const COMMITS: u64 = 200;
-/// A run that is not ended by what was seen is ended by this.
+/// Longest run, if nothing observed ends it earlier.
 const LIMIT_NS: u64 = 600 * SECOND_NS;
 
-/// The server, as a process of its own. It ends when its standard input does.
+/// The fake server in its own process, which ends when its standard input is closed.
 struct Server {
     process: Child,
-    /// Open until it has ended: it would fail to say how its test went.
+    /// Kept open until the process has ended, which otherwise could not report its test result.
     _said: Lines<BufReader<ChildStdout>>,
     options: ConnectOptions,
 }
@@ -81,11 +81,11 @@ fn the_server_of_the_crowd() {
     let server = FakeServer::start(usual).expect("it listens");
     server.keep_nothing();
     println!("listening in {}", server.socket_dir().expect("it is a socket").display());
-    // Until the other side goes away, however it does.
+    // Waits until the parent goes away.
     let _ = std::io::stdin().read_line(&mut String::new());
 }
 
-/// Lets this process open so many files, as far as its hard limit goes; gives what it may open now.
+/// Raises the limit of open files up to the hard limit; returns the limit.
 fn raise_file_limit(wanted: u64) -> u64 {
     let limit = getrlimit(Resource::Nofile);
     let most = limit.maximum.unwrap_or(u64::MAX);
@@ -95,7 +95,7 @@ fn raise_file_limit(wanted: u64) -> u64 {
     getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX)
 }
 
-/// Memory of this process that is resident, in bytes.
+/// Resident memory of this process in bytes.
 fn resident_bytes() -> u64 {
     let status = fs::read_to_string("/proc/self/status").expect("Linux has it");
     let line = status.lines().find(|line| line.starts_with("VmRSS:")).expect("Linux has it");
@@ -103,12 +103,12 @@ fn resident_bytes() -> u64 {
     kib.expect("a number") << 10
 }
 
-/// A client that keeps something of every transaction: the planted fault.
+/// The planted fault: a client that keeps some memory of every transaction.
 struct Hoarding {
     target: Link<SqlTarget>,
     hoard: Vec<[u64; 512]>,
     hoards: bool,
-    /// How many clients have been through their script, and whether this one has.
+    /// Number of clients that have run their script once, and whether this one has.
     warm: Arc<AtomicU32>,
     is_warm: bool,
 }
@@ -140,7 +140,7 @@ impl Target for Hoarding {
 #[derive(Debug)]
 struct Memory {
     before_bytes: u64,
-    /// At the end of every second from when all clients have been through their script.
+    /// Resident bytes at the end of every second after all clients have run their script once.
     seconds_bytes: Vec<u64>,
     committed: u64,
 }
@@ -150,7 +150,7 @@ impl Memory {
         self.seconds_bytes.iter().copied().max().unwrap_or(0)
     }
 
-    /// By how much the second half went above the first.
+    /// Growth of the second half over the first.
     fn growth_bytes(&self) -> u64 {
         let (first, second) = self.seconds_bytes.split_at(self.seconds_bytes.len() / 2);
         let most = |part: &[u64]| part.iter().copied().max().unwrap_or(0);
@@ -184,7 +184,7 @@ fn crowd(server: &Server, driver: SocketDriver, clients: u32, seconds: u64, hoar
     let mut seconds_bytes = Vec::new();
     let mut all_are_warm = false;
     let on_interval = |interval: &pgdyno_engine::MergedInterval| {
-        // From the next second on: all buffers have their size then. A second without work tells nothing.
+        // From the next second on, as all buffers have their size then. A second without work tells nothing.
         let tells = all_are_warm && interval.counts.committed >= COMMITS;
         if tells && seconds_bytes.len() < seconds as usize {
             seconds_bytes.push(resident_bytes());

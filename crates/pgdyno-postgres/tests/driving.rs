@@ -1,4 +1,4 @@
-//! Clients driven at a scripted server: what they send, what they count, when they stop.
+//! Clients against a scripted server: messages sent, outcomes counted, and ends of runs.
 
 use std::{
     sync::{
@@ -16,24 +16,24 @@ use pgdyno_wire::fake::{Answer, FakeServer, Request, message, usual};
 
 const TRANSACTION: &str = "BEGIN;\nUPDATE t SET v = 1;\nEND;\n";
 
-/// How long a run is, and what ends it before.
+/// Length of a run, and what ends it earlier.
 #[derive(Debug, Clone)]
 struct How {
     settings: Settings,
-    /// It is ended with [`ENOUGH`] once it has committed so much: the machine may be as slow as it likes.
+    /// Number of commits after which the run is stopped with [`ENOUGH`], however slow the machine is.
     commits: u64,
 }
 
-/// Why a run ended that has committed what it was to.
+/// Reason for stopping a run after its commits.
 const ENOUGH: &str = "enough";
 
-/// A run that ends with its time.
+/// A run that ends by its time.
 const TIMED: How = How { settings: lasting(150_000_000), commits: u64::MAX };
 
-/// A run that ends with its tenth commit or so, and by its time only if these do not come.
+/// A run that ends after about ten commits, or by its time if these do not come.
 const SHORT: How = How { settings: lasting(60_000_000_000), commits: 10 };
 
-/// A run that would go on for an hour if nothing ended it.
+/// A run that would last an hour if nothing ended it.
 const ENDLESS: How = How { settings: lasting(3_600_000_000_000), commits: u64::MAX };
 
 const fn lasting(duration_ns: u64) -> Settings {
@@ -49,7 +49,7 @@ const fn lasting(duration_ns: u64) -> Settings {
     }
 }
 
-/// How clients are driven.
+/// Drivers under test.
 #[derive(Debug, Clone, Copy)]
 enum Way {
     Sockets(SocketDriver),
@@ -59,13 +59,13 @@ enum Way {
 impl Way {
     const EPOLL: Self = Self::Sockets(SocketDriver::Epoll);
 
-    /// All that work on this kernel.
+    /// All drivers that work on this kernel.
     fn all() -> impl Iterator<Item = Self> {
         SocketDriver::usable().map(Self::Sockets).chain([Self::Blocking])
     }
 }
 
-/// Drives `clients` clients and checks what holds for every run.
+/// Drives `clients` clients, and checks what holds for every run.
 fn drive(server: &FakeServer, script: &str, protocol: Protocol, clients: u32, way: Way, how: &How) -> Report {
     let mut committed = 0;
     let on_interval = |interval: &MergedInterval, stop: &Stop| {
@@ -78,7 +78,7 @@ fn drive(server: &FakeServer, script: &str, protocol: Protocol, clients: u32, wa
     drive_watched(server, script, protocol, clients, way, &how.settings, on_interval)
 }
 
-/// The same, with somebody who may end the run after every interval.
+/// Drives clients like [`drive`], with a callback after every interval that may stop the run.
 fn drive_watched(
     server: &FakeServer,
     script: Scripts,
@@ -109,7 +109,7 @@ fn drive_watched(
     report
 }
 
-/// Drives one client in both ways at servers with the same script, and checks each report.
+/// Drives one client with all drivers at servers with the same script, and checks each report.
 fn both(script: fn(&Request) -> Answer, how: &How, check: impl Fn(&Report, &FakeServer)) {
     for way in Way::all() {
         let server = FakeServer::start(script).expect("it listens");
@@ -122,7 +122,7 @@ fn codes(report: &Report) -> Vec<(&str, u64)> {
     report.errors.iter().map(|(code, _, count)| (code, count)).collect()
 }
 
-/// Runs of which every attempt is known: what is counted, and the one kind of error.
+/// Checks runs in which every attempt is known: counts, and the only kind of error.
 fn ends_with(script: fn(&Request) -> Answer, expected: Counts, code: &str) {
     both(script, &ENDLESS, |report, _| {
         let Counts { committed, failed, in_doubt, timed_out, .. } = report.counts_whole;
@@ -137,8 +137,8 @@ fn ends_with(script: fn(&Request) -> Answer, expected: Counts, code: &str) {
     });
 }
 
-/// Runs whose first connection is lost: what was counted until then, the one kind of error, and that the client goes on
-/// over another.
+/// Checks runs whose first connection is lost: counts until then, the only kind of error, and that the client
+/// continues on another connection.
 fn comes_back(script: fn(&Request) -> Answer, expected: Counts, code: &str) {
     for way in Way::all() {
         let first = move |request: &Request| match request.connection {
@@ -163,7 +163,7 @@ fn counts(committed: u64, failed: u64, in_doubt: u64) -> Counts {
     Counts { committed, failed, in_doubt, ..Counts::default() }
 }
 
-/// Type bytes of the messages, and the texts of those that have some.
+/// Types of the messages received, with their text if any.
 fn heard(server: &FakeServer, messages: usize) -> Vec<String> {
     let text = |message: &message::Message| match message.tag {
         b'Q' => format!("Q {}", message.text(0)),
@@ -269,7 +269,7 @@ fn a_commit_that_fails_is_no_commit() {
     );
 }
 
-/// An answer to END that is neither COMMIT nor ROLLBACK leaves open what became of the transaction.
+/// A reply to END that is neither COMMIT nor ROLLBACK leaves the transaction's outcome open.
 #[test]
 fn a_commit_counts_only_when_it_is_complete_and_the_server_is_idle() {
     let scripts: [fn(&Request) -> Answer; 5] = [
@@ -346,7 +346,7 @@ fn the_last_words_of_a_server_are_the_reason() {
         counts(1, 0, 1),
         "57P02",
     );
-    // In the same packet as the commit's acknowledgement: the commit stands, the next attempt fails.
+    // In the same packet as the commit's acknowledgement: the commit counts, the next attempt fails.
     comes_back(
         |request| match request.number {
             2 => {
@@ -362,7 +362,7 @@ fn the_last_words_of_a_server_are_the_reason() {
         counts(1, 1, 0),
         "57P01",
     );
-    // A little later, when the next statement has been sent perhaps.
+    // A little later, perhaps after the next statement was sent.
     comes_back(
         |request| match request.number {
             2 => {
@@ -450,7 +450,7 @@ fn copies_and_garbage_end_the_client() {
     );
 }
 
-/// As in libpq, whose words it has.
+/// libpq's message, as this is its check.
 #[test]
 fn a_row_with_other_fields_than_were_described_ends_the_client() {
     fn answered(request: &Request, messages: &[Vec<u8>]) -> Answer {
@@ -492,12 +492,12 @@ fn a_huge_row_is_passed_over_in_bounded_memory() {
         counts(0, 1, 0),
         "connection",
     );
-    // The kernel adds its counters up lazily: the peak can even seem to shrink.
+    // The kernel updates its counters lazily, so the peak can even seem to shrink.
     let grown = peak_kib().saturating_sub(before);
     assert!(grown < 100 << 10, "{grown} KiB for a row of 200 MiB");
 }
 
-/// The most memory that this process ever had resident, in KiB.
+/// Peak resident memory of this process in KiB.
 fn peak_kib() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").expect("Linux has it");
     let line = status.lines().find(|line| line.starts_with("VmHWM:")).expect("Linux has it");
@@ -552,7 +552,7 @@ fn a_server_that_says_nothing_is_given_up_after_the_drain() {
     }
 }
 
-/// A byte now and then keeps nobody from giving up.
+/// Occasional single bytes do not prolong the drain.
 #[test]
 fn a_server_that_drips_is_given_up_after_the_drain() {
     for way in Way::all() {
@@ -569,7 +569,7 @@ fn a_server_that_drips_is_given_up_after_the_drain() {
     }
 }
 
-/// However long a script sleeps, the run ends on time, and at once where a stop is asked for.
+/// However long a script sleeps, the run ends on time, or immediately on a stop.
 #[test]
 fn an_enormous_sleep_ends_with_the_run() {
     for way in Way::all() {
@@ -582,11 +582,11 @@ fn an_enormous_sleep_ends_with_the_run() {
     }
 }
 
-/// All connections at once, as in a crash: every client comes back, and no attempt is lost in counting.
+/// All connections are lost at once, as in a crash: every client reconnects, and no attempt is lost in counting.
 #[test]
 fn a_server_that_cuts_all_connections_is_driven_on() {
     for (way, rate_per_s) in Way::all().map(|way| (way, None)).chain([(Way::EPOLL, Some(500.0))]) {
-        // Statements that came over the first connections, and other connections over which any came.
+        // Number of statements on the first connections, and of other connections with any statement.
         let (answered, back) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
         let counters = (Arc::clone(&answered), Arc::clone(&back));
         let server = FakeServer::start(move |request| {
@@ -595,7 +595,7 @@ fn a_server_that_cuts_all_connections_is_driven_on() {
                 return usual(request);
             }
             counters.1.fetch_add(usize::from(request.number == 0), Ordering::Relaxed);
-            // So slow that every client is needed, also in an open loop.
+            // Slow enough that every client is needed, also in an open loop.
             usual(request).after(Duration::from_millis(5))
         });
         let server = server.expect("it listens");
@@ -624,7 +624,7 @@ fn a_server_that_cuts_all_connections_is_driven_on() {
     }
 }
 
-/// A full disk may be emptied; ten times in a run is a state, and ends it.
+/// A full disk may be emptied; ten such errors in a run end it.
 #[test]
 fn a_server_that_lacks_something_is_borne_for_a_while() {
     for code in ["53100", "53200", "58030"] {
@@ -653,7 +653,7 @@ fn a_server_that_lacks_something_is_borne_for_a_while() {
     }
 }
 
-/// What passes by itself: the transaction is rolled back, and the client goes on over the same connection.
+/// Transient errors: the transaction is rolled back, and the client continues on the same connection.
 #[test]
 fn a_statement_that_is_cancelled_or_waits_too_long_is_a_failure() {
     for code in ["57014", "55P03", "25P04"] {

@@ -1,5 +1,5 @@
-//! What is reported of a server whose service times are known. No bound here is close: a busy machine may be late, but
-//! nothing may be reported faster than it was. How close it is on a calm machine, `truth` tests.
+//! Reported latencies of a server with known service times. Bounds are loose: a busy machine may be late, but
+//! no latency may be reported too short. Precision on a calm machine is tested in `truth`.
 
 use std::{
     sync::{Arc, Mutex},
@@ -36,7 +36,7 @@ fn drive(server: &FakeServer, script: &str, clients: u32, duration_ms: u64) -> R
     report
 }
 
-/// Shortest and median, in milliseconds, whatever the number of samples.
+/// Minimum and median in milliseconds, for any number of samples.
 fn least_and_median(latency: &Latency) -> (f64, f64) {
     let histogram = latency.as_histogram();
     (histogram.min() as f64 / MS as f64, histogram.value_at_quantile(0.5) as f64 / MS as f64)
@@ -49,7 +49,7 @@ fn a_constant_service_time_is_reported_as_it_is() {
     let (least, median) = least_and_median(&report.latency);
     assert!(least >= 4.9, "{least} ms, where the server takes 5");
     assert!((5.0..25.0).contains(&median), "{median} ms, where the server takes 5");
-    // Little's law: four clients, each always waiting.
+    // Little's law for four clients that always wait.
     let busy_ms =
         report.latency.count() as f64 * report.latency.summary().expect("samples").mean_ns / MS as f64;
     assert!((1_500.0..2_700.0).contains(&busy_ms), "{busy_ms} ms of waiting in 600 ms with 4 clients");
@@ -76,7 +76,7 @@ fn every_statement_has_its_own_latency() {
     assert!(whole >= 41.8, "{whole} ms for 2 + 30 + 10");
 }
 
-/// The server counts what it drew: as many latencies must be at least as long.
+/// As many latencies must be long as slow answers were drawn by the server.
 #[test]
 fn slow_answers_are_as_many_as_there_were() {
     let ms = Duration::from_millis;

@@ -1,5 +1,5 @@
-//! A target behind encryption sees what it would see without, and is told when the connection is of no use any more.
-//! The other end is rustls.
+//! An encrypted target sees the same data as an unencrypted one, and is notified when the connection becomes
+//! unusable. The peer is rustls.
 
 use std::{
     io::{Read, Write},
@@ -16,7 +16,7 @@ use rustls::{
     pki_types::{PrivateKeyDer, ServerName},
 };
 
-/// Sends a request, and is done when it was answered in full.
+/// A target that sends a request and waits for the complete answer.
 #[derive(Debug, Default)]
 struct Asking {
     received: Vec<u8>,
@@ -56,7 +56,7 @@ impl Target for Asking {
 
 impl Reconnects for Asking {}
 
-/// Moves what one end has to send to the other.
+/// Moves pending data from one end to the other.
 fn shake_hands(client: &mut ClientConnection, server: &mut ServerConnection) {
     while client.is_handshaking() || server.is_handshaking() || client.wants_write() || server.wants_write() {
         let mut wire = Vec::new();
@@ -118,7 +118,7 @@ fn what_is_said_arrives_however_it_is_cut() {
         server.reader().read_exact(&mut heard).expect("all of it");
         assert_eq!(heard, REQUEST);
         assert_eq!(link.step(Event::Sent, 0, &mut probe), Step::Receive);
-        // Two records, cut elsewhere in every round: the target is done with the last byte and not before.
+        // Two records, cut at different places: the target is done exactly at the last byte.
         let wire = [said(&mut server, b"thank you, "), said(&mut server, ANSWER)].concat();
         let (first, rest) = wire.split_at(round % (wire.len() - 1) + 1);
         assert_eq!(link.step(Event::Received(first), 0, &mut probe), Step::Receive, "{round}");

@@ -1,7 +1,7 @@
-//! A load takes the same memory at any scale: what the thread that loads has allocated at a time, into a server that
-//! swallows all rows.
+//! Memory of a load is independent of the scale: peak allocation of the loading thread, with a server that
+//! discards all rows.
 //!
-//! Seen to fail where a stream makes all rows of its part before it sends them.
+//! Seen to fail when a stream generates all rows of its part before it sends them.
 
 #![allow(unsafe_code)] // an allocator cannot be written without
 
@@ -18,7 +18,7 @@ use pgdyno_wire::{
     fake::{FakeServer, usual},
 };
 
-/// The system's allocator, and how much the calling thread has of it, now and at most.
+/// Tracks current and peak bytes of the calling thread around the system allocator.
 struct Counting;
 
 thread_local! {
@@ -26,23 +26,23 @@ thread_local! {
 }
 
 fn count(bytes: i64) {
-    // A thread that ends has no counter any more, and nobody asks for it.
+    // A thread that ends has no counter any more.
     let _ = HELD.try_with(|held| {
         let (now, most) = held.get();
         held.set((now + bytes, most.max(now + bytes)));
     });
 }
 
-// SAFETY: all is passed on to the system's allocator as it came.
+// SAFETY: all calls are passed on to the system allocator unchanged.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         count(layout.size() as i64);
-        // SAFETY: the caller keeps the rules of `alloc`.
+        // SAFETY: the caller observes the contract of `alloc`.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn realloc(&self, block: *mut u8, layout: Layout, bytes: usize) -> *mut u8 {
-        // Both may be there for a moment.
+        // Old and new block may coexist for a moment.
         count(bytes as i64);
         count(-(layout.size() as i64));
         // SAFETY: as above.
@@ -59,7 +59,7 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// Most bytes that a load has allocated at a time.
+/// Peak allocation of a load in bytes.
 fn most_bytes(scale: u64, partitions: u64) -> i64 {
     let server = FakeServer::start(usual).expect("a socket");
     server.keep_nothing();
@@ -79,7 +79,7 @@ fn most_bytes(scale: u64, partitions: u64) -> i64 {
     HELD.with(Cell::get).1 - before
 }
 
-/// At scale 10,000 there are a billion rows: minutes, which only PGDYNO_TEST_ALL=1 takes.
+/// Scale 10,000 has a billion rows, which take minutes: only with PGDYNO_TEST_ALL=1.
 #[test]
 fn a_load_takes_the_same_memory_at_any_scale() {
     let test_all = std::env::var_os("PGDYNO_TEST_ALL").is_some_and(|value| value == "1");

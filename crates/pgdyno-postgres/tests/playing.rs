@@ -1,11 +1,11 @@
-//! Clients that behave as pgbench's, at a scripted server: what they send, what they say, what is counted.
+//! Clients with pgbench's behaviour against a scripted server: messages sent, texts printed, and counts.
 
 mod play;
 
 use std::time::Duration;
 
 use pgdyno_engine::Level;
-use pgdyno_postgres::targets::Manner;
+use pgdyno_postgres::targets::ClientBehavior;
 use pgdyno_script::Protocol;
 use pgdyno_wire::fake::{Answer, FakeServer, Request, message, usual};
 
@@ -25,7 +25,7 @@ fn at(answer: fn(&Request) -> Answer, script: &str, how: &How) -> (Played, Vec<S
     (played, heard)
 }
 
-/// The numbers of an UPDATE that a script draws.
+/// A script whose UPDATE uses a random number.
 const DRAWN: &str = "\\set a random(1, 1000000)\nBEGIN;\nUPDATE t SET v = :a;\nEND;\n";
 
 #[test]
@@ -34,7 +34,7 @@ fn another_try_draws_the_same_numbers_and_is_counted() {
         1 => Answer::error("40001", "could not serialize access"),
         _ => usual(request),
     };
-    let manner = Manner { max_tries: 2, verbose_errors: true, ..pgbench() };
+    let manner = ClientBehavior { max_tries: 2, verbose_errors: true, ..pgbench() };
     let how = How { manner, attempts: 2, ..How::default() };
     let (played, heard) = at(fails, DRAWN, &how);
     let update = heard[1].clone();
@@ -63,7 +63,7 @@ fn tries_end_and_the_attempt_is_a_failure_of_its_kind() {
         }
     };
     for (max_tries, tries) in [(1, 1), (3, 3)] {
-        let how = How { manner: Manner { max_tries, ..pgbench() }, attempts: 2, ..How::default() };
+        let how = How { manner: ClientBehavior { max_tries, ..pgbench() }, attempts: 2, ..How::default() };
         let (played, heard) = at(fails, DRAWN, &how);
         let updates = heard.iter().filter(|text| text.starts_with("Q UPDATE")).count();
         assert_eq!(updates, 2 * tries);
@@ -84,7 +84,7 @@ fn no_try_comes_after_the_latency_limit() {
         }
     };
     let manner =
-        Manner { max_tries: 0, latency_limit_ns: Some(1_000_000), verbose_errors: true, ..pgbench() };
+        ClientBehavior { max_tries: 0, latency_limit_ns: Some(1_000_000), verbose_errors: true, ..pgbench() };
     let (played, _) = at(fails, DRAWN, &How { manner, ..How::default() });
     assert_eq!((played.report.tally.serialization, played.report.tally.retries), (1, 0));
     assert!(played.heard("client 0 ends the failed transaction (try 1, "), "{:?}", played.said);
@@ -100,21 +100,21 @@ fn other_errors_end_the_client_unless_it_goes_on() {
     assert_eq!(played.said, ["E client 0 script 0 aborted in command 2 query 0: ERROR:  duplicate key"]);
     assert_eq!((played.report.clients_lost, played.report.tally.total()), (1, 0));
     assert_eq!(heard.len(), 2);
-    let manner = Manner { continue_on_error: true, ..pgbench() };
+    let manner = ClientBehavior { continue_on_error: true, ..pgbench() };
     let (played, heard) = at(fails, DRAWN, &How { manner, attempts: 3, ..How::default() });
     assert_eq!((played.report.tally.other, played.report.clients_lost), (3, 0));
     assert_eq!(heard.iter().filter(|text| *text == "Q ROLLBACK").count(), 3);
     assert!(played.said.is_empty());
 }
 
-/// A measurement goes on after a violated constraint where that was asked for, and ends the run elsewhere.
+/// A measurement continues after constraint violations only if requested, and otherwise ends the run.
 #[test]
 fn a_measurement_goes_on_after_violated_constraints_only_if_asked() {
     let fails = |request: &Request| {
         if request.starts_with("UPDATE") { Answer::error("23505", "duplicate key") } else { usual(request) }
     };
     for continue_on_error in [true, false] {
-        let manner = Manner { continue_on_error, ..Manner::default() };
+        let manner = ClientBehavior { continue_on_error, ..ClientBehavior::default() };
         let (played, _) = at(fails, DRAWN, &How { manner, attempts: 3, ..How::default() });
         let failed = if continue_on_error { 3 } else { 1 };
         assert_eq!(played.report.counts_whole.failed, failed);
@@ -152,7 +152,7 @@ fn a_connection_that_ends_is_told_in_pgbenchs_words() {
     assert_eq!(played.said, [format!("{what}; {died}")]);
 }
 
-/// As pgbench 18 numbers them: what `\syncpipeline` ends counts as a result before the next statement's.
+/// Query numbers as in pgbench 18: the end of `\syncpipeline` counts as a result before the next statement's.
 #[test]
 fn a_query_behind_syncpipeline_is_numbered_as_pgbench_numbers_it() {
     let fails = |request: &Request| {
@@ -170,7 +170,7 @@ fn a_query_behind_syncpipeline_is_numbered_as_pgbench_numbers_it() {
     }
 }
 
-/// Of a variable that `\gset` took a NULL into, pgbench says only that the command failed.
+/// If `\gset` stored a NULL, pgbench only reports that the command failed.
 #[test]
 fn an_empty_variable_in_an_expression_ends_the_client_in_pgbenchs_words() {
     let null = |_: &Request| Answer::rows(&[&[None]]);
@@ -216,7 +216,7 @@ fn gset_wants_one_row() {
     }
 }
 
-/// What a server should never send as a result that goes into variables: an error, never a panic or all memory.
+/// Malformed results cause an error, never a panic or unbounded memory.
 #[test]
 fn results_that_are_none_end_the_client() {
     let described = |columns: usize| message::row_description(columns);
@@ -266,7 +266,7 @@ fn steps_are_told_to_those_who_look_for_a_fault() {
 
 #[test]
 fn a_script_that_is_not_trusted_runs_no_program() {
-    let manner = Manner { trust: false, ..pgbench() };
+    let manner = ClientBehavior { trust: false, ..pgbench() };
     let (played, _) = at(usual, "\\shell exit 0\n", &How { manner, ..How::default() });
     assert!(played.heard("\\shell runs a program, and this script is not trusted to"));
     assert!(

@@ -1,5 +1,5 @@
-//! What terminals of TPC-C send, as the other side sees it: a server that reads the parameters of the functions, counts
-//! them by itself, and finds no item that is unused.
+//! Shares of TPC-C input as the server sees them: a fake server parses the parameters of the functions, counts
+//! them independently, and does not find unused items.
 
 use std::sync::{Arc, Mutex};
 
@@ -8,10 +8,10 @@ use pgdyno_core::{
     tpcc::{Mix, RunConstants, Shape, Shares, Transaction, UNUSED_ITEM},
 };
 use pgdyno_engine::{Bookkeeping, EpollDriver, Listeners, Mix as Weights, Report, Settings, run_keeping};
-use pgdyno_postgres::targets::{Counted, SqlClients};
+use pgdyno_postgres::targets::{InputCounts, SqlClients};
 use pgdyno_script::{
     Protocol,
-    tpcc::{Crowd, scripts},
+    tpcc::{TerminalParams, scripts},
 };
 use pgdyno_wire::fake::{Answer, FakeServer, Request, message, usual};
 
@@ -20,12 +20,12 @@ use testkit::left_out;
 const CLIENTS: u32 = 8;
 const WAREHOUSES: u64 = 10;
 
-/// Numbers of an array as text.
+/// Numbers in the text of an array.
 fn list(text: &str) -> Vec<u64> {
     text.trim_matches(['{', '}']).split(',').map(|one| one.parse().expect("a number")).collect()
 }
 
-/// Counts a call by its parameters, in the order in which the script gives them.
+/// Counts a call by its parameters, in the order of the script.
 fn count(seen: &mut Shares, request: &Request) -> Answer {
     let parameter = |at: usize| request.parameters[at].as_deref().expect("none is NULL");
     let number = |at: usize| parameter(at).parse::<u64>().expect("a number");
@@ -62,7 +62,7 @@ fn count(seen: &mut Shares, request: &Request) -> Answer {
     Answer::rows(&[&[Some("1")]])
 }
 
-/// Drives a server for so long; what it saw, what the driver counted, and the report.
+/// Drives a server for this long; returns what it saw, what the driver counted, and the report.
 fn driven(seconds: u64) -> (Shares, Shares, Report) {
     let seen = Arc::new(Mutex::new(Shares::default()));
     let counting = Arc::clone(&seen);
@@ -71,16 +71,16 @@ fn driven(seconds: u64) -> (Shares, Shares, Report) {
     let server = server.expect("it can listen");
     server.keep_nothing();
     let scripts = Arc::new(scripts(Shape::Functions).expect("they are scripts"));
-    let crowd = Crowd {
+    let params = TerminalParams {
         warehouses: WAREHOUSES,
         constants: RunConstants::draw(3, Some(77)),
         seed: 3,
         command: 0,
         run: 1,
     };
-    let counted = Counted::default();
+    let counted = InputCounts::default();
     let sql = SqlClients {
-        tpcc: Some((crowd, counted.clone())),
+        tpcc: Some((params, counted.clone())),
         ..SqlClients::new(Arc::clone(&scripts), Protocol::Prepared)
     };
     let stop = Stop::default();
@@ -106,7 +106,7 @@ fn driven(seconds: u64) -> (Shares, Shares, Report) {
     (seen, counted.sum(), report)
 }
 
-/// What one side saw and the other counted: but for what ended after the end.
+/// Compares both counts, except for transactions in flight at the end.
 fn agree((seen, counted, report): &(Shares, Shares, Report)) {
     let near = |what: &str, seen: u64, counted: u64, most: u64| {
         assert!(seen >= counted && seen - counted <= most, "{what}: {seen} seen, {counted} counted");
@@ -122,7 +122,7 @@ fn agree((seen, counted, report): &(Shares, Shares, Report)) {
     near("named", seen.named, counted.named, late);
     near("deliveries", seen.deliveries, counted.deliveries, late);
     near("skipped", seen.skipped_deliveries, counted.skipped_deliveries, late);
-    // An unused item is the script's own rollback, and no error.
+    // An unused item is a rollback of the script itself, not an error.
     assert_eq!(report.errors.iter().count(), 0, "{:?}", report.errors);
     assert_eq!(report.counts_whole.failed, 0);
     let orders = &report.by_script[0];
@@ -131,7 +131,7 @@ fn agree((seen, counted, report): &(Shares, Shares, Report)) {
     assert!(report.by_script[1..].iter().all(|script| script.rolled_back == 0));
 }
 
-/// So many of so many, within three standard deviations of a share.
+/// Checks that a share is within three standard deviations.
 fn within(what: &str, of: u64, among: u64, share: f64) {
     let (of, among) = (of as f64, among as f64);
     let deviations = (of - among * share) / (among * share * (1.0 - share)).sqrt();
@@ -153,7 +153,7 @@ fn shares_of_a_million_transactions_are_those_of_the_specification() {
     }
     let (mut seen, mut carried, mut seconds) = (Shares::default(), [0; 5], 60);
     while carried.iter().sum::<u64>() < 1_000_000 {
-        // The same seed gives the same draws: one longer run, not several.
+        // The same seed gives the same draws, so one longer run replaces several.
         let run = driven(seconds);
         agree(&run);
         seen = run.0;

@@ -1,12 +1,11 @@
-//! Rows of the benchmark tables: any part of any table, anywhere, always the same rows.
+//! Generates rows of the benchmark tables: any part of any table, on any host, always the same rows.
 //!
-//! A table is an iterator over (scale, seed, part k of n). Rows are small `Copy` structs made from their
-//! number alone, so a trillion rows need no memory, parts can be made on many hosts at once, and a lost
-//! part can be made again. [`Maker`] writes a part as text for COPY and sums it; what is sent where is not
-//! decided here.
+//! A table is an iterator over (scale, seed, part k of n). Rows are small `Copy` structs computed from their
+//! number alone, so a trillion rows need no memory, many hosts can generate parts at once, and a lost part can
+//! be generated again. [`RowGenerator`] formats a part as text for COPY and sums it; sending it is up to the caller.
 
+mod generator;
 pub mod load;
-mod maker;
 pub mod scaleup;
 mod size;
 mod sums;
@@ -14,22 +13,22 @@ mod text;
 pub mod tpcb;
 pub mod tpcc;
 
-pub use maker::Maker;
+pub use generator::RowGenerator;
 pub use size::{BtreeSize, PAGE_BYTES, RelationSize, TableSize};
 pub use sums::{Check, Column, Kind, Sums, mix};
 
-/// What rows follow from beside their number, of all tables of a load.
+/// Seed and timestamp that determine the rows of a load.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Population {
-    /// Seed of everything random.
+    /// Seed of all random values.
     pub seed: u64,
-    /// The instant of populating, in microseconds since 1970: dates are of it.
+    /// Timestamp of the initial population in microseconds since 1970, used for all dates.
     pub at_us: i64,
 }
 
-/// A table whose rows follow from their number.
+/// A table whose rows are computed from their numbers.
 pub trait TableRows {
-    /// One row.
+    /// One row of the table.
     type Row: Copy;
 
     /// Name of the table.
@@ -38,12 +37,11 @@ pub trait TableRows {
     /// Number of rows at a scale.
     fn total(scale: u64) -> u64;
 
-    /// The row with this number, from 0 and below [`TableRows::total`]. A table without random columns
-    /// ignores the seed.
+    /// The row with this number, from 0 and below [`TableRows::total`]. Tables without random columns ignore the seed.
     fn row(scale: u64, seed: u64, number: u64) -> Self::Row;
 }
 
-/// A stretch of a table's rows: numbers from `first`, below `end`.
+/// A contiguous range of a table's rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Part {
     /// First row number.
@@ -53,11 +51,11 @@ pub struct Part {
 }
 
 impl Part {
-    /// Part `k` (from 0) of `n` equal parts of `total` rows; sizes differ by one row at most, and all parts
-    /// together are the table.
+    /// Part `k` (from 0) of `n` parts of `total` rows. Parts are disjoint, together cover the table, and differ
+    /// in size by at most one row.
     ///
     /// # Panics
-    /// Where `k` is not below `n`.
+    /// Panics unless `k` is below `n`.
     pub fn of(total: u64, k: u64, n: u64) -> Self {
         assert!(k < n, "part {k} of {n} does not exist");
         let cut = |k: u64| (u128::from(total) * u128::from(k) / u128::from(n)) as u64;
@@ -79,7 +77,7 @@ pub struct Rows<T: TableRows> {
     table: std::marker::PhantomData<T>,
 }
 
-/// The rows of a part of a table; the part is cut at the table's end.
+/// Iterates over the rows of a part of a table; the part is truncated at the table's end.
 pub fn rows<T: TableRows>(scale: u64, seed: u64, part: Part) -> Rows<T> {
     let end = part.end.min(T::total(scale));
     let part = Part { first: part.first.min(end), end };
@@ -103,7 +101,7 @@ impl<T: TableRows> Iterator for Rows<T> {
         (left.unwrap_or(usize::MAX), left.ok())
     }
 
-    /// Skips without making the rows in between.
+    /// Skips rows without computing them.
     #[inline]
     fn nth(&mut self, n: usize) -> Option<T::Row> {
         self.part.first = self.part.first.saturating_add(n as u64).min(self.part.end);

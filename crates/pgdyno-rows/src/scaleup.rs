@@ -1,27 +1,26 @@
-//! The two tables of "PostgreSQL 9.6 scale-up: high concurrency, against 9.5" (digoal, 2016-10-02), whose rows follow
-//! from a seed.
+//! The two tables of "PostgreSQL 9.6 scale-up: high concurrency, against 9.5" (digoal, 2016-10-02), with rows
+//! derived from a seed.
 //!
-//! `test` has a key, 32 hexadecimal digits and a time. The article has its server take `md5(random()::text)` and
-//! `clock_timestamp()`: here the digits are the MD5 of seed and key, and every row comes [`STEP_US`] after the one
-//! before, about the pace of the rows that the article shows. `log` has 22 columns: a key that a sequence counts,
-//! twenty numbers that are 0 by default, and a time; in the article it begins empty.
+//! `test` has a key, 32 hexadecimal digits and a time. In the article the server generates them by
+//! `md5(random()::text)` and `clock_timestamp()`; here the digits are the MD5 of seed and key, and each row is
+//! [`STEP_US`] later than the preceding one, about as in the article. `log` has 22 columns: a key from a
+//! sequence, twenty numbers with default 0, and a time; in the article it begins empty.
 
 use std::fmt::Write;
 
 use md5::{Digest, Md5};
 
 use super::{
-    Column, Kind, Maker, Part, Population, Sums, TableRows, mix,
+    Column, Kind, Part, Population, RowGenerator, Sums, TableRows, mix,
     size::{INT_ROWS, RelationSize, TableSize, Tuple, brin_pages},
     text::{Clock, decimal, of_text},
 };
 
-/// The time of a row that would come before the first, in microseconds since 1970: midnight before the article's rows,
-/// in UTC.
+/// Time before that of the first row, in microseconds since 1970: midnight UTC before the article's rows.
 pub const START_US: i64 = 1_475_366_400_000_000;
-/// Microseconds from a row to the next.
+/// Microseconds between consecutive rows.
 pub const STEP_US: i64 = 3;
-/// Columns `c1` to `c20` of `log`.
+/// Number of columns `c1` to `c20` of `log`.
 const NUMBERS: usize = 20;
 
 /// A row of `test`.
@@ -35,7 +34,7 @@ pub struct TestRow {
     pub crt_time_us: i64,
 }
 
-/// A row of `log`; the columns between are 0.
+/// A row of `log`; the columns not listed are 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LogRow {
     /// Key, from 1.
@@ -44,10 +43,10 @@ pub struct LogRow {
     pub crt_time_us: i64,
 }
 
-/// The table `test`; a scale of 1 is a row.
+/// The table `test`; its scale is the number of rows.
 #[derive(Debug)]
 pub struct Test;
-/// The table `log`; a scale of 1 is a row.
+/// The table `log`; its scale is the number of rows.
 #[derive(Debug)]
 pub struct Log;
 
@@ -104,7 +103,7 @@ fn md5_hex(text: &[u8]) -> [u8; 32] {
 }
 
 impl Test {
-    /// The digits of a row. `text` is room to write in, so that many rows need one allocation.
+    /// The digits of a row. `text` is a reusable buffer.
     fn info(seed: u64, number: u64, text: &mut String) -> [u8; 32] {
         text.clear();
         let _ = write!(text, "{seed}/{}", number + 1); // a String takes anything
@@ -112,7 +111,7 @@ impl Test {
     }
 }
 
-impl Maker for Test {
+impl RowGenerator for Test {
     fn table(&self) -> &'static str {
         <Self as TableRows>::NAME
     }
@@ -162,7 +161,7 @@ impl Maker for Test {
     }
 }
 
-impl Maker for Log {
+impl RowGenerator for Log {
     fn table(&self) -> &'static str {
         <Self as TableRows>::NAME
     }
@@ -187,7 +186,7 @@ impl Maker for Log {
         &COLUMNS
     }
 
-    /// What is left out becomes 0, by the defaults that the table has for good.
+    /// Columns left out become 0 by the table's permanent defaults.
     fn sent(&self) -> String {
         "id, crt_time".to_owned()
     }
@@ -224,26 +223,26 @@ impl Maker for Log {
     }
 }
 
-/// A query for the rows of a part, whose key is `n`.
+/// A query for the rows of a part, with the key as `n`.
 fn series(part: Part, columns: &str) -> Option<String> {
     let (first, last) = (part.first + 1, part.end);
     Some(format!("SELECT {columns} FROM pg_catalog.generate_series({first}, {last}) AS n"))
 }
 
-/// The type of `test.id` for so many rows: the article's int as long as it counts them.
+/// Type of `test.id` for this many rows: int as in the article, if that suffices.
 pub fn id_type(rows: u64) -> &'static str {
     if rows > INT_ROWS { "bigint" } else { "int" }
 }
 
-/// The size of so many rows of `test`, of all or of a partition, with their key; `total` decides how long that is.
+/// Size of this many rows of `test` (all, or a partition) with their key; the length of the key depends on `total`.
 pub fn test_size(total: u64, rows: u64, page_bytes: u64, fillfactor: u32) -> TableSize {
     let id_bytes: u64 = if total > INT_ROWS { 8 } else { 4 };
-    // The digits are behind a byte of length, the time at a multiple of eight.
+    // The digits follow a length byte, the time is aligned to eight bytes.
     let data_bytes = (id_bytes + 33).next_multiple_of(8) + 8;
-    TableSize::of(Tuple { data_bytes }, id_bytes, rows, page_bytes, fillfactor)
+    TableSize::new(Tuple { data_bytes }, id_bytes, rows, page_bytes, fillfactor)
 }
 
-/// The size of so many rows of `log`, with both BRIN indexes.
+/// Size of this many rows of `log` with both BRIN indexes.
 pub fn log_size(rows: u64, page_bytes: u64, fillfactor: u32) -> TableSize {
     let tuple = Tuple { data_bytes: 8 * (NUMBERS as u64 + 2) };
     let heap = RelationSize::new(tuple.heap_pages_filled(rows, page_bytes, fillfactor), page_bytes);
@@ -257,19 +256,19 @@ mod tests {
     use super::*;
     use crate::{PAGE_BYTES, rows};
 
-    const MAKERS: [&dyn Maker; 2] = [&Test, &Log];
+    const MAKERS: [&dyn RowGenerator; 2] = [&Test, &Log];
 
     fn of(seed: u64) -> Population {
         Population { seed, at_us: 0 }
     }
 
-    fn text(maker: &dyn Maker, seed: u64, part: Part) -> String {
+    fn text(generator: &dyn RowGenerator, seed: u64, part: Part) -> String {
         let mut out = Vec::new();
-        maker.write(&of(seed), part, &mut out);
+        generator.write(&of(seed), part, &mut out);
         String::from_utf8(out).expect("it is text")
     }
 
-    /// Digits of the well-known `md5sum` and `date` of GNU: `printf 7/1 | md5sum`, `date -u -d @1475366400`.
+    /// Expected values from GNU tools: `printf 7/1 | md5sum`, `date -u -d @1475366400`.
     #[test]
     fn rows_are_what_they_were() {
         let first = Part { first: 0, end: 1 };
@@ -292,18 +291,18 @@ mod tests {
     }
 
     proptest! {
-        /// Text and sums of all parts are those of the whole, and of the rows one by one.
+        /// Text and sums of all parts equal those of the whole, and those of single rows.
         #[test]
         fn parts_are_the_table(total in 1u64..3_000, parts in 1u64..20, seed: u64) {
             let whole = Part { first: 0, end: total };
-            for maker in MAKERS {
-                let (mut all, mut sums) = (String::new(), Sums::none(maker.columns().len()));
-                for part in (0..parts).map(|k| Part::of(maker.units_at(total), k, parts)) {
-                    all += &text(maker, seed, part);
-                    sums += &maker.sums(&of(seed), part);
+            for generator in MAKERS {
+                let (mut all, mut sums) = (String::new(), Sums::none(generator.columns().len()));
+                for part in (0..parts).map(|k| Part::of(generator.units_at(total), k, parts)) {
+                    all += &text(generator, seed, part);
+                    sums += &generator.sums(&of(seed), part);
                 }
-                prop_assert_eq!(&all, &text(maker, seed, whole));
-                prop_assert_eq!(sums, maker.sums(&of(seed), whole));
+                prop_assert_eq!(&all, &text(generator, seed, whole));
+                prop_assert_eq!(sums, generator.sums(&of(seed), whole));
             }
             let of_rows = rows::<Test>(total, seed, whole).map(|row| {
                 let info = String::from_utf8_lossy(&row.info).into_owned();
@@ -318,7 +317,7 @@ mod tests {
         }
     }
 
-    /// A page of 8 KiB holds 107 rows of `test` and 40 of `log`; a scenario compares with what servers show.
+    /// An 8 KiB page holds 107 rows of `test` and 40 of `log`; a scenario compares with real servers.
     #[test]
     fn sizes_are_those_of_a_server() {
         assert_eq!(test_size(1_000_000, 1_000_000, PAGE_BYTES, 100).heap.bytes, 76_562_432);

@@ -1,17 +1,17 @@
-//! Checksums of a table that do not depend on the order of its rows, made here and by any server alike.
+//! Checksums of tables, independent of row order, computed alike here and by any server.
 //!
-//! Every column has a sum over all rows of [`mix`]`(key, value)`. The key is in it, so that values that changed places
-//! are seen, and so is a row that is there twice while another is missing. It is bigint arithmetic by documented
-//! operators that mean the same in every server from 9.6 on, unlike the server's own hash functions, which nobody
-//! promises to keep; the sums are exact. An error that is not made on purpose passes with a chance of about 1 in 2^31.
+//! Every column has the sum of [`mix`]`(key, value)` over all rows. Including the key reveals swapped values,
+//! and a duplicate row in place of a missing one. Only documented bigint operators are used, which mean the
+//! same in every server from 9.6 on, unlike the server's hash functions, which may change; sums are exact. An
+//! accidental error goes undetected with a probability of about 2^-31.
 //!
-//! A table of many columns has one sum of all of them instead: that of 64 bits of each row's MD5.
+//! A table with many columns has a single sum instead: of 64 bits of each row's MD5.
 
 use std::ops::AddAssign;
 
-/// A prime below 2^31: what is longer is folded by it.
+/// A prime below 2^31, the modulus that folds longer values.
 const FOLD: i64 = 2_147_483_647;
-/// Another one: results are smaller.
+/// A smaller prime, the modulus of results.
 const MODULUS: i64 = 2_147_483_629;
 /// Odd numbers without a pattern, small enough that no sum of the products reaches 2^63.
 const KEY: i64 = 1_043_876_567;
@@ -19,55 +19,55 @@ const KEY_HIGH: i64 = 212_340_971;
 const VALUE: i64 = 873_456_329;
 const VALUE_HIGH: i64 = 198_491_317;
 const START: i64 = 716_892_053;
-/// By so much the product is moved onto itself.
+/// Bits by which a product is shifted and added to itself.
 const SHIFT: u32 = 29;
 
-/// How a column's value becomes a number.
+/// Conversion of a column's value to a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// `int` or `bigint`: its value.
+    /// `int` or `bigint`: the value itself.
     Integer,
-    /// `char(n)` that holds blanks alone or NULL: its bytes, 0 where it holds anything else, -1 where it is NULL.
+    /// `char(n)` with blanks only or NULL: length in bytes, 0 for any other content, -1 for NULL.
     Blanks,
-    /// `text`: the first 64 bits of the MD5 of its bytes. Of NULL nothing is summed.
+    /// `text`: the first 64 bits of the MD5 of its bytes; NULL is left out.
     Text,
-    /// `timestamp` or `timestamptz`: microseconds since 1970. Of NULL nothing is summed.
+    /// `timestamp` or `timestamptz`: microseconds since 1970; NULL is left out.
     Time,
 }
 
-/// A column of a table.
+/// A column with a checksum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Column {
-    /// Its name.
+    /// Name of the column.
     pub name: &'static str,
-    /// How its value becomes a number.
+    /// How values become numbers.
     pub kind: Kind,
 }
 
-/// What the server sums.
+/// An aggregate for the server to compute.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Check {
-    /// The column; `None` where it is all of them.
+    /// Column of the checksum; `None` if it covers all columns.
     pub column: Option<&'static str>,
-    /// The SQL that gives the checksum within an aggregate query.
+    /// SQL expression of the checksum within an aggregate query.
     pub sql: String,
 }
 
 impl Check {
-    /// The check of rows as a whole: `text` is SQL that makes a text of a row in which its key is. Summed are the first
-    /// 64 bits of its MD5.
+    /// A checksum of whole rows: the sum of the first 64 bits of the MD5 of `text`, an SQL expression that
+    /// includes the key.
     pub(super) fn of_rows(text: &str) -> Self {
         Self { column: None, sql: format!("sum({})", text_value(text)) }
     }
 }
 
-/// The number that a text counts as, in SQL.
+/// SQL for the number that represents a text in checksums.
 fn text_value(text: &str) -> String {
     format!("('x' || substr(pg_catalog.md5({text}), 1, 16))::bit(64)::bigint")
 }
 
 impl Column {
-    /// What the server sums of it, mixed with the key.
+    /// The aggregate of this column, mixed with the key.
     pub(super) fn check(&self, key: &str) -> Check {
         let key = format!("{key}::bigint");
         let value = match self.kind {
@@ -77,7 +77,7 @@ impl Column {
                 format!("coalesce(({name} = '')::int * octet_length({name}), -1)::bigint")
             }
             Kind::Text => text_value(self.name),
-            // Before 14 the epoch is a double, which holds microseconds until the year 2242.
+            // Before version 14 the epoch is a double, which is exact to microseconds until the year 2242.
             Kind::Time => format!("(extract(epoch FROM {}) * 1000000)::bigint", self.name),
         };
         let x = format!(
@@ -88,7 +88,7 @@ impl Column {
     }
 }
 
-/// What a value adds to its column's checksum, from `-(2^31)` to `2^31`.
+/// Contribution of a value to its column's checksum, from `-(2^31)` to `2^31`.
 #[inline]
 pub const fn mix(key: i64, value: i64) -> i64 {
     let x =
@@ -96,23 +96,23 @@ pub const fn mix(key: i64, value: i64) -> i64 {
     (x ^ (x >> SHIFT)) % MODULUS
 }
 
-/// Number of rows and checksums of all columns.
+/// Number of rows, and checksums of all columns.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sums {
-    /// Rows.
+    /// Number of rows.
     pub rows: u64,
-    /// One for each of the table's checks, in their order.
+    /// Checksums, in the order of the table's checks.
     pub columns: Vec<i128>,
 }
 
 impl Sums {
-    /// Those of no rows.
+    /// Sums of an empty part.
     pub fn none(columns: usize) -> Self {
         Self { rows: 0, columns: vec![0; columns] }
     }
 }
 
-/// Sums of two parts without a row in common are those of both.
+/// Adds the sums of a disjoint part.
 impl AddAssign<&Self> for Sums {
     fn add_assign(&mut self, other: &Self) {
         self.rows += other.rows;
@@ -138,21 +138,20 @@ mod tests {
     }
 
     proptest! {
-        /// A row twice in place of another: what a load done again would leave.
+        /// A row twice in place of another, as a repeated load would leave.
         #[test]
         fn a_row_in_place_of_another_is_seen(key in 1i64..1 << 44, by in 1i64..1 << 44) {
             prop_assert_ne!(mix(key, key), mix(key + by, key + by));
         }
 
-        /// Rows whose keys have the same sum are no substitute: four keys that are evenly spaced, the outer two against
-        /// the inner two.
+        /// Rows whose keys have the same sum: of four evenly spaced keys, the outer two against the inner two.
         #[test]
         fn pairs_of_equal_sum_are_told_apart(key in 1i64..1 << 44, by in 1i64..1 << 30) {
             let sum = |a: i64, b: i64| mix(a, a) + mix(b, b);
             prop_assert_ne!(sum(key, key + 3 * by), sum(key + by, key + 2 * by));
         }
 
-        /// Two rows whose values changed places.
+        /// Two rows with swapped values.
         #[test]
         fn values_that_changed_places_are_seen(key in 1i64..1 << 44, by in 1i64..1 << 30, value in 0i64..1 << 31) {
             let sum = |first: i64, second: i64| mix(key, first) + mix(key + by, second);

@@ -1,4 +1,4 @@
-//! Values as text that COPY and CSV read.
+//! Formats values as text for COPY and CSV.
 
 use md5::{Digest, Md5};
 
@@ -19,7 +19,8 @@ pub(super) fn decimal(out: &mut Vec<u8>, mut number: u64) {
     out.extend_from_slice(&digits[at..]);
 }
 
-/// Writes times as PostgreSQL reads them. Most rows have the second of the one before, whose text is kept.
+/// Formats times as PostgreSQL reads them. Keeps the text of the last second, since most rows share it with the
+/// preceding row.
 #[derive(Debug, Default)]
 pub(super) struct Clock {
     second: Option<i64>,
@@ -27,7 +28,7 @@ pub(super) struct Clock {
 }
 
 impl Clock {
-    /// Appends a time since 1970, with six digits of a second.
+    /// Appends a time since 1970 with six decimal places.
     pub fn write(&mut self, time_us: i64, out: &mut Vec<u8>) {
         let (second, rest_us) = (time_us.div_euclid(SECOND_US), time_us.rem_euclid(SECOND_US));
         if self.second != Some(second) {
@@ -48,8 +49,8 @@ impl Clock {
     }
 }
 
-/// Year, month and day so many days after 1970-01-01. Years are counted from March, so that leap days come last, in
-/// eras of 400 of them, which are alike.
+/// Year, month and day for days since 1970-01-01. Years begin in March, so that leap days come last, in
+/// identical eras of 400 years.
 fn date(days: i64) -> (i64, i64, i64) {
     const ERA_DAYS: i64 = 146_097;
     let since_march_of_0 = days + 719_468;
@@ -63,7 +64,7 @@ fn date(days: i64) -> (i64, i64, i64) {
     (year + era * 400 + i64::from(month <= 2), month, day)
 }
 
-/// The number that a text counts as in checksums: the first 64 bits of its MD5.
+/// The number that represents a text in checksums: the first 64 bits of its MD5.
 pub(super) fn of_text(text: &[u8]) -> i64 {
     Md5::digest(text).first_chunk().map_or(0, |bits| i64::from_be_bytes(*bits))
 }
@@ -79,7 +80,7 @@ mod tests {
         for (days, expected) in known {
             assert_eq!(date(days), expected);
         }
-        // From one day to the next, over four centuries.
+        // Day by day through four centuries.
         let days = (0..146_097).map(date).collect::<Vec<_>>();
         for pair in days.windows(2) {
             let ((year, month, day), next) = (pair[0], pair[1]);

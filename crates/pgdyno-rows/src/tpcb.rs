@@ -1,13 +1,12 @@
 //! The four tables of TPC-B as `pgbench -i` fills them.
 //!
-//! From `initBranch`, `initTeller` and `initAccount` in PostgreSQL's `src/bin/pgbench/pgbench.c` (18): keys
-//! ascend from 1, balances are 0; the filler of branches and tellers is NULL, that of accounts is the empty
-//! string, which `char(84)` pads with blanks. History begins empty. None of it is random: the seed changes
-//! nothing.
+//! After `initBranch`, `initTeller` and `initAccount` in PostgreSQL's `src/bin/pgbench/pgbench.c` (18): keys
+//! ascend from 1, balances are 0; fillers of branches and tellers are NULL, those of accounts the empty string,
+//! which `char(84)` pads with blanks. History begins empty. Nothing is random, so the seed has no effect.
 
 use super::{
-    Column, Kind, Maker, Part, Population, Sums, TableRows,
-    maker::write_runs,
+    Column, Kind, Part, Population, RowGenerator, Sums, TableRows,
+    generator::write_runs,
     mix,
     size::{TableSize, Tuple},
 };
@@ -18,41 +17,41 @@ pub const BRANCHES_PER_SCALE: u64 = 1;
 pub const TELLERS_PER_SCALE: u64 = 10;
 /// Accounts for each unit of scale.
 pub const ACCOUNTS_PER_SCALE: u64 = 100_000;
-/// From this scale on pgbench makes `aid` a bigint (`SCALE_32BIT_THRESHOLD`).
+/// Scale from which pgbench makes `aid` a bigint (`SCALE_32BIT_THRESHOLD`).
 pub const BIGINT_SCALE: u64 = 20_000;
 
-/// A row of `pgbench_branches`; its filler is NULL.
+/// A row of `pgbench_branches`; the filler is NULL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Branch {
     /// Key, from 1.
     pub bid: i32,
-    /// Balance: 0.
+    /// Balance, always 0.
     pub bbalance: i32,
 }
 
-/// A row of `pgbench_tellers`; its filler is NULL.
+/// A row of `pgbench_tellers`; the filler is NULL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Teller {
     /// Key, from 1.
     pub tid: i32,
-    /// Branch: ten tellers each.
+    /// Branch of the teller; ten tellers each.
     pub bid: i32,
-    /// Balance: 0.
+    /// Balance, always 0.
     pub tbalance: i32,
 }
 
-/// A row of `pgbench_accounts`; its filler is the empty string.
+/// A row of `pgbench_accounts`; the filler is the empty string.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Account {
     /// Key, from 1; beyond 32 bits from scale 21,475 on.
     pub aid: i64,
-    /// Branch: 100,000 accounts each.
+    /// Branch of the account; 100,000 accounts each.
     pub bid: i32,
-    /// Balance: 0.
+    /// Balance, always 0.
     pub abalance: i32,
 }
 
-/// A row of `pgbench_history`, of which there is none at the start.
+/// A row of `pgbench_history`, which begins empty.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum History {}
 
@@ -129,11 +128,12 @@ const fn integer(name: &'static str) -> Column {
 }
 
 const FILLER: Column = Column { name: "filler", kind: Kind::Blanks };
-/// What a filler that is NULL counts as, and that of accounts.
+/// Value of a NULL filler in checksums.
 const NULL: i64 = -1;
+/// Value of the blank filler of accounts in checksums.
 const BLANKS: i64 = 84;
 
-impl Maker for Branches {
+impl RowGenerator for Branches {
     fn table(&self) -> &'static str {
         <Self as TableRows>::NAME
     }
@@ -166,7 +166,7 @@ impl Maker for Branches {
     }
 }
 
-impl Maker for Tellers {
+impl RowGenerator for Tellers {
     fn table(&self) -> &'static str {
         <Self as TableRows>::NAME
     }
@@ -199,7 +199,7 @@ impl Maker for Tellers {
     }
 }
 
-impl Maker for Accounts {
+impl RowGenerator for Accounts {
     fn table(&self) -> &'static str {
         <Self as TableRows>::NAME
     }
@@ -212,7 +212,7 @@ impl Maker for Accounts {
         "aid, bid".to_owned()
     }
 
-    /// The filler is sent empty by pgbench, and padded by the server for every row.
+    /// The filler is empty in pgbench, too, and padded by the server in every row.
     fn constants(&self) -> &'static [(&'static str, &'static str)] {
         &[("abalance", "0"), ("filler", "''")]
     }
@@ -237,12 +237,12 @@ impl Maker for Accounts {
     }
 }
 
-impl Maker for Histories {
+impl RowGenerator for Histories {
     fn table(&self) -> &'static str {
         <Self as TableRows>::NAME
     }
 
-    /// A table without rows has no checksum; it has its count.
+    /// A table without rows has a count but no checksum.
     fn columns(&self) -> &'static [Column] {
         &[]
     }
@@ -268,7 +268,7 @@ impl Maker for Histories {
     }
 }
 
-/// A query for the rows of a part, whose key is `n`.
+/// A query for the rows of a part, with the key as `n`.
 fn series(part: Part, columns: &str) -> Option<String> {
     let (first, last) = (part.first + 1, part.end);
     Some(format!("SELECT {columns} FROM pg_catalog.generate_series({first}, {last}) AS n"))
@@ -286,34 +286,33 @@ fn sums<const N: usize>(part: Part, values: impl Fn(u64) -> [i64; N]) -> Sums {
     Sums { rows: part.rows(), columns: columns.to_vec() }
 }
 
-/// Rows over all four tables after the load.
+/// Number of rows of all four tables after the load.
 pub fn rows_total(scale: u64) -> u64 {
     Branches::total(scale) + Tellers::total(scale) + Accounts::total(scale)
 }
 
-/// The size of the four tables and their primary keys after the load, without vacuum's maps (less than
-/// 1/4000).
+/// Size of the four tables and their primary keys after the load, without free space and visibility maps (less
+/// than 1/4000).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SizeEstimate {
-    /// `pgbench_branches`.
+    /// Size of `pgbench_branches`.
     pub branches: TableSize,
-    /// `pgbench_tellers`.
+    /// Size of `pgbench_tellers`.
     pub tellers: TableSize,
-    /// `pgbench_accounts`.
+    /// Size of `pgbench_accounts`.
     pub accounts: TableSize,
 }
 
 impl SizeEstimate {
-    /// The size at a scale with pages of `page_bytes` (see [`super::PAGE_BYTES`]), by the arithmetic of
-    /// pages.
-    pub fn of(scale: u64, page_bytes: u64) -> Self {
+    /// Size at a scale with pages of `page_bytes` (see [`super::PAGE_BYTES`]).
+    pub fn new(scale: u64, page_bytes: u64) -> Self {
         Self::filled(scale, page_bytes, 100)
     }
 
-    /// The same with pages that are filled to this share, in per cent.
+    /// Size with a fill factor in per cent.
     pub fn filled(scale: u64, page_bytes: u64, fillfactor: u32) -> Self {
         let table =
-            |tuple: Tuple, key_bytes, rows| TableSize::of(tuple, key_bytes, rows, page_bytes, fillfactor);
+            |tuple: Tuple, key_bytes, rows| TableSize::new(tuple, key_bytes, rows, page_bytes, fillfactor);
         Self {
             // int, int and a NULL
             branches: table(Tuple { data_bytes: 8 }, 4, Branches::total(scale)),
@@ -323,19 +322,19 @@ impl SizeEstimate {
         }
     }
 
-    /// The size of so many accounts of a scale: of all, or of a partition.
+    /// Size of this many accounts at a scale: all, or a partition.
     pub fn accounts_of(scale: u64, rows: u64, page_bytes: u64, fillfactor: u32) -> TableSize {
         let aid_bytes = aid_bytes(scale);
         // int or bigint, int, int, and 84 blanks behind a one-byte length
-        TableSize::of(Tuple { data_bytes: aid_bytes + 8 + 85 }, aid_bytes, rows, page_bytes, fillfactor)
+        TableSize::new(Tuple { data_bytes: aid_bytes + 8 + 85 }, aid_bytes, rows, page_bytes, fillfactor)
     }
 
-    /// Bytes of tables.
+    /// Bytes of the tables.
     pub fn heap_bytes(&self) -> u64 {
         self.tables().map(|table| table.heap.bytes).iter().sum()
     }
 
-    /// Bytes of primary keys.
+    /// Bytes of the primary keys.
     pub fn index_bytes(&self) -> u64 {
         self.tables().map(|table| table.index.bytes).iter().sum()
     }
@@ -350,10 +349,9 @@ impl SizeEstimate {
     }
 }
 
-/// Bytes of `pgbench_history` after `rows` inserts: three keys and a delta, a timestamp, and a NULL; no
-/// index.
+/// Bytes of `pgbench_history` after `rows` inserts: three keys and a delta, a timestamp, and a NULL; no index.
 pub fn history_bytes(scale: u64, rows: u64, page_bytes: u64) -> u64 {
-    // The timestamp is aligned to 8 bytes; with a bigint aid four bytes of padding come before it.
+    // The timestamp is aligned to 8 bytes, with four bytes of padding before it if aid is a bigint.
     let before_time: u64 = if aid_bytes(scale) == 4 { 16 } else { 24 };
     Tuple { data_bytes: before_time + 8 }.heap_pages(rows, page_bytes) * page_bytes
 }
@@ -372,7 +370,7 @@ mod tests {
     const NONE: Population = Population { seed: 0, at_us: 0 };
 
     proptest! {
-        /// All parts together are the table: ends meet, sizes differ by one at most, sums of keys add up.
+        /// All parts together are the table: ends meet, sizes differ by at most one, sums of keys add up.
         #[test]
         fn parts_are_the_table(scale in 1u64..4, n in 1u64..60) {
             let total = Tellers::total(scale) ;
@@ -386,8 +384,7 @@ mod tests {
             prop_assert_eq!(joined, whole);
         }
 
-        /// At any size up to 10^13 rows the ends of neighbouring parts meet, and keys and branches fit
-        /// together.
+        /// Up to 10^13 rows the ends of neighbouring parts meet, and keys and branches correspond.
         #[test]
         fn parts_of_a_huge_table_meet(
             scale in 1u64..=100_000_000,
@@ -418,7 +415,7 @@ mod tests {
         assert_eq!(Tellers::row(scale, 0, 99_999_999).tid, 100_000_000);
     }
 
-    /// Text and sums of all parts are those of the rows one by one, in every table.
+    /// Text and sums of all parts equal those of single rows, in every table.
     #[test]
     fn makers_make_the_rows() {
         let whole = |scale: u64| {
@@ -429,18 +426,18 @@ mod tests {
             let accounts: String = accounts.map(|row| format!("{}\t{}\n", row.aid, row.bid)).collect();
             [(1..=scale).map(|bid| format!("{bid}\t0\n")).collect(), tellers, accounts]
         };
-        let makers: [&dyn Maker; 3] = [&Branches, &Tellers, &Accounts];
-        for (maker, expected) in makers.into_iter().zip(whole(2)) {
-            let total = maker.units_at(2);
-            let all = maker.sums(&NONE, Part { first: 0, end: total });
-            assert_eq!((all.rows, all.columns.len()), (total, maker.columns().len()));
-            let (mut text, mut sums) = (Vec::new(), Sums::none(maker.columns().len()));
+        let makers: [&dyn RowGenerator; 3] = [&Branches, &Tellers, &Accounts];
+        for (generator, expected) in makers.into_iter().zip(whole(2)) {
+            let total = generator.units_at(2);
+            let all = generator.sums(&NONE, Part { first: 0, end: total });
+            assert_eq!((all.rows, all.columns.len()), (total, generator.columns().len()));
+            let (mut text, mut sums) = (Vec::new(), Sums::none(generator.columns().len()));
             for part in (0..7).map(|k| Part::of(total, k, 7)) {
-                maker.write(&NONE, part, &mut text);
-                sums += &maker.sums(&NONE, part);
+                generator.write(&NONE, part, &mut text);
+                sums += &generator.sums(&NONE, part);
             }
-            assert!(text == expected.as_bytes(), "{}", maker.table());
-            assert_eq!(sums, all, "{}", maker.table());
+            assert!(text == expected.as_bytes(), "{}", generator.table());
+            assert_eq!(sums, all, "{}", generator.table());
         }
     }
 
@@ -453,18 +450,18 @@ mod tests {
         assert_eq!(made.next(), None);
     }
 
-    /// Pages that PostgreSQL 15 shows after `pgbench -i` at scales 1 and 3, of 1000 rows of history, and the
-    /// well-known 81,968 and 13,713 pages of scale 50.
+    /// Pages in PostgreSQL 15 after `pgbench -i` at scales 1 and 3, of 1000 rows of history, and the well-known
+    /// 81,968 and 13,713 pages of scale 50.
     #[test]
     fn sizes_are_those_of_a_server() {
         let pages = |scale| {
-            let accounts = SizeEstimate::of(scale, PAGE_BYTES).accounts;
+            let accounts = SizeEstimate::new(scale, PAGE_BYTES).accounts;
             (accounts.heap.pages, accounts.index.pages)
         };
         assert_eq!((pages(1), pages(3)), ((1_640, 276), (4_919, 825)));
         let (heap, index) = pages(50);
         assert!(heap == 81_968 && index.abs_diff(13_713) <= 14, "{heap} {index}");
-        let small = SizeEstimate::of(1, PAGE_BYTES);
+        let small = SizeEstimate::new(1, PAGE_BYTES);
         assert_eq!((small.branches.heap.pages, small.branches.index.pages), (1, 2));
         assert_eq!(history_bytes(1, 1_000, PAGE_BYTES), 7 * PAGE_BYTES);
     }

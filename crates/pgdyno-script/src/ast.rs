@@ -1,43 +1,43 @@
-//! What scripts are once they are read.
+//! Parsed scripts and their commands.
 
 use std::{slice, sync::Arc};
 
 use super::{Expr, Names, Part, Place, Shell, Sleep, Sql, SqlKind};
 
-/// The scripts of a run, ready to run, with the names of their variables.
+/// The parsed scripts of a run, with the names of their variables.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Scripts {
     pub(super) names: Arc<Names>,
     pub(super) list: Vec<Script>,
-    /// SQL commands of all of them.
+    /// Number of SQL commands in all scripts.
     pub(super) statements: usize,
-    /// Whether `\setrandom` is a command that nobody knows, as in pgbench since 9.6.
+    /// Whether `\setrandom` is refused as unknown, as in pgbench since 9.6.
     pub(super) without_setrandom: bool,
 }
 
 impl Scripts {
-    /// The scripts in the order in which they were added.
+    /// The scripts, in the order in which they were added.
     pub fn iter(&self) -> slice::Iter<'_, Script> {
         self.list.iter()
     }
 
-    /// How many scripts there are.
+    /// Number of scripts.
     pub fn len(&self) -> usize {
         self.list.len()
     }
 
-    /// Whether there is none.
+    /// Whether there are no scripts.
     pub fn is_empty(&self) -> bool {
         self.list.is_empty()
     }
 
-    /// The script of this index, from 0.
+    /// The script with this index, from 0.
     #[inline]
     pub fn get(&self, index: usize) -> &Script {
         &self.list[index]
     }
 
-    /// The names of the variables.
+    /// Names of all variables.
     pub fn names(&self) -> &Arc<Names> {
         &self.names
     }
@@ -48,14 +48,14 @@ impl Scripts {
     }
 }
 
-/// A script.
+/// A parsed script.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Script {
-    /// Name, for example `tpcb-like` or the file's.
+    /// Name of the script: `tpcb-like` or a file, for example.
     pub name: String,
     /// Commands in order; at least one.
     pub commands: Vec<Command>,
-    /// What its author should know although it runs, each a line without a full stop.
+    /// Notices to the author about a script that nevertheless runs, each a line without a full stop.
     pub notices: Vec<String>,
 }
 
@@ -68,18 +68,19 @@ impl Script {
         })
     }
 
-    /// SQL statements of a transaction without BEGIN and END: what QPS counts. Those of all branches are counted.
+    /// Number of SQL statements of a transaction without BEGIN and END, for queries per second; statements of
+    /// all `\if` branches count.
     pub fn statements_per_transaction(&self) -> u32 {
         let parts = self.statements().flat_map(|sql| sql.parts.iter());
         parts.filter(|part| part.kind == SqlKind::Statement).count() as u32
     }
 
-    /// Whether an `\if` may leave some of its commands out.
+    /// Whether an `\if` may skip some of the commands.
     pub fn has_branches(&self) -> bool {
         self.commands.iter().any(|command| matches!(command.action, Action::If(_)))
     }
 
-    /// The commands that run programs on the driver's host, by their first lines.
+    /// First lines of the commands that run programs on the driver's host.
     pub fn programs(&self) -> impl Iterator<Item = &str> {
         let runs = |command: &&Command| matches!(command.action, Action::Shell(_) | Action::SetShell { .. });
         self.commands.iter().filter(runs).map(|command| command.line.as_str())
@@ -89,29 +90,29 @@ impl Script {
 /// One command of a script.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Command {
-    /// How lists show it: of SQL the first line, at most 127 bytes; of a backslash command all its lines.
+    /// Text for lists: the first line of SQL, at most 127 bytes, or all lines of a backslash command.
     pub line: String,
-    /// The word behind the backslash as written; empty for SQL.
+    /// Word after the backslash as written; empty for SQL.
     pub word: String,
-    /// Line of the script from 1.
+    /// Line number in the script, from 1.
     pub line_number: usize,
-    /// What it does.
+    /// Effect of the command.
     pub action: Action,
 }
 
-/// What a command does.
+/// Effect of a command.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Action {
-    /// Statements for the server.
+    /// SQL statements for the server.
     Sql(Sql),
     /// `\set variable expression`.
     Set {
-        /// Where the value goes.
+        /// Variable that gets the value.
         variable: Place,
-        /// What it is.
+        /// Expression that gives the value.
         value: Expr,
     },
-    /// `\if expression`: up to its `\elif`, `\else` or `\endif`.
+    /// `\if expression`, up to its `\elif`, `\else` or `\endif`.
     If(Expr),
     /// `\elif expression`.
     Elif(Expr),
@@ -123,9 +124,9 @@ pub enum Action {
     Sleep(Sleep),
     /// `\setshell variable program arguments`.
     SetShell {
-        /// Where the number goes that the program prints.
+        /// Variable that gets the number printed by the program.
         variable: Place,
-        /// What is run.
+        /// Program to run.
         shell: Shell,
     },
     /// `\shell program arguments`.
@@ -139,7 +140,7 @@ pub enum Action {
 }
 
 impl Sql {
-    /// Its only part; `None` where it is several statements or none.
+    /// The statement of the command; `None` if there are several or none.
     pub fn part(&self) -> Option<Part> {
         match *self.parts {
             [part] => Some(part),

@@ -1,11 +1,11 @@
-//! The built-in transactions, word for word in meaning those of pgbench 18.
+//! The built-in transactions, equivalent to those of pgbench 18.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Scripts;
 
-/// A built-in transaction (pgbench's names).
+/// A built-in transaction, under pgbench's name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Builtin {
@@ -13,15 +13,15 @@ pub enum Builtin {
     TpcbLike,
     /// `tpcb-like` without the updates of tellers and branches.
     SimpleUpdate,
-    /// The select alone.
+    /// Only the select.
     SelectOnly,
 }
 
 impl Builtin {
-    /// All of them, in pgbench's order.
+    /// All built-in transactions, in pgbench's order.
     pub const ALL: [Self; 3] = [Self::TpcbLike, Self::SimpleUpdate, Self::SelectOnly];
 
-    /// The name as pgbench spells it.
+    /// Name as pgbench spells it.
     pub fn name(self) -> &'static str {
         match self {
             Self::TpcbLike => "tpcb-like",
@@ -30,13 +30,13 @@ impl Builtin {
         }
     }
 
-    /// Whether it writes.
+    /// Whether the transaction writes.
     pub fn writes(self) -> bool {
         self != Self::SelectOnly
     }
 
-    /// Whether every transaction updates the row of a branch, of which there are as many as the scale says: fewer
-    /// branches than clients make these wait for each other.
+    /// Whether every transaction updates a row of branches. There are as many branches as the scale factor, and
+    /// with more clients than branches the updates block each other.
     pub fn updates_branches(self) -> bool {
         self == Self::TpcbLike
     }
@@ -52,7 +52,6 @@ macro_rules! draws {
     };
 }
 
-/// pgbench's `tpcb-like`.
 const TPCB_LIKE: &str = concat!(
     draws!(),
     "BEGIN;\n\
@@ -65,7 +64,6 @@ const TPCB_LIKE: &str = concat!(
      END;\n"
 );
 
-/// pgbench's `simple-update`.
 const SIMPLE_UPDATE: &str = concat!(
     draws!(),
     "BEGIN;\n\
@@ -76,12 +74,11 @@ const SIMPLE_UPDATE: &str = concat!(
      END;\n"
 );
 
-/// pgbench's `select-only`.
 const SELECT_ONLY: &str = "\\set aid random(1, 100000 * :scale)\n\
                            SELECT abalance FROM pgbench_accounts WHERE aid = :aid;\n";
 
 impl Builtin {
-    /// The script's text in pgbench's language.
+    /// Text of the script in pgbench's language.
     pub fn script_text(self) -> &'static str {
         match self {
             Self::TpcbLike => TPCB_LIKE,
@@ -90,13 +87,13 @@ impl Builtin {
         }
     }
 
-    /// The script, read.
+    /// The parsed script.
     pub fn scripts(self) -> Scripts {
         Scripts::one(self.name(), self.script_text())
             .expect("the built-in scripts are right, as a test holds")
     }
 
-    /// What pgbench calls it in its summary.
+    /// Description that pgbench prints in its summary.
     pub fn description(self) -> &'static str {
         match self {
             Self::TpcbLike => "<builtin: TPC-B (sort of)>",
@@ -105,7 +102,7 @@ impl Builtin {
         }
     }
 
-    /// The built-in transaction of this name.
+    /// The built-in transaction with this name.
     pub fn by_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|builtin| builtin.name() == name)
     }

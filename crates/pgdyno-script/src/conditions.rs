@@ -1,10 +1,10 @@
-//! Whether every `\if` has its `\endif`, and what is between them its place.
+//! Checks the nesting of `\if`, `\elif`, `\else` and `\endif`.
 
 use super::{Action, Command, error::Fault};
 
-/// Checks the commands of a script, each with the byte where it begins, in pgbench's words.
+/// Checks the commands of a script, each given with its first byte; messages are pgbench's.
 pub(super) fn check(script: &str, commands: &[(Command, usize)], text: &[u8]) -> Result<(), Fault> {
-    // Of every open \if where it is, and whether its \else has come.
+    // For every open \if: its index, and whether its \else was seen.
     let mut open: Vec<(usize, bool)> = Vec::new();
     for (index, (command, at)) in commands.iter().enumerate() {
         let wrong = |what: &str| Err(fault(script, index, what).show_line(text, *at));

@@ -1,26 +1,26 @@
-//! What is wrong with a script.
+//! Errors in the text of a script.
 
 use std::fmt;
 
 use pgdyno_core::problem::Problem;
 
-/// Something wrong with a script's text, in pgbench's words where it has some.
+/// An error in the text of a script, in pgbench's words if it has any.
 ///
-/// It shows as one line, such as `x.sql:3: syntax error in command "set"`; pgbench prints
+/// `Display` gives one line, such as `x.sql:3: syntax error in command "set"`; pgbench prints
 /// [`excerpt`](Self::excerpt) below.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub struct ScriptError {
     /// Name of the script.
     pub script: String,
-    /// Line from 1; `None` where the message says what it is about.
+    /// Line number from 1; `None` if the message names the place.
     pub line: Option<u32>,
-    /// Column from 1, in bytes from the backslash of the command or else from the start of the line.
+    /// Column number from 1, in bytes from the command's backslash or else from the start of the line.
     pub column: Option<u32>,
-    /// What is wrong.
+    /// Description of the error.
     pub what: String,
-    /// The lines of the command, and a caret below them.
+    /// Lines of the command, with a caret below.
     pub excerpt: Option<String>,
-    /// What to do.
+    /// Remedy for the author.
     pub hint: Option<String>,
 }
 
@@ -46,42 +46,42 @@ impl From<ScriptError> for Problem {
     }
 }
 
-/// A fault before the name of the script is known.
+/// An error before the name of the script is known.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Fault {
-    /// Byte of the script that tells the line; `None` where the message does.
+    /// Byte of the script that determines the line; `None` if the message names the place.
     pub at: Option<usize>,
     pub what: String,
-    pub shown: Option<Shown>,
+    pub excerpt: Option<Excerpt>,
     pub hint: Option<String>,
 }
 
-/// Bytes of the script to be shown, and the one that the caret points at.
+/// Range of the script to show, and the byte that the caret points at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Shown {
+pub(super) struct Excerpt {
     pub start: usize,
     pub end: usize,
     pub caret: Option<usize>,
 }
 
 impl Fault {
-    /// A fault of the line where byte `at` stands.
+    /// An error in the line that contains byte `at`.
     pub fn at(at: usize, what: impl Into<String>) -> Self {
-        Self { at: Some(at), what: what.into(), shown: None, hint: None }
+        Self { at: Some(at), what: what.into(), excerpt: None, hint: None }
     }
 
-    /// A fault whose message says where it is.
+    /// An error whose message names the place.
     pub fn of_script(what: impl Into<String>) -> Self {
-        Self { at: None, what: what.into(), shown: None, hint: None }
+        Self { at: None, what: what.into(), excerpt: None, hint: None }
     }
 
     /// Shows the command from `start` to `end`, with a caret.
     pub fn show(mut self, start: usize, end: usize, caret: Option<usize>) -> Self {
-        self.shown = Some(Shown { start, end, caret });
+        self.excerpt = Some(Excerpt { start, end, caret });
         self
     }
 
-    /// Shows the line of a byte, with a caret below it.
+    /// Shows the line that contains a byte, with a caret below the byte.
     pub fn show_line(self, text: &[u8], at: usize) -> Self {
         let start = text[..at].iter().rposition(|&b| b == b'\n').map_or(0, |newline| newline + 1);
         let end = text[at..].iter().position(|&b| b == b'\n').map_or(text.len(), |len| at + len);
@@ -97,32 +97,34 @@ impl Fault {
         ScriptError {
             script: script.to_owned(),
             line: self.at.map(|at| line_of(text, at) as u32),
-            column: self.shown.and_then(|shown| shown.caret.map(|caret| (caret - shown.start + 1) as u32)),
+            column: self
+                .excerpt
+                .and_then(|excerpt| excerpt.caret.map(|caret| (caret - excerpt.start + 1) as u32)),
             what: self.what,
-            excerpt: self.shown.map(|shown| shown.text(text)),
+            excerpt: self.excerpt.map(|excerpt| excerpt.text(text)),
             hint: self.hint,
         }
     }
 }
 
-impl Shown {
-    /// The lines as pgbench prints them.
+impl Excerpt {
+    /// The excerpt as pgbench prints it.
     fn text(self, text: &[u8]) -> String {
-        let mut shown = String::from_utf8_lossy(chomp(&text[self.start..self.end])).into_owned();
+        let mut excerpt = String::from_utf8_lossy(chomp(&text[self.start..self.end])).into_owned();
         if let Some(caret) = self.caret {
             let width = caret - self.start + 1;
-            shown.push_str(&format!("\n{:>width$} error found here", '^'));
+            excerpt.push_str(&format!("\n{:>width$} error found here", '^'));
         }
-        shown
+        excerpt
     }
 }
 
-/// The number of the line where a byte stands, from 1.
+/// Number of the line that contains a byte, from 1.
 pub(super) fn line_of(text: &[u8], at: usize) -> usize {
     text[..at].iter().filter(|&&b| b == b'\n').count() + 1
 }
 
-/// Without the ends of lines at its end.
+/// Strips line ends from the end of the text.
 pub(super) fn chomp(text: &[u8]) -> &[u8] {
     let end = text.iter().rposition(|&b| b != b'\n' && b != b'\r').map_or(0, |last| last + 1);
     &text[..end]

@@ -1,14 +1,14 @@
-//! The reader of scripts, for tests that feed it with anything. It panics where a promise is broken, and tells whether
-//! it took everything.
+//! Entry point for fuzzing the script reader. Panics if the reader breaks a promise; returns whether it
+//! accepted the input.
 
 use pgdyno_core::random::Random;
 
 use crate::{Action, Automatic, Scratch, ScriptError, Scripts, Variables};
 
-/// Bytes of what is read in, times this, is the most that comes of it: `:a` becomes `$12345`.
+/// Largest ratio of output to input bytes: `:a` becomes `$12345`.
 const GROWTH: usize = 16;
 
-/// Reads a script; what can be computed without a server is computed once.
+/// Reads a script, and evaluates once what needs no server.
 pub fn script(bytes: &[u8]) -> bool {
     match Scripts::one("x.sql", bytes) {
         Ok(scripts) => {
@@ -24,7 +24,7 @@ pub fn script(bytes: &[u8]) -> bool {
     }
 }
 
-/// A fault of a script names a place in it, and shows no more than there is.
+/// Checks that an error names a place in the script and shows no more than there is.
 fn stands_inside(bytes: &[u8], error: &ScriptError) {
     let lines = bytes.split(|&byte| byte == b'\n').count() as u32;
     assert!(error.line.is_none_or(|line| (1..=lines).contains(&line)), "{error:?}");
@@ -34,7 +34,7 @@ fn stands_inside(bytes: &[u8], error: &ScriptError) {
     assert!(shown <= 4 * bytes.len() + 40, "{error:?}");
 }
 
-/// Carries out what needs no server, once each, also in branches that would not be taken.
+/// Executes everything that needs no server once, also in branches not taken.
 fn compute(scripts: &Scripts) {
     let automatic = Automatic { scale: 1, client_id: 0, random_seed: 7, default_seed: 8 };
     let mut variables = Variables::new(scripts.names(), &[], automatic);

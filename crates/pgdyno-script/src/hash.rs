@@ -1,9 +1,9 @@
-//! The hash functions and the permutation of pgbench's language; the algorithms are PostgreSQL's (see NOTICE).
+//! Hash functions and permutation of pgbench's language, with PostgreSQL's algorithms (see NOTICE).
 
 use pgdyno_core::random::{Draw, Random};
 
-/// FNV-1a over the eight bytes of a value, least significant first (Fowler, Noll and Vo), its basis xored with
-/// the seed.
+/// FNV-1a (Fowler, Noll, Vo) over the eight bytes of a value, least significant first; the seed is xored into
+/// its offset basis.
 pub(super) fn fnv1a(value: i64, seed: i64) -> i64 {
     const BASIS: u64 = 0xcbf2_9ce4_8422_2325;
     const PRIME: u64 = 0x0000_0100_0000_01b3;
@@ -12,7 +12,7 @@ pub(super) fn fnv1a(value: i64, seed: i64) -> i64 {
     value.to_le_bytes().into_iter().fold(start, mix).cast_signed()
 }
 
-/// MurmurHash2, its 64-bit form, over one value of eight bytes (Appleby).
+/// MurmurHash2 in its 64-bit form (Appleby) of a single eight-byte value.
 pub(super) fn murmur2(value: i64, seed: i64) -> i64 {
     const FACTOR: u64 = 0xc6a4_a793_5bd1_e995;
     let stir = |bits: u64| bits ^ (bits >> 47);
@@ -21,12 +21,11 @@ pub(super) fn murmur2(value: i64, seed: i64) -> i64 {
     stir(stir(hash).wrapping_mul(FACTOR)).cast_signed()
 }
 
-/// Where a pseudorandom permutation of `0..size` puts a value, which is taken modulo the size. The seed chooses
-/// the permutation.
+/// Maps a value, taken modulo `size`, by a pseudorandom permutation of `0..size` that the seed chooses.
 ///
-/// Six rounds, each of three steps that are one-to-one: the numbers of the largest power of two within the size
-/// are multiplied by an odd number, xored and turned by a bit, first those at the lower end, then those at the
-/// upper end, and then all are shifted around the whole range.
+/// Six rounds of three bijective steps: in the largest power of two that fits, values are multiplied by an odd
+/// number, xored and rotated by a bit, first at the lower end of the range, then at the upper end; then all are
+/// shifted cyclically.
 pub(super) fn permute(value: i64, size: i64, seed: i64) -> i64 {
     if size < 2 {
         return 0;
@@ -45,7 +44,7 @@ pub(super) fn permute(value: i64, size: i64, seed: i64) -> i64 {
     at.cast_signed()
 }
 
-/// Draws two numbers in any case, and moves a value that is within the mask.
+/// Always draws two numbers; moves the value only if it is within the mask.
 fn scramble(value: u64, mask: u64, bits: u32, random: &mut Random) -> u64 {
     let factor = (random.next_bits() & mask) | 1;
     let flips = random.next_bits() & mask;
@@ -62,7 +61,7 @@ mod tests {
 
     use super::*;
 
-    /// Values that PostgreSQL's manual and its tests of pgbench print.
+    /// Values from PostgreSQL's manual and its pgbench tests.
     #[test]
     fn hashes_and_permutations_are_those_of_postgresql() {
         assert_eq!(murmur2(10, 5432), -5_817_877_081_768_721_676);

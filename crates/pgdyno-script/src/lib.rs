@@ -1,15 +1,15 @@
 //! The pgbench script language (pgbench manual, "Custom Scripts").
 //!
-//! Scripts are read once into commands whose variables are numbered slots and whose expressions are code for a stack
-//! machine; running them hashes nothing and allocates nothing. [`Scripts`] holds those of a run, which share their
-//! variables.
+//! Scripts are parsed once into commands whose variables are numbered slots and whose expressions are code for
+//! a stack machine; running them neither hashes nor allocates. [`Scripts`] holds all scripts of a run, which
+//! share their variables.
 //!
-//! Reading: `scan` finds the ends of SQL commands and `sql` the variables in them; `meta` reads backslash commands,
-//! with `expr` for expressions. Running: [`Variables`] hold what a client knows, [`Expr::eval`] computes, a
-//! [`Random`](pgdyno_core::random::Random) draws, [`Streams`] says from which seeds. What the commands do at the server
-//! is not here: this crate talks to none. [`tpcc`] has the scripts of TPC-C.
+//! Parsing: `scan` finds the ends of SQL commands and `sql` the variables in them; `meta` parses backslash
+//! commands, with `expr` for expressions. Running: [`Variables`] holds a client's variables, [`Expr::eval`]
+//! evaluates, a [`Random`](pgdyno_core::random::Random) draws, and [`Streams`] derives the seeds. This crate
+//! talks to no server. [`tpcc`] has the scripts of TPC-C.
 //!
-//! Messages are pgbench's, word by word, without the `pgbench: error: ` before them.
+//! Messages are pgbench's, word for word, without the leading `pgbench: error: `.
 
 mod ast;
 mod builtin;

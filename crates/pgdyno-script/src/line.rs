@@ -1,43 +1,44 @@
-//! The line of a backslash command, word by word.
+//! The words of a backslash command's line.
 
 use super::{Names, Place, error::Fault, names::valid_name};
 
 /// Most words of a command, as in pgbench.
 const MAX_WORDS: usize = 256;
 
-/// A word of a command, with the byte of the script where it begins.
+/// A word of a command, with its first byte in the script.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Word<'a> {
     pub text: &'a [u8],
     pub at: usize,
 }
 
-/// A backslash command as it is read.
+/// A backslash command that is being read.
 #[derive(Debug)]
 pub(super) struct Line<'a> {
     pub text: &'a [u8],
-    /// The backslash.
+    /// Byte of the backslash.
     pub start: usize,
-    /// First byte that has not been read.
+    /// First byte not yet read.
     pub at: usize,
-    /// The command as written.
+    /// Name of the command as written.
     pub word: String,
 }
 
 impl<'a> Line<'a> {
-    /// The line whose backslash stands before `at`; `None` where nothing follows it. Then `at` is behind the line.
+    /// Reads the command whose backslash precedes `at`; `None` if nothing follows the backslash, and then `at`
+    /// is the next line.
     pub fn read(text: &'a [u8], at: &mut usize) -> Option<Self> {
         let start = *at - 1;
         let word = next_word(text, at)?;
         Some(Self { text, start, at: *at, word: String::from_utf8_lossy(word.text).into_owned() })
     }
 
-    /// Whether it is the command of PostgreSQL 9.5 and before.
+    /// Whether this is `\setrandom`, the command of PostgreSQL 9.5 and before.
     pub fn is_setrandom(&self) -> bool {
         self.word.eq_ignore_ascii_case("setrandom")
     }
 
-    /// The fault of a command that nobody knows; the line is read.
+    /// The error for an unknown command; reads the rest of the line.
     pub fn unknown(&mut self) -> Fault {
         self.words().err().unwrap_or_else(|| self.shown("invalid command", None))
     }
@@ -47,7 +48,7 @@ impl<'a> Line<'a> {
         next_word(self.text, &mut self.at)
     }
 
-    /// The words behind the command.
+    /// The remaining words of the command.
     pub fn words(&mut self) -> Result<Vec<Word<'a>>, Fault> {
         let mut words = Vec::new();
         while let Some(word) = self.next() {
@@ -59,23 +60,23 @@ impl<'a> Line<'a> {
         Ok(words)
     }
 
-    /// A fault of the command before its line has been read.
+    /// An error of the command before its line has been read.
     pub fn fault(&self, what: &str) -> Fault {
         Fault::at(self.start, format!("{what} in command \"{}\"", self.word))
     }
 
-    /// A fault of the command, whose line is shown, with a caret where it is known where.
+    /// An error of the command that shows its line, with a caret if the place is known.
     pub fn shown(&self, what: &str, caret: Option<usize>) -> Fault {
         self.fault(what).show(self.start, self.at, caret)
     }
 }
 
-/// Where a variable of this name is kept.
+/// Location of the variable with this name.
 pub(super) fn place(name: &[u8], names: &mut Names) -> Place {
     if valid_name(name) { Place::Slot(names.slot(name)) } else { Place::Invalid(name.into()) }
 }
 
-/// The next word of a line, which a backslash at its end continues; `None` at the end of the line, which is left.
+/// The next word of a line, which a trailing backslash continues; `None` at the end of the line, which is then left.
 fn next_word<'a>(text: &'a [u8], at: &mut usize) -> Option<Word<'a>> {
     loop {
         match &text[*at..] {
@@ -99,7 +100,7 @@ fn next_word<'a>(text: &'a [u8], at: &mut usize) -> Option<Word<'a>> {
     }
 }
 
-/// Whether a backslash that ends a word joins the next line.
+/// Whether the backslash that ends a word joins it to the next line.
 fn continues(text: &[u8]) -> bool {
     text.starts_with(b"\\\n") || text.starts_with(b"\\\r\n")
 }

@@ -1,4 +1,4 @@
-//! Backslash commands: their words, and what they make of them.
+//! Parses backslash commands.
 
 use super::{
     Action, Names, Store,
@@ -8,19 +8,19 @@ use super::{
     setrandom, shell, sleep,
 };
 
-/// What a line with a backslash is.
+/// Meaning of a backslash line.
 #[derive(Debug)]
 pub(super) enum Meta {
-    /// A command of its own.
+    /// A command.
     Action(Action),
-    /// A command of its own, with a word to its author.
+    /// An outdated command, with a notice to its author.
     Old(Action, &'static str),
-    /// What belongs to the SQL command before.
+    /// `\gset` or `\aset`, which belong to the preceding SQL command.
     Store(Store),
 }
 
 impl Line<'_> {
-    /// What it is, once the whole line has been read.
+    /// Parses the command and reads its whole line.
     pub fn parse(&mut self, names: &mut Names) -> Result<Meta, Fault> {
         let known = self.word.to_ascii_lowercase();
         match known.as_str() {
@@ -50,7 +50,7 @@ impl Line<'_> {
         Ok(expr)
     }
 
-    /// A command of words; the line has been read.
+    /// Parses a command that consists of words, after its line has been read.
     fn wordy(&self, known: &str, words: &[Word<'_>], names: &mut Names) -> Result<Meta, Fault> {
         let action = match known {
             "gset" | "aset" => return self.store(known == "aset", words),
@@ -72,7 +72,7 @@ impl Line<'_> {
         Ok(Meta::Action(action))
     }
 
-    /// A command without arguments.
+    /// Parses a command without arguments.
     fn bare(&self, known: &str, words: &[Word<'_>]) -> Result<Action, Fault> {
         let action = match known {
             "else" => Action::Else,

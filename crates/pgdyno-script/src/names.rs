@@ -1,8 +1,8 @@
-//! Names of variables, and the numbers that stand for them while scripts run.
+//! Names of variables, and the slots that stand for them at run time.
 
 use std::collections::HashMap;
 
-/// Number of a variable within a run; an index into its [`Variables`](super::Variables).
+/// Number of a variable within a run: an index into its [`Variables`](super::Variables).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Slot(u32);
 
@@ -13,31 +13,31 @@ impl Slot {
     pub const CLIENT_ID: Self = Self(1);
     /// `:random_seed`, the seed of the run.
     pub const RANDOM_SEED: Self = Self(2);
-    /// `:default_seed`, what hash functions and `permute` take where no seed is given.
+    /// `:default_seed`, the seed of hash functions and `permute` if none is given.
     pub const DEFAULT_SEED: Self = Self(3);
 
-    /// The slot of this index.
+    /// The slot with this index.
     pub(super) fn of_index(index: usize) -> Self {
         Self(index as u32)
     }
 
-    /// The index into the variables of a client.
+    /// Index into the variables of a client.
     #[inline]
     pub fn index(self) -> usize {
         self.0 as usize
     }
 }
 
-/// The variables that every client has before its first command, in the order of their slots (pgbench
-/// manual, "Automatic Variables").
+/// Variables that every client has before its first command, in the order of their slots (pgbench manual,
+/// "Automatic Variables").
 pub const AUTOMATIC: [&str; 4] = ["scale", "client_id", "random_seed", "default_seed"];
 
-/// The names that the scripts of a run mention, each with its slot.
+/// Names mentioned by the scripts of a run, each with its slot.
 ///
-/// One table serves all scripts of a run, because their variables are the same ones. A name that no script
-/// mentions needs no slot even when `\gset` or `-D` gives it a value: nothing can read it.
+/// All scripts of a run share one table, since they share their variables. A name that no script mentions needs
+/// no slot even if `\gset` or `-D` sets it: nothing can read it.
 ///
-/// Names are bytes, since scripts are: any byte from 0x80 on counts as a letter, whatever the encoding.
+/// Names are bytes, as scripts are: any byte from 0x80 on counts as a letter, whatever the encoding.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Names {
     names: Vec<Box<[u8]>>,
@@ -55,7 +55,7 @@ impl Default for Names {
 }
 
 impl Names {
-    /// The slot of a name, a new one where it is not known yet.
+    /// The slot of a name; creates one for a new name.
     pub(super) fn slot(&mut self, name: &[u8]) -> Slot {
         if let Some(slot) = self.find(name) {
             return slot;
@@ -66,7 +66,7 @@ impl Names {
         slot
     }
 
-    /// The slot of a name that some script mentions.
+    /// The slot of a name; `None` if no script mentions it.
     pub fn find(&self, name: &[u8]) -> Option<Slot> {
         self.by_name.get(name).copied()
     }
@@ -76,20 +76,20 @@ impl Names {
         String::from_utf8_lossy(&self.names[slot.index()]).into_owned()
     }
 
-    /// How many there are; at least the [`AUTOMATIC`] ones.
+    /// Number of names, including the [`AUTOMATIC`] ones.
     #[expect(clippy::len_without_is_empty, reason = "it is never empty")]
     pub fn len(&self) -> usize {
         self.names.len()
     }
 }
 
-/// Whether a variable may be called so: letters (any byte from 0x80 on is one), digits and underscores, no
-/// digit first (pgbench manual, "Custom Scripts").
+/// Whether a variable may have this name: letters (including any byte from 0x80 on), digits and underscores,
+/// not beginning with a digit (pgbench manual, "Custom Scripts").
 pub fn valid_name(name: &[u8]) -> bool {
     !name.is_empty() && name_len(name) == name.len()
 }
 
-/// The length in bytes of the variable name that `text` starts with; 0 where it starts with none.
+/// Length in bytes of the variable name at the start of `text`; 0 if there is none.
 pub(super) fn name_len(text: &[u8]) -> usize {
     match text.first() {
         Some(first) if !first.is_ascii_digit() => {
@@ -103,22 +103,22 @@ pub(super) fn is_name_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_' || !byte.is_ascii()
 }
 
-/// A variable that the user gives a value before the run: `-D name=value`.
+/// A variable set by the user before the run: `-D name=value`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Definition {
-    /// Its name.
+    /// Name of the variable.
     pub name: String,
-    /// Its value, not empty.
+    /// Value, not empty.
     pub value: String,
 }
 
-/// What is wrong with a definition; the texts are pgbench's.
+/// An invalid definition; messages are pgbench's.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DefinitionError {
-    /// No `=`, or nothing on one of its sides.
+    /// `=` is missing, or one of its sides is empty.
     #[error("invalid variable definition: \"{0}\"")]
     Form(String),
-    /// No name of a variable.
+    /// Not a valid name of a variable.
     #[error("option: invalid variable name: \"{0}\"")]
     Name(String),
 }
@@ -139,20 +139,20 @@ impl std::str::FromStr for Definition {
     }
 }
 
-/// Where a value goes. That no variable can be called so shows when it is given a value, as in pgbench.
+/// Destination of a value. An invalid name is reported only when a value is assigned, as in pgbench.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Place {
-    /// To this variable.
+    /// A variable.
     Slot(Slot),
-    /// Nowhere: no variable can have this name.
+    /// A name that no variable can have.
     Invalid(Box<[u8]>),
 }
 
 impl Place {
-    /// The slot.
+    /// The slot of the variable.
     ///
     /// # Errors
-    /// The text of pgbench's error, which names the command.
+    /// pgbench's message for an invalid name, which includes the command.
     pub fn slot(&self, command: &str) -> Result<Slot, String> {
         match self {
             Self::Slot(slot) => Ok(*slot),
@@ -161,7 +161,7 @@ impl Place {
     }
 }
 
-/// The text of pgbench's error for a name that no variable can have.
+/// pgbench's message for an invalid name.
 pub(super) fn invalid_name(command: &str, name: &[u8]) -> String {
     format!("{command}: invalid variable name: \"{}\"", String::from_utf8_lossy(name))
 }

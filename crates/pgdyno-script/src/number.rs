@@ -1,13 +1,13 @@
-//! Numbers as C reads and writes them: pgbench's scripts meet `strtod`, `strtol` and `printf`.
+//! Numbers as C's `strtod`, `strtol` and `printf` read and write them, as pgbench does.
 
 use std::fmt::Write;
 
-/// Why a text is no integer.
+/// Why a text is not an integer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum NotInteger {
-    /// It is something else.
+    /// Not a number.
     Syntax,
-    /// It does not fit into 64 bits.
+    /// Does not fit into 64 bits.
     Range,
 }
 
@@ -21,7 +21,7 @@ fn skip_space(text: &[u8]) -> &[u8] {
     &text[start..]
 }
 
-/// Splits a sign off; whether it is a minus.
+/// Splits off a sign; returns whether it is a minus.
 fn sign(text: &[u8]) -> (bool, &[u8]) {
     match text {
         [b'-', rest @ ..] => (true, rest),
@@ -34,13 +34,13 @@ fn digits(text: &[u8]) -> usize {
     text.iter().position(|b| !b.is_ascii_digit()).unwrap_or(text.len())
 }
 
-/// Whether a text is meant as an integer: white space, a sign, digits to the end. A sign alone passes, too.
+/// Whether a text has the form of an integer: white space, a sign, digits to the end. A lone sign passes, too.
 pub(super) fn looks_like_integer(text: &[u8]) -> bool {
     let (_, rest) = sign(skip_space(text));
     digits(rest) == rest.len()
 }
 
-/// A 64-bit integer with white space around it.
+/// Parses a 64-bit integer with optional white space around it.
 pub(super) fn integer(text: &[u8]) -> Result<i64, NotInteger> {
     let (negative, rest) = sign(skip_space(text));
     let count = digits(rest);
@@ -56,8 +56,8 @@ pub(super) fn integer(text: &[u8]) -> Result<i64, NotInteger> {
     if negative { Ok(value) } else { value.checked_neg().ok_or(NotInteger::Range) }
 }
 
-/// C's `atoi` without its overflow: the integer that a text starts with, 0 where it starts with none, the
-/// nearest end of 64 bits where it is beyond.
+/// C's `atoi` with saturation: the integer at the start of a text, 0 if there is none, the nearest 64-bit limit
+/// on overflow.
 pub(super) fn leading_integer(text: &[u8]) -> i64 {
     let (negative, rest) = sign(skip_space(text));
     rest[..digits(rest)].iter().fold(0i64, |value, digit| {
@@ -66,8 +66,8 @@ pub(super) fn leading_integer(text: &[u8]) -> i64 {
     })
 }
 
-/// A double that is the whole text but for white space before it: decimal, hexadecimal, `inf` or `nan`.
-/// `None` where it is none of these, or too large or small for a double with all its digits.
+/// Parses a double that fills the text after leading white space: decimal, hexadecimal, `inf` or `nan`. `None`
+/// for anything else, and for values too large or too small for a double.
 pub(super) fn double(text: &[u8]) -> Option<f64> {
     let (negative, rest) = sign(skip_space(text));
     let lower = rest.to_ascii_lowercase();
@@ -80,7 +80,7 @@ pub(super) fn double(text: &[u8]) -> Option<f64> {
     Some(if negative { -value } else { value })
 }
 
-/// A double without a sign as scripts write constants: digits with an optional fraction and exponent.
+/// Parses an unsigned double as scripts write constants: digits with an optional fraction and exponent.
 pub(super) fn decimal(text: &[u8]) -> Option<f64> {
     let text = std::str::from_utf8(text).ok()?;
     if !text.starts_with(|c: char| c.is_ascii_digit() || c == '.') {
@@ -92,7 +92,7 @@ pub(super) fn decimal(text: &[u8]) -> Option<f64> {
     (is_zero || value.is_normal()).then_some(value)
 }
 
-/// `h.hhhp±d` without its `0x`, in small letters.
+/// Parses `h.hhhp±d` in lower case, without its `0x`.
 fn hexadecimal(text: &[u8]) -> Option<f64> {
     let (mantissa, exponent) = match text.iter().position(|&b| b == b'p') {
         Some(at) => {
@@ -113,7 +113,7 @@ fn hexadecimal(text: &[u8]) -> Option<f64> {
         if value >> 120 == 0 {
             value = value << 4 | digit;
         } else {
-            // Beyond what a double can hold; it matters only in that it is not zero.
+            // Digits beyond a double's precision matter only in being non-zero.
             value |= u128::from(digit != 0);
             dropped += 1;
         }
@@ -123,7 +123,7 @@ fn hexadecimal(text: &[u8]) -> Option<f64> {
     (seen && (value == 0 || scaled.is_normal())).then_some(scaled)
 }
 
-/// `%.15g`: how doubles look in SQL and messages.
+/// `%.15g`: the format of doubles in SQL and messages.
 pub(super) fn write_double(out: &mut Vec<u8>, value: f64) {
     if !value.is_finite() {
         return out.extend_from_slice(not_finite(value).as_bytes());
@@ -167,12 +167,12 @@ fn point_and(out: &mut Vec<u8>, fraction: &[u8]) {
     }
 }
 
-/// `%f`: how doubles look in messages about limits.
+/// `%f`: the format of doubles in messages about limits.
 pub(super) fn six_places(value: f64) -> String {
     if value.is_finite() { format!("{value:.6}") } else { not_finite(value).to_owned() }
 }
 
-/// As PostgreSQL's own `printf` writes them everywhere.
+/// Infinities and NaN as PostgreSQL's own `printf` writes them.
 fn not_finite(value: f64) -> &'static str {
     match value {
         f64::INFINITY => "Infinity",
@@ -181,7 +181,7 @@ fn not_finite(value: f64) -> &'static str {
     }
 }
 
-/// `%d` of 64 bits.
+/// `%d` for 64 bits.
 pub(super) fn write_integer(out: &mut Vec<u8>, value: i64) {
     let mut digits = [0; 20];
     let (mut at, mut left) = (digits.len(), value.unsigned_abs());
@@ -199,7 +199,7 @@ pub(super) fn write_integer(out: &mut Vec<u8>, value: i64) {
     out.extend_from_slice(&digits[at..]);
 }
 
-/// Room for a number, so that writing one allocates nothing.
+/// Buffer for a number, so that formatting does not allocate.
 struct Fixed {
     bytes: [u8; 32],
     len: usize,
@@ -235,7 +235,7 @@ mod tests {
         String::from_utf8(out).expect("it is ASCII")
     }
 
-    /// Printed by `printf("%.15g")` of the GNU C library, infinities by PostgreSQL.
+    /// Expected values printed by `printf("%.15g")` of the GNU C library, infinities by PostgreSQL.
     #[test]
     fn doubles_look_as_c_prints_them() {
         for (value, text) in [

@@ -1,4 +1,4 @@
-//! From texts to scripts.
+//! Parses scripts.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use super::{
 use crate::Protocol;
 
 impl Scripts {
-    /// A run of one script.
+    /// Parses a single script.
     ///
     /// # Errors
     /// As [`Scripts::add`].
@@ -23,19 +23,19 @@ impl Scripts {
         Ok(scripts)
     }
 
-    /// Has the scripts that are added from now on refused where they use `\setrandom`, as pgbench does since 9.6.
+    /// Refuses `\setrandom` in scripts added from now on, as pgbench does since 9.6.
     pub fn refuse_setrandom(&mut self) {
         self.without_setrandom = true;
     }
 
-    /// Reads a further script; `name` is its name for messages and reports. A byte order mark before it is passed over.
+    /// Parses another script; `name` is its name in messages and reports. A leading byte order mark is skipped.
     ///
     /// # Errors
-    /// The first fault, with its line and a caret where it has them. What cannot be known before the script runs is
-    /// none: a variable without a value, for example.
+    /// The first error, with line and caret if known. What only running the script can reveal, such as a
+    /// variable without a value, is not an error.
     pub fn add(&mut self, name: &str, text: impl AsRef<[u8]>) -> Result<&Script, ScriptError> {
         let text = text.as_ref();
-        // As editors of Windows write it; a server would refuse it as SQL.
+        // Editors on Windows write one; the server would refuse it as SQL.
         let text = text.strip_prefix("\u{feff}".as_bytes()).unwrap_or(text);
         let names = Arc::make_mut(&mut self.names);
         let (statements, without_setrandom) = (self.statements, self.without_setrandom);
@@ -52,16 +52,16 @@ impl Scripts {
         }
     }
 
-    /// Keeps room for a variable that no script reads and somebody else does: what `\gset` and `\set` give to others is
-    /// dropped.
+    /// Reserves a slot for a variable that only the caller reads; otherwise `\gset` and `\set` drop values of
+    /// names that no script reads.
     pub fn reserve(&mut self, name: &str) {
         Arc::make_mut(&mut self.names).slot(name.as_bytes());
     }
 
-    /// Whether the scripts can run over a protocol: with parameters there may be [`MAX_PARAMETERS`] of them.
+    /// Checks whether the scripts can use a protocol: with parameters, at most [`MAX_PARAMETERS`] per command.
     ///
     /// # Errors
-    /// The first command with more.
+    /// The first command with too many.
     pub fn check_protocol(&self, protocol: Protocol) -> Result<(), ScriptError> {
         if protocol == Protocol::Simple {
             return Ok(());
@@ -78,13 +78,13 @@ impl Scripts {
     }
 }
 
-/// A script while it is read.
+/// State of parsing a script.
 struct Reader<'a> {
     text: &'a [u8],
     names: &'a mut Names,
     statements: usize,
     without_setrandom: bool,
-    /// The commands, each with the byte where it begins.
+    /// Commands, each with its first byte.
     commands: Vec<(Command, usize)>,
     notices: Vec<String>,
 }
@@ -119,7 +119,7 @@ impl Reader<'_> {
         self.statements += 1;
         if let Some(name) = sql.may_become_comment() {
             let notice =
-                "begins a comment where it is negative and the protocol is simple: put a blank before it";
+                "becomes a comment if it is negative and the protocol is simple: put a blank before it";
             self.notices.push(format!("line {}: -{name} {notice}", line_of(self.text, at)));
         }
         self.push(line, String::new(), at, Action::Sql(sql));
@@ -130,7 +130,7 @@ impl Reader<'_> {
         self.commands.push((Command { line, word, line_number, action }, at));
     }
 
-    /// Reads the backslash command whose backslash stands before `at`, which is then the start of the next line.
+    /// Parses the backslash command whose backslash precedes `at`, and sets `at` to the next line.
     fn meta(&mut self, at: &mut usize) -> Result<(), Fault> {
         let Some(mut line) = Line::read(self.text, at) else { return Ok(()) };
         if self.without_setrandom && line.is_setrandom() {
@@ -152,7 +152,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// `\gset` and `\aset` belong to the SQL command before.
+    /// Attaches `\gset` or `\aset` to the preceding SQL command.
     fn store(&mut self, store: Store, start: usize) -> Result<(), Fault> {
         const WHAT: &str = "\\gset must follow an SQL command";
         match self.commands.last_mut() {

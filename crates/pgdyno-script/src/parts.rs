@@ -1,18 +1,18 @@
-//! Variables that are part of a name: `test:client_id` is a table of each client's own.
+//! Variables that are part of an identifier: `test:client_id` names a separate table for each client.
 //!
-//! A parameter cannot stand there, so pgbench's extended and prepared protocols can only fail. Where the value is
-//! settled before the first command, it is put into the text instead, and each client prepares statements of its own.
+//! A parameter cannot stand there, so pgbench's extended and prepared protocols fail. If the value is fixed before the
+//! first command, it is substituted in the text instead, and each client prepares its own statements.
 
 use super::{Piece, Scripts, Slot, Sql, Variables, quotes::is_word};
 
 impl Scripts {
-    /// Whether a variable that `constant` holds for is part of a name in any statement.
+    /// Whether any statement has a variable as part of an identifier, whose value in `start` is never changed.
     pub fn have_parts_of_names(&self, start: &Variables) -> bool {
         let settled = self.settled(start);
         self.statements().any(|sql| !sql.parts_of_names(&settled).is_empty())
     }
 
-    /// The same scripts with the values that a client starts with where variables are parts of names.
+    /// The scripts with the initial values substituted for variables that are parts of identifiers.
     #[must_use]
     pub fn with_parts_of_names(&self, start: &Variables) -> Self {
         let settled = self.settled(start);
@@ -26,7 +26,7 @@ impl Scripts {
         scripts
     }
 
-    /// The variables that have a value at the start and that no script sets.
+    /// For each variable whether it has an initial value and no script sets it.
     fn settled(&self, start: &Variables) -> Vec<bool> {
         let set = self.set_slots();
         let slots = (0..self.names.len()).map(Slot::of_index);
@@ -35,8 +35,8 @@ impl Scripts {
 }
 
 impl Sql {
-    /// The places of pieces that are parts of names: settled variables right behind a letter, a digit, `_` or `$`, or
-    /// behind another such part.
+    /// Indexes of pieces that are parts of identifiers: settled variables directly after a letter, a digit, `_`
+    /// or `$`, or after another such part.
     fn parts_of_names(&self, settled: &[bool]) -> Vec<usize> {
         let (mut found, mut in_name) = (Vec::new(), false);
         for (at, piece) in self.pieces.iter().enumerate() {

@@ -1,26 +1,26 @@
-//! Which bytes of SQL stand outside literals, quoted names and comments.
+//! Tells SQL outside literals, quoted identifiers and comments from SQL within them.
 
-/// Where a reader of SQL is. Texts may come in pieces: what one begins another may end.
+/// State of an SQL reader, kept across pieces of text.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) enum Within {
-    /// In plain SQL.
+    /// Plain SQL.
     #[default]
     Sql,
-    /// In a literal; whether a backslash escapes.
+    /// A literal; whether backslashes escape.
     Literal(bool),
-    /// In a quoted name.
+    /// A quoted identifier.
     Name,
-    /// In a dollar-quoted literal with this delimiter.
+    /// A dollar-quoted literal with this delimiter.
     Dollar(Vec<u8>),
-    /// In a comment up to the end of the line.
+    /// A comment up to the end of the line.
     Line,
-    /// In a comment of this depth.
+    /// A block comment of this depth.
     Block(u32),
 }
 
 impl Within {
-    /// Takes the bytes at the start of a text that belong together: how many, and where they stand. `before` is the
-    /// byte before them.
+    /// Consumes the bytes at the start of a text that belong together; returns their number and updates the
+    /// state. `before` is the byte before the text.
     pub fn step(&mut self, text: &[u8], before: Option<u8>) -> usize {
         match self {
             Self::Sql => self.enter(text, before),
@@ -71,14 +71,14 @@ impl Within {
     }
 }
 
-/// `$$` or `$tag$`.
+/// Reads `$$` or `$tag$`.
 fn delimiter(text: &[u8]) -> Option<&[u8]> {
     let tag = text[1..].iter().take_while(|&&b| is_word(b) && b != b'$').count();
     let digit_first = text.get(1).is_some_and(u8::is_ascii_digit);
     (text.get(tag + 1) == Some(&b'$') && !digit_first).then(|| &text[..tag + 2])
 }
 
-/// Whether a byte may stand in a name of SQL.
+/// Whether a byte may be part of an SQL identifier.
 pub(super) fn is_word(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$') || !byte.is_ascii()
 }

@@ -1,18 +1,18 @@
-//! What a script or a setup could do beyond its own tables: to be shown before somebody else's plan is run.
+//! Detects what a script or a setup may affect beyond its own tables, to show before a plan from elsewhere is run.
 //!
-//! This finds what is written plainly, in literals and bodies of functions too. It is no sandbox: what is put together
-//! from pieces at the server is not seen, and what a role may do is the server's to decide.
+//! Only plain text is recognized, including that of literals and function bodies. This is no sandbox: SQL
+//! assembled at run time is not seen, and permissions are up to the server.
 
 use super::{Action, Script, quotes::Within};
 
-/// Something that reaches beyond the tables of a plan.
+/// Something that affects more than the tables of a plan.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Risk {
-    /// Where: the script's name and the line, from 1.
+    /// Place: script name and line number from 1.
     pub place: String,
-    /// The command, its first line.
+    /// First line of the command.
     pub command: String,
-    /// What it does, to follow "it".
+    /// Effect, worded to follow "it".
     pub does: &'static str,
 }
 
@@ -22,7 +22,7 @@ const FILES: &str = "reads or writes files at the server";
 const CODE: &str = "loads code into the server";
 const SERVER: &str = "changes the server beyond its own tables";
 
-/// Functions and roles by their names, or by how they begin where a name ends in `*`, and what they do.
+/// Functions and roles with their effects; a trailing `*` matches any ending.
 const NAMES: &[(&str, &str)] = &[
     ("pg_execute_server_program", PROGRAM_THERE),
     ("pg_read_server_files", FILES),
@@ -42,14 +42,14 @@ const NAMES: &[(&str, &str)] = &[
     ("dblink*", SERVER),
 ];
 
-/// What is created, altered or dropped outside of a schema.
+/// Objects outside of schemas, whose creation, change or removal counts.
 const OUTSIDE: &[&str] =
     &["role", "user", "group", "database", "tablespace", "server", "subscription", "publication", "event"];
 
-/// Languages whose functions the server keeps inside.
+/// Languages whose functions the server restricts.
 const TRUSTED_LANGUAGES: &[&str] = &["sql", "plpgsql", "plperl", "pltcl"];
 
-/// Everything in a script that reaches beyond tables, in order.
+/// Everything in a script that affects more than tables, in order.
 pub fn risks(script: &Script) -> Vec<Risk> {
     let mut found = Vec::new();
     for command in &script.commands {
@@ -70,9 +70,9 @@ pub fn risks(script: &Script) -> Vec<Risk> {
 /// A piece of SQL, as far as it matters here.
 #[derive(Debug, PartialEq, Eq)]
 enum Token {
-    /// A word in small letters.
+    /// A word in lower case.
     Word(String),
-    /// `'` or `$$`: the start or the end of a literal.
+    /// `'` or `$$`, the start or the end of a literal.
     Quote,
     /// Anything else.
     Other,
@@ -91,7 +91,7 @@ impl Token {
     }
 }
 
-/// The words of SQL, those in literals and bodies too, those in comments not.
+/// Words of SQL, including those in literals and bodies but not those in comments.
 fn tokens(text: &[u8]) -> Vec<Token> {
     let (mut within, mut found) = (Within::Sql, Vec::new());
     let (mut at, mut word) = (0, String::new());
@@ -121,7 +121,7 @@ fn tokens(text: &[u8]) -> Vec<Token> {
     found
 }
 
-/// What a statement does beyond tables, the worst first.
+/// Effect of a statement beyond tables, the worst first.
 fn reach(tokens: &[Token]) -> Option<&'static str> {
     let copy = tokens.iter().position(|token| token.is("copy"));
     if copy.is_some_and(|copy| tokens[copy..].iter().any(|token| token.is("program"))) {
@@ -142,10 +142,10 @@ fn reach(tokens: &[Token]) -> Option<&'static str> {
         .or_else(|| untrusted(tokens))
 }
 
-/// `COPY … FROM` or `TO` with a literal behind it.
+/// Whether this is `COPY … FROM` or `TO` with a literal file name.
 fn copies_a_file(tokens: &[Token]) -> bool {
     let direction = |token: &Token| token.is("from") || token.is("to");
-    // `E'…'` and `U&'…'` are literals too.
+    // `E'…'` and `U&'…'` are literals, too.
     let literal = |behind: &[Token]| match behind {
         [Token::Quote, ..] => true,
         [Token::Word(prefix), Token::Quote, ..] => prefix == "e",
@@ -167,7 +167,7 @@ fn pair_of(first: &Token, second: &Token) -> Option<&'static str> {
     }
 }
 
-/// A function in a language that can do what the server's user can.
+/// Effect of a function in a language that has all rights of the server's user.
 fn untrusted(tokens: &[Token]) -> Option<&'static str> {
     let at = tokens.iter().position(|token| token.is("language"))?;
     let name = tokens[at + 1..].iter().find_map(Token::word)?;

@@ -1,4 +1,4 @@
-//! Where SQL commands end: the rules of psql's scanner, which pgbench uses (`psqlscan.l` describes them).
+//! Finds the ends of SQL commands by the rules of psql's scanner (`psqlscan.l`), which pgbench uses.
 
 use super::{
     error::Fault,
@@ -6,36 +6,36 @@ use super::{
     statement::{Part, Words},
 };
 
-/// Why the scanner stopped.
+/// Reason why the scanner stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Stop {
-    /// At a semicolon, which belongs to the command.
+    /// A semicolon, which belongs to the command.
     Semicolon,
-    /// Behind a backslash that begins a command of its own.
+    /// Just after a backslash that begins a command.
     Backslash,
-    /// At the end of the script.
+    /// End of the script.
     End,
 }
 
-/// A command as it is sent, before its variables are looked for.
+/// A command as it is sent, before variables are substituted.
 #[derive(Debug, Default)]
 pub(super) struct Collected {
-    /// Its text; empty where there is no command.
+    /// Text of the command; empty if there is none.
     pub text: Vec<u8>,
-    /// Where it begins in the script.
+    /// First byte of the command in the script.
     pub start: usize,
-    /// What its parts are that are divided by `\;`.
+    /// Statements of the command, separated by `\;`.
     pub parts: Vec<Part>,
 }
 
-/// Reads a script's SQL. Open parentheses and bodies of functions are remembered across backslash commands.
+/// Reads a script's SQL. Open parentheses and function bodies persist across backslash commands.
 #[derive(Debug)]
 pub(super) struct Scanner<'a> {
     text: &'a [u8],
-    /// First byte that has not been read.
+    /// First byte not yet read.
     pub at: usize,
     parentheses: usize,
-    /// Open `BEGIN` and `CASE` within the body of `CREATE FUNCTION` or `CREATE PROCEDURE`.
+    /// Number of open `BEGIN` and `CASE` within the body of `CREATE FUNCTION` or `CREATE PROCEDURE`.
     bodies: usize,
     words: Words,
 }
@@ -45,7 +45,7 @@ impl<'a> Scanner<'a> {
         Self { text, at: 0, parentheses: 0, bodies: 0, words: Words::default() }
     }
 
-    /// Collects the next command. White space and `--` comments before it are left out.
+    /// Collects the next command without leading white space and `--` comments.
     pub fn command(&mut self) -> Result<(Collected, Stop), Fault> {
         let mut found = Collected::default();
         let stop = loop {
@@ -101,7 +101,7 @@ impl<'a> Scanner<'a> {
         self.parentheses == 0 && self.bodies == 0
     }
 
-    /// Takes bytes over; what is no part of a token only behind one.
+    /// Keeps bytes of the command; white space and comments only after a token.
     fn keep(&mut self, found: &mut Collected, len: usize, token: bool) {
         if token || !found.text.is_empty() {
             found.text.extend_from_slice(&self.rest()[..len]);
@@ -109,7 +109,7 @@ impl<'a> Scanner<'a> {
         self.at += len;
     }
 
-    /// `\;` and `\:` stand for a semicolon and a colon.
+    /// Replaces `\;` and `\:` by a semicolon and a colon.
     fn forced(&mut self, found: &mut Collected, sign: u8) {
         found.text.push(sign);
         self.at += 2;
@@ -123,7 +123,7 @@ impl<'a> Scanner<'a> {
         found.parts.extend(self.words.part());
     }
 
-    /// A token that may be longer than a byte.
+    /// Reads a token that may be longer than a byte.
     fn token(&mut self, found: &mut Collected) -> Result<(), Fault> {
         let rest = self.rest();
         let len = match rest[0] {
@@ -135,7 +135,7 @@ impl<'a> Scanner<'a> {
             b':' => match test_len(rest) {
                 0 => 1,
                 len => {
-                    // psql's test for a variable: pgbench has none for its scanner.
+                    // psql's test for a variable, which pgbench does not offer to its scanner.
                     found.text.extend_from_slice(b"FALSE");
                     self.at += len;
                     return Ok(());
@@ -151,7 +151,7 @@ impl<'a> Scanner<'a> {
         Ok(())
     }
 
-    /// A word, or a literal with a letter before its quote.
+    /// Reads a word, or a literal with a letter before its quote.
     fn word(&mut self) -> Result<usize, Fault> {
         match self.rest() {
             [b'e' | b'E', b'\'', ..] => return self.string(1, true),
@@ -174,8 +174,8 @@ impl<'a> Scanner<'a> {
         Ok(len)
     }
 
-    /// The length of a literal whose quote stands `prefix` bytes on, with the pieces that continue it on further
-    /// lines. A doubled quote ends one and begins the next.
+    /// Length of a literal whose quote is `prefix` bytes ahead, including pieces that continue it on further
+    /// lines. A doubled quote ends one piece and begins the next.
     fn string(&mut self, prefix: usize, escapes: bool) -> Result<usize, Fault> {
         self.words.other();
         let rest = self.rest();
@@ -196,7 +196,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// The length of a quoted name whose quote stands `prefix` bytes on.
+    /// Length of a quoted identifier whose quote is `prefix` bytes ahead.
     fn name(&mut self, prefix: usize) -> Result<usize, Fault> {
         self.words.other();
         let body = &self.rest()[prefix + 1..];
@@ -205,7 +205,7 @@ impl<'a> Scanner<'a> {
         Ok(prefix + end + 2)
     }
 
-    /// A dollar-quoted literal, a parameter, or a dollar sign.
+    /// Reads a dollar-quoted literal, a parameter, or a dollar sign.
     fn dollar(&mut self) -> Result<usize, Fault> {
         self.words.other();
         let rest = self.rest();
@@ -229,7 +229,7 @@ impl<'a> Scanner<'a> {
         Ok(end + 2 * delimiter.len())
     }
 
-    /// The server would complain at the end of the script; here it is known where it begins.
+    /// An error for an unterminated token, located at its start; the server would report the end of the script.
     fn open(&self, prefix: usize, what: &str) -> Fault {
         let at = self.at + prefix;
         Fault::at(at, format!("unterminated {what}")).show_line(self.text, at)
@@ -244,7 +244,7 @@ fn is_word_byte(byte: u8) -> bool {
     is_word_start(byte) || byte.is_ascii_digit() || byte == b'$'
 }
 
-/// The length of the word at the start; 0 where there is none.
+/// Length of the word at the start; 0 if there is none.
 fn word_len(text: &[u8]) -> usize {
     match text.first() {
         Some(&first) if is_word_start(first) => text.iter().take_while(|&&b| is_word_byte(b)).count(),
@@ -252,7 +252,7 @@ fn word_len(text: &[u8]) -> usize {
     }
 }
 
-/// The length of white space, or else of a `--` comment without the end of its line.
+/// Length of white space, or else of a `--` comment without its line end.
 fn blank_len(text: &[u8]) -> usize {
     match text.iter().take_while(|&&b| is_space(b)).count() {
         0 => text.iter().take_while(|&&b| b != b'\n' && b != b'\r').count(),
@@ -260,8 +260,7 @@ fn blank_len(text: &[u8]) -> usize {
     }
 }
 
-/// The length from a closing quote to behind the quote that goes on with the literal: white space with an end of line
-/// in it.
+/// Length from a closing quote to just after the quote that continues the literal: white space including a line end.
 fn continued(text: &[u8]) -> Option<usize> {
     let (mut at, mut line_ended) = (0, false);
     loop {
@@ -277,7 +276,7 @@ fn continued(text: &[u8]) -> Option<usize> {
     }
 }
 
-/// The length of a comment with the comments inside it.
+/// Length of a block comment with nested comments.
 fn comment_len(text: &[u8]) -> Option<usize> {
     let (mut depth, mut at) = (0usize, 0);
     while at < text.len() {
@@ -297,7 +296,7 @@ fn comment_len(text: &[u8]) -> Option<usize> {
     None
 }
 
-/// The length of a number with a word that sticks to it: what stands in it does not begin a literal.
+/// Length of a number and any word attached to it, which cannot begin a literal.
 fn number_len(text: &[u8]) -> usize {
     let run = |at: usize| text[at..].iter().take_while(|&&b| b.is_ascii_digit() || b == b'_').count();
     let whole = run(0);
@@ -314,7 +313,7 @@ fn number_len(text: &[u8]) -> usize {
     ends.into_iter().map(|end| end + word_len(&text[end..])).max().unwrap_or(whole)
 }
 
-/// The length of `:{?name}`; 0 where it is none.
+/// Length of `:{?name}`; 0 if it is something else.
 fn test_len(text: &[u8]) -> usize {
     let Some(name) = text.strip_prefix(b":{?") else { return 0 };
     let len = name.iter().take_while(|&&b| super::names::is_name_byte(b)).count();

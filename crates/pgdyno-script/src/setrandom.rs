@@ -1,4 +1,4 @@
-//! `\setrandom` of PostgreSQL 9.5 and before, so that old scripts run.
+//! `\setrandom` of PostgreSQL 9.5 and before, so that old scripts still run.
 
 use super::{
     Action, Expr, Names, Value,
@@ -8,12 +8,12 @@ use super::{
     number,
 };
 
-/// What the author of a script with it is told.
+/// Notice to the author of a script with `\setrandom`.
 pub(super) const NOTICE: &str =
-    "\\setrandom is that of PostgreSQL 9.5 and before: write \\set x random(lowest, highest) instead";
+    "\\setrandom is a command of PostgreSQL 9.5 and before: write \\set x random(lowest, highest) instead";
 
-/// `\setrandom variable lowest highest [uniform | gaussian parameter | exponential parameter]`; every number may be a
-/// variable.
+/// Parses `\setrandom variable lowest highest [uniform | gaussian parameter | exponential parameter]`; every
+/// number may be a variable.
 pub(super) fn parse(line: &Line<'_>, words: &[Word<'_>], names: &mut Names) -> Result<Action, Fault> {
     let [name, lowest, highest, rest @ ..] = words else { return Err(line.shown("missing argument", None)) };
     let variable = place(name.text, names);

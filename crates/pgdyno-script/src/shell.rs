@@ -1,4 +1,4 @@
-//! `\shell` and `\setshell`: what they run, and what a number is that comes back.
+//! `\shell` and `\setshell`: the command they run, and the number they read back.
 
 use super::{
     Names, Slot, Variables,
@@ -23,10 +23,10 @@ enum Argument {
 }
 
 impl Shell {
-    /// The command for `/bin/sh -c`: the words with a space between two.
+    /// The command for `/bin/sh -c`: the words joined by spaces.
     ///
     /// # Errors
-    /// The text of pgbench's error: a variable has no value, or the command is too long.
+    /// pgbench's message if a variable has no value or the command is too long.
     pub fn command(&self, variables: &Variables) -> Result<Vec<u8>, String> {
         let mut command = Vec::new();
         for (index, word) in self.words.iter().enumerate() {
@@ -48,7 +48,7 @@ impl Shell {
         Ok(command)
     }
 
-    /// What messages name: the first word.
+    /// The first word, which messages name.
     pub fn name(&self, variables: &Variables) -> String {
         match self.words.first() {
             Some(Argument::Text(text)) => String::from_utf8_lossy(text).into_owned(),
@@ -57,11 +57,10 @@ impl Shell {
         }
     }
 
-    /// The number for `\setshell` from what the program printed: the first line must be an integer, of which 32 bits
-    /// count.
+    /// The number for `\setshell` in the program's output: the first line must be an integer, truncated to 32 bits.
     ///
     /// # Errors
-    /// The text of pgbench's error.
+    /// pgbench's message if the output is not an integer.
     pub fn result(&self, output: &[u8], variables: &Variables) -> Result<i64, String> {
         let line = first_line(output);
         let end = line.iter().rposition(|&b| !is_space(b)).map_or(0, |last| last + 1);
@@ -69,7 +68,7 @@ impl Shell {
         if line.is_empty() {
             return Err(format!("{}: could not read result of shell command", self.name(variables)));
         }
-        // White space alone is 0, and what is beyond 64 bits their end, as C's `strtol` has it.
+        // White space alone is 0, and larger numbers are clamped to 64 bits, as by C's `strtol`.
         if text.is_empty() || (looks_like_integer(text) && text.iter().any(u8::is_ascii_digit)) {
             return Ok(i64::from(leading_integer(text) as i32));
         }
@@ -78,13 +77,13 @@ impl Shell {
     }
 }
 
-/// The first line with its end, as far as pgbench reads it.
+/// The first line including its end, as far as pgbench reads it.
 fn first_line(output: &[u8]) -> &[u8] {
     let end = output.iter().position(|&b| b == b'\n').map_or(output.len(), |at| at + 1);
     &output[..end.min(63)]
 }
 
-/// The words of a command: `:name` is a variable, `::name` the text `:name`.
+/// Parses the words of a command: `:name` is a variable, `::name` the text `:name`.
 pub(super) fn parse(words: &[Word<'_>], names: &mut Names) -> Shell {
     let argument = |word: &Word<'_>| match word.text {
         [b':', rest @ ..] if rest.first() == Some(&b':') => Argument::Text(rest.into()),

@@ -1,4 +1,4 @@
-//! `\sleep`.
+//! The `\sleep` command.
 
 use super::{
     Names, Slot, Variables,
@@ -7,14 +7,14 @@ use super::{
     number::leading_integer,
 };
 
-/// `\sleep number unit`.
+/// Arguments of `\sleep number unit`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sleep {
     time: Time,
     unit: Unit,
 }
 
-/// How long 1 is.
+/// Unit of the sleep time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Unit {
     Microseconds,
@@ -29,12 +29,11 @@ enum Time {
 }
 
 impl Sleep {
-    /// For how long, in microseconds; not above 0 means not at all. Beyond 64 bits it is the longest time, where
-    /// pgbench wraps around beyond 32.
+    /// The sleep time in microseconds; 0 or less means none. Clamped to 64 bits, whereas pgbench wraps around at 32.
     ///
     /// # Errors
-    /// The text of pgbench's error, which names the command `word`: the variable has no value, or none that begins
-    /// like a number.
+    /// pgbench's message, which names the command `word`, if the variable has no value or none that begins like
+    /// a number.
     pub fn microseconds(&self, variables: &Variables, word: &str) -> Result<i64, String> {
         let number = match self.time {
             Time::Constant(number) => number,
@@ -59,7 +58,7 @@ impl Sleep {
     }
 }
 
-/// The words behind `\sleep`: a number or a variable, and a unit, which may stick to the number.
+/// Parses the words after `\sleep`: a number or a variable, and a unit, which may be attached to the number.
 pub(super) fn parse(line: &Line<'_>, words: &[Word<'_>], names: &mut Names) -> Result<Sleep, Fault> {
     let (first, unit) = match words {
         [] => return Err(line.shown("missing argument", None)),
@@ -83,7 +82,7 @@ pub(super) fn parse(line: &Line<'_>, words: &[Word<'_>], names: &mut Names) -> R
     Ok(Sleep { time: Time::Constant(leading_integer(first.text)), unit: parse_unit(line, unit)? })
 }
 
-/// Whether there are digits behind a sign, and what follows them.
+/// Whether there are digits after an optional sign, and the rest after them.
 fn split(text: &[u8]) -> (bool, &[u8]) {
     let rest = text.strip_prefix(b"+").or_else(|| text.strip_prefix(b"-")).unwrap_or(text);
     let digits = rest.iter().take_while(|b| b.is_ascii_digit()).count();

@@ -1,43 +1,43 @@
-//! SQL commands.
+//! SQL commands of scripts.
 
 use super::{Names, Part, Slot, Variables, names::name_len, scan::Collected};
 
-/// Most uses of variables in one command that is sent with parameters, as in pgbench.
+/// Most uses of variables in one command sent with parameters, as in pgbench.
 pub const MAX_PARAMETERS: usize = 255;
-/// Longest line that stands for a command.
+/// Longest text that represents a command in lists, in bytes.
 const LINE_BYTES: usize = 127;
 
-/// What is sent to the server at once: one statement, or several that `\;` joins.
+/// SQL sent to the server at once: one statement, or several joined by `\;`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sql {
-    /// The text for the extended protocol: every use of a variable is a parameter of its own, `$1`, `$2` and so on.
-    /// As in pgbench a variable counts wherever it stands, within literals and comments too.
+    /// Text for the extended protocol: every use of a variable becomes a separate parameter, `$1`, `$2` and so
+    /// on. As in pgbench this also applies within literals and comments.
     pub text: Vec<u8>,
-    /// The variable of each parameter in turn. One without a value is sent as NULL.
+    /// Variable of each parameter. One without a value is sent as NULL.
     pub parameters: Vec<Slot>,
-    /// The text for the simple protocol, to be put together from pieces.
+    /// Pieces of the text for the simple protocol.
     pub pieces: Vec<Piece>,
-    /// What its statements are.
+    /// Statements of the command.
     pub parts: Box<[Part]>,
-    /// Where values of the result go.
+    /// Variables that get values of the result.
     pub store: Option<Store>,
-    /// Number among the SQL commands of all scripts of the run, from 0: what it is prepared under.
+    /// Number among the SQL commands of all scripts of the run, from 0; part of the name of the prepared statement.
     pub number: usize,
-    /// The command on one line without its semicolon, for reports.
+    /// The command in one line without its semicolon, for reports.
     pub label: String,
 }
 
-/// `\gset` or `\aset` behind a command.
+/// A `\gset` or `\aset` after a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Store {
-    /// Whether it is `\aset`: the last row of every result counts, while `\gset` wants one row of the last result.
+    /// Whether this is `\aset`, which stores the last row of every result; `\gset` expects one row in the last result.
     pub all: bool,
-    /// What variables are called before the names of their columns.
+    /// Prefix of the variables' names; column names follow.
     pub prefix: Box<[u8]>,
 }
 
 impl Store {
-    /// The word of the command, for messages: `gset` or `aset`.
+    /// Name of the command in messages: `gset` or `aset`.
     pub fn word(&self) -> &'static str {
         if self.all { "aset" } else { "gset" }
     }
@@ -46,20 +46,20 @@ impl Store {
 /// A piece of a command's text for the simple protocol.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Piece {
-    /// Sent as it is.
+    /// Literal text.
     Text(Box<[u8]>),
-    /// Replaced by the variable's text. Substitution is textual as in pgbench: `1 -:x` with a negative `x` becomes a
-    /// comment.
+    /// A variable, replaced by its text. As in pgbench the substitution is textual: `1 -:x` with a negative `x`
+    /// becomes a comment.
     Variable {
-        /// The variable.
+        /// Slot of the variable.
         slot: Slot,
-        /// What is sent where it has no value: its name with the colon.
+        /// Text sent if the variable has no value: its name with the colon.
         name: Box<[u8]>,
     },
 }
 
 impl Sql {
-    /// Makes a command of what the scanner collected.
+    /// Makes a command from the scanner's output.
     pub(super) fn new(collected: Collected, number: usize, names: &mut Names) -> Self {
         let label = label(&collected.text);
         let mut sql = Self {
@@ -83,7 +83,7 @@ impl Sql {
             let len = name_len(&text[colon + 1..]);
             at = colon + 1 + len;
             if len == 0 {
-                // A cast: all colons go by.
+                // A cast: skip all colons.
                 at = colon + text[colon..].iter().take_while(|&&b| b == b':').count();
                 continue;
             }
@@ -121,8 +121,8 @@ impl Sql {
         }
     }
 
-    /// A variable behind a minus: as text of the simple protocol a negative value makes `--` of it, and the rest of the
-    /// line a comment. Quotes are counted, not read: within a literal nothing becomes a comment.
+    /// The name of a variable after a minus, if any: in the simple protocol a negative value makes `--` of it, which
+    /// begins a comment. Quotes are counted rather than parsed: within a literal nothing becomes a comment.
     pub(super) fn may_become_comment(&self) -> Option<String> {
         let mut quotes = 0;
         self.pieces.windows(2).find_map(|pair| {
@@ -136,7 +136,7 @@ impl Sql {
         })
     }
 
-    /// The command as the script has it.
+    /// The command as written in the script.
     pub(super) fn source(&self) -> Vec<u8> {
         let mut source = Vec::new();
         for piece in &self.pieces {
@@ -148,7 +148,7 @@ impl Sql {
     }
 }
 
-/// On one line, without a semicolon at the end.
+/// The command in one line, without a trailing semicolon.
 fn label(text: &[u8]) -> String {
     let text = String::from_utf8_lossy(text);
     let words: Vec<_> = text.split_whitespace().collect();
@@ -156,7 +156,7 @@ fn label(text: &[u8]) -> String {
     line.strip_suffix(';').map_or(line.as_str(), str::trim_end).to_owned()
 }
 
-/// The line that stands for a command: its first one, cut where it is long.
+/// The first line of a command, truncated if long.
 pub(super) fn first_line(text: &[u8]) -> String {
     let end = text.iter().position(|&b| b == b'\n' || b == b'\r').unwrap_or(text.len());
     String::from_utf8_lossy(&text[..end.min(LINE_BYTES)]).into_owned()

@@ -1,11 +1,11 @@
-//! What SQL statements are, by their first words.
+//! Classifies SQL statements by their first words.
 
-/// What a statement does to the transaction around it.
+/// Effect of a statement on the surrounding transaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum SqlKind {
     /// BEGIN or START TRANSACTION.
     Begin,
-    /// END, COMMIT, or PREPARE TRANSACTION: what came before is to last.
+    /// END, COMMIT, or PREPARE TRANSACTION: makes the preceding changes durable.
     Commit,
     /// ROLLBACK or ABORT, but not ROLLBACK TO.
     Rollback,
@@ -13,28 +13,28 @@ pub enum SqlKind {
     Statement,
 }
 
-/// One statement of those that are sent together.
+/// One statement of an SQL command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Part {
-    /// What it does to the transaction around it.
+    /// Effect on the surrounding transaction.
     pub kind: SqlKind,
-    /// Whether it begins with SELECT, SHOW or VALUES: outside a transaction block it changes nothing, unless a
-    /// function that it calls does.
+    /// Whether the statement begins with SELECT, SHOW or VALUES; outside a transaction block it changes
+    /// nothing, unless a function that it calls does.
     pub reads: bool,
 }
 
-/// How many words at the start of a statement are looked at: `CREATE OR REPLACE FUNCTION`, `ROLLBACK WORK TO`.
+/// Number of words examined at the start of a statement: `CREATE OR REPLACE FUNCTION`, `ROLLBACK WORK TO`.
 const FIRST: usize = 4;
 
-/// The first words of a statement.
+/// First words of a statement.
 #[derive(Debug, Default)]
 pub(super) struct Words {
-    /// The first words, in capitals, those within parentheses too.
+    /// First words in upper case, including those within parentheses.
     first: Vec<Vec<u8>>,
-    /// The first words outside parentheses, which tell whether it has a body. They are remembered across backslash
-    /// commands, up to a semicolon.
+    /// First words outside parentheses, which tell whether the statement has a body. They persist across
+    /// backslash commands, up to a semicolon.
     outside: Vec<Vec<u8>>,
-    /// Whether there was anything at all.
+    /// Whether the statement has any token.
     any: bool,
 }
 
@@ -49,12 +49,12 @@ impl Words {
         }
     }
 
-    /// Something that is no word, and no white space.
+    /// Records a token that is neither a word nor white space.
     pub fn other(&mut self) {
         self.any = true;
     }
 
-    /// A semicolon ends the statement.
+    /// Starts over after a semicolon.
     pub fn forget(&mut self) {
         self.outside.clear();
     }
@@ -69,24 +69,24 @@ impl Words {
         matches!(*what, "FUNCTION" | "PROCEDURE")
     }
 
-    /// What the statement is that ends here; `None` where there was none.
+    /// Classifies the statement that ends here; `None` if it is empty.
     pub fn part(&mut self) -> Option<Part> {
         if !std::mem::take(&mut self.any) {
             return None;
         }
-        let part = Part::of(&texts(&self.first));
+        let part = Part::classify(&texts(&self.first));
         self.first.clear();
         Some(part)
     }
 }
 
-/// The words as text; one that is no UTF-8 is no word that is looked for.
+/// The words as text; those that are not UTF-8 match nothing and become empty.
 fn texts(words: &[Vec<u8>]) -> Vec<&str> {
     words.iter().map(|word| std::str::from_utf8(word).unwrap_or_default()).collect()
 }
 
 impl Part {
-    fn of(words: &[&str]) -> Self {
+    fn classify(words: &[&str]) -> Self {
         let kind = match words {
             ["BEGIN", ..] | ["START", "TRANSACTION", ..] => SqlKind::Begin,
             [_, "PREPARED", ..] => SqlKind::Statement,

@@ -1,33 +1,33 @@
-//! Which random stream belongs to whom in a run with pgbench's seeds.
+//! Random streams of a run, derived as by pgbench.
 
 use pgdyno_core::random::{Draw, Random};
 
-/// The random streams of a run with `--random-seed`, derived as pgbench 15 and later derive them: one generator is
-/// seeded with the run's seed, and every stream is seeded with its next number, in the order of these fields, the
-/// streams of one thread in the order of [`ThreadStreams`].
+/// The random streams of a run with `--random-seed`, derived as by pgbench 15 and later: a generator with the
+/// run's seed seeds every stream with its next number, in the order of these fields and, within a thread, of
+/// [`ThreadStreams`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Streams {
-    /// What the random functions of each client's scripts draw from.
+    /// Stream of each client, for the random functions of its scripts.
     pub clients: Vec<Random>,
-    /// `:default_seed`; `None` where the user defined that variable, for then no number is drawn for it.
+    /// Value of `:default_seed`; `None` if the user defined that variable, for which no number is drawn then.
     pub default_seed: Option<i64>,
-    /// The streams of each thread.
+    /// Streams of each thread.
     pub threads: Vec<ThreadStreams>,
 }
 
-/// What a thread draws from.
+/// Random streams of a thread.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ThreadStreams {
-    /// Which script is next, by [`Chooser::choose`].
+    /// Chooses the next script ([`Chooser::choose`]).
     pub choose: Random,
-    /// When the next attempt is due under `--rate`, by [`Random::waiting_time`].
+    /// Schedules attempts under `--rate` ([`Random::waiting_time`]).
     pub throttle: Random,
-    /// Whether an attempt is logged under `--sampling-rate`, by [`Random::unit`].
+    /// Selects attempts to log under `--sampling-rate` ([`Random::unit`]).
     pub sample: Random,
 }
 
 impl Streams {
-    /// The streams for a seed and so many clients and threads.
+    /// Derives the streams for a seed and these numbers of clients and threads.
     pub fn derive(seed: u64, clients: u32, threads: u32, default_seed_is_defined: bool) -> Self {
         let mut base = Random::seeded(seed);
         let mut next = || base.next_bits();
@@ -45,7 +45,7 @@ impl Streams {
     }
 }
 
-/// Chooses among weighted scripts.
+/// Chooses among scripts by weight.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Chooser {
     weights: Vec<u32>,
@@ -53,13 +53,13 @@ pub struct Chooser {
 }
 
 impl Chooser {
-    /// A chooser for scripts with these weights; `None` where their sum is 0.
+    /// A chooser for scripts with these weights; `None` if their sum is 0.
     pub fn new(weights: &[u32]) -> Option<Self> {
         let total = weights.iter().map(|&weight| i64::from(weight)).sum();
         (total > 0).then(|| Self { weights: weights.to_vec(), total })
     }
 
-    /// The index of the next script. Nothing is drawn where there is only one.
+    /// The index of the next script. Draws nothing if there is only one.
     #[inline]
     pub fn choose(&self, random: &mut Random) -> usize {
         if self.weights.len() == 1 {

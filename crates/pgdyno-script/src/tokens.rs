@@ -1,17 +1,17 @@
-//! SQL in pieces: words, names, literals and signs, without comments.
+//! SQL tokens: words, identifiers, literals and signs, without comments.
 
 use super::quotes::{Within, is_word};
 
-/// A piece of SQL.
+/// An SQL token.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Token {
-    /// A word or a number, in small letters.
+    /// A word or a number, in lower case.
     Word(String),
-    /// A quoted name, as it is written.
+    /// A quoted identifier as written.
     Name(String),
-    /// What a literal holds, dollar-quoted ones included.
+    /// Contents of a literal, dollar-quoted ones included.
     Text(String),
-    /// A literal with escapes, which nobody resolves here.
+    /// A literal with escapes, which are not resolved here.
     Escaped,
     /// Any other byte.
     Sign(u8),
@@ -34,7 +34,7 @@ impl Token {
     }
 }
 
-/// The tokens of a text. A literal that does not end goes to the end of the text.
+/// Tokens of a text. An unterminated literal extends to the end of the text.
 pub(super) fn tokens(text: &[u8]) -> Vec<Token> {
     let mut reader = Reader::default();
     let mut at = 0;
@@ -54,9 +54,9 @@ pub(super) fn tokens(text: &[u8]) -> Vec<Token> {
 struct Reader {
     within: Within,
     found: Vec<Token>,
-    /// The word, name or literal under way.
+    /// The word, identifier or literal being read.
     open: Vec<u8>,
-    /// Where the last literal ended: a quote there is part of it.
+    /// End of the last literal: a quote there continues it.
     ended_at: Option<usize>,
 }
 
@@ -95,7 +95,7 @@ impl Reader {
         }
     }
 
-    /// Ends what is under way, which was read in this place.
+    /// Ends the token that was read in this state.
     fn end(&mut self, was: &Within) {
         let text = String::from_utf8_lossy(&self.open).into_owned();
         match was {

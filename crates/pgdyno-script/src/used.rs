@@ -1,15 +1,15 @@
-//! Which variables scripts read and which they set: what is read and never set is a slip of the pen.
+//! Finds variables that scripts read but never set: probably typing errors.
 
 use std::collections::BTreeSet;
 
 use super::{Action, Command, Piece, Place, Script, ScriptError, Scripts, Slot, Sql, quotes::Within};
 
 impl Scripts {
-    /// Finds a variable that is read in plain sight and never gets a value: neither `known` nor set by any of the
-    /// scripts. Nothing is found where a `\gset` or `\aset` gives values to names that only the server knows.
+    /// Checks that every variable read in plain SQL gets a value: it must be in `known` or be set by any of the
+    /// scripts. Passes if a `\gset` or `\aset` sets names that only the server knows.
     ///
     /// # Errors
-    /// The first such variable, with its line and the nearest name there is.
+    /// The first variable without a value, with its line and the most similar name.
     pub fn check_variables(&self, known: &[&str]) -> Result<(), ScriptError> {
         let stores = |sql: &Sql| sql.store.is_some();
         if self.statements().any(stores) {
@@ -27,7 +27,7 @@ impl Scripts {
         Ok(())
     }
 
-    /// The variables that `\set` and `\setshell` give values.
+    /// Variables that `\set` and `\setshell` assign.
     pub(super) fn set_slots(&self) -> BTreeSet<Slot> {
         let commands = self.list.iter().flat_map(|script| &script.commands);
         let slot = |command: &Command| match &command.action {
@@ -59,7 +59,7 @@ impl Scripts {
 }
 
 impl Command {
-    /// The variables that it reads; those within literals, quoted names and comments of SQL are none for certain.
+    /// Variables that the command certainly reads: not those in literals, quoted identifiers and comments of SQL.
     fn reads(&self) -> Vec<Slot> {
         match &self.action {
             Action::Sql(sql) => sql.plain_variables(),
@@ -71,7 +71,7 @@ impl Command {
 }
 
 impl Sql {
-    /// The variables outside of quotes and comments.
+    /// Variables outside quotes and comments.
     fn plain_variables(&self) -> Vec<Slot> {
         let (mut within, mut before, mut found) = (Within::Sql, None, Vec::new());
         for piece in &self.pieces {

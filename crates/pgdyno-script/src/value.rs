@@ -1,4 +1,4 @@
-//! Values of expressions, and why an expression has none.
+//! Values of expressions, and evaluation errors.
 
 use std::fmt;
 
@@ -7,8 +7,7 @@ use super::number::{six_places, write_double, write_integer};
 /// Most arguments of a function, as in pgbench.
 pub const MAX_ARGUMENTS: usize = 16;
 
-/// A value of pgbench's language. Text exists only in variables, and is read as one of these when an
-/// expression asks for it.
+/// A value of pgbench's language. Text exists only in variables, and is parsed when an expression reads it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Value {
     /// NULL.
@@ -31,7 +30,7 @@ impl Value {
         }
     }
 
-    /// Whether `\if` and `CASE` take the branch: numbers but 0, and TRUE.
+    /// Whether `\if` and `CASE` take the branch: for non-zero numbers, and TRUE.
     pub fn truth(self) -> bool {
         match self {
             Self::Null => false,
@@ -41,7 +40,7 @@ impl Value {
         }
     }
 
-    /// The boolean; nothing is converted to one.
+    /// The boolean; other types are not converted.
     pub(super) fn to_bool(self) -> Result<bool, EvalError> {
         match self {
             Self::Bool(value) => Ok(value),
@@ -49,7 +48,7 @@ impl Value {
         }
     }
 
-    /// The integer; a double is rounded, halves to the even neighbour.
+    /// The integer; doubles are rounded, halves to even.
     #[inline]
     pub(super) fn to_int(self) -> Result<i64, EvalError> {
         match self {
@@ -63,7 +62,7 @@ impl Value {
         }
     }
 
-    /// The double.
+    /// The value as a double.
     pub(super) fn to_double(self) -> Result<f64, EvalError> {
         match self {
             Self::Double(value) => Ok(value),
@@ -72,7 +71,7 @@ impl Value {
         }
     }
 
-    /// Appends the value as SQL gets it: `NULL`, `true`, decimal digits, or 15 significant digits.
+    /// Appends the value as SQL text: `NULL`, `true`, decimal digits, or 15 significant digits.
     #[inline]
     pub fn write(self, out: &mut Vec<u8>) {
         match self {
@@ -84,7 +83,7 @@ impl Value {
     }
 }
 
-/// As `debug()` prints it: the type and the value, such as `int 5`; NULL is `null`.
+/// Format of `debug()`: type and value, such as `int 5`; NULL is `null`.
 impl fmt::Display for Value {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.type_name())?;
@@ -97,67 +96,67 @@ impl fmt::Display for Value {
     }
 }
 
-/// Why an expression has no value; the texts are pgbench's.
+/// An evaluation error; messages are pgbench's.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum EvalError {
-    /// A value of the first type where the second is needed.
+    /// A value of the first type was found where the second is required.
     #[error("cannot coerce {0} to {1}")]
     Coerce(&'static str, &'static str),
-    /// A double beyond 64 bits, or none at all, where an integer is needed.
+    /// A double that is out of the 64-bit range, or not a number, was used as an integer.
     #[error("double to int overflow for {}", six_places(*.0))]
     DoubleToInt(f64),
-    /// A sum beyond 64 bits.
+    /// Overflow of an addition.
     #[error("bigint add out of range")]
     Add,
-    /// A difference beyond 64 bits.
+    /// Overflow of a subtraction.
     #[error("bigint sub out of range")]
     Sub,
-    /// A product beyond 64 bits.
+    /// Overflow of a multiplication.
     #[error("bigint mul out of range")]
     Mul,
-    /// The least integer over −1.
+    /// Overflow of a division: the least integer by −1.
     #[error("bigint div out of range")]
     Div,
-    /// `/` or `%` of integers by zero.
+    /// Integer `/` or `%` by zero.
     #[error("division by zero")]
     DivisionByZero,
-    /// A random function with its ends the wrong way round.
+    /// A random function with a lower end above its upper end.
     #[error("empty range given to random")]
     EmptyRange,
-    /// A random function over more than 2^63 − 1 numbers.
+    /// A random function over more than 2^63 − 1 values.
     #[error("random range is too large")]
     RangeTooLarge,
-    /// The parameter of `random_gaussian`.
+    /// Invalid parameter of `random_gaussian`.
     #[error("gaussian parameter must be at least 2.000000 (not {})", six_places(*.0))]
     Gaussian(f64),
-    /// The parameter of `random_zipfian`.
+    /// Invalid parameter of `random_zipfian`.
     #[error("zipfian parameter must be in range [1.001, 1000] (not {})", six_places(*.0))]
     Zipfian(f64),
-    /// The parameter of `random_exponential`.
+    /// Invalid parameter of `random_exponential`.
     #[error("exponential parameter must be greater than zero (not {})", six_places(*.0))]
     Exponential(f64),
-    /// The size of `permute`.
+    /// Invalid size of `permute`.
     #[error("permute size parameter must be greater than zero")]
     PermuteSize,
-    /// More arguments than a function may have.
+    /// More than [`MAX_ARGUMENTS`] arguments.
     #[error("too many function arguments, maximum is {max}", max = MAX_ARGUMENTS)]
     TooManyArguments,
     /// A variable without a value.
     #[error("undefined variable \"{0}\"")]
     Undefined(String),
-    /// Name and text of a variable whose text is no value.
+    /// Name and text of a variable whose text is not a value.
     #[error("malformed variable \"{0}\" value: \"{1}\"")]
     Malformed(String, String),
-    /// The text of a variable that is a sign without digits.
+    /// Text of a variable that is a sign without digits.
     #[error("invalid input syntax for type bigint: \"{0}\"")]
     NotInteger(String),
-    /// The text of a variable that is an integer beyond 64 bits.
+    /// Text of a variable that is an integer beyond 64 bits.
     #[error("value \"{0}\" is out of range for type bigint")]
     OutOfRange(String),
 }
 
 impl EvalError {
-    /// Whether it is that the text of a variable is empty, as a NULL leaves it: pgbench does not say so.
+    /// Whether a variable's text is empty, as after a NULL, which pgbench's message does not say.
     pub fn is_of_empty_text(&self) -> bool {
         matches!(self, Self::Malformed(_, text) if text.is_empty())
     }

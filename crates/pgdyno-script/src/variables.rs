@@ -8,49 +8,48 @@ use super::{
     number::{self, NotInteger},
 };
 
-/// What a client's variables start with beside its definitions: those of
-/// [`AUTOMATIC`](super::AUTOMATIC), each unless a definition gives it.
+/// Initial values of the [`AUTOMATIC`](super::AUTOMATIC) variables of a client; definitions take precedence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Automatic {
     /// Scale factor.
     pub scale: i64,
-    /// Number of the client from 0.
+    /// Number of the client, from 0.
     pub client_id: i64,
-    /// Seed of the run, its bits as a signed number.
+    /// Seed of the run, reinterpreted as a signed number.
     pub random_seed: i64,
-    /// Seed of hash functions, its bits as a signed number.
+    /// Seed of hash functions, reinterpreted as a signed number.
     pub default_seed: i64,
 }
 
-/// The variables of one client, by slot. They outlive a transaction and serve all scripts.
+/// The variables of one client, by slot, kept across transactions and shared by all scripts.
 #[derive(Debug, Clone)]
 pub struct Variables {
     names: Arc<Names>,
     cells: Vec<Cell>,
 }
 
-/// One variable. Its text keeps its room, so that giving it a text again allocates nothing.
+/// One variable. Its text buffer is reused, so that assigning a text again does not allocate.
 #[derive(Debug, Clone)]
 struct Cell {
-    held: Held,
+    value: CellValue,
     text: Vec<u8>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum Held {
+enum CellValue {
     Nothing,
-    /// A text that no expression has asked for.
+    /// A text not yet parsed.
     Text,
-    /// A text, and what it is to expressions.
+    /// A text, and its parsed value.
     Read(Value),
-    /// A value without a text.
+    /// A value without text.
     Value(Value),
 }
 
 impl Variables {
     /// The variables of a client before its first command.
     pub fn new(names: &Arc<Names>, definitions: &[Definition], automatic: Automatic) -> Self {
-        let empty = Cell { held: Held::Nothing, text: Vec::new() };
+        let empty = Cell { value: CellValue::Nothing, text: Vec::new() };
         let mut variables = Self { names: Arc::clone(names), cells: vec![empty; names.len()] };
         for (slot, value) in [
             (Slot::SCALE, automatic.scale),
@@ -68,24 +67,24 @@ impl Variables {
         variables
     }
 
-    /// Gives a variable a value.
+    /// Assigns a value.
     #[inline]
     pub fn set(&mut self, slot: Slot, value: Value) {
-        self.cells[slot.index()].held = Held::Value(value);
+        self.cells[slot.index()].value = CellValue::Value(value);
     }
 
-    /// Gives a variable a text, as `\gset` and `-D` do.
+    /// Assigns a text, as `\gset` and `-D` do.
     pub fn set_text(&mut self, slot: Slot, text: &[u8]) {
         let cell = &mut self.cells[slot.index()];
         cell.text.clear();
         cell.text.extend_from_slice(text);
-        cell.held = Held::Text;
+        cell.value = CellValue::Text;
     }
 
-    /// Where the value of a column of this name goes: `None` where no script can read it.
+    /// The slot for the value of a column with this name; `None` if no script reads it.
     ///
     /// # Errors
-    /// The text of pgbench's error where no variable can be called so; it names the command, `gset` or `aset`.
+    /// pgbench's message if no variable can have this name; it includes the command, `gset` or `aset`.
     pub fn slot_of_column(&self, command: &str, name: &[u8]) -> Result<Option<Slot>, String> {
         if valid_name(name) {
             return Ok(self.names.find(name));
@@ -95,35 +94,35 @@ impl Variables {
 
     /// Whether a variable has a value.
     pub fn is_defined(&self, slot: Slot) -> bool {
-        self.cells[slot.index()].held != Held::Nothing
+        self.cells[slot.index()].value != CellValue::Nothing
     }
 
-    /// Appends the text of a variable, as SQL and shell commands get it; `false` where it has no value.
+    /// Appends the text of a variable as SQL and shell commands get it; returns `false` if it has no value.
     #[inline]
     pub fn write(&self, slot: Slot, out: &mut Vec<u8>) -> bool {
         let cell = &self.cells[slot.index()];
-        match cell.held {
-            Held::Nothing => return false,
-            Held::Value(value) => value.write(out),
-            Held::Text | Held::Read(_) => out.extend_from_slice(&cell.text),
+        match cell.value {
+            CellValue::Nothing => return false,
+            CellValue::Value(value) => value.write(out),
+            CellValue::Text | CellValue::Read(_) => out.extend_from_slice(&cell.text),
         }
         true
     }
 
-    /// The value of a variable. A text is read the first time that it is asked for.
+    /// The value of a variable. A text is parsed on first use.
     ///
     /// # Errors
-    /// It has no value, or its text is none.
+    /// The variable has no value, or its text is not a value.
     #[inline]
     pub fn value(&mut self, slot: Slot) -> Result<Value, EvalError> {
-        match self.cells[slot.index()].held {
-            Held::Value(value) | Held::Read(value) => Ok(value),
-            Held::Nothing => Err(EvalError::Undefined(self.names.name(slot))),
-            Held::Text => {
+        match self.cells[slot.index()].value {
+            CellValue::Value(value) | CellValue::Read(value) => Ok(value),
+            CellValue::Nothing => Err(EvalError::Undefined(self.names.name(slot))),
+            CellValue::Text => {
                 let cell = &mut self.cells[slot.index()];
                 let value =
                     read(&cell.text).map_err(|fault| fault.error(&self.names.name(slot), &cell.text))?;
-                cell.held = Held::Read(value);
+                cell.value = CellValue::Read(value);
                 Ok(value)
             }
         }
@@ -135,7 +134,7 @@ impl Variables {
     }
 }
 
-/// Why a text is no value.
+/// Why a text is not a value.
 #[derive(Debug)]
 enum Unreadable {
     Malformed,
@@ -153,7 +152,7 @@ impl Unreadable {
     }
 }
 
-/// What a text is to expressions: NULL, a boolean with its abbreviations, an integer or a double.
+/// Parses a text: NULL, a boolean or an abbreviation of one, an integer or a double.
 fn read(text: &[u8]) -> Result<Value, Unreadable> {
     let begins =
         |word: &str| text.len() <= word.len() && text.eq_ignore_ascii_case(&word.as_bytes()[..text.len()]);

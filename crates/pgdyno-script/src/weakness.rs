@@ -1,8 +1,8 @@
-//! What SQL does to the promise of a commit: `synchronous_commit` turned off in one of the many ways there are, and
-//! tables that no crash survives.
+//! Finds SQL that weakens durability: the many ways to turn `synchronous_commit` off, and tables that do not
+//! survive a crash.
 //!
-//! What is written plainly is found, in bodies of functions and blocks too. What is put together when it runs cannot be
-//! judged, and counts as a possibility.
+//! Plain text is found, also in bodies of functions and blocks. SQL assembled at run time cannot be judged, and
+//! counts as possible.
 
 use std::collections::BTreeSet;
 
@@ -14,27 +14,28 @@ use super::{
     tokens::{Token, tokens},
 };
 
-/// The setting. `fsync` and `full_page_writes` are no session's to change.
+/// The only such setting: sessions cannot change `fsync` and `full_page_writes`.
 const SETTING: &str = "synchronous_commit";
-/// Its values that do not wait for the flush.
+/// Values that do not wait for the flush.
 const OFF: [&str; 4] = ["off", "false", "no", "0"];
-/// Its values that do, and that of the session's start.
+/// Values that do wait, and `default`, which restores the session's initial value.
 const ON: [&str; 8] = ["on", "true", "yes", "1", "local", "remote_write", "remote_apply", "default"];
-/// Languages whose bodies are read as SQL.
+/// Languages whose bodies are parsed as SQL.
 const READ_AS_SQL: [&str; 2] = ["sql", "plpgsql"];
 
 const SET_OFF: &str = "SET synchronous_commit = off";
-const ITS_OWN_SETTING: &str = "SET synchronous_commit = off for its own time, which ends before the commit";
-const SET_UNKNOWN: &str = "a value of synchronous_commit that is known only when it runs";
-const NAME_UNKNOWN: &str = "a setting whose name is known only when it runs (set_config)";
-const IN_A_TEXT: &str = "the name synchronous_commit in a text, which may be run as SQL";
-const DYNAMIC: &str = "SQL that is put together when it runs";
+const ITS_OWN_SETTING: &str =
+    "SET synchronous_commit = off for the duration of a call, which ends before the commit";
+const SET_UNKNOWN: &str = "a value of synchronous_commit known only at run time";
+const NAME_UNKNOWN: &str = "a setting whose name is known only at run time (set_config)";
+const IN_A_TEXT: &str = "the name synchronous_commit in a literal, which may be run as SQL";
+const DYNAMIC: &str = "dynamic SQL, assembled at run time";
 const UNLOGGED: &str = "an unlogged table";
-const TEMPORARY: &str = "a temporary table, which no crash survives";
+const TEMPORARY: &str = "a temporary table, which survives no crash";
 
 impl Scripts {
-    /// What in these scripts weakens a commit, or may, with the place of each. Variables that are defined beforehand
-    /// stand for their values.
+    /// Everything in these scripts that weakens a commit, or may, each with its place. Variables defined
+    /// beforehand are replaced by their values.
     pub fn weaknesses(&self, definitions: &[Definition]) -> Vec<Weakness> {
         let mut found = Vec::new();
         for script in self.iter() {
@@ -49,15 +50,15 @@ impl Scripts {
         found
     }
 
-    /// All words of these scripts in small letters, those of literals and comments too: every table and function that
-    /// they name is among them.
+    /// All words of these scripts in lower case, including those in literals and comments, and so all tables
+    /// and functions that they name.
     pub fn words(&self, definitions: &[Definition]) -> BTreeSet<String> {
         self.statements().flat_map(|sql| words(&sql.defined(definitions))).collect()
     }
 }
 
 impl Sql {
-    /// The text with the values of variables that are defined beforehand.
+    /// The text with the values of variables defined beforehand.
     fn defined(&self, definitions: &[Definition]) -> Vec<u8> {
         let value = |name: &[u8]| {
             let is = |one: &&Definition| name.strip_prefix(b":") == Some(one.name.as_bytes());
@@ -82,12 +83,12 @@ pub struct Routine {
     pub language: String,
     /// Source text.
     pub body: String,
-    /// Settings of its own (`pg_proc.proconfig`), a line each.
+    /// Settings attached to the routine (`pg_proc.proconfig`), one per line.
     pub config: String,
 }
 
 impl Routine {
-    /// What of it weakens a commit, or may.
+    /// Everything in the routine that weakens a commit, or may.
     pub fn weaknesses(&self) -> Vec<Weakness> {
         let mut found = in_body(self.body.as_bytes(), &self.language);
         let is_own = |line: &str| {
@@ -102,7 +103,8 @@ impl Routine {
     }
 }
 
-/// All names that these words lead to: a function to the words of its body, a table to its triggers, and so on.
+/// All names reachable from these words, for example from a function to the words of its body, or from a table
+/// to its triggers.
 pub fn reached(words: BTreeSet<String>, leads: &[(String, BTreeSet<String>)]) -> BTreeSet<String> {
     let mut reached = words.clone();
     let mut new = words;
@@ -115,7 +117,7 @@ pub fn reached(words: BTreeSet<String>, leads: &[(String, BTreeSet<String>)]) ->
     reached
 }
 
-/// All words of a text in small letters.
+/// All words of a text in lower case.
 pub fn words(text: &[u8]) -> BTreeSet<String> {
     let words = text.split(|byte| !is_word(*byte)).filter(|word| !word.is_empty());
     words.map(|word| String::from_utf8_lossy(word).to_lowercase()).collect()
@@ -133,14 +135,15 @@ fn certain(tier: DurabilityTier, what: &str) -> Weakness {
     Weakness { tier, what: what.to_owned() }
 }
 
-/// What in a text of SQL weakens a commit, or may; `body` says whether it is that of a function or a block, where
-/// EXECUTE runs a text.
+/// Everything in an SQL text that weakens a commit, or may; `body` says whether it is the body of a function or
+/// a block, where EXECUTE runs a text.
 fn weaknesses(text: &[u8], body: bool) -> Vec<Weakness> {
     let all = tokens(text);
     all.split(|token| token.is_sign(b';')).flat_map(|one| Statement { tokens: one, body }.judge()).collect()
 }
 
-/// The same of the body of a function or a block in a language. One that is not read as SQL is searched for the name.
+/// Weaknesses of a function's or block's body. A body that is not parsed as SQL is only searched for the
+/// setting's name.
 fn in_body(text: &[u8], language: &str) -> Vec<Weakness> {
     let found = weaknesses(text, true);
     let missed = found.is_empty() && !READ_AS_SQL.contains(&language) && mentions(text);
@@ -188,7 +191,7 @@ impl Statement<'_> {
         one.into_iter().collect()
     }
 
-    /// A literal: the body of what is defined here, SQL that is executed, the name of a setting, or anything.
+    /// Judges a literal: the body of a routine, SQL to execute, the name of a setting, or anything else.
     fn in_text(self, text: &str, before: &[Token]) -> Vec<Weakness> {
         if self.defines() {
             return in_body(text.as_bytes(), self.language());
@@ -204,7 +207,7 @@ impl Statement<'_> {
         if is_read || !mentions(text.as_bytes()) { Vec::new() } else { vec![uncertain(IN_A_TEXT)] }
     }
 
-    /// Whether its literals are bodies: `DO`, `CREATE [OR REPLACE] FUNCTION` or `PROCEDURE`.
+    /// Whether literals of this statement are bodies: `DO`, `CREATE [OR REPLACE] FUNCTION` or `PROCEDURE`.
     fn defines(self) -> bool {
         let words: Vec<_> = self.tokens.iter().map_while(Token::word).take(4).collect();
         matches!(
@@ -225,7 +228,7 @@ impl Statement<'_> {
     }
 }
 
-/// Whether what comes next is a setting that is set: behind `SET`, `SET LOCAL` or `SET SESSION`.
+/// Whether a setting to assign comes next: after `SET`, `SET LOCAL` or `SET SESSION`.
 fn is_set(before: &[Token]) -> bool {
     let before = match before {
         [rest @ .., scope] if scope.is("local") || scope.is("session") => rest,
@@ -238,7 +241,7 @@ fn ends_with(tokens: &[Token], words: &[&str]) -> bool {
     tokens.last().and_then(Token::word).is_some_and(|last| words.contains(&last))
 }
 
-/// What a value does behind `SET synchronous_commit`.
+/// Judges the value after `SET synchronous_commit`.
 fn value(rest: &[Token]) -> Option<Weakness> {
     let rest = match rest {
         [sign, rest @ ..] if sign.is_sign(b'=') || sign.is("to") => rest,
@@ -259,7 +262,7 @@ fn judged(value: Option<&Token>, off: &str) -> Option<Weakness> {
     }
 }
 
-/// What a call of `set_config` does.
+/// Judges a call of `set_config`.
 fn configured(rest: &[Token]) -> Option<Weakness> {
     let [Token::Sign(b'('), rest @ ..] = rest else { return None };
     let Some((Token::Text(name), rest)) = rest.split_first() else { return Some(uncertain(NAME_UNKNOWN)) };
@@ -277,22 +280,23 @@ fn configured(rest: &[Token]) -> Option<Weakness> {
     }
 }
 
-/// Whether a temporary table is made: `CREATE TEMP TABLE`, `SELECT … INTO TEMP`; sequences and views hold no rows.
+/// Whether a temporary table is created: `CREATE TEMP TABLE` or `SELECT … INTO TEMP`; sequences and views hold
+/// no rows.
 fn makes_table(before: &[Token], rest: &[Token]) -> bool {
     let created = ends_with(before, &["create", "global", "local"])
         && rest.first().is_some_and(|token| token.is("table"));
     created || ends_with(before, &["into"])
 }
 
-/// What `EXECUTE` in a body does. A literal is judged by itself; here only whether the statement that it begins can be
-/// told from it.
+/// Judges `EXECUTE` in a body. Literals are judged separately; this only checks whether the beginning of the
+/// statement reveals its kind.
 fn executed(rest: &[Token]) -> Option<Weakness> {
     let rest = match rest {
         [Token::Sign(b'('), rest @ ..] => rest,
         all => all,
     };
     let text = match rest {
-        // A trigger's function, or a right.
+        // A trigger's function, or a privilege.
         [Token::Word(word), ..] if ["function", "procedure", "on"].contains(&word.as_str()) => return None,
         [Token::Text(text), ..] => text,
         [Token::Word(call), Token::Sign(b'('), Token::Text(text), ..] if call == "format" => text,
@@ -301,7 +305,7 @@ fn executed(rest: &[Token]) -> Option<Weakness> {
     (!is_told(text)).then(|| uncertain(DYNAMIC))
 }
 
-/// Whether the beginning of a statement tells that it sets nothing that is not named.
+/// Whether the beginning of a statement reveals that it changes no setting.
 fn is_told(text: &str) -> bool {
     let begins = &tokens(text.as_bytes());
     let words: Vec<_> = begins.iter().map_while(Token::word).collect();
@@ -312,14 +316,14 @@ fn is_told(text: &str) -> bool {
                 ["local" | "session", rest @ ..] => rest,
                 all => all,
             };
-            // The name is whole where something comes behind it.
+            // The name is complete if anything follows it.
             rest.len() > 1
                 || begins.get(words.len()).is_some_and(|token| token.is_sign(b'=') && !rest.is_empty())
         }
         ["alter", "system" | "role" | "user" | "database", ..] => {
             begins.iter().any(|token| token.is(SETTING))
         }
-        // A word that something is joined to may be the beginning of any other.
+        // An unterminated word may be the beginning of a longer one.
         [_] if begins.len() == 1 => text.ends_with(char::is_whitespace),
         _ => true,
     }

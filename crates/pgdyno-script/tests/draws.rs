@@ -1,9 +1,9 @@
-//! That the numbers drawn are pgbench's, recorded from version 15, which draws as 18 does.
+//! Random numbers equal pgbench's, recorded from version 15, which draws like 18.
 
 use pgdyno_core::random::Draw;
 use pgdyno_script::{Action, Automatic, Chooser, Place, Scratch, Scripts, Streams, Value, Variables};
 
-/// One client that runs `\set` commands.
+/// A client that runs `\set` commands.
 struct Client {
     scripts: Scripts,
     variables: Variables,
@@ -20,7 +20,7 @@ impl Client {
         Self { scripts, variables, random: streams.clients.remove(0) }
     }
 
-    /// The values of one more transaction.
+    /// Values drawn by another transaction.
     fn run(&mut self) -> Vec<i64> {
         let (mut drawn, mut scratch) = (Vec::new(), Scratch::default());
         for command in &self.scripts.get(0).commands {
@@ -37,7 +37,7 @@ impl Client {
     }
 }
 
-/// What `pgbench --random-seed=42 -t 5` drew.
+/// Recorded from `pgbench --random-seed=42 -t 5`.
 #[test]
 fn uniform_draws_are_those_of_pgbench() {
     let text =
@@ -54,7 +54,7 @@ fn uniform_draws_are_those_of_pgbench() {
     }
 }
 
-/// Every random function, and what is made of numbers by hashing.
+/// Every random function, and the hash functions of random numbers.
 const FUNCTIONS: &str = "\\set u random(-1000, 1000000)\n\
         \\set big random(1, 9000000000000000000)\n\
         \\set e random_exponential(1, 1000000, 3.5)\n\
@@ -71,7 +71,7 @@ const FUNCTIONS: &str = "\\set u random(-1000, 1000000)\n\
         \\set r :random_seed\n\
         \\set d :default_seed\n";
 
-/// What `pgbench --random-seed=987654321 -t 3` drew and computed.
+/// Recorded from `pgbench --random-seed=987654321 -t 3`.
 #[test]
 fn all_random_functions_draw_as_pgbench_does() {
     const SEED: i64 = 987_654_321;
@@ -134,8 +134,8 @@ fn all_random_functions_draw_as_pgbench_does() {
     }
 }
 
-/// Script and number of each of twelve transactions of three clients on three threads, of scripts with the weights
-/// 1, 2 and 5 that draw `random(1, 1000)`: `pgbench -c 3 -j 3 --random-seed=77`.
+/// Script and number of twelve transactions of three clients on three threads, with script weights 1, 2 and 5
+/// and `random(1, 1000)`: `pgbench -c 3 -j 3 --random-seed=77`.
 #[test]
 fn threads_choose_scripts_and_clients_draw_as_pgbench_does() {
     let expected: [[(usize, i64); 12]; 3] = [

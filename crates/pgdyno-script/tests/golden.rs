@@ -1,4 +1,4 @@
-//! What pgbench says to expressions and to wrong scripts, recorded from it.
+//! pgbench's messages for expressions and wrong scripts, recorded from it.
 
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ const DEFINITIONS: [&str; 18] = [
     "empty_tail=5 ",
 ];
 
-/// The entries of a golden file: a line, and the indented lines below it.
+/// Entries of a golden file: a line, and the indented lines below it.
 fn entries(golden: &str) -> Vec<(&str, String)> {
     let mut entries: Vec<(&str, String)> = Vec::new();
     for line in golden.lines().filter(|line| !line.starts_with("# ")) {
@@ -41,7 +41,7 @@ fn entries(golden: &str) -> Vec<(&str, String)> {
     entries
 }
 
-/// What `debug()` prints for an expression, and the error that ends it.
+/// Output of `debug()` for an expression, or its error.
 fn debug(expression: &str) -> String {
     let scripts = match Scripts::one("one.sql", format!("\\set x debug({expression})\n")) {
         Ok(scripts) => scripts,
@@ -80,7 +80,7 @@ fn expressions_are_what_pgbench_makes_of_them() {
     assert!(wrong.is_empty(), "\n{wrong}");
 }
 
-/// What pgbench prints to standard error.
+/// pgbench's output to standard error.
 fn printed(error: &ScriptError) -> String {
     let mut printed = format!("{error}\n");
     if let Some(excerpt) = &error.excerpt {
@@ -116,7 +116,7 @@ fn wrong_scripts_get_pgbenchs_messages() {
             unescape(script.strip_prefix('<').and_then(|text| text.strip_suffix('>')).expect(script));
         let said = match Scripts::one("x.sql", &script) {
             Ok(_) => "nothing\n".to_owned(),
-            // Where a condition is wrong, pgbench shows no line.
+            // pgbench shows no line for wrong conditions.
             Err(error) if error.line.is_none() => format!("{error}\n"),
             Err(error) => printed(&error),
         };
@@ -127,7 +127,7 @@ fn wrong_scripts_get_pgbenchs_messages() {
     assert!(wrong.is_empty(), "\n{wrong}");
 }
 
-/// All scripts of a run know one table of names, so a name costs nothing while they run.
+/// All scripts of a run share one table of names, so names cost nothing at run time.
 #[test]
 fn scripts_of_a_run_share_their_variables() {
     let mut scripts = Scripts::one("a", "\\set shared 5\nSELECT :shared, :scale;").expect("it is a script");

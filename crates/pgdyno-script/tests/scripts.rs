@@ -1,4 +1,4 @@
-//! SQL in scripts: where it ends, what it is, where variables stand, and what built-in scripts are.
+//! SQL in scripts: ends of statements, their kinds, variables, and built-in scripts.
 
 use pgdyno_core::random::Random;
 use pgdyno_script::{
@@ -20,7 +20,7 @@ fn texts(text: &str) -> Vec<String> {
     scripts(text).statements().map(|sql| String::from_utf8_lossy(&sql.text).into_owned()).collect()
 }
 
-/// The first statement as the simple protocol sends it, after the `\set` commands before it.
+/// The first statement as sent by the simple protocol, after the preceding `\set` commands.
 fn simple(text: &str) -> String {
     let scripts = scripts(text);
     let mut variables = Variables::new(scripts.names(), &[], AUTOMATIC);
@@ -88,7 +88,7 @@ fn tpcb_like_draws_within_pgbenchs_ranges() {
     }
 }
 
-/// What pgbench 15 sent with `--debug`, but for the colon of `\:`, which psql's scanner makes one, too.
+/// Sent by pgbench 15 with `--debug`, except for `\:`, of which psql's scanner makes a colon.
 #[test]
 fn statements_end_where_pgbench_ends_them() {
     for (script, statements) in [
@@ -255,7 +255,7 @@ fn setrandom_of_old_scripts_is_accepted_with_a_notice() {
                 \\setrandom d 5 5 uniform\n";
     let scripts = scripts(text);
     assert_eq!(scripts.get(0).notices.len(), 4);
-    assert!(scripts.get(0).notices[1].starts_with("line 2: \\setrandom is that of PostgreSQL 9.5"));
+    assert!(scripts.get(0).notices[1].starts_with("line 2: \\setrandom is a command of PostgreSQL 9.5"));
     let new = self::scripts(
         "\\set a random(1, :scale)\n\\set b random_gaussian(1, 10, 2.5)\n\\set c random_exponential(1, 10, :x)\n\
          \\set d random(5, 5)\n",
@@ -276,7 +276,7 @@ fn setrandom_of_old_scripts_is_accepted_with_a_notice() {
     }
 }
 
-/// What pgbench 18 says of it.
+/// Message of pgbench 18.
 #[test]
 fn setrandom_is_a_command_that_nobody_knows_where_it_is_refused() {
     let mut scripts = Scripts::default();
@@ -286,7 +286,7 @@ fn setrandom_is_a_command_that_nobody_knows_where_it_is_refused() {
     assert_eq!(error.excerpt.as_deref(), Some("\\SETRANDOM x 1 \\\n 10"));
 }
 
-/// Where pgbench would send what it has, or see nothing, this says what is wrong.
+/// pgbench would send the rest of the script, or not see the fault; here it is reported.
 #[test]
 fn open_quotes_and_nul_bytes_are_refused_with_their_line() {
     for (text, message, excerpt) in [
@@ -320,14 +320,14 @@ fn a_minus_before_a_variable_is_told_where_it_may_become_a_comment() {
         let notices = &scripts.get(0).notices;
         assert_eq!(!notices.is_empty(), told, "{text}");
         assert!(
-            notices.iter().all(|notice| notice.starts_with("line 1: -:x begins a comment where")),
+            notices.iter().all(|notice| notice.starts_with("line 1: -:x becomes a comment if")),
             "{text}"
         );
     }
     assert_eq!(simple("\\set x -1\nSELECT 1 -:x;"), "SELECT 1 --1;");
 }
 
-/// As a Windows editor writes it: what follows the byte order mark stands where it stood.
+/// As written by a Windows editor; the byte order mark does not shift positions.
 #[test]
 fn a_byte_order_mark_and_carriage_returns_are_no_fault() {
     let text = "\u{feff}\\set a 5\r\nSELECT :a;\r\n";
@@ -376,7 +376,7 @@ proptest! {
         let _ = Scripts::one("x.sql", &bytes);
     }
 
-    /// Text without quotes, colons, semicolons and backslashes comes back as it was.
+    /// Text without quotes, colons, semicolons and backslashes is unchanged.
     #[test]
     fn plain_sql_is_sent_as_it_stands(text in "[A-Za-z][A-Za-z0-9 ,.+=<>\n]{0,60}") {
         prop_assert_eq!(texts(&text), [text]);

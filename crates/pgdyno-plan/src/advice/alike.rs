@@ -1,31 +1,32 @@
-//! Whether the programs that will be compared are built alike, as far as it shows before any of them is started.
+//! Warns before any server starts if the builds to be compared are known to differ.
 
 use pgdyno_core::facts::{BuildFacts, major_of, same_build};
 
 use super::program::Program;
 
-/// A program that will be compared with others.
+/// A PostgreSQL build that takes part in a comparison.
 #[derive(Debug, Clone)]
 pub struct Candidate<'a> {
-    /// What it goes by: `A`, or the name of a subject.
+    /// Name in messages: `A`, or the name of a subject.
     pub name: &'a str,
     /// `server_version_num`.
     pub version_num: u32,
-    /// Its version as people write it.
+    /// Version as `pg_config` prints it, for example `15.19`.
     pub version: String,
-    /// How it was compiled, as far as it is known.
+    /// Compiler and flags, as far as they are known.
     pub build: BuildFacts,
-    /// Whether it is a bundle that has not been fetched yet.
+    /// Whether this is a bundle that has not been fetched yet.
     pub is_unfetched: bool,
-    /// Whether it is a bundle.
+    /// Whether this is a bundle rather than an installed PostgreSQL.
     pub is_bundle: bool,
-    /// Whether another build than that of the first of them was asked for.
+    /// Whether the user asked for a build other than that of the first candidate.
     pub build_asked: bool,
 }
 
 impl Candidate<'_> {
-    /// Whether it is known, or to be expected, that the build differs from another one's and nobody asked for that
-    /// alone: two builds of one major, asked for as builds, are a question of their own.
+    /// Whether the build differs, or must be expected to differ, from the first one without the user having
+    /// asked for it. Two builds of the same major version that were requested as builds are a comparison of
+    /// builds and do not count.
     fn differs_from(&self, first: &Self) -> bool {
         let same_major = major_of(first.version_num) == major_of(self.version_num);
         if self.build_asked && same_major {
@@ -33,7 +34,7 @@ impl Candidate<'_> {
         }
         match same_build(&first.build, &self.build) {
             Some(same) => !same,
-            // A bundle is not built as what is installed here, whatever it turns out to be.
+            // A bundle is never built like a packaged server.
             None => (first.is_unfetched || self.is_unfetched) && first.is_bundle != self.is_bundle,
         }
     }
@@ -42,15 +43,15 @@ impl Candidate<'_> {
         let program = Program { build: self.build.clone(), ..Program::default() };
         let compiled = match program.compiled() {
             Some(compiled) => format!("({compiled})"),
-            None if self.is_unfetched => "(a bundle that is not here yet)".to_owned(),
-            None => "(compiled in a way that is not known)".to_owned(),
+            None if self.is_unfetched => "(a bundle that is not fetched yet)".to_owned(),
+            None => "(compiler and flags unknown)".to_owned(),
         };
         format!("{} is PostgreSQL {} {compiled}", self.name, self.version)
     }
 }
 
-/// What to know of programs that are not built as the first of them is, in a sentence without a full stop; `None` where
-/// all are, or nothing is known.
+/// Warning that some candidates are not built like the first, as a sentence without a full stop; `None` if all
+/// builds are alike or nothing is known about them.
 pub fn unlike(candidates: &[Candidate<'_>]) -> Option<String> {
     let (first, others) = candidates.split_first()?;
     let differing: Vec<&Candidate<'_>> = others.iter().filter(|other| other.differs_from(first)).collect();
@@ -118,7 +119,7 @@ mod tests {
         let unfetched =
             |name| Candidate { is_unfetched: true, is_bundle: true, ..candidate(name, 170_002, None, "") };
         let said = unlike(&[installed("A"), unfetched("B")]).expect("nobody builds alike by chance");
-        assert!(said.ends_with("B is PostgreSQL 17.2 (a bundle that is not here yet)"), "{said}");
+        assert!(said.ends_with("B is PostgreSQL 17.2 (a bundle that is not fetched yet)"), "{said}");
         assert_eq!(unlike(&[bundle("A", 180_006), unfetched("B")]), None);
         assert_eq!(
             unlike(&[installed("A"), candidate("B", 170_002, None, "")]),

@@ -1,7 +1,6 @@
-//! A `postgresql.conf` sized from facts: one small rule a setting, each with the reason for its value.
+//! Derives a `postgresql.conf` from facts: one small rule per setting, each with the reason for its value.
 //!
-//! No rule touches durability: `fsync`, `full_page_writes` and `synchronous_commit` stay as the server has
-//! them.
+//! No rule touches durability: `fsync`, `full_page_writes` and `synchronous_commit` stay as the server has them.
 
 use pgdyno_core::{
     facts::{
@@ -11,27 +10,27 @@ use pgdyno_core::{
     units::plural,
 };
 
-/// What the rules look at.
+/// Facts that the rules use.
 #[derive(Debug, Clone, Copy)]
 pub struct Inputs<'a> {
-    /// The machine the server will run on.
+    /// The machine that the server will run on.
     pub host: &'a HostFacts,
     /// Storage of the data directory.
     pub data: &'a StorageFacts,
-    /// Storage of WAL, where it is apart from the data directory.
+    /// Storage of WAL if it is separate from the data directory.
     pub wal: Option<&'a StorageFacts>,
     /// `server_version_num`, for example 180004.
     pub version_num: u32,
-    /// Client sessions that will be open at once.
+    /// Number of client sessions open at the same time.
     pub clients: u32,
     /// Size of a WAL segment in bytes.
     pub wal_segment_bytes: u64,
-    /// Number of processors the server is pinned to; `None` is all that are allowed.
+    /// Number of processors that the server is pinned to; `None` means all that are allowed.
     pub server_cpus: Option<u32>,
 }
 
-/// The memory a server may count on, in bytes: physical memory, or less where a control group or the kernel's
-/// commit limit says so.
+/// Memory in bytes that a server may count on: physical memory, or less if a control group or the kernel's
+/// commit limit is lower.
 pub fn usable_memory_bytes(host: &HostFacts) -> u64 {
     let memory = &host.memory;
     let granted = memory.total_bytes.min(host.cgroup.memory_bytes.unwrap_or(u64::MAX));
@@ -42,10 +41,10 @@ pub fn usable_memory_bytes(host: &HostFacts) -> u64 {
     }
 }
 
-/// The settings that follow from the facts, in the order a person reads them.
+/// Settings derived from the facts, in reading order.
 ///
-/// A setting that the rules would leave at the server's default is absent; so is `wal_buffers`, which the
-/// server derives from `shared_buffers` itself.
+/// A setting that would stay at the server's default is left out; so is `wal_buffers`, which the server derives
+/// from `shared_buffers`.
 pub fn settings(inputs: &Inputs<'_>) -> Vec<Choice> {
     let rules: [fn(&Inputs<'_>) -> Option<Choice>; 16] = [
         shared_buffers,
@@ -72,7 +71,7 @@ fn choice(name: &str, value: impl ToString, reason: impl Into<String>) -> Option
     Some(Choice { name: name.to_owned(), value: value.to_string(), reason: reason.into() })
 }
 
-/// Where the figure of usable memory comes from, for the reasons.
+/// Names the source of the memory figure, for a reason.
 fn memory_words(host: &HostFacts) -> String {
     let usable = usable_memory_bytes(host);
     let source = if usable == host.memory.total_bytes {
@@ -85,14 +84,14 @@ fn memory_words(host: &HostFacts) -> String {
     format!("{} MB of {source}", usable / MB)
 }
 
-/// Whole megabytes, at least `least`.
+/// Rounds down to whole megabytes, but to no less than `least` bytes.
 fn whole_mb(bytes: u64, least: u64) -> u64 {
     (bytes / MB * MB).max(least)
 }
 
 fn shared_buffers_bytes(host: &HostFacts) -> u64 {
     let usable = usable_memory_bytes(host);
-    // A floor of 16 MB would be over 40 % of memory on a machine nobody measures; the share wins there.
+    // On a tiny machine a minimum of 16 MB would be over 40 % of memory, so the share wins.
     whole_mb(usable / 4, (16 * MB).min(usable * 2 / 5).max(MB / 8))
 }
 
@@ -123,22 +122,21 @@ fn work_mem(inputs: &Inputs<'_>) -> Option<Choice> {
     choice("work_mem", format(bytes), reason)
 }
 
-/// Connections to allow for so many clients: room for administration and observation, never under the
-/// default.
+/// Value of `max_connections` for this many clients: 20 more for administration and observation, never below
+/// the default of 100.
 fn connections_for(clients: u32) -> u32 {
     clients.saturating_add(20).max(100)
 }
 
 fn max_connections(inputs: &Inputs<'_>) -> Option<Choice> {
     let value = connections_for(inputs.clients);
-    let reason =
-        format!("{} clients wanted, with 20 to spare for administration; 100 at least", inputs.clients);
+    let reason = format!("{} clients and 20 more for administration; at least 100", inputs.clients);
     choice("max_connections", value, reason)
 }
 
-/// Room for WAL: a twentieth of the free space of its storage, between 1 GB and 16 GB and never under 8
-/// segments. A multiple of 64 MB, of which a quarter is one of 16 MB too: servers before 10 round to segments, and
-/// would have another value than those beside them.
+/// Bytes for `max_wal_size`: a twentieth of the free space of its storage, between 1 GB and 16 GB and never
+/// less than 8 segments. A multiple of 64 MB, so that a quarter (`min_wal_size`) is a multiple of 16 MB:
+/// servers before 10 round to segments and would otherwise differ from newer ones.
 fn max_wal_bytes(inputs: &Inputs<'_>) -> u64 {
     const STEP: u64 = 64 * MB;
     let storage = inputs.wal.unwrap_or(inputs.data);
@@ -171,17 +169,11 @@ fn checkpoint_completion_target(inputs: &Inputs<'_>) -> Option<Choice> {
 
 fn random_page_cost(inputs: &Inputs<'_>) -> Option<Choice> {
     let fast = inputs.data.rotational == Some(false);
-    fast.then(|| {
-        choice(
-            "random_page_cost",
-            "1.1",
-            "the kernel says that the data lies on storage that does not rotate",
-        )
-    })?
+    fast.then(|| choice("random_page_cost", "1.1", "the kernel reports non-rotational storage for the data"))?
 }
 
-/// Pages to ask for ahead. The setting counted imagined drives before 13 (release notes of 13: new = Σ
-/// old/i), so 26 there asks for about as many pages as 100 does later.
+/// Pages to prefetch. Before version 13 the setting counted drives (release notes of 13: new = Σ old/i), so 26
+/// there prefetches about as many pages as 100 does later.
 fn effective_io_concurrency(inputs: &Inputs<'_>) -> Option<Choice> {
     if inputs.data.rotational != Some(false) {
         return None;
@@ -191,7 +183,7 @@ fn effective_io_concurrency(inputs: &Inputs<'_>) -> Option<Choice> {
         130_000..180_000 => 100,
         _ => 32,
     };
-    choice("effective_io_concurrency", value, "storage that does not rotate serves many reads at once")
+    choice("effective_io_concurrency", value, "non-rotational storage serves many reads at once")
 }
 
 fn cpus(inputs: &Inputs<'_>) -> u32 {
@@ -227,7 +219,7 @@ fn max_parallel_maintenance_workers(inputs: &Inputs<'_>) -> Option<Choice> {
 }
 
 fn track_io_timing(_: &Inputs<'_>) -> Option<Choice> {
-    choice("track_io_timing", "on", "read and write times are part of what pgdyno observes")
+    choice("track_io_timing", "on", "pgdyno records read and write times")
 }
 
 #[cfg(test)]

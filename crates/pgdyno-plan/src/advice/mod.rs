@@ -1,5 +1,4 @@
-//! Choices made from facts by pure rules, each with its reason: the size of a configuration, the scale, the
-//! clients.
+//! Pure rules that choose values from facts (configuration, scale, clients, processors) and give a reason for each.
 
 pub mod alike;
 pub mod bench;

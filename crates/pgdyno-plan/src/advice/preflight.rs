@@ -1,5 +1,5 @@
-//! What cannot start, said before it is tried. Every rule works with a lower bound of what the server will
-//! ask for, so nothing that could start is refused.
+//! Detects servers that cannot start before a start is tried. Every rule uses a lower bound of what the server
+//! needs, so nothing that could start is refused.
 
 use std::collections::BTreeMap;
 
@@ -11,19 +11,19 @@ use pgdyno_core::{
     problem::Problem,
 };
 
-/// Descriptors that the server insists on for itself (`FD_MINFREE` and its reserve in `fd.c`).
+/// Open files that the server requires for itself (`FD_MINFREE` and its reserve in `fd.c`).
 const LEAST_OPEN_FILES: u64 = 64;
 
 /// Fewest shared buffers that the server accepts (`guc_tables.c`).
 const LEAST_BUFFERS: u64 = 16;
 
-/// Settings by name, as they will be in force.
+/// Effective settings by name.
 pub type Settings = BTreeMap<String, String>;
 
-/// Everything in these settings that this machine cannot give, each with what to do; empty where nothing is
-/// known to be in the way. `block_bytes` is the size of the server's blocks, in which numbers without a unit count.
+/// Everything in these settings that this machine cannot provide, each with a hint; empty if no obstacle is
+/// known. `block_bytes` is the server's block size, the unit of numbers without one.
 pub fn problems(host: &HostFacts, version_num: u32, block_bytes: u64, settings: &Settings) -> Vec<Problem> {
-    let look = Look { host, version_num, block_bytes, settings };
+    let look = Checker { host, version_num, block_bytes, settings };
     [
         look.unreadable_shared_buffers(),
         look.memory(),
@@ -38,19 +38,19 @@ pub fn problems(host: &HostFacts, version_num: u32, block_bytes: u64, settings: 
     .collect()
 }
 
-struct Look<'a> {
+struct Checker<'a> {
     host: &'a HostFacts,
     version_num: u32,
     block_bytes: u64,
     settings: &'a Settings,
 }
 
-impl Look<'_> {
+impl Checker<'_> {
     fn is(&self, name: &str, value: &str) -> bool {
         self.settings.get(name).is_some_and(|set| set.eq_ignore_ascii_case(value))
     }
 
-    /// A lower bound of the shared memory in bytes: the buffers alone. 128 MB is the server's default.
+    /// Lower bound of the shared memory in bytes: `shared_buffers` alone, by default the server's 128 MB.
     fn shared_bytes(&self) -> u64 {
         self.settings.get("shared_buffers").and_then(|text| parse(text, self.block_bytes)).unwrap_or(128 * MB)
     }
@@ -113,7 +113,7 @@ impl Look<'_> {
                 format(self.shared_bytes()),
                 format(left / MB * MB)
             ))
-            .detail("vm.overcommit_memory is 2: the kernel refuses what it could not back")
+            .detail("vm.overcommit_memory is 2: the kernel refuses memory that it could not back")
             .hint("lower shared_buffers, or raise vm.overcommit_ratio")
         })
     }
@@ -128,7 +128,7 @@ impl Look<'_> {
         })
     }
 
-    /// With `io_uring` the postmaster opens a ring for every process that may exist, before it forks any.
+    /// With `io_uring` the postmaster opens a ring for every possible process before it forks any.
     fn io_uring_files(&self) -> Option<Problem> {
         if !self.uses_io_uring() {
             return None;
@@ -181,7 +181,7 @@ pub(crate) mod tests {
 
     use super::*;
 
-    /// A machine with so much memory and four processors, with nothing in the way.
+    /// A machine with this much memory and four processors, without any obstacle.
     pub fn host(memory_bytes: u64) -> HostFacts {
         HostFacts {
             os: None,
@@ -206,7 +206,7 @@ pub(crate) mod tests {
         }
     }
 
-    /// Storage with so much room.
+    /// Storage with this much free space.
     pub fn storage(available_bytes: u64, rotational: Option<bool>) -> StorageFacts {
         StorageFacts {
             path: "/data".into(),

@@ -1,28 +1,28 @@
-//! What a server's program may be trusted for, by how it was compiled.
+//! Judges from its compilation what a PostgreSQL build may be used for.
 
 use pgdyno_core::{
     facts::{BuildFacts, same_build},
     units,
 };
 
-/// The size of a block as everybody has it who says nothing else, in bytes.
+/// Default block size in bytes.
 const USUAL_BLOCK_BYTES: u32 = 8_192;
 
-/// A program that could be used, as far as it is known without running it.
+/// A PostgreSQL build that could be used, described without running it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Program {
-    /// How it was compiled.
+    /// Compiler, flags and features.
     pub build: BuildFacts,
-    /// Size of a block in bytes, where it is known.
+    /// Block size in bytes, if known.
     pub block_bytes: Option<u32>,
-    /// Size of a block of WAL in bytes, where it is known.
+    /// WAL block size in bytes, if known.
     pub wal_block_bytes: Option<u32>,
-    /// Whether a bundle is one of those tested; `None` where it is no bundle.
+    /// Whether a bundle is one of the tested ones; `None` if this is no bundle.
     pub pinned: Option<bool>,
 }
 
 impl Program {
-    /// What that means for numbers, in plain words without a full stop.
+    /// Verdict on the build for measurements, in plain words without a full stop.
     pub fn means(&self) -> String {
         let speed = match (self.build.slow_because(), self.build.optimised_for_speed()) {
             (Some(reason), _) if self.build.has_assertions() == Some(true) => {
@@ -35,11 +35,11 @@ impl Program {
                 let level = self.build.level().unwrap_or_default();
                 format!("built with {level}: good for numbers")
             }
-            (None, None) => "how it was compiled is not known: compare it with nothing else".to_owned(),
+            (None, None) => "compiler and flags are unknown: do not compare with other builds".to_owned(),
         };
         let unusual = |what: &str, bytes: Option<u32>| {
             let bytes = bytes.filter(|bytes| *bytes != USUAL_BLOCK_BYTES)?;
-            Some(format!("{what} of {}, where others have 8 KiB", units::bytes(bytes.into())))
+            Some(format!("{what} of {} instead of 8 KiB", units::bytes(bytes.into())))
         };
         let untested = self.pinned == Some(false);
         let parts = [
@@ -51,7 +51,7 @@ impl Program {
         parts.into_iter().flatten().collect::<Vec<_>>().join("; ")
     }
 
-    /// Compiler and level in a few words, such as `gcc 12.2.0, -O2`; `None` where neither is known.
+    /// Compiler and optimization level in a few words, such as `gcc 12.2.0, -O2`; `None` if neither is known.
     pub fn compiled(&self) -> Option<String> {
         let compiler = self.build.compiler.as_deref().map(without_package);
         let flags = match &self.build.made {
@@ -62,8 +62,8 @@ impl Program {
         (!parts.is_empty()).then(|| parts.join(", "))
     }
 
-    /// Whether a comparison of the two is one of their versions alone: compiler, flags, features and sizes are known to
-    /// be alike.
+    /// Whether a comparison of the two would compare versions only: compiler, flags, features and block sizes
+    /// are known to be equal.
     pub fn is_like(&self, other: &Self) -> bool {
         let features = |program: &Self| {
             let features = program.build.telling_features()?;
@@ -77,7 +77,7 @@ impl Program {
     }
 }
 
-/// `gcc (Debian 12.2.0-14) 12.2.0` and `gcc (GCC) 4.4.7 20120313 (Red Hat 4.4.7-23)` without what the packager adds.
+/// Shortens `gcc (Debian 12.2.0-14) 12.2.0` and `gcc (GCC) 4.4.7 20120313 (Red Hat 4.4.7-23)` to name and version.
 fn without_package(compiler: &str) -> String {
     let version = compiler.split_once(") ").and_then(|(_, after)| after.split_whitespace().next());
     match (compiler.split_once(" ("), version) {
@@ -86,7 +86,7 @@ fn without_package(compiler: &str) -> String {
     }
 }
 
-/// The programs that are alike, each group by places in the list; one that is like no other is in no group.
+/// Groups of equal builds as indexes into the list; a build without an equal is in no group.
 pub fn alike(programs: &[Program]) -> Vec<Vec<usize>> {
     let mut groups: Vec<Vec<usize>> = Vec::new();
     for (at, program) in programs.iter().enumerate() {
@@ -130,11 +130,8 @@ mod tests {
         tests.build.features = Some(vec!["cassert".into()]);
         assert_eq!(tests.means(), "built with assertions: for tests, not for numbers");
         let wide = Program { block_bytes: Some(32_768), ..good };
-        assert_eq!(
-            wide.means(),
-            "built with -O2: good for numbers; blocks of 32 KiB, where others have 8 KiB"
-        );
-        assert!(Program::default().means().contains("not known"));
+        assert_eq!(wide.means(), "built with -O2: good for numbers; blocks of 32 KiB instead of 8 KiB");
+        assert!(Program::default().means().contains("unknown"));
         assert_eq!(Program::default().compiled(), None);
         let old = program("gcc (GCC) 4.4.7 20120313 (Red Hat 4.4.7-23)", "-g -O2");
         assert_eq!(old.compiled().as_deref(), Some("gcc 4.4.7, -O2"));

@@ -1,4 +1,4 @@
-//! What the numbers and times of a plan must satisfy.
+//! Checks numbers and times of a plan.
 
 use std::time::Duration;
 
@@ -9,16 +9,16 @@ use crate::{
     fault::{Fault, fault},
 };
 
-/// Largest scale factor: 10^13 accounts. Branches and tellers still fit their 32-bit keys.
+/// Largest scale factor (10^13 accounts), at which branch and teller keys still fit 32 bits.
 pub const MAX_SCALE: u64 = 100_000_000;
 
-/// Most clients of a cell.
+/// Most clients of a run.
 pub const MAX_CLIENTS: u32 = 100_000;
 
 /// Most client counts of a plan.
 pub const MAX_CLIENT_COUNTS: usize = 64;
 
-/// Most worker threads.
+/// Most worker threads of the driver.
 pub const MAX_JOBS: u32 = 1_024;
 
 /// Most blocks.
@@ -33,14 +33,14 @@ pub const MIN_DURATION: Duration = Duration::from_millis(100);
 /// Longest warm-up.
 pub const MAX_WARMUP: Duration = Duration::from_secs(24 * 3600);
 
-/// What is wrong with `measure.clients`.
+/// Appends the faults of `measure.clients`.
 pub(super) fn clients(plan: &Plan, faults: &mut Vec<Fault>) {
     if let Some(clients) = plan.measure.clients.clone().given() {
         client_list("measure.clients", &clients, faults);
     }
 }
 
-/// Checks a list of client counts.
+/// Appends the faults of a list of client counts at `path`.
 pub(super) fn client_list(path: &str, clients: &[u32], faults: &mut Vec<Fault>) {
     let hint = "write for example clients = [1, 8, 32]";
     if clients.is_empty() {
@@ -57,7 +57,7 @@ pub(super) fn client_list(path: &str, clients: &[u32], faults: &mut Vec<Fault>) 
             faults.push(fault(path, what, hint));
         } else if clients[..index].contains(&count) {
             let hint = "use `blocks` to run a cell more than once";
-            faults.push(fault(path, format!("the client count {count} is there twice"), hint));
+            faults.push(fault(path, format!("the client count {count} is listed twice"), hint));
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What a plan must satisfy beyond its grammar.
+//! Checks that a plan makes sense beyond its grammar.
 
 mod load;
 mod measure;
@@ -21,7 +21,7 @@ use super::{
 };
 
 impl Plan {
-    /// Everything that is wrong with the plan, in the order of its keys. Empty is good.
+    /// All faults of the plan, in the order of its keys; empty if it is valid.
     pub fn faults(&self) -> Vec<Fault> {
         let mut faults = Vec::new();
         name(self, &mut faults);
@@ -35,10 +35,10 @@ impl Plan {
         faults
     }
 
-    /// Checks a plan that did not come from a file.
+    /// Checks a plan that was not read from a file.
     ///
     /// # Errors
-    /// The first of [`Plan::faults`] as a wrong request.
+    /// The first of [`Plan::faults`], as a wrong request.
     pub fn validate(&self) -> Result<(), Problem> {
         match self.faults().into_iter().next() {
             None => Ok(()),

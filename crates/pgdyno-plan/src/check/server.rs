@@ -1,4 +1,4 @@
-//! What the server of a plan must satisfy.
+//! Checks the server of a plan.
 
 use std::collections::BTreeSet;
 
@@ -9,10 +9,10 @@ use crate::{
     fault::{Fault, fault, shown},
 };
 
-/// Oldest major version that pgdyno measures.
+/// Oldest major version that pgdyno supports.
 pub const OLDEST_PG: (u32, u32) = (9, 6);
 
-/// Settings that decide where a server listens and lives. pgdyno says them itself.
+/// Settings that decide where a server listens and stores its files. pgdyno sets them itself.
 const OURS: &[&str] = &[
     "config_file",
     "data_directory",
@@ -25,7 +25,7 @@ const OURS: &[&str] = &[
     "unix_socket_permissions",
 ];
 
-/// What is wrong with `[server]`, and with processors.
+/// Appends the faults of `[server]` and of processor lists.
 pub(super) fn server(plan: &Plan, faults: &mut Vec<Fault>) {
     one_server(&plan.server, faults);
     for (path, cpus) in
@@ -37,7 +37,7 @@ pub(super) fn server(plan: &Plan, faults: &mut Vec<Fault>) {
     }
 }
 
-/// Programs, directories and settings of a server.
+/// Appends the faults of a server's programs, directories and settings.
 pub(super) fn one_server(server: &ServerPlan, faults: &mut Vec<Fault>) {
     if let Some(fault) = server.pg.as_deref().and_then(version) {
         faults.push(fault);
@@ -62,7 +62,7 @@ pub(super) fn one_server(server: &ServerPlan, faults: &mut Vec<Fault>) {
     settings(server, faults);
 }
 
-/// What is wrong with the name of a build, or with what stands beside it.
+/// Fault of the name of a build, or of `bindir` beside it.
 fn build(server: &ServerPlan) -> Option<Fault> {
     let name = server.build.as_deref()?;
     if name.is_empty() || name.chars().any(|c| c.is_control() || c == '/') {
@@ -73,7 +73,7 @@ fn build(server: &ServerPlan) -> Option<Fault> {
     server.bindir.is_some().then(both)
 }
 
-/// What is wrong with a version: `18`, `18.4`, `9.6` and `9.6.24` are right.
+/// Fault of a version; `18`, `18.4`, `9.6` and `9.6.24` are valid.
 fn version(text: &str) -> Option<Fault> {
     let hint =
         "write a major version such as \"18\" or \"9.6\", or an exact one such as \"18.4\" or \"9.6.24\"";
@@ -110,7 +110,7 @@ fn settings(server: &ServerPlan, faults: &mut Vec<Fault>) {
             faults.push(fault(path, what, "use the names of postgresql.conf, such as work_mem"));
         } else if OURS.contains(&lower.as_str()) {
             let what = format!("`{lower}` is set by pgdyno itself");
-            faults.push(fault(path, what, "say it with --data, --port or --listen"));
+            faults.push(fault(path, what, "use --data, --port or --listen"));
         } else if !seen.insert(lower) {
             let what = format!("the setting `{name}` is given twice in different letters");
             faults.push(fault(path, what, "names of settings do not depend on case: keep one"));
@@ -121,7 +121,7 @@ fn settings(server: &ServerPlan, faults: &mut Vec<Fault>) {
     }
 }
 
-/// Names as `guc-file.l` takes them: an identifier, or two joined by a dot for an extension's setting.
+/// Whether `guc-file.l` accepts the name: an identifier, or two joined by a dot for a setting of an extension.
 fn is_setting_name(name: &str) -> bool {
     let word = |part: &str| {
         let mut chars = part.chars();

@@ -1,4 +1,4 @@
-//! What several servers of one plan must satisfy.
+//! Checks the subjects of a plan.
 
 use super::server::one_server;
 use crate::{
@@ -9,11 +9,11 @@ use crate::{
 /// Longest name of a subject, in characters.
 const MAX_NAME: usize = 40;
 
-/// What is wrong with the subjects of a plan.
+/// Appends the faults of the subjects.
 pub(super) fn subjects(plan: &Plan, faults: &mut Vec<Fault>) {
     if plan.subject.len() > MAX_SUBJECTS {
         let what = format!("{} subjects are more than {MAX_SUBJECTS}", plan.subject.len());
-        faults.push(fault("subject", what, "all of their servers are up at once: compare fewer"));
+        faults.push(fault("subject", what, "all their servers run at once: compare fewer"));
     }
     if plan.subject.len() > 1 {
         for (key, given) in [("data", plan.server.data.is_some()), ("waldir", plan.server.waldir.is_some())] {

@@ -1,4 +1,4 @@
-//! What TPC-C in a plan must satisfy.
+//! Checks TPC-C in a plan.
 
 use pgdyno_script::Protocol;
 
@@ -7,10 +7,10 @@ use crate::{
     fault::{Fault, fault},
 };
 
-/// Most warehouses, as of `load tpcc`.
+/// Most warehouses, as for `load tpcc`.
 const MAX_WAREHOUSES: u64 = 10_000_000;
 
-/// What is wrong with TPC-C in a plan.
+/// Appends the faults of TPC-C.
 pub(super) fn faults(plan: &Plan, faults: &mut Vec<Fault>) {
     let sizes = plan.size.iter().filter_map(|(name, size)| Some((format!("size.{name}.tpcc"), size.tpcc?)));
     let all = plan.data.tpcc.map(|tpcc| ("data.tpcc".to_owned(), tpcc)).into_iter().chain(sizes);
@@ -21,18 +21,17 @@ pub(super) fn faults(plan: &Plan, faults: &mut Vec<Fault>) {
         }
     }
     if plan.data.tpcc.is_some() && (plan.has_tpcb() || plan.data.scaleup.is_some()) {
-        let what = "both the tables of TPC-C and others are to be loaded";
+        let what = "the plan loads the tables of TPC-C and other tables";
         faults.push(fault("data.tpcc", what, "leave `scale` and `scaleup` out, and use no built-in script"));
     }
     if plan.data.tpcc.is_some_and(|tpcc| tpcc.loaded) && !plan.load.is_default() {
-        let what = "[load] says how tables are loaded, and those of TPC-C are there already";
+        let what = "the plan has [load], but its TPC-C tables are loaded already";
         faults.push(fault("load", what, "leave [load] out, or `loaded`"));
     }
     let loaded = plan.data.tpcc.is_some_and(|tpcc| tpcc.loaded);
     let changes = plan.data.is_own() || plan.workload.iter().any(|workload| workload.reset.is_some());
     if loaded && changes {
-        let what =
-            "tables that are there are driven as they are, and the plan has a setup or a reset of its own";
+        let what = "tables loaded beforehand are used unchanged, but the plan has a setup or a reset";
         faults.push(fault("data.tpcc.loaded", what, "leave both out, or `loaded`"));
     }
     for (index, workload) in plan.workload.iter().enumerate() {
@@ -45,14 +44,14 @@ pub(super) fn faults(plan: &Plan, faults: &mut Vec<Fault>) {
 fn work(path: &str, plan: &Plan, workload: &WorkloadPlan, tpcc: &TpccWork, faults: &mut Vec<Fault>) {
     if plan.data.tpcc.is_none() {
         let hint = "write tpcc = { warehouses = 10 } in [data]";
-        faults.push(fault(path, "the plan drives TPC-C, and has none of its tables", hint));
+        faults.push(fault(path, "the plan runs TPC-C but has none of its tables", hint));
     }
     if workload.reset.is_some() || !workload.define.is_empty() {
-        let what = "TPC-C has neither a `reset` nor variables of the plan's own";
+        let what = "TPC-C takes neither a `reset` nor variables of the plan";
         faults.push(fault(path, what, "leave both out"));
     }
     if workload.protocol == Protocol::Simple {
-        let what = "TPC-C sends its values as parameters, which the simple protocol has not";
+        let what = "TPC-C sends its values as parameters, which the simple protocol does not have";
         faults.push(fault(format!("{path}.protocol"), what, "use \"prepared\" or \"extended\""));
     }
     let sum: u64 = tpcc.weights.iter().map(|weight| u64::from(*weight)).sum();
@@ -63,7 +62,9 @@ fn work(path: &str, plan: &Plan, workload: &WorkloadPlan, tpcc: &TpccWork, fault
     }
     let strict = tpcc.isolation.filter(|isolation| *isolation != Isolation::ReadCommitted);
     if let (Some(isolation), 1) = (strict, tpcc.max_tries) {
-        let what = format!("{} transactions fail by each other, and are not tried again", isolation.sql());
+        let isolation = isolation.sql();
+        let what =
+            format!("{isolation} transactions can fail with serialization errors, but are tried only once");
         faults.push(fault(
             format!("{path}.tpcc.max_tries"),
             what,
@@ -71,7 +72,7 @@ fn work(path: &str, plan: &Plan, workload: &WorkloadPlan, tpcc: &TpccWork, fault
         ));
     }
     if tpcc.paced && plan.measure.rate.is_some() {
-        let what = "terminals that key and think have a pace of their own, and no rate";
+        let what = "terminals with keying and think times cannot follow a rate";
         faults.push(fault("measure.rate", what, "leave `rate` out, or `paced`"));
     }
 }

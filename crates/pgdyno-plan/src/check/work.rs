@@ -1,4 +1,4 @@
-//! What the workloads, variables and sizes of a plan must satisfy.
+//! Checks workloads, variables and sizes of a plan.
 
 use pgdyno_script::valid_name;
 
@@ -7,7 +7,7 @@ use super::{
     tpcc,
 };
 use crate::{
-    Given, Plan, Scale, ScaleupPlan, ScriptPlan, Source, Variables, WorkloadPlan,
+    Plan, Scale, ScaleupPlan, ScriptPlan, Source, VariableValue, Variables, WorkloadPlan,
     fault::{Fault, fault, shown},
 };
 
@@ -17,16 +17,16 @@ pub const MAX_WORKLOADS: usize = 32;
 const MAX_SCRIPTS: usize = 128;
 /// Largest weight of a script.
 const MAX_WEIGHT: u32 = 1_000_000;
-/// Most rows of a table of `scaleup`, as of `load scaleup`.
+/// Most rows of a `scaleup` table, as for `load scaleup`.
 const MAX_ROWS: u64 = 10_000_000_000_000;
-/// Longest name of a workload or a size.
+/// Longest name of a workload or a size, in characters.
 const MAX_NAME: usize = 40;
 
-/// Variables that pgdyno itself gives a value: those of pgbench, then the clients of this run and the most of any.
+/// Variables that pgdyno sets: those of pgbench, then the clients of this run and the largest client count of any run.
 pub const RESERVED: [&str; 6] =
     ["scale", "client_id", "random_seed", "default_seed", "clients", "max_clients"];
 
-/// Checks what the plan brings of its own.
+/// Appends the faults of data, variables, workloads and sizes.
 pub(super) fn own_work(plan: &Plan, faults: &mut Vec<Fault>) {
     data(plan, faults);
     let given = given_names(plan);
@@ -36,7 +36,7 @@ pub(super) fn own_work(plan: &Plan, faults: &mut Vec<Fault>) {
     tpcc::faults(plan, faults);
 }
 
-/// Names of the variables that get their value from elsewhere than `[variables]`.
+/// Names of the variables that are set from elsewhere than `[variables]`.
 fn given_names(plan: &Plan) -> Vec<&'static str> {
     let scaleup = plan.data.scaleup.is_some() || plan.size.values().any(|size| size.scaleup.is_some());
     let loaded = scaleup.then_some(ScaleupPlan::VARIABLES);
@@ -58,7 +58,7 @@ fn data(plan: &Plan, faults: &mut Vec<Fault>) {
         faults.push(fault(path, what, "give `scale` in [data] a number, or leave it out"));
     }
     if data.scaleup.is_some() && plan.has_tpcb() {
-        let what = "both the TPC-B tables and those of `scaleup` are to be loaded";
+        let what = "the plan loads both the TPC-B tables and those of `scaleup`";
         let hint = "leave `scale` out and use no built-in script, or leave `scaleup` out";
         faults.push(fault("data.scaleup", what, hint));
     }
@@ -73,7 +73,7 @@ fn rows(path: &str, scaleup: Option<ScaleupPlan>, faults: &mut Vec<Fault>) {
             faults.push(fault(
                 format!("{path}.{key}"),
                 what,
-                "the article has 100000000 in test, none in log",
+                "for example 100000000 rows in test and none in log",
             ));
         }
     }
@@ -92,18 +92,22 @@ fn variables(path: &str, variables: &Variables, given: &[&str], faults: &mut Vec
         let path = format!("{path}.{name}");
         let known = shown(name);
         if given.contains(&name.as_str()) {
-            let what = format!("the variable `{known}` is given its value by pgdyno");
+            let what = format!("the variable `{known}` is set by pgdyno itself");
             faults.push(fault(path, what, "choose another name"));
         } else if !valid_name(name.as_bytes()) || name.len() > 63 {
             let what = format!("`{known}` cannot be the name of a variable");
             faults.push(fault(path, what, "use letters, digits and underscores, no digit first"));
-        } else if matches!(value, Given::Double(value) if !value.is_finite()) {
-            faults.push(fault(path, format!("`{known}` is no number"), "write a finite number"));
-        } else if matches!(value, Given::Text(text) if text.is_empty() || text.contains('\0')) {
+        } else if matches!(value, VariableValue::Double(value) if !value.is_finite()) {
+            faults.push(fault(
+                path,
+                format!("the value of `{known}` is not a finite number"),
+                "write a finite number",
+            ));
+        } else if matches!(value, VariableValue::Text(text) if text.is_empty() || text.contains('\0')) {
             faults.push(fault(
                 path,
                 format!("the value of `{known}` is empty"),
-                "write a text of some length",
+                "write at least one character",
             ));
         }
     }
@@ -112,7 +116,7 @@ fn variables(path: &str, variables: &Variables, given: &[&str], faults: &mut Vec
 fn workloads(workloads: &[WorkloadPlan], given: &[&str], faults: &mut Vec<Fault>) {
     if workloads.is_empty() {
         let hint = "add a [[workload]] with a script, such as \"select-only\"";
-        faults.push(fault("workload", "the plan drives nothing", hint));
+        faults.push(fault("workload", "the plan has no workload", hint));
     }
     if workloads.len() > MAX_WORKLOADS {
         let what = format!("{} workloads are more than {MAX_WORKLOADS}", workloads.len());
@@ -131,7 +135,7 @@ fn workloads(workloads: &[WorkloadPlan], given: &[&str], faults: &mut Vec<Fault>
             |other: &WorkloadPlan| (other.title(), other.protocol) == (workload.title(), workload.protocol);
         if faults.len() == before && workloads[..index].iter().any(same) {
             let (title, protocol) = (shown(workload.title()), workload.protocol.name());
-            let what = format!("the workload {title} over the {protocol} protocol is there twice");
+            let what = format!("the workload {title} over the {protocol} protocol is listed twice");
             let hint = match workload.as_builtin() {
                 Some(_) => "use `blocks` in [measure] to run a workload more than once",
                 None => "give each a `name` of its own; `blocks` in [measure] runs a workload more than once",
@@ -141,7 +145,7 @@ fn workloads(workloads: &[WorkloadPlan], given: &[&str], faults: &mut Vec<Fault>
     }
 }
 
-/// One script, one text, or a list of them.
+/// Checks that a workload is one script, one text, or a list of them.
 fn transactions(path: &str, workload: &WorkloadPlan, faults: &mut Vec<Fault>) {
     let tpcc = workload.tpcc.is_some();
     let ways = [workload.script.is_some(), workload.text.is_some(), !workload.scripts.is_empty(), tpcc];
@@ -191,12 +195,12 @@ fn transaction(path: &str, part: &ScriptPlan, faults: &mut Vec<Fault>) {
         faults.push(fault(
             format!("{path}.weight"),
             what,
-            "weights count against each other: 3 to 1 is enough",
+            "only the ratio of weights counts: 3 to 1 is enough",
         ));
     }
 }
 
-/// What reports call it, and what a built-in script cannot have.
+/// Checks the name of a workload, and that a built-in script has only the keys it may have.
 fn title(path: &str, workload: &WorkloadPlan, faults: &mut Vec<Fault>) {
     if let Some(builtin) = workload.as_builtin() {
         let given = [
@@ -205,9 +209,9 @@ fn title(path: &str, workload: &WorkloadPlan, faults: &mut Vec<Fault>) {
             ("define", !workload.define.is_empty()),
         ];
         if let Some((key, _)) = given.into_iter().find(|(_, given)| *given) {
-            let what = format!("a built-in script has no `{key}` of the plan's own");
+            let what = format!("a built-in script cannot have a `{key}`");
             let hint = format!(
-                "leave it out: what {} did is checked by its name and its rows; or use a script of your own",
+                "leave it out, since the check of {} relies on its name and tables; or use a script of your own",
                 builtin.name()
             );
             faults.push(fault(format!("{path}.{key}"), what, hint));
@@ -221,12 +225,12 @@ fn title(path: &str, workload: &WorkloadPlan, faults: &mut Vec<Fault>) {
     let name = workload.title();
     if workload.name.is_none() && workload.tpcc.is_none() && !matches!(workload.script, Some(Source::File(_)))
     {
-        faults.push(fault(path, "the workload has no `name`", "add name = \"…\": reports call it so"));
+        faults.push(fault(path, "the workload has no `name`", "add name = \"…\", the name used in reports"));
     } else if !is_name(name) {
         let what = format!("`{}` cannot name a workload", shown(name));
         faults.push(fault(format!("{path}.name"), what, format!("give it a `name`: {hint}")));
     } else if pgdyno_script::Builtin::by_name(name).is_some() {
-        let what = format!("the name {name} is that of a built-in script");
+        let what = format!("`{name}` is the name of a built-in script");
         faults.push(fault(format!("{path}.name"), what, "give the workload a `name` of its own"));
     }
 }
@@ -237,7 +241,7 @@ fn is_name(name: &str) -> bool {
     first.is_some_and(|c| c.is_ascii_alphanumeric()) && name.chars().all(plain) && name.len() <= MAX_NAME
 }
 
-/// A size must make a good plan, and may only change variables that there are.
+/// Checks that every size makes a valid plan and changes only variables that exist.
 fn sizes(plan: &Plan, given: &[&str], faults: &mut Vec<Fault>) {
     for (name, size) in &plan.size {
         let path = format!("size.{name}");

@@ -1,5 +1,5 @@
-//! Tables without a ledger, for who throws away what a load that broke off leaves: the tasks of the bulk
-//! loader, on sessions that are there.
+//! Loads without a ledger, for callers that discard an interrupted load: executes the tasks of the bulk loader
+//! on existing sessions.
 
 use std::{
     sync::{
@@ -15,61 +15,61 @@ use pgdyno_rows::load::{LoadPlan, LoadRequest, Stage, Work, tasks};
 use pgdyno_wire::{Session, WireError};
 
 use super::bulk::{
-    Begun, Done, Hands, Phases, SETTINGS, Sizes, Span, StageTime, Survey, Watch, failed, key_settings,
-    shared_constants, survey, table_statements,
+    Done, PhaseSampler, Phases, SETTINGS, Sizes, Span, StageStart, StageTime, Survey, TaskExecutor, failed,
+    key_settings, shared_constants, survey, table_statements,
 };
 
-/// Pause between two reports while other streams end their tasks.
+/// Pause between two progress reports while other streams finish their tasks.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// How far the load is.
+/// Progress of the load.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LoadProgress {
-    /// The stage under way.
+    /// Current stage.
     pub stage: Stage,
-    /// Rows sent so far, over all tables.
+    /// Rows sent so far, in all tables.
     pub rows: u64,
-    /// Rows to send.
+    /// Total number of rows to send.
     pub rows_total: u64,
 }
 
-/// What a load came to.
+/// Result of a load.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LoadOutcome {
-    /// Rows over all tables.
+    /// Number of rows in all tables.
     pub rows: u64,
     /// Bytes of COPY data.
     pub copy_bytes: u64,
-    /// Every stage that had something to do; the first one with the creation of the tables.
+    /// Times of all stages that had tasks; the first one includes creating the tables.
     pub stages: Vec<StageTime>,
-    /// Parallel workers that the server planned for the key of the main table; `None` where it did not say so.
+    /// Parallel workers that the server planned for the key of the main table; `None` if it did not report them.
     pub planned: Option<Span>,
-    /// What was seen of them at work.
+    /// Parallel workers observed running.
     pub launched: Option<Span>,
-    /// Bytes of tables and indexes afterwards.
+    /// Size of tables and indexes in bytes after the load.
     pub size_bytes: u64,
 }
 
 impl LoadOutcome {
-    /// Seconds of some stages together.
+    /// Total seconds of the selected stages.
     pub fn seconds(&self, which: impl Fn(Stage) -> bool) -> f64 {
         self.stages.iter().filter(|time| which(time.stage)).map(|time| time.seconds).sum()
     }
 }
 
-/// A session that has nothing to do but to look at what those that load are at.
-pub struct Lookout {
+/// A session that observes the loading sessions.
+pub struct PhaseObserver {
     session: Session,
-    watch: Watch,
+    watch: PhaseSampler,
 }
 
-impl Lookout {
-    /// At a server that was looked at, where this is loaded.
+impl PhaseObserver {
+    /// An observer of a load, for a server that was examined.
     pub fn new(session: Session, survey: &Survey, plan: &LoadPlan) -> Self {
-        Self { session, watch: Watch::of(survey, plan) }
+        Self { session, watch: PhaseSampler::for_plan(survey, plan) }
     }
 
-    /// Looks at these server processes until a stage is over.
+    /// Observes these backends until a stage is over.
     fn look(&mut self, stage: Stage, pids: &[i32], over: &AtomicBool) {
         while !over.load(Ordering::Relaxed) {
             let _ = self.watch.tend(&mut self.session, stage, pids); // its words are for who shows them
@@ -78,11 +78,11 @@ impl Lookout {
     }
 }
 
-/// Looks whether a server can be loaded as planned and has room for it, and gives the sessions that are to load what
-/// they take to build keys. Nothing is changed in the database.
+/// Checks that a server supports the plan and has room for it, and sets up the loading sessions for building
+/// keys. Changes nothing in the database.
 ///
 /// # Errors
-/// What keeps the plan from being carried out.
+/// An obstacle to the load.
 pub fn ready(sessions: &mut [Session], plan: &LoadPlan) -> Result<Survey, Problem> {
     let streams = sessions.len() as u64;
     let Some(first) = sessions.first_mut() else {
@@ -96,19 +96,19 @@ pub fn ready(sessions: &mut [Session], plan: &LoadPlan) -> Result<Survey, Proble
     Ok(survey)
 }
 
-/// Loads the tables of a plan into the sessions' current schema, in which they must not exist yet.
+/// Loads the tables of a plan into the sessions' current schema, where they must not exist yet.
 ///
-/// By one session the tables are created and filled in one transaction: a load that fails leaves nothing. By several
-/// they are created first, and stay.
+/// A single session creates and fills the tables in one transaction, so a failed load leaves nothing. With
+/// several sessions the tables are created first, and remain.
 ///
 /// # Errors
-/// What could not be done; a request to stop is one of them.
+/// A statement fails, or a stop is requested.
 ///
 /// # Panics
-/// Without a session.
+/// Panics without a session.
 pub fn load_tables(
     sessions: &mut [Session],
-    lookout: Option<Lookout>,
+    observer: Option<PhaseObserver>,
     plan: &LoadPlan,
     stop: &Stop,
     progress: &mut dyn FnMut(LoadProgress),
@@ -122,7 +122,7 @@ pub fn load_tables(
         bytes: AtomicU64::new(0),
         planned: Mutex::default(),
         pids: sessions.iter().map(Session::backend_pid).collect(),
-        lookout: lookout.map(Mutex::new),
+        observer: observer.map(Mutex::new),
     };
     loading.run(sessions, progress)
 }
@@ -130,21 +130,21 @@ pub fn load_tables(
 struct Loading<'a> {
     plan: &'a LoadPlan,
     stop: &'a Stop,
-    /// Whether there is one session.
+    /// Whether there is only one session.
     alone: bool,
-    /// Ends all sessions' tasks.
+    /// Stops the tasks of all sessions.
     halt: Stop,
     rows: AtomicU64,
     bytes: AtomicU64,
     /// Parallel workers planned for keys.
     planned: Mutex<Option<Span>>,
-    /// Server processes of the sessions.
+    /// Process IDs of the sessions' backends.
     pids: Vec<i32>,
-    /// Who looks at phases, where that is wanted.
-    lookout: Option<Mutex<Lookout>>,
+    /// Observer of phases, if requested.
+    observer: Option<Mutex<PhaseObserver>>,
 }
 
-/// Why a session ended its tasks early, and at which.
+/// Why a session stopped early, and in which task.
 struct Failure {
     work: Option<Work>,
     error: WireError,
@@ -164,7 +164,7 @@ impl Loading<'_> {
     ) -> Result<LoadOutcome, Problem> {
         let mut stages = Vec::new();
         for stage in self.stages() {
-            let begun = Begun::now(stage, &mut sessions[0]);
+            let begun = StageStart::now(stage, &mut sessions[0]);
             let done = match stage {
                 Stage::Copy => self.fill(sessions, progress),
                 _ => self.stage(sessions, stage, progress),
@@ -173,17 +173,17 @@ impl Loading<'_> {
                 let _ = sessions[0].execute("ROLLBACK"); // the session stays usable, if it is alive
                 return Err(self.problem(failure, !(self.alone && stage == Stage::Copy)));
             }
-            let end = Begun::now(stage, &mut sessions[0]);
+            let end = StageStart::now(stage, &mut sessions[0]);
             stages.push(StageTime { phases: self.phases(stage), ..begun.until(&end) });
         }
         let size_bytes = self.size(&mut sessions[0]).map_err(|error| self.problem(error.into(), true))?;
         let (rows, copy_bytes) = (self.rows.load(Ordering::Relaxed), self.bytes.load(Ordering::Relaxed));
         let planned = *self.planned.lock().unwrap_or_else(PoisonError::into_inner);
-        let launched = self.watched(Watch::launched).flatten();
+        let launched = self.watched(PhaseSampler::launched).flatten();
         Ok(LoadOutcome { rows, copy_bytes, stages, planned, launched, size_bytes })
     }
 
-    /// The stages that have something to do.
+    /// Stages that have tasks.
     fn stages(&self) -> impl Iterator<Item = Stage> {
         let tasks = tasks(self.plan);
         Stage::ALL.into_iter().filter(move |stage| tasks.iter().any(|task| task.stage == *stage))
@@ -193,12 +193,12 @@ impl Loading<'_> {
         self.watched(|watch| watch.phases(stage)).unwrap_or_default()
     }
 
-    fn watched<R>(&self, read: impl FnOnce(&mut Watch) -> R) -> Option<R> {
-        let lookout = self.lookout.as_ref()?;
-        Some(read(&mut lookout.lock().unwrap_or_else(PoisonError::into_inner).watch))
+    fn watched<R>(&self, read: impl FnOnce(&mut PhaseSampler) -> R) -> Option<R> {
+        let observer = self.observer.as_ref()?;
+        Some(read(&mut observer.lock().unwrap_or_else(PoisonError::into_inner).watch))
     }
 
-    /// Tables with their rows: by one session in one transaction.
+    /// Creates and fills tables; with a single session in one transaction.
     fn fill(&self, sessions: &mut [Session], progress: &mut dyn FnMut(LoadProgress)) -> Result<(), Failure> {
         if self.alone {
             sessions[0].execute("BEGIN")?;
@@ -221,7 +221,7 @@ impl Loading<'_> {
         if self.stop.requested() { Err(WireError::Stopped.into()) } else { Ok(()) }
     }
 
-    /// All tasks of a stage, each by whichever session is free. The first session is that of the calling thread.
+    /// Executes all tasks of a stage, each in any free session. The first session belongs to the calling thread.
     fn stage(
         &self,
         sessions: &mut [Session],
@@ -243,11 +243,11 @@ impl Loading<'_> {
         let over = AtomicBool::new(false);
         thread::scope(|scope| {
             let (works, next, over) = (&works, &next, &over);
-            // Of rows no server tells how far they are.
-            if let Some(lookout) = self.lookout.as_ref().filter(|_| stage != Stage::Copy) {
+            // No server reports progress of rows.
+            if let Some(observer) = self.observer.as_ref().filter(|_| stage != Stage::Copy) {
                 let look = move || {
-                    let mut lookout = lookout.lock().unwrap_or_else(PoisonError::into_inner);
-                    lookout.look(stage, &self.pids, over);
+                    let mut observer = observer.lock().unwrap_or_else(PoisonError::into_inner);
+                    observer.look(stage, &self.pids, over);
                 };
                 scope.spawn(look);
             }
@@ -267,7 +267,7 @@ impl Loading<'_> {
         })
     }
 
-    /// Takes tasks until none is left, or another session has failed.
+    /// Executes tasks until none is left, or another session has failed.
     fn take(
         &self,
         session: &mut Session,
@@ -276,10 +276,10 @@ impl Loading<'_> {
         tell: &mut dyn FnMut(),
     ) -> Result<(), Failure> {
         let over = || self.stop.requested() || self.halt.requested();
-        let hands = Hands { plan: self.plan, over: &over };
+        let executor = TaskExecutor { plan: self.plan, over: &over };
         while let Some(&work) = works.get(next.fetch_add(1, Ordering::Relaxed)) {
             let done =
-                if over() { Err(WireError::Stopped) } else { self.carry_out(&hands, session, work, tell) };
+                if over() { Err(WireError::Stopped) } else { self.carry_out(&executor, session, work, tell) };
             let done = done.map_err(|error| {
                 self.halt.request("another stream failed");
                 Failure { work: Some(work), error }
@@ -293,10 +293,11 @@ impl Loading<'_> {
         Ok(())
     }
 
-    /// One task. What fills a table as a whole empties it first, and both are one transaction; alone, all are.
+    /// Executes one task. Filling a whole table truncates it first in the same transaction; with a single
+    /// session there is only one transaction.
     fn carry_out(
         &self,
-        hands: &Hands<'_>,
+        executor: &TaskExecutor<'_>,
         session: &mut Session,
         work: Work,
         tell: &mut dyn FnMut(),
@@ -305,7 +306,7 @@ impl Loading<'_> {
         if own_transaction {
             session.execute("BEGIN")?;
         }
-        let done = hands.carry_out(session, work, &mut |rows| {
+        let done = executor.carry_out(session, work, &mut |rows| {
             self.rows.fetch_add(rows, Ordering::Relaxed);
             tell();
         })?;
@@ -317,7 +318,7 @@ impl Loading<'_> {
 
     /// Bytes of tables and indexes.
     fn size(&self, session: &mut Session) -> Result<u64, WireError> {
-        let (names, one) = (self.plan.set.names(), self.plan.set.main().maker().table());
+        let (names, one) = (self.plan.set.names(), self.plan.set.main().generator().table());
         let size = format!(
             "SELECT sum(pg_catalog.pg_total_relation_size(c.oid)) FROM pg_catalog.pg_class c \
              WHERE c.relkind = 'r' AND c.relname ~ '{names}' \
@@ -333,9 +334,9 @@ impl Loading<'_> {
             Failure { error: WireError::Stopped, .. } => {
                 let problem = Problem::could_not(format!("{what}: stopped"));
                 problem.hint(if kept {
-                    "the tables are there, not complete: drop them before they are loaded again"
+                    "incomplete tables remain: drop them before loading again"
                 } else {
-                    "nothing of it was kept"
+                    "everything was rolled back"
                 })
             }
             Failure { work, error } => error.into_problem(&work.map_or(what, failed)),
@@ -343,17 +344,17 @@ impl Loading<'_> {
     }
 }
 
-/// The failure to tell of several: not that of a session which was only told to stop.
+/// The failure to report: not that of a session that was merely stopped.
 fn worst(mut failures: Vec<Failure>) -> Result<(), Failure> {
     let told = |failure: &Failure| matches!(failure.error, WireError::Stopped);
     let first = failures.iter().position(|failure| !told(failure)).unwrap_or(0);
     if failures.is_empty() { Ok(()) } else { Err(failures.swap_remove(first)) }
 }
 
-/// SQL that makes the empty tables of a scale, without keys.
+/// SQL that creates the empty tables of a scale, without keys.
 ///
 /// # Errors
-/// Where the scale cannot be.
+/// The scale is out of range.
 pub fn tpcb_tables(scale: u64) -> Result<String, Problem> {
     let plan = LoadRequest { scale: Some(scale), ..LoadRequest::default() }.plan(1)?;
     Ok(table_statements(&plan).join("; "))

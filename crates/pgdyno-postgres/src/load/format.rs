@@ -1,4 +1,4 @@
-//! Rows as pgbench sends them: COPY's text format (PostgreSQL manual, "COPY", File Formats).
+//! Writes rows as pgbench does, in COPY's text format (PostgreSQL manual, "COPY", File Formats).
 
 use pgdyno_rows::tpcb::{Account, Branch, Teller};
 
@@ -6,7 +6,7 @@ use pgdyno_wire::encode::decimal;
 
 /// A row that can be written as COPY data.
 pub(super) trait CopyRow {
-    /// The columns that are sent; the others become NULL.
+    /// Columns that are sent; the others become NULL.
     const COLUMNS: &'static str;
 
     /// Appends the row.
@@ -32,7 +32,7 @@ impl CopyRow for Teller {
 impl CopyRow for Account {
     const COLUMNS: &'static str = "aid, bid, abalance, filler";
 
-    /// The filler is sent empty: the server pads it to 84 blanks itself, and 84 bytes a row stay off the wire.
+    /// The filler is sent empty, since the server pads it to 84 blanks; this saves 84 bytes per row on the wire.
     #[inline]
     fn write(&self, out: &mut Vec<u8>) {
         write_integers(&[self.aid, self.bid.into(), self.abalance.into()], b"\t\n", out);

@@ -1,4 +1,4 @@
-//! Which TPC-B tables a database has, as pgbench looks for them before a run.
+//! Finds the TPC-B tables of a database as pgbench does before a run.
 
 use std::collections::BTreeSet;
 
@@ -7,16 +7,16 @@ use pgdyno_wire::{Session, WireError};
 
 use super::PartitionMethod;
 
-/// The tables of a database.
+/// TPC-B tables found in a database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Found {
     /// Scale factor: rows of `pgbench_branches`.
     pub scale: i64,
-    /// How accounts are partitioned, and into how many parts.
+    /// Partition method and number of partitions of accounts; `None` for a plain table.
     pub partitions: Option<(PartitionMethod, u64)>,
 }
 
-/// Why the tables cannot be used.
+/// Why tables cannot be used; messages are pgbench's.
 #[derive(Debug, thiserror::Error)]
 pub enum NotFound {
     /// Branches cannot be counted.
@@ -25,12 +25,12 @@ pub enum NotFound {
     /// There is no table of accounts.
     #[error("no pgbench_accounts table found in \"search_path\"")]
     Accounts,
-    /// Accounts are partitioned in a way that was unknown.
+    /// Accounts have an unknown partition method.
     #[error("unexpected partition method: \"{0}\"")]
     Method(String),
 }
 
-/// The first table of accounts in the search path: place in the path, strategy, number of parts.
+/// The first table of accounts in the search path: position in the path, strategy, number of partitions.
 const ACCOUNTS: &str = "SELECT path.place, p.partstrat, pg_catalog.count(i.inhparent) \
      FROM pg_catalog.pg_class AS c \
      JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace \
@@ -41,14 +41,14 @@ const ACCOUNTS: &str = "SELECT path.place, p.partstrat, pg_catalog.count(i.inhpa
      WHERE c.relname = 'pgbench_accounts' AND path.place IS NOT NULL \
      GROUP BY 1, 2 ORDER BY 1 LIMIT 1";
 
-/// Looks for the tables.
+/// Finds the tables in the search path.
 ///
 /// # Errors
-/// Why they cannot be used.
+/// The tables are missing or cannot be used.
 pub fn find_tables(session: &mut Session) -> Result<Found, NotFound> {
     let branches = session.value("SELECT pg_catalog.count(*) FROM pgbench_branches");
     let scale = branches.map_err(NotFound::Branches)?.and_then(|count| count.parse().ok()).unwrap_or(0);
-    // A server without partitions has not these catalogues, and no partitions.
+    // Servers without partitions lack these catalogs.
     let Ok(rows) = session.query(ACCOUNTS) else { return Ok(Found { scale, partitions: None }) };
     let row = rows.first().ok_or(NotFound::Accounts)?;
     let method = match row.get(1) {
@@ -60,21 +60,21 @@ pub fn find_tables(session: &mut Session) -> Result<Found, NotFound> {
     Ok(Found { scale, partitions: Some((method, row.parse(2).unwrap_or(0))) })
 }
 
-/// pgbench's tables that the session sees without naming their schema, and are unlogged.
+/// Counts pgbench's tables in the session's search path that are unlogged.
 const UNLOGGED: &str = "SELECT pg_catalog.count(*) FROM pg_catalog.pg_class c WHERE c.relkind = 'r' \
      AND c.relpersistence = 'u' AND pg_catalog.pg_table_is_visible(c.oid) \
      AND c.relname ~ '^pgbench_(branches|tellers|history|accounts(_[0-9]+)?)$'";
 
-/// Whether any of the tables that a session finds is unlogged.
+/// Whether any TPC-B table in the search path is unlogged.
 ///
 /// # Errors
-/// The server's.
+/// The query fails.
 pub fn finds_unlogged(session: &mut Session) -> Result<bool, WireError> {
     Ok(session.value(UNLOGGED)?.is_some_and(|count| count != "0"))
 }
 
-/// The table of accounts that the session sees, with its partitions of all levels: storage options and access method.
-/// Before 12 tables had none, as partitioned ones still have.
+/// Storage options and access methods of the accounts table in the search path and its partitions on all
+/// levels. Before version 12 tables had no access method, and partitioned ones still have none.
 const LAYOUT: &str = "WITH RECURSIVE tree(oid) AS \
      (SELECT 'pgbench_accounts'::pg_catalog.regclass::pg_catalog.oid \
       UNION ALL SELECT i.inhrelid FROM pg_catalog.pg_inherits AS i JOIN tree ON i.inhparent = tree.oid) \
@@ -82,16 +82,16 @@ const LAYOUT: &str = "WITH RECURSIVE tree(oid) AS \
      JOIN pg_catalog.pg_class AS c ON c.oid = tree.oid \
      LEFT JOIN pg_catalog.pg_am AS a ON a.oid = c.relam";
 
-/// Foreign keys between the tables: those that hang on them, partitions left aside.
+/// Counts foreign keys between the tables, without those of partitions.
 const FOREIGN_KEYS: &str = "WITH t(oids) AS (SELECT '{pgbench_branches, pgbench_tellers, pgbench_accounts, \
      pgbench_history}'::pg_catalog.regclass[]::pg_catalog.oid[]) \
      SELECT pg_catalog.count(*) FROM pg_catalog.pg_constraint, t \
      WHERE contype = 'f' AND conrelid = ANY (oids) AND confrelid = ANY (oids)";
 
-/// Looks at what the server has made of `pgbench_accounts`.
+/// Storage of `pgbench_accounts` as found in the server.
 ///
 /// # Errors
-/// The server's, where there is no such table, too.
+/// The query fails, also if there is no such table.
 pub fn accounts_state(session: &mut Session) -> Result<AccountsState, WireError> {
     let rows = session.query(LAYOUT)?;
     let words = |column| -> BTreeSet<String> {

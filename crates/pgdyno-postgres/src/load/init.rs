@@ -1,4 +1,4 @@
-//! pgbench's initialization, step by step in any order (`pgbench -i`).
+//! pgbench's initialization (`pgbench -i`), step by step in any order.
 
 use std::time::Instant;
 
@@ -27,24 +27,24 @@ const STEPS: [(char, Step); 7] = [
 /// A step of the initialization.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
-    /// `d`: the tables are dropped.
+    /// `d`: drop the tables.
     Drop,
-    /// `t`: they are created, empty.
+    /// `t`: create the empty tables.
     Tables,
-    /// `g`: they are filled by COPY.
+    /// `g`: fill the tables by COPY.
     ClientSide,
-    /// `G`: they are filled by the server.
+    /// `G`: fill the tables in the server.
     ServerSide,
     /// `v`: VACUUM and ANALYZE.
     Vacuum,
-    /// `p`: primary keys.
+    /// `p`: create primary keys.
     PrimaryKeys,
-    /// `f`: foreign keys.
+    /// `f`: create foreign keys.
     ForeignKeys,
 }
 
 impl Step {
-    /// What pgbench's closing line calls it.
+    /// Name of the step in pgbench's final line.
     pub fn name(self) -> &'static str {
         match self {
             Self::Drop => "drop tables",
@@ -57,7 +57,7 @@ impl Step {
         }
     }
 
-    /// What pgbench says when it begins.
+    /// pgbench's message when the step begins.
     fn announcement(self) -> &'static str {
         match self {
             Self::Drop => "dropping old tables...",
@@ -71,10 +71,10 @@ impl Step {
     }
 }
 
-/// Whether a text of steps can be carried out; blanks count for nothing.
+/// Checks a text of steps; blanks are ignored.
 ///
 /// # Errors
-/// The first letter that is no step; `None` where there is no letter at all.
+/// The first letter that is not a step, or `None` for a text without letters.
 pub fn check_steps(text: &str) -> Result<(), Option<char>> {
     let known = |c: char| c == ' ' || STEPS.iter().any(|(letter, _)| *letter == c);
     match text.chars().find(|&c| !known(c)) {
@@ -84,21 +84,21 @@ pub fn check_steps(text: &str) -> Result<(), Option<char>> {
     }
 }
 
-/// The steps of a text; what is none is left out.
+/// Steps of a text; other characters are skipped.
 pub fn steps(text: &str) -> Vec<Step> {
     text.chars()
         .filter_map(|c| STEPS.iter().find(|(letter, _)| *letter == c).map(|(_, step)| *step))
         .collect()
 }
 
-/// What is to be made.
+/// Options of an initialization.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Initialization {
     /// Steps in order.
     pub steps: Vec<Step>,
     /// Scale factor.
     pub scale: u64,
-    /// Fill factor in percent.
+    /// Fill factor in per cent.
     pub fillfactor: u32,
     /// Whether the tables are unlogged.
     pub unlogged: bool,
@@ -106,29 +106,29 @@ pub struct Initialization {
     pub tablespace: Option<String>,
     /// Tablespace of the primary keys.
     pub index_tablespace: Option<String>,
-    /// How accounts are partitioned and into how many parts.
+    /// Partition method and number of partitions of accounts; `None` for a plain table.
     pub partitions: Option<(PartitionMethod, u64)>,
 }
 
-/// What happens meanwhile.
+/// Progress of an initialization.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum InitEvent {
-    /// Something begins: a line for the user.
+    /// A step begins; the line is for the user.
     Begins(&'static str),
-    /// So many partitions are about to be created.
+    /// Partitions are about to be created, this many.
     Partitions(u64),
-    /// So many of all rows of a table have been sent, this many seconds after the first. Told every hundred rows.
+    /// Rows of a table have been sent. Reported every hundred rows.
     Rows {
-        /// The table.
+        /// Name of the table.
         table: &'static str,
-        /// Rows sent.
+        /// Number of rows sent.
         rows: u64,
-        /// Rows of the table.
+        /// Total number of rows of the table.
         total: u64,
         /// Seconds since the first row.
         elapsed_s: f64,
     },
-    /// A table is filled.
+    /// A table has been filled.
     Filled,
 }
 
@@ -138,9 +138,9 @@ pub enum InitError {
     /// A statement failed.
     #[error("{error}")]
     Statement {
-        /// The statement.
+        /// Text of the statement.
         sql: String,
-        /// Why.
+        /// Error of the server or the connection.
         error: WireError,
     },
     /// Sending rows failed.
@@ -151,10 +151,10 @@ pub enum InitError {
     Stopped,
 }
 
-/// Carries the steps out; gives the seconds of each.
+/// Executes the steps; returns the seconds of each.
 ///
 /// # Errors
-/// What ended it. Steps that were done before stay done.
+/// A statement fails, sending rows fails, or a stop is requested. Completed steps remain done.
 pub fn initialize(
     session: &mut Session,
     wanted: &Initialization,
@@ -218,7 +218,7 @@ impl Work<'_> {
         Ok(())
     }
 
-    /// One transaction, so that the server need not log what it can throw away.
+    /// In one transaction, so that the server may skip WAL for the truncated table.
     fn fill_by_copy(&mut self) -> Result<(), InitError> {
         self.execute("BEGIN")?;
         self.execute(&format!("TRUNCATE TABLE {TABLES}"))?;
@@ -250,7 +250,7 @@ impl Work<'_> {
         copy.finish().map(drop).map_err(InitError::Copy)
     }
 
-    /// As pgbench: rows are frozen from PostgreSQL 14 on, in what is an ordinary table.
+    /// As in pgbench, rows are frozen from PostgreSQL 14 on, in ordinary tables.
     fn may_freeze(&mut self, table: &str) -> Result<bool, InitError> {
         if self.session.major().unwrap_or(0) < 14 {
             return Ok(false);
@@ -290,12 +290,12 @@ fn failed(sql: &str, error: WireError) -> InitError {
     }
 }
 
-/// A name between quotes, as SQL takes any.
+/// A quoted identifier.
 pub(super) fn quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
 
-/// The four tables, in the order in which pgbench creates them.
+/// Statements for the four tables, in the order in which pgbench creates them.
 pub(super) fn tables(wanted: &Initialization) -> [String; 4] {
     let aid = if wanted.scale >= BIGINT_SCALE { "bigint" } else { "int" };
     let fill = format!(" WITH (fillfactor={})", wanted.fillfactor);
@@ -314,8 +314,8 @@ pub(super) fn tables(wanted: &Initialization) -> [String; 4] {
     .map(|(name, columns, with)| format!("CREATE{unlogged} TABLE pgbench_{name} ({columns}){with}{space}"))
 }
 
-/// One partition of accounts, as pgbench makes it: before 12 it is not where its table is said to be. Ranges are open
-/// at both ends, so that every key has a place.
+/// Statement for one partition of accounts, as in pgbench: before version 12 it does not inherit its table's
+/// tablespace. The outer ranges are unbounded, so that every key has a partition.
 pub(super) fn partition(
     wanted: &Initialization,
     method: PartitionMethod,
@@ -341,7 +341,7 @@ pub(super) fn partition(
     )
 }
 
-/// What names the tablespace behind a statement that makes a table.
+/// The TABLESPACE clause of a CREATE TABLE.
 pub(super) fn tablespace(wanted: &Initialization) -> String {
     wanted.tablespace.as_ref().map_or_else(String::new, |name| format!(" TABLESPACE {}", quoted(name)))
 }
@@ -354,7 +354,7 @@ pub(super) fn primary_keys(wanted: &Initialization) -> [String; 3] {
         .map(|(table, key)| format!("ALTER TABLE pgbench_{table} ADD PRIMARY KEY ({key}){space}"))
 }
 
-/// Table, column, and the table that is referred to.
+/// Foreign keys: table, column, and referenced table.
 const FOREIGN_KEYS: [(&str, &str, &str); 5] = [
     ("pgbench_tellers", "bid", "pgbench_branches"),
     ("pgbench_accounts", "bid", "pgbench_branches"),

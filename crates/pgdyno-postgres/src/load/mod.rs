@@ -1,4 +1,4 @@
-//! Rows into tables.
+//! Loads tables.
 
 mod bulk;
 mod copies;
@@ -16,12 +16,14 @@ pub use bulk::{
     StageTime, Survey, TableProof, check_connections, check_version,
 };
 pub use copies::{Copied, CopyStrategy, copy_database, copy_schema};
-pub use direct::{LoadOutcome, LoadProgress, Lookout, load_tables, ready, tpcb_tables};
+pub use direct::{LoadOutcome, LoadProgress, PhaseObserver, load_tables, ready, tpcb_tables};
 pub use found::{Found, NotFound, accounts_state, find_tables, finds_unlogged};
 pub use init::{InitError, InitEvent, Initialization, Step as InitStep, check_steps, initialize, steps};
 pub use pgdyno_rows::load::PartitionMethod;
 pub use prewarm::{PrewarmMethod, PrewarmOutcome, prewarm};
-pub use schemas::{SchemaStand, Schemas};
+pub use schemas::{SchemaState, Schemas};
 pub(crate) use setup::is_found;
-pub use setup::{Known, SetupOutcome, Whereabouts, carry_out, data_state, has_unlogged, prewarm_own, settle};
+pub use setup::{
+    SetupOutcome, StepVariables, TableScope, carry_out, data_state, has_unlogged, prewarm_own, settle,
+};
 pub use tpcc::{TpccFound, find_tpcc};

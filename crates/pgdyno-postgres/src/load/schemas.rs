@@ -1,4 +1,4 @@
-//! Loads side by side in schemas of one database: how far each is.
+//! Loads in several schemas of one database.
 
 use pgdyno_core::{problem::Problem, stop::Stop};
 use pgdyno_wire::{ConnectOptions, Session, WireError};
@@ -10,21 +10,21 @@ use super::{
 };
 use crate::probe::open;
 
-/// The same server, with another schema first.
+/// Connection options with another schema first in the search path.
 pub(super) fn within(options: &ConnectOptions, schema: &str) -> ConnectOptions {
     let mut options = options.clone();
     options.startup.push(("search_path".to_owned(), quoted(schema)));
     options
 }
 
-/// How far the load of a schema is.
+/// Progress of a schema's load.
 #[derive(Debug, Clone)]
-pub enum SchemaStand {
-    /// There is no schema of its name, or nothing in it.
+pub enum SchemaState {
+    /// There is no schema with this name, or it is empty.
     Nothing,
-    /// Its load broke off.
+    /// The load was interrupted.
     Begun(Job),
-    /// It is loaded and proved.
+    /// The load is complete and proved.
     Loaded(Job),
 }
 
@@ -36,50 +36,53 @@ pub struct Schemas<'a> {
 }
 
 impl<'a> Schemas<'a> {
-    /// Of the database that is connected to.
+    /// Connects to the database of the schemas.
     ///
     /// # Errors
-    /// Why it cannot be reached.
+    /// The server cannot be reached.
     pub fn of(options: &'a ConnectOptions, stop: &Stop) -> Result<Self, Problem> {
         Ok(Self { options, session: open(options, stop)? })
     }
 
-    /// How far the load of a schema is.
+    /// Progress of a schema's load.
     ///
     /// # Errors
-    /// That it holds something that no load made.
-    pub fn stand(&mut self, name: &str) -> Result<SchemaStand, Problem> {
-        let relations =
-            self.relations(name).map_err(|error| error.into_problem("could not look for schemas"))?;
+    /// The schema contains tables that no load created, or its load is no longer intact.
+    pub fn stand(&mut self, name: &str) -> Result<SchemaState, Problem> {
+        let relations = self.relations(name).map_err(|error| error.into_problem("could not list schemas"))?;
         match find(&mut self.session, name)? {
-            _ if relations == 0 => Ok(SchemaStand::Nothing),
-            Some(job) if !job.finished => Ok(SchemaStand::Begun(job)),
-            Some(job) if is_whole(&mut self.session, &job)? => Ok(SchemaStand::Loaded(job)),
+            _ if relations == 0 => Ok(SchemaState::Nothing),
+            Some(job) if !job.finished => Ok(SchemaState::Begun(job)),
+            Some(job) if is_whole(&mut self.session, &job)? => Ok(SchemaState::Loaded(job)),
             Some(job) if job.finished => {
                 let what =
-                    format!("could not load into schema {}: its load is not whole any more", quoted(name));
+                    format!("could not load into schema {}: its load is no longer intact", quoted(name));
                 Err(Problem::wrong_request(what)
-                    .detail("its tables are others since it was loaded, or a crash of the server has emptied them")
+                    .detail(
+                        "its tables were replaced since it was loaded, or emptied by a crash of the server",
+                    )
                     .hint(format!("DROP SCHEMA {} CASCADE, and --resume loads it anew", quoted(name))))
             }
             _ => {
-                let what =
-                    format!("could not load into schema {}: it holds tables that no load made", quoted(name));
+                let what = format!(
+                    "could not load into schema {}: it contains tables that no load created",
+                    quoted(name)
+                );
                 Err(Problem::wrong_request(what).hint("drop them yourself, or load into another database"))
             }
         }
     }
 
-    /// Makes a schema where it is not there.
+    /// Creates a schema unless it exists.
     ///
     /// # Errors
-    /// The server's.
+    /// The statement fails.
     pub fn make(&mut self, name: &str) -> Result<(), Problem> {
         let made = self.session.execute(&format!("CREATE SCHEMA IF NOT EXISTS {}", quoted(name)));
         made.map_err(|error| error.into_problem(&format!("could not create the schema {name}")))
     }
 
-    /// The same database, with a schema first.
+    /// The connection options with this schema first in the search path.
     pub fn within(&self, name: &str) -> ConnectOptions {
         within(self.options, name)
     }

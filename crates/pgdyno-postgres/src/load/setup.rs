@@ -1,4 +1,4 @@
-//! Tables that a plan brings itself: set up once, put back before runs, looked at.
+//! The plan's own tables: setup, resets before runs, and their state.
 
 use std::time::Instant;
 
@@ -10,30 +10,30 @@ use pgdyno_wire::{Row, Session, WireError, libpq};
 
 use super::{PrewarmOutcome, prewarm};
 
-/// Tables that come to no more than this are counted before every run; larger ones would take longer than a run may
-/// wait, and push out of the cache what the run should find there.
+/// Largest total size of tables that are counted before every run, in bytes; counting larger ones would delay
+/// runs and evict their cache.
 const COUNTED_BYTES: u64 = 32 << 20;
 /// Most tables that are counted.
 const COUNTED_TABLES: usize = 1_000;
 
-/// What steps know beside their own variables.
+/// Variables for steps, in addition to their own.
 #[derive(Debug, Clone, Copy)]
-pub struct Known<'a> {
-    /// Scale and seeds.
+pub struct StepVariables<'a> {
+    /// Scale factor and seeds.
     pub automatic: Automatic,
-    /// Numbers of clients.
+    /// Variables for client counts.
     pub more: &'a [Definition],
 }
 
-/// Carries out steps, each statement by itself, as psql would a file. `progress` is told the number of a statement
-/// from 1, and its text on one line.
+/// Executes steps, each statement separately, like psql with a file. `progress` receives the number of each
+/// statement from 1, and its text in one line.
 ///
 /// # Errors
-/// The first statement that failed, with its place and the server's words; a request to stop is one of them.
+/// The first statement that fails, with its place and the server's message; also a stop request.
 pub fn carry_out(
     session: &mut Session,
     steps: &Steps,
-    known: Known<'_>,
+    known: StepVariables<'_>,
     stop: &Stop,
     progress: &mut dyn FnMut(u64, &str),
 ) -> Result<u64, Problem> {
@@ -75,29 +75,29 @@ fn failed(error: WireError, place: &str) -> Problem {
     let problem = error.into_problem(&format!("could not carry out {place}"));
     let lines: Vec<_> = said.lines().skip(1).filter(|line| !line.starts_with("HINT:  ")).collect();
     let problem = if lines.is_empty() { problem } else { problem.detail(lines.join("\n")) };
-    if problem.hint.is_some() { problem } else { problem.hint("mend the SQL there; nothing of it is kept") }
+    if problem.hint.is_some() { problem } else { problem.hint("fix the SQL there; it was rolled back") }
 }
 
-/// Where the tables are that are driven.
+/// Scope of the measured tables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Whereabouts {
-    /// In any schema of the database, which is ours.
+pub enum TableScope {
+    /// All schemas of the database, which belongs to pgdyno.
     Database,
-    /// In this schema alone.
+    /// Only this schema.
     Schema(&'static str),
-    /// Where sessions find them: the tables of this set, in whatever company.
+    /// The tables of this set in the search path of sessions, among others.
     Found(Set),
 }
 
-/// SQL of whether a relation `c` is a table of a set that sessions find, or a part of one.
+/// SQL condition that relation `c` is a table of a set in the search path, or a partition of one.
 pub(crate) fn is_found(set: Set) -> String {
     format!("c.relname ~ '{}' AND pg_catalog.pg_table_is_visible(c.oid)", set.names())
 }
 
-/// What a setup left behind.
+/// State after a setup.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SetupOutcome {
-    /// Tables, with partitions.
+    /// Number of tables including partitions.
     pub tables: u64,
     /// Size of tables and indexes in bytes.
     pub size_bytes: u64,
@@ -105,46 +105,46 @@ pub struct SetupOutcome {
     pub vacuum_s: f64,
 }
 
-/// VACUUM and ANALYZE of the plan's own tables, so that every run finds them as after a long rest.
+/// Runs VACUUM and ANALYZE on the plan's own tables, so that every run starts without a backlog of maintenance.
 ///
 /// # Errors
-/// What the server says, or that a stop was requested.
-pub fn settle(session: &mut Session, whereabouts: Whereabouts, stop: &Stop) -> Result<SetupOutcome, Problem> {
+/// A statement fails, or a stop is requested.
+pub fn settle(session: &mut Session, scope: TableScope, stop: &Stop) -> Result<SetupOutcome, Problem> {
     let wrong = |error: WireError| error.into_problem("could not vacuum the plan's own tables");
     let begin = Instant::now();
-    for table in tables(session, whereabouts).map_err(wrong)? {
+    for table in tables(session, scope).map_err(wrong)? {
         if stop.requested() {
             return Err(Problem::could_not("could not vacuum the plan's own tables: stopped"));
         }
         session.execute(&format!("VACUUM ANALYZE {}", table.name)).map_err(wrong)?;
     }
     let vacuum_s = begin.elapsed().as_secs_f64();
-    let all = tables(session, whereabouts).map_err(wrong)?;
+    let all = tables(session, scope).map_err(wrong)?;
     let size_bytes = all.iter().map(|table| table.bytes).sum();
     Ok(SetupOutcome { tables: all.len() as u64, size_bytes, vacuum_s })
 }
 
-/// The plan's own tables as they are now.
+/// Current state of the plan's own tables.
 ///
 /// # Errors
-/// The server's.
-pub fn data_state(session: &mut Session, whereabouts: Whereabouts) -> Result<DataState, WireError> {
-    let all = tables(session, whereabouts)?;
+/// The query fails.
+pub fn data_state(session: &mut Session, scope: TableScope) -> Result<DataState, WireError> {
+    let all = tables(session, scope)?;
     let size_bytes = all.iter().map(|table| table.bytes).sum();
     let countable = size_bytes <= COUNTED_BYTES && all.len() <= COUNTED_TABLES;
     let rows = if countable { Some(count(session, &all)?) } else { None };
     Ok(DataState { tables: all.len() as u64, rows, size_bytes })
 }
 
-/// Whether any table that is measured is unlogged: one of the plan's own, or of TPC-B.
+/// Whether any measured table, the plan's own or TPC-B's, is unlogged.
 ///
 /// # Errors
-/// The server's.
-pub fn has_unlogged(session: &mut Session, whereabouts: Whereabouts) -> Result<bool, WireError> {
-    let place = match whereabouts {
-        Whereabouts::Database => "n.nspname !~ '^(pg_|information_schema$)'".to_owned(),
-        Whereabouts::Schema(name) => format!("n.nspname = '{name}'"),
-        Whereabouts::Found(set) => is_found(set),
+/// The query fails.
+pub fn has_unlogged(session: &mut Session, scope: TableScope) -> Result<bool, WireError> {
+    let place = match scope {
+        TableScope::Database => "n.nspname !~ '^(pg_|information_schema$)'".to_owned(),
+        TableScope::Schema(name) => format!("n.nspname = '{name}'"),
+        TableScope::Found(set) => is_found(set),
     };
     let sql = format!(
         "SELECT count(*) FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
@@ -153,21 +153,18 @@ pub fn has_unlogged(session: &mut Session, whereabouts: Whereabouts) -> Result<b
     Ok(session.value(&sql)?.is_some_and(|count| count != "0"))
 }
 
-/// Reads the plan's own tables and their indexes into shared buffers; `None` where the server has not got
-/// `pg_prewarm`, the role may not make it, or the tables cannot be read.
+/// Reads the plan's own tables and their indexes into shared buffers; `None` if the server lacks `pg_prewarm`,
+/// the role may not create it, or the tables cannot be read.
 ///
 /// # Errors
-/// Where the connection fails.
-pub fn prewarm_own(
-    session: &mut Session,
-    whereabouts: Whereabouts,
-) -> Result<Option<PrewarmOutcome>, WireError> {
+/// The connection fails.
+pub fn prewarm_own(session: &mut Session, scope: TableScope) -> Result<Option<PrewarmOutcome>, WireError> {
     let start = Instant::now();
     let Some(schema) = prewarm::made(session)? else { return Ok(None) };
     let tables = session.query(&format!(
         "SELECT c.oid FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
          WHERE c.relkind IN ('r', 'm') AND {}",
-        within(whereabouts)
+        within(scope)
     ))?;
     match prewarm::read(session, &tables, Some(schema)) {
         Ok(method) => Ok(Some(PrewarmOutcome { method, duration_s: start.elapsed().as_secs_f64() })),
@@ -181,20 +178,20 @@ struct Table {
     bytes: u64,
 }
 
-/// What a namespace `n` and a relation `c` must be. The TPC-B tables are not the plan's own.
-fn within(whereabouts: Whereabouts) -> String {
+/// SQL condition for namespace `n` and relation `c`. TPC-B tables are not the plan's own.
+fn within(scope: TableScope) -> String {
     const TPCB: &str = "c.relname NOT LIKE 'pgbench\\_%'";
-    match whereabouts {
-        Whereabouts::Database => {
+    match scope {
+        TableScope::Database => {
             format!("n.nspname !~ '^(pg_|information_schema$)' AND {TPCB}")
         }
-        Whereabouts::Schema(name) => format!("n.nspname = '{name}' AND {TPCB}"),
-        Whereabouts::Found(set) => is_found(set),
+        TableScope::Schema(name) => format!("n.nspname = '{name}' AND {TPCB}"),
+        TableScope::Found(set) => is_found(set),
     }
 }
 
-fn tables(session: &mut Session, whereabouts: Whereabouts) -> Result<Vec<Table>, WireError> {
-    let within = within(whereabouts);
+fn tables(session: &mut Session, scope: TableScope) -> Result<Vec<Table>, WireError> {
+    let within = within(scope);
     let rows = session.query(&format!(
         "SELECT pg_catalog.format('%I.%I', n.nspname, c.relname), pg_catalog.pg_total_relation_size(c.oid) \
          FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \

@@ -1,4 +1,4 @@
-//! Which TPC-C tables a session finds, and whether its transactions can run on them.
+//! Finds TPC-C tables, and checks whether transactions can run on them.
 
 use pgdyno_core::{
     problem::Problem,
@@ -10,16 +10,16 @@ use pgdyno_wire::{Session, WireError};
 
 use super::bulk::{find, is_done};
 
-/// The tables.
+/// TPC-C tables found by a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TpccFound {
-    /// Warehouses, numbered from 1 on.
+    /// Number of warehouses, numbered from 1.
     pub warehouses: u64,
-    /// Seed of the load that made the rows; `None` where it is not known.
+    /// Seed of the load; `None` if it is not known.
     pub loaded_by: Option<u64>,
 }
 
-/// A table with the columns that transactions name, and those by which they find its rows: a list for each index.
+/// A table, the columns that transactions use, and those of the required indexes: a list for each index.
 type Needed = (&'static str, &'static str, &'static [&'static [&'static str]]);
 
 const NEEDED: [Needed; 9] = [
@@ -57,7 +57,7 @@ const NEEDED: [Needed; 9] = [
     ),
 ];
 
-/// Columns of the valid B-trees over all rows of a table, each a list in its order.
+/// Columns of each valid, non-partial B-tree of a table, in index order.
 const INDEXES: &str = "SELECT pg_catalog.array_to_string(ARRAY(SELECT a.attname \
      FROM pg_catalog.generate_series(0, i.indnatts - 1) AS n JOIN pg_catalog.pg_attribute AS a \
      ON a.attrelid = i.indrelid AND a.attnum = i.indkey[n] ORDER BY n), ' ') \
@@ -69,15 +69,15 @@ const OTHERS: &str = "altered tables, or those of a tool with other names, canno
                       `pgdyno load tpcc --warehouses N` and the same flags of the connection, or name the schema \
                       by options=-csearch_path=… in --dsn";
 
-/// Looks for the tables, and at what shows in a moment whether they are whole: `pgdyno tpcc check` looks at every row.
+/// Finds the tables, and does the quick checks for completeness; `pgdyno tpcc check` examines every row.
 ///
 /// # Errors
-/// A wrong request, with what is missing.
+/// A wrong request that names what is missing.
 pub fn find_tpcc(session: &mut Session) -> Result<TpccFound, Problem> {
     for (table, columns, _) in NEEDED {
         columns_of(session, table, columns)?;
     }
-    // A load that broke off has left all else undone as well.
+    // An interrupted load has left everything else incomplete, too.
     let loaded_by = load_of(session)?;
     for (table, _, indexes) in NEEDED {
         indexes_of(session, table, indexes)?;
@@ -90,7 +90,7 @@ pub fn find_tpcc(session: &mut Session) -> Result<TpccFound, Problem> {
 }
 
 fn failed(error: WireError) -> Problem {
-    error.into_problem("could not look at TPC-C's tables")
+    error.into_problem("could not examine TPC-C's tables")
 }
 
 fn refused(why: &str) -> Problem {
@@ -104,13 +104,13 @@ fn columns_of(session: &mut Session, table: &str, columns: &str) -> Result<(), P
             Err(refused(&format!("there is no table {table}")).hint(OTHERS))
         }
         Err(WireError::Server(error)) if error.code == "42703" => {
-            Err(refused(&format!("the table {table} is another: {}", error.message)).hint(OTHERS))
+            Err(refused(&format!("the table {table} is not TPC-C's: {}", error.message)).hint(OTHERS))
         }
         Err(error) => Err(failed(error)),
     }
 }
 
-/// Without one of them every transaction would read the whole table.
+/// Refuses tables without the required indexes, since every transaction would read the whole table.
 fn indexes_of(session: &mut Session, table: &str, needed: &[&[&str]]) -> Result<(), Problem> {
     let rows = session.query(&format!("{INDEXES}{table}'::pg_catalog.regclass")).map_err(failed)?;
     let found = rows.iter().filter_map(|row| row.get(0)).map(|columns| columns.split(' ').collect());
@@ -128,7 +128,7 @@ fn indexes_of(session: &mut Session, table: &str, needed: &[&[&str]]) -> Result<
     }
 }
 
-/// The seed of the load that made them, where it is known; one that broke off is refused.
+/// Seed of the load, if it is recorded; refuses interrupted loads.
 fn load_of(session: &mut Session) -> Result<Option<u64>, Problem> {
     let schema = session
         .value(
@@ -140,18 +140,18 @@ fn load_of(session: &mut Session) -> Result<Option<u64>, Problem> {
     let job = match find(session, &schema) {
         Ok(Some(job)) if job.plan.set == Set::Tpcc => job,
         Ok(_) => return Ok(None),
-        // Who may not see the ledger goes without.
+        // Roles without access to the ledger do without.
         Err(problem) if problem.what.contains("(SQLSTATE 42501)") => return Ok(None),
         Err(problem) => return Err(problem),
     };
     let whole = job.finished || is_done(session, &job).map_err(failed)?;
     if !whole {
-        return Err(refused("its load broke off").hint("go on with it: `pgdyno load tpcc --resume`"));
+        return Err(refused("its load was interrupted").hint("continue it: `pgdyno load tpcc --resume`"));
     }
     Ok(Some(job.plan.seed))
 }
 
-/// The number of warehouses; the small tables have what that asks for.
+/// Number of warehouses; checks that the small tables correspond to it.
 fn count(session: &mut Session) -> Result<u64, Problem> {
     let sql = "SELECT count(*), coalesce(min(w_id), 0), coalesce(max(w_id), 0), (SELECT count(*) FROM item), \
                (SELECT count(*) FROM district) FROM warehouse";
@@ -171,7 +171,7 @@ fn count(session: &mut Session) -> Result<u64, Problem> {
     Ok(warehouses)
 }
 
-/// Whether a warehouse has its customers and its stock.
+/// Checks that a warehouse has its customers and its stock.
 fn look_into(session: &mut Session, warehouse: u64) -> Result<(), Problem> {
     for (table, column, wanted) in [("customer", "c_w_id", DISTRICTS * CUSTOMERS), ("stock", "s_w_id", ITEMS)]
     {
@@ -187,6 +187,6 @@ fn expect(table: &str, found: u64, wanted: u64) -> Result<(), Problem> {
         return Ok(());
     }
     let (found, wanted) = (units::count(found), units::count(wanted));
-    let what = format!("{table} has {found} rows where {wanted} belong: it is loaded by half, or altered");
-    Err(refused(&what).hint("`pgdyno tpcc check` tells more; load it anew"))
+    let what = format!("{table} has {found} rows instead of {wanted}: it is loaded incompletely, or altered");
+    Err(refused(&what).hint("`pgdyno tpcc check` shows details; load it anew"))
 }

@@ -1,4 +1,4 @@
-//! What a commit's promise rests on: settings of sessions, and functions that scripts lead to.
+//! Durability of commits: settings of sessions, and functions that scripts call.
 
 use std::collections::BTreeSet;
 
@@ -7,12 +7,12 @@ use pgdyno_script::{Routine, reached, words};
 
 use pgdyno_wire::{Row, Session, WireError};
 
-/// Asks a session for the settings that a commit of its rests on; [`commit_settings`] reads the row.
+/// Query for the settings that determine the durability of a session's commits; [`commit_settings`] parses its row.
 pub const COMMIT_SETTINGS: &str = "SELECT pg_catalog.current_setting('synchronous_commit'), \
      pg_catalog.current_setting('fsync'), pg_catalog.current_setting('full_page_writes'), \
      (pg_catalog.date_part('epoch', pg_catalog.pg_conf_load_time()) * 1000000)::pg_catalog.int8";
 
-/// The settings in the answer to [`COMMIT_SETTINGS`]; `None` where it is another row.
+/// Parses the row of [`COMMIT_SETTINGS`]; `None` if it does not match.
 pub fn commit_settings(row: &Row) -> Option<CommitSettings> {
     Some(CommitSettings {
         synchronous_commit: row.get(0)?.to_owned(),
@@ -22,26 +22,26 @@ pub fn commit_settings(row: &Row) -> Option<CommitSettings> {
     })
 }
 
-/// Asks a session for the settings that a commit of its rests on.
+/// Reads the settings that determine the durability of a session's commits.
 ///
 /// # Errors
-/// The server's, or that it answered something else.
+/// The query fails, or its result does not match.
 pub fn ask_commit_settings(session: &mut Session) -> Result<CommitSettings, WireError> {
     let rows = session.query(COMMIT_SETTINGS)?;
     let settings = rows.first().and_then(commit_settings);
-    settings.ok_or_else(|| WireError::Protocol("no answer to a question for settings".to_owned()))
+    settings.ok_or_else(|| WireError::Protocol("no reply to the query for settings".to_owned()))
 }
 
-/// Where functions are that are not the server's own, and whose source can be read.
+/// FROM clause for user-defined functions with readable source.
 const OWN_ROUTINES: &str = "pg_catalog.pg_proc p JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace \
      JOIN pg_catalog.pg_language l ON l.oid = p.prolang \
      WHERE n.nspname NOT IN ('pg_catalog', 'information_schema') AND l.lanname NOT IN ('internal', 'c')";
 
-/// What of a function tells that it may weaken a commit: [`Routine::weaknesses`] reads it then.
+/// Regular expression for function bodies worth examining with [`Routine::weaknesses`].
 const TELLING: &str = "synchronous_commit|set_config|execute|unlogged|temp";
 
-/// From a name to the text that it leads to: from a function to its body, from a table to its triggers, rules, checks,
-/// defaults and partitions, and to the tables that refer to it.
+/// Queries for edges from a name to a text that it leads to: from a function to its body, from a table to its
+/// triggers, rules, checks, defaults and partitions, and to the tables that refer to it.
 const LEADS: [&str; 6] = [
     "SELECT c.relname, p.proname FROM pg_catalog.pg_trigger t JOIN pg_catalog.pg_class c ON c.oid = t.tgrelid \
      JOIN pg_catalog.pg_proc p ON p.oid = t.tgfoid WHERE NOT t.tgisinternal AND t.tgenabled <> 'D'",
@@ -58,23 +58,23 @@ const LEADS: [&str; 6] = [
      JOIN pg_catalog.pg_class r ON r.oid = i.inhrelid",
 ];
 
-/// What weakens a commit, or may, in the functions of this database that scripts with these words lead to, by a call
-/// or by a trigger. Names are compared without their schemas.
+/// Everything that weakens a commit, or may, in functions of this database reachable from scripts with these
+/// words, by calls or triggers. Names are compared without schemas.
 ///
 /// # Errors
-/// Where the connection is gone. What the server does not tell is a possibility.
+/// The connection is lost. A query that the server refuses counts as a possible weakness.
 pub fn weak_routines(session: &mut Session, said: &BTreeSet<String>) -> Result<Vec<Weakness>, WireError> {
     match find_weak(session, said) {
         Err(WireError::Server(error)) => Ok(vec![Weakness {
             tier: DurabilityTier::Uncertain,
-            what: format!("functions that could not be looked at ({})", error.message),
+            what: format!("functions that could not be examined ({})", error.message),
         }]),
         found => found,
     }
 }
 
 fn find_weak(session: &mut Session, said: &BTreeSet<String>) -> Result<Vec<Weakness>, WireError> {
-    // A body in the standard's form is no text, but can be had as one.
+    // A SQL-standard body is not stored as text, but can be printed.
     let body = match session.major() {
         Some(14..) => "p.prosrc || COALESCE(pg_catalog.pg_get_function_sqlbody(p.oid), '')",
         _ => "p.prosrc",

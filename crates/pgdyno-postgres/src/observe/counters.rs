@@ -1,27 +1,27 @@
-//! Counters at an instant; what matters is their difference.
+//! Cumulative counters of a server, meant for differences.
 
 use pgdyno_wire::{Session, WireError};
 
-/// Counters of a server and its current database.
+/// Cumulative counters of a server and its current database.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Counters {
     /// `pg_stat_database.blks_hit`.
     pub blocks_hit: u64,
     /// `pg_stat_database.blks_read`.
     pub blocks_read: u64,
-    /// WAL position in bytes.
+    /// WAL position in bytes; `None` if the role or the server does not allow reading it.
     pub wal_bytes: Option<u64>,
-    /// The last completed checkpoint, as the control file describes it.
+    /// The last completed checkpoint in the control file.
     checkpoint: Option<String>,
 }
 
 impl Counters {
-    /// Reads them. Backends report their blocks at most once a second, so a difference over some seconds is right to
-    /// within a second's worth at either end. WAL and checkpoint stay absent where the server does not tell (a
-    /// standby, a role without the right).
+    /// Reads the counters. Backends report blocks at most once a second, so a difference is exact to within a
+    /// second's worth at either end. WAL and checkpoint are absent if they cannot be read (on a standby, or
+    /// without the privilege).
     ///
     /// # Errors
-    /// Where the statistics of the database cannot be read at all.
+    /// The statistics of the database cannot be read.
     pub fn read(session: &mut Session, version_num: u32) -> Result<Self, WireError> {
         let blocks = session.query(
             "SELECT blks_hit, blks_read FROM pg_catalog.pg_stat_database \
@@ -35,13 +35,13 @@ impl Counters {
             _ => "SELECT pg_catalog.pg_wal_lsn_diff(pg_catalog.pg_current_wal_lsn(), '0/0')",
         });
         let wal_bytes = wal_bytes.ok().flatten().and_then(|text| text.parse().ok());
-        // The statistics of checkpoints come late; the control file is exact, and its columns differ by version.
+        // Statistics of checkpoints are delayed; the control file is exact, but its columns differ by version.
         let checkpoint =
             session.value("SELECT c::text FROM pg_catalog.pg_control_checkpoint() c").ok().flatten();
         Ok(Self { blocks_hit: column(0), blocks_read: column(1), wal_bytes, checkpoint })
     }
 
-    /// 1 where a checkpoint was completed since `earlier`, 0 where none was; `None` where that cannot be seen.
+    /// 1 if a checkpoint completed since `earlier`, 0 if none did; `None` if that is unknown.
     pub fn checkpoints_since(&self, earlier: &Self) -> Option<u64> {
         Some(u64::from(self.checkpoint.as_ref()? != earlier.checkpoint.as_ref()?))
     }

@@ -1,4 +1,4 @@
-//! The facts of a server, by plain SQL that any role may run.
+//! Reads the facts of a server with SQL that any role may run.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use pgdyno_wire::{Session, WireError};
 /// Reads the facts of the server that a session is connected to.
 ///
 /// # Errors
-/// Where the session broke, or a setting that every server has cannot be read.
+/// The session is lost, or a setting that every server has cannot be read.
 pub fn server_facts(
     session: &mut Session,
     source: ServerSource,
@@ -28,7 +28,7 @@ pub fn server_facts(
         DurabilityTier::of(on(session, "fsync")?, &synchronous_commit, on(session, "full_page_writes")?);
     Ok(ServerFacts {
         version_num,
-        // Packagers append their own version: it is part of the whole text.
+        // Packagers append their own version, which the full text keeps.
         version: first_word(&text(session, "SELECT pg_catalog.current_setting('server_version')")?),
         source,
         bindir,
@@ -50,7 +50,7 @@ pub fn server_facts(
             session,
             "SELECT pg_catalog.pg_size_bytes(pg_catalog.current_setting('shared_buffers'))",
         )?,
-        // Both need rights that a plain role lacks: absent then.
+        // Absent for plain roles, which may not read them.
         data_directory: session.value("SELECT pg_catalog.current_setting('data_directory')").ok().flatten(),
         wal_storage: None,
         database: database_facts(session, version_num),
@@ -60,7 +60,7 @@ pub fn server_facts(
     })
 }
 
-/// Compiler from `version()`, the flags from `pg_config` (9.6 and later; superusers only before 11).
+/// The compiler from `version()`, the flags from `pg_config` (superusers only before version 11).
 fn build_facts(session: &mut Session, version_num: u32, version_text: &str) -> BuildFacts {
     let mut config = |name: &str| {
         seen(session, &format!("SELECT setting FROM pg_catalog.pg_config WHERE name = '{name}'"))
@@ -76,8 +76,8 @@ fn build_facts(session: &mut Session, version_num: u32, version_text: &str) -> B
     }
 }
 
-/// How a feature shows to any role, from which version on: a query whose answer is `t`, `f` or null where it says
-/// nothing. `CONFIGURE` is empty where Meson built the server, and hidden from plain roles.
+/// Signs of compiled-in features that any role can see, with the first version that has them: a query that returns
+/// `t`, `f`, or null if it cannot tell. `CONFIGURE` is empty in Meson builds, and hidden from plain roles.
 const SIGNS: [(&str, u32, &str); 7] = [
     ("cassert", 0, "SELECT pg_catalog.current_setting('debug_assertions') = 'on'"),
     (
@@ -108,7 +108,7 @@ const SIGNS: [(&str, u32, &str); 7] = [
     ),
 ];
 
-/// What was compiled in: by `CONFIGURE` where it tells, else by its sign.
+/// Compiled-in features, from `CONFIGURE` if it is available, else from their signs.
 fn features(session: &mut Session, version_num: u32, configure: Option<&str>) -> Vec<String> {
     let configure = configure.filter(|line| !line.trim().is_empty());
     let asked = configure.map(features_of_configure);
@@ -123,7 +123,7 @@ fn features(session: &mut Session, version_num: u32, configure: Option<&str>) ->
     FEATURES.iter().filter(is_in).map(|(feature, _)| (*feature).to_owned()).collect()
 }
 
-/// Encoding and locale of the database of the session.
+/// Encoding and locale of the session's database.
 fn database_facts(session: &mut Session, version_num: u32) -> Option<DatabaseFacts> {
     let provider = match version_num {
         150_000.. => "CASE datlocprovider WHEN 'i' THEN 'icu' WHEN 'b' THEN 'builtin' ELSE 'libc' END",
@@ -154,7 +154,8 @@ fn settings(session: &mut Session) -> Result<Vec<Setting>, WireError> {
         .collect())
 }
 
-/// What nobody set: this version's own defaults, and what the server derived for itself. Places of files are none.
+/// Settings that nobody changed: defaults of this version, and values that the server derived itself, without
+/// file locations.
 fn defaults(session: &mut Session) -> Result<BTreeMap<String, String>, WireError> {
     let rows = session.query(
         "SELECT name, pg_catalog.current_setting(name, true) FROM pg_catalog.pg_settings \
@@ -164,12 +165,12 @@ fn defaults(session: &mut Session) -> Result<BTreeMap<String, String>, WireError
     Ok(rows.iter().filter_map(pair).filter(|(name, _)| !is_private_setting(name)).collect())
 }
 
-/// An answer that not every role or version gives.
+/// The result of a query that not every role or version can run; `None` if it fails.
 fn seen<T: std::str::FromStr>(session: &mut Session, sql: &str) -> Option<T> {
     session.value(sql).ok().flatten()?.parse().ok()
 }
 
-/// A setting as a number.
+/// A setting as a number; `None` if it cannot be read.
 fn shown<T: std::str::FromStr>(session: &mut Session, name: &str) -> Option<T> {
     seen(session, &format!("SELECT pg_catalog.current_setting('{name}')"))
 }

@@ -1,4 +1,4 @@
-//! Which server a session has reached: is it one that can be measured, and is it on this machine?
+//! Identifies the server behind a session: its version, and whether it runs on this machine.
 
 use std::net::IpAddr;
 
@@ -7,13 +7,13 @@ use pgdyno_host::procs;
 
 use pgdyno_wire::{Address, Session};
 
-/// Oldest server that can be measured, as `server_version_num`.
+/// Oldest supported version, as `server_version_num`.
 const OLDEST: u32 = 90_600;
 
-/// Refuses a server that is too old, or is no PostgreSQL.
+/// Refuses servers that are too old or not PostgreSQL.
 ///
 /// # Errors
-/// With its version.
+/// The server is not supported; the message names its version.
 pub fn check_version(session: &Session) -> Result<(), Problem> {
     let version = session.parameter("server_version").unwrap_or("unknown");
     let mut numbers = version.split(|c: char| !c.is_ascii_digit()).map_while(|part| part.parse::<u32>().ok());
@@ -26,7 +26,7 @@ pub fn check_version(session: &Session) -> Result<(), Problem> {
         .hint("PostgreSQL 9.6 is the oldest that can be measured"))
 }
 
-/// The postmaster behind a session, where the server is on this machine and can be seen.
+/// Process ID of the postmaster behind a session, if it runs on this machine and is visible.
 pub fn postmaster_of(session: &Session) -> Option<u32> {
     let local = match session.address() {
         Address::Unix(..) => true,

@@ -1,4 +1,4 @@
-//! What a server says of itself.
+//! Observes servers through SQL.
 
 mod commits;
 mod counters;

@@ -1,12 +1,12 @@
-//! Where a database has its files.
+//! Locations of a database's files.
 
 use pgdyno_wire::{Session, WireError};
 
-/// Directories of the tablespaces in which permanent tables or indexes of this database lie, but for the data directory
-/// itself. A tablespace of temporary files alone is none of them.
+/// Directories of the tablespaces with permanent tables or indexes of this database, except the data directory
+/// itself. Tablespaces with temporary files only do not count.
 ///
 /// # Errors
-/// The server's.
+/// The query fails.
 pub fn tablespace_dirs(session: &mut Session) -> Result<Vec<String>, WireError> {
     let rows = session.query(
         "SELECT pg_catalog.pg_tablespace_location(t.oid) FROM pg_catalog.pg_tablespace t \

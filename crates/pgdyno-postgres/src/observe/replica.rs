@@ -1,4 +1,4 @@
-//! Primaries and standbys: which is which, and whether one has what the other has.
+//! Distinguishes primaries from standbys, and waits for replication.
 
 use std::time::{Duration, Instant};
 
@@ -6,25 +6,25 @@ use pgdyno_core::{problem::Problem, stop::Stop};
 
 use pgdyno_wire::{Session, WireError};
 
-/// Time between two looks at how far a standby is.
+/// Interval between two checks of a standby.
 const LOOKS: Duration = Duration::from_millis(100);
-/// Time in which a standby must come nearer, whatever it is.
+/// Longest time without any progress of a standby.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// What tells one running server from another.
+/// Identity of a running server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Instance {
-    /// Whether it is a standby.
+    /// Whether the server is a standby.
     pub standby: bool,
-    /// When it was started: no two servers that replicate each other were at the same microsecond.
+    /// Start time. No two servers that replicate each other start in the same microsecond.
     started: Option<String>,
 }
 
 impl Instance {
-    /// The server that a session is connected to.
+    /// Identifies the server that a session is connected to.
     ///
     /// # Errors
-    /// Where the session broke.
+    /// The session is lost.
     pub fn of(session: &mut Session) -> Result<Self, WireError> {
         let standby = session.value("SELECT pg_catalog.pg_is_in_recovery()")?.as_deref() == Some("t");
         let started = session.value(
@@ -33,16 +33,16 @@ impl Instance {
         Ok(Self { standby, started: started? })
     }
 
-    /// Whether these are two servers.
+    /// Whether the two are different servers.
     pub fn is_other_than(&self, other: &Self) -> bool {
         self != other
     }
 }
 
-/// Waits until a standby has replayed all that its primary has written.
+/// Waits until a standby has replayed everything that its primary has written.
 ///
 /// # Errors
-/// A request to stop, a session that broke, or a standby that does not come nearer for a minute.
+/// A stop is requested, a session is lost, or the standby makes no progress for a minute.
 pub fn wait_for_replay(
     primary: &mut Session,
     standby: &mut Session,

@@ -1,16 +1,15 @@
-//! What sessions are doing at an instant.
+//! Samples what sessions wait for.
 
 use pgdyno_core::measure::WaitCount;
 
 use pgdyno_wire::{Session, WireError};
 
-/// Counts the client sessions of this session's database by what they wait for (`pg_stat_activity`), leaving out itself
-/// and `except`, by their process ids. Of a session that waits for its client nothing else is told, since versions
-/// differ in what they call that. A session whose state is not told, because it is somebody else's or because the
-/// server does not keep track (`track_activities`), is `not seen`.
+/// Counts the client sessions of this database by wait event (`pg_stat_activity`), except this session and the
+/// process IDs in `except`. Sessions that wait for their client count as `client`, since their wait event differs by
+/// version. Sessions whose state is hidden, because of the role or of `track_activities`, count as `not seen`.
 ///
 /// # Errors
-/// Where the view cannot be read.
+/// The view cannot be read.
 pub fn waits(session: &mut Session, version_num: u32, except: &[i32]) -> Result<Vec<WaitCount>, WireError> {
     let rows = session.query(&look(version_num, except))?;
     let count =
@@ -19,7 +18,7 @@ pub fn waits(session: &mut Session, version_num: u32, except: &[i32]) -> Result<
 }
 
 fn look(version_num: u32, except: &[i32]) -> String {
-    // Servers before 10 do not tell what kind of process it is.
+    // Servers before 10 do not report the backend type.
     let of_clients = match version_num {
         0..100_000 => "query NOT LIKE 'autovacuum: %'",
         _ => "backend_type = 'client backend'",

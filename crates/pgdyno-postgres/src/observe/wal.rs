@@ -1,8 +1,8 @@
-//! How much WAL a server has written.
+//! Amount of WAL written.
 
 use pgdyno_wire::Session;
 
-/// Bytes of WAL that a server has written since it was made; `None` where it does not tell, as in recovery.
+/// Bytes of WAL that a server has written since initdb; `None` if it cannot be read, as in recovery.
 pub fn wal_written(session: &mut Session) -> Option<u64> {
     let sql = match session.major()? {
         0..10 => {

@@ -1,4 +1,4 @@
-//! How fast a table is counted: by an index-only scan and by a sequential scan, with so many workers.
+//! Measures how fast a table is counted by index-only and sequential scans with different numbers of workers.
 
 use std::time::Instant;
 
@@ -11,41 +11,41 @@ use pgdyno_wire::{ConnectOptions, Session, WireError};
 
 use super::{Table, asked, checkpoint, find_tables, open, shape};
 
-/// What is asked for.
+/// Request for a probe of counting.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CountWish {
-    /// Tables as SQL names them.
+pub struct CountRequest {
+    /// Tables as named in SQL.
     pub tables: Vec<String>,
-    /// Ways of counting.
+    /// Kinds of scans.
     pub by: Vec<CountBy>,
     /// Numbers of parallel workers.
     pub workers: Vec<u64>,
-    /// How often each count is repeated, after the one that is explained.
+    /// Number of repetitions of each count, after the first one with EXPLAIN.
     pub repeats: u64,
 }
 
-/// Counts tables in every way that is asked for. `tell` hears what is done.
+/// Counts tables in all requested ways. `tell` receives progress messages.
 ///
 /// # Errors
-/// What could not be done.
+/// A query fails, a table does not exist, or a stop is requested.
 pub fn count(
     options: &ConnectOptions,
-    wish: &CountWish,
+    request: &CountRequest,
     stop: &Stop,
     tell: &mut dyn FnMut(&str),
 ) -> Result<Count, Problem> {
     let mut session = open(options, stop)?;
     let server = asked(&mut session)?;
-    let tables = find_tables(&mut session, &wish.tables)?;
+    let tables = find_tables(&mut session, &request.tables)?;
     session
         .execute(&cheap_workers(server.version_num))
         .map_err(|error| error.into_problem("could not prepare a session"))?;
-    let mut probe = CountProbe { session, wish, checkpoints: true, tell };
+    let mut probe = CountProbe { session, request, checkpoints: true, tell };
     let tables = tables.iter().map(|table| probe.table(table)).collect::<Result<_, _>>()?;
     Ok(Count { server, checkpoints: probe.checkpoints, tables })
 }
 
-/// Settings by which the planner takes as many workers as it may, however small the table is.
+/// Settings that make the planner use as many workers as allowed, however small the table is.
 fn cheap_workers(version_num: u32) -> String {
     let sizes = match version_num {
         ..100_000 => "SET min_parallel_relation_size = 0",
@@ -56,7 +56,7 @@ fn cheap_workers(version_num: u32) -> String {
 
 struct CountProbe<'a> {
     session: Session,
-    wish: &'a CountWish,
+    request: &'a CountRequest,
     checkpoints: bool,
     tell: &'a mut dyn FnMut(&str),
 }
@@ -66,8 +66,8 @@ impl CountProbe<'_> {
         let what = format!("could not count {}", table.shown());
         let shape = shape(&mut self.session, table).map_err(|error| error.into_problem(&what))?;
         let (mut ways, mut rows) = (Vec::new(), None);
-        for &by in &self.wish.by {
-            for &workers in &self.wish.workers {
+        for &by in &self.request.by {
+            for &workers in &self.request.workers {
                 let plural = if workers == 1 { "" } else { "s" };
                 (self.tell)(&format!("{}: by {} with {workers} worker{plural}", table.name, by.name()));
                 self.checkpoints &= checkpoint(&mut self.session)?;
@@ -79,7 +79,7 @@ impl CountProbe<'_> {
         Ok(CountTable { table: shape, rows: rows.unwrap_or(0), ways })
     }
 
-    /// Number of rows, and how they were counted.
+    /// The row count, and how it was obtained.
     fn way(
         &mut self,
         table: &Table,
@@ -101,7 +101,7 @@ impl CountProbe<'_> {
         let plan = Explained::read(&answer)
             .ok_or_else(|| WireError::Protocol("EXPLAIN did not answer with a plan".to_owned()))?;
         let (mut rows, mut seconds) = (None, Vec::new());
-        for _ in 0..self.wish.repeats {
+        for _ in 0..self.request.repeats {
             let start = Instant::now();
             let counted = self.session.value(&sql)?;
             seconds.push(start.elapsed().as_secs_f64());

@@ -1,4 +1,4 @@
-//! What changing a table costs: statements timed one by one, and rolled back.
+//! Measures the cost of changing a table: times statements one by one, and rolls them back.
 
 use std::time::Instant;
 
@@ -12,53 +12,53 @@ use pgdyno_wire::{Address, ConnectOptions, Row, Session, WireError};
 
 use super::{Table, asked, checkpoint, find_tables, literal, open, shape, tree_of};
 
-/// The column that is added; no table of anybody has it.
+/// Name of the added column, which no user's table has.
 const COLUMN: &str = "pgdyno_probe";
-/// SQLSTATE of a lock that was not to be had in time.
+/// SQLSTATE of a lock timeout.
 const LOCK_NOT_AVAILABLE: &str = "55P03";
-/// From this version on a constant default is kept in the catalogue, and rows are not written anew.
+/// First version that stores a constant default in the catalog instead of rewriting the table.
 const DEFAULTS_IN_CATALOGUE_SINCE: u32 = 110_000;
-/// From this version on VACUUM of a partitioned table vacuums its partitions.
+/// First version in which VACUUM of a partitioned table vacuums its partitions.
 const VACUUM_OF_PARTITIONED_SINCE: u32 = 110_000;
 
-/// What is asked for.
+/// Request for a probe of DDL.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct DdlWish {
-    /// Tables as SQL names them.
+pub struct DdlRequest {
+    /// Tables as named in SQL.
     pub tables: Vec<String>,
-    /// Whether tables that pgdyno did not load may be changed for a while.
+    /// Whether tables not loaded by pgdyno may be changed temporarily.
     pub may_change: bool,
-    /// Whether statements that write a whole table anew are tried as well.
+    /// Whether to include statements that rewrite the whole table.
     pub rewrite: bool,
-    /// How often each statement is repeated.
+    /// Number of repetitions of each statement.
     pub repeats: u64,
-    /// How long to wait for a lock, in milliseconds.
+    /// Lock timeout in milliseconds.
     pub lock_timeout_ms: u64,
 }
 
-/// A statement that is timed.
+/// A statement to time.
 #[derive(Debug, Clone, Copy)]
 struct Statement {
     name: &'static str,
-    /// What stands behind `ALTER TABLE name`, or before the name.
+    /// Text after `ALTER TABLE name`, or before the name.
     sql: &'static str,
     way: Way,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Way {
-    /// In a transaction that is rolled back.
+    /// Runs in a transaction that is rolled back.
     Added,
-    /// The same, with a column that was added in the same transaction before.
+    /// Runs in a transaction that is rolled back, after adding a column.
     Dropped,
-    /// By itself: it changes nothing that the table holds.
+    /// Runs without a transaction, since it changes no contents of the table.
     Alone,
 }
 
 const CONSTANT: &str = "ADD COLUMN … DEFAULT constant";
 const VOLATILE: &str = "ADD COLUMN … DEFAULT volatile";
 
-/// What is timed, in this order.
+/// The timed statements, in this order.
 const STATEMENTS: [Statement; 7] = [
     Statement { name: "ADD COLUMN", sql: "ADD COLUMN pgdyno_probe text", way: Way::Added },
     Statement { name: CONSTANT, sql: "ADD COLUMN pgdyno_probe text DEFAULT 'pgdyno'", way: Way::Added },
@@ -73,43 +73,42 @@ const STATEMENTS: [Statement; 7] = [
     Statement { name: "VACUUM (FREEZE)", sql: "VACUUM (FREEZE)", way: Way::Alone },
 ];
 
-/// Times statements that change tables, table by table. `tell` hears what is done.
+/// Times statements that change tables, table by table. `tell` receives progress messages.
 ///
 /// # Errors
-/// What could not be done; the tables are as they were, but for what ANALYZE and VACUUM did.
+/// A statement fails, or a table may not be changed. Tables are unchanged except by ANALYZE and VACUUM.
 pub fn ddl(
     options: &ConnectOptions,
-    wish: &DdlWish,
+    request: &DdlRequest,
     stop: &Stop,
     tell: &mut dyn FnMut(&str),
 ) -> Result<Ddl, Problem> {
     let mut session = open(options, stop)?;
     let server = asked(&mut session)?;
-    let tables = find_tables(&mut session, &wish.tables)?;
+    let tables = find_tables(&mut session, &request.tables)?;
     for table in &tables {
-        check_consent(&mut session, table, wish.may_change)?;
+        check_consent(&mut session, table, request.may_change)?;
     }
     session
-        .execute(&format!("SET lock_timeout = {}; {ENDS_WITH_ITS_CLIENT}", wish.lock_timeout_ms))
+        .execute(&format!("SET lock_timeout = {}; {ENDS_WITH_ITS_CLIENT}", request.lock_timeout_ms))
         .map_err(|error| error.into_problem("could not prepare a session"))?;
-    let mut probe = DdlProbe { session, version_num: server.version_num, wish, checkpoints: true, tell };
+    let mut probe = DdlProbe { session, version_num: server.version_num, request, checkpoints: true, tell };
     let tables = tables.iter().map(|table| probe.table(table)).collect::<Result<_, _>>()?;
     Ok(Ddl { server, checkpoints: probe.checkpoints, tables })
 }
 
-/// A table that is being changed is locked until the change is rolled back: by the server, where the client stands
-/// still or its host is gone.
+/// A changed table is locked until the rollback, which the server does itself if the client hangs or its host is gone.
 const ENDS_WITH_ITS_CLIENT: &str = "SET idle_in_transaction_session_timeout = '10s'; SET tcp_keepalives_idle = 10; \
                                     SET tcp_keepalives_interval = 5; SET tcp_keepalives_count = 3";
 
-/// Changes of tables that pgdyno did not load need a word of their owner's.
+/// Refuses to change tables that pgdyno did not load, unless the user allows it.
 fn check_consent(session: &mut Session, table: &Table, may_change: bool) -> Result<(), Problem> {
     if may_change || made_by_us(session, table)? {
         return Ok(());
     }
     Err(Problem::wrong_request(format!("could not change {}: pgdyno did not load it", table.shown()))
-        .detail("statements that change it would lock it against everybody for a moment, and be rolled back")
-        .hint("say --may-change if that is all right"))
+        .detail("the timed statements would lock it briefly against all other sessions, and be rolled back")
+        .hint("add --may-change if that is acceptable"))
 }
 
 fn made_by_us(session: &mut Session, table: &Table) -> Result<bool, Problem> {
@@ -117,7 +116,7 @@ fn made_by_us(session: &mut Session, table: &Table) -> Result<bool, Problem> {
         if session.value("SELECT pg_catalog.to_regclass('pgdyno_load.job')")?.is_none() {
             return Ok(false);
         }
-        // Tables of a load are kept as `name=oid`, between commas.
+        // The ledger lists tables of a load as `name=oid`, separated by commas.
         let sql = format!(
             "SELECT 1 FROM pgdyno_load.job WHERE target = {} AND finished IS NOT NULL \
              AND pg_catalog.strpos(relations || ',', '={},') > 0",
@@ -126,19 +125,19 @@ fn made_by_us(session: &mut Session, table: &Table) -> Result<bool, Problem> {
         );
         Ok(session.value(&sql)?.is_some())
     };
-    look(session).map_err(|error| error.into_problem("could not look whether pgdyno loaded the table"))
+    look(session).map_err(|error| error.into_problem("could not find out whether pgdyno loaded the table"))
 }
 
 struct DdlProbe<'a> {
     session: Session,
     version_num: u32,
-    wish: &'a DdlWish,
+    request: &'a DdlRequest,
     checkpoints: bool,
     tell: &'a mut dyn FnMut(&str),
 }
 
 impl Statement {
-    /// How often it is timed. A second VACUUM finds nothing left to do: only the first says what it costs.
+    /// Number of repetitions. A second VACUUM has nothing left to do, so only the first one shows the cost.
     fn repeats(&self, wanted: u64) -> u64 {
         if self.sql.starts_with("VACUUM") { 1 } else { wanted }
     }
@@ -146,7 +145,7 @@ impl Statement {
 
 impl DdlProbe<'_> {
     fn table(&mut self, table: &Table) -> Result<DdlTable, Problem> {
-        let what = format!("could not look at {}", table.shown());
+        let what = format!("could not examine {}", table.shown());
         let shape = shape(&mut self.session, table).map_err(|error| error.into_problem(&what))?;
         let before = self.fingerprint(table).map_err(|error| error.into_problem(&what))?;
         let mut statements = Vec::new();
@@ -155,13 +154,13 @@ impl DdlProbe<'_> {
         }
         let after = self.fingerprint(table).map_err(|error| error.into_problem(&what))?;
         if before != after {
-            let what = format!("{} is not as it was: somebody else changed it meanwhile", table.shown());
-            return Err(Problem::could_not(what).hint("try again when nobody changes tables"));
+            let what = format!("{} has changed: another session altered it meanwhile", table.shown());
+            return Err(Problem::could_not(what).hint("try again when no other session changes tables"));
         }
         Ok(DdlTable { table: shape, statements })
     }
 
-    /// Files and columns of a table, its partitions and their indexes: what a change would change.
+    /// Files and columns of a table, its partitions and their indexes: everything that a change would alter.
     fn fingerprint(&mut self, table: &Table) -> Result<Vec<Row>, WireError> {
         self.session.query(&format!(
             "WITH RECURSIVE {}, stores AS (SELECT oid FROM tree UNION ALL SELECT x.indexrelid FROM tree \
@@ -190,7 +189,7 @@ impl DdlProbe<'_> {
         }
         (self.tell)(&format!("{}: {}", table.name, statement.name));
         self.checkpoints &= checkpoint(&mut self.session)?;
-        for repeat in 0..statement.repeats(self.wish.repeats) {
+        for repeat in 0..statement.repeats(self.request.repeats) {
             let once = self.once(table, statement).map_err(|error| self.failed(error, table, statement))?;
             timed.seconds.push(once.seconds);
             if repeat == 0 {
@@ -200,7 +199,7 @@ impl DdlProbe<'_> {
         Ok(timed)
     }
 
-    /// Why a statement is not tried.
+    /// The reason why a statement is skipped, if it is.
     fn left_out(
         &mut self,
         table: &Table,
@@ -208,26 +207,26 @@ impl DdlProbe<'_> {
         name: &'static str,
     ) -> Result<Option<String>, Problem> {
         if name.starts_with("VACUUM") && table.partitioned && self.version_num < VACUUM_OF_PARTITIONED_SINCE {
-            return Ok(Some("before PostgreSQL 11 it leaves partitions alone".to_owned()));
+            return Ok(Some("before PostgreSQL 11 it skips partitions".to_owned()));
         }
         let rewrites = name == VOLATILE || name == CONSTANT && self.version_num < DEFAULTS_IN_CATALOGUE_SINCE;
         if !rewrites {
             return Ok(None);
         }
         let bytes = shape.table_bytes + shape.index_bytes;
-        if !self.wish.rewrite {
-            return Ok(Some(format!("it would write {} anew: say --rewrite", units::bytes(bytes))));
+        if !self.request.rewrite {
+            return Ok(Some(format!("it would rewrite {}: add --rewrite", units::bytes(bytes))));
         }
         let free = self.free_bytes(table).map_err(|error| {
-            error.into_problem(&format!("could not ask how much room {} has", table.shown()))
+            error.into_problem(&format!("could not determine the free space for {}", table.shown()))
         })?;
         let short = free.filter(|free| *free < bytes + bytes / 4);
         Ok(short.map(|free| {
-            format!("it would write {} anew, and {} are free", units::bytes(bytes), units::bytes(free))
+            format!("it would rewrite {}, and {} are free", units::bytes(bytes), units::bytes(free))
         }))
     }
 
-    /// Bytes that are free on the fullest file system that holds a part of the table, where that is on this machine.
+    /// Free bytes on the fullest file system with a part of the table, if it is on this machine.
     fn free_bytes(&mut self, table: &Table) -> Result<Option<u64>, WireError> {
         if !matches!(self.session.address(), Address::Unix(..)) {
             return Ok(None);
@@ -263,7 +262,7 @@ impl DdlProbe<'_> {
         over.map(|()| done)
     }
 
-    /// Carries out a change and looks whether the table has other files now.
+    /// Executes a change, and checks whether the table has new files.
     fn changed(&mut self, table: &Table, sql: &str) -> Result<Once, WireError> {
         let before = self.files(table)?;
         let once = self.timed(sql)?;
@@ -286,7 +285,7 @@ impl DdlProbe<'_> {
         Ok(Once { seconds, wal_bytes, rewritten: None })
     }
 
-    /// How far WAL is written, in bytes.
+    /// WAL insert position in bytes.
     fn wal(&mut self) -> Result<Option<u64>, WireError> {
         let sql = match self.version_num {
             ..100_000 => "SELECT pg_catalog.pg_current_xlog_insert_location()",
@@ -297,24 +296,24 @@ impl DdlProbe<'_> {
 
     fn failed(&self, error: WireError, table: &Table, statement: Statement) -> Problem {
         if error.code() == Some(LOCK_NOT_AVAILABLE) {
-            let waited = units::duration(self.wish.lock_timeout_ms as f64 / 1e3);
+            let waited = units::duration(self.request.lock_timeout_ms as f64 / 1e3);
             let what = format!("could not lock {} within {waited}: it is in use", table.shown());
             return Problem::could_not(what).detail(format!("for {}", statement.name)).hint(
-                "try again when nobody uses it, or wait longer by --lock-timeout. Nothing was changed.",
+                "try again when no session uses it, or wait longer with --lock-timeout. Nothing was changed.",
             );
         }
         error.into_problem(&format!("could not carry out {} on {}", statement.name, table.shown()))
     }
 }
 
-/// One execution.
+/// Result of one execution.
 struct Once {
     seconds: f64,
     wal_bytes: Option<u64>,
     rewritten: Option<bool>,
 }
 
-/// A position in WAL: two numbers of 32 bits, in hexadecimal.
+/// Parses a WAL position: two hexadecimal numbers of 32 bits.
 fn position(text: &str) -> Option<u64> {
     let (high, low) = text.split_once('/')?;
     let number = |text: &str| u64::from_str_radix(text, 16).ok();

@@ -1,4 +1,4 @@
-//! How deep B-trees are: by `pageinspect` where it is there, and by the arithmetic of pages.
+//! Measures the depth of B-trees, with `pageinspect` if available, and computes the expected depth.
 
 use pgdyno_core::{
     probe::{Depth, IndexDepth},
@@ -10,10 +10,10 @@ use pgdyno_wire::{ConnectOptions, Row, Session, WireError};
 
 use super::{FORBIDDEN, asked, extension, find_tables, literal, open, relations, tree_of};
 
-/// Looks at the B-trees of tables; of none that is named: of all tables of the database.
+/// Examines the B-trees of the named tables, or of all tables of the database if none is named.
 ///
 /// # Errors
-/// What could not be done.
+/// A query fails, or a table does not exist.
 pub fn depth(
     options: &ConnectOptions,
     tables: &[String],
@@ -22,7 +22,7 @@ pub fn depth(
 ) -> Result<Depth, Problem> {
     let mut session = open(options, stop)?;
     let server = asked(&mut session)?;
-    let what = "could not look at indexes";
+    let what = "could not examine indexes";
     let oids: Vec<u32> = match tables.is_empty() {
         true => relations::all_tables(&mut session).map_err(|error| error.into_problem(what))?,
         false => find_tables(&mut session, tables)?.iter().map(|table| table.oid).collect(),
@@ -39,7 +39,7 @@ pub fn depth(
     Ok(Depth { server, measured, indexes })
 }
 
-/// The B-trees of tables and their partitions, with what they should be.
+/// The B-trees of tables and their partitions, with their expected sizes.
 fn btrees(session: &mut Session, tables: &[u32], page_bytes: u64) -> Result<Vec<IndexDepth>, WireError> {
     let rows = session.query(&format!(
         "WITH RECURSIVE {} SELECT pg_catalog.format('%I.%I', n.nspname, c.relname), \
@@ -60,11 +60,11 @@ fn btrees(session: &mut Session, tables: &[u32], page_bytes: u64) -> Result<Vec<
 }
 
 fn index_depth(row: &Row, page_bytes: u64) -> Option<IndexDepth> {
-    // Nothing is known before the first ANALYZE: -1, and 0 before PostgreSQL 14.
+    // Before the first ANALYZE the number of rows is unknown: -1, or 0 before PostgreSQL 14.
     let pages: u64 = row.parse(3)?;
     let rows_estimated = row.parse::<i64>(2).filter(|rows| *rows > 0).map(|rows| rows as u64);
     let key_bytes = row.parse(5).filter(|_| row.get(4) == Some("t"));
-    let predicted = rows_estimated.zip(key_bytes).map(|(rows, key)| BtreeSize::of(key, rows, page_bytes));
+    let predicted = rows_estimated.zip(key_bytes).map(|(rows, key)| BtreeSize::new(key, rows, page_bytes));
     Some(IndexDepth {
         name: row.get(0)?.to_owned(),
         table: row.get(1)?.to_owned(),
@@ -76,7 +76,7 @@ fn index_depth(row: &Row, page_bytes: u64) -> Option<IndexDepth> {
     })
 }
 
-/// Asks the meta page of every index; false where the role may not.
+/// Reads the metapage of every index; `false` if the role may not.
 fn measure(session: &mut Session, schema: &str, indexes: &mut [IndexDepth]) -> Result<bool, WireError> {
     for index in indexes {
         let sql = format!(

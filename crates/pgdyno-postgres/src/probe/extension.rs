@@ -1,10 +1,10 @@
-//! Extensions of the server: where they are, and made where that was asked for.
+//! Finds extensions of the server, and creates them on request.
 
 use pgdyno_core::problem::Problem;
 
 use pgdyno_wire::{Session, WireError};
 
-/// The schema that an extension is in, as SQL takes it; `None` where the database has not got it.
+/// The quoted name of the schema that contains an extension; `None` if it is not installed in the database.
 pub fn find(session: &mut Session, name: &str) -> Result<Option<String>, WireError> {
     session.value(&format!(
         "SELECT pg_catalog.quote_ident(n.nspname) FROM pg_catalog.pg_extension e \
@@ -12,12 +12,12 @@ pub fn find(session: &mut Session, name: &str) -> Result<Option<String>, WireErr
     ))
 }
 
-/// The same; where the database has not got it and it may be created, it is.
+/// Finds an extension like [`find`], or creates it if `create` allows.
 ///
 /// # Errors
-/// Why it cannot be created.
+/// The extension cannot be created.
 pub fn find_or_create(session: &mut Session, name: &str, create: bool) -> Result<Option<String>, Problem> {
-    let found = find(session, name).map_err(|error| error.into_problem("could not look for extensions"))?;
+    let found = find(session, name).map_err(|error| error.into_problem("could not list extensions"))?;
     if found.is_some() || !create {
         return Ok(found);
     }

@@ -1,25 +1,25 @@
-//! Sizes of what is measured, and what of it lies in shared buffers: three queries, however much there is.
+//! Sizes of the measured tables, and their share in shared buffers, by three queries.
 
 use pgdyno_core::probe::{Held, HeldList, HeldRelation};
 use pgdyno_wire::{Row, Session, WireError};
 
 use super::{extension, sizes};
-use crate::load::{Whereabouts, is_found};
+use crate::load::{TableScope, is_found};
 
-/// Whether `pg_buffercache` is made where the database has not got it: in one that is ours alone.
+/// Whether to create `pg_buffercache`, which is right only in a database that belongs to pgdyno.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Buffercache {
-    /// Where it can be.
+    /// Create it if possible.
     Make,
-    /// Never.
+    /// Never create it.
     AsItIs,
 }
 
-/// Looks at all that is measured. What shared buffers hold is absent where the server does not let the role see it.
+/// Reads sizes of all measured relations. Buffers are absent if the role may not see them.
 ///
 /// # Errors
-/// The server's.
-pub fn held(session: &mut Session, place: Whereabouts, buffers: Buffercache) -> Result<Held, WireError> {
+/// A query fails.
+pub fn held(session: &mut Session, place: TableScope, buffers: Buffercache) -> Result<Held, WireError> {
     let schema = buffercache(session, buffers)?;
     let seen = match session.query(&sql(place, schema.as_ref())) {
         Err(error) if schema.is_some() && error.code() == Some(super::FORBIDDEN) => {
@@ -49,12 +49,12 @@ fn buffercache(session: &mut Session, buffers: Buffercache) -> Result<Option<Str
     extension::find(session, "pg_buffercache")
 }
 
-/// What a relation `c` and its namespace `n` must be.
-fn within(place: Whereabouts) -> String {
+/// SQL condition for relation `c` and its namespace `n`.
+fn within(place: TableScope) -> String {
     match place {
-        Whereabouts::Database => "n.nspname !~ '^(pg_|information_schema$|pgdyno_load$)'".to_owned(),
-        Whereabouts::Schema(name) => format!("n.nspname = '{name}'"),
-        Whereabouts::Found(set) => format!(
+        TableScope::Database => "n.nspname !~ '^(pg_|information_schema$|pgdyno_load$)'".to_owned(),
+        TableScope::Schema(name) => format!("n.nspname = '{name}'"),
+        TableScope::Found(set) => format!(
             "coalesce((SELECT x.indrelid FROM pg_catalog.pg_index x WHERE x.indexrelid = c.oid), c.oid) \
              IN (SELECT c.oid FROM pg_catalog.pg_class c WHERE {})",
             is_found(set)
@@ -62,8 +62,8 @@ fn within(place: Whereabouts) -> String {
     }
 }
 
-/// Tables and indexes with their parts. Buffers are counted by files once, before they are joined with relations.
-fn sql(place: Whereabouts, schema: Option<&String>) -> String {
+/// Query for tables and indexes with their parts. Buffers are counted by file once, before the join with relations.
+fn sql(place: TableScope, schema: Option<&String>) -> String {
     let (buffers, resident) = match schema {
         Some(schema) => (
             format!(
@@ -93,7 +93,7 @@ fn sql(place: Whereabouts, schema: Option<&String>) -> String {
     )
 }
 
-/// One that was dropped meanwhile has no size, and is not there.
+/// The relation of a row; `None` if it was dropped meanwhile and has no size.
 fn relation(row: &Row) -> Option<HeldRelation> {
     Some(HeldRelation {
         name: row.get(1)?.to_owned(),

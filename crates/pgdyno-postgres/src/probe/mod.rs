@@ -1,4 +1,4 @@
-//! Questions to tables that are there: cache, changes, counts, depths and sizes. Nothing that they hold is changed.
+//! Probes existing tables without changing their contents: caching, DDL, counts, depths and sizes.
 
 mod count;
 mod ddl;
@@ -22,18 +22,18 @@ use pgdyno_core::{
 };
 use pgdyno_wire::{ConnectOptions, Row, Session, WireError, connect_unless};
 
-pub use count::{CountWish, count};
-pub use ddl::{DdlWish, ddl};
+pub use count::{CountRequest, count};
+pub use ddl::{DdlRequest, ddl};
 pub use depth::depth;
 pub use held::{Buffercache, held};
 pub use sizes::sizes;
-pub use warm::{PrewarmProgress, PrewarmWish, prewarm};
+pub use warm::{PrewarmProgress, PrewarmRequest, prewarm};
 
-/// Makes a session for questions: nothing that a role or a database sets may end one early. A server that finds its
-/// client gone gives up what it does for it, from PostgreSQL 14 on.
+/// Opens a session for probes, which settings of roles and databases cannot end early. From PostgreSQL 14 on
+/// the server abandons a query when its client is gone.
 ///
 /// # Errors
-/// Why the server cannot be reached.
+/// The server cannot be reached.
 pub fn open(options: &ConnectOptions, stop: &Stop) -> Result<Session, Problem> {
     let mut session = connect_unless(stop, options)?;
     session.heed(stop);
@@ -41,11 +41,11 @@ pub fn open(options: &ConnectOptions, stop: &Stop) -> Result<Session, Problem> {
     Ok(session)
 }
 
-/// Lets nothing that a role or a database sets end what a session does, and the server look now and then whether its
-/// client is still there.
+/// Overrides settings of roles and databases that could end a session's work, and makes the server check
+/// regularly whether its client still exists.
 ///
 /// # Errors
-/// The server's.
+/// A statement fails.
 pub(crate) fn settle(session: &mut Session) -> Result<(), WireError> {
     session.execute(
         "SET standard_conforming_strings = on; SET client_min_messages = warning; SET row_security = off; \
@@ -58,7 +58,7 @@ pub(crate) fn settle(session: &mut Session) -> Result<(), WireError> {
          WHERE name = 'client_connection_check_interval'",
     );
     match watched {
-        // Servers on some systems have it and cannot do it: what they do is done to its end there.
+        // Some platforms accept the setting's name but not a value; queries run to their end there.
         Err(WireError::Server(_)) => Ok(()),
         watched => watched,
     }
@@ -69,7 +69,7 @@ fn asked(session: &mut Session) -> Result<Asked, Problem> {
     let sql = "SELECT pg_catalog.current_setting('server_version_num'), pg_catalog.current_database(), \
                pg_catalog.current_setting('block_size'), \
                pg_catalog.pg_size_bytes(pg_catalog.current_setting('shared_buffers'))";
-    let what = "could not ask the server for its settings";
+    let what = "could not read the server's settings";
     let rows = session.query(sql).map_err(|error| error.into_problem(what))?;
     let read = |row: &Row| {
         Some(Asked {
@@ -83,7 +83,7 @@ fn asked(session: &mut Session) -> Result<Asked, Problem> {
     rows.first().and_then(read).ok_or_else(|| Problem::could_not(what))
 }
 
-/// Writes all that is dirty, so that no later question pays for what came before it. False where the role may not.
+/// Writes out dirty buffers, so that later probes do not pay for earlier ones; `false` if the role may not.
 fn checkpoint(session: &mut Session) -> Result<bool, Problem> {
     match session.execute("CHECKPOINT") {
         Ok(()) => Ok(true),
@@ -92,27 +92,27 @@ fn checkpoint(session: &mut Session) -> Result<bool, Problem> {
     }
 }
 
-/// SQLSTATE of what a role may not do.
+/// SQLSTATE of missing privileges.
 const FORBIDDEN: &str = "42501";
 
-/// A table as it was named.
+/// A table named by the user.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Table {
     oid: u32,
-    /// Schema and name, as SQL takes them.
+    /// Schema and name, quoted for SQL.
     name: String,
     schema: String,
     partitioned: bool,
 }
 
 impl Table {
-    /// Its name for messages: whoever made it may have put anything into it.
+    /// Name for messages; control characters are replaced, since its creator may have chosen any name.
     fn shown(&self) -> Cow<'_, str> {
         units::printable(&self.name)
     }
 }
 
-/// The tables that names mean in a session, in their order.
+/// Resolves names to tables, in the given order.
 fn find_tables(session: &mut Session, names: &[String]) -> Result<Vec<Table>, Problem> {
     names.iter().map(|name| find_table(session, name)).collect()
 }
@@ -127,21 +127,21 @@ fn find_table(session: &mut Session, name: &str) -> Result<Table, Problem> {
     );
     let rows = session.query(&sql).map_err(|error| error.into_problem(&what))?;
     let Some(row) = rows.first() else {
-        return Err(Problem::wrong_request(format!("{what}: it is not there"))
-            .hint("write it as SQL does, SCHEMA.TABLE where its schema is not in the search path"));
+        return Err(Problem::wrong_request(format!("{what}: it does not exist"))
+            .hint("write it as in SQL, or SCHEMA.TABLE if its schema is not in the search path"));
     };
     let text = |column| row.get(column).unwrap_or_default().to_owned();
     match (row.parse(0), row.get(3)) {
         (Some(oid), Some("r" | "p" | "m")) => {
             Ok(Table { oid, name: text(1), schema: text(2), partitioned: row.get(3) == Some("p") })
         }
-        _ => Err(Problem::wrong_request(format!("{what}: {} is no table", units::printable(&text(1))))
+        _ => Err(Problem::wrong_request(format!("{what}: {} is not a table", units::printable(&text(1))))
             .hint("name a table, a partition or a materialized view")),
     }
 }
 
-/// A table, its partitions and what inherits from it, of all levels: a query for `WITH RECURSIVE`, whose name is `tree`
-/// and whose column is `oid`.
+/// A table with its partitions and inheritance children on all levels: a query named `tree`, with column `oid`,
+/// for `WITH RECURSIVE`.
 fn tree_of(oids: &[u32]) -> String {
     format!(
         "tree(oid) AS (SELECT pg_catalog.unnest({}) UNION \
@@ -167,13 +167,13 @@ fn shape(session: &mut Session, table: &Table) -> Result<Shape, WireError> {
     })
 }
 
-/// OIDs as SQL takes them.
+/// OIDs as an SQL array.
 fn array(oids: &[u32]) -> String {
     let oids: Vec<_> = oids.iter().map(u32::to_string).collect();
     format!("'{{{}}}'::pg_catalog.oid[]", oids.join(","))
 }
 
-/// Text as SQL takes it, where strings conform to the standard.
+/// A text as an SQL literal, for sessions with standard_conforming_strings.
 fn literal(text: &str) -> String {
     format!("'{}'", text.replace('\'', "''"))
 }

@@ -1,14 +1,14 @@
-//! What is read of relations, page by page, and how.
+//! Reads relations page by page.
 
 use pgdyno_core::probe::{ReadMethod, RelationKind};
 use pgdyno_wire::{Session, WireError};
 
 use super::relations::{self, Relation, touching};
 
-/// Pages of one task: 1 GiB in pages of 8 KiB, seconds of work.
+/// Pages of one task: 1 GiB with 8 KiB pages, which takes seconds.
 const TASK_PAGES: u64 = 131_072;
 
-/// Settings of a session that reads by queries: plans that touch every page, and no helpers.
+/// Settings of a session that reads through queries: plans that touch every page, without parallel workers.
 const SCANNING: [&str; 4] = [
     "enable_seqscan = off",
     "enable_bitmapscan = off",
@@ -16,19 +16,19 @@ const SCANNING: [&str; 4] = [
     "max_parallel_workers_per_gather = 0",
 ];
 
-/// Relations that are read, and how.
+/// Relations to read, and the method.
 #[derive(Debug)]
 pub(crate) struct Reading {
     pub relations: Vec<Relation>,
-    /// The schema of `pg_prewarm`, where it reads.
+    /// Schema of `pg_prewarm` if that is used.
     pub(super) schema: Option<String>,
     pub(super) tasks: Vec<Task>,
 }
 
-/// Pages of a relation, or a whole index where queries read it.
+/// A range of pages of a relation, or a whole index if it is read through queries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Task {
-    /// Its number among the relations.
+    /// Index into the list of relations.
     pub relation: usize,
     pub first: u64,
     pub last: u64,
@@ -41,11 +41,11 @@ impl Task {
 }
 
 impl Reading {
-    /// How to read the pages of tables, by `pg_prewarm` in a schema, where there is one and the role may use it.
+    /// Prepares reading the pages of tables, with `pg_prewarm` if it is in a schema and the role may use it.
     ///
     /// # Errors
-    /// The server's.
-    pub fn of(session: &mut Session, tables: &[u32], schema: Option<String>) -> Result<Self, WireError> {
+    /// A query fails.
+    pub fn new(session: &mut Session, tables: &[u32], schema: Option<String>) -> Result<Self, WireError> {
         let mut relations = relations::of_tables(session, tables)?;
         relations.retain(|relation| relation.pages > 0);
         let schema = match schema {
@@ -68,10 +68,10 @@ impl Reading {
         &self.tasks
     }
 
-    /// Reads all of it in one session. Its settings stay as they are.
+    /// Reads everything in one session, and restores its settings.
     ///
     /// # Errors
-    /// The server's.
+    /// A query fails.
     pub fn read_here(&self, session: &mut Session) -> Result<(), WireError> {
         session.execute("BEGIN")?;
         let read = session
@@ -81,7 +81,7 @@ impl Reading {
         read.and(over)
     }
 
-    /// Does one task; false where no query reads the relation.
+    /// Executes one task; `false` if no query can read the relation.
     pub(super) fn read(&self, session: &mut Session, task: Task) -> Result<bool, WireError> {
         let relation = &self.relations[task.relation];
         let sql = match &self.schema {
@@ -95,7 +95,7 @@ impl Reading {
     }
 }
 
-/// Whether a role may read relations by `pg_prewarm`: it is allowed to call it, and what it reads is its own.
+/// Whether the role may execute `pg_prewarm` and owns all relations.
 fn usable(session: &mut Session, schema: &str, relations: &[Relation]) -> Result<bool, WireError> {
     let signature = format!("{schema}.pg_prewarm(regclass, text, text, bigint, bigint)");
     let sql = format!("SELECT pg_catalog.has_function_privilege({}, 'EXECUTE')", super::literal(&signature));
@@ -121,7 +121,7 @@ pub(super) fn scanning(set: &str) -> String {
 pub(super) mod tests {
     use super::*;
 
-    /// A relation of so many pages.
+    /// A relation with this many pages.
     pub fn relation(kind: RelationKind, pages: u64) -> Relation {
         Relation {
             oid: 1,

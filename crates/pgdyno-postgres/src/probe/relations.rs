@@ -1,4 +1,4 @@
-//! What has pages: tables, what is too long for their rows, and indexes.
+//! Relations with pages: tables, TOAST tables, and indexes.
 
 use pgdyno_core::{
     probe::{Explained, RelationKind},
@@ -12,29 +12,29 @@ use super::{array, tree_of};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Relation {
     pub oid: u32,
-    /// Schema and name, as SQL takes them.
+    /// Schema and name, quoted for SQL.
     pub name: String,
-    /// Its name alone, as it is.
+    /// Name without schema and quotes.
     pub plain_name: String,
     pub kind: RelationKind,
     pub pages: u64,
-    /// Whether the role is that of the owner, or has its rights.
+    /// Whether the role has the rights of the owner.
     pub owned: bool,
-    /// Whether it is a B-tree.
+    /// Whether the relation is a B-tree.
     pub btree: bool,
 }
 
 impl Relation {
-    /// Whether EXPLAIN means it by this name of an index, which servers before 13 write as SQL takes it.
+    /// Whether EXPLAIN refers to this index by this name, which servers before 13 quote.
     fn is_called(&self, index: &str) -> bool {
         self.plain_name == index || self.name.ends_with(&format!(".{index}"))
     }
 }
 
-/// All tables of a database, but for the server's own and what a load keeps.
+/// All tables of a database except system tables and the ledger of loads.
 ///
 /// # Errors
-/// The server's.
+/// The query fails.
 pub fn all_tables(session: &mut Session) -> Result<Vec<u32>, WireError> {
     let rows = session.query(
         "SELECT c.oid FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
@@ -44,11 +44,11 @@ pub fn all_tables(session: &mut Session) -> Result<Vec<u32>, WireError> {
     Ok(rows.iter().filter_map(|row| row.parse(0)).collect())
 }
 
-/// What tables have pages in: themselves, their partitions, and of each what is too long for a row, and indexes. Each
-/// table is followed by what belongs to it.
+/// The relations of tables: the tables themselves, their partitions, and the TOAST tables and indexes of each.
+/// Every table is followed by its own relations.
 ///
 /// # Errors
-/// The server's.
+/// The query fails.
 pub fn of_tables(session: &mut Session, oids: &[u32]) -> Result<Vec<Relation>, WireError> {
     let rows = session.query(&format!(
         "WITH RECURSIVE {}, \
@@ -74,7 +74,7 @@ fn relation(row: &Row) -> Option<Relation> {
         "i" => RelationKind::Index,
         _ => RelationKind::Table,
     };
-    // One that was dropped meanwhile has no size, and is not there.
+    // A relation dropped meanwhile has no size, and is left out.
     Some(Relation {
         oid: row.parse(0)?,
         name: row.get(1)?.to_owned(),
@@ -86,12 +86,12 @@ fn relation(row: &Row) -> Option<Relation> {
     })
 }
 
-/// The query that touches pages of a relation: of a table every page of a stretch, by its number, which keeps them in
-/// shared buffers however large it is, unlike a sequential scan; of a B-tree all leaves in their order. `None` where no
-/// query would read it.
+/// Query that touches pages of a relation. For tables it visits every page in a range by TID, which caches them
+/// however large the table is, unlike a sequential scan; for B-trees it visits all leaves in order. `None` if
+/// no query would read the relation.
 ///
 /// # Errors
-/// The server's.
+/// The query for the columns fails.
 pub fn touching(
     session: &mut Session,
     relation: &Relation,
@@ -116,13 +116,13 @@ pub fn touching(
     Ok(plan.indexes.iter().any(|index| relation.is_called(index)).then_some(sql))
 }
 
-/// Whether the role can name what is too long for a row: superusers can.
+/// Whether the role can access TOAST tables by name, as superusers can.
 fn may_read_toast(session: &mut Session) -> Result<bool, WireError> {
     let sql = "SELECT pg_catalog.has_schema_privilege('pg_toast', 'USAGE')";
     Ok(session.value(sql)?.as_deref() == Some("t"))
 }
 
-/// All keys of a B-tree in their order; `None` where it is none, or not to be used.
+/// Query for all keys of a B-tree in order; `None` if the index is not a B-tree or not usable.
 fn in_order(session: &mut Session, oid: u32) -> Result<Option<String>, WireError> {
     let rows = session.query(&format!(
         "SELECT pg_catalog.string_agg(pg_catalog.pg_get_indexdef(x.indexrelid, k + 1, false) \
@@ -144,11 +144,11 @@ fn in_order(session: &mut Session, oid: u32) -> Result<Option<String>, WireError
     )))
 }
 
-/// Which of these relations' pages are in shared buffers, by an extension in a schema: OIDs and pages. `None` where the
-/// role may not look.
+/// Counts the buffers of these relations with `pg_buffercache` in a schema; returns OIDs and pages, or `None`
+/// if the role may not.
 ///
 /// # Errors
-/// The server's.
+/// The query fails.
 pub fn buffered(
     session: &mut Session,
     schema: &str,
@@ -166,7 +166,7 @@ pub fn buffered(
     match session.query(&sql) {
         Ok(rows) => Ok(Some(rows.iter().filter_map(|row| Some((row.parse(0)?, row.parse(1)?))).collect())),
         Err(error) if error.code() == Some(super::FORBIDDEN) => Ok(None),
-        Err(error) => Err(error.into_problem("could not look into pg_buffercache")),
+        Err(error) => Err(error.into_problem("could not query pg_buffercache")),
     }
 }
 

@@ -1,4 +1,4 @@
-//! What shared buffers hold of relations.
+//! Finds the share of relations in shared buffers.
 
 use pgdyno_core::{
     probe::{Explained, RelationKind, Residency, SeenBy},
@@ -11,7 +11,7 @@ use super::{
     relations::{Relation, buffered, touching},
 };
 
-/// Looks by `pg_buffercache` in a schema, where there is one and the role may use it, else by a second read.
+/// Uses `pg_buffercache` if it is in a schema and the role may use it, else reads the relations again and counts hits.
 pub fn look(
     session: &mut Session,
     reading: &Reading,
@@ -24,9 +24,8 @@ pub fn look(
         let each = reading.relations.iter().map(|relation| of(relation, pages_of(relation.oid)));
         return Ok((SeenBy::PgBuffercache, each.collect()));
     }
-    let again = second_read(session, reading).map_err(|error| {
-        error.into_problem("could not read a second time, to see what is in shared buffers")
-    });
+    let again = second_read(session, reading)
+        .map_err(|error| error.into_problem("could not repeat the read that determines cached pages"));
     Ok((SeenBy::SecondRead, again?))
 }
 
@@ -42,14 +41,14 @@ fn of(relation: &Relation, resident_pages: Option<u64>) -> Residency {
     }
 }
 
-/// Page accesses of a read: those that found their page, and those that did not.
+/// Page accesses of a read: hits and misses.
 type Accesses = (u64, u64);
 
 fn second_read(session: &mut Session, reading: &Reading) -> Result<Vec<Residency>, WireError> {
     let mut accesses: Vec<Option<Accesses>> = vec![None; reading.relations.len()];
     for task in reading.tasks() {
         let relation = &reading.relations[task.relation];
-        // An ordered scan touches all of an index at once.
+        // An ordered index scan covers the whole index at once.
         if relation.kind == RelationKind::Index && task.first > 0 {
             continue;
         }
@@ -72,13 +71,13 @@ fn accesses_of(
     Ok(Explained::read(&answer).and_then(|plan| accesses(&plan)))
 }
 
-/// Accesses to the relation alone. Where rows were looked up in the table for want of its visibility map, its pages are
-/// among them, up to one for every row: nothing is known of the index then.
+/// Accesses to the relation alone. If an index-only scan visited the table for lack of a visibility map, these
+/// accesses are included, up to one for each row, and nothing is known about the index.
 fn accesses(plan: &Explained) -> Option<Accesses> {
     (plan.heap_fetches == 0).then_some((plan.hit_pages, plan.read_pages))
 }
 
-/// Each page of a table was touched once: what was found is what is there. Of an index it is a share of the accesses.
+/// Each page of a table was read once, so hits are its cached pages. For an index hits are a share of all accesses.
 fn seen(relation: &Relation, accesses: Option<Accesses>) -> Residency {
     let Some((hit, read)) = accesses else { return of(relation, None) };
     if relation.kind != RelationKind::Index {

@@ -1,4 +1,4 @@
-//! Tasks for several sessions.
+//! Distributes tasks over several sessions.
 
 use std::{
     sync::atomic::{AtomicUsize, Ordering},
@@ -11,26 +11,26 @@ use pgdyno_wire::{ConnectOptions, Session};
 
 use super::open;
 
-/// How often it is looked whether all is done.
+/// Interval between two checks for completion.
 const TICK: Duration = Duration::from_millis(20);
 
-/// What sessions do, each with tasks of its own.
+/// A pool of sessions that execute tasks.
 pub(crate) struct SessionPool<'a> {
-    /// Where they connect to.
+    /// Connection options of the sessions.
     pub options: &'a ConnectOptions,
     /// Most sessions at the same time.
     pub sessions: u64,
     /// Statements that a session runs first.
     pub settings: &'a str,
-    /// Ends all of them.
+    /// Stops all sessions.
     pub stop: &'a Stop,
 }
 
 impl SessionPool<'_> {
-    /// Does so many tasks, given by their numbers from 0. `tick` is called again and again meanwhile.
+    /// Executes this many tasks, given by their numbers from 0. `tick` is called regularly meanwhile.
     ///
     /// # Errors
-    /// The first that a task came to; then no other begins.
+    /// The first error of a task, after which no other task begins.
     pub fn work(
         &self,
         tasks: usize,
@@ -57,7 +57,7 @@ impl SessionPool<'_> {
             }
             sessions.into_iter().filter_map(|session| ended(session).err()).collect()
         });
-        // Who was stopped by the failure of another does not say what it was.
+        // Sessions stopped because of another's failure do not report its cause.
         let own = problems.iter().find(|problem| !problem.what.ends_with("stopped"));
         own.or(problems.first()).cloned().map_or(Ok(()), Err)
     }
@@ -82,5 +82,5 @@ impl SessionPool<'_> {
 }
 
 fn ended(session: ScopedJoinHandle<'_, Result<(), Problem>>) -> Result<(), Problem> {
-    session.join().unwrap_or_else(|_| Err(Problem::could_not("could not go on: a thread failed")))
+    session.join().unwrap_or_else(|_| Err(Problem::could_not("could not continue: a thread panicked")))
 }

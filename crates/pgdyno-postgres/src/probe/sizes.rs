@@ -1,4 +1,4 @@
-//! How large everything is, counted as psql's `\dt+`, `\di+`, `\l+` and `\db+` count it.
+//! Reads sizes as psql's `\dt+`, `\di+`, `\l+` and `\db+` compute them.
 
 use pgdyno_core::{
     probe::{Size, Sizes},
@@ -9,10 +9,10 @@ use pgdyno_wire::{ConnectOptions, Row, Session, WireError};
 
 use super::{array, asked, find_tables, open};
 
-/// Asks for sizes: of the tables that are named, else of all of the database, of databases and tablespaces.
+/// Reads the sizes of the named tables, or of all tables of the database, of databases and of tablespaces.
 ///
 /// # Errors
-/// What could not be done.
+/// A query fails, or a table does not exist.
 pub fn sizes(options: &ConnectOptions, tables: &[String], stop: &Stop) -> Result<Sizes, Problem> {
     let mut session = open(options, stop)?;
     let server = asked(&mut session)?;
@@ -22,7 +22,7 @@ pub fn sizes(options: &ConnectOptions, tables: &[String], stop: &Stop) -> Result
         false => format!("{{}} = ANY ({})", array(&named)),
     };
     let mut ask = |sql: &str| {
-        asked_sizes(&mut session, sql).map_err(|error| error.into_problem("could not ask for sizes"))
+        asked_sizes(&mut session, sql).map_err(|error| error.into_problem("could not read sizes"))
     };
     Ok(Sizes {
         tables: ask(&relations("'r', 'p', 'm'", "", &within.replace("{}", "c.oid")))?,
@@ -37,12 +37,12 @@ pub fn sizes(options: &ConnectOptions, tables: &[String], stop: &Stop) -> Result
     })
 }
 
-/// What a relation `c` is that is neither a part of another nor temporary.
+/// SQL condition that relation `c` is neither a partition, nor otherwise a part of another, nor temporary.
 pub(super) const NO_PARTS: &str = "c.relpersistence <> 't' \
                                    AND NOT EXISTS (SELECT FROM pg_catalog.pg_inherits i WHERE i.inhrelid = c.oid)";
 
-/// Relations of some kinds, each with what it is parted into: a query for `WITH RECURSIVE`, whose name is `tree` and
-/// whose columns are `root` and `oid`.
+/// Relations of some kinds, each with its partitions: a query named `tree`, with columns `root` and `oid`, for
+/// `WITH RECURSIVE`.
 pub(super) fn trees(kinds: &str, with: &str, within: &str) -> String {
     format!(
         "tree(root, oid) AS (SELECT c.oid, c.oid FROM pg_catalog.pg_class c \
@@ -62,14 +62,14 @@ fn relations(kinds: &str, with: &str, within: &str) -> String {
     )
 }
 
-/// The database of a session.
+/// Size of the session's database.
 pub(super) fn of_database(session: &mut Session) -> Result<Option<Size>, WireError> {
     let sql = "SELECT datname, 0, pg_catalog.pg_database_size(oid) FROM pg_catalog.pg_database \
                WHERE datname = pg_catalog.current_database()";
     Ok(asked_sizes(session, sql)?.pop())
 }
 
-/// The tablespaces of relations whose namespace `n` is this, that of the database with them.
+/// Sizes of the tablespaces with relations in namespace `n`, including the database's default tablespace.
 pub(super) fn of_tablespaces(session: &mut Session, within: &str) -> Result<Vec<Size>, WireError> {
     let sql = format!(
         "SELECT t.spcname, 0, CASE WHEN t.oid = d.dattablespace \

@@ -1,4 +1,4 @@
-//! Pages into shared buffers, by several sessions.
+//! Reads tables into shared buffers with several sessions.
 
 use std::{
     collections::BTreeSet,
@@ -19,57 +19,57 @@ use super::{
     session_pool::SessionPool,
 };
 
-/// What is asked for.
+/// Request for prewarming.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct PrewarmWish {
-    /// Tables as SQL names them; none: all of the database.
+pub struct PrewarmRequest {
+    /// Tables as named in SQL; empty for all tables of the database.
     pub tables: Vec<String>,
-    /// Whether extensions that are lacking may be created in the database.
+    /// Whether missing extensions may be created in the database.
     pub create_extension: bool,
-    /// Whether tables that are larger than shared buffers are read as well.
+    /// Whether to read tables that are larger than shared buffers.
     pub anyway: bool,
-    /// Sessions that read at the same time.
+    /// Number of sessions that read in parallel.
     pub jobs: u64,
 }
 
-/// How far it is.
+/// Progress of prewarming.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PrewarmProgress {
-    /// So many pages will be read.
+    /// Total number of pages to read.
     Reading(u64),
-    /// So many of them have been.
+    /// Number of pages read so far.
     Pages(u64),
-    /// Shared buffers are looked at.
+    /// Shared buffers are being examined.
     Looking,
 }
 
-/// Reads tables with all that belongs to them into shared buffers, and looks what is there afterwards.
+/// Reads tables with all their relations into shared buffers, and determines what is cached afterwards.
 ///
 /// # Errors
-/// What could not be done. Tables that shared buffers have no room for are a wrong request.
+/// A query fails. Tables that do not fit into shared buffers are a wrong request.
 pub fn prewarm(
     options: &ConnectOptions,
-    wish: &PrewarmWish,
+    request: &PrewarmRequest,
     stop: &Stop,
     tell: &mut dyn FnMut(PrewarmProgress),
 ) -> Result<Prewarm, Problem> {
     let mut session = open(options, stop)?;
     let server = asked(&mut session)?;
-    let tables: Vec<u32> = match wish.tables.is_empty() {
+    let tables: Vec<u32> = match request.tables.is_empty() {
         true => relations::all_tables(&mut session)
-            .map_err(|error| error.into_problem("could not look for tables"))?,
-        false => find_tables(&mut session, &wish.tables)?.iter().map(|table| table.oid).collect(),
+            .map_err(|error| error.into_problem("could not list tables"))?,
+        false => find_tables(&mut session, &request.tables)?.iter().map(|table| table.oid).collect(),
     };
-    let schema = extension::find_or_create(&mut session, "pg_prewarm", wish.create_extension)?;
-    let reading = Reading::of(&mut session, &tables, schema)
-        .map_err(|error| error.into_problem("could not look for pages"))?;
-    check_size(&reading, server.page_bytes, server.shared_buffers_bytes, wish.anyway)?;
+    let schema = extension::find_or_create(&mut session, "pg_prewarm", request.create_extension)?;
+    let reading = Reading::new(&mut session, &tables, schema)
+        .map_err(|error| error.into_problem("could not list the pages of tables"))?;
+    check_size(&reading, server.page_bytes, server.shared_buffers_bytes, request.anyway)?;
     tell(PrewarmProgress::Reading(reading.pages()));
     let start = Instant::now();
-    let unread = read_all(options, &reading, wish.jobs, stop, tell)?;
+    let unread = read_all(options, &reading, request.jobs, stop, tell)?;
     let duration_s = start.elapsed().as_secs_f64();
     tell(PrewarmProgress::Looking);
-    let eye = extension::find_or_create(&mut session, "pg_buffercache", wish.create_extension)?;
+    let eye = extension::find_or_create(&mut session, "pg_buffercache", request.create_extension)?;
     session.execute(&scanning("SET")).map_err(|error| error.into_problem("could not prepare a session"))?;
     let (seen_by, mut relations) = residency::look(&mut session, &reading, eye.as_deref())?;
     for number in unread {
@@ -81,8 +81,8 @@ pub fn prewarm(
 fn check_size(reading: &Reading, page_bytes: u64, buffers_bytes: u64, anyway: bool) -> Result<(), Problem> {
     let bytes = reading.pages().saturating_mul(page_bytes);
     if bytes == 0 {
-        let what = "could not read anything into shared buffers: there is no table with a page";
-        return Err(Problem::wrong_request(what).hint("name the database by -d, or tables that hold rows"));
+        let what = "could not read anything into shared buffers: no table has any pages";
+        return Err(Problem::wrong_request(what).hint("name the database with -d, or tables with rows"));
     }
     if bytes <= buffers_bytes || anyway {
         return Ok(());
@@ -90,11 +90,11 @@ fn check_size(reading: &Reading, page_bytes: u64, buffers_bytes: u64, anyway: bo
     let (need, have) = (units::bytes(bytes), units::bytes(buffers_bytes));
     let what = format!("could not hold these tables in shared buffers: they are {need}, of {have}");
     Err(Problem::wrong_request(what)
-        .detail("what is read last would throw out what was read first")
-        .hint("name fewer tables, raise shared_buffers and restart the server, or say --anyway"))
+        .detail("pages read last would evict those read first")
+        .hint("name fewer tables, raise shared_buffers and restart the server, or add --anyway"))
 }
 
-/// Reads all tasks; gives the numbers of relations that were not read.
+/// Executes all tasks; returns the indexes of relations that could not be read.
 fn read_all(
     options: &ConnectOptions,
     reading: &Reading,

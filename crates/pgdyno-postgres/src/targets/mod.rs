@@ -1,9 +1,10 @@
-//! What the engine drives at a server.
+//! Targets that the engine drives.
 
 mod sql;
 mod tls;
 
 pub use sql::{
-    Conduct, Counted, Manner, Play, Sessions, SqlClients, SqlTarget, Start, TerminalInput, Workers,
+    ClientBehavior, ErrorHandling, InputCounts, Sessions, SharedScripts, SqlClients, SqlTarget, Start,
+    TerminalInput, Workers,
 };
 pub use tls::{Link, Reconnects, Redial};

@@ -11,41 +11,41 @@ use pgdyno_engine::{Dial, Event, Probe, Step, Target};
 
 use pgdyno_wire::Records;
 
-/// A target whose bytes go over a connection as they are, or encrypted. The target knows nothing of it: what it sends
-/// is sealed into records, and what is received is opened before it sees it, in buffers that stay.
+/// A target with an optionally encrypted connection. Encryption is transparent: data sent by the target is
+/// sealed into records, data received is decrypted before the target sees it, in reused buffers.
 #[derive(Debug)]
 pub struct Link<T> {
     inner: T,
     way: Way,
 }
 
-/// How bytes go.
+/// State of the connection's encryption.
 #[derive(Debug)]
 enum Way {
     Plain,
     Encrypted(Box<Tls>),
-    /// The next connection is being made: here lies its record layer, where it has one, when it is there.
+    /// The next connection is being made, and will leave its record layer here if it has one.
     Awaited(Arc<Mutex<Option<Records>>>),
 }
 
 #[derive(Debug)]
 struct Tls {
     records: Records,
-    /// The records of what the target sends.
+    /// Records for data sent by the target.
     outgoing: Vec<u8>,
 }
 
-/// A target that can make its connection anew.
+/// A target that can reconnect.
 pub trait Reconnects: Target {
-    /// How a connection is made and authenticated; what the target knew of the old one is over. What it does gives the
-    /// socket, and the record layer where the connection is encrypted ([`pgdyno_wire::Session::into_parts`]), or why
-    /// there is none: without an implementation, always.
+    /// Returns a function that connects and authenticates; the target's state of the old connection is void.
+    /// The function returns the socket, with a record layer if the connection is encrypted
+    /// ([`pgdyno_wire::Session::into_parts`]). The default implementation always fails.
     fn redial(&mut self) -> Redial {
         Box::new(|_| Err(io::Error::new(io::ErrorKind::Unsupported, "this target cannot connect again")))
     }
 }
 
-/// Makes a connection for a [`Link`], in a thread that may wait.
+/// Makes a connection for a [`Link`], in a thread that may block.
 pub type Redial = Box<dyn FnOnce(&Stop) -> io::Result<(OwnedFd, Option<Records>)> + Send>;
 
 impl Way {
@@ -61,12 +61,12 @@ impl Tls {
 }
 
 impl<T: Reconnects> Link<T> {
-    /// A target on a connection; encrypted where the connection has a record layer.
+    /// A target on a connection, which is encrypted if it has a record layer.
     pub fn new(inner: T, records: Option<Records>) -> Self {
         Self { inner, way: Way::of(records) }
     }
 
-    /// An event on an encrypted connection, or while there is none.
+    /// Handles an event on an encrypted connection, or without a connection.
     fn encrypted(&mut self, event: Event<'_>, now_ns: u64, probe: &mut Probe) -> Step {
         if let (Way::Awaited(made), Event::Connected) = (&self.way, &event) {
             let records = made.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -75,7 +75,7 @@ impl<T: Reconnects> Link<T> {
         let Way::Encrypted(tls) = &mut self.way else { return self.inner.step(event, now_ns, probe) };
         let step = match event {
             Event::Received(bytes) => match tls.records.open(bytes) {
-                // Half a record, or one that is no data: the target has nothing to think about.
+                // Half a record, or one without data: nothing for the target to do.
                 Ok(0) => return Step::Receive,
                 Ok(plain) => {
                     let event = Event::Received(tls.records.plain(plain));
@@ -97,7 +97,7 @@ impl<T: Reconnects> Link<T> {
         }
     }
 
-    /// The connection is of no use any more, though the kernel knows nothing of it.
+    /// Ends a connection that is unusable though the kernel does not know.
     fn gone(&mut self, error: io::Error, now_ns: u64, probe: &mut Probe) -> Step {
         match self.inner.step(Event::Gone(Some(error)), now_ns, probe) {
             step @ (Step::Last(_) | Step::Reconnect(_)) => step,

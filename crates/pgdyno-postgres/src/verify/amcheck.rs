@@ -1,7 +1,7 @@
-//! Whether tables and their keys are built as they must be, by the extension `amcheck`.
+//! Checks the structure of tables and indexes with the extension `amcheck`.
 //!
-//! Sums see what rows hold. They do not see an index that is out of order or lacks a row, nor a page whose headers are
-//! wrong where nobody looks yet.
+//! Checksums cover the contents of rows, but neither indexes that are out of order or incomplete, nor damaged
+//! page headers.
 
 use std::{sync::Mutex, time::Instant};
 
@@ -15,41 +15,41 @@ use crate::probe::{
     session_pool::SessionPool,
 };
 
-/// How many findings of one table are told; more of them say nothing more.
+/// Most findings reported per relation.
 const EXAMPLES: usize = 10;
-/// SQLSTATE class of what is damaged: data, an index, or the server's own workings.
+/// SQLSTATE class of corruption (data, index, or internal errors).
 const DAMAGED: &str = "XX";
 
-/// What was looked at, and what is wrong.
+/// Result of a check.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Structure {
-    /// Tables and partitions whose pages were looked at; 0 before PostgreSQL 14.
+    /// Number of tables and partitions checked; 0 before PostgreSQL 14.
     pub tables: u64,
-    /// B-trees that were looked at.
+    /// Number of B-trees checked.
     pub indexes: u64,
-    /// Whether it was looked for every row in its indexes (PostgreSQL 11 and newer).
+    /// Whether every row was looked up in its indexes (PostgreSQL 11 and newer).
     pub rows_in_indexes: bool,
-    /// A sentence for each fault.
+    /// Every fault in a sentence.
     pub faults: Vec<String>,
-    /// Seconds that it took.
+    /// Duration in seconds.
     pub duration_s: f64,
 }
 
-/// What the extension can do here.
+/// Capabilities of the installed extension.
 #[derive(Debug, Clone)]
 struct Checks {
     schema: String,
-    /// Whether it can look for rows in indexes.
+    /// Whether it can look up rows in indexes.
     rows_in_indexes: bool,
-    /// Whether it can look at tables.
+    /// Whether it can check tables.
     tables: bool,
 }
 
-/// Looks at the structure of TPC-B's tables, and of their indexes, in the first schema of the search path. Writers wait
-/// meanwhile.
+/// Checks the structure of a set's tables and their indexes in the first schema of the search path. Writers are
+/// blocked meanwhile.
 ///
 /// # Errors
-/// Why it cannot be looked at. Faults are a result, not an error.
+/// The check cannot be carried out. Faults are a result, not an error.
 pub fn check_structure(
     options: &ConnectOptions,
     set: Set,
@@ -91,9 +91,9 @@ fn find_checks(session: &mut Session, create: bool) -> Result<Checks, Problem> {
     let what = "could not check the structure of tables";
     let Some(schema) = extension::find_or_create(session, "amcheck", create)? else {
         return Err(Problem::wrong_request(format!(
-            "{what}: the database has not got the extension amcheck"
+            "{what}: the extension amcheck is not installed in this database"
         ))
-        .hint("say --create-extension to have it created, or leave --amcheck out"));
+        .hint("add --create-extension to create it, or leave --amcheck out"));
     };
     let mut there = |signature: &str| -> Result<bool, Problem> {
         let sql = format!("SELECT pg_catalog.to_regprocedure('{}.{signature}')", schema.replace('\'', "''"));
@@ -104,9 +104,9 @@ fn find_checks(session: &mut Session, create: bool) -> Result<Checks, Problem> {
     Ok(Checks { schema, rows_in_indexes, tables })
 }
 
-/// The tables of a load, with all that belongs to them.
+/// The tables of a load with all their relations.
 fn loaded(session: &mut Session, set: Set) -> Result<Vec<Relation>, Problem> {
-    let names: Vec<_> = set.tables().iter().map(|table| format!("'{}'", table.maker().table())).collect();
+    let names: Vec<_> = set.tables().iter().map(|table| format!("'{}'", table.generator().table())).collect();
     let sql = format!(
         "SELECT c.oid FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
                WHERE n.nspname = pg_catalog.current_schema() AND c.relkind IN ('r', 'p') \
@@ -118,7 +118,7 @@ fn loaded(session: &mut Session, set: Set) -> Result<Vec<Relation>, Problem> {
         let tables: Vec<u32> = rows.iter().filter_map(|row| row.parse(0)).collect();
         relations::of_tables(session, &tables)
     };
-    look(session).map_err(|error| error.into_problem("could not look for tables"))
+    look(session).map_err(|error| error.into_problem("could not list tables"))
 }
 
 impl Checks {
@@ -129,7 +129,7 @@ impl Checks {
         }
     }
 
-    /// What is wrong with a relation.
+    /// Faults of a relation.
     fn check(&self, session: &mut Session, relation: &Relation) -> Result<Vec<String>, WireError> {
         let found = match relation.kind {
             RelationKind::Index => session.execute(&self.of_index(relation)).map(|()| Vec::new()),
@@ -144,7 +144,7 @@ impl Checks {
         }
     }
 
-    /// Order of keys in pages and between them, also from above; and that it has every row.
+    /// Query that checks key order within and between pages and across levels, and that all rows are indexed.
     fn of_index(&self, relation: &Relation) -> String {
         let rows = if self.rows_in_indexes { ", true" } else { "" };
         format!("SELECT {}.bt_index_parent_check('{}'::pg_catalog.regclass{rows})", self.schema, relation.oid)

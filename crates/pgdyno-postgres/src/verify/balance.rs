@@ -1,9 +1,9 @@
-//! TPC-B's balances: what was added to accounts, tellers and branches is what history holds, key by key.
+//! Checks TPC-B's balances: for every key of accounts, tellers and branches, the balance equals the sum in history.
 //!
-//! The tables begin with balances of 0 and an empty history. So after any number of whole transactions every
-//! `abalance` is the sum of `delta` over its `aid` in history, likewise tellers and branches, and history has as many
-//! rows as transactions committed. A transaction that vanished whole leaves the balances true: this check is no proof
-//! of durability, but the count of history rows is compared with the commits that the driver saw.
+//! Balances begin at 0 and history is empty. After any number of complete transactions every `abalance` is the
+//! sum of `delta` for its `aid` in history, likewise for tellers and branches, and history has one row per
+//! committed transaction. Balances do not reveal a transaction that vanished completely, so this is no proof of
+//! durability; but the count of history rows is compared with the commits seen by the driver.
 
 use std::time::Instant;
 
@@ -12,22 +12,22 @@ use pgdyno_rows::tpcb;
 
 use pgdyno_wire::{Session, WireError};
 
-/// How many wrong keys are told.
+/// Most wrong keys reported.
 const EXAMPLES: usize = 5;
-/// Share of the accounts' pages that `touched` samples beside the keys in history, in per cent.
+/// Per cent of the accounts' pages that `touched` samples in addition to the keys in history.
 const SAMPLE_PERCENT: u32 = 1;
 
-/// How much is looked at.
+/// Extent of the check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BalanceMode {
     /// Every row.
     Full,
-    /// Accounts that history names, and a sample of the others; tellers and branches in full.
+    /// Accounts found in history and a sample of the others; tellers and branches in full.
     Touched,
 }
 
 impl BalanceMode {
-    /// One word for records.
+    /// Name in records.
     pub fn name(self) -> &'static str {
         match self {
             Self::Full => "full",
@@ -36,38 +36,38 @@ impl BalanceMode {
     }
 }
 
-/// What the driver knows.
+/// Counts of the driver to compare with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Expected {
     /// Scale factor of the tables.
     pub scale: u64,
-    /// Commits of transactions that write a row of history.
+    /// Number of commits of transactions that write to history.
     pub committed: u64,
-    /// Attempts of the same whose commit got no answer.
+    /// Number of such attempts whose commit got no reply.
     pub in_doubt: u64,
-    /// Whether all of them write tellers and branches too (`simple-update` does not).
+    /// Whether all of them update tellers and branches too (`simple-update` does not).
     pub tellers_and_branches: bool,
 }
 
-/// What a check found, of every row or of sums.
+/// Result of a check, whether of rows or of sums.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BalanceOutcome {
-    /// Rows examined over all tables, of history those of all runs. Zero is a failure: nothing was checked.
+    /// Rows examined in all tables; for history, those of all runs. Zero is a failure, since nothing was checked.
     pub rows_examined: u64,
-    /// Rows that history has, or has had over all runs.
+    /// Rows of history, over all runs.
     pub history_rows: u64,
-    /// Violations; 0 is good.
+    /// Number of violations; 0 is good.
     pub violations: u64,
     /// The first violations in words.
     pub examples: Vec<String>,
-    /// Seconds it took.
+    /// Duration in seconds.
     pub duration_s: f64,
 }
 
 /// Checks the balances in one REPEATABLE READ snapshot.
 ///
 /// # Errors
-/// Where the check itself could not be carried out. Violations are a result, not an error.
+/// The check cannot be carried out. Violations are a result, not an error.
 pub fn check_balance(
     session: &mut Session,
     mode: BalanceMode,
@@ -89,9 +89,9 @@ struct Table {
     name: &'static str,
     key: &'static str,
     balance: &'static str,
-    /// Rows a scale factor of 1 has.
+    /// Number of rows per unit of scale.
     per_scale: u64,
-    /// Rows that were loaded.
+    /// Number of rows loaded.
     rows: u64,
 }
 
@@ -106,7 +106,7 @@ impl Table {
         Self { name, key, balance, per_scale, rows: per_scale * expected.scale }
     }
 
-    /// The condition on a row `t` that its key is one that was loaded, and that it lies in its branch.
+    /// SQL condition that the key of a row `t` is one that was loaded, and belongs to its branch.
     fn in_place(&self) -> String {
         let Self { key, per_scale, rows, .. } = self;
         format!("t.{key} BETWEEN 1 AND {rows} AND t.bid = (t.{key} - 1) / {per_scale} + 1")
@@ -137,7 +137,7 @@ impl Check<'_> {
         self.session.execute("COMMIT")
     }
 
-    /// Counts rows of a table that were looked at; none at all proves nothing.
+    /// Counts examined rows of a table; none at all is a violation.
     fn examined(&mut self, table: &str, rows: u64) {
         self.rows_examined += rows;
         self.violation(u64::from(rows == 0), || format!("{table}: no row was examined"));
@@ -150,7 +150,7 @@ impl Check<'_> {
         }
     }
 
-    /// As many rows of history as commits; those in doubt may be there or not.
+    /// Compares the rows of history with the commits, of which those in doubt may be missing.
     fn history(&mut self, expected: &Expected) -> Result<(), WireError> {
         let rows = self.number("SELECT count(*) FROM pgbench_history")?;
         self.history_rows = rows;
@@ -167,8 +167,8 @@ impl Check<'_> {
         Ok(())
     }
 
-    /// Every key of a table against the sum of its deltas; a missing row on either side is a violation. Keys are those
-    /// that were loaded: 1 to the number of rows, each in its branch.
+    /// Compares every key of a table with the sum of its deltas; a row missing on either side is a violation.
+    /// Keys must be as loaded: 1 to the number of rows, each in its branch.
     fn whole_table(&mut self, table: &Table) -> Result<(), WireError> {
         let &Table { name, key, balance, rows, .. } = table;
         let counts = self.session.query(&format!(
@@ -192,10 +192,10 @@ impl Check<'_> {
         )
     }
 
-    /// Accounts that history names, and a sample of those that it does not.
+    /// Checks accounts found in history, and a sample of the others.
     fn touched_accounts(&mut self, accounts: &Table, expected: &Expected) -> Result<(), WireError> {
         let placed = accounts.in_place();
-        // Both looks at the sample take the same pages; which ones, differs from run to run.
+        // Both queries sample the same pages, which differ from run to run.
         let (sample, seed) = (SAMPLE_PERCENT, expected.committed % 1_000_000);
         let named = format!(
             "SELECT h.aid AS key, CASE WHEN {placed} THEN t.abalance END AS balance, h.delta AS delta \
@@ -216,7 +216,7 @@ impl Check<'_> {
         Ok(())
     }
 
-    /// `rows` gives key, balance and delta; a balance that is not its delta, or is missing, is a violation.
+    /// Compares rows of key, balance and delta; a balance that is missing or differs from its delta is a violation.
     fn compare(&mut self, table: &str, key: &str, rows: &str) -> Result<(), WireError> {
         let wrong = self.session.query(&format!(
             "SELECT key, balance, delta, count(*) OVER () FROM ({rows}) r \

@@ -1,8 +1,8 @@
-//! TPC-B's balances where history is emptied between runs: sums instead of keys.
+//! Checks TPC-B's balances by sums instead of keys, for runs between which history is emptied.
 //!
-//! Runs that are compared must start from the same state, so history is emptied before each of them. What it held is
-//! added up here before it goes, and at the end the sum of all balances has to be that of all deltas, and history has
-//! to have had a row for every commit.
+//! Runs to be compared must start from the same state, so history is emptied before each. Its sums are
+//! accumulated first; at the end the sum of all balances must equal that of all deltas, and the rows of history
+//! must match the commits.
 
 use std::time::Instant;
 
@@ -11,7 +11,7 @@ use pgdyno_wire::{Session, WireError};
 
 use super::{BalanceOutcome, Expected};
 
-/// What history has held until it was last emptied.
+/// Accumulated contents of history up to the last time it was emptied.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Ledger {
     rows: u64,
@@ -19,11 +19,11 @@ pub struct Ledger {
 }
 
 impl Ledger {
-    /// Puts the tables back into the state that a run starts from: history empty, and no dead rows in the two small
-    /// tables, whose few pages would grow longer with every run (pgbench does the same at its start).
+    /// Restores the state that runs start from: empties history, and vacuums the two small tables, which would
+    /// otherwise grow with every run (pgbench does the same at its start).
     ///
     /// # Errors
-    /// What the server refused.
+    /// A statement fails.
     pub fn reset(&mut self, session: &mut Session) -> Result<(), WireError> {
         self.add(session)?;
         session.execute("TRUNCATE pgbench_history")?;
@@ -38,10 +38,10 @@ impl Ledger {
         Ok(())
     }
 
-    /// Holds balances and history to each other and to the driver's counts.
+    /// Compares balances, history and the driver's counts.
     ///
     /// # Errors
-    /// Where the check itself could not be carried out. Violations are a result, not an error.
+    /// The check cannot be carried out. Violations are a result, not an error.
     pub fn check(mut self, session: &mut Session, expected: &Expected) -> Result<BalanceOutcome, Problem> {
         let start = Instant::now();
         let failed = |error: WireError| error.into_problem("could not check the balances");
@@ -63,7 +63,7 @@ impl Ledger {
         })
     }
 
-    /// A row for each commit; those in doubt may be there or not.
+    /// Compares the rows of history with the commits, of which those in doubt may be missing.
     fn history(&self, expected: &Expected) -> Vec<String> {
         let Expected { committed, in_doubt, .. } = *expected;
         let (rows, allowed) = (self.rows, committed..=committed + in_doubt);
@@ -81,7 +81,7 @@ impl Ledger {
     }
 }
 
-/// The number of rows of one of pgbench's tables and the sum of a column.
+/// Number of rows of one of pgbench's tables, and the sum of a column.
 fn rows_and_sum(session: &mut Session, column: &str, table: &str) -> Result<(u64, i128), WireError> {
     let rows = session
         .query(&format!("SELECT count(*), coalesce(sum({column}::numeric), 0) FROM pgbench_{table}"))?;

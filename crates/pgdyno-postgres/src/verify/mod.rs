@@ -1,4 +1,4 @@
-//! Whether the data is what it must be.
+//! Checks data for correctness.
 
 mod amcheck;
 mod balance;

@@ -1,4 +1,4 @@
-//! Runs scripts as pgbench does, for a number of attempts, and keeps what was said.
+//! Runs scripts like pgbench for a number of attempts, and keeps the messages.
 
 use std::sync::{Arc, Mutex};
 
@@ -7,14 +7,14 @@ use pgdyno_engine::{
     Bookkeeping, Client, EpollDriver, Level, Listeners, Messages, Mix, Paced, Pacing, Report, Settings,
     run_keeping,
 };
-use pgdyno_postgres::targets::{Conduct, Link, Manner, Play, SqlTarget, Start};
+use pgdyno_postgres::targets::{ClientBehavior, ErrorHandling, Link, SharedScripts, SqlTarget, Start};
 use pgdyno_script::{Automatic, Definition, Protocol, Scripts, Streams, Variables};
 use pgdyno_wire::{ConnectOptions, connect};
 
 /// How scripts are run.
 pub struct How {
     pub protocol: Protocol,
-    pub manner: Manner,
+    pub manner: ClientBehavior,
     pub clients: u32,
     pub attempts: u64,
     pub weights: Vec<u32>,
@@ -40,20 +40,20 @@ impl Default for How {
     }
 }
 
-/// As pgbench behaves without options.
-pub fn pgbench() -> Manner {
-    Manner { conduct: Conduct::Pgbench, trust: true, ..Manner::default() }
+/// pgbench's behaviour without options.
+pub fn pgbench() -> ClientBehavior {
+    ClientBehavior { errors: ErrorHandling::Pgbench, trust: true, ..ClientBehavior::default() }
 }
 
-/// What a run came to.
+/// Result of a run.
 pub struct Played {
     pub report: Report,
-    /// What was said, each text with the letter of its level.
+    /// Messages, each with the letter of its level.
     pub said: Vec<String>,
 }
 
 impl Played {
-    /// Whether something was said that contains this.
+    /// Whether any message contains this text.
     pub fn heard(&self, text: &str) -> bool {
         self.said.iter().any(|said| said.contains(text))
     }
@@ -65,7 +65,7 @@ pub fn play(options: &ConnectOptions, texts: &[&str], how: &How) -> Played {
         scripts.add(&format!("script{number}"), text).unwrap_or_else(|error| panic!("{error}"));
     }
     let scripts = Arc::new(scripts);
-    let play = Arc::new(Play::new(Arc::clone(&scripts), how.protocol, how.manner));
+    let play = Arc::new(SharedScripts::new(Arc::clone(&scripts), how.protocol, how.manner));
     let streams = Streams::derive(42, how.clients, 1, false);
     let options = Arc::new(options.clone());
     let client = |number: u32| {

@@ -1,4 +1,4 @@
-//! Loading, driving and checking at real servers.
+//! Loads, drives and checks real servers.
 
 use std::{env, slice, sync::Arc};
 
@@ -45,7 +45,7 @@ fn everything_holds(major: &str) {
     tables_are_read_into_shared_buffers(&server);
 }
 
-/// A database of its own, dropped at the end.
+/// A temporary database, dropped at the end.
 struct Database {
     server: ConnectOptions,
     name: String,
@@ -62,7 +62,7 @@ impl Database {
         Self { server, name, session: Some(session) }
     }
 
-    /// A copy by its files, of which shared buffers hold nothing; nobody may be connected to what is copied.
+    /// A copy by files, with nothing in shared buffers; no session may be connected to the source.
     fn copy(&self, server: &Server, purpose: &str) -> Self {
         let strategy = if server.running.version_num >= 150_000 { " STRATEGY file_copy" } else { "" };
         let name = format!("pgdyno_test_{purpose}");
@@ -99,7 +99,7 @@ impl Database {
         check_balance(self.session(), mode, &expected).expect("it can be checked")
     }
 
-    /// Runs tpcb-like for a while; how many transactions were committed.
+    /// Runs tpcb-like for a while; returns the number of commits.
     fn drive(&mut self, protocol: Protocol, number: u32) -> u64 {
         let script = Arc::new(Builtin::TpcbLike.scripts());
         let settings = Settings {
@@ -126,7 +126,7 @@ impl Drop for Database {
     fn drop(&mut self) {
         self.session = None;
         let dropped = connect(&self.server).map(|mut admin| {
-            // Backends of the clients may take a moment to notice that these are gone.
+            // Backends of the clients may take a moment to notice that their clients are gone.
             (0..100).any(|_| {
                 std::thread::sleep(std::time::Duration::from_millis(50));
                 admin.execute(&format!("DROP DATABASE {}", self.name)).is_ok()
@@ -140,13 +140,13 @@ fn plan(way: Way) -> LoadPlan {
     LoadRequest { scale: Some(1), way: Some(way), ..LoadRequest::default() }.plan(1).expect("it can be")
 }
 
-/// Column, type and NOT NULL of the four tables, one line a column.
+/// Column, type and NOT NULL of the four tables, one line per column.
 const COLUMNS: &str = "SELECT string_agg(format('%s.%s %s%s', c.relname, a.attname, format_type(atttypid, atttypmod), \
      CASE WHEN attnotnull THEN ' NOT NULL' END), ', ' ORDER BY c.relname, a.attnum) \
      FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid \
      WHERE c.relname LIKE 'pgbench\\_%' AND c.relkind = 'r' AND a.attnum > 0";
 
-/// As `pgbench -i` of 15 leaves them.
+/// Columns as created by `pgbench -i` of version 15.
 const PGBENCH_COLUMNS: &str = "pgbench_accounts.aid integer NOT NULL, pgbench_accounts.bid integer, \
      pgbench_accounts.abalance integer, pgbench_accounts.filler character(84), \
      pgbench_branches.bid integer NOT NULL, pgbench_branches.bbalance integer, \
@@ -158,7 +158,7 @@ const PGBENCH_COLUMNS: &str = "pgbench_accounts.aid integer NOT NULL, pgbench_ac
      pgbench_tellers.filler character(84)";
 
 fn every_way_loads_what_pgbench_loads(server: &Server) {
-    // Chunks may leave a few empty pages, which nobody marks.
+    // Chunks may leave a few empty pages, which are not marked as frozen.
     for way in [Way::Stream, Way::Server] {
         let mut database = Database::make(server, way.name());
         database.load(way);
@@ -201,7 +201,7 @@ fn every_way_loads_what_pgbench_loads(server: &Server) {
     }
 }
 
-/// Every page of accounts is marked as frozen, where the extension that tells is installed.
+/// Checks that every page of accounts is frozen, if `pg_visibility` is installed.
 fn frozen(database: &mut Database) {
     if database.session().execute("CREATE EXTENSION pg_visibility").is_err() {
         return left_out("pg_visibility is not installed: whether rows are frozen was not looked at");
@@ -211,8 +211,8 @@ fn frozen(database: &mut Database) {
     assert_eq!(database.value(all), "t");
 }
 
-/// With the extension, wherever it is, and by queries where the role may not make it. That pages which were not in
-/// shared buffers are there afterwards, the tests of `pgdyno prewarm` show: of a load this small all are there at once.
+/// With the extension if it is installed, and through queries if the role may not create it. Pages outside
+/// shared buffers are covered by the tests of `pgdyno prewarm`, since a load this small is cached completely.
 fn tables_are_read_into_shared_buffers(server: &Server) {
     let plain = "CREATE ROLE plain; GRANT ALL ON SCHEMA public TO plain; \
                  ALTER TABLE pgbench_accounts OWNER TO plain; ALTER TABLE pgbench_tellers OWNER TO plain; \
@@ -276,7 +276,7 @@ fn a_load_that_fails_or_is_stopped_leaves_nothing_and_a_usable_session(server: &
     let problem =
         load_tables(sessions, None, &plan, &stop, &mut |_| stop.request("enough")).expect_err("stopped");
     assert!(
-        problem.hint.is_some_and(|hint| hint.contains("drop them before") || hint.contains("nothing of it"))
+        problem.hint.is_some_and(|hint| hint.contains("drop them before") || hint.contains("rolled back"))
     );
     let stop = Stop::default();
     stop.request("at once");
@@ -314,7 +314,7 @@ fn a_server_tells_its_facts_and_counts_what_it_does(server: &Server) {
     assert_eq!(after.checkpoints_since(&after), Some(0));
 }
 
-/// A corruption, and whether `touched` must find it too.
+/// A corruption, and whether `touched` must detect it, too.
 const CORRUPTIONS: [(&str, bool); 20] = [
     (
         "UPDATE pgbench_accounts SET abalance = abalance + 1 WHERE aid = (SELECT max(aid) FROM pgbench_history)",
@@ -406,7 +406,7 @@ fn the_balance_check_finds_what_is_wrong_and_nothing_else(server: &Server) {
     }
 }
 
-/// Corrupts, checks and puts back. The check begins a transaction of its own: the tables are copied aside meanwhile.
+/// Corrupts, checks and restores. The check begins its own transaction, so the tables are saved as copies.
 fn found(database: &mut Database, corruption: &str, mode: BalanceMode, committed: u64) {
     let tables = ["accounts", "tellers", "branches", "history"];
     let each = |sql: &str| tables.map(|table| sql.replace("{}", table)).join(";");

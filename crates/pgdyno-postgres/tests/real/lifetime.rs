@@ -1,4 +1,4 @@
-//! A server that must not outlive whoever started it.
+//! A server that must end with the process that started it.
 
 use std::{
     sync::mpsc,

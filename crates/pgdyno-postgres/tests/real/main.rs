@@ -1,5 +1,5 @@
-//! Real servers, made by our own provisioning: bundles of the oldest and the newest major, and of every major where
-//! `PGDYNO_TEST_ALL` is set.
+//! Real servers from our own provisioning: bundles of the oldest and the newest major version, or of every one
+//! if `PGDYNO_TEST_ALL` is set.
 
 mod everything;
 mod lifetime;

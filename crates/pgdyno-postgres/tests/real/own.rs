@@ -1,18 +1,18 @@
-//! A real server of a test's own, removed at its end.
+//! A real server for a single test, removed at its end.
 
 use std::{env, fs, os::unix::fs::PermissionsExt, path::PathBuf, time::Duration};
 
 use pgdyno_provision::{Dirs, Environment, Lifetime, Request, RunningServer, registry, up};
 use pgdyno_wire::{Address, ConnectOptions};
 
-/// Where servers of a test are recorded and have their data.
+/// Directories of a test's servers.
 pub struct Place {
     pub dirs: Dirs,
     _state: tempfile::TempDir,
 }
 
 impl Place {
-    /// The default cache, so that the bundles are fetched once, and a state directory that goes with the test.
+    /// Uses the default cache, so that bundles are fetched once, and a temporary state directory.
     pub fn new() -> Self {
         let state = tempfile::tempdir().expect("a temporary directory can be made");
         fs::set_permissions(state.path(), fs::Permissions::from_mode(0o755)).expect("it is ours");
@@ -28,10 +28,10 @@ impl Place {
     }
 }
 
-/// A bundle of this major, which ends with the test whatever happens.
+/// A request for a bundle of this major version that ends with the test in any case.
 pub fn bundle(major: &str) -> Request {
     let pg = Some(major.parse().expect("it is a version"));
-    // On a busy machine a server may say nothing for longer than its users would wait.
+    // On a busy machine a start may take longer than users would wait.
     let start_limit = Duration::from_secs(900);
     Request { pg, bundle_only: true, lifetime: Lifetime::DiesWithUs, start_limit, ..Request::named("own") }
 }
@@ -43,14 +43,14 @@ pub struct Server {
 }
 
 impl Server {
-    /// Starts it.
+    /// Starts the server.
     pub fn start(request: &Request) -> Self {
         let place = Place::new();
         let running = up(request, &place.dirs, &mut |_| {}).expect("the server starts");
         Self { running, place }
     }
 
-    /// How to connect as its superuser.
+    /// Connection options for its superuser.
     pub fn options(&self) -> ConnectOptions {
         let address = Address::Unix(self.running.socket_dir.clone(), self.running.port);
         ConnectOptions::local(address, self.running.superuser)

@@ -1,7 +1,7 @@
-//! Whole scripts at real servers of the oldest and the newest major: what they do and what is said where they
-//! cannot go on. The rows follow PostgreSQL's own tests of pgbench in what they look at.
+//! Whole scripts on real servers of the oldest and the newest major version: their effects, and messages when
+//! they fail. The cases follow PostgreSQL's own tests of pgbench.
 
-use pgdyno_postgres::targets::Manner;
+use pgdyno_postgres::targets::ClientBehavior;
 use pgdyno_script::Protocol;
 use pgdyno_wire::{ConnectOptions, connect};
 
@@ -166,15 +166,15 @@ fn bad_scripts_end_their_client(server: &ConnectOptions) {
     assert_eq!((played.report.tally.committed, played.report.clients_lost), (1, 1));
 }
 
-/// Two clients read and write the same row in one snapshot each: one of them fails, and must find its own number
-/// again.
+/// Two clients read and write the same row in one snapshot each: one of them fails, and must draw the same
+/// number again.
 fn serialization_failures_are_tried_again(server: &ConnectOptions) {
     let mut admin = connect(server).expect("the server answers");
     admin.execute("CREATE TABLE counted (n int); INSERT INTO counted VALUES (0)").expect("it can be made");
     let script = "BEGIN ISOLATION LEVEL REPEATABLE READ;\nSELECT n FROM counted;\n\\sleep 1 ms\n\
                   UPDATE counted SET n = n + 1;\nEND;\n";
     for protocol in ALL {
-        let manner = Manner { max_tries: 0, ..pgbench() };
+        let manner = ClientBehavior { max_tries: 0, ..pgbench() };
         let how = How { protocol, manner, clients: 4, attempts: 20, ..How::default() };
         let played = play(server, &[script], &how);
         let tally = played.report.tally;
@@ -193,7 +193,7 @@ fn deadlocks_are_tried_again(server: &ConnectOptions) {
         .expect("it can be made");
     let script = "BEGIN;\nSET LOCAL deadlock_timeout = '10ms';\nUPDATE pair SET n = n + 1 WHERE id = :client_id % 2;\n\
                   \\sleep 5 ms\nUPDATE pair SET n = n + 1 WHERE id = 1 - :client_id % 2;\nEND;\n";
-    let manner = Manner { max_tries: 100, ..pgbench() };
+    let manner = ClientBehavior { max_tries: 100, ..pgbench() };
     let played = play(server, &[script], &How { manner, clients: 2, attempts: 5, ..How::default() });
     let tally = played.report.tally;
     assert_eq!((tally.committed, tally.failed()), (10, 0), "{:?}", played.said);

@@ -1,4 +1,4 @@
-//! A connection that is lost in the measured path is encrypted again when it is made again.
+//! A connection lost in the measured path is encrypted again after reconnecting.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::server::Server;
 const SCRIPT: &str =
     "BEGIN;\nINSERT INTO again SELECT ssl::int FROM pg_stat_ssl WHERE pid = pg_backend_pid();\nEND;\n";
 
-/// Ends all sessions of the clients twice; they come back by TLS 1.3 and by TLS 1.2, and every commit is a row.
+/// Ends all client sessions twice; they reconnect with TLS 1.3 and TLS 1.2, and every commit is a row.
 pub fn connections_are_made_again(server: &Server) {
     let mut session = server.connects("user=plain sslmode=require");
     for version in ["TLSv1.3", "TLSv1.2"] {

@@ -1,4 +1,4 @@
-//! Somebody between client and server, with a certificate of his own.
+//! A man in the middle with a certificate of his own.
 
 use std::{
     io::{self, Read, Write},
@@ -16,14 +16,14 @@ use rustls::{
 
 use crate::server::Server;
 
-/// One connection of somebody between: our end, with his certificate, and the server's.
+/// One intercepted connection: our end with his certificate, and the server's.
 pub struct Between {
     ours: StreamOwned<ServerConnection, TcpStream>,
     theirs: StreamOwned<ClientConnection, TcpStream>,
 }
 
 impl Between {
-    /// Listens; gives his port. His threads end with their connections, the last with the test.
+    /// Listens; returns the port. Threads end with their connections, the last one with the test.
     pub fn start(server: &Server) -> u16 {
         let own = rcgen::generate_simple_self_signed(["localhost".to_owned()]).expect("a certificate");
         let key = PrivateKeyDer::try_from(own.signing_key.serialize_der()).expect("a key");
@@ -82,13 +82,13 @@ impl Between {
         Ok(Self { ours, theirs })
     }
 
-    /// Passes on what comes from either side, until one is gone.
+    /// Relays data in both directions until one side is gone.
     pub fn pass_on(mut self) {
         while pass(&mut self.ours, &mut self.theirs) && pass(&mut self.theirs, &mut self.ours) {}
     }
 }
 
-/// Passes on what there is; whether both sides are still there.
+/// Relays pending data; returns whether both sides are still connected.
 pub fn pass(from: &mut impl Read, to: &mut impl Write) -> bool {
     let mut buffer = [0; 4096];
     match from.read(&mut buffer) {

@@ -1,4 +1,4 @@
-//! What is stopped is cancelled over TLS as well: the secret that a cancellation shows is nobody's to read.
+//! Cancel requests are sent over TLS, too, as the secret key in them must stay secret.
 
 use std::{
     io::{Read, Write},
@@ -13,14 +13,14 @@ use pgdyno_wire::{Address, WireError, connect_unless};
 
 use crate::server::Server;
 
-/// What begins a request for TLS and a CancelRequest, behind their lengths.
+/// Codes of an SSLRequest and a CancelRequest, after their lengths.
 const SSL_REQUEST: [u8; 4] = 80_877_103u32.to_be_bytes();
 const CANCEL_REQUEST: [u8; 4] = 80_877_102u32.to_be_bytes();
 
-/// All that clients sent on their connections, one by one.
+/// Everything that clients sent, by connection.
 type Sent = Arc<Mutex<Vec<Vec<u8>>>>;
 
-/// Passes connections on to a server, and keeps what clients send. Threads end with their connections.
+/// Relays connections to a server, and keeps what clients send. Threads end with their connections.
 fn listen_in(to: u16) -> (u16, Sent) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let port = listener.local_addr().expect("a port").port();

@@ -1,5 +1,5 @@
-//! TLS with real servers of the oldest and the newest major, and certificates made for the test: what libpq takes is
-//! taken, what it refuses is refused, and the measured path runs over it.
+//! TLS with real servers of the oldest and the newest major version and generated certificates: accepts what
+//! libpq accepts, refuses what it refuses, and runs the measured path.
 
 mod again;
 mod between;
@@ -147,7 +147,7 @@ fn a_client_certificate_is_shown(server: &Server) {
     ] {
         server.refuses(&text, why);
     }
-    // As with libpq a certificate that is not there is none.
+    // As in libpq, a missing certificate file means no certificate.
     server.connects("user=plain sslmode=require sslcert=/no/such/certificate");
 }
 
@@ -178,7 +178,7 @@ fn what_the_session_starts_with_arrives(server: &Server) {
     assert_eq!(session.address(), options.address());
 }
 
-/// Lines as NSS's key log has them, in a file of the user alone; what is there is kept.
+/// Lines in NSS key log format, appended to a file that only the user can read.
 fn keys_are_written_where_that_is_asked_for(server: &Server) {
     let path = server.file("keys.log", "# mine\n", 0o600);
     let new = server.path("new.log");
@@ -204,7 +204,7 @@ fn keys_are_written_where_that_is_asked_for(server: &Server) {
     server.refuses(nowhere, "could not open SSL key logging file");
 }
 
-/// Loads by COPY and drives transactions over TLS 1.3 and 1.2; the balances say that nothing was lost or doubled.
+/// Loads by COPY and runs transactions over TLS 1.3 and 1.2; balances show that nothing was lost or doubled.
 fn the_measured_path_is_encrypted(server: &Server) {
     let stop = Stop::default();
     let mut session = server.connects("user=plain sslmode=require");
@@ -256,7 +256,7 @@ fn other_certificates_are_judged_as_libpq_judges_them(server: &Server) {
     server.shows(&server.authority.sign(&early));
     server.refuses(&verify(&root), "not valid yet");
 
-    // The common name counts where no other name is there.
+    // The common name counts only without alternative names.
     server.shows(&server.authority.sign(&named("localhost")));
     server.connects(&verify(&root));
     server.refuses(&format!("{} host=other.example", verify(&root)), "not for host");
@@ -266,7 +266,7 @@ fn other_certificates_are_judged_as_libpq_judges_them(server: &Server) {
     server.refuses(&verify(&root), "not for host");
     server.connects(&format!("{} host=other.example", verify(&root)));
 
-    // One that signs itself is trusted by whoever has it, an authority's or not.
+    // A self-signed certificate is trusted if it is a root certificate, whether or not it is a CA.
     for is_ca in [IsCa::ExplicitNoCa, IsCa::Ca(BasicConstraints::Unconstrained)] {
         let mut itself = hosts(&["localhost"]);
         itself.is_ca = is_ca;
@@ -281,8 +281,8 @@ fn other_certificates_are_judged_as_libpq_judges_them(server: &Server) {
     }
 }
 
-/// Somebody who has a certificate of his own, takes our connection and passes everything on to the server: without
-/// verification he is not noticed, and channel binding notices him.
+/// A man in the middle with a certificate of his own who relays everything: unnoticed without verification, but
+/// detected by channel binding.
 fn somebody_between_is_noticed(server: &Server) {
     let between = Between::start(server);
     let through = |text: &str| {

@@ -1,4 +1,4 @@
-//! Certificates with RSA keys, made by `openssl`: what makes the others has no RSA.
+//! Certificates with RSA keys, made by `openssl` because rcgen has no RSA.
 
 use std::{path::Path, process::Command};
 
@@ -6,7 +6,7 @@ use testkit::left_out;
 
 use crate::server::{Server, hosts};
 
-/// A certificate: the kind of its key, and the options of its authority's signature.
+/// Type of a certificate's key, and signature options of its authority.
 struct Kind {
     name: &'static str,
     key: &'static str,
@@ -14,15 +14,15 @@ struct Kind {
 }
 
 const PSS: &[&str] = &["-sigopt", "rsa_padding_mode:pss", "-sigopt", "rsa_pss_saltlen:32"];
-/// What authorities mostly sign with, RSASSA-PKCS1-v1_5; RSASSA-PSS; and a key that is for RSASSA-PSS alone.
+/// The usual RSASSA-PKCS1-v1_5, RSASSA-PSS, and a key restricted to RSASSA-PSS.
 const KINDS: [Kind; 3] = [
     Kind { name: "pkcs1", key: "RSA", signature: &[] },
     Kind { name: "pss", key: "RSA", signature: PSS },
     Kind { name: "pss-key", key: "RSA-PSS", signature: &[] },
 ];
 
-/// Shows RSA certificates one after the other, and at the end one like the first. Before 10 a server shows for ever
-/// what it was started with.
+/// Uses RSA certificates one after the other, and finally one like the first. Servers before 10 keep the
+/// certificate they were started with.
 pub fn certificates_of_rsa(server: &Server) {
     if server.own.running.version_num < 100_000 {
         return;
@@ -54,7 +54,7 @@ pub fn certificates_of_rsa(server: &Server) {
     server.shows(&server.authority.sign(&hosts(&["localhost"])));
 }
 
-/// The certificate and its key, as PEM.
+/// A certificate and its key as PEM.
 fn sign(dir: &Path, kind: &Kind) -> (String, String) {
     let Kind { name, key, signature } = kind;
     openssl(dir, &format!("genpkey -algorithm {key} -pkeyopt rsa_keygen_bits:2048 -out {name}.key"));

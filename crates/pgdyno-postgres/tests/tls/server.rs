@@ -1,4 +1,4 @@
-//! A server with TLS, and the certificates for it.
+//! A server with TLS, and certificates for it.
 
 use std::{
     fs,
@@ -19,7 +19,7 @@ use rcgen::{
 
 use crate::own::{self, bundle};
 
-/// An authority.
+/// A certificate authority.
 pub struct Authority {
     pub issuer: Issuer<'static, KeyPair>,
     pub pem: String,
@@ -35,7 +35,7 @@ impl Authority {
         Self { issuer: Issuer::new(params, key), pem }
     }
 
-    /// A certificate and its key, as PEM.
+    /// Signs a certificate; returns it with its key as PEM.
     pub fn sign(&self, params: &CertificateParams) -> (String, String) {
         let key = KeyPair::generate().expect("a key");
         let certificate = params.signed_by(&key, &self.issuer).expect("a certificate");
@@ -62,14 +62,14 @@ impl Authority {
     }
 }
 
-/// Parameters with a common name and no other.
+/// Certificate parameters with a common name and no other name.
 pub fn named(name: &str) -> CertificateParams {
     let mut params = CertificateParams::new(Vec::new()).expect("no name is wrong");
     params.distinguished_name.push(DnType::CommonName, name);
     params
 }
 
-/// Parameters of a certificate for hosts.
+/// Certificate parameters for host names.
 pub fn hosts(names: &[&str]) -> CertificateParams {
     let mut params = CertificateParams::new(names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>())
         .expect("they are names");
@@ -113,7 +113,7 @@ impl Server {
         server
     }
 
-    /// Makes roles, and says who comes in how.
+    /// Creates roles and their entries in pg_hba.conf.
     pub fn let_in(&self) {
         let mut admin = self.admin();
         let scram = self.own.running.version_num >= 100_000;
@@ -140,7 +140,7 @@ impl Server {
         connect(&self.own.options()).expect("its owner is let in")
     }
 
-    /// Lets the server read its files again; what comes later finds it so.
+    /// Reloads the server's files, and waits until new connections see them.
     pub fn reload(&self) {
         let loaded = |session: &mut Session| session.value("SELECT pg_conf_load_time()").expect("it tells");
         let mut admin = self.admin();
@@ -156,7 +156,7 @@ impl Server {
         panic!("it does not read its files again");
     }
 
-    /// Another certificate for the server.
+    /// Replaces the server's certificate.
     pub fn shows(&self, (certificate, key): &(String, String)) {
         for (name, text) in [("server.crt", certificate), ("server.key", key)] {
             fs::write(self.dir.path().join(name), text).expect("it is ours");
@@ -172,7 +172,7 @@ impl Server {
         write(&self.dir.path().join(name), text, mode).display().to_string()
     }
 
-    /// Options from a connection string, as a user writes it; the address is added.
+    /// Options from a connection string in libpq's syntax, with the address added.
     pub fn options(&self, text: &str) -> ConnectOptions {
         let port = self.own.running.port;
         let text = format!("host=localhost hostaddr=127.0.0.1 port={port} dbname=postgres {text}");
@@ -214,7 +214,7 @@ pub fn write(path: &Path, text: &str, mode: u32) -> PathBuf {
     path.to_owned()
 }
 
-/// A server started by root runs as somebody else, who must own its key.
+/// Gives a file to the user that runs a server started by root, who must own its key.
 pub fn give_to_server(path: &Path) {
     if rustix::process::geteuid().is_root() {
         let passwd = fs::read_to_string("/etc/passwd").expect("it is there");

@@ -1,4 +1,4 @@
-//! How late this machine is by itself, so that pgdyno is not blamed for it.
+//! Measures the lateness of the machine itself, so that pgdyno is not blamed for it.
 
 use std::{
     fs,
@@ -9,51 +9,49 @@ use std::{
 
 use pgdyno_engine::Clock;
 
-/// How often a measurement is repeated where the machine was not calm.
+/// Most measurements until the machine is calm.
 const TRIES: usize = 3;
-/// Length of the sleeps that are watched.
+/// Length of the observed sleeps.
 const SLEEP: Duration = Duration::from_millis(1);
 
-/// Processors that other programs may use on a machine that is calm.
+/// Processors that other programs may use on a calm machine.
 const OTHERS_CPUS: f64 = 0.15;
-/// Ticks of `/proc/stat` in a second (`USER_HZ`, 100 on every Linux of today).
+/// Ticks of `/proc/stat` per second (`USER_HZ`, 100 on every current Linux).
 const TICKS_PER_S: f64 = 100.0;
 
-/// What the machine did by itself while something was measured.
+/// Disturbances of the machine during a measurement.
 #[derive(Debug)]
 pub struct Lateness {
-    /// How late sleeps ended, shortest first.
+    /// Delays of sleeps, shortest first.
     late: Vec<Duration>,
-    /// Processors that other programs used on average.
+    /// Processors used by other programs on average.
     others_cpus: f64,
 }
 
 impl Lateness {
-    /// A share of the sleeps was at most this late.
+    /// Quantile of the sleeps' delays.
     pub fn quantile(&self, quantile: f64) -> Duration {
         let rank = (self.late.len() as f64 * quantile) as usize;
         self.late.get(rank.min(self.late.len().saturating_sub(1))).copied().unwrap_or_default()
     }
 
-    /// What a share of the sleeps was late by at most, beyond what every sleep is.
+    /// Quantile of the sleeps' delays beyond the minimum.
     pub fn excess(&self, quantile: f64) -> Duration {
         self.quantile(quantile).saturating_sub(self.quantile(0.05))
     }
 
-    /// Whether the machine was there for nobody else: a sleeper is woken soon even where others work, but who has work
-    /// to do waits for them.
+    /// Whether no other program used the machine: sleepers wake promptly beside others, but work has to wait for them.
     pub fn alone(&self) -> bool {
         self.others_cpus < OTHERS_CPUS
     }
 
-    /// The longest that the machine stood still.
+    /// The longest delay.
     pub fn most(&self) -> Duration {
         self.quantile(1.0)
     }
 }
 
-/// Measures, and again where the machine was not calm meanwhile; gives the last measurement, with how late the machine
-/// was.
+/// Measures, repeatedly while the machine is not calm; returns the last measurement with the lateness.
 pub fn calmly<R>(calm: impl Fn(&Lateness) -> bool, mut measure: impl FnMut() -> R) -> (R, Lateness) {
     let mut result = watched(&mut measure);
     for _ in 1..TRIES {
@@ -93,8 +91,7 @@ fn watched<R>(measure: impl FnOnce() -> R) -> (R, Lateness) {
     })
 }
 
-/// Seconds that all processors together were busy since the machine was started: user, nice, system, interrupts and
-/// what the hypervisor took.
+/// Seconds since boot that all processors were busy: user, nice, system, interrupts and steal.
 fn busy_s() -> f64 {
     let stat = fs::read_to_string("/proc/stat").expect("Linux has it");
     let ticks = stat.lines().next().into_iter().flat_map(str::split_whitespace).skip(1);

@@ -1,7 +1,7 @@
-//! Commits counted are rows in the history, one for one, also where many transactions are rolled back by serialization
-//! failures (40001) and deadlocks (40P01).
+//! Counted commits match rows of history one to one, even with many rollbacks by serialization failures (40001)
+//! and deadlocks (40P01).
 //!
-//! Seen to fail where the target takes an attempt that was rolled back for a commit.
+//! Seen to fail when the target counts a rolled-back attempt as a commit.
 
 use pgdyno_core::measure::{Counts, Outcome};
 use pgdyno_engine::{Event, Probe, Report, SocketDriver, Step, Target};
@@ -10,8 +10,8 @@ use pgdyno_wire::connect;
 
 use crate::{Drive, MS, alone, server::Server, test_all};
 
-/// Two rows of a few in any order, both or none: whoever meets another that took them the other way round deadlocks,
-/// and whoever waited for one that was changed meanwhile cannot be serialized.
+/// Updates two of a few rows in random order: transactions in opposite order deadlock, and those that waited
+/// for a changed row cannot be serialized.
 const SCRIPT: &str = "\\set a random(1, 5)\n\
     \\set b random(1, 5)\n\
     BEGIN ISOLATION LEVEL REPEATABLE READ;\n\
@@ -22,12 +22,12 @@ const SCRIPT: &str = "\\set a random(1, 5)\n\
 
 const CLIENTS: u32 = 8;
 
-/// A target that counts an outcome as another: the lies of a driver that flatters, or that loses commits.
+/// A target that misreports an outcome: a driver that flatters, or that loses commits.
 struct Lying {
     target: Link<SqlTarget>,
     from: Outcome,
     to: Outcome,
-    /// How many times it still lies.
+    /// Number of remaining lies.
     left: u32,
 }
 
@@ -50,12 +50,12 @@ impl Target for Lying {
     }
 }
 
-/// Whether the history holds what was counted: a row for every commit, and at most one for each in doubt.
+/// Whether history matches the counts: a row for every commit, and at most one for each attempt in doubt.
 fn agree(counts: &Counts, rows: u64) -> bool {
     (counts.committed..=counts.committed + counts.in_doubt).contains(&rows)
 }
 
-/// Drives until so many have committed; gives the report and the rows of the history.
+/// Drives until this many commits; returns the report and the rows of history.
 fn drive<T: Target + 'static>(
     server: &Server,
     driver: SocketDriver,
@@ -92,7 +92,7 @@ fn commits_are_rows(major: &str) {
     let _alone = alone();
     let server = Server::start(major);
     let mut session = connect(&server.options()).expect("the server answers");
-    // It is counting that is tested, not durability; and a deadlock is to be found soon.
+    // Counting is tested here, not durability; and deadlocks should be detected soon.
     for sql in [
         "CREATE TABLE hot (id int PRIMARY KEY, touched bigint NOT NULL) WITH (fillfactor = 10)",
         "INSERT INTO hot SELECT id, 0 FROM generate_series(1, 5) id",
@@ -113,7 +113,7 @@ fn commits_are_rows(major: &str) {
         assert!(errors("40001") > 0 && errors("40P01") > 0, "{:?}", report.errors);
         assert_eq!(errors("40001") + errors("40P01"), whole.failed, "{:?}", report.errors);
     }
-    // The planted faults: one rolled back attempt of each client that is told as a commit, and one commit that is not.
+    // The planted faults: one rollback of each client reported as a commit, and one commit not reported.
     for (from, to) in [(Outcome::Failed, Outcome::Committed), (Outcome::Committed, Outcome::Failed)] {
         let lie = |target| Lying { target, from, to, left: 1 };
         let (report, rows) = drive(&server, SocketDriver::best(), 1_000, lie);

@@ -1,7 +1,7 @@
-//! What is reported is what was: each property is seen to hold, and a lie about it is seen to be found.
+//! Reports are true: each property is tested, and so is the detection of a lie about it.
 //!
-//! These tests measure time, so they run one after the other, and what the machine itself was late by is measured
-//! beside them ([`calm`]).
+//! The tests measure time, so they run one after the other, and the machine's own lateness is measured beside
+//! them ([`calm`]).
 
 mod calm;
 mod commits;
@@ -22,18 +22,18 @@ use pgdyno_wire::ConnectOptions;
 
 const MS: u64 = 1_000_000;
 
-/// One measurement at a time.
+/// Serializes measurements.
 fn alone() -> MutexGuard<'static, ()> {
     static ALONE: Mutex<()> = Mutex::new(());
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Whether the long forms are wanted.
+/// Whether the long forms are requested.
 fn test_all() -> bool {
     std::env::var_os("PGDYNO_TEST_ALL").is_some()
 }
 
-/// What is driven.
+/// Server, scripts and settings of a run.
 struct Drive<'a> {
     options: ConnectOptions,
     script: &'a str,
@@ -44,7 +44,7 @@ struct Drive<'a> {
 }
 
 impl Drive<'_> {
-    /// Drives one worker with all clients, each wrapped; no warm-up. `on_interval` may ask for the end.
+    /// Drives one worker with all clients, each wrapped, without warm-up. `on_interval` may stop the run.
     fn run<T: Target + 'static>(
         &self,
         mut wrap: impl FnMut(Link<SqlTarget>) -> T,

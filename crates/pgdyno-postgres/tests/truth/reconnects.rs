@@ -1,8 +1,8 @@
-//! Restarts, crashes, ended sessions and cancelled statements in mid-run: the run goes on, no attempt is lost in
-//! counting, and commits counted are rows in the history but for those in doubt.
+//! Restarts, crashes, terminated sessions and cancelled statements during a run: it continues, counts every
+//! attempt, and counted commits match rows of history except those in doubt.
 //!
-//! Seen to fail where a connection that is lost while a COMMIT is under way counts as a failure, and where a lost
-//! connection ends its client.
+//! Seen to fail when a connection lost during a COMMIT counts as a failure, and when a lost connection ends its
+//! client.
 
 use std::{
     process::Command,
@@ -16,10 +16,10 @@ use pgdyno_wire::{ConnectOptions, Session, SessionAttrs, connect};
 use crate::{Drive, MS, alone, server::Server};
 
 const SCRIPT: &str = "BEGIN;\nINSERT INTO history VALUES (1, 2);\nEND;\n";
-/// The same with something that can be cancelled.
+/// A script with a statement that can be cancelled.
 const SLOW: &str = "BEGIN;\nSELECT pg_sleep(0.004);\nINSERT INTO history VALUES (1, 2);\nEND;\n";
 const CLIENTS: u32 = 6;
-/// A run that is not ended by what it has committed is ended by this.
+/// Longest run, if its commits do not end it earlier.
 const LIMIT: Duration = Duration::from_secs(900);
 
 fn prepare(server: &Server) {
@@ -29,16 +29,16 @@ fn prepare(server: &Server) {
     }
 }
 
-/// A trouble that comes in the middle of a run, with the number of an interval and what failed in it: tells when it is
+/// A disturbance during a run, called with the number of an interval and its failures; returns whether it is
 /// over, so that the run may end.
 type Trouble<'a> = &'a mut dyn FnMut(u64, u64) -> bool;
 
-/// Whether every client has its connection.
+/// Whether every client is connected.
 fn all_are_back(options: &ConnectOptions) -> bool {
     connect(options).is_ok_and(|mut session| backends(&mut session).len() == CLIENTS as usize)
 }
 
-/// Drives until the trouble is over, a thousand attempts more have committed, and all clients are back.
+/// Drives until the disturbance is over, a thousand more attempts have committed, and all clients are connected.
 fn drive_through(drive: &Drive<'_>, trouble: Trouble<'_>) -> Report {
     let (begin, mut number, mut since) = (Instant::now(), 0, None);
     drive.run(
@@ -72,13 +72,13 @@ fn how(server: &Server, rate_per_s: Option<f64>, driver: SocketDriver) -> Drive<
     }
 }
 
-/// What to say of a run that is not as it should be.
+/// Description of an unexpected result.
 fn told(report: &Report) -> String {
     let Report { counts_whole, outage, errors, stopped, clients_lost, .. } = report;
     format!("{counts_whole:?} {outage:?} {errors:?} {stopped:?}, {clients_lost} clients lost")
 }
 
-/// What every such run must come to.
+/// Checks what must hold after every such run.
 fn holds(server: &Server, report: &Report, what: &str) {
     assert_eq!(report.stopped.as_deref(), Some("enough"), "{what}: {}", told(report));
     let (whole, outage) = (&report.counts_whole, &report.outage);
@@ -97,14 +97,14 @@ fn kill(pid: u32, signal: &str) {
     assert!(done.is_ok_and(|status| status.success()), "it runs");
 }
 
-/// Numbers of the clients' backends; a session that asked this question before may not be gone yet.
+/// Process IDs of the clients' backends; a session that asked before may still be there.
 fn backends(session: &mut Session) -> Vec<u32> {
     let sql = "SELECT pid FROM pg_stat_activity WHERE query ~ 'INSERT|BEGIN|END|sleep' AND query !~ 'pg_stat_activity'";
     let rows = session.query(sql).expect("it answers");
     rows.iter().filter_map(|row| row.parse(0)).collect()
 }
 
-/// Sends a backend a signal by one of the server's functions if it is in a state: whether it was sent.
+/// Signals a backend through a server function if it is in this state; returns whether it was signalled.
 fn sent(session: &mut Session, function: &str, pid: u32, state: &str) -> bool {
     let sql = format!("SELECT {function}(pid) FROM pg_stat_activity WHERE pid = {pid} AND {state}");
     !session.query(&sql).expect("it may").is_empty()
@@ -125,7 +125,7 @@ fn a_run_goes_on_after_restarts_and_crashes() {
                 0 => Vec::new(),
                 _ => backends(&mut connect(&server.options()).expect("the server answers")),
             };
-            // When all have come back.
+            // After all clients have reconnected.
             let all = number > 1 && at_work.len() == CLIENTS as usize;
             if all {
                 kill(at_work[0], "-9");
@@ -167,7 +167,7 @@ fn ended_sessions_and_cancelled_statements_are_counted_and_passed() {
                 random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
                 match random >> 62 {
                     0 => ended += u32::from(sent(&mut session, "pg_terminate_backend", pid, "true")),
-                    // A cancel that comes between two statements does nothing: whoever sleeps is in one.
+                    // A cancel between two statements has no effect, but a sleeping backend is in one.
                     1 => {
                         let state = "wait_event = 'PgSleep'";
                         cancelled += u32::from(sent(&mut session, "pg_cancel_backend", pid, state));
@@ -179,14 +179,14 @@ fn ended_sessions_and_cancelled_statements_are_counted_and_passed() {
         });
         holds(&server, &report, "ended and cancelled at random");
         assert!(report.outage.lost > 0, "{}", told(&report));
-        // One client at a time is without: the others keep the server at work.
+        // Only one client at a time is disconnected; the others keep the server busy.
         let codes: Vec<_> = report.errors.iter().map(|(code, _, _)| code).collect();
         assert!(codes.contains(&"57014"), "{codes:?}");
         assert!(codes.iter().all(|code| ["57P01", "57014", "connection"].contains(code)), "{codes:?}");
     }
 }
 
-/// A server that stops taking the role, or is gone with its database: trying again would not help.
+/// A server that no longer accepts the role, or whose database is gone: retries would not help.
 #[test]
 fn a_refusal_that_would_come_again_stops_the_run() {
     let _alone = alone();
@@ -212,7 +212,7 @@ fn a_refusal_that_would_come_again_stops_the_run() {
     assert!(begin.elapsed() < LIMIT && report.counts_whole.committed > 0, "{}", told(&report));
 }
 
-/// Of several servers the one that takes writes is looked for until there is one.
+/// Among several servers clients look for the one that accepts writes until there is one.
 #[test]
 fn clients_look_for_the_server_that_takes_writes() {
     let _alone = alone();
@@ -220,7 +220,7 @@ fn clients_look_for_the_server_that_takes_writes() {
     prepare(&server);
     let mut session = connect(&server.options()).expect("the server answers");
     session.execute("SET default_transaction_read_only = off").expect("it may");
-    // Sessions that are there heed it too: their statements are refused with 25006.
+    // Existing sessions are affected, too: their statements fail with 25006.
     let read_only = |session: &mut Session, on: &str| {
         for sql in
             [&format!("ALTER SYSTEM SET default_transaction_read_only = {on}"), "SELECT pg_reload_conf()"]
@@ -237,7 +237,7 @@ fn clients_look_for_the_server_that_takes_writes() {
     let host = drive.options.hosts[0].clone();
     drive.options.hosts = vec![host.clone(), host];
     drive.options.target = SessionAttrs::ReadWrite;
-    // Until every client was refused a statement, and more sessions were begun for nothing than the clients had.
+    // Until every client had a statement refused, and more sessions than clients were opened in vain.
     let (mut refused, mut enough) = (0, None);
     let report = drive_through(&drive, &mut |number, failed| {
         if number == 1 {

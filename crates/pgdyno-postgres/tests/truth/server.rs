@@ -1,4 +1,4 @@
-//! A real server that is stopped and started again in mid-run.
+//! A real server that is stopped and restarted during a run.
 
 use std::{
     thread,
@@ -17,32 +17,31 @@ pub struct Server {
 }
 
 impl Server {
-    /// Starts a bundle of this major.
+    /// Starts a bundle of this major version.
     pub fn start(major: &str) -> Self {
-        // What pgdyno makes for a run ends with a crash otherwise.
+        // Servers that pgdyno creates for runs do not restart after a crash.
         let settings = [("restart_after_crash".to_owned(), "on".to_owned())].into();
         let request = Request { settings, ..bundle(major) };
         Self { own: own::Server::start(&request), request }
     }
 
-    /// The postmaster.
+    /// Process ID of the postmaster.
     pub fn pid(&self) -> u32 {
         self.own.running.pid
     }
 
-    /// Stops it in the fast way and starts it again at the same place.
+    /// Stops the server in fast mode, and restarts it with the same data and port.
     pub fn restart(&mut self) {
         self.own.running.stop().expect("it stops");
         self.start_again();
     }
 
-    /// Starts it again at the same place once it has ended.
+    /// Restarts the server after it has ended.
     pub fn start_again(&mut self) {
         let begin = Instant::now();
         self.own.running = loop {
             match up(&self.request, &self.own.place.dirs, &mut |_| {}) {
-                // A postmaster that was sent a signal still runs until it heeds it, and its processes may be on their
-                // way out after it.
+                // A signalled postmaster may still run, and its processes may outlive it briefly.
                 Ok(RunningServer { already_running: true, .. }) | Err(_)
                     if begin.elapsed() < Duration::from_secs(900) =>
                 {
@@ -54,7 +53,7 @@ impl Server {
         assert!(!self.own.running.already_running, "the server was to end");
     }
 
-    /// How to connect as its superuser.
+    /// Connection options for its superuser.
     pub fn options(&self) -> ConnectOptions {
         self.own.options()
     }

@@ -1,10 +1,10 @@
 //! Known service times are reported within 1 %.
 //!
-//! The server draws how long it wants to take and measures how long it really took; pgdyno is held against the latter,
-//! so that a thread of the server that is woken late is nobody's fault. What remains is the way between the two: it is
-//! told apart from a lie by how late sleeps on this machine end beyond the usual, which is little on a calm one.
+//! The server draws service times and measures how long it really took; pgdyno is compared with the latter, so
+//! late server threads do no harm. The remaining delay between them is distinguished from a lie by the delays
+//! of sleeps on this machine, which are small on a calm one.
 //!
-//! Seen to fail where the recorder records latencies that are 2 % too short.
+//! Seen to fail when the recorder records latencies 2 % too short.
 
 use std::{sync::Mutex, thread, time::Duration};
 
@@ -18,14 +18,14 @@ use crate::{
     test_all,
 };
 
-/// Arrivals come by chance, and there are always clients free: answers do not come in bursts, and nobody waits.
+/// Random arrivals with clients always free: no bursts, no waiting.
 const RATE_PER_S: f64 = 400.0;
 const CLIENTS: u32 = 128;
 
-/// Times that a thread is woken for a transaction: the driver's when it is due, the server's, and the driver's again.
+/// Wake-ups of threads per transaction: of the driver when it is due, of the server, and of the driver again.
 const WAKE_UPS: f64 = 3.0;
 
-/// What pgdyno reports, and how long every answer took by the server's clock, shortest first.
+/// pgdyno's report, and service times by the server's clock, shortest first.
 struct Seen {
     latency: Latency,
     served: Vec<Duration>,
@@ -47,7 +47,7 @@ fn measure(distribution: Distribution, driver: SocketDriver) -> Seen {
         driver,
     };
     let latency = drive.run(|target| target, |_, _| ()).latency;
-    // The last answer may have come before its thread noted how long it took.
+    // The last answer may arrive before its thread recorded the time.
     let mut served = server.served();
     for _ in 0..500 {
         if served.len() as u64 >= latency.count() {
@@ -60,20 +60,19 @@ fn measure(distribution: Distribution, driver: SocketDriver) -> Seen {
     Seen { latency, served }
 }
 
-/// A quantile of how long answers took.
+/// Quantile of the service times.
 fn served_ns(served: &[Duration], quantile: f64) -> f64 {
     let rank = ((served.len() as f64 * quantile).ceil() as usize).max(1);
     served[rank - 1].as_nanos() as f64
 }
 
-/// What pgdyno reports as a multiple of what the server says, at a quantile.
+/// Reported latency relative to the server's, at a quantile.
 fn lateness(latency: &Latency, served: &[Duration], quantile: f64) -> f64 {
     latency.as_histogram().value_at_quantile(quantile) as f64 / served_ns(served, quantile)
 }
 
-/// Figures that are more than 1 % beside those of the server. Nothing may be told shorter than it was, anywhere. How
-/// much longer depends on the machine: the long form asks for 1 % on one that does nothing else, beyond what it is
-/// late by.
+/// Reported figures more than 1 % off the server's. None may be too short. How much longer they may be depends
+/// on the machine: the long form requires 1 % on an idle one, beyond its own lateness.
 fn faults(latency: &Latency, served: &[Duration], late: &Lateness) -> Vec<String> {
     let histogram = latency.as_histogram();
     let above = if test_all() && late.alone() { 1.01 } else { f64::INFINITY };
@@ -106,7 +105,7 @@ fn is_reported(distribution: Distribution) {
         let Seen { latency, served } = seen;
         assert!(served.len() > 500, "{} answers are too few", served.len());
         assert_eq!(faults(&latency, &served, &late), [""; 0], "{distribution:?} by {driver}");
-        // The planted faults: latencies that are 4 % too short, beyond what nearly all of them are late by on this
+        // The planted faults: latencies 4 % too short, beyond the lateness of nearly all of them on this
         // machine, and a report without the slowest twentieth.
         let lie = 1.04 * lateness(&latency, &served, 0.05).max(1.0);
         let longer: Vec<_> = served.iter().map(|took| took.mul_f64(lie)).collect();

@@ -1,11 +1,10 @@
-//! A stall of all backends shows in the latency of an open loop as it is felt: from the instants at which transactions
-//! were due.
+//! A stall of all backends appears in the latency of an open loop as users experience it, measured from due times.
 //!
-//! A stall of S in a run of T, at the load rho (arrivals over capacity): who comes t after the stall's begin waits for
-//! what is left of it and then for the backlog before him, S - t + t rho. The share 1 - q of all arrivals that wait
-//! longest came within (1 - q) T of the begin; so p_q = S - (1 - q) T (1 - rho).
+//! A stall of S in a run of T at load rho (arrivals over capacity): an arrival t after its beginning waits for
+//! the rest of it and then for the backlog, S - t + t rho. The share 1 - q of arrivals with the longest waits
+//! came within (1 - q) T of the beginning; so p_q = S - (1 - q) T (1 - rho).
 //!
-//! Seen to fail where the recorder takes the latency from the begin: then p99 is 2 ms in place of 765.
+//! Seen to fail when the recorder measures from the begin of transactions: p99 is 2 ms instead of 765.
 
 use std::{
     sync::{Arc, Mutex},
@@ -31,12 +30,12 @@ struct Case {
     service_s: f64,
 }
 
-/// No more a second than a slow machine does; and fewer clients than a hundredth of all transactions, or p99 would see
-/// the stall whatever is recorded.
+/// A rate that a slow machine can sustain, and fewer clients than one in a hundred transactions; otherwise p99
+/// would show the stall whatever is recorded.
 const SHORT: Case = Case { stall_s: 0.8, run_s: 4.0, rate_per_s: 400.0, clients: 4, service_s: 0.002 };
 const LONG: Case = Case { stall_s: 2.0, run_s: 60.0, rate_per_s: 1_000.0, clients: 16, ..SHORT };
 
-/// The lie that hides a stall: a log of latencies from the begin of a transaction instead of the instant it was due.
+/// The lie that hides a stall: latencies from the begin of a transaction instead of its due time.
 struct FromBegin {
     target: Link<SqlTarget>,
     begin_ns: u64,
@@ -64,7 +63,7 @@ impl Target for FromBegin {
     }
 }
 
-/// A measured run: what pgdyno reports, what is seen from the begin, and the mean time of an answer in seconds.
+/// A measured run: pgdyno's report, latencies from the begin, and the mean service time in seconds.
 struct Seen {
     report: Report,
     from_begin: Latency,
@@ -98,8 +97,7 @@ fn measure(case: Case, driver: SocketDriver) -> Seen {
     Seen { report, from_begin, service_s }
 }
 
-/// What is wrong with the latency of a run with a stall: that it is told shorter than it was, and in the long form,
-/// which wants a quiet machine, also longer.
+/// Faults in the latency of a run with a stall: too short, or in the long form, which needs a calm machine, too long.
 fn faults(case: Case, service_s: f64, latency: &Latency) -> Vec<String> {
     let rho = case.rate_per_s * service_s / f64::from(case.clients);
     let expected_s = case.stall_s - 0.01 * case.run_s * (1.0 - rho);
@@ -126,7 +124,7 @@ fn a_stall_shows(case: Case, driver: SocketDriver) {
     let latency = &seen.report.latency;
     assert!(latency.count() as f64 > 0.9 * case.rate_per_s * case.run_s, "{:?}", seen.report.counts_whole);
     assert_eq!(faults(case, seen.service_s, latency), [""; 0], "{driver}, machine late by {:?}", late.most());
-    // The planted fault: from the begin on, those that were under way saw the stall, and nobody else.
+    // The planted fault: measured from their begin, only transactions in flight saw the stall.
     assert!(!faults(case, seen.service_s, &seen.from_begin).is_empty());
     let p99_ns = |latency: &Latency| latency.as_histogram().value_at_quantile(0.99);
     assert!(p99_ns(&seen.from_begin) < p99_ns(latency) / 2);

@@ -1,22 +1,22 @@
-//! What a server made of the largest table of TPC-B.
+//! State of the largest TPC-B table in the server.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How the largest table of TPC-B lies in its server, which may be other than what was asked of it.
+/// Storage of the largest TPC-B table as found in the server, which may differ from the request.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AccountsState {
-    /// Partitions, over all levels; 0 is one plain table.
+    /// Number of partitions over all levels; 0 means one plain table.
     pub partitions: u64,
-    /// Storage options such as `fillfactor=90` in the order of their names, of all partitions; not `fillfactor=100`,
-    /// which is the default.
+    /// Storage options of all partitions, such as `fillfactor=90`, sorted by name; without the default
+    /// `fillfactor=100`.
     pub options: Vec<String>,
-    /// Access method, `heap` before version 12; several are parted by spaces.
+    /// Access method, `heap` before version 12; several are separated by spaces.
     pub access_method: String,
-    /// Whether they are unlogged; absent where they are not.
+    /// Whether the table is unlogged; absent if not.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unlogged: bool,
-    /// Foreign keys between the four tables; absent where there are none.
+    /// Number of foreign keys between the four tables; absent if there are none.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub foreign_keys: u64,
 }

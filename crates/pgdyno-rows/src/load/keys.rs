@@ -1,51 +1,51 @@
-//! Memory and processes for building primary keys, from facts.
+//! Chooses memory and parallel workers for building primary keys.
 
 use pgdyno_core::{facts::Choice, units};
 
-/// Memory of a key in a sort of one process that never goes to a file: its tuple in an allocated chunk, and 24 bytes
-/// that point to it.
+/// Memory in bytes for a key in a non-parallel in-memory sort: its tuple in an allocated chunk, and 24 bytes
+/// pointing to it.
 pub(super) const SORT_MEMORY_BYTES: u64 = 48;
-/// Share of the memory that is free now which all sorts together may take.
+/// All sorts together may take one of this many parts of the currently free memory.
 const MEMORY_SHARE: u64 = 4;
-/// What one sort may have however little is free: what servers are set to by default.
+/// Memory granted to a sort even if little is free, in bytes: the server's default.
 const LEAST_MEMORY_BYTES: u64 = 64 << 20;
-/// A worker gets no less of the sort's memory than this (PostgreSQL manual, `max_parallel_maintenance_workers`).
+/// Least share of the sort's memory per process, in bytes (PostgreSQL manual, `max_parallel_maintenance_workers`).
 const WORKER_BYTES: u64 = 32 << 20;
-/// Parallel builds of keys are there from this version on.
+/// First version with parallel builds of B-tree indexes.
 const PARALLEL_SINCE: u32 = 110_000;
 
-/// What is known before keys are built.
+/// Facts known before keys are built.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct KeyFacts {
     /// `server_version_num`.
     pub version_num: u32,
-    /// The server's own `maintenance_work_mem`.
+    /// The server's configured `maintenance_work_mem`, in bytes.
     pub maintenance_bytes: u64,
-    /// Most parallel workers that the server starts (`max_parallel_workers`).
+    /// Most parallel workers of the server (`max_parallel_workers`).
     pub max_parallel_workers: u64,
-    /// Memory that is free on the server's machine, where that is this one.
+    /// Free memory of the server's machine in bytes; `None` if that is another machine.
     pub memory_available_bytes: Option<u64>,
-    /// Processors of the server's machine, where that is this one.
+    /// Number of processors of the server's machine; `None` if that is another machine.
     pub cpus: Option<u64>,
     /// Rows of the largest table or partition.
     pub rows: u64,
-    /// Large keys that are built at a time.
+    /// Number of large keys built at the same time.
     pub builds: u64,
 }
 
-/// Settings of a session that builds keys.
+/// Settings of the sessions that build keys.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeySettings {
-    /// `maintenance_work_mem`.
+    /// `maintenance_work_mem` in bytes.
     pub maintenance_bytes: u64,
-    /// `max_parallel_maintenance_workers`, where the server has it.
+    /// `max_parallel_maintenance_workers`; `None` if the server does not have it.
     pub workers: Option<u64>,
-    /// Both, with reasons.
+    /// Both settings with their reasons.
     pub choices: Vec<Choice>,
 }
 
 impl KeySettings {
-    /// Chooses them.
+    /// Chooses the settings.
     pub fn choose(facts: &KeyFacts) -> Self {
         let builds = facts.builds.max(1);
         let (maintenance_bytes, memory_reason) = memory(facts, builds);
@@ -67,22 +67,19 @@ impl KeySettings {
 fn memory(facts: &KeyFacts, builds: u64) -> (u64, String) {
     let own = facts.maintenance_bytes;
     let Some(free) = facts.memory_available_bytes else {
-        return (own, "the server's own: the memory of its machine cannot be seen from here".to_owned());
+        return (own, "the server's own: its machine's memory cannot be examined from here".to_owned());
     };
     let (share, whole) = (free / MEMORY_SHARE / builds, facts.rows.saturating_mul(SORT_MEMORY_BYTES));
-    // In whole MiB: a setting is read by people too.
+    // Whole MiB, since people read the setting, too.
     let wanted = share.min(whole).next_multiple_of(1 << 20);
     let most = share.max(LEAST_MEMORY_BYTES).next_multiple_of(1 << 20);
     let quarter =
         || format!("a quarter of {} free, for {}", units::bytes(free), units::plural(builds, "key"));
     if own > most {
-        (most, format!("{}; the server's own {} are over it", quarter(), units::bytes(own)))
+        (most, format!("{}; the server's own {} exceed it", quarter(), units::bytes(own)))
     } else if wanted <= own {
-        let why = if whole <= own {
-            "the sort fits into it"
-        } else {
-            "more would be over a quarter of free memory"
-        };
+        let why =
+            if whole <= own { "the sort fits into it" } else { "more would exceed a quarter of free memory" };
         (own, format!("the server's own: {why}"))
     } else if whole <= share {
         (wanted, format!("has room for {} keys", units::count(facts.rows)))
@@ -105,9 +102,9 @@ fn workers(facts: &KeyFacts, builds: u64, maintenance_bytes: u64) -> (u64, Strin
             )
         },
     );
-    let files = if workers > 0 { "; they hand their keys over in files" } else { "" };
+    let files = if workers > 0 { "; workers pass their keys on in files" } else { "" };
     let keys = units::plural(builds, "large key");
-    (workers, format!("{cpus}, {keys} at a time, each with a process that leads{files}"))
+    (workers, format!("{cpus}, {keys} at a time, each with a leader process{files}"))
 }
 
 #[cfg(test)]
@@ -138,7 +135,7 @@ mod tests {
         assert_eq!(bytes(KeyFacts { memory_available_bytes: Some(1 << 20), ..large }), 64 << 20);
         assert_eq!(bytes(KeyFacts { memory_available_bytes: None, ..large }), 8 << 30);
         let reason = &KeySettings::choose(&large).choices[0].reason;
-        assert_eq!(reason, "a quarter of 16 GiB free, for 1 key; the server's own 8 GiB are over it");
+        assert_eq!(reason, "a quarter of 16 GiB free, for 1 key; the server's own 8 GiB exceed it");
     }
 
     #[test]

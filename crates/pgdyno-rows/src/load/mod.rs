@@ -1,5 +1,4 @@
-//! Loading many rows by many streams: what is to be made, the tasks that it falls into, and what it takes. Who
-//! carries it out is `pgdyno-postgres`.
+//! Plans loads with many streams: tables, tasks, and sizes. `pgdyno-postgres` carries them out.
 
 mod accounts;
 mod keys;
@@ -11,8 +10,8 @@ mod way;
 
 pub use accounts::AccountsState;
 pub use keys::{KeyFacts, KeySettings};
-pub use plan::{LoadPlan, LoadRequest, MAX_PARTITIONS, Misfit, PartitionMethod, Partitions, why_not};
+pub use plan::{LoadConflict, LoadPlan, LoadRequest, MAX_PARTITIONS, PartitionMethod, Partitions, why_not};
 pub use set::{Set, Table};
-pub use size::{Estimate, MAX_PAGES, Need};
+pub use size::{Estimate, MAX_PAGES, SizingFacts};
 pub use tasks::{LAYOUT, Stage, Task, Work, tasks};
 pub use way::{Cost, Way};

@@ -1,4 +1,4 @@
-//! What is to be loaded.
+//! Requests and plans of loads.
 
 use pgdyno_core::{problem::Problem, units};
 use schemars::JsonSchema;
@@ -7,18 +7,18 @@ use serde::{Deserialize, Serialize};
 use super::{Cost, Set, Table, Way};
 use crate::Population;
 
-/// How the main table is partitioned.
+/// Partitioning method of the main table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum PartitionMethod {
-    /// By ranges of the key.
+    /// Ranges of the key.
     Range,
-    /// By a hash of the key.
+    /// Hashes of the key.
     Hash,
 }
 
 impl PartitionMethod {
-    /// SQL's word for it.
+    /// The method's keyword in SQL.
     pub fn name(self) -> &'static str {
         match self {
             Self::Range => "range",
@@ -27,41 +27,41 @@ impl PartitionMethod {
     }
 }
 
-/// The parts of the main table.
+/// Partitioning of the main table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Partitions {
-    /// How a row finds its part.
+    /// How rows are assigned to partitions.
     pub method: PartitionMethod,
-    /// Number of parts, from 1.
+    /// Number of partitions, at least 1.
     pub count: u64,
 }
 
-/// A load, complete: it is kept in the database beside its tasks.
+/// A complete load, stored in the database with its tasks.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LoadPlan {
-    /// The tables.
+    /// Set of tables.
     #[serde(default, skip_serializing_if = "is_default")]
     pub set: Set,
-    /// Scale factor; of [`Set::Scaleup`] the rows of `test`, of [`Set::Tpcc`] warehouses.
+    /// Scale factor; for [`Set::Scaleup`] the rows of `test`, for [`Set::Tpcc`] the number of warehouses.
     pub scale: u64,
-    /// Rows of `log`.
+    /// Rows of the table `log`.
     #[serde(default, skip_serializing_if = "is_default")]
     pub log_rows: u64,
-    /// What random columns come from.
+    /// Seed of random columns.
     #[serde(default, skip_serializing_if = "is_default")]
     pub seed: u64,
-    /// The instant of TPC-C's dates, in microseconds since 1970.
+    /// Timestamp of TPC-C's date columns, in microseconds since 1970.
     #[serde(default, skip_serializing_if = "is_default")]
     pub at_us: i64,
-    /// How the tables are partitioned that can be; `None`: not at all.
+    /// Partitioning of those tables that support it; `None` for plain tables.
     pub partitions: Option<Partitions>,
     /// Fill factor in per cent.
     pub fillfactor: u32,
     /// Whether the tables are unlogged.
     pub unlogged: bool,
-    /// Whether there are foreign keys.
+    /// Whether the tables have foreign keys.
     pub foreign_keys: bool,
     /// Tablespace of the tables.
     pub tablespace: Option<String>,
@@ -69,13 +69,12 @@ pub struct LoadPlan {
     pub index_tablespace: Option<String>,
     /// How rows are written.
     pub way: Way,
-    /// Whether `log` is filled in chunks though [`Way::Stream`] fills the rest: that is of partitions, and `log` has
-    /// none.
+    /// Whether `log`, which is never partitioned, is filled in chunks although [`Way::Stream`] fills the partitions.
     #[serde(default, skip_serializing_if = "is_default")]
     pub log_chunks: bool,
-    /// Rows of one task, where a table is neither one stream nor partitions by range.
+    /// Rows of one task, unless a table is one stream or partitioned by range.
     pub chunk_rows: u64,
-    /// The schema of the same database that the server copies rows from; `None`: they are made.
+    /// Schema of the same database from which the server copies the rows; `None` if rows are generated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
 }
@@ -85,7 +84,7 @@ fn is_default<T: Default + PartialEq>(value: &T) -> bool {
 }
 
 impl LoadPlan {
-    /// What is loaded, in a few words.
+    /// Short description of the load.
     pub fn title(&self) -> String {
         let scale = units::count(self.scale);
         match self.set {
@@ -97,63 +96,63 @@ impl LoadPlan {
         }
     }
 
-    /// Rows of all tables; of TPC-C's `order_line` on average.
+    /// Rows of all tables; for TPC-C's `order_line` an average.
     pub fn rows_total(&self) -> u64 {
         self.set.tables().iter().map(|table| table.rows_of(self.units(*table))).sum()
     }
 
-    /// Units of a table: what parts of it are counted in.
+    /// Number of units of a table, in which its parts are counted.
     pub fn units(&self, table: Table) -> u64 {
-        table.maker().units_at(if table == Table::Log { self.log_rows } else { self.scale })
+        table.generator().units_at(if table == Table::Log { self.log_rows } else { self.scale })
     }
 
-    /// What rows follow from beside their number.
+    /// Seed and timestamp that determine the rows.
     pub fn population(&self) -> Population {
         Population { seed: self.seed, at_us: self.at_us }
     }
 
-    /// Whether rows find their partitions in the server: then partitions are not filled one by one.
+    /// Whether the server routes rows to partitions, so that these are not filled one by one.
     pub fn routed(&self) -> bool {
         self.partitions.is_some_and(|partitions| partitions.method == PartitionMethod::Hash)
     }
 
-    /// What a load that breaks off keeps, and what it repeats when it is resumed.
+    /// Text for users on what an interrupted load keeps, and what a resumed one repeats.
     pub fn kept(&self) -> &'static str {
         match (self.whole(), self.partitions) {
-            (true, None) => "tables that are full stay, one that is being filled begins anew",
-            (true, Some(_)) => "partitions that are full stay, those that are being filled begin anew",
-            (false, _) => "what is done stays, but for at most a chunk of each stream",
+            (true, None) => "filled tables are kept, a partly filled table begins anew",
+            (true, Some(_)) => "filled partitions are kept, partly filled ones begin anew",
+            (false, _) => "everything is kept except at most one chunk of each stream",
         }
     }
 
-    /// Whether the main table, or each partition of it, is written by one task alone.
+    /// Whether the main table, or each of its partitions, is written by a single task.
     pub fn whole(&self) -> bool {
         self.partitions.map_or(self.way == Way::Stream, |_| !self.routed())
     }
 }
 
-/// What is asked for; what is left open is chosen, or taken from the load that is continued.
+/// A request for a load. What it leaves open is chosen, or taken from the load to be continued.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LoadRequest {
-    /// The tables.
+    /// Set of tables.
     pub set: Set,
-    /// Scale factor; of [`Set::Scaleup`] the rows of `test`, of [`Set::Tpcc`] warehouses.
+    /// Scale factor; for [`Set::Scaleup`] the rows of `test`, for [`Set::Tpcc`] the number of warehouses.
     pub scale: Option<u64>,
-    /// Rows of `log`.
+    /// Rows of the table `log`.
     pub log_rows: Option<u64>,
-    /// What random columns come from.
+    /// Seed of random columns.
     pub seed: Option<u64>,
-    /// The instant of TPC-C's dates, in microseconds since 1970.
+    /// Timestamp of TPC-C's date columns, in microseconds since 1970.
     pub at_us: Option<i64>,
-    /// Number of partitions; 0: none.
+    /// Number of partitions; 0 means plain tables.
     pub partitions: Option<u64>,
-    /// How they are made.
+    /// Partitioning method.
     pub method: Option<PartitionMethod>,
     /// Fill factor in per cent.
     pub fillfactor: Option<u32>,
-    /// Whether unlogged tables are asked for.
+    /// Whether unlogged tables are requested.
     pub unlogged: bool,
-    /// Whether foreign keys are asked for.
+    /// Whether foreign keys are requested.
     pub foreign_keys: bool,
     /// Tablespace of the tables.
     pub tablespace: Option<String>,
@@ -161,45 +160,45 @@ pub struct LoadRequest {
     pub index_tablespace: Option<String>,
     /// How rows are written.
     pub way: Option<Way>,
-    /// The schema that the server copies rows from, which says [`Way::Server`].
+    /// Schema from which the server copies rows; implies [`Way::Server`].
     pub source: Option<String>,
 }
 
-/// Fewest and most rows of a task: beginning and ending one does not count, and what is lost with one is seconds.
+/// Fewest and most rows of a task: overhead stays negligible, and a lost task costs only seconds.
 const CHUNK_ROWS: std::ops::RangeInclusive<u64> = 50_000..=10_000_000;
-/// Tasks for each stream, so that all end at about the same time.
+/// Tasks for each stream, enough for all streams to end at about the same time.
 const TASKS_A_STREAM: u64 = 16;
-/// Most partitions: more are a mistake, and a server would need days to make them.
+/// Most partitions: more are probably a mistake, and a server would need days to create them.
 pub const MAX_PARTITIONS: u64 = 100_000;
 
-/// What of a request does not fit the rest of it.
+/// Parts of a request that contradict each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Misfit {
-    /// How to make partitions is said, and there are none.
+pub enum LoadConflict {
+    /// A partition method without partitions.
     MethodWithoutPartitions,
     /// More partitions than there may be.
     TooManyPartitions(u64),
     /// More partitions than the table has rows.
     MorePartitionsThanRows {
-        /// Partitions.
+        /// Number of partitions.
         count: u64,
         /// Rows of the main table, or warehouses.
         rows: u64,
-        /// What they are, in the singular.
+        /// Noun for what `rows` counts, in the singular.
         what: &'static str,
     },
-    /// A way of writing rows that these partitions do not take.
+    /// A load method that does not work with these partitions.
     Way(Way, PartitionMethod),
-    /// Rows are to be made by the server that only pgdyno makes.
+    /// The server shall generate rows that only pgdyno can generate.
     MadeByServer,
 }
 
-impl Misfit {
-    /// In the words of the flags of `load`.
+impl LoadConflict {
+    /// The problem in terms of the flags of `load`.
     fn problem(self) -> Problem {
         let (what, hint) = match self {
             Self::MethodWithoutPartitions => {
-                ("could not use --partition-method without --partitions".to_owned(), "say --partitions P too")
+                ("could not use --partition-method without --partitions".to_owned(), "add --partitions P")
             }
             Self::TooManyPartitions(count) => (
                 format!("could not make {count} partitions: the most are {MAX_PARTITIONS}"),
@@ -210,7 +209,7 @@ impl Misfit {
                 "use no more --partitions than that",
             ),
             Self::MadeByServer => (
-                "could not use --method server: the rows of TPC-C are made by pgdyno alone".to_owned(),
+                "could not use --method server: the rows of TPC-C can only be generated by pgdyno".to_owned(),
                 "leave --method out",
             ),
             Self::Way(way, method) => {
@@ -224,33 +223,33 @@ impl Misfit {
     }
 }
 
-/// Why partitions do not take every way of writing rows.
+/// Why partitions do not support every load method.
 pub fn why_not(method: PartitionMethod) -> &'static str {
     match method {
         PartitionMethod::Range => "each is filled as a whole",
-        PartitionMethod::Hash => "the server sorts rows into them",
+        PartitionMethod::Hash => "the server routes rows to them",
     }
 }
 
 impl LoadRequest {
-    /// The plan of a new load by this many streams.
+    /// Plans a new load with this many streams.
     ///
     /// # Errors
-    /// What cannot be.
+    /// The request has no scale, or contradicts itself.
     pub fn plan(&self, streams: u64) -> Result<LoadPlan, Problem> {
         let Some(scale) = self.scale else {
             return Err(Problem::wrong_request("could not load without a scale").hint(self.scale_hint()));
         };
-        if let Some(misfit) = self.misfit() {
-            return Err(misfit.problem());
+        if let Some(conflict) = self.conflict() {
+            return Err(conflict.problem());
         }
         let main = self.set.main();
-        let (main_units, log_rows) = (main.maker().units_at(scale), self.log_rows.unwrap_or(0));
+        let (main_units, log_rows) = (main.generator().units_at(scale), self.log_rows.unwrap_or(0));
         let (rows, parts) = (main.rows_of(main_units), main_units / main.grain());
         let partitions = self.parts();
         if let Some(Partitions { count, .. }) = partitions.filter(|partitions| partitions.count > parts) {
             let what = if self.set == Set::Tpcc { "warehouse" } else { "row" };
-            return Err(Misfit::MorePartitionsThanRows { count, rows: parts, what }.problem());
+            return Err(LoadConflict::MorePartitionsThanRows { count, rows: parts, what }.problem());
         }
         let chunk = rows.max(log_rows).div_ceil(streams.max(1).saturating_mul(TASKS_A_STREAM));
         Ok(LoadPlan {
@@ -272,20 +271,20 @@ impl LoadRequest {
         })
     }
 
-    /// Rows of the tables that take time to fill, but for those of `log`.
+    /// Rows of the tables that take time to fill, except `log`.
     fn written(&self, scale: u64) -> u64 {
-        self.set.spread().iter().map(|table| table.rows_of(table.maker().units_at(scale))).sum()
+        self.set.spread().iter().map(|table| table.rows_of(table.generator().units_at(scale))).sum()
     }
 
     fn scale_hint(&self) -> &'static str {
         match self.set {
-            Set::Tpcb => "say --scale N: a scale of 1 is 100,000 accounts, about 15 MiB",
-            Set::Scaleup => "say --rows N",
-            Set::Tpcc => "say --warehouses N: one takes about 100 MB",
+            Set::Tpcb => "use --scale N: a scale of 1 is 100,000 accounts, about 15 MiB",
+            Set::Scaleup => "use --rows N",
+            Set::Tpcc => "use --warehouses N: one takes about 100 MB",
         }
     }
 
-    /// What copies the tables of a plan from the schema that they are in.
+    /// A request for a copy of a plan's tables from the schema that contains them.
     pub fn copying(plan: &LoadPlan, schema: &str) -> Self {
         Self {
             set: plan.set,
@@ -305,24 +304,24 @@ impl LoadRequest {
         }
     }
 
-    /// What does not fit together, whatever the scale is.
-    pub fn misfit(&self) -> Option<Misfit> {
+    /// The first contradiction that does not depend on the scale.
+    pub fn conflict(&self) -> Option<LoadConflict> {
         let count = self.partitions.unwrap_or(0);
         if self.method.is_some() && count == 0 {
-            return Some(Misfit::MethodWithoutPartitions);
+            return Some(LoadConflict::MethodWithoutPartitions);
         }
         if count > MAX_PARTITIONS {
-            return Some(Misfit::TooManyPartitions(count));
+            return Some(LoadConflict::TooManyPartitions(count));
         }
         if self.set == Set::Tpcc && self.way == Some(Way::Server) && self.source.is_none() {
-            return Some(Misfit::MadeByServer);
+            return Some(LoadConflict::MadeByServer);
         }
         let method = self.parts()?.method;
         let cannot = match method {
             PartitionMethod::Range => Way::Chunks,
             PartitionMethod::Hash => Way::Stream,
         };
-        (self.way == Some(cannot)).then_some(Misfit::Way(cannot, method))
+        (self.way == Some(cannot)).then_some(LoadConflict::Way(cannot, method))
     }
 
     fn parts(&self) -> Option<Partitions> {
@@ -330,7 +329,7 @@ impl LoadRequest {
         self.partitions.filter(|count| *count > 0).map(|count| Partitions { method, count })
     }
 
-    /// How rows are written: as asked for, else in the way that takes less.
+    /// The requested load method, or else the faster one.
     fn way(&self, partitions: Option<Partitions>, rows: u64, streams: u64) -> Way {
         let best = || match partitions.map(|partitions| partitions.method) {
             None => Cost::of_set(self.set, rows, streams).way(),
@@ -340,16 +339,16 @@ impl LoadRequest {
         self.way.unwrap_or_else(best)
     }
 
-    /// Whether `log` is better filled in chunks beside partitions that are each filled as a whole, if nobody said how.
+    /// Whether filling `log` in chunks beside partitions filled as a whole is faster, if no method was requested.
     fn log_chunks(&self, partitions: Option<Partitions>, rows: u64, streams: u64) -> bool {
         let ranges = partitions.is_some_and(|partitions| partitions.method == PartitionMethod::Range);
         ranges
             && self.set == Set::Scaleup
             && self.way.is_none()
-            && Cost::of(rows, streams).way() != Way::Stream
+            && Cost::new(rows, streams).way() != Way::Stream
     }
 
-    /// In what a load that was begun differs from what is asked for now: the flags, with both values.
+    /// Flags in which this request differs from a load begun earlier, with both values.
     pub fn differences(&self, begun: &LoadPlan) -> Vec<String> {
         let none = || "none".to_owned();
         let partitions = begun.partitions.map_or(0, |partitions| partitions.count);
@@ -357,7 +356,7 @@ impl LoadRequest {
         let space = |space: &Option<String>| space.clone().unwrap_or_else(none);
         if self.set != begun.set {
             let (asked, begun) = (self.set.name(), begun.set.name());
-            return vec![format!("`load {asked}` is asked for, it was begun by `load {begun}`")];
+            return vec![format!("`load {asked}` was requested, but the load was begun by `load {begun}`")];
         }
         [
             differs(&format!("--{}", self.set.scale_word()), self.scale, begun.scale),
@@ -383,14 +382,14 @@ impl LoadRequest {
     }
 }
 
-/// As users name an instant.
+/// The timestamp in the unit of the flag.
 fn seconds(at_us: i64) -> i64 {
     at_us / 1_000_000
 }
 
 fn differs<T: PartialEq + std::fmt::Display>(flag: &str, asked: Option<T>, begun: T) -> Option<String> {
     let asked = asked.filter(|asked| *asked != begun)?;
-    Some(format!("{flag}: {asked} is asked for, it was begun with {begun}"))
+    Some(format!("{flag}: {asked} was requested, but the load was begun with {begun}"))
 }
 
 #[cfg(test)]
@@ -406,7 +405,7 @@ mod tests {
         assert_eq!((chunk(1, 4), chunk(100, 2), chunk(10_000_000, 64)), (50_000, 312_500, 10_000_000));
     }
 
-    /// Whoever stops a load is told what it costs: a table in one stream begins anew.
+    /// The message on an interrupted load depends on the method: a table in one stream begins anew.
     #[test]
     fn what_stays_depends_on_the_way() {
         let kept = |partitions, method, streams| {
@@ -418,10 +417,10 @@ mod tests {
             };
             request.plan(streams).expect("it can be").kept()
         };
-        assert!(kept(0, None, 1).contains("one that is being filled begins anew"));
-        assert!(kept(2, None, 1).contains("partitions that are full stay"));
-        assert!(kept(0, None, 8).contains("a chunk of each stream"));
-        assert!(kept(2, Some(PartitionMethod::Hash), 1).contains("a chunk of each stream"));
+        assert!(kept(0, None, 1).contains("a partly filled table begins anew"));
+        assert!(kept(2, None, 1).contains("filled partitions are kept"));
+        assert!(kept(0, None, 8).contains("one chunk of each stream"));
+        assert!(kept(2, Some(PartitionMethod::Hash), 1).contains("one chunk of each stream"));
     }
 
     #[test]
@@ -467,7 +466,7 @@ mod tests {
         assert_eq!(way(3, hash, server, 1), (Way::Server, false));
     }
 
-    /// A request for all that tables can be, but for the way in which they are loaded.
+    /// A request for every table option, with the load method left open.
     fn everything(partitions: u64) -> LoadRequest {
         LoadRequest {
             scale: Some(3),
@@ -503,10 +502,13 @@ mod tests {
         let other = LoadRequest { way: Some(Way::Server), ..everything(0) };
         let differences = other.differences(&plan);
         assert_eq!(differences.len(), 9, "{differences:?}");
-        assert_eq!(differences[8], "--method: server is asked for, it was begun with stream");
-        assert_eq!(differences[0], "--scale: 3 is asked for, it was begun with 2");
-        assert_eq!(differences[2], "--partition-method: hash is asked for, it was begun with range");
-        assert_eq!(differences[6], "--tablespace: t is asked for, it was begun with none");
+        assert_eq!(differences[8], "--method: server was requested, but the load was begun with stream");
+        assert_eq!(differences[0], "--scale: 3 was requested, but the load was begun with 2");
+        assert_eq!(
+            differences[2],
+            "--partition-method: hash was requested, but the load was begun with range"
+        );
+        assert_eq!(differences[6], "--tablespace: t was requested, but the load was begun with none");
         let rows = LoadRequest {
             set: Set::Scaleup,
             scale: Some(9),
@@ -514,16 +516,18 @@ mod tests {
             seed: Some(7),
             ..LoadRequest::default()
         };
-        let tables = "`load scaleup` is asked for, it was begun by `load tpcb`";
+        let tables = "`load scaleup` was requested, but the load was begun by `load tpcb`";
         assert_eq!(rows.differences(&plan), [tables]);
         let none = LoadRequest { scale: Some(1), log_rows: None, seed: None, ..rows.clone() };
         let said = rows.differences(&none.plan(1).expect("it can be")).join("; ");
-        for flag in ["--rows: 9 is", "--log-rows: 8 is", "--seed: 7 is asked for, it was begun with 0"] {
+        for flag in
+            ["--rows: 9 was", "--log-rows: 8 was", "--seed: 7 was requested, but the load was begun with 0"]
+        {
             assert!(said.contains(flag), "{said}");
         }
     }
 
-    /// What older versions of pgdyno wrote down of a load is read, and new loads of theirs read by them.
+    /// Older versions' plans can still be read, and older versions can read new plans of their kinds.
     #[test]
     fn a_plan_of_tpcb_is_written_as_it_was() {
         let plan = LoadRequest { scale: Some(1), ..LoadRequest::default() }.plan(1).expect("it can be");

@@ -1,30 +1,30 @@
-//! Which tables are loaded together.
+//! Sets of tables that are loaded together.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Maker,
+    RowGenerator,
     scaleup::{Log, Test},
     tpcb::{Accounts, Branches, Histories, Tellers},
     tpcc,
 };
 
-/// Tables that belong together.
+/// A set of tables that are loaded together.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Set {
-    /// TPC-B's, as `pgbench -i` makes them.
+    /// The tables of TPC-B, as created by `pgbench -i`.
     #[default]
     Tpcb,
-    /// `test` and `log`, of the article about 9.6 and 9.5.
+    /// The tables `test` and `log` of the article on PostgreSQL 9.6 and 9.5.
     Scaleup,
-    /// TPC-C's.
+    /// The tables of TPC-C.
     Tpcc,
 }
 
 impl Set {
-    /// What a user calls it.
+    /// Name of the set as users write it.
     pub fn name(self) -> &'static str {
         match self {
             Self::Tpcb => "tpcb",
@@ -33,7 +33,7 @@ impl Set {
         }
     }
 
-    /// What its scale is: the flag that says it is this, behind two dashes.
+    /// Name of the flag that gives the scale, without dashes.
     pub fn scale_word(self) -> &'static str {
         match self {
             Self::Tpcb => "scale",
@@ -42,7 +42,7 @@ impl Set {
         }
     }
 
-    /// Its tables.
+    /// Tables of the set.
     pub fn tables(self) -> &'static [Table] {
         match self {
             Self::Tpcb => &[Table::Branches, Table::Tellers, Table::Accounts, Table::History],
@@ -53,7 +53,7 @@ impl Set {
         }
     }
 
-    /// The one that has most rows.
+    /// The table with the most rows.
     pub fn main(self) -> Table {
         match self {
             Self::Tpcb => Table::Accounts,
@@ -62,7 +62,7 @@ impl Set {
         }
     }
 
-    /// Those that can have partitions; the one that takes longest to fill first.
+    /// Tables that can be partitioned, the slowest to fill first.
     pub fn spread(self) -> &'static [Table] {
         match self {
             Self::Tpcb => &[Table::Accounts],
@@ -73,7 +73,7 @@ impl Set {
         }
     }
 
-    /// The others, but for those that begin empty.
+    /// Other tables, except those that begin empty.
     pub fn single(self) -> &'static [Table] {
         match self {
             Self::Tpcb => &[Table::Tellers, Table::Branches],
@@ -82,7 +82,7 @@ impl Set {
         }
     }
 
-    /// Number of foreign keys that its tables can have.
+    /// Number of foreign keys that the tables can have.
     pub fn foreign_keys(self) -> usize {
         match self {
             Self::Tpcb => 5,
@@ -91,7 +91,7 @@ impl Set {
         }
     }
 
-    /// The names of its tables and partitions, and of what they bring along: a regular expression, for PostgreSQL.
+    /// PostgreSQL regular expression for the names of the tables, their partitions, and dependent objects.
     pub fn names(self) -> &'static str {
         match self {
             Self::Tpcb => "^pgbench_(branches|tellers|history|accounts(_[0-9]+)?)$",
@@ -113,7 +113,7 @@ const ORDER_LINE: Table = Table::Tpcc(tpcc::Table::OrderLine);
 const ITEM: Table = Table::Tpcc(tpcc::Table::Item);
 const STOCK: Table = Table::Tpcc(tpcc::Table::Stock);
 
-/// A table.
+/// A table of any set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Table {
     /// `pgbench_branches`.
@@ -128,13 +128,13 @@ pub enum Table {
     Test,
     /// `log`.
     Log,
-    /// One of TPC-C's.
+    /// A TPC-C table.
     Tpcc(tpcc::Table),
 }
 
 impl Table {
-    /// What makes its rows.
-    pub fn maker(self) -> &'static dyn Maker {
+    /// Generator of the table's rows.
+    pub fn generator(self) -> &'static dyn RowGenerator {
         match self {
             Self::Branches => &Branches,
             Self::Tellers => &Tellers,
@@ -143,32 +143,32 @@ impl Table {
             Self::Test => &Test,
             Self::Log => &Log,
             Self::Tpcc(table) => {
-                // Their numbers begin with 1.
+                // The discriminants begin with 1.
                 const { &tpcc::Table::ALL }.get(table as usize - 1).expect("every table is one of all")
             }
         }
     }
 
-    /// The columns of its primary key; `None` where it has none.
+    /// Columns of the primary key; `None` if there is none.
     pub fn key(self) -> Option<&'static str> {
         match self {
             Self::History | Self::Log => None,
             Self::Tpcc(table) => table.key(),
-            _ => Some(self.maker().columns()[0].name),
+            _ => Some(self.generator().columns()[0].name),
         }
     }
 
-    /// The columns of its other index, if it has one beside its primary key.
+    /// Columns of the secondary index; `None` if there is none.
     pub fn index(self) -> Option<&'static str> {
         if let Self::Tpcc(table) = self { table.index() } else { None }
     }
 
-    /// Rows of so many units; of TPC-C's `order_line` on average.
+    /// Number of rows in this many units; for TPC-C's `order_line` an average.
     pub fn rows_of(self, units: u64) -> u64 {
         if let Self::Tpcc(table) = self { table.rows_of(units) } else { units }
     }
 
-    /// Units that parts are cut between: TPC-C's tables are cut between warehouses.
+    /// Number of units between which parts may be cut: for TPC-C those of a warehouse.
     pub fn grain(self) -> u64 {
         match self {
             Self::Tpcc(table) if table.warehouse().is_some() => table.units(1),

@@ -1,4 +1,4 @@
-//! What a load takes: pages, bytes, WAL and temporary files, and the limits that it may not reach.
+//! Estimates pages, bytes, WAL and temporary files of a load, and checks limits.
 
 use pgdyno_core::{problem::Problem, units};
 
@@ -9,57 +9,60 @@ use crate::{
     tpcb::SizeEstimate,
 };
 
-/// Most pages of a relation: numbers go from 0 to `MaxBlockNumber`, 2^32 - 2, as the highest of 32 bits means "none".
+/// Most pages of a relation: block numbers range from 0 to `MaxBlockNumber`, 2^32 - 2, since the highest of 32
+/// bits means "none".
 pub const MAX_PAGES: u64 = (1 << 32) - 1;
 
-/// Bytes of a key in a sort that does not fit into memory: its index tuple of 16 and the length before it
-/// (`tuplesortvariants.c`). 10^12 keys of article 004 filled 19 TB by that.
+/// Bytes of a key in an external sort: its index tuple of 16 and the length before it (`tuplesortvariants.c`).
+/// By that figure 10^12 keys of article 004 filled 19 TB.
 const SORT_FILE_BYTES: u64 = 20;
 
-/// The server as far as sizes go.
+/// Server facts that determine sizes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Need {
+pub struct SizingFacts {
     /// Bytes of a page (`block_size`).
     pub page_bytes: u64,
-    /// Whether `wal_level` is minimal: what a transaction made itself is not logged then.
+    /// Whether `wal_level` is minimal, in which case changes to relations created in the same transaction are
+    /// not logged.
     pub wal_minimal: bool,
-    /// Memory of one sort.
+    /// Memory of one sort, in bytes.
     pub maintenance_bytes: u64,
-    /// Parallel workers of one sort (`max_parallel_maintenance_workers`); 0 where the server has none.
+    /// Parallel workers of one sort (`max_parallel_maintenance_workers`); 0 if the server has none.
     pub workers: u64,
-    /// Streams, and keys that are built at a time.
+    /// Number of streams, which is also the number of keys built at the same time.
     pub streams: u64,
 }
 
-/// What a load takes, by the arithmetic of pages; the maps of vacuum (less than 1/4000) are left out.
+/// Estimated size of a load, from the arithmetic of pages; excludes the free space and visibility maps (less
+/// than 1/4000).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Estimate {
-    /// The main table with all partitions.
+    /// Size of the main table with all partitions.
     pub main: TableSize,
-    /// The other tables.
+    /// Size of the other tables.
     pub others: TableSize,
-    /// The largest table, or the one that has the largest partitions.
+    /// Table with the largest relation: itself or a partition.
     largest: Table,
-    /// Pages of it, or of its largest partition.
+    /// Pages of the largest relation.
     pub largest_pages: u64,
-    /// Bytes of WAL that are written at most, over the whole load; the server keeps fewer of them at a time.
+    /// Most bytes of WAL written during the load; the server keeps less at any time.
     pub wal_bytes: u64,
-    /// Bytes of temporary files while keys are built, at most at a time.
+    /// Most bytes of temporary files while keys are built, at any time.
     pub temp_bytes: u64,
 }
 
-/// A table of a plan: all of it, and the largest of the parts that it is stored in.
+/// Size of a table of a plan, and how it is split into partitions.
 struct Stored {
     table: Table,
     whole: TableSize,
     part: TableSize,
-    /// Rows of that part, and how many parts there are.
+    /// Rows of the largest partition, and the number of partitions.
     part_rows: u64,
     parts: u64,
 }
 
 impl Stored {
-    fn of(table: Table, plan: &LoadPlan, page_bytes: u64) -> Self {
+    fn new(table: Table, plan: &LoadPlan, page_bytes: u64) -> Self {
         let can = plan.set.spread().contains(&table);
         let parts = plan.partitions.filter(|_| can).map_or(1, |partitions| partitions.count);
         let (units, grain) = (plan.units(table), table.grain());
@@ -76,10 +79,10 @@ impl Stored {
     }
 }
 
-/// The size of so many units of a table of a plan.
+/// Size of this many units of a plan's table.
 fn size(table: Table, plan: &LoadPlan, units: u64, page_bytes: u64) -> TableSize {
     let fillfactor = plan.fillfactor;
-    // These are never cut.
+    // These tables are never partitioned.
     let small = || SizeEstimate::filled(plan.scale, page_bytes, fillfactor);
     match table {
         Table::Accounts => SizeEstimate::accounts_of(plan.scale, units, page_bytes, fillfactor),
@@ -93,9 +96,9 @@ fn size(table: Table, plan: &LoadPlan, units: u64, page_bytes: u64) -> TableSize
 }
 
 impl Estimate {
-    /// The estimate of a plan on a server.
-    pub fn of(plan: &LoadPlan, need: &Need) -> Self {
-        let tables = plan.set.tables().iter().map(|table| Stored::of(*table, plan, need.page_bytes));
+    /// Estimates a plan on a server.
+    pub fn new(plan: &LoadPlan, need: &SizingFacts) -> Self {
+        let tables = plan.set.tables().iter().map(|table| Stored::new(*table, plan, need.page_bytes));
         let tables: Vec<_> = tables.collect();
         let sum = |main: bool| {
             let of = tables.iter().filter(|stored| (stored.table == plan.set.main()) == main);
@@ -119,25 +122,25 @@ impl Estimate {
         }
     }
 
-    /// Bytes of tables and keys afterwards.
+    /// Bytes of tables and keys after the load.
     pub fn total_bytes(&self) -> u64 {
         let tables = [self.main, self.others];
         tables.iter().map(|table| table.heap.bytes + table.index.bytes).sum()
     }
 
-    /// Whether every relation can be as large as it must.
+    /// Checks that no relation exceeds PostgreSQL's limit of pages.
     ///
     /// # Errors
-    /// The table that cannot, and what to do.
+    /// The relation that exceeds the limit, and what to do.
     pub fn check_limits(&self, plan: &LoadPlan, page_bytes: u64) -> Result<(), Problem> {
         if self.largest_pages <= MAX_PAGES {
             return Ok(());
         }
-        let name = self.largest.maker().table();
+        let name = self.largest.generator().table();
         let parts = plan.partitions.map_or(1, |partitions| partitions.count);
         let more = format!("--partitions {} or more", (self.largest_pages * parts).div_ceil(MAX_PAGES));
         let (table, fewer) = match plan.partitions {
-            // Of the tables without partitions it alone can be as large.
+            // The only unpartitioned table that can be as large.
             _ if self.largest == Table::Log => (name.to_owned(), "fewer --log-rows".to_owned()),
             None => (name.to_owned(), more),
             Some(_) => (format!("a partition of {name}"), more),
@@ -146,7 +149,7 @@ impl Estimate {
         let what = format!("could not load: {table} would have {pages} pages");
         let (most, most_bytes) = (units::count(MAX_PAGES), units::bytes(MAX_PAGES * page_bytes));
         Err(Problem::wrong_request(what)
-            .detail(format!("PostgreSQL has at most {most} of them in a table, here {most_bytes}"))
+            .detail(format!("PostgreSQL allows at most {most} pages in a table, here {most_bytes}"))
             .hint(format!("use {fewer}, or a server with larger pages (`pgdyno build`)")))
     }
 }
@@ -156,8 +159,8 @@ const NOTHING: TableSize = {
     TableSize { heap: none, index: none }
 };
 
-/// As many of the largest sorts as there are streams; those of small tables do not count.
-fn temp_bytes(plan: &LoadPlan, tables: &[Stored], need: &Need) -> u64 {
+/// Temporary space for the largest sorts, one for each stream; small tables are negligible.
+fn temp_bytes(plan: &LoadPlan, tables: &[Stored], need: &SizingFacts) -> u64 {
     let streams = need.streams.max(1);
     let sorted = |stored: &&Stored| plan.set.spread().contains(&stored.table) && stored.table.key().is_some();
     let sorts = tables.iter().filter(sorted).flat_map(|stored| {
@@ -168,8 +171,8 @@ fn temp_bytes(plan: &LoadPlan, tables: &[Stored], need: &Need) -> u64 {
     sorts.iter().take(streams as usize).sum()
 }
 
-/// Rows once, full pages once more where VACUUM freezes what other transactions wrote (`twice`), and the keys.
-fn wal_bytes(plan: &LoadPlan, need: &Need, (heap, twice): (u64, u64), index: u64) -> u64 {
+/// WAL for rows, for full pages again if VACUUM freezes rows of other transactions (`twice`), and for keys.
+fn wal_bytes(plan: &LoadPlan, need: &SizingFacts, (heap, twice): (u64, u64), index: u64) -> u64 {
     match (plan.unlogged, need.wal_minimal) {
         (true, _) => 0,
         (_, true) => 2 * twice,
@@ -177,9 +180,8 @@ fn wal_bytes(plan: &LoadPlan, need: &Need, (heap, twice): (u64, u64), index: u64
     }
 }
 
-/// Parallel workers hand their keys over in files, whatever memory there is (`worker_freeze_result_tape` of
-/// `tuplesort.c`).
-fn sort_bytes(rows: u64, need: &Need) -> u64 {
+/// Parallel workers pass their keys on in files, whatever the memory (`worker_freeze_result_tape` of `tuplesort.c`).
+fn sort_bytes(rows: u64, need: &SizingFacts) -> u64 {
     let files = need.workers > 0 || rows * SORT_MEMORY_BYTES > need.maintenance_bytes;
     if files { rows * SORT_FILE_BYTES } else { 0 }
 }
@@ -193,9 +195,14 @@ mod tests {
         let request =
             LoadRequest { scale: Some(scale), partitions: Some(partitions), ..LoadRequest::default() };
         let plan = request.plan(64).expect("it can be");
-        let need =
-            Need { page_bytes, wal_minimal: false, maintenance_bytes: 2 << 30, workers: 0, streams: 1 };
-        let estimate = Estimate::of(&plan, &need);
+        let need = SizingFacts {
+            page_bytes,
+            wal_minimal: false,
+            maintenance_bytes: 2 << 30,
+            workers: 0,
+            streams: 1,
+        };
+        let estimate = Estimate::new(&plan, &need);
         (plan, estimate)
     }
 
@@ -204,8 +211,8 @@ mod tests {
         assert!((ratio - 1.0).abs() < 0.02, "{bytes} bytes are {ratio} of what was published");
     }
 
-    /// Sizes that the articles show: 10^10 rows in pages of 8 KiB (article 003), 10^12 in 32 KiB (article 004), in the
-    /// binary units of `\dt+`. 10^9 rows are a tenth of 10^10.
+    /// Sizes from the articles: 10^10 rows with 8 KiB pages (article 003), 10^12 with 32 KiB (article 004), in
+    /// the binary units of `\dt+`. 10^9 rows are a tenth of 10^10.
     #[test]
     fn sizes_are_those_of_the_articles() {
         let (_, at) = estimate(100_000, 0, 8_192);
@@ -220,7 +227,7 @@ mod tests {
         near(at.main.index.bytes, 20.9, 30);
     }
 
-    /// 10^12 rows in pages of 8 KiB need 122 TiB, and a table holds 32.
+    /// 10^12 rows need 122 TiB in 8 KiB pages, but a table is limited to 32 TiB.
     #[test]
     fn a_table_beyond_its_pages_is_refused() {
         let (plan, at) = estimate(10_000_000, 0, 8_192);
@@ -234,10 +241,10 @@ mod tests {
         }
     }
 
-    /// Partitions are of no use to `log`, which has none.
+    /// The hint for `log`, which has no partitions, does not suggest any.
     #[test]
     fn the_table_that_is_too_large_is_named() {
-        let need = Need {
+        let need = SizingFacts {
             page_bytes: 8_192,
             wal_minimal: false,
             maintenance_bytes: 1 << 30,
@@ -255,7 +262,8 @@ mod tests {
                 ..LoadRequest::default()
             };
             let plan = request.plan(1).expect("it can be");
-            let problem = Estimate::of(&plan, &need).check_limits(&plan, 8_192).expect_err("it is too large");
+            let problem =
+                Estimate::new(&plan, &need).check_limits(&plan, 8_192).expect_err("it is too large");
             assert!(problem.what.contains(said), "{problem}");
             assert!(problem.hint.as_ref().is_some_and(|said| said.starts_with(hint)), "{:?}", problem.hint);
         }
@@ -278,22 +286,22 @@ mod tests {
             partitions: Some(4),
             ..LoadRequest::default()
         };
-        let at = Estimate::of(&request.plan(2).expect("it can be"), &in_memory(false));
+        let at = Estimate::new(&request.plan(2).expect("it can be"), &in_memory(false));
         assert_eq!(at.main.heap.pages, 4 * 250_000u64.div_ceil(107));
         assert!(at.others.heap.bytes == 10_000 * 8_192 && at.largest_pages == 10_000, "{at:?}");
         let empty = LoadRequest { scale: Some(0), partitions: None, log_rows: None, ..request };
-        let at = Estimate::of(&empty.plan(2).expect("it can be"), &in_memory(false));
+        let at = Estimate::new(&empty.plan(2).expect("it can be"), &in_memory(false));
         assert_eq!(at.main.heap.pages, 0);
     }
 
-    fn in_memory(wal_minimal: bool) -> Need {
-        Need { page_bytes: 8_192, wal_minimal, maintenance_bytes: 1 << 40, workers: 0, streams: 2 }
+    fn in_memory(wal_minimal: bool) -> SizingFacts {
+        SizingFacts { page_bytes: 8_192, wal_minimal, maintenance_bytes: 1 << 40, workers: 0, streams: 2 }
     }
 
     #[test]
     fn parallel_workers_need_files_even_where_memory_is_enough() {
         let plan = LoadRequest { scale: Some(100), ..LoadRequest::default() }.plan(2).expect("it can be");
-        let temp = |workers| Estimate::of(&plan, &Need { workers, ..in_memory(false) }).temp_bytes;
+        let temp = |workers| Estimate::new(&plan, &SizingFacts { workers, ..in_memory(false) }).temp_bytes;
         assert_eq!((temp(0), temp(1), temp(7)), (0, 200_000_000, 200_000_000));
     }
 
@@ -302,7 +310,7 @@ mod tests {
         let wal = |way, unlogged, wal_minimal| {
             let request =
                 LoadRequest { scale: Some(100), way: Some(way), unlogged, ..LoadRequest::default() };
-            Estimate::of(&request.plan(2).expect("it can be"), &in_memory(wal_minimal)).wal_bytes
+            Estimate::new(&request.plan(2).expect("it can be"), &in_memory(wal_minimal)).wal_bytes
         };
         assert!(wal(Way::Stream, false, false) < wal(Way::Chunks, false, false));
         assert_eq!((wal(Way::Stream, false, true), wal(Way::Chunks, true, false)), (0, 0));
@@ -315,7 +323,7 @@ mod tests {
                 ..LoadRequest::default()
             };
             let plan = LoadPlan { log_chunks, ..request.plan(1).expect("it can be") };
-            Estimate::of(&plan, &in_memory(false)).wal_bytes
+            Estimate::new(&plan, &in_memory(false)).wal_bytes
         };
         assert_eq!(of_log(true) - of_log(false), 10_000 * 8_192, "40 rows a page, all frozen by VACUUM");
     }

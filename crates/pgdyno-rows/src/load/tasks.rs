@@ -1,35 +1,35 @@
-//! What a load falls into: tasks that any worker of any process can take, in stages that follow each other.
+//! The tasks of a load, which workers of any process can take, in consecutive stages.
 
 use super::{LoadPlan, PartitionMethod, Set, Table, Way};
 use crate::Part;
 
-/// Changes when other tasks follow from a plan: a load is finished by a program that sees the same ones.
+/// Version of the derivation of tasks from a plan. A load must be finished by a program with the same version.
 pub const LAYOUT: u32 = 2;
 
-/// Stages in order; one begins when all tasks of the one before are done.
+/// Stages in order; each begins when all tasks of the preceding one are done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Stage {
-    /// Rows.
+    /// Filling tables.
     Copy = 1,
-    /// VACUUM.
+    /// VACUUM of tables and partitions.
     Vacuum = 2,
     /// ANALYZE of a partitioned table.
     Analyze = 3,
     /// Primary keys of tables and partitions.
     Keys = 4,
-    /// The primary key of a partitioned table, made of those of the partitions.
+    /// Primary key of a partitioned table, made from the keys of its partitions.
     ParentKey = 5,
     /// Foreign keys.
     ForeignKeys = 6,
 }
 
 impl Stage {
-    /// All, in order.
+    /// All stages in order.
     pub const ALL: [Self; 6] =
         [Self::Copy, Self::Vacuum, Self::Analyze, Self::Keys, Self::ParentKey, Self::ForeignKeys];
 
-    /// What a user calls it.
+    /// Name of the stage as shown to users.
     pub fn name(self) -> &'static str {
         match self {
             Self::Copy => "rows",
@@ -42,61 +42,61 @@ impl Stage {
     }
 }
 
-/// What one task does.
+/// Action of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Work {
-    /// Rows of a part into a table or a partition, in one transaction.
+    /// Fills a part of a table or a partition, in one transaction.
     Fill {
-        /// The table.
+        /// Table to fill.
         table: Table,
-        /// The partition (from 1) that they go to, where that is known.
+        /// Partition (from 1) to fill, if known.
         partition: Option<u64>,
-        /// Which of its units.
+        /// Range of units to fill.
         part: Part,
-        /// Whether these are all rows of that table or partition: then it is emptied first, in the same
-        /// transaction, and COPY freezes the rows as it writes them.
+        /// Whether these are all rows of the table or partition, which is then truncated in the same
+        /// transaction, so that COPY can freeze the rows.
         whole: bool,
     },
     /// VACUUM of a table or a partition.
     Vacuum {
-        /// The table.
+        /// Table to vacuum.
         table: Table,
-        /// The partition, from 1.
+        /// Partition to vacuum, from 1.
         partition: Option<u64>,
     },
     /// ANALYZE of a partitioned table with all partitions.
     Analyze {
-        /// The table.
+        /// Table to analyze.
         table: Table,
     },
-    /// The primary key of a table or a partition, or the indexes that a table has in its place.
+    /// Builds the primary key of a table or a partition, or the indexes that a table has instead.
     Key {
-        /// The table.
+        /// Table to index.
         table: Table,
-        /// The partition, from 1.
+        /// Partition to index, from 1.
         partition: Option<u64>,
     },
-    /// The foreign key of this number among those of the tables, from 0.
+    /// Adds the foreign key with this index, from 0, among those of the tables.
     ForeignKey(usize),
 }
 
-/// A task.
+/// A task of a load.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Task {
-    /// When.
+    /// Stage that the task belongs to.
     pub stage: Stage,
-    /// What.
+    /// Action of the task.
     pub work: Work,
 }
 
-/// The tasks of a plan, in order of their stages; a task's number is its place. They follow from the plan alone.
+/// Tasks of a plan, in order of their stages; the number of a task is its index. They depend on the plan alone.
 pub fn tasks(plan: &LoadPlan) -> Vec<Task> {
     let parts = plan.partitions.map_or(0, |partitions| partitions.count);
     let mut all = Vec::new();
     let mut add =
         |stage: Stage, work: Vec<Work>| all.extend(work.into_iter().map(|work| Task { stage, work }));
     add(Stage::Copy, fills(plan));
-    // The largest first, so that nobody waits long for the last one.
+    // The largest first, so that no worker waits long for the last one.
     let spread = plan.set.spread().iter().flat_map(|table| {
         let partitions = (1..=parts).map(|number| (*table, Some(number)));
         (parts == 0).then_some((*table, None)).into_iter().chain(partitions)
@@ -117,7 +117,7 @@ pub fn tasks(plan: &LoadPlan) -> Vec<Task> {
     all
 }
 
-/// Whether a table has a primary key, or indexes in its place.
+/// Whether a table has a primary key or other indexes.
 fn has_indexes(table: Table) -> bool {
     table.key().is_some() || table == Table::Log
 }
@@ -145,7 +145,7 @@ fn fills(plan: &LoadPlan) -> Vec<Work> {
     works
 }
 
-/// All partitions by range of a table, as pgbench cuts them: the last ones may be short, or empty.
+/// One task for each range partition, cut as by pgbench: the last ones may be short or empty.
 fn ranges(plan: &LoadPlan, table: Table, count: u64) -> impl Iterator<Item = Work> {
     let (total, grain) = (plan.units(table), table.grain());
     let size = (total / grain).div_ceil(count) * grain;
@@ -155,7 +155,7 @@ fn ranges(plan: &LoadPlan, table: Table, count: u64) -> impl Iterator<Item = Wor
     })
 }
 
-/// All rows of a table that many tasks fill.
+/// The tasks of a table that is filled in chunks.
 fn chunks(plan: &LoadPlan, table: Table) -> Vec<Work> {
     let (total, grain) = (plan.units(table), table.grain());
     let chunk = (plan.chunk_rows / table.rows_of(grain)).max(1) * grain;
@@ -189,7 +189,7 @@ mod tests {
     }
 
     proptest! {
-        /// However it is cut, every account is in exactly one task, and stages never go back.
+        /// With any options every account is in exactly one task, and stages never decrease.
         #[test]
         fn tasks_are_the_table(scale in 1u64..3_000, parts in 0u64..70, hash: bool, streams in 1u64..9) {
             let method = if hash { PartitionMethod::Hash } else { PartitionMethod::Range };
@@ -235,7 +235,7 @@ mod tests {
         }
     }
 
-    /// One stream of hours beside partitions that many fill: only where it is asked for, or takes less.
+    /// `log` is filled in chunks beside partitions unless one stream is requested or faster.
     #[test]
     fn a_long_log_beside_partitions_is_cut() {
         let of_log = |log_rows, way, streams| {
@@ -262,8 +262,7 @@ mod tests {
     }
 
     proptest! {
-        /// However TPC-C's tables are cut, every unit of every table is in exactly one task, and what is cut is cut
-        /// between warehouses.
+        /// With any options every unit of every TPC-C table is in exactly one task, and cuts are between warehouses.
         #[test]
         fn warehouses_stay_whole(
             warehouses in 1u64..400,

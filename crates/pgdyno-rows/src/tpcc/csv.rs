@@ -1,22 +1,22 @@
-//! The files of BenchmarkSQL's loading path (`LoadData` with `fileLocation`, then `sqlTableCopies`; version 4.1, as
-//! article 001 uses it): names, columns and their order are its own.
+//! The files of BenchmarkSQL's loading path (`LoadData` with `fileLocation`, then `sqlTableCopies`; version
+//! 4.1, as used by article 001), with its names, columns and column order.
 
 use super::{Population, row::Row, table::Table};
 use crate::Part;
 
-/// Units whose lines are made to tell how long a file will be. Lengths of lines differ by a fifth at most.
+/// Units sampled to estimate the length of a file. Line lengths differ by at most a fifth.
 const SAMPLE: u64 = 2_000;
 
-/// A file of comma-separated values.
+/// A CSV file with the rows of a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CsvFile {
-    /// Its name.
+    /// Name of the file.
     pub name: &'static str,
-    /// The table whose rows it holds.
+    /// Table whose rows the file contains.
     pub table: Table,
-    /// The columns of the table in their order in the file, behind a number of the row where it is numbered.
+    /// Columns of the table in file order, after the row number if there is one.
     columns: &'static [&'static str],
-    /// Whether every row begins with its number, from 1: BenchmarkSQL's `hist_id`.
+    /// Whether each row begins with its number, from 1: BenchmarkSQL's `hist_id`.
     numbered: bool,
 }
 
@@ -24,7 +24,7 @@ const fn file(name: &'static str, table: Table, columns: &'static [&'static str]
     CsvFile { name, table, columns, numbered: false }
 }
 
-/// All of them, in the order in which BenchmarkSQL copies them.
+/// All files, in the order in which BenchmarkSQL copies them.
 pub const CSV_FILES: [CsvFile; 9] = [
     file(
         "warehouse.csv",
@@ -132,7 +132,8 @@ pub const CSV_FILES: [CsvFile; 9] = [
 ];
 
 impl CsvFile {
-    /// Bytes of a unit in a file for so many warehouses, by a sample from all over it; of 1,000 warehouses within 1 %.
+    /// Estimated bytes per unit with this many warehouses, from a sample across the file; within 1 % for 1,000
+    /// warehouses.
     pub fn unit_bytes(&self, population: &Population, warehouses: u64) -> f64 {
         let total = self.table.units(warehouses);
         let sample = SAMPLE.min(total);
@@ -144,7 +145,7 @@ impl CsvFile {
         out.len() as f64 / sample as f64
     }
 
-    /// Appends the lines of a part of the table, and says how many.
+    /// Appends the lines of a part of the table; returns their number.
     pub fn write(&self, population: &Population, part: Part, out: &mut Vec<u8>) -> u64 {
         let mut lines = 0;
         let of_table = self.table.fields();

@@ -1,28 +1,28 @@
-//! Columns of the tables and their types (clause 1.3).
+//! Columns of the TPC-C tables and their types (clause 1.3).
 
-/// The type of a column. Numbers without digits behind the point are `int`: it holds more than the clause asks for.
+/// Type of a column. Numbers without decimal places are `int`, which has a larger range than the clause requires.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Type {
     /// `int`.
     Int,
-    /// `numeric`: digits, and how many of them are behind the point.
+    /// `numeric`: total number of digits, and decimal places.
     Numeric(u8, u8),
-    /// `char`.
+    /// `char` of this length.
     Char(u16),
-    /// `varchar`.
+    /// `varchar` of this length.
     Varchar(u16),
     /// `timestamp` without a time zone.
     Timestamp,
 }
 
-/// A column.
+/// A column of a TPC-C table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Field {
-    /// Its name.
+    /// Name of the column.
     pub name: &'static str,
-    /// Its type.
+    /// Type of the column.
     pub kind: Type,
-    /// Whether it can be NULL.
+    /// Whether the column may be NULL.
     pub nullable: bool,
 }
 
@@ -34,13 +34,13 @@ pub(super) const fn numeric(name: &'static str, digits: u8, behind: u8) -> Field
     Field { name, kind: Type::Numeric(digits, behind), nullable: false }
 }
 
-/// Money, as most of it is.
+/// An amount of money of the usual precision.
 pub(super) const fn money(name: &'static str) -> Field {
     numeric(name, 12, 2)
 }
 
-/// What a warehouse or a district took since the load. The clause asks for 12 digits at least (1.3.1), which four
-/// million payments of a warehouse fill: a day's run has more.
+/// Year-to-date amount of a warehouse or a district. The clause requires 12 digits at least (1.3.1), which four
+/// million payments of a warehouse exhaust, fewer than a day's run has.
 pub(super) const fn takings(name: &'static str) -> Field {
     numeric(name, 16, 2)
 }
@@ -62,7 +62,7 @@ impl Field {
         Self { nullable: true, ..self }
     }
 
-    /// The column as CREATE TABLE takes it.
+    /// Column definition for CREATE TABLE.
     pub fn definition(&self) -> String {
         let kind = match self.kind {
             Type::Int => "int".to_owned(),
@@ -74,17 +74,17 @@ impl Field {
         format!("{} {kind}{}", self.name, if self.nullable { "" } else { " NOT NULL" })
     }
 
-    /// SQL of the text that [`super::Row::write_whole`] writes of it.
+    /// SQL expression for the text that [`super::Row::write_whole`] writes of this column.
     pub(super) fn text(&self) -> String {
         match self.kind {
-            // Before 14 the epoch is a double, which holds microseconds until the year 2242.
+            // Before version 14 the epoch is a double, which is exact to microseconds until the year 2242.
             Type::Timestamp => format!("(extract(epoch FROM {}) * 1000000)::bigint", self.name),
             _ => self.name.to_owned(),
         }
     }
 }
 
-/// The names of columns, as SQL lists them.
+/// Names of columns as a list in SQL.
 pub(super) fn names(fields: &[Field]) -> String {
     fields.iter().map(|field| field.name).collect::<Vec<_>>().join(", ")
 }

@@ -1,18 +1,19 @@
-//! The nine tables of TPC-C as they are populated (clause 4.3.3.1): any part of any table, anywhere, always the same.
+//! The initial population of the nine TPC-C tables (clause 4.3.3.1): any part of any table, on any host, always
+//! the same.
 //!
-//! Every row, or every order with its lines, draws from a stream of its own. What a row holds is said once, field by
-//! field; files follow from that.
+//! Every row, or every order with its lines, draws from its own random stream. Generators define a row once,
+//! field by field; file formats follow from that.
 
 mod csv;
+mod customers;
 mod field;
-mod goods;
-mod making;
+mod generator;
+mod items;
 mod orders;
-mod people;
-mod places;
 mod row;
 mod size;
 mod table;
+mod warehouses;
 
 use pgdyno_core::tpcc::{CUSTOMERS, DISTRICTS, Draws, ITEMS, NuRand, ORDERS};
 
@@ -22,36 +23,37 @@ pub use row::Row;
 pub use table::Table;
 
 use super::{Part, Population};
-use table::Say;
+use table::RowSink;
 
 impl Population {
     fn draws(&self, table: Table, number: u64) -> Draws {
         Draws::new(self.seed, table as u64, number)
     }
 
-    /// What last names are drawn by. A run has to have another constant than the load (clause 2.1.6.1).
+    /// Distribution of last names. Runs must use another constant than the load (clause 2.1.6.1).
     fn last_names(&self) -> NuRand {
         NuRand::last_names(Draws::new(self.seed, 0, 0).within(0, 255))
     }
 }
 
 impl Table {
-    /// Its columns, in the order of the specification.
+    /// Columns of the table, in the order of the specification.
     pub fn fields(self) -> &'static [Field] {
         match self {
-            Self::Warehouse => places::WAREHOUSE,
-            Self::District => places::DISTRICT,
-            Self::Customer => people::CUSTOMER,
-            Self::History => people::HISTORY,
+            Self::Warehouse => warehouses::WAREHOUSE,
+            Self::District => warehouses::DISTRICT,
+            Self::Customer => customers::CUSTOMER,
+            Self::History => customers::HISTORY,
             Self::NewOrder => orders::NEW_ORDER,
             Self::Orders => orders::ORDERS_COLUMNS,
             Self::OrderLine => orders::ORDER_LINE,
-            Self::Item => goods::ITEM,
-            Self::Stock => goods::STOCK,
+            Self::Item => items::ITEM,
+            Self::Stock => items::STOCK,
         }
     }
 
-    /// Units of it at so many warehouses, which parts are counted in: rows; of `order_line` orders, which have 5 to 15.
+    /// Number of units, in which parts are counted, for this many warehouses: rows, or for `order_line` orders
+    /// of 5 to 15 lines.
     pub fn units(self, warehouses: u64) -> u64 {
         match self {
             Self::Item => ITEMS,
@@ -64,27 +66,27 @@ impl Table {
         }
     }
 
-    /// Says every row of a part with its key as one number, from 1 and rising. With the same population it is always
-    /// the same.
-    pub fn each(self, population: &Population, part: Part, say: &mut Say<'_>) {
+    /// Passes every row of a part to `sink` with its key as one ascending number from 1. The same population
+    /// always gives the same rows.
+    pub fn each(self, population: &Population, part: Part, sink: &mut RowSink<'_>) {
         let mut row = Row::default();
         let mut one = |make: fn(&Population, u64, &mut Row)| {
             for number in part.first..part.end {
                 row.clear();
                 make(population, number, &mut row);
-                say(number + 1, &mut row);
+                sink(number + 1, &mut row);
             }
         };
         match self {
-            Self::Warehouse => one(places::warehouse),
-            Self::District => one(places::district),
-            Self::Customer => one(people::customer),
-            Self::History => one(people::history),
+            Self::Warehouse => one(warehouses::warehouse),
+            Self::District => one(warehouses::district),
+            Self::Customer => one(customers::customer),
+            Self::History => one(customers::history),
             Self::NewOrder => one(orders::new_order),
-            Self::Item => one(goods::item),
-            Self::Stock => one(goods::stock),
-            Self::Orders => orders::each_order(population, part, say),
-            Self::OrderLine => orders::each_line(population, part, say),
+            Self::Item => one(items::item),
+            Self::Stock => one(items::stock),
+            Self::Orders => orders::each_order(population, part, sink),
+            Self::OrderLine => orders::each_line(population, part, sink),
         }
     }
 }
@@ -100,7 +102,7 @@ mod tests {
 
     const POPULATION: Population = Population { seed: 7, at_us: 1_475_366_400_000_000 };
 
-    /// The fields of a part, by the names of their columns.
+    /// Fields of the rows of a part, by column name.
     fn lines(table: Table, part: Part) -> Vec<BTreeMap<&'static str, String>> {
         let names = table.fields().iter().map(|field| field.name);
         text(table, &POPULATION, part)
@@ -123,7 +125,7 @@ mod tests {
         Part { first: 0, end: table.units(warehouses) }
     }
 
-    /// Whether a share lies within four standard deviations of what was asked for.
+    /// Checks that a share is within four standard deviations of the expected one.
     fn share(of: usize, among: usize, per_cent: f64) {
         let (expected, among) = (per_cent / 100.0, among as f64);
         let deviations = (of as f64 / among - expected) / (expected * (1.0 - expected) / among).sqrt();
@@ -146,7 +148,7 @@ mod tests {
     }
 
     proptest! {
-        /// However it is cut, the lines are the same; and keys rise.
+        /// Lines do not depend on the parts, and keys ascend.
         #[test]
         fn parts_are_the_table(seed: u64, at in 0u64..59_000, rows in 1u64..200, parts in 1u64..9) {
             let population = Population { seed, ..POPULATION };
@@ -167,7 +169,7 @@ mod tests {
         }
     }
 
-    /// Clause 4.3.3.1.
+    /// Checks items and stock against clause 4.3.3.1.
     #[test]
     fn goods_are_those_of_the_specification() {
         let items = lines(Table::Item, whole(Table::Item, 1));
@@ -219,7 +221,7 @@ mod tests {
         }
         assert!(customers.iter().all(|line| line["c_zip"].len() == 9 && line["c_zip"].ends_with("11111")));
         lengths(&lines(Table::Customer, whole(Table::Customer, 2)), "c_data", 300, 500);
-        // The first thousand of a district have all names, the others some much more often than others.
+        // The first thousand customers of a district have all names, the others some much more often.
         let names = |lines: &[BTreeMap<&str, String>]| {
             let mut names = BTreeMap::<String, u64>::new();
             lines.iter().for_each(|line| *names.entry(line["c_last"].clone()).or_default() += 1);
@@ -279,8 +281,8 @@ mod tests {
         assert_eq!((first(0), first(899), first(900)), (("2101", "1"), ("3000", "1"), ("2101", "2")));
     }
 
-    /// The same population comes of the same seed in every version of pgdyno: MD5 of the first hundred units, of which
-    /// lines of each kind were read and held against the clause by eye.
+    /// The same seed gives the same population in every version of pgdyno: MD5 of the first hundred units,
+    /// whose lines were checked against the clause by eye.
     #[test]
     fn rows_are_what_they_were() {
         let known = [

@@ -1,4 +1,4 @@
-//! Orders, their lines, and those that wait for delivery.
+//! Rows of orders, order lines, and new orders.
 
 use pgdyno_core::tpcc::{CUSTOMERS, FIRST_OPEN_ORDER, ITEMS, ORDERS};
 
@@ -6,13 +6,13 @@ use super::{
     Population,
     field::{Field, int, numeric, text, time},
     row::Row,
-    table::{Say, Table, place},
+    table::{RowSink, Table, place},
 };
 use crate::Part;
 
-/// Orders of a district that are not delivered yet.
+/// Number of undelivered orders of a district.
 pub(super) const OPEN: u64 = ORDERS + 1 - FIRST_OPEN_ORDER;
-/// Lines of an order are fewer: keys of lines as one number count by it.
+/// Upper bound of the lines of an order, used to number lines.
 const LINES: u64 = 16;
 
 pub(super) const NEW_ORDER: &[Field] = &[int("no_o_id"), int("no_d_id"), int("no_w_id")];
@@ -46,13 +46,13 @@ pub(super) fn new_order(_: &Population, number: u64, row: &mut Row) {
     row.integer(FIRST_OPEN_ORDER - 1 + open).integer(district).integer(warehouse);
 }
 
-/// What an order and its lines agree on: they are drawn from the stream of the order.
+/// Values shared by an order and its lines, drawn from the order's stream.
 struct Order {
     warehouse: u64,
     district: u64,
     id: u64,
     lines: u64,
-    /// `None` where it is not delivered.
+    /// `None` for an undelivered order.
     carrier: Option<u64>,
 }
 
@@ -66,9 +66,9 @@ impl Order {
     }
 }
 
-/// Customers of a district in the order in which they ordered: each of them once.
+/// The customers of a district in random order, one for each order.
 fn customers(population: &Population, district: u64) -> Vec<u16> {
-    // Beyond the numbers of all orders, so that no order has the same stream.
+    // A number above those of all orders, so that no order has the same stream.
     let mut draws = population.draws(Table::Orders, u64::MAX - district);
     let mut customers: Vec<u16> = (1..=CUSTOMERS as u16).collect();
     for last in (1..customers.len()).rev() {
@@ -77,7 +77,7 @@ fn customers(population: &Population, district: u64) -> Vec<u16> {
     customers
 }
 
-pub(super) fn each_order(population: &Population, part: Part, say: &mut Say<'_>) {
+pub(super) fn each_order(population: &Population, part: Part, sink: &mut RowSink<'_>) {
     let (mut row, mut known) = (Row::default(), None);
     for number in part.first..part.end {
         let district = number / ORDERS;
@@ -94,11 +94,11 @@ pub(super) fn each_order(population: &Population, part: Part, say: &mut Say<'_>)
             None => row.null(),
         };
         row.integer(order.lines).integer(1);
-        say(number + 1, &mut row);
+        sink(number + 1, &mut row);
     }
 }
 
-pub(super) fn each_line(population: &Population, part: Part, say: &mut Say<'_>) {
+pub(super) fn each_line(population: &Population, part: Part, sink: &mut RowSink<'_>) {
     let mut row = Row::default();
     for number in part.first..part.end {
         let order = Order::new(population, number);
@@ -107,13 +107,13 @@ pub(super) fn each_line(population: &Population, part: Part, say: &mut Say<'_>) 
             row.clear();
             row.integer(order.id).integer(order.district).integer(order.warehouse).integer(line);
             row.integer(draws.within(1, ITEMS)).integer(order.warehouse);
-            // What is delivered was free; what is not, costs 0.01 to 9,999.99.
+            // Amounts of delivered lines are 0; those of others are 0.01 to 9,999.99.
             match order.carrier {
                 Some(_) => row.time(population.at_us).integer(5).decimal(0, 2),
                 None => row.null().integer(5).decimal(draws.within(1, 999_999) as i64, 2),
             };
             row.text(|out| draws.characters(24, 24, out));
-            say(number * LINES + line, &mut row);
+            sink(number * LINES + line, &mut row);
         }
     }
 }

@@ -1,28 +1,28 @@
-//! A row as a list of fields: said once, then written with its columns in any order.
+//! A row as a list of fields, generated once and written with its columns in any order.
 
 use pgdyno_core::tpcc::Draws;
 
 use crate::text::{Clock, decimal};
 
-/// A tuple's header without its bitmap of NULLs.
+/// Bytes of a tuple header without null bitmap.
 const HEADER_BYTES: u64 = 23;
-/// Longest text whose length is kept in one byte.
+/// Longest text with a one-byte length header.
 const SHORT_BYTES: usize = 126;
 
 /// A value in a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Value {
     Integer(i64),
-    /// Without its point, which is before so many digits.
+    /// A decimal number without its point, and the number of decimal places.
     Decimal(i64, u8),
-    /// Where in the row's text.
+    /// Start and end in the row's text.
     Text(usize, usize),
     /// Microseconds since 1970.
     Time(i64),
     Null,
 }
 
-/// The fields of a row, in the order of the table's columns. It is used again and again: no row takes an allocation.
+/// The fields of a row, in the order of the table's columns. Reused, so that rows need no allocation.
 #[derive(Debug, Default)]
 pub struct Row {
     fields: Vec<Value>,
@@ -46,7 +46,7 @@ impl Row {
         self
     }
 
-    /// A text that `write` appends.
+    /// Adds a text that `write` appends.
     pub(super) fn text(&mut self, write: impl FnOnce(&mut Vec<u8>)) -> &mut Self {
         let from = self.text.len();
         write(&mut self.text);
@@ -54,7 +54,7 @@ impl Row {
         self
     }
 
-    /// A random a-string.
+    /// Adds a random a-string.
     pub(super) fn characters(&mut self, draws: &mut Draws, low: u64, high: u64) -> &mut Self {
         self.text(|out| draws.characters(low, high, out))
     }
@@ -69,8 +69,8 @@ impl Row {
         self
     }
 
-    /// Appends the row as a line of comma-separated values, its fields in this order. NULL is nothing; no value has to
-    /// be quoted.
+    /// Appends the row as a line of comma-separated values, with fields in this order. NULL is empty; no value
+    /// needs quotes.
     pub fn write_csv(&mut self, order: impl Iterator<Item = usize>, out: &mut Vec<u8>) {
         for (place, at) in order.enumerate() {
             if place > 0 {
@@ -81,8 +81,8 @@ impl Row {
         out.push(b'\n');
     }
 
-    /// Appends the row as a line of COPY's text format (PostgreSQL manual, "COPY", File Formats): no value has a
-    /// character that must be escaped.
+    /// Appends the row as a line of COPY's text format (PostgreSQL manual, "COPY", File Formats); no value
+    /// needs escapes.
     pub(super) fn write_copy(&mut self, out: &mut Vec<u8>) {
         for at in 0..self.fields.len() {
             if at > 0 {
@@ -93,8 +93,8 @@ impl Row {
         out.push(b'\n');
     }
 
-    /// Appends the row as what its checksum is of, which any server makes alike: values behind each other with commas
-    /// between them, times in microseconds since 1970.
+    /// Appends the text for the row's checksum, which any server can reproduce: values separated by commas,
+    /// times in microseconds since 1970.
     pub(super) fn write_whole(&mut self, out: &mut Vec<u8>) {
         for at in 0..self.fields.len() {
             if at > 0 {
@@ -117,7 +117,7 @@ impl Row {
         }
     }
 
-    /// Bytes that the row takes in a page, with its header and padding ("Database Page Layout"; integers are `int`).
+    /// Bytes of the row in a page with header and padding ("Database Page Layout"; integers are `int`).
     pub(super) fn tuple_bytes(&self) -> u64 {
         let nulls = self.fields.contains(&Value::Null);
         let bitmap = if nulls { self.fields.len().div_ceil(8) as u64 } else { 0 };
@@ -134,8 +134,8 @@ impl Row {
     }
 }
 
-/// Bytes of `numeric` behind its length: a header, and two for every four decimal digits from the point on, but noughts
-/// at both ends (`numeric.c`).
+/// Bytes of a `numeric` after its length: a header, and two for each group of four decimal digits counted from
+/// the point, without zero groups at both ends (`numeric.c`).
 fn numeric_bytes(value: u64, digits: u8) -> u64 {
     let unit = 10u64.pow(digits.into());
     let (mut whole, behind) = (value / unit, !value.is_multiple_of(unit));
@@ -148,7 +148,7 @@ fn numeric_bytes(value: u64, digits: u8) -> u64 {
     2 + 2 * (groups.len() - noughts + usize::from(behind)) as u64
 }
 
-/// Appends a number with so many digits behind its point.
+/// Appends a number with this many decimal places.
 fn signed(value: i64, digits: u8, out: &mut Vec<u8>) {
     if value < 0 {
         out.push(b'-');
@@ -156,7 +156,7 @@ fn signed(value: i64, digits: u8, out: &mut Vec<u8>) {
     let (value, unit) = (value.unsigned_abs(), 10u64.pow(digits.into()));
     decimal(out, value / unit);
     if digits > 0 {
-        // A one before the digits keeps the noughts that they begin with, and gives way to the point.
+        // A leading one keeps the leading zeros, and is then replaced by the point.
         let point = out.len();
         decimal(out, unit + value % unit);
         out[point] = b'.';
@@ -191,7 +191,7 @@ mod tests {
         assert_eq!(whole, b"7,0.0005,,OE,1475366400000001");
     }
 
-    /// What `pg_column_size` shows of these values, less the byte of length that a short one has in a row.
+    /// Values of `pg_column_size`, less the length byte of a short value in a row.
     #[test]
     fn numbers_take_what_a_server_shows() {
         let known = [(0, 2, 2), (5, 4, 4), (1_000, 2, 4), (1_050, 2, 6), (5_000_000, 2, 4), (123_456, 2, 6)];

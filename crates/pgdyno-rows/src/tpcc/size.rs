@@ -1,4 +1,4 @@
-//! How large the tables are.
+//! Sizes of the TPC-C tables.
 
 use super::{Population, table::Table};
 use crate::{
@@ -6,31 +6,31 @@ use crate::{
     size::{RelationSize, TableSize, mixed_heap_pages},
 };
 
-/// Units whose rows are made to tell how long they are.
+/// Units sampled to estimate the length of rows.
 const SAMPLE: u64 = 300;
 
 /// Bytes of an `int` in a key.
 const INT_BYTES: u64 = 4;
-/// Bytes of a customer's last and first name in a key, on average, with their lengths.
+/// Mean bytes of a customer's last and first name in a key, including their lengths.
 const NAMES_BYTES: u64 = 25;
 
 impl Table {
-    /// Rows of so many units, on average: an order has ten lines.
+    /// Mean number of rows in this many units: an order has ten lines.
     pub fn rows_of(self, units: u64) -> u64 {
         if self == Self::OrderLine { units * 10 } else { units }
     }
 
-    /// The size of so many units with the indexes, by the arithmetic of pages and a sample of rows: within 2 %,
+    /// Size of this many units with indexes, from the arithmetic of pages and a sample of rows: within 2 %,
     /// indexes within 4 %.
     pub fn size(self, units: u64, page_bytes: u64, fillfactor: u32) -> TableSize {
         let (rows, tuple_bytes) = (self.rows_of(units), self.tuple_bytes());
         let heap = mixed_heap_pages(rows, tuple_bytes, page_bytes, fillfactor);
         let keys = self.key_bytes().into_iter().chain(self.index_bytes());
-        let index = keys.map(|key_bytes| BtreeSize::of(key_bytes, rows, page_bytes).pages).sum();
+        let index = keys.map(|key_bytes| BtreeSize::new(key_bytes, rows, page_bytes).pages).sum();
         TableSize { heap: RelationSize::new(heap, page_bytes), index: RelationSize::new(index, page_bytes) }
     }
 
-    /// Bytes of a row in a page, on average over a warehouse.
+    /// Mean bytes of a row in a page, over a warehouse.
     fn tuple_bytes(self) -> f64 {
         let (total, population) = (self.units(1), Population::default());
         let sample = SAMPLE.min(total);
@@ -44,7 +44,7 @@ impl Table {
         bytes as f64 / f64::from(rows)
     }
 
-    /// Bytes of its primary key; history has none.
+    /// Bytes of a primary key; `None` for history, which has none.
     pub fn key_bytes(self) -> Option<u64> {
         self.key().map(|key| INT_BYTES * key.split(',').count() as u64)
     }
@@ -61,7 +61,7 @@ mod tests {
     use super::*;
     use crate::PAGE_BYTES;
 
-    /// Pages of tables and their indexes that PostgreSQL 18 shows of two warehouses.
+    /// Pages of tables and indexes in PostgreSQL 18 with two warehouses.
     #[test]
     fn sizes_are_those_of_a_server() {
         let known = [

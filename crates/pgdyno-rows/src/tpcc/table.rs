@@ -1,10 +1,10 @@
-//! The nine tables, and where a row stands in them.
+//! The nine TPC-C tables, and positions of rows in them.
 
 use pgdyno_core::tpcc::DISTRICTS;
 
 use super::row::Row;
 
-/// A table of TPC-C. Numbers are those of random streams: they never change.
+/// A table of TPC-C. The discriminants number random streams, so they never change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u64)]
 pub enum Table {
@@ -29,7 +29,7 @@ pub enum Table {
 }
 
 impl Table {
-    /// All, as the specification lists them.
+    /// All tables in the order of the specification.
     pub const ALL: [Self; 9] = [
         Self::Warehouse,
         Self::District,
@@ -42,7 +42,7 @@ impl Table {
         Self::Stock,
     ];
 
-    /// Its name.
+    /// Name of the table.
     pub fn name(self) -> &'static str {
         match self {
             Self::Warehouse => "warehouse",
@@ -57,7 +57,7 @@ impl Table {
         }
     }
 
-    /// The columns of its primary key (clause 1.3), that of the warehouse first; history has none.
+    /// Columns of the primary key (clause 1.3), the warehouse's first; `None` for history, which has none.
     pub fn key(self) -> Option<&'static str> {
         Some(match self {
             Self::Warehouse => "w_id",
@@ -72,8 +72,8 @@ impl Table {
         })
     }
 
-    /// The columns of its other index, which customers are found by (clause 2.5.2.2), and the last order of one
-    /// (clause 2.6.2.2).
+    /// Columns of the secondary index for finding customers by name (clause 2.5.2.2) and a customer's last
+    /// order (clause 2.6.2.2).
     pub fn index(self) -> Option<&'static str> {
         match self {
             Self::Customer => Some("c_w_id, c_d_id, c_last, c_first"),
@@ -82,7 +82,7 @@ impl Table {
         }
     }
 
-    /// The column that says which warehouse a row is of; items are of all.
+    /// Column of the warehouse that a row belongs to; `None` for items, which belong to all.
     pub fn warehouse(self) -> Option<&'static str> {
         match self {
             Self::History => Some("h_w_id"),
@@ -92,10 +92,10 @@ impl Table {
     }
 }
 
-/// Takes a row and its key.
-pub(super) type Say<'a> = dyn FnMut(u64, &mut Row) + 'a;
+/// Receives a row's key and the row.
+pub(super) type RowSink<'a> = dyn FnMut(u64, &mut Row) + 'a;
 
-/// Warehouse, district and number within it, each from 1, of the unit of this number, where every district has so many.
+/// Warehouse, district and number within the district, each from 1, of a unit, given the number of units per district.
 pub(super) fn place(number: u64, of_district: u64) -> (u64, u64, u64) {
     let district = number / of_district;
     (district / DISTRICTS + 1, district % DISTRICTS + 1, number % of_district + 1)

@@ -1,24 +1,23 @@
-//! The value of an expression.
+//! Evaluation of expressions.
 
 use pgdyno_core::random::Random;
 
 use super::{Expr, Op};
 use crate::{EvalError, MAX_ARGUMENTS, Value, Variables};
 
-/// Room for evaluating, to be used over and over, and what `debug()` was given meanwhile.
+/// Reusable memory for evaluation, and the values passed to `debug()`.
 #[derive(Debug, Clone, Default)]
 pub struct Scratch {
     stack: Vec<Value>,
-    /// The values that `debug()` was called with, in order, those of an evaluation that failed included. The caller
-    /// prints and clears them.
+    /// Arguments of all `debug()` calls in order, also of evaluations that failed. The caller prints and clears them.
     pub debug: Vec<Value>,
 }
 
 impl Expr {
-    /// The value, with the variables and the random stream of a client.
+    /// Evaluates the expression with the variables and the random stream of a client.
     ///
     /// # Errors
-    /// [`EvalError`]; as in pgbench, integers do not wrap around.
+    /// Any [`EvalError`]; integer overflow is an error, as in pgbench.
     pub fn eval(
         &self,
         variables: &mut Variables,
@@ -61,8 +60,8 @@ fn pop(stack: &mut Vec<Value>) -> Value {
     stack.pop().expect("the parser leaves a value for every step that takes one")
 }
 
-/// The left operand of AND or OR: NULL, or the boolean that decides, is the result, and the right operand is jumped
-/// over. Otherwise it is dropped, and the right one is the result.
+/// Applies the left operand of AND or OR. NULL or the deciding boolean is the result, and the right operand is
+/// skipped; otherwise the left operand is dropped and the right one is the result.
 fn decided(stack: &mut Vec<Value>, by: bool, over: u32) -> Result<usize, EvalError> {
     let left = pop(stack);
     if left == Value::Null || left.to_bool()? == by {

@@ -1,11 +1,11 @@
-//! Functions and operators.
+//! Functions and operators of expressions.
 
 use pgdyno_core::random::{Draw, Random};
 
 use crate::{EvalError, Value, hash};
 
-/// A function or an operator; `>` and `>=` are `<` and `<=` the other way round, and a unary minus is `0 - x`, as in
-/// pgbench's grammar.
+/// A function or an operator. As in pgbench's grammar, `>` and `>=` are `<` and `<=` with swapped operands, and
+/// a unary minus is `0 - x`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Function {
     Add,
@@ -44,19 +44,19 @@ pub enum Function {
     Sqrt,
 }
 
-/// How many arguments a function takes.
+/// Number of arguments that a function takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Arity {
-    /// So many.
+    /// A fixed number of arguments.
     Exactly(usize),
-    /// One or more.
+    /// One argument or more.
     Some,
-    /// So many, or one less: then `:default_seed` is the last.
+    /// Up to this many arguments: with one less, `:default_seed` is appended.
     Seeded(usize),
 }
 
 impl Function {
-    /// The function of this name, its name as messages have it, and its arguments. Case does not matter.
+    /// Function, name in messages, and number of arguments for a name of any case.
     pub(super) fn by_name(name: &str) -> Option<(Self, &'static str, Arity)> {
         use Arity::{Exactly, Seeded, Some};
         const KNOWN: [(&str, Function, Arity); 21] = [
@@ -86,8 +86,8 @@ impl Function {
         known.map(|&(name, function, arity)| (function, name, arity))
     }
 
-    /// What the function makes of its arguments, whose number the parser has checked. NULL makes NULL of everything
-    /// but IS and `debug()`.
+    /// Applies the function to arguments whose number the parser has checked. The result is NULL if any
+    /// argument is, except for IS and `debug()`.
     pub(super) fn apply(
         self,
         args: &[Value],
@@ -136,7 +136,7 @@ impl Function {
             Self::Mul => left.checked_mul(right).ok_or(EvalError::Mul),
             _ if right == 0 => Err(EvalError::DivisionByZero),
             Self::Div => left.checked_div(right).ok_or(EvalError::Div),
-            // The least integer % −1 is 0, while the processor traps.
+            // The least integer % −1 is 0, but the processor traps.
             _ => Ok(left.wrapping_rem(right)),
         };
         value.map(Value::Int)
@@ -158,7 +158,7 @@ impl Function {
         }))
     }
 
-    /// A shift goes by the lowest six bits of its distance, as the processors do that pgbench leaves it to.
+    /// Shifts use the lowest six bits of the distance, as the processors do on which pgbench relies.
     fn bits(self, left: i64, right: i64) -> Result<Value, EvalError> {
         Ok(Value::Int(match self {
             Self::BitAnd => left & right,
@@ -169,14 +169,14 @@ impl Function {
         }))
     }
 
-    /// One double makes all doubles.
+    /// The result is a double if any argument is one.
     fn extreme(self, args: &[Value]) -> Result<Value, EvalError> {
         let least = self == Self::Least;
         if args.iter().any(|arg| matches!(arg, Value::Double(_))) {
             let mut extreme = args[0].to_double()?;
             for arg in &args[1..] {
                 let value = arg.to_double()?;
-                // Written out, because NaN must lose or win as it does in C's comparisons.
+                // Written out because NaN must behave as in C's comparisons.
                 let stays = if least { extreme < value } else { extreme > value };
                 extreme = if stays { extreme } else { value };
             }
@@ -201,7 +201,7 @@ impl Function {
             return Ok(Value::Int(random.between(lowest, highest)));
         }
         let parameter = args[2].to_double()?;
-        // A parameter that is not a number is refused, too; pgbench would draw for ever.
+        // NaN parameters are refused, too; pgbench would loop forever.
         match self {
             Self::RandomGaussian if parameter >= 2.0 => Ok(random.gaussian(lowest, highest, parameter)),
             Self::RandomGaussian => Err(EvalError::Gaussian(parameter)),
@@ -253,7 +253,7 @@ impl Function {
     }
 }
 
-/// IS: the same type and, of what may stand on its right, the same value.
+/// IS compares types and, for constants allowed on its right side, values.
 fn is(left: Value, right: Value) -> bool {
     match (left, right) {
         (Value::Null, Value::Null) => true,

@@ -1,4 +1,4 @@
-//! Tokens of an expression.
+//! Tokens of expressions.
 
 use crate::{
     error::Fault,
@@ -6,27 +6,27 @@ use crate::{
     number::{self, NotInteger},
 };
 
-/// One token.
+/// A token of an expression.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Token<'a> {
     Integer(i64),
-    /// 2^63, which may only follow a minus.
+    /// 2^63, which is valid only after a minus.
     BeyondIntegers,
     Double(f64),
-    /// `:name`, without the colon. Any run of letters, digits and underscores: whether it can have a value shows
-    /// when it is evaluated.
+    /// `:name`, given without the colon. Any run of letters, digits and underscores; whether such a variable
+    /// can exist is checked at evaluation.
     Variable(&'a [u8]),
-    /// A name of a function, by its letters.
+    /// Name of a function.
     Name(&'a [u8]),
-    /// An operator or another sign, as written; `!=` is `<>`.
+    /// An operator or other sign as written; `!=` becomes `<>`.
     Sign(&'static str),
-    /// A word of the language.
+    /// A reserved word.
     Word(Word),
-    /// The end of the line or of the text.
+    /// End of the line or of the text.
     End,
 }
 
-/// The words that no function can be called.
+/// Reserved words, which cannot name a function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Word {
     And,
@@ -62,7 +62,7 @@ const WORDS: [(&str, Word); 14] = [
     ("null", Word::Null),
 ];
 
-/// Two characters first, for the longest sign counts.
+/// Signs of two characters come first, so that the longest one matches.
 const SIGNS: [(&str, &str); 21] = [
     ("<>", "<>"),
     ("!=", "<>"),
@@ -91,7 +91,7 @@ const SIGNS: [(&str, &str); 21] = [
 #[derive(Debug, Clone)]
 pub(super) struct Lexer<'a> {
     text: &'a [u8],
-    /// First byte after the token that was read last.
+    /// First byte after the last token.
     pub at: usize,
 }
 
@@ -100,7 +100,7 @@ impl<'a> Lexer<'a> {
         Self { text, at }
     }
 
-    /// The next token. After [`Token::End`] the line is left: `at` is behind its end.
+    /// Reads the next token. After [`Token::End`], `at` is the start of the next line.
     pub fn next(&mut self) -> Result<Token<'a>, Fault> {
         self.at += blank_len(&self.text[self.at..]);
         let rest = &self.text[self.at..];
@@ -147,13 +147,13 @@ impl<'a> Lexer<'a> {
         Ok(token)
     }
 
-    /// A fault of the token of this length that begins here; reading may go on behind it.
+    /// An error at the token of this length that begins here; reading may continue after it.
     fn fault(&self, len: usize, what: &str) -> Fault {
         Fault::at(self.at + len, what)
     }
 }
 
-/// The length of white space and continuations of the line.
+/// Length of white space and line continuations.
 fn blank_len(text: &[u8]) -> usize {
     let mut at = 0;
     loop {
@@ -174,7 +174,7 @@ fn name_run(text: &[u8]) -> usize {
     text.iter().position(|&b| !is_name_byte(b)).unwrap_or(text.len())
 }
 
-/// The length of an exponent; 0 where none follows, as in `1end`.
+/// Length of an exponent; 0 if there is none, as in `1end`.
 fn exponent_len(text: &[u8]) -> usize {
     let sign = match text {
         [b'e' | b'E', b'+' | b'-', ..] => 2,

@@ -1,8 +1,8 @@
-//! Expressions.
+//! Expressions of `\set`, `\if` and `\elif`.
 //!
-//! An expression is read straight into code for a stack machine: constants, variables and calls in the order in
-//! which pgbench evaluates them, with jumps where AND, OR and CASE leave something out. Evaluating recurses
-//! nowhere and allocates nothing, so a sum of a hundred thousand terms needs no more stack than one of two.
+//! An expression is compiled directly to code of a stack machine: constants, variables and calls in pgbench's
+//! order of evaluation, with jumps for what AND, OR and CASE skip. Evaluation neither recurses nor allocates,
+//! so a sum of a hundred thousand terms needs no more stack than one of two.
 
 mod eval;
 mod functions;
@@ -19,7 +19,7 @@ pub(super) use parser::{Site, parse};
 
 use super::{Slot, Value};
 
-/// An expression, ready to be evaluated.
+/// A compiled expression.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Expr {
     code: Box<[Op]>,
@@ -30,7 +30,7 @@ impl Expr {
         Self { code: code.into() }
     }
 
-    /// The variables that it reads, those of all branches.
+    /// Variables that the expression reads, in all branches.
     pub(super) fn variables(&self) -> impl Iterator<Item = Slot> + '_ {
         self.code.iter().filter_map(|op| match op {
             Op::Load(slot) => Some(*slot),
@@ -39,25 +39,25 @@ impl Expr {
     }
 }
 
-/// A step of the stack machine. Jumps count the steps that they leave out.
+/// An instruction of the stack machine. Jumps are relative: they give the number of instructions to skip.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Op {
     /// Pushes a constant.
     Push(Value),
     /// Pushes the value of a variable.
     Load(Slot),
-    /// Replaces so many values by what a function makes of them.
+    /// Replaces the topmost values, as many as given, by the result of a function.
     Call(Function, u8),
-    /// The left operand of AND: what decides by itself stays and jumps over the right one.
+    /// After the left operand of AND: if it decides, keeps it and jumps over the right one.
     And(u32),
-    /// The left operand of OR.
+    /// After the left operand of OR, like `And`.
     Or(u32),
-    /// The right operand of AND or OR: it must be a boolean or NULL.
+    /// After the right operand of AND or OR: checks that it is a boolean or NULL.
     Truth,
-    /// A condition of CASE: drops it, and jumps where it is not true.
+    /// After a condition of CASE: drops it, and jumps if it is not true.
     When(u32),
-    /// Jumps.
+    /// Jumps unconditionally.
     Jump(u32),
-    /// A function got more than [`MAX_ARGUMENTS`]; pgbench notices when it evaluates.
+    /// Fails because a function has more than [`MAX_ARGUMENTS`] arguments, which pgbench reports at evaluation.
     TooManyArguments,
 }

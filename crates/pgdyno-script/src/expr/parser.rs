@@ -1,4 +1,4 @@
-//! From tokens to code, by the precedences of pgbench's grammar.
+//! Compiles tokens to code with the precedences of pgbench's grammar.
 
 use super::{
     Expr, Op,
@@ -10,7 +10,7 @@ use crate::{MAX_ARGUMENTS, Names, Slot, Value, error::Fault};
 /// Deepest nesting of parentheses, calls, CASE and signs within an expression. Chains of operators have no limit.
 pub const MAX_DEPTH: usize = 200;
 
-/// How strongly an operator binds.
+/// Precedence of an operator; higher binds more tightly.
 type Level = u8;
 const ANY: Level = 0;
 const OR: Level = 1;
@@ -23,29 +23,28 @@ const SUM: Level = 7;
 const PRODUCT: Level = 8;
 const SIGN: Level = 9;
 
-/// What an operator between two operands does.
+/// Effect of an infix operator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Infix {
     Call(Function),
-    /// The operands the other way round, which is also the order in which they are evaluated.
+    /// Function with swapped operands, which are also evaluated in this order.
     Swapped(Function),
     And,
     Or,
 }
 
-/// Where an expression stands, for messages.
+/// Location of an expression, for messages.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Site<'a> {
-    /// The script.
+    /// Text of the script.
     pub text: &'a [u8],
-    /// The backslash of the command.
+    /// Byte of the command's backslash.
     pub start: usize,
-    /// The command as written.
+    /// Name of the command as written.
     pub command: &'a str,
 }
 
-/// Reads the expression that begins at `at` and reaches to the end of the line; gives it with the start of the next
-/// line.
+/// Compiles the expression from `at` to the end of the line; returns it with the start of the next line.
 pub(crate) fn parse(site: Site<'_>, at: usize, names: &mut Names) -> Result<(Expr, usize), Fault> {
     let (tokens, end) = tokens(site, at)?;
     let mut parser = Parser { site, end, tokens: &tokens, at: 0, names, code: Vec::new(), depth: 0 };
@@ -56,8 +55,8 @@ pub(crate) fn parse(site: Site<'_>, at: usize, names: &mut Names) -> Result<(Exp
     }
 }
 
-/// All tokens of the line with their ends, and the start of the next line. Of several faults it is the last one:
-/// pgbench reads to the end of the line before it reports anything, and what it meets on the way comes first.
+/// All tokens of the line with their ends, and the start of the next line. Of several errors the last one is
+/// reported, since pgbench reads to the end of the line before it reports one.
 fn tokens(site: Site<'_>, at: usize) -> Result<(Vec<(Token<'_>, usize)>, usize), Fault> {
     let mut lexer = Lexer::new(site.text, at);
     let (mut tokens, mut fault) = (Vec::new(), None);
@@ -81,7 +80,7 @@ fn tokens(site: Site<'_>, at: usize) -> Result<(Vec<(Token<'_>, usize)>, usize),
     }
 }
 
-/// A fault of the token that ends at `token_end`; the caret stands below its last byte.
+/// An error at the token that ends at `token_end`; the caret marks its last byte.
 fn wrong(site: Site<'_>, what: &str, token_end: usize, line_end: usize) -> Fault {
     let what = format!("{what} in command \"{}\"", site.command);
     let caret = (token_end - 1).max(site.start);
@@ -100,7 +99,7 @@ struct Parser<'a, 'n> {
 }
 
 impl<'a> Parser<'a, '_> {
-    /// An expression of operators that bind at least as strongly as `least`.
+    /// Compiles an expression of operators with at least this precedence.
     fn expr(&mut self, least: Level) -> Result<(), Fault> {
         let left = self.code.len();
         self.prefix()?;
@@ -127,7 +126,7 @@ impl<'a> Parser<'a, '_> {
         }
     }
 
-    /// The right operand of an operator whose left one is the code from `left` on.
+    /// Compiles the right operand of an operator whose left operand is the code from `left` on.
     fn infix(&mut self, infix: Infix, level: Level, left: usize) -> Result<(), Fault> {
         let middle = self.code.len();
         match infix {
@@ -151,7 +150,7 @@ impl<'a> Parser<'a, '_> {
         Ok(())
     }
 
-    /// What is tested after `IS`, `ISNULL` or `NOTNULL`.
+    /// Compiles the test after `IS`, `ISNULL` or `NOTNULL`.
     fn is(&mut self, word: Word) -> Result<(), Fault> {
         let not = word == Word::NotNull || (word == Word::Is && self.take_word(Word::Not));
         let value = match (word, self.peek()) {
@@ -173,7 +172,7 @@ impl<'a> Parser<'a, '_> {
         value
     }
 
-    /// An operand with the signs before it.
+    /// Compiles an operand with its prefix operators.
     fn prefix(&mut self) -> Result<(), Fault> {
         let token = self.peek();
         let op = match token {
@@ -190,7 +189,7 @@ impl<'a> Parser<'a, '_> {
         Ok(())
     }
 
-    /// An operand that holds others.
+    /// Compiles a parenthesized expression, a CASE or a call.
     fn nested(&mut self, token: Token<'a>) -> Result<(), Fault> {
         if self.depth == MAX_DEPTH {
             return Err(self.fault(&format!("expression is nested more than {MAX_DEPTH} deep")));
@@ -207,7 +206,7 @@ impl<'a> Parser<'a, '_> {
                 self.expr(SIGN)?;
             }
             Token::Sign("-") => self.minus()?,
-            // The ones' complement is -1 # x, and binds as weakly as `#` does.
+            // `~` is -1 # x, with the low precedence of `#`.
             Token::Sign("~") => self.unary(Some(-1), BITS + 1, Op::Call(Function::BitXor, 2))?,
             Token::Word(Word::Not) => self.unary(None, NOT, Op::Call(Function::Not, 1))?,
             Token::Word(Word::Case) => self.case()?,
@@ -264,7 +263,7 @@ impl<'a> Parser<'a, '_> {
         Ok(())
     }
 
-    /// How many steps a jump leaves out that stands at `at` and leads to what comes next.
+    /// Distance from the jump at `at` to the next instruction.
     fn over(&self, at: usize) -> u32 {
         (self.code.len() - at - 1) as u32
     }
@@ -299,8 +298,8 @@ impl<'a> Parser<'a, '_> {
         Ok(())
     }
 
-    /// The arguments and the closing parenthesis; gives their number. Of too many only those are kept that pgbench
-    /// evaluates before it complains. As in its grammar, a comma may come before the first.
+    /// Compiles arguments up to the closing parenthesis; returns their number. Of too many, only those are kept
+    /// that pgbench evaluates before it complains. As in its grammar, a comma may precede the first.
     fn arguments(&mut self) -> Result<usize, Fault> {
         let mut count = 0;
         let mut kept = self.code.len();
@@ -346,7 +345,7 @@ impl<'a> Parser<'a, '_> {
         self.fault("syntax error")
     }
 
-    /// A fault of the token that is next.
+    /// An error at the next token.
     fn fault(&self, what: &str) -> Fault {
         wrong(self.site, what, self.tokens[self.at].1, self.end)
     }

@@ -1,4 +1,4 @@
-//! Evaluation and precedence against a second implementation, which recurses over a tree and computes in 128 bits.
+//! Tests evaluation and precedence against a second implementation that recurses over a tree and computes in 128 bits.
 
 use pgdyno_core::random::Random;
 use proptest::prelude::*;
@@ -9,7 +9,7 @@ use crate::{Action, Automatic, Scripts, Value, Variables};
 #[derive(Debug, Clone)]
 enum Tree {
     Leaf(Value),
-    /// `-`, `~` or `not`, with its level.
+    /// `-`, `~` or `not`, with its precedence.
     Prefix(&'static str, Box<Tree>),
     Infix(&'static str, Box<Tree>, Box<Tree>),
     Is(Box<Tree>, bool, Value),
@@ -71,7 +71,7 @@ fn tree() -> impl Strategy<Value = Tree> {
     })
 }
 
-/// The value, or nothing where there is an error.
+/// The value; `None` for an error.
 fn naive(tree: &Tree) -> Option<Value> {
     match tree {
         Tree::Leaf(value) => Some(*value),
@@ -193,7 +193,7 @@ fn binary(op: &str, left: Value, right: Value) -> Option<Value> {
         "|" => l | r,
         "#" => l ^ r,
         "&" => l & r,
-        // The bits that stay within 64.
+        // Only the lower 64 bits remain.
         "<<" => i128::from((l << distance) as i64),
         ">>" => l >> distance,
         "+" => l + r,
@@ -206,7 +206,7 @@ fn binary(op: &str, left: Value, right: Value) -> Option<Value> {
     fits(value).map(|value| Value::Int(value as i64))
 }
 
-/// The tree as text, with parentheses around everything, or only where the grammar asks for them.
+/// The tree as text, fully parenthesized or only where the grammar requires it.
 fn text(tree: &Tree, bare: bool) -> String {
     let part = |inner: &Tree, least: u8| {
         let text = text(inner, bare);
@@ -222,7 +222,7 @@ fn text(tree: &Tree, bare: bool) -> String {
         }
         Tree::Infix(op, left, right) => {
             let own = level(tree);
-            // Comparisons do not follow one another.
+            // Comparisons are not associative.
             let left = part(left, if own == 5 { 6 } else { own });
             format!("{left} {op} {}", part(right, own + 1))
         }
@@ -253,8 +253,7 @@ fn prefix_level(op: &str) -> u8 {
     }
 }
 
-/// How strongly the outermost operator binds. The ones' complement stands at the level of `#`, but one that is an
-/// operand keeps what follows from it only within parentheses.
+/// Precedence of the outermost operator. `~` has that of `#`; as an operand it needs parentheses to keep what follows.
 fn level(tree: &Tree) -> u8 {
     match tree {
         Tree::Leaf(Value::Int(value)) if *value < 0 => 9,
@@ -276,7 +275,7 @@ fn eval(expression: &str) -> Option<Value> {
     value.eval(&mut variables, &mut Random::seeded(1), &mut Scratch::default()).ok()
 }
 
-/// Equal, NaN with NaN too.
+/// Equality in which NaN equals NaN.
 fn same(left: Option<Value>, right: Option<Value>) -> bool {
     match (left, right) {
         (Some(Value::Double(left)), Some(Value::Double(right))) => {
@@ -296,7 +295,7 @@ proptest! {
         prop_assert!(same(ours, theirs), "{}: {:?} {:?}", text, ours, theirs);
     }
 
-    /// What stands in parentheses only where it must is the same code as what stands in them everywhere.
+    /// Omitting redundant parentheses gives the same code.
     #[test]
     fn parentheses_that_are_not_needed_change_nothing(tree in tree()) {
         let code = |text: String| {

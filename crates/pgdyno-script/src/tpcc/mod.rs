@@ -1,19 +1,19 @@
-//! TPC-C in the language of pgbench's scripts: three shapes of the same five transactions, and what a terminal enters
-//! as values of variables.
+//! TPC-C in pgbench's script language: three shapes of the same five transactions, and the terminal input as
+//! variables.
 
-mod entry;
+mod input;
 
 use pgdyno_core::tpcc::{Shape, Transaction};
 
-pub use entry::{Crowd, Entry, VARIABLES};
+pub use input::{InputGenerator, TerminalParams, VARIABLES};
 
 use crate::{ScriptError, Scripts};
 
-/// What makes the functions, and removes them.
+/// SQL that creates the functions.
 const FUNCTIONS: &str = include_str!("shapes/functions/functions.sql");
-/// The variable in which a Delivery tells how many districts had an order to deliver.
+/// Variable in which a Delivery returns the number of districts that had an order to deliver.
 pub const DELIVERED: &str = "delivered";
-/// The error by which the functions say that an item is not there (clause 2.4.2.3).
+/// SQLSTATE by which the functions report an item that does not exist (clause 2.4.2.3).
 pub const ROLLED_BACK: &str = "TPC01";
 
 /// The five scripts of a shape, in the order of [`Transaction::ALL`].
@@ -29,7 +29,7 @@ macro_rules! scripts {
     };
 }
 
-/// The script of a transaction in a shape.
+/// Script of a transaction in a shape.
 pub fn script(shape: Shape, transaction: Transaction) -> &'static str {
     let scripts = match shape {
         Shape::Statements => scripts!("statements"),
@@ -39,10 +39,10 @@ pub fn script(shape: Shape, transaction: Transaction) -> &'static str {
     scripts[transaction as usize]
 }
 
-/// The scripts of all transactions in a shape, in their order, with room for what they tell besides.
+/// Parsed scripts of all transactions in a shape, in their order, with slots for their output variables.
 ///
 /// # Errors
-/// Where one cannot be read, which a test rules out.
+/// A script cannot be parsed, which a test rules out.
 pub fn scripts(shape: Shape) -> Result<Scripts, ScriptError> {
     let mut scripts = Scripts::default();
     for transaction in Transaction::ALL {
@@ -52,7 +52,7 @@ pub fn scripts(shape: Shape) -> Result<Scripts, ScriptError> {
     Ok(scripts)
 }
 
-/// SQL that the server has to carry out before transactions are sent in a shape, if any.
+/// SQL that must run before transactions are sent in this shape, if any.
 pub fn setup(shape: Shape) -> Option<&'static str> {
     (shape == Shape::Functions).then_some(FUNCTIONS)
 }
@@ -88,13 +88,13 @@ mod tests {
         }
     }
 
-    /// What the scripts do to `s_quantity` with the sum of several lines of one stock.
+    /// New `s_quantity` when the scripts subtract the sum of several lines of one item.
     fn at_once(quantity: i64, sum: i64) -> i64 {
         let less = quantity - sum;
         if less >= 10 { less } else { less + 91 * ((100 + sum - quantity) / 91) }
     }
 
-    /// Clause 2.4.2.2, line by line.
+    /// New `s_quantity` by clause 2.4.2.2, line by line.
     fn line_by_line(quantity: i64, lines: &[i64]) -> i64 {
         lines
             .iter()

@@ -6,7 +6,9 @@ use clap::ArgAction;
 use pgdyno_analysis::compare::{Asked, MAX_BLOCKS, MIN_BLOCKS, looks};
 use pgdyno_core::{problem::Problem, span::Span};
 use pgdyno_lab::{Compare, Job, Measured, PGBENCH_RESULT, Question, SubjectJob, SubjectWork, Wanted};
-use pgdyno_plan::{Auto, BalanceCheckMode, Material, Plan, Scale, Work, WorkloadPlan, advice::bench::Level};
+use pgdyno_plan::{
+    Auto, BalanceCheckMode, Plan, Scale, Work, WorkloadFiles, WorkloadPlan, advice::bench::Level,
+};
 use pgdyno_script::{Builtin, Protocol};
 use regex_lite::Regex;
 
@@ -225,7 +227,7 @@ impl Args {
             fail_if_slower: self.fail_if_slower,
         };
         Ok(Job {
-            material: Material::without_files(&plan)?,
+            material: WorkloadFiles::without_files(&plan)?,
             trust: self.trust,
             plan,
             level: Level::Screening,

@@ -7,7 +7,7 @@ use pgdyno_core::{
     problem::Problem,
     span::Span,
 };
-use pgdyno_plan::{Auto, BalanceCheckMode, MAX_RATE_PER_S, Material, Plan, Scale, advice::bench::Level};
+use pgdyno_plan::{Auto, BalanceCheckMode, MAX_RATE_PER_S, Plan, Scale, WorkloadFiles, advice::bench::Level};
 
 use super::measure;
 use crate::{context::Context, measure::Task};
@@ -120,7 +120,7 @@ impl Args {
     /// What of them cannot be.
     pub(super) fn task(&self) -> Result<Task, Problem> {
         let plan = self.plan();
-        let material = Material::without_files(&plan)?;
+        let material = WorkloadFiles::without_files(&plan)?;
         let job = self.measure.job(plan, material, self.level())?;
         Ok(Task { job, dry_run: false, output: self.measure.output() })
     }

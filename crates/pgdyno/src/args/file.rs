@@ -3,7 +3,7 @@
 use std::{fs::File, io::Read, path::Path};
 
 use pgdyno_core::{problem::Problem, units};
-use pgdyno_plan::{MAX_PLAN_BYTES, Material, Plan};
+use pgdyno_plan::{MAX_PLAN_BYTES, Plan, WorkloadFiles};
 use pgdyno_script::{Risk, Scripts, risks};
 
 /// Reads a plan file.
@@ -19,10 +19,10 @@ pub(super) fn plan(path: &Path) -> Result<Plan, Problem> {
 ///
 /// # Errors
 /// A wrong request: a file cannot be read, its SQL cannot be run, or it reaches beyond tables and is not trusted.
-pub(super) fn material(plan: &Plan, path: &Path, trusted: bool) -> Result<Material, Problem> {
+pub(super) fn material(plan: &Plan, path: &Path, trusted: bool) -> Result<WorkloadFiles, Problem> {
     let place = path.parent().unwrap_or(Path::new("."));
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let material = Material::of(plan, &name, &mut |file| {
+    let material = WorkloadFiles::of(plan, &name, &mut |file| {
         text(&place.join(file), "file", "the plan names it: is it SQL in UTF-8?")
     })?;
     let what = format!("could not carry out the plan {}", path.display());

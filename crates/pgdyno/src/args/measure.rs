@@ -5,7 +5,7 @@ use std::{env, path::PathBuf};
 use clap::{ArgAction, Args as ClapArgs};
 use pgdyno_core::problem::Problem;
 use pgdyno_lab::{Job, Question, SubjectJob, Wanted};
-use pgdyno_plan::{Material, Plan, advice::bench::Level};
+use pgdyno_plan::{Plan, WorkloadFiles, advice::bench::Level};
 use pgdyno_provision::Request;
 
 use super::{
@@ -73,7 +73,7 @@ impl Args {
     ///
     /// # Errors
     /// What the flags or the plan ask for that cannot be.
-    pub(super) fn job(&self, plan: Plan, material: Material, level: Level) -> Result<Job, Problem> {
+    pub(super) fn job(&self, plan: Plan, material: WorkloadFiles, level: Level) -> Result<Job, Problem> {
         self.job_of(&[], plan, material, level)
     }
 
@@ -85,7 +85,7 @@ impl Args {
         &self,
         words: &[String],
         mut plan: Plan,
-        material: Material,
+        material: WorkloadFiles,
         level: Level,
     ) -> Result<Job, Problem> {
         if self.seed.is_some() {

@@ -7,7 +7,7 @@ use pgdyno_core::{
     probe::{Prewarm, json},
     problem::Problem,
 };
-use pgdyno_postgres::probe::{self, PrewarmProgress, PrewarmWish};
+use pgdyno_postgres::probe::{self, PrewarmProgress, PrewarmRequest};
 
 use super::target::{Target, processors};
 use crate::{context::Context, exit::Exit, interrupt, output, progress::Progress};
@@ -57,7 +57,7 @@ pub struct Args {
 pub fn run(args: &Args, _context: &Context) -> Result<ExitCode, Problem> {
     let options = args.target.resolve("could not read tables into shared buffers")?;
     let stop = interrupt::on_interrupt_saying("stopping", "ended at once");
-    let wish = PrewarmWish {
+    let wish = PrewarmRequest {
         tables: args.tables.clone(),
         create_extension: args.create_extension,
         anyway: args.anyway,

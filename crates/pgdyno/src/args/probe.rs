@@ -9,7 +9,7 @@ use pgdyno_core::{
     span::Span,
     units,
 };
-use pgdyno_postgres::probe::{self, CountWish, DdlWish};
+use pgdyno_postgres::probe::{self, CountRequest, DdlRequest};
 
 use super::target::Target;
 use crate::{context::Context, interrupt, output, progress::Progress};
@@ -189,8 +189,8 @@ impl What {
 }
 
 impl Ddl {
-    fn wish(&self) -> DdlWish {
-        DdlWish {
+    fn wish(&self) -> DdlRequest {
+        DdlRequest {
             tables: self.tables.clone(),
             may_change: self.may_change,
             rewrite: self.rewrite,
@@ -201,8 +201,8 @@ impl Ddl {
 }
 
 impl Count {
-    fn wish(&self) -> CountWish {
-        CountWish {
+    fn wish(&self) -> CountRequest {
+        CountRequest {
             tables: self.tables.clone(),
             by: self.by.iter().map(|by| by.wanted()).collect(),
             workers: self.parallel.clone(),

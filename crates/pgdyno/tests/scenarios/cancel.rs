@@ -68,7 +68,7 @@ impl Scene {
         assert!(said.contains("stopping") && said.contains("stopped"), "{args:?}: {said}");
         assert!(!said.contains("canceling statement"), "who asked is not told: {said}");
         let anew = args.contains(&"stream");
-        assert!(!anew || said.matches("one that is being filled begins anew").count() == 2, "{said}");
+        assert!(!anew || said.matches("a partly filled table begins anew").count() == 2, "{said}");
     }
 }
 

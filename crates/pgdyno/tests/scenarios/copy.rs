@@ -102,7 +102,7 @@ fn copies_are_what_was_loaded(pg: &str, load: &[&str]) {
     assert_eq!(contents(&mut session, "public_2"), of_source, "{pg} {load:?}");
     drop(session);
     let said = source.place.refused(&Source::copy(&["--into-schemas", "3"]), 2);
-    assert!(said.contains("there is a schema public_1 already") && said.contains("--prefix"), "{said}");
+    assert!(said.contains("the schema public_1 exists already") && said.contains("--prefix"), "{said}");
 
     let said = source.place.done(&Source::copy(&["--into-databases", "2"]));
     for name in ["src_1", "src_2"] {
@@ -110,7 +110,7 @@ fn copies_are_what_was_loaded(pg: &str, load: &[&str]) {
         source.place.done(&["load", "verify", "--server", "main", "-d", name]);
     }
     let said = source.place.refused(&Source::copy(&["--into-databases", "1"]), 2);
-    assert!(said.contains("there is a database src_1 already"), "{said}");
+    assert!(said.contains("the database src_1 exists already"), "{said}");
     what_cannot_be_copied(&source);
 }
 
@@ -119,7 +119,8 @@ fn what_cannot_be_copied(source: &Source) {
     let into = ["--into-databases", "1", "--prefix", "other"];
     let said = source.place.refused(&Source::copy(&into), 2);
     let pid = session.backend_pid().to_string();
-    for words in ["could not copy the database src: others are connected to it", &pid, "pg_terminate_backend"]
+    for words in
+        ["could not copy the database src: other sessions are connected to it", &pid, "pg_terminate_backend"]
     {
         assert!(said.contains(words), "{said}");
     }
@@ -185,10 +186,10 @@ fn copies_are_gone_on_with(pg: &str) {
         if how == "session" {
             let said = text(&output.stderr);
             assert_eq!(output.status.code(), Some(3), "{said}");
-            assert!(said.contains("--resume goes on from there"), "{said}");
+            assert!(said.contains("--resume continues from there"), "{said}");
         }
         let said = source.place.refused(&Source::copy(&into), 2);
-        assert!(said.contains(&format!("there is a schema {prefix}_1 already")), "{said}");
+        assert!(said.contains(&format!("the schema {prefix}_1 exists already")), "{said}");
         assert!(said.contains("by --resume"), "{said}");
         let said = source.place.done(&Source::copy(&[&into[..], &["--resume"]].concat()));
         assert!(said.contains(&format!("{prefix}_1: copied and proved before")), "{said}");
@@ -206,7 +207,7 @@ fn copies_are_gone_on_with(pg: &str) {
     let resume = |prefix| Source::copy(&["--into-schemas", "1", "--resume", "--prefix", prefix]);
     assert!(source.place.done(&resume("early")).contains("early_1: proved: 100,011 rows"));
     let said = source.place.refused(&resume("theirs"), 2);
-    assert!(said.contains("schema theirs_1: it is no copy of public"), "{said}");
+    assert!(said.contains("schema theirs_1: it is not a copy of public"), "{said}");
     drop(session);
     databases_are_gone_on_with(&source);
 }
@@ -215,7 +216,7 @@ fn copies_are_gone_on_with(pg: &str) {
 /// of a source neither.
 fn proved_copies_are_looked_at(source: &Source, session: &mut Session) {
     let copy = Source::copy(&["--into-schemas", "3", "--prefix", "killed", "--resume"]);
-    let again = "killed_2: it was a copy, and is none any more";
+    let again = "killed_2: it is no longer an intact copy";
     let tasks = "SELECT 'pgdyno_load.task_' || id FROM pgdyno_load.job WHERE target = 'killed_2'";
     let tasks = session.value(tasks).expect("it is there").expect("it was copied");
     let emptied = format!("TRUNCATE {tasks}");
@@ -228,7 +229,7 @@ fn proved_copies_are_looked_at(source: &Source, session: &mut Session) {
         (
             "ALTER TABLE pgbench_history RENAME TO h",
             "ALTER TABLE h RENAME TO pgbench_history",
-            "its tables are others",
+            "its tables were replaced",
         ),
         (emptied.as_str(), "DROP SCHEMA killed_2 CASCADE", again),
     ] {
@@ -248,13 +249,13 @@ fn databases_are_gone_on_with(source: &Source) {
     source.place.done(&Source::copy(&["--into-databases", "1"]));
     let into = ["--into-databases", "2"];
     let said = source.place.refused(&Source::copy(&into), 2);
-    assert!(said.contains("there is a database src_1 already") && said.contains("by --resume"), "{said}");
+    assert!(said.contains("the database src_1 exists already") && said.contains("by --resume"), "{said}");
     let again = Source::copy(&["--into-databases", "2", "--resume"]);
     let said = source.place.done(&again);
     assert!(said.contains("src_1: proved: 100,011") && said.contains("src_2: proved: 100,011"), "{said}");
     source.session_with("src_2").execute("DROP SCHEMA pgdyno_load CASCADE").expect("it is there");
     let said = source.place.refused(&again, 2);
-    assert!(said.contains("database src_2: it is no copy of what was loaded"), "{said}");
+    assert!(said.contains("database src_2: it is not a copy of what was loaded"), "{said}");
 }
 
 #[test]

@@ -116,7 +116,7 @@ fn every_workload_has_the_tier_of_its_own_transactions() {
             "{}",
             because("hidden")
         );
-        assert!(because("dynamic").contains("put together when it runs"));
+        assert!(because("dynamic").contains("assembled at run time"));
         assert!(
             said.contains("Durability differs. of unlogged (simple)/1 none: tables are unlogged"),
             "{said}"

@@ -357,7 +357,7 @@ fn a_crash_of_the_server_is_gone_on_from() {
         let output = child.wait_with_output().expect("it has ended");
         let said = text(&output.stderr);
         assert_eq!(output.status.code(), Some(3), "{said}");
-        assert!(said.contains("--resume goes on from there"), "{said}");
+        assert!(said.contains("--resume continues from there"), "{said}");
     }
     wait_until("the server is gone", || loaded.place.only()["pid"].is_null());
     loaded.place.done(&["up"]);
@@ -427,7 +427,7 @@ fn a_load_ends_before_its_disk_is_full() {
     let flags = ["--tablespace", "small", "--index-tablespace", "small"];
     loaded.make_database("early");
     let said = loaded.place.refused(&Loaded::load("early", &[&flags[..], &["--scale", "6"]].concat()), 3);
-    assert!(said.contains(" are needed under ") && said.contains("of which a load leaves 32 MiB"), "{said}");
+    assert!(said.contains(" are needed under ") && said.contains("of which 32 MiB must stay free"), "{said}");
 
     let (mut child, mut admin) = held_at(&loaded, "filled", &flags, BEFORE_LAST_KEY, Stage::Keys);
     let ballast = small.0.path().join("ballast");
@@ -437,7 +437,8 @@ fn a_load_ends_before_its_disk_is_full() {
     let said = text(&output.stderr);
     assert_eq!(output.status.code(), Some(3), "{said}");
     let dir = small.0.path().display().to_string();
-    for words in ["could not go on loading: only ", &dir, "still needed there", "--resume goes on from there"]
+    for words in
+        ["could not continue the load: only ", &dir, "still needed there", "--resume continues from there"]
     {
         assert!(said.contains(words), "{words:?}: {said}");
     }
@@ -592,7 +593,7 @@ fn what_is_not_ours_is_refused_by_name() {
     assert_eq!(before(&mut admin), untouched, "nothing was made");
 
     admin.execute("CREATE TABLE pgbench_tellers (mine int)").expect("a new table");
-    refused(&["--scale", "1"], &["pgbench_tellers is there already", "drop them yourself"]);
+    refused(&["--scale", "1"], &["pgbench_tellers exists already", "drop them yourself"]);
     admin.execute("DROP TABLE pgbench_tellers").expect("it is there");
 
     // A load that broke off, and what others ask of it.
@@ -601,16 +602,16 @@ fn what_is_not_ours_is_refused_by_name() {
     wait_until("the load begins", || stage(&mut admin).is_some());
     child.kill().expect("it runs");
     child.wait().expect("it has ended");
-    refused(&["--scale", "5"], &["is there already", "--resume"]);
+    refused(&["--scale", "5"], &["exists already", "--resume"]);
     refused(
         &["--resume", "--scale", "6", "--unlogged"],
-        &["--scale: 6 is asked for, it was begun with 5", "--unlogged"],
+        &["--scale: 6 was requested, but the load was begun with 5", "--unlogged"],
     );
     wait_until("its sessions are gone", || {
         let locks = admin.value("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'");
         locks.expect("it can be asked").as_deref() == Some("0")
     });
-    refused(&["--join"], &["nobody is at work on it", "--resume"]);
+    refused(&["--join"], &["no other process works on it", "--resume"]);
     admin.execute("ALTER TABLE pgbench_history RENAME TO pgbench_accounts_7").expect("it is there");
     refused(&["--resume"], &["the tables are not those of the load"]);
     admin.execute("ALTER TABLE pgbench_accounts_7 RENAME TO pgbench_history").expect("it is there");
@@ -701,7 +702,7 @@ fn a_proof_can_be_left_for_later() {
     let said = loaded.place.done(&Loaded::load("keyed", &["--resume"]));
     assert!(said.contains("proved: 100,011 rows"), "{said}");
     let said = loaded.place.refused(&Loaded::load("later", &["--scale", "1"]), 2);
-    assert!(said.contains("half done") && said.contains("--resume"), "{said}");
+    assert!(said.contains("unfinished") && said.contains("--resume"), "{said}");
     let mut admin = loaded.database("later");
     let last = "UPDATE pgdyno_load.task_1 SET done = NOT done \
                 WHERE number = (SELECT max(number) FROM pgdyno_load.task_1)";

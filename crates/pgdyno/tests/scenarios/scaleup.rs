@@ -218,7 +218,7 @@ fn a_load_keeps_its_schema(loaded: &Loaded, session: &mut Session) {
     for (change, more) in [("+ 0", &[][..]), ("+ 0", &["--dry-run"]), ("+ 100", &[])] {
         session.execute(&format!("{layout} {change}")).expect("it is there");
         let said = loaded.place.refused(&[&begin, more].concat(), 2);
-        assert!(said.contains("tables of another load of it are there already"), "{change} {more:?}: {said}");
+        assert!(said.contains("tables of another load exist there already"), "{change} {more:?}: {said}");
         assert!(said.contains("there are: log, log_id_seq, test") && said.contains("drop them"), "{said}");
     }
     session.execute(&format!("{layout} - 100")).expect("it is there");
@@ -241,10 +241,10 @@ fn kills_and_copies(loaded: &Loaded) {
     session.execute("COMMIT").expect("it is begun");
     let other = ["load", "tpcb", "--server", "main", "-d", "killed", "--resume"];
     let said = loaded.place.refused(&other, 2);
-    assert!(said.contains("`load tpcb` is asked for, it was begun by `load scaleup`"), "{said}");
+    assert!(said.contains("`load tpcb` was requested, but the load was begun by `load scaleup`"), "{said}");
     a_load_keeps_its_schema(loaded, &mut session);
     let said = loaded.place.refused(&Loaded::load("killed", &["--resume", "--seed", "3"]), 2);
-    assert!(said.contains("--seed: 3 is asked for, it was begun with 0"), "{said}");
+    assert!(said.contains("--seed: 3 was requested, but the load was begun with 0"), "{said}");
     let said = loaded.place.done(&Loaded::load("killed", &["--resume"]));
     assert!(said.contains("proved: 1,000,000 rows"), "{said}");
     let copy = ["load", "copy", "--server", "main", "-d", "killed", "--into-schemas", "1"];

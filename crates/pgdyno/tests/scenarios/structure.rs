@@ -75,7 +75,7 @@ fn damage_is_found(pg: &str, looks_at_tables: bool) {
     let (code, said) = verify(&place, &["--amcheck"]);
     assert_eq!(code, Some(2), "{said}");
     assert!(
-        said.contains("has not got the extension amcheck") && said.contains("--create-extension"),
+        said.contains("the extension amcheck is not installed") && said.contains("--create-extension"),
         "{said}"
     );
     let (code, said) = verify(&place, &["--amcheck", "--create-extension"]);

@@ -355,10 +355,10 @@ fn a_killed_load_of_warehouses_goes_on() {
     child.wait().expect("it is ours");
     let refused = ["load", "tpcc", "--server", "main", "--resume", "--seed", "8"];
     let said = loaded.place.refused(&refused, 2);
-    assert!(said.contains("--seed: 8 is asked for, it was begun with 7"), "{said}");
+    assert!(said.contains("--seed: 8 was requested, but the load was begun with 7"), "{said}");
     let refused = ["load", "tpcc", "--server", "main", "--warehouses", "1"];
     let said = loaded.place.refused(&refused, 2);
-    assert!(said.contains("a load of warehouses 4 is half done there"), "{said}");
+    assert!(said.contains("a load of warehouses 4 is unfinished there"), "{said}");
     let said = loaded.place.done(&["load", "tpcc", "--server", "main", "--resume", "--jobs", "3"]);
     assert!(said.contains("proved: "), "{said}");
     let checked = loaded.check(2);
@@ -406,10 +406,10 @@ fn what_cannot_be_is_named_before() {
         assert!(refused.contains(said), "{refused}");
     }
     let said = loaded.place.refused(&["tpcc", "check", "--server", "main"], 2);
-    assert!(said.contains("the names are those of the specification"), "{said}");
+    assert!(said.contains("names must be those of the specification"), "{said}");
     admin(&loaded.place.only()).execute("CREATE TABLE orders (o_id int)").expect("a new name");
     let said = loaded.place.refused(&Loaded::load(&["--warehouses", "1"]), 2);
-    assert!(said.contains("orders is there already"), "{said}");
+    assert!(said.contains("orders exists already"), "{said}");
     let mut session = loaded.session();
     session.execute("CREATE TABLE warehouse (w_id int); CREATE TABLE item (i_id int)").expect("new names");
     let said = loaded.place.refused(&["tpcc", "check", "--server", "main"], 2);

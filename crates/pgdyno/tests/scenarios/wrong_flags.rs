@@ -49,7 +49,7 @@ const FLAGS: &[(&str, &[&str])] = &[
     ("--scale", &["--scale"]),
     ("--scale 1 --scale 2", &["--scale", "multiple times"]),
     ("--partitions 100001", &["100001 partitions are more than 100000"]),
-    ("--partition-method hash", &["how to make partitions is said, and there are none"]),
+    ("--partition-method hash", &["a partition method is given, but there are no partitions"]),
     ("--partitions 2 --load-method chunks", &["the method chunks is not for partitions by range"]),
     (
         "--partitions 2 --partition-method hash --load-method stream",
@@ -63,7 +63,7 @@ const FLAGS: &[(&str, &[&str])] = &[
     ("--clients -1", &["--clients", "-1"]),
     ("--clients 1,,2", &["--clients"]),
     ("--clients three", &["--clients", "three"]),
-    ("--clients 1,1", &["the client count 1 is there twice"]),
+    ("--clients 1,1", &["the client count 1 is listed twice"]),
     ("--duration 0", &["--duration", "`0` is not a length of time"]),
     ("--duration 1e99", &["--duration", "`1e99` is not a length of time"]),
     ("--duration -5s", &["-5s", "--duration"]),
@@ -427,7 +427,7 @@ fn wrong_plan_files() {
         (with("[load]\nfillfactor = 5\n"), &["plan.toml:5:14: ", "fill factor of 5"]),
         (with("[load]\nunloged = true\n"), &["did you mean `unlogged`?"]),
         (with("[load]\nmethod = \"copy\"\n"), &["`load.method` must be \"stream\", \"chunks\" or"]),
-        (with("[load]\npartition_method = \"hash\"\n"), &["plan.toml:5:20: ", "there are none"]),
+        (with("[load]\npartition_method = \"hash\"\n"), &["plan.toml:5:20: ", "there are no partitions"]),
         (
             with("[load]\npartitions = 2\nmethod = \"chunks\"\n"),
             &["plan.toml:6:10: ", "chunks is not for partitions by range: each is filled as a whole"],
@@ -550,13 +550,13 @@ const OWN: &[OwnCase] = &[
         None,
         &["plan.toml:3:8: ", "cannot name a workload"],
     ),
-    ("[[workload]]\nname = \"tpcb-like\"\ntext = \"SELECT 1\"\n", None, &["that of a built-in script"]),
+    ("[[workload]]\nname = \"tpcb-like\"\ntext = \"SELECT 1\"\n", None, &["the name of a built-in script"]),
     ("[[workload]]\nname = \"a\"\ntext = \" \"\n", None, &["plan.toml:4:8: ", "`text` is empty"]),
     ("[[workload]]\nname = \"a\"\ntext = \"SELECT 1\"\nscript = \"x.sql\"\n", None, &["more than one of"]),
     (
         "[[workload]]\nscript = \"tpcb-like\"\nreset = \"TRUNCATE t\"\n",
         None,
-        &["plan.toml:4:9: ", "no `reset`"],
+        &["plan.toml:4:9: ", "cannot have a `reset`"],
     ),
     ("[[workload]]\nname = \"a\"\nscripts = [{ text = \"SELECT 1\", weight = 0 }]\n", None, &["are all 0"]),
     (

@@ -1,34 +1,34 @@
-//! How many clients there are, and whether connections, files and memory are enough for them.
+//! Chooses client counts, and checks that connections, open files and memory suffice for them.
 
 use pgdyno_core::{facts::Choice, problem::Problem};
 
 use super::facts::{BenchFacts, choose, size};
 use crate::{Auto, Plan};
 
-/// Connections that pgdyno itself needs at most: administration, checks, resets, observation.
+/// Most connections that pgdyno needs for itself: administration, checks, resets, observation.
 const OWN_CONNECTIONS: u32 = 4;
-/// Connections left over at the least, for pgdyno itself and for whoever looks at the server meanwhile.
+/// Connections kept free at least, for pgdyno itself and for anyone who inspects the server meanwhile.
 const SPARE_CONNECTIONS: u32 = 10;
-/// Files that pgdyno opens besides its connections.
+/// Files that pgdyno opens in addition to its connections.
 const SPARE_FILES: u64 = 64;
-/// Memory of a backend's own with its catalogue caches and a few prepared statements, in bytes: 3 to 8 MiB are usual.
+/// Private memory of a backend with its catalog caches and a few prepared statements, in bytes; 3 to 8 MiB are usual.
 const BACKEND_BYTES: u64 = 5 << 20;
-/// Bytes of page table for a page of 4 KiB that a backend has touched. Without huge pages, each backend that has been
-/// everywhere in shared buffers needs a 512th of them for itself.
+/// Bytes of page table for each 4 KiB page that a backend has touched. Without huge pages, a backend that has
+/// touched all of shared buffers needs 1/512 of their size for its page table.
 const PAGE_TABLE_ENTRY: u64 = 8;
-/// Page that an entry is for.
+/// Size in bytes of the page that one page table entry maps.
 const SMALL_PAGE: u64 = 4096;
 
-/// The client counts of every workload.
+/// Client counts of every workload, in the order of the plan.
 pub(super) fn levels(
     plan: &Plan,
     facts: &BenchFacts<'_>,
     choices: &mut Vec<Choice>,
 ) -> Result<Vec<Vec<u32>>, Problem> {
-    let limits = Limits::of(facts);
+    let limits = Limits::new(facts);
     let shared = match &plan.measure.clients {
         Auto::Given(given) => given.clone(),
-        // Where every workload has its own there is nothing to choose.
+        // Nothing is left to choose if every workload has client counts of its own.
         Auto::Auto if !plan.workload.is_empty() && plan.workload.iter().all(|one| one.clients.is_some()) => {
             Vec::new()
         }
@@ -41,7 +41,7 @@ pub(super) fn levels(
     Ok(levels)
 }
 
-/// The levels of all workloads, each once, in their order.
+/// Client counts of all workloads without duplicates, in order of first appearance.
 pub(super) fn union(levels: &[Vec<u32>]) -> Vec<u32> {
     let mut all = Vec::new();
     for count in levels.iter().flatten() {
@@ -52,14 +52,14 @@ pub(super) fn union(levels: &[Vec<u32>]) -> Vec<u32> {
     all
 }
 
-/// How many clients can be had.
+/// The most clients that can connect.
 struct Limits {
     connections: u32,
     files: u32,
 }
 
 impl Limits {
-    fn of(facts: &BenchFacts<'_>) -> Self {
+    fn new(facts: &BenchFacts<'_>) -> Self {
         let spare = SPARE_CONNECTIONS.max(facts.reserved_connections.saturating_add(OWN_CONNECTIONS));
         let connections = facts.max_connections.map_or(u32::MAX, |max| max.saturating_sub(spare).max(1));
         let files = facts.host.open_files_limit.saturating_sub(SPARE_FILES).max(1);
@@ -108,9 +108,9 @@ fn chosen(facts: &BenchFacts<'_>, limits: &Limits, choices: &mut Vec<Choice>) ->
     counts
 }
 
-/// What to say where the memory of a server on this machine may be too small for so many backends. It is an estimate
-/// of what they take beside shared buffers, and no reason to refuse: how much they touch is not known before. Of
-/// several servers side by side one has backends at a time, and all have their shared buffers.
+/// Warning that the memory of this machine may be too small for so many backends beside shared buffers; `None` if it
+/// suffices. An estimate only, so it never refuses: how many pages a backend touches is not known in advance. With
+/// several servers side by side only one has backends at a time, but all keep their shared buffers.
 pub(super) fn short_of_memory(clients: u32, facts: &BenchFacts<'_>) -> Option<String> {
     let buffers = facts.buffers_bytes();
     let tables = buffers / SMALL_PAGE * PAGE_TABLE_ENTRY;

@@ -1,11 +1,11 @@
-//! What a run will cost in time and bytes, to be printed before it begins.
+//! Estimates the time and bytes that a run costs, printed before it begins.
 //!
-//! These are estimates for a person who decides whether to press Enter: the assumed rates are those of one
-//! core of a present-day server, generous in bytes. The report shows what it really took.
+//! The estimates help the user decide whether to go on: they assume the rates of one current server core and
+//! are generous in bytes. The report shows the real figures.
 
 use pgdyno_core::tpcc::DISTRICTS;
 use pgdyno_rows::{
-    load::{Estimate, Need},
+    load::{Estimate, SizingFacts},
     tpcb::{history_bytes, rows_total},
 };
 use pgdyno_script::Builtin;
@@ -13,46 +13,47 @@ use pgdyno_script::Builtin;
 use super::facts::BenchFacts;
 use crate::{BalanceCheckMode, Plan, WorkloadPlan};
 
-/// Rows per second of a load with its primary keys.
+/// Rows loaded per second, including their primary keys.
 pub const LOAD_ROWS_PER_S: f64 = 400_000.0;
-/// Rows per second of a full balance check.
+/// Rows read per second by a full balance check.
 const CHECK_ROWS_PER_S: f64 = 2_000_000.0;
-/// TPC-B-like transactions per second and processor of the server.
+/// TPC-B-like transactions per second and server processor.
 pub const TRANSACTIONS_PER_CPU_S: f64 = 3_000.0;
-/// WAL of a TPC-B-like transaction without page images.
+/// Bytes of WAL of a TPC-B-like transaction without full-page images.
 const WAL_PER_TRANSACTION: u64 = 700;
-/// New row versions that a transaction leaves behind: an account, a teller and a branch.
+/// Bytes of new row versions per transaction: an account, a teller and a branch.
 const BLOAT_PER_TRANSACTION: u64 = 132 + 44 + 36;
-/// TPC-C transactions per second and processor of the server.
+/// TPC-C transactions per second and server processor.
 const TPCC_PER_CPU_S: f64 = 1_500.0;
-/// WAL of a TPC-C transaction, with page images: as it was seen with ten warehouses.
+/// Bytes of WAL of a TPC-C transaction with full-page images, measured with ten warehouses.
 const TPCC_WAL: u64 = 6_000;
-/// What a TPC-C transaction adds on average: 4.5 lines of 90 bytes with their keys, orders, payments, row versions.
+/// Bytes that a TPC-C transaction adds on average: 4.5 order lines of 90 bytes with their keys, orders,
+/// payments, row versions.
 const TPCC_BLOAT: u64 = 1_500;
-/// Rows of a warehouse.
+/// Rows of a warehouse in all TPC-C tables.
 const TPCC_WAREHOUSE_ROWS: f64 = 500_000.0;
-/// Shortest mean of keying and thinking: of Deliveries and Stock-Levels alone.
+/// Shortest mean keying plus think time in seconds: that of Delivery and Stock-Level.
 const TPCC_ROUND_S: f64 = 7.0;
-/// A new cluster with its first WAL segments.
+/// Bytes of a new cluster with its first WAL segments.
 const CLUSTER_BYTES: u64 = 64 << 20;
-/// WAL that stays on disk at most (`max_wal_size` and a spread checkpoint).
+/// Most bytes of WAL kept on disk (`max_wal_size` and a spread checkpoint).
 const WAL_KEPT_BYTES: u64 = 2 << 30;
-/// Seconds of facts, storage check, initdb, start and report.
+/// Seconds for facts, storage check, initdb, start and report.
 const FIXED_S: f64 = 8.0;
 /// Seconds between two runs: connecting, CHECKPOINT, drain.
 const BETWEEN_S: f64 = 0.5;
 
-/// What is loaded.
+/// Size of the loaded tables.
 #[derive(Default)]
 struct Data {
     rows: u64,
     bytes: u64,
-    /// Pages of TPC-B's accounts: what built-in transactions write to.
+    /// Heap pages of TPC-B's accounts, which built-in transactions update.
     account_pages: u64,
 }
 
 impl Data {
-    fn of(plan: &Plan, scale: Option<u64>, facts: &BenchFacts<'_>) -> Self {
+    fn new(plan: &Plan, scale: Option<u64>, facts: &BenchFacts<'_>) -> Self {
         match (scale, plan.data.scaleup) {
             (Some(scale), _) => {
                 let sizes = plan.load.sizes(scale, facts.page_bytes);
@@ -69,23 +70,23 @@ impl Data {
 }
 
 impl Data {
-    /// TPC-C's tables, where they are loaded.
+    /// Size of the TPC-C tables; zero if the plan does not load them.
     fn of_tpcc(plan: &Plan, facts: &BenchFacts<'_>) -> Self {
         let Some(load) = plan.loads(None).ok().flatten() else { return Self::default() };
-        let need = Need {
+        let need = SizingFacts {
             page_bytes: facts.page_bytes,
             wal_minimal: false,
             maintenance_bytes: 64 << 20,
             workers: 0,
             streams: plan.load.streams(),
         };
-        let Estimate { main, others, .. } = Estimate::of(&load, &need);
+        let Estimate { main, others, .. } = Estimate::new(&load, &need);
         let bytes = [main, others].iter().map(|size| size.heap.bytes + size.index.bytes).sum();
         Self { rows: load.rows_total(), bytes, account_pages: 0 }
     }
 }
 
-/// Transactions of TPC-C over all runs, at most: terminals that key and think send no more than they can.
+/// Most TPC-C transactions of all runs together. Terminals with keying and think times are bounded by those.
 fn of_tpcc(plan: &Plan, levels: &[Vec<u32>], server_cpus: usize) -> u64 {
     let measure = &plan.measure;
     let run_s = measure.duration.as_secs_f64() + measure.warmup.as_secs_f64();
@@ -102,28 +103,28 @@ fn of_tpcc(plan: &Plan, levels: &[Vec<u32>], server_cpus: usize) -> u64 {
     plan.workload.iter().zip(levels).map(of).fold(0, u64::saturating_add)
 }
 
-/// Seconds of the check of consistency after the runs, of tables that are there as well.
+/// Seconds of the consistency check after the runs, which also covers tables loaded beforehand.
 fn check_of_tpcc_s(plan: &Plan) -> f64 {
     let rows = plan.data.tpcc.filter(|_| plan.check.consistency).map_or(0, |tpcc| tpcc.warehouses);
     rows as f64 * TPCC_WAREHOUSE_ROWS / CHECK_ROWS_PER_S
 }
 
-/// What a run will cost, about.
+/// Estimated cost of a whole run.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Cost {
-    /// Runs: workloads × client counts × blocks.
+    /// Number of runs: workloads × client counts × blocks.
     pub runs: u64,
     /// Seconds from start to report.
     pub seconds: f64,
-    /// Bytes written to storage: data, indexes, WAL, and pages that checkpoints write again.
+    /// Bytes written to storage: data, indexes, WAL, and pages written again by checkpoints.
     pub written_bytes: u64,
-    /// Bytes that the data directory will hold at most.
+    /// Most bytes that the data directory will hold.
     pub disk_bytes: u64,
 }
 
 impl Cost {
-    /// The cost at a scale, without the balance check. What SQL of the plan's own writes and takes is not in it.
-    pub(super) fn of(
+    /// Cost at a scale without the balance check. Space and writes of the plan's own SQL are not included.
+    pub(super) fn estimate(
         plan: &Plan,
         scale: Option<u64>,
         levels: &[Vec<u32>],
@@ -142,10 +143,10 @@ impl Cost {
 
         let of_tpcc = of_tpcc(plan, levels, server_cpus);
         let all = transactions.saturating_mul(writing_runs);
-        let data = Data::of(plan, scale, facts);
+        let data = Data::new(plan, scale, facts);
         let data_bytes = data.bytes;
-        // After a checkpoint the first change of a page puts all of it into WAL, and the next checkpoint
-        // writes it back.
+        // The first change of a page after a checkpoint writes a full-page image to WAL, and the next
+        // checkpoint writes the page back.
         let pages = transactions.min(data.account_pages) * facts.page_bytes;
         let images = pages.saturating_mul(writing_runs);
         let wal =
@@ -165,7 +166,7 @@ impl Cost {
         }
     }
 
-    /// That of several servers, one after the other on one disk.
+    /// Cost on several servers measured one after the other on the same disk.
     #[must_use]
     pub fn times(self, servers: u64) -> Self {
         Self {
@@ -176,7 +177,7 @@ impl Cost {
         }
     }
 
-    /// The cost with the balance check.
+    /// Adds the time of the balance check.
     pub(super) fn with_check(self, mode: BalanceCheckMode, scale: Option<u64>) -> Self {
         let rows = match mode {
             BalanceCheckMode::Full => scale.map_or(0, rows_total) as f64,

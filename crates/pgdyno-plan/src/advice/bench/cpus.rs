@@ -1,4 +1,4 @@
-//! Which processors the driver uses and which the server.
+//! Assigns processors to the driver and to the server.
 
 use pgdyno_core::{
     cpus::CpuList,
@@ -9,42 +9,42 @@ use pgdyno_core::{
 use super::facts::{BenchFacts, choose};
 use crate::Plan;
 
-/// The driver gets one processor in this many, and at least one.
+/// The driver gets one of this many processors, and at least one.
 const DRIVER_SHARE: usize = 4;
 
-/// The processors of driver and server.
+/// Processors assigned to the driver and to the server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CpuSplit {
-    /// Processors of the driver, ascending; never empty.
+    /// Processor numbers of the driver, ascending; never empty.
     pub driver: Vec<u32>,
-    /// Processors of the server, ascending; empty where pgdyno does not place it.
+    /// Processor numbers of the server, ascending; empty if pgdyno does not pin the server.
     pub server: Vec<u32>,
-    /// Whether driver and server may meet on a processor.
+    /// Whether driver and server share at least one processor.
     pub shared: bool,
 }
 
 impl CpuSplit {
-    /// Processors that the server can use, as far as they are known.
+    /// Number of processors that the server can use, as far as known.
     pub(super) fn server_count(&self, facts: &BenchFacts<'_>) -> usize {
         if self.server.is_empty() { usable(facts.host).len() } else { self.server.len() }
     }
 }
 
-/// The processors that may be used at once: as many of those allowed as the control group's quota gives
-/// time for.
+/// The processors that can really be used in parallel: of those allowed, as many as the control group's CPU
+/// quota covers.
 pub(super) fn usable(host: &HostFacts) -> Vec<u32> {
     let quota = host.cgroup.cpus.map_or(usize::MAX, |cpus| (cpus as usize).max(1));
     let allowed: Vec<u32> = host.cpu.allowed.iter().copied().take(quota).collect();
-    // A kernel that tells nothing still runs on something.
+    // A kernel that reports none still runs on one.
     if allowed.is_empty() { vec![0] } else { allowed }
 }
 
-/// Splits the processors as the plan says, or: one of two or three for the driver, a quarter of four and
-/// more, the last ones, as interrupts prefer the first. A single one is shared. A server that pgdyno did
-/// not start is not moved.
+/// Splits the processors as the plan says. By default the driver gets one of two or three, and a quarter of
+/// four and more: the last ones, since interrupts tend to go to the first. A single processor is shared. A
+/// server that pgdyno did not start is not moved.
 ///
 /// # Errors
-/// Processors in the plan that this process may not run on.
+/// The plan names a processor that this process may not run on.
 pub fn split(plan: &Plan, facts: &BenchFacts<'_>, choices: &mut Vec<Choice>) -> Result<CpuSplit, Problem> {
     let usable = usable(facts.host);
     let driver = given(plan.measure.driver_cpus.as_deref(), "driver_cpus", facts.host)?;
@@ -71,7 +71,7 @@ pub fn split(plan: &Plan, facts: &BenchFacts<'_>, choices: &mut Vec<Choice>) -> 
     Ok(CpuSplit { driver, server, shared })
 }
 
-/// The last quarter, at least one.
+/// The last quarter of the processors, at least one.
 fn automatic(usable: &[u32]) -> &[u32] {
     let count = (usable.len() / DRIVER_SHARE).max(1);
     &usable[usable.len() - count..]
@@ -86,7 +86,7 @@ fn given(list: Option<&str>, what: &str, host: &HostFacts) -> Result<Option<Vec<
             let allowed =
                 CpuList::of(host.cpu.allowed.clone()).map(|list| list.to_string()).unwrap_or_default();
             let problem = Problem::wrong_request(format!("{what}: pgdyno may not run on processor {cpu}"));
-            Err(problem.hint(format!("processors of this process: {allowed}")))
+            Err(problem.hint(format!("this process may run on {allowed}")))
         }
     }
 }
@@ -94,7 +94,7 @@ fn given(list: Option<&str>, what: &str, host: &HostFacts) -> Result<Option<Vec<
 fn say(plan: &Plan, driver: &[u32], server: &[u32], shared: bool, choices: &mut Vec<Choice>) {
     let list = |cpus: &[u32]| CpuList::of(cpus.to_vec()).map(|list| list.to_string()).unwrap_or_default();
     let reason = |share: &str| match shared {
-        true => "there is no processor to set apart: driver and server slow each other down".to_owned(),
+        true => "no processor can be set apart: driver and server slow each other down".to_owned(),
         false => format!("{share}, so that neither slows the other down"),
     };
     if plan.measure.driver_cpus.is_none() {

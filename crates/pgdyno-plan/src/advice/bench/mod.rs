@@ -1,7 +1,6 @@
-//! What `pgdyno bench` leaves to facts: scale, clients, threads, processors, and what the run will cost.
+//! Chooses what a plan leaves open (scale, clients, threads, processors) and estimates the cost of the run.
 //!
-//! Every choice carries its reason; every rule is monotone (more memory never gives a smaller scale), which
-//! tests hold.
+//! Every choice carries its reason. Tests hold every rule monotone: more memory never gives a smaller scale.
 
 mod clients;
 mod cost;
@@ -31,12 +30,12 @@ pub enum Level {
 }
 
 impl Level {
-    /// The level of a plan from a file.
+    /// Level of a plan read from a file.
     pub fn of(plan: &Plan) -> Self {
         if plan.measure.thorough { Self::Thorough } else { Self::Screening }
     }
 
-    /// Sets the times and blocks of a level. Flags that say more come after it.
+    /// Sets the times and the number of blocks of this level; explicit flags are applied afterwards.
     pub fn apply(self, plan: &mut Plan) {
         let (blocks, duration_ms, warmup_ms) = self.times(plan);
         plan.measure.blocks = blocks;
@@ -45,9 +44,9 @@ impl Level {
         plan.measure.thorough = self == Self::Thorough;
     }
 
-    /// Blocks, and milliseconds of interval and warm-up. Terminals of TPC-C that think come round in 23 seconds and
-    /// need some rounds; thoroughly they are measured for the two hours of clause 5.5.2, in as many blocks as an
-    /// interval takes.
+    /// Number of blocks, and milliseconds of interval and warm-up. A TPC-C terminal with keying and think times
+    /// takes about 23 seconds per transaction, so several such cycles are needed; at `Thorough` they run for
+    /// the two hours of clause 5.5.2, and there are as many blocks as one interval takes.
     fn times(self, plan: &Plan) -> (u32, u64, u64) {
         let paced = plan.workload.iter().filter_map(|workload| workload.tpcc).map(|tpcc| tpcc.paced).max();
         match (self, paced) {
@@ -63,8 +62,7 @@ impl Level {
         }
     }
 
-    /// The scale that the time allows, and the one it may rise to so that every client finds a branch of
-    /// its own.
+    /// The scale for which there is time, and the scale up to which it may rise to give every client its own branch.
     fn scales(self) -> (u64, u64) {
         match self {
             Self::Quick => (10, 50),
@@ -74,36 +72,36 @@ impl Level {
     }
 }
 
-/// Share of shared buffers that the data may fill and still be found there.
+/// Share of shared buffers that the data may fill and still stay cached.
 const BUFFERS_SHARE: f64 = 0.75;
 /// Share of memory that the accounts may fill for a full balance check.
 const CHECK_SHARE: f64 = 0.5;
 
-/// A plan with nothing left to choose.
+/// A plan with every choice made.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BenchPlan {
-    /// TPC-B scale factor; `None` where those tables are not loaded.
+    /// TPC-B scale factor; `None` if those tables are not loaded.
     pub scale: Option<u64>,
-    /// Client counts of all workloads, each once; ascending where they were chosen.
+    /// Client counts of all workloads without duplicates; ascending if they were chosen here.
     pub clients: Vec<u32>,
-    /// The client counts of every workload of the plan.
+    /// Client counts of each workload of the plan.
     pub levels: Vec<Vec<u32>>,
     /// Worker threads of the driver, at most the largest client count.
     pub jobs: u32,
     /// Processors of driver and server.
     pub cpus: CpuSplit,
-    /// How balances will be checked; never [`BalanceCheckMode::Auto`].
+    /// How balances are checked; never [`BalanceCheckMode::Auto`].
     pub balance: BalanceCheckMode,
-    /// What it will cost.
+    /// Estimated cost of the run.
     pub cost: Cost,
-    /// Every value that was chosen, with its reason.
+    /// Every chosen value with its reason.
     pub choices: Vec<Choice>,
-    /// What should be known before it begins, each a sentence without a full stop.
+    /// Warnings to print before the run, each a sentence without a full stop.
     pub warnings: Vec<String>,
 }
 
 impl BenchPlan {
-    /// The most clients of any workload.
+    /// The largest client count of any workload.
     pub fn max_clients(&self) -> u32 {
         self.clients.iter().copied().max().unwrap_or(1)
     }
@@ -112,19 +110,19 @@ impl BenchPlan {
 /// Resolves everything that a plan leaves to facts.
 ///
 /// # Errors
-/// What the machine cannot do: processors that do not exist, more clients than connections or open files
-/// allow, more data than the disk has room for.
+/// The machine cannot provide a requirement: a processor that does not exist, more clients than connections or open
+/// files allow, more data than fits on the disk.
 pub fn resolve(plan: &Plan, level: Level, facts: &BenchFacts<'_>) -> Result<BenchPlan, Problem> {
     let mut choices = Vec::new();
     let cpus = split(plan, facts, &mut choices)?;
     let levels = clients::levels(plan, facts, &mut choices)?;
     let clients = clients::union(&levels);
     let jobs = jobs(plan, &clients, &cpus, &mut choices);
-    let cost = |scale| Cost::of(plan, scale, &levels, cpus.server_count(facts), facts);
+    let cost = |scale| Cost::estimate(plan, scale, &levels, cpus.server_count(facts), facts);
     let scale = match plan.has_tpcb() {
         true => {
-            let crowds = Crowds::of(plan, &levels);
-            Some(scale(plan, level, crowds, facts, |scale| cost(Some(scale)), &mut choices)?)
+            let maxima = ClientMaxima::new(plan, &levels);
+            Some(scale(plan, level, maxima, facts, |scale| cost(Some(scale)), &mut choices)?)
         }
         false => None,
     };
@@ -150,7 +148,7 @@ fn jobs(plan: &Plan, clients: &[u32], cpus: &CpuSplit, choices: &mut Vec<Choice>
                 choices,
                 "jobs",
                 most,
-                format!("{jobs} threads were asked for, and {most} clients need no more"),
+                format!("{jobs} threads requested, but {most} clients need no more than one each"),
             );
             most
         }
@@ -167,17 +165,17 @@ fn jobs(plan: &Plan, clients: &[u32], cpus: &CpuSplit, choices: &mut Vec<Choice>
     }
 }
 
-/// The most clients.
+/// The largest client counts.
 #[derive(Debug, Clone, Copy)]
-struct Crowds {
-    /// Of all workloads.
+struct ClientMaxima {
+    /// Largest count of all workloads.
     all: u32,
-    /// Of those that update branches; 0 where there are none.
+    /// Largest count of the workloads that update branches; 0 if there are none.
     at_branches: u32,
 }
 
-impl Crowds {
-    fn of(plan: &Plan, levels: &[Vec<u32>]) -> Self {
+impl ClientMaxima {
+    fn new(plan: &Plan, levels: &[Vec<u32>]) -> Self {
         let most = |levels: &mut dyn Iterator<Item = &Vec<u32>>| levels.flatten().copied().max().unwrap_or(0);
         let updates = |workload: &WorkloadPlan| workload.as_builtin().is_some_and(Builtin::updates_branches);
         let at_branches = plan.workload.iter().zip(levels).filter(|(workload, _)| updates(workload));
@@ -185,11 +183,11 @@ impl Crowds {
     }
 }
 
-/// What to know before more clients update branches than there are; `None` where there are enough.
+/// Warning that more clients update branches than there are branches; `None` if there are enough.
 pub fn few_branches(scale: u64, clients: u32) -> Option<String> {
     (u64::from(clients) > scale).then(|| {
         format!(
-            "scale {scale} has fewer branches than there are clients ({clients}): transactions of tpcb-like wait for \
+            "scale {scale} has fewer branches than there are clients ({clients}): tpcb-like transactions wait for \
              each other; use at least scale {clients} (--scale)"
         )
     })
@@ -198,7 +196,7 @@ pub fn few_branches(scale: u64, clients: u32) -> Option<String> {
 fn scale(
     plan: &Plan,
     level: Level,
-    crowds: Crowds,
+    maxima: ClientMaxima,
     facts: &BenchFacts<'_>,
     cost: impl Fn(u64) -> Cost,
     choices: &mut Vec<Choice>,
@@ -213,33 +211,32 @@ fn scale(
         };
     }
     let (base, ceiling) = level.scales();
-    let crowd = u64::from(crowds.all.max(1));
+    let crowd = u64::from(maxima.all.max(1));
     let wanted = crowd.clamp(base, ceiling);
     let room = (facts.buffers_bytes() as f64 * BUFFERS_SHARE) as u64;
     let in_memory = largest(wanted, |scale| plan.load.sizes(scale, facts.page_bytes).total_bytes() <= room);
-    // Waiting for each other's rows would change what is measured by more than reads from the page cache do.
-    let branches = u64::from(crowds.at_branches).min(ceiling);
+    // Row lock contention would distort the result more than reads from the page cache do.
+    let branches = u64::from(maxima.at_branches).min(ceiling);
     let least = in_memory.max(branches).max(1);
     let scale = largest(least, |scale| fits(scale, available / 3));
     if scale == 0 {
-        return Err(
-            no_room("scale 1", &cost(1), facts).hint("a run may fill a third of the free space: free some")
-        );
+        return Err(no_room("scale 1", &cost(1), facts)
+            .hint("a run may use at most a third of the free disk space: free some"));
     }
     let why = match () {
         () if scale < least => {
             format!("as much as a third of the free disk space ({}) holds", size(available / 3))
         }
         () if scale > in_memory => format!(
-            "a branch for each of {branches} clients, which would else wait for each other's updates; it does not fit \
-             well into shared buffers ({})",
+            "a branch for each of {branches} clients, which would otherwise wait for each other's updates; it does \
+             not fit well into shared buffers ({})",
             size(facts.buffers_bytes())
         ),
         () if scale < wanted => {
             format!("as much as fits well into shared buffers ({})", size(facts.buffers_bytes()))
         }
         () if wanted > base => format!("a branch for each of {crowd} clients, as far as the time allows"),
-        () => "loads in the time there is, and fits well into shared buffers".into(),
+        () => "loads in the time available, and fits well into shared buffers".into(),
     };
     let bytes = plan.load.sizes(scale, facts.page_bytes).total_bytes();
     let reason = format!("{why}: {} accounts, {}", units::count(scale * ACCOUNTS_PER_SCALE), size(bytes));
@@ -247,8 +244,8 @@ fn scale(
     Ok(scale)
 }
 
-/// The largest scale up to `most` that satisfies a condition which holds below every scale it holds for; 0
-/// if none.
+/// The largest scale up to `most` that satisfies a monotone condition (true for every smaller scale if true for
+/// one); 0 if there is none.
 fn largest(most: u64, good: impl Fn(u64) -> bool) -> u64 {
     let (mut low, mut high) = (0, most);
     while low < high {
@@ -285,13 +282,13 @@ fn balance(
     };
     let Some(scale) = scale else {
         if plan.data.tpcc.is_some() {
-            return off("there are no TPC-B tables; those of TPC-C have conditions of their own", choices);
+            return off("there are no TPC-B tables; TPC-C has consistency conditions of its own", choices);
         }
         return off("there are no TPC-B tables, and what the plan's own scripts write is not known", choices);
     };
     if !plan.workload.iter().any(|workload| workload.as_builtin().is_some_and(Builtin::writes)) {
         let reason = match plan.workload.iter().any(|workload| workload.writes()) {
-            true => "nothing but the plan's own scripts writes, and what they write is not known",
+            true => "only the plan's own scripts write, and what they write is not known",
             false => "nothing in the plan writes",
         };
         return off(reason, choices);

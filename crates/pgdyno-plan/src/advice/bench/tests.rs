@@ -102,7 +102,7 @@ fn clients_that_update_branches_get_one_each_also_where_buffers_are_small() {
     }
     let told = few_branches(6, 16).expect("ten of them wait");
     assert!(told.starts_with("scale 6 has fewer branches") && told.contains("scale 16 (--scale)"), "{told}");
-    // Where the disk has no room for them, the scale is what it holds.
+    // If the disk has no room for that, the scale is limited by it.
     let full = BenchFacts { disk_available_bytes: Some(3 << 30), ..stock };
     let chosen = bench(Level::Screening, &full);
     let why = chosen.choices.iter().find(|one| one.name == "scale").expect("a reason").reason.clone();
@@ -216,10 +216,10 @@ fn tables_of_its_own_need_no_others() {
     let both = of(&format!("{own}[[workload]]\nscript = \"tpcb-like\"\n"));
     assert!(both.scale.is_some() && why(&both).contains("own scripts may have written"), "{}", why(&both));
     let reads = of(&format!("{own}[[workload]]\nscript = \"select-only\"\n"));
-    assert!(why(&reads).starts_with("nothing but the plan's own scripts"), "{}", why(&reads));
+    assert!(why(&reads).starts_with("only the plan's own scripts write"), "{}", why(&reads));
 }
 
-/// What is loaded by its rows takes room and time as a scale does.
+/// Tables given by rows are included in the cost like those given by scale.
 #[test]
 fn loaded_rows_have_their_cost() {
     let host = host(2, 24 * GIB);

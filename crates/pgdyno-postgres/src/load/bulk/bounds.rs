@@ -1,8 +1,9 @@
-//! Which rows go into which partition.
+//! Bounds of partitions.
 
 use pgdyno_rows::load::PartitionMethod;
 
-/// Which of so many keys a partition has. Ranges are open at both ends, so that every key has a place.
+/// The partition bound of a partition, given the number of keys. The outer ranges are unbounded, so that every
+/// key has a partition.
 pub(super) fn values(keys: u64, method: PartitionMethod, partitions: u64, number: u64) -> String {
     match method {
         PartitionMethod::Hash => format!("WITH (MODULUS {partitions}, REMAINDER {})", number - 1),

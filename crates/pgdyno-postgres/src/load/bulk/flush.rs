@@ -1,32 +1,32 @@
-//! WAL on its way to the disk beside the streams.
+//! Flushes WAL while streams load.
 //!
-//! COPY goes round a ring of 16 MiB of buffers. Before a page leaves it, the page's WAL must be on the disk, and the
-//! server process that copies waits for that, every 16 MiB, with its processor idle; the server's own writer of WAL
-//! comes five times a second, which is too seldom. A session that commits now and then waits in its place.
+//! COPY writes through a 16 MiB ring of buffers. Before a page is evicted from it, its WAL must be flushed, and
+//! the backend waits for that every 16 MiB, leaving its processor idle; the WAL writer runs only five times a
+//! second, too seldom. A session that commits regularly waits in the backend's place.
 
 use std::time::{Duration, Instant};
 
 use pgdyno_wire::Session;
 
-/// Pause between two looks.
+/// Pause between two flushes.
 const PAUSE: Duration = Duration::from_millis(20);
-/// Bytes of WAL that are worth a wait for the disk.
+/// Bytes of WAL that are worth a flush.
 const LEAST_BYTES: u64 = 1 << 20;
 
-/// Looks after WAL.
+/// Flushes WAL through a session of its own.
 pub(super) struct Flusher {
-    /// What it asks for; `None` where the server does not let it.
+    /// Statement that flushes; `None` if the server does not permit it.
     sql: Option<String>,
     next: Instant,
 }
 
 impl Flusher {
-    /// For the server of a session.
+    /// A flusher for the server of a session.
     pub fn new(session: &Session) -> Self {
         Self { sql: session.major().map(flush), next: Instant::now() }
     }
 
-    /// Has WAL flushed, where enough has been written since it last was.
+    /// Flushes WAL if enough has been written since the last flush.
     pub fn tend(&mut self, session: &mut Session) {
         let now = Instant::now();
         if now < self.next {
@@ -41,8 +41,9 @@ impl Flusher {
     }
 }
 
-/// A transaction that wrote WAL waits until all WAL up to its end is on the disk, here and not at a standby. One that
-/// only took a number would commit without waiting, and VACUUM would not mark pages whose rows have a number near it.
+/// A transaction that writes WAL and so waits for all WAL up to its end to be flushed locally, but not for
+/// standbys. One that only has a transaction ID would commit without waiting, and VACUUM would not mark pages
+/// all-visible whose rows have nearby IDs.
 fn flush(major: u32) -> String {
     let (diff, wal) =
         if major >= 10 { ("pg_wal_lsn_diff", "wal") } else { ("pg_xlog_location_diff", "xlog") };

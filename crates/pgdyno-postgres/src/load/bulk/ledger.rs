@@ -1,7 +1,7 @@
-//! What a load keeps in the database that it fills: its plan, and which tasks are done.
+//! The ledger that a load keeps in the database it fills: its plan, and which tasks are done.
 //!
-//! It is in a schema of its own, `pgdyno_load`. A task's mark is set in the transaction of its rows, so that
-//! there is no instant at which one is there without the other.
+//! The ledger is in the schema `pgdyno_load`. A task is marked done in the transaction that writes its rows, so
+//! neither can exist without the other.
 
 use pgdyno_core::{problem::Problem, units};
 use pgdyno_rows::load::{LAYOUT, LoadPlan, LoadRequest, Set, Stage, Task, tasks};
@@ -13,61 +13,63 @@ use super::{
 };
 use crate::probe;
 
-/// First number of the advisory locks of loads: "pgdy". Those of tasks have one number, which begins with "pg".
+/// First key of the advisory locks of loads: "pgdy". Locks of tasks have a single key, which begins with "pg".
 pub(super) const LOCKS: u32 = 0x7067_6479;
-/// Second number of the lock that every session of a load shares, plus the load's number.
+/// Second key of the lock that every session of a load shares; the load's number is added.
 const PRESENT: i64 = 1 << 30;
-/// The same of the lock of the one that proves.
+/// Second key of the lock held during the proof; the load's number is added.
 const PROOF: i64 = 1 << 29;
 
-/// A load as the database knows it.
+/// A load as recorded in the ledger.
 #[derive(Debug, Clone)]
 pub struct Job {
     pub(super) id: i64,
-    /// The schema that the tables are in.
+    /// Schema that contains the tables.
     pub target: String,
-    /// What is loaded.
+    /// Plan of the load.
     pub plan: LoadPlan,
-    /// Whether all is loaded and proved.
+    /// Whether the load is complete and proved.
     pub finished: bool,
     relations: String,
 }
 
 impl Job {
-    /// The table of its tasks. It is unlogged where the tables are, so that a crash of the server empties both.
+    /// Name of the table of tasks. It is unlogged if the loaded tables are, so that a crash of the server
+    /// empties both.
     pub(super) fn tasks_table(&self) -> String {
         format!("pgdyno_load.task_{}", self.id)
     }
 
-    /// The OIDs of its tables and their partitions, between commas.
+    /// Column with the OIDs of the load's tables and partitions, as a list for SQL.
     fn oids(&self) -> String {
         oids(&self.relations)
     }
 
-    /// The arguments of the lock that every session of the load shares.
+    /// Arguments of the advisory lock that every session of the load shares.
     pub(super) fn present(&self) -> String {
         format!("{LOCKS}, {}", PRESENT + self.id)
     }
 
-    /// The argument of the lock of a task that cannot be in a transaction: 16 bits of ours, 24 each of load and task.
+    /// Argument of the advisory lock of a task that cannot run in a transaction: a 16-bit prefix, and 24 bits
+    /// each for load and task.
     pub(super) fn task_lock(&self, number: usize) -> i64 {
         (i64::from(LOCKS >> 16) << 48) | (self.id << 24) | number as i64
     }
 
-    /// The arguments of the lock of the one that proves.
+    /// Arguments of the advisory lock held during the proof.
     pub(super) fn proof(&self) -> String {
         format!("{LOCKS}, {}", PROOF + self.id)
     }
 }
 
-/// Text as SQL takes it.
+/// A text as an SQL literal.
 pub(super) fn literal(text: &str) -> String {
     format!("'{}'", text.replace('\'', "''"))
 }
 
-/// Makes a session fit for loading: nothing that a role or a database sets may end or change a load. A session holds
-/// tasks: the server must soon see that its loader is gone, or that its host is. A commit waits for the disk: of rows
-/// whose commit is not there yet VACUUM does not say that all may see them.
+/// Prepares a session for loading, overriding settings of roles and databases that could end or alter a load.
+/// Since sessions hold tasks, keepalives let the server notice soon that a loader or its host is gone. Commits
+/// wait for the flush, since VACUUM does not mark rows all-visible before their commit is flushed.
 pub(super) fn settle(session: &mut Session) -> Result<(), WireError> {
     session.execute(
         "SET tcp_keepalives_idle = 60; SET tcp_keepalives_interval = 10; SET tcp_keepalives_count = 6; \
@@ -78,19 +80,20 @@ pub(super) fn settle(session: &mut Session) -> Result<(), WireError> {
     probe::settle(session)
 }
 
-/// Lets names without a schema mean those of a schema.
+/// Sets the schema that unqualified names refer to.
 pub(super) fn aim(session: &mut Session, target: &str) -> Result<(), WireError> {
     session.execute(&format!("SET search_path = {}", quoted(target)))
 }
 
-/// The load of a schema, if one is known.
+/// The load recorded for a schema, if there is one.
 pub(in crate::load) fn find(session: &mut Session, target: &str) -> Result<Option<Job>, Problem> {
-    let row = read(session, target).map_err(|error| error.into_problem("could not look for a load"))?;
+    let row =
+        read(session, target).map_err(|error| error.into_problem("could not read the record of loads"))?;
     let Some(row) = row else { return Ok(None) };
     let unread = || {
-        Problem::could_not(format!("could not understand the load of schema {}", quoted(target)))
+        Problem::could_not(format!("could not read the record of the load of schema {}", quoted(target)))
             .detail("pgdyno_load.job was written by another version of pgdyno, or by hand")
-            .hint("finish it with the version that began it, or drop its tables and the schema pgdyno_load")
+            .hint("finish the load with the version that began it, or drop its tables and the schema pgdyno_load")
     };
     let plan = row.get(1).and_then(|text| serde_json::from_str(text).ok()).ok_or_else(unread)?;
     let layout: Option<u32> = row.parse(3);
@@ -110,7 +113,7 @@ fn read(session: &mut Session, target: &str) -> Result<Option<Row>, WireError> {
     Ok(session.query(&sql)?.into_iter().next())
 }
 
-/// Tables of a schema whose names a load needs, with their numbers: `name=oid`, by name.
+/// Relations of a schema whose names the set needs, with their OIDs: `name=oid`, ordered by name.
 pub(super) fn relations(session: &mut Session, target: &str, set: Set) -> Result<Vec<String>, WireError> {
     let sql = format!(
         "SELECT c.relname || '=' || c.oid FROM pg_catalog.pg_class c \
@@ -123,13 +126,13 @@ pub(super) fn relations(session: &mut Session, target: &str, set: Set) -> Result
     Ok(session.query(&sql)?.iter().filter_map(|row| row.get(0).map(str::to_owned)).collect())
 }
 
-/// The OIDs of relations, between commas; who wrote them down may have been another version.
+/// OIDs of relations as a list for SQL; the ledger may have been written by another version.
 fn oids(relations: &str) -> String {
     let oids = relations.split(',').filter_map(|table| table.split('=').nth(1)?.parse::<u32>().ok());
     oids.map(|oid| oid.to_string()).collect::<Vec<_>>().join(",")
 }
 
-/// Begins a load: tables, plan and tasks in one transaction.
+/// Begins a load: creates tables, plan and tasks in one transaction.
 pub(super) fn begin(session: &mut Session, target: &str, plan: &LoadPlan) -> Result<Job, Problem> {
     let what = format!("could not begin to load {} {}", plan.set.scale_word(), plan.scale);
     let begun = session
@@ -165,7 +168,8 @@ fn make(session: &mut Session, target: &str, plan: &LoadPlan, what: &str) -> Res
         ))
     };
     make(session).map_err(|error| error.into_problem(what))?;
-    let job = find(session, target)?.ok_or_else(|| Problem::could_not(format!("{what}: it is not there")))?;
+    let job =
+        find(session, target)?.ok_or_else(|| Problem::could_not(format!("{what}: its record is missing")))?;
     let unlogged = if plan.unlogged { "UNLOGGED " } else { "" };
     let table = job.tasks_table();
     let tasks_of = format!(
@@ -181,7 +185,7 @@ fn make(session: &mut Session, target: &str, plan: &LoadPlan, what: &str) -> Res
     Ok(job)
 }
 
-/// Writes all tasks down, none of them done, and lets the tables be ready for them.
+/// Records all tasks as not done, and prepares the tables for them.
 fn fill(session: &mut Session, job: &Job) -> Result<(), WireError> {
     shared_constants(&job.plan).map_or(Ok(()), |sql| session.execute(&sql))?;
     let tasks = tasks(&job.plan);
@@ -198,12 +202,12 @@ fn fill(session: &mut Session, job: &Job) -> Result<(), WireError> {
     Ok(())
 }
 
-/// The numbers of a stage's tasks.
+/// Range of the numbers of a stage's tasks.
 fn numbers(tasks: &[Task], stage: Stage) -> std::ops::Range<usize> {
     tasks.partition_point(|task| task.stage < stage)..tasks.partition_point(|task| task.stage <= stage)
 }
 
-/// Notes that a load is proved.
+/// Records that a load is proved.
 pub(super) fn finish(session: &mut Session, job: &Job) -> Result<(), WireError> {
     session.execute(&format!("UPDATE pgdyno_load.job SET finished = pg_catalog.now() WHERE id = {}", job.id))
 }
@@ -215,17 +219,17 @@ pub(in crate::load) fn is_done(session: &mut Session, job: &Job) -> Result<bool,
     Ok(left.is_none() && all.is_some())
 }
 
-/// Whether the tables of a load are still the ones that it made, and are filled: a crash of the server empties unlogged
-/// ones, together with the tasks that filled them.
+/// Whether the tables of a load are still those that it created, and are filled: a crash of the server empties
+/// unlogged tables together with their tasks.
 pub(in crate::load) fn is_whole(session: &mut Session, job: &Job) -> Result<bool, Problem> {
     let looked = relations(session, &job.target, job.plan.set).and_then(|there| {
         let same = job.relations == there.join(",");
         Ok(same && is_done(session, job)?)
     });
-    looked.map_err(|error| error.into_problem("could not look for the tables of a load"))
+    looked.map_err(|error| error.into_problem("could not find the tables of the load"))
 }
 
-/// Takes away what is kept of a load whose tables are gone.
+/// Deletes a load whose tables are gone from the ledger.
 fn forget(session: &mut Session, target: &str) -> Result<(), WireError> {
     let id = session.value(&format!("SELECT id FROM pgdyno_load.job WHERE target = {}", literal(target)))?;
     let Some(id) = id else { return Ok(()) };
@@ -234,27 +238,27 @@ fn forget(session: &mut Session, target: &str) -> Result<(), WireError> {
     ))
 }
 
-/// What to do where a schema is taken.
+/// Hint for a schema that is in use.
 const ELSEWHERE: &str =
     "drop them yourself, or load into another database or schema (options=-csearch_path=NAME)";
 
-/// Tables that are there already are nobody's to fill or to drop but those of who made them. What is kept of a load is
-/// not forgotten either while one of its tables is there, whatever names they have: it could not be gone on with.
+/// Refuses a schema with existing tables, which only their owner may fill or drop. A ledger entry is also kept
+/// while any of its tables exists, under whatever name, since the load could not be continued without it.
 pub(super) fn refuse_existing(session: &mut Session, target: &str, set: Set) -> Result<(), Problem> {
     let there =
-        relations(session, target, set).map_err(|error| error.into_problem("could not look for tables"))?;
+        relations(session, target, set).map_err(|error| error.into_problem("could not list tables"))?;
     let names: Vec<_> = there.iter().filter_map(|table| table.split('=').next()).collect();
     let Some(first) = names.first() else { return refuse_kept(session, target) };
-    let what = format!("could not load into schema {}: {first} is there already", quoted(target));
+    let what = format!("could not load into schema {}: {first} exists already", quoted(target));
     let problem = Problem::wrong_request(what).detail(format!("there are: {}", some(&names)));
     Err(match find(session, target)? {
         Some(job) if job.relations == there.join(",") && !job.finished => problem.hint(format!(
-            "a load of {} {} is half done there: go on with --resume, or share it with --join",
+            "a load of {} {} is unfinished there: continue it with --resume, or take part with --join",
             job.plan.set.scale_word(),
             job.plan.scale
         )),
         Some(job) if job.relations == there.join(",") => problem.hint(format!(
-            "pgdyno loaded {} {} there: `pgdyno load verify` proves it; DROP TABLE to load anew",
+            "pgdyno loaded {} {} there: `pgdyno load verify` checks it; DROP TABLE to load anew",
             job.plan.set.scale_word(),
             job.plan.scale
         )),
@@ -262,9 +266,9 @@ pub(super) fn refuse_existing(session: &mut Session, target: &str, set: Set) -> 
     })
 }
 
-/// Refuses a schema of which a load is known whose tables are there; that it cannot be understood makes no difference.
+/// Refuses a schema with a recorded load whose tables exist, even if the record cannot be understood.
 fn refuse_kept(session: &mut Session, target: &str) -> Result<(), Problem> {
-    let failed = |error: WireError| error.into_problem("could not look for a load");
+    let failed = |error: WireError| error.into_problem("could not read the record of loads");
     let Some(row) = read(session, target).map_err(failed)? else { return Ok(()) };
     let sql = format!(
         "SELECT relname FROM pg_catalog.pg_class WHERE oid = ANY ('{{{}}}'::pg_catalog.oid[]) ORDER BY 1",
@@ -276,12 +280,12 @@ fn refuse_kept(session: &mut Session, target: &str) -> Result<(), Problem> {
         return Ok(());
     }
     let schema = quoted(target);
-    let what = format!("could not load into schema {schema}: tables of another load of it are there already");
+    let what = format!("could not load into schema {schema}: tables of another load exist there already");
     let problem = Problem::wrong_request(what).detail(format!("there are: {}", some(&names)));
     Err(problem.hint(ELSEWHERE))
 }
 
-/// Names, at most ten of them one by one.
+/// Lists names, at most ten of them.
 fn some(names: &[&str]) -> String {
     let (first, rest) = names.split_at(names.len().min(10));
     let more = if rest.is_empty() {
@@ -292,30 +296,30 @@ fn some(names: &[&str]) -> String {
     first.join(", ") + &more
 }
 
-/// The load to go on with.
+/// The load to continue.
 pub(super) fn go_on(
     session: &mut Session,
     target: &str,
     request: &LoadRequest,
     flag: &str,
 ) -> Result<Job, Problem> {
-    let what = format!("could not go on with {flag}");
+    let what = format!("could not continue with {flag}");
     let Some(job) = find(session, target)? else {
         let what = format!("{what}: no load was begun in schema {}", quoted(target));
         return Err(Problem::wrong_request(what).hint(format!("leave {flag} out to begin one")));
     };
     let there = relations(session, target, job.plan.set).map_err(|error| error.into_problem(&what))?;
     if job.relations != there.join(",") {
-        let detail = "tables were dropped, made or renamed since it was begun";
+        let detail = "tables were dropped, created or renamed since the load was begun";
         return Err(Problem::wrong_request(format!("{what}: the tables are not those of the load"))
             .detail(detail)
             .hint("drop the tables that are left and load anew"));
     }
     let differences = request.differences(&job.plan);
     if !differences.is_empty() {
-        return Err(Problem::wrong_request(format!("{what}: the load was begun otherwise"))
+        return Err(Problem::wrong_request(format!("{what}: the load was begun with other flags"))
             .detail(differences.join("\n"))
-            .hint("leave these flags out to go on with it"));
+            .hint("leave these flags out to continue it"));
     }
     if job.finished {
         return Err(Problem::wrong_request(format!(
@@ -323,14 +327,14 @@ pub(super) fn go_on(
             job.plan.set.scale_word(),
             job.plan.scale
         ))
-        .hint("`pgdyno load verify` proves it again"));
+        .hint("`pgdyno load verify` checks it again"));
     }
     refill(session, &job).map_err(|error| error.into_problem(&what))?;
     Ok(job)
 }
 
-/// Writes the tasks down again that a crash of the server emptied together with unlogged tables. The keys and
-/// indexes of these tables are in the catalogue still, and are made anew with their rows.
+/// Records the tasks again after a crash of the server emptied them together with unlogged tables. Keys and
+/// indexes of these tables still exist in the catalog, and are rebuilt after their rows.
 fn refill(session: &mut Session, job: &Job) -> Result<(), WireError> {
     if !job.plan.unlogged {
         return Ok(());
@@ -344,10 +348,9 @@ fn refill(session: &mut Session, job: &Job) -> Result<(), WireError> {
     session.execute("COMMIT")
 }
 
-/// Drops foreign keys, then the primary keys that they refer to, then indexes that are no key. What a partition has as
-/// a part of that of the whole goes with it.
+/// Drops foreign keys, then primary keys, then other indexes. Parts of a partitioned index disappear with it.
 fn drop_keys(session: &mut Session, job: &Job) -> Result<(), WireError> {
-    // Before 11 no key spans partitions.
+    // Before version 11 no key spans partitions.
     let since_11 = "SELECT pg_catalog.current_setting('server_version_num')::int >= 110000";
     let whole =
         if session.value(since_11)?.as_deref() == Some("t") { "conparentid = 0" } else { "coninhcount = 0" };
@@ -368,11 +371,12 @@ fn drop_keys(session: &mut Session, job: &Job) -> Result<(), WireError> {
     indexes.iter().filter_map(|row| row.get(0)).try_for_each(|sql| session.execute(sql))
 }
 
-/// The OID of the database: others have loads of the same numbers, whose advisory locks `pg_locks` shows beside these.
+/// OID of the current database: loads in other databases may have the same numbers, and `pg_locks` shows their
+/// advisory locks, too.
 pub(super) const DATABASE: &str =
     "(SELECT oid FROM pg_catalog.pg_database WHERE datname = pg_catalog.current_database())";
 
-/// Server processes that hold tasks of a stage: by the row of a task, or by its lock.
+/// Backends that hold tasks of a stage, through a row lock or an advisory lock.
 pub(super) fn holders(session: &mut Session, job: &Job, stage: Stage) -> Result<Vec<u32>, WireError> {
     let table = job.tasks_table();
     let (stage, first) = (stage as u8, job.task_lock(0));
@@ -387,7 +391,7 @@ pub(super) fn holders(session: &mut Session, job: &Job, stage: Stage) -> Result<
     Ok(rows.iter().filter_map(|row| row.parse(0)).collect())
 }
 
-/// Number of sessions that are at work on a load.
+/// Number of sessions that work on a load.
 pub(super) fn at_work(session: &mut Session, job: &Job) -> Result<u64, WireError> {
     let sql = format!(
         "SELECT pg_catalog.count(*) FROM pg_catalog.pg_locks WHERE locktype = 'advisory' AND granted \

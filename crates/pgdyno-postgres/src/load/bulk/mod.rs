@@ -1,9 +1,9 @@
-//! Loading by many streams, which a kill at any point neither spoils nor loses: docs/loading.md.
+//! Loads with many streams; a kill at any point neither corrupts nor loses the load (docs/loading.md).
 
 mod bounds;
+mod dirs;
 mod flush;
 mod ledger;
-mod places;
 mod progress;
 mod proof;
 mod room;
@@ -29,26 +29,26 @@ use pgdyno_core::{problem::Problem, stop::Stop};
 use pgdyno_rows::load::{KeySettings, LoadPlan, LoadRequest, Set, Stage, Work, tasks};
 use pgdyno_wire::{ConnectOptions, Session, WireError, connect_unless};
 
+pub(super) use dirs::{LoadDirs, Sizes};
 pub use ledger::Job;
 pub(super) use ledger::{find, is_done, is_whole};
-pub(super) use places::{Places, Sizes};
 pub use progress::BulkProgress;
 pub use proof::{Proof, TableProof};
 pub use survey::{Room, Survey, check_connections, check_version};
 pub(super) use survey::{by_file_system, survey};
-pub(super) use watch::Watch;
+pub(super) use watch::PhaseSampler;
 pub use watch::{Phases, Span};
-pub(super) use work::{Done, Hands, SETTINGS, failed, shared_constants, table_statements};
+pub(super) use work::{Done, SETTINGS, TaskExecutor, failed, shared_constants, table_statements};
 
 use crate::observe::wal_written;
 use flush::Flusher;
-use room::Rooms;
-use worker::{Ends, Shared, Worker};
+use room::FreeSpaceWatch;
+use worker::{EndedTasks, Shared, Worker};
 
-/// How often a caller is told how far it is, and WAL is looked after.
+/// Interval of progress reports and of background work such as WAL flushes.
 const TICK: Duration = Duration::from_millis(20);
 
-/// A load from one process: a session for what is done once, and what its streams need.
+/// A load from one process: a session for everything done once, and what its streams need.
 #[derive(Debug)]
 pub struct BulkLoad<'a> {
     options: &'a ConnectOptions,
@@ -57,87 +57,87 @@ pub struct BulkLoad<'a> {
     stop: &'a Stop,
 }
 
-/// How a process comes to a load.
+/// How a process takes part in a load.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Entry {
-    /// It begins one.
+    /// Begins a new load.
     New,
-    /// It goes on with one that broke off.
+    /// Resumes an interrupted load.
     Resume,
-    /// It shares one that is under way.
+    /// Joins a running load.
     Join,
 }
 
-/// What a load came to.
+/// Result of a load.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BulkOutcome {
-    /// Tasks that this process did.
+    /// Number of tasks done by this process.
     pub tasks: u64,
-    /// Rows that it sent.
+    /// Number of rows sent by this process.
     pub rows: u64,
-    /// Bytes of COPY data that it sent.
+    /// Bytes of COPY data sent by this process.
     pub copy_bytes: u64,
-    /// Every stage, as this process saw it.
+    /// Times of all stages as seen by this process.
     pub stages: Vec<StageTime>,
-    /// Parallel workers of each key.
+    /// Parallel workers per key.
     pub workers: KeyWorkers,
-    /// Seconds of all of it, without the proof.
+    /// Duration of the load in seconds, without the proof.
     pub duration_s: f64,
-    /// Bytes of tables and indexes.
+    /// Size of tables and indexes in bytes.
     pub size_bytes: u64,
-    /// The proof.
+    /// Outcome of the proof.
     pub proof: Proved,
 }
 
-/// A stage that is over.
+/// Time of a completed stage.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StageTime {
     /// The stage.
     pub stage: Stage,
-    /// Its seconds.
+    /// Duration of the stage in seconds.
     pub seconds: f64,
-    /// Its phases, as far as the server's progress views showed them.
+    /// Times of the phases, as far as the server's progress views showed them.
     pub phases: Phases,
-    /// Bytes of WAL that the server wrote meanwhile, for whomever; `None` where it does not tell.
+    /// Bytes of WAL written by the whole server during the stage; `None` if the role may not see that.
     pub wal_bytes: Option<u64>,
 }
 
 impl StageTime {
-    /// Rows or bytes of this stage in a second.
+    /// Rate of this stage per second, for an amount of rows or bytes.
     pub fn rate(&self, amount: u64) -> f64 {
         amount as f64 / self.seconds.max(1e-9)
     }
 }
 
-/// Parallel workers of a key: what was asked for need not be what came.
+/// Parallel workers of index builds, as requested, planned and launched.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct KeyWorkers {
-    /// At most, by the session's settings; `None` where the server has none.
+    /// Most workers per key by the session's settings; `None` if the server has no such setting.
     pub asked: Option<u64>,
-    /// What the server planned.
+    /// Workers planned by the server.
     pub planned: Option<Span>,
-    /// What was seen at work.
+    /// Workers observed running.
     pub launched: Option<Span>,
 }
 
-/// Who has compared the rows.
+/// Where the rows were compared.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Proved {
-    /// This process.
+    /// In this process.
     Here(Proof),
-    /// Another process that shared the load.
+    /// In another process that shares the load.
     Elsewhere,
-    /// Nobody yet: it was not wanted.
+    /// Nowhere: the proof was not requested.
     Later,
-    /// Nobody: stages are left, before which the load was to end.
+    /// Nowhere: the load was to end before its last stages.
     Unfinished,
 }
 
 impl<'a> BulkLoad<'a> {
-    /// Connects to the server that is loaded by so many streams.
+    /// Connects to the server for a load with this many streams.
     ///
     /// # Errors
-    /// Why it cannot be reached or loaded.
+    /// The server cannot be reached or cannot be loaded.
     pub fn new(options: &'a ConnectOptions, streams: u64, stop: &'a Stop) -> Result<Self, Problem> {
         let mut session = connect_unless(stop, options)?;
         session.heed(stop);
@@ -146,10 +146,10 @@ impl<'a> BulkLoad<'a> {
         Ok(Self { options, session, streams: streams.max(1), stop })
     }
 
-    /// Looks at the server with a request in mind, and changes nothing.
+    /// Examines the server for a request, without changing anything.
     ///
     /// # Errors
-    /// What keeps it from being carried out.
+    /// An obstacle to the load.
     pub fn survey(&mut self, request: &LoadRequest) -> Result<(LoadPlan, Survey), Problem> {
         let plan = request.plan(self.streams)?;
         survey::refuse_pooler(&mut self.session)?;
@@ -158,31 +158,31 @@ impl<'a> BulkLoad<'a> {
         Ok((plan, survey))
     }
 
-    /// The tables that were loaded into the first schema of the search path: TPC-B's, where no load is known.
+    /// The set of tables in the first schema of the search path; TPC-B if no load is recorded there.
     ///
     /// # Errors
-    /// Why that cannot be asked.
+    /// The query fails.
     pub fn set(&mut self) -> Result<Set, Problem> {
         let target = survey::target(&mut self.session)?;
         Ok(ledger::find(&mut self.session, &target)?.map_or(Set::Tpcb, |job| job.plan.set))
     }
 
-    /// The load of the first schema of the search path, which must be finished, and its tables be there.
+    /// The finished load of the first schema of the search path, whose tables must still exist.
     ///
     /// # Errors
-    /// That there is none.
+    /// There is no such load.
     pub fn loaded(&mut self) -> Result<Job, Problem> {
         let target = survey::target(&mut self.session)?;
         let what = format!("could not copy schema {target:?}");
         let (lacks, hint) = match ledger::find(&mut self.session, &target)? {
             Some(job) if job.finished && ledger::is_whole(&mut self.session, &job)? => return Ok(job),
             Some(job) if job.finished => (
-                "its tables are others since it was loaded, or a crash of the server has emptied them",
+                "its tables were replaced since it was loaded, or emptied by a crash of the server",
                 "drop them and load anew",
             ),
             Some(_) => (
                 "its load is not finished",
-                "go on with `pgdyno load … --resume`, or prove it by `pgdyno load verify`",
+                "continue with `pgdyno load … --resume`, or complete it by `pgdyno load verify`",
             ),
             None => ("no load is known there", "load it by `pgdyno load tpcb`"),
         };
@@ -192,7 +192,7 @@ impl<'a> BulkLoad<'a> {
     /// Begins a load, or finds the one to take part in.
     ///
     /// # Errors
-    /// Why there is none to carry out.
+    /// There is no load to carry out.
     pub fn enter(&mut self, entry: Entry, request: &LoadRequest) -> Result<(Job, Survey), Problem> {
         if entry == Entry::New {
             let (plan, survey) = self.survey(request)?;
@@ -204,21 +204,21 @@ impl<'a> BulkLoad<'a> {
         let flag = if entry == Entry::Join { "--join" } else { "--resume" };
         let job = ledger::go_on(&mut self.session, &target, request, flag)?;
         let at_work = ledger::at_work(&mut self.session, &job)
-            .map_err(|error| error.into_problem("could not look who is at work"))?;
+            .map_err(|error| error.into_problem("could not list the sessions that work on the load"))?;
         if entry == Entry::Join && at_work == 0 {
-            let problem = Problem::wrong_request("could not join the load: nobody is at work on it");
-            return Err(problem.hint("go on with --resume"));
+            let problem = Problem::wrong_request("could not join the load: no other process works on it");
+            return Err(problem.hint("continue it with --resume"));
         }
-        let there = self.sizes(&job).map_err(|error| error.into_problem("could not ask for sizes"))?;
+        let there = self.sizes(&job).map_err(|error| error.into_problem("could not read sizes"))?;
         let survey = survey::survey(&mut self.session, &job.plan, there, self.streams)?;
         Ok((job, survey))
     }
 
-    /// Carries out what is left of a load up to a stage and with it, and proves it where that is wanted, the stage is
-    /// the last of all, and all is done: who ends a load early has no proof of it, though no stage may follow.
+    /// Carries out the remaining tasks up to and including a stage. Proves the load if requested, the stage is the
+    /// last one, and all tasks are done; a load that is to end early is never proved, even if no stage follows.
     ///
     /// # Errors
-    /// What could not be done; `--resume` goes on from there.
+    /// A task fails; `--resume` continues from there.
     pub fn run(
         &mut self,
         job: &Job,
@@ -243,13 +243,13 @@ impl<'a> BulkLoad<'a> {
             rows: AtomicU64::new(0),
             bytes: AtomicU64::new(0),
             done: AtomicU64::new(0),
-            ends: Ends::default(),
+            ends: EndedTasks::default(),
             held: AtomicU64::new(0),
             waited: AtomicU8::new(0),
             pids: Mutex::default(),
             planned: Mutex::default(),
         };
-        let mut attendant = Attendant::new(&self.session, survey, &job.plan);
+        let mut attendant = BackgroundWork::new(&self.session, survey, &job.plan);
         let stages = self.work(&shared, &mut attendant, before, tell);
         let stages = stages.map_err(|problem| can_go_on(problem, &job.plan, self.stop))?;
         let duration_s = start.elapsed().as_secs_f64();
@@ -272,10 +272,10 @@ impl<'a> BulkLoad<'a> {
         })
     }
 
-    /// Compares the tables with TPC-B's of a scale, or with those of the load that is known where none is given.
+    /// Compares the tables with those of TPC-B at a scale or, without a scale, with the recorded load.
     ///
     /// # Errors
-    /// Why they cannot be compared.
+    /// The tables cannot be compared.
     pub fn verify(&mut self, scale: Option<u64>) -> Result<(LoadPlan, Proof), Problem> {
         let target = survey::target(&mut self.session)?;
         if scale.is_some() {
@@ -286,7 +286,7 @@ impl<'a> BulkLoad<'a> {
         let Some(job) = ledger::find(&mut self.session, &target)? else {
             let what = format!("could not verify: no load is known in schema {target:?}");
             return Err(Problem::wrong_request(what)
-                .hint("say --scale N to compare tables that another program loaded"));
+                .hint("use --scale N to compare tables loaded by another program"));
         };
         let proof = self.prove(&target, &job.plan, true)?;
         if !job.finished && proof.faults().is_empty() {
@@ -295,7 +295,7 @@ impl<'a> BulkLoad<'a> {
         Ok((job.plan, proof))
     }
 
-    /// A load whose tasks are all done, and whose proof was left for later, is finished by it.
+    /// Records a load as finished by this proof if all its tasks are done and its proof was deferred.
     fn finish_if_done(&mut self, job: &Job) -> Result<(), Problem> {
         let finish = |session: &mut Session| {
             if ledger::is_done(session, job)? { ledger::finish(session, job) } else { Ok(()) }
@@ -311,7 +311,7 @@ impl<'a> BulkLoad<'a> {
         proof::prove(&mut self.session, plan, shaped, self.streams, self.stop)
     }
 
-    /// What comes after the last task.
+    /// Finishes the load after the last task.
     fn close(
         &mut self,
         job: &Job,
@@ -319,7 +319,7 @@ impl<'a> BulkLoad<'a> {
         tell: &mut dyn FnMut(BulkProgress),
     ) -> Result<Proved, Problem> {
         let done = ledger::is_done(&mut self.session, job);
-        if !done.map_err(|error| error.into_problem("could not look for tasks"))? {
+        if !done.map_err(|error| error.into_problem("could not read the load's tasks"))? {
             return Ok(Proved::Unfinished);
         }
         if !wants_proof {
@@ -329,7 +329,7 @@ impl<'a> BulkLoad<'a> {
         self.prove_once(job)
     }
 
-    /// The first process that comes here proves; the others wait for it.
+    /// Proves the load if no other process has; the first one to arrive proves, the others wait for it.
     fn prove_once(&mut self, job: &Job) -> Result<Proved, Problem> {
         let what = "could not close the load";
         let lock = format!("SELECT pg_catalog.pg_advisory_lock({})", job.proof());
@@ -344,12 +344,14 @@ impl<'a> BulkLoad<'a> {
         Ok(Proved::Here(proof))
     }
 
-    /// Rows of tasks that were done before.
+    /// Number of rows of tasks done earlier.
     fn rows_before(&mut self, job: &Job) -> Result<u64, Problem> {
         let tasks = tasks(&job.plan);
         let sql = format!("SELECT number FROM {} WHERE done AND stage = 1", job.tasks_table());
-        let done =
-            self.session.query(&sql).map_err(|error| error.into_problem("could not look for tasks"))?;
+        let done = self
+            .session
+            .query(&sql)
+            .map_err(|error| error.into_problem("could not read the load's tasks"))?;
         let numbers = done.iter().filter_map(|row| row.parse::<usize>(0));
         let rows = numbers.map(|number| match tasks.get(number).map(|task| task.work) {
             Some(Work::Fill { table, part, .. }) => table.rows_of(part.rows()),
@@ -358,16 +360,16 @@ impl<'a> BulkLoad<'a> {
         Ok(rows.sum())
     }
 
-    /// All streams until no task is left; gives every stage, of its phases nothing yet.
+    /// Runs all streams until no task is left; returns the stages without their phases.
     fn work(
         &mut self,
         shared: &Shared<'_>,
-        attendant: &mut Attendant,
+        attendant: &mut BackgroundWork,
         before: u64,
         tell: &mut dyn FnMut(BulkProgress),
     ) -> Result<Vec<StageTime>, Problem> {
         let (sender, news) = mpsc::channel();
-        let mut seen: Vec<Begun> = Vec::new();
+        let mut seen: Vec<StageStart> = Vec::new();
         let first_problem = thread::scope(|scope| {
             let streams = (0..self.streams).map(|_| {
                 let sender = sender.clone();
@@ -386,7 +388,7 @@ impl<'a> BulkLoad<'a> {
                     Ok(BulkProgress::Stage(stage)) if seen.iter().any(|known| known.stage >= stage) => {}
                     Ok(at) => {
                         if let BulkProgress::Stage(stage) = at {
-                            seen.push(Begun::now(stage, &mut self.session));
+                            seen.push(StageStart::now(stage, &mut self.session));
                         }
                         tell(at);
                     }
@@ -403,30 +405,30 @@ impl<'a> BulkLoad<'a> {
             worst(streams)
         });
         first_problem.map_or(Ok(()), |problem| Err(attendant.full.take().unwrap_or(problem)))?;
-        let end = seen.last().map(|last| Begun::now(last.stage, &mut self.session));
+        let end = seen.last().map(|last| StageStart::now(last.stage, &mut self.session));
         let ends = seen.iter().skip(1).chain(&end);
         Ok(seen.iter().zip(ends).map(|(begun, end)| begun.until(end)).collect())
     }
 
-    /// What of a load is on the disk.
+    /// Bytes of the load's tables on disk.
     fn sizes(&mut self, job: &Job) -> Result<Sizes, WireError> {
         Sizes::find(&mut self.session, std::slice::from_ref(&job.target), job.plan.set)
     }
 }
 
-/// The beginning of a stage, or the end of the last one.
-pub(super) struct Begun {
+/// State at the beginning of a stage, or at the end of the last one.
+pub(super) struct StageStart {
     stage: Stage,
     at: Instant,
     wal_bytes: Option<u64>,
 }
 
-impl Begun {
+impl StageStart {
     pub(super) fn now(stage: Stage, session: &mut Session) -> Self {
         Self { stage, at: Instant::now(), wal_bytes: wal_written(session) }
     }
 
-    /// The stage as a whole, but for its phases.
+    /// The stage from this state to `end`, without its phases.
     pub(super) fn until(&self, end: &Self) -> StageTime {
         let wal_bytes = end.wal_bytes.zip(self.wal_bytes).map(|(end, begin)| end.saturating_sub(begin));
         let seconds = end.at.duration_since(self.at).as_secs_f64();
@@ -434,21 +436,21 @@ impl Begun {
     }
 }
 
-/// What looks after a load while its streams are at work, through the session that has nothing else to do.
-struct Attendant {
+/// Background work during a load, in the session that has no other task.
+struct BackgroundWork {
     flusher: Flusher,
-    watch: Watch,
-    rooms: Rooms,
-    /// The file system for which the load was ended.
+    watch: PhaseSampler,
+    free_space: FreeSpaceWatch,
+    /// The file system that ran out of room, which ended the load.
     full: Option<Problem>,
 }
 
-impl Attendant {
+impl BackgroundWork {
     fn new(session: &Session, survey: &Survey, plan: &LoadPlan) -> Self {
         Self {
             flusher: Flusher::new(session),
-            watch: Watch::of(survey, plan),
-            rooms: Rooms::new(&survey.room),
+            watch: PhaseSampler::for_plan(survey, plan),
+            free_space: FreeSpaceWatch::new(&survey.room),
             full: None,
         }
     }
@@ -470,7 +472,7 @@ impl Attendant {
         if self.full.is_some() {
             return;
         }
-        if let Some(problem) = self.rooms.tend() {
+        if let Some(problem) = self.free_space.tend() {
             self.full = Some(problem);
             shared.halt.request("there is no room left");
         }
@@ -482,7 +484,7 @@ impl Attendant {
     }
 }
 
-/// The problem that ended the streams: not that of one which was only told to stop.
+/// The problem that caused the streams to end, rather than those of streams that were merely stopped.
 fn worst(streams: Vec<ScopedJoinHandle<'_, Result<(), Problem>>>) -> Option<Problem> {
     let ended = streams.into_iter().map(|stream| {
         stream.join().unwrap_or_else(|_| Err(Problem::could_not("could not load: a stream panicked")))
@@ -493,9 +495,9 @@ fn worst(streams: Vec<ScopedJoinHandle<'_, Result<(), Problem>>>) -> Option<Prob
     own.cloned()
 }
 
-/// Adds what stays, and how to go on.
+/// Adds to a problem what is kept, and how to resume.
 fn can_go_on(problem: Problem, plan: &LoadPlan, stop: &Stop) -> Problem {
-    let go_on = format!("{}: --resume goes on from there", plan.kept());
+    let go_on = format!("{}: --resume continues from there", plan.kept());
     if stop.requested() {
         return Problem::could_not("could not finish the load: stopped").hint(go_on);
     }
@@ -503,7 +505,7 @@ fn can_go_on(problem: Problem, plan: &LoadPlan, stop: &Stop) -> Problem {
     problem.hint(hint)
 }
 
-/// Settings of a session that builds keys.
+/// Statements that set up a session for building keys.
 pub(super) fn key_settings(keys: &KeySettings) -> String {
     let workers = keys.workers.map(|workers| format!("; SET max_parallel_maintenance_workers = {workers}"));
     format!("SET maintenance_work_mem = '{}kB'{}", keys.maintenance_bytes / 1024, workers.unwrap_or_default())

@@ -1,28 +1,28 @@
-//! What a load tells of itself while it works.
+//! Progress reports of a load.
 
 use pgdyno_rows::load::Stage;
 
-/// How far a load is.
+/// A progress report.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BulkProgress {
     /// A stage begins.
     Stage(Stage),
-    /// So many rows have been sent by this process or were there before it.
+    /// Number of rows sent by this process or loaded before it.
     Rows(u64),
-    /// All tasks of a stage that are left are held by other processes' sessions.
+    /// All remaining tasks of a stage are held by sessions of other processes.
     Waits {
         /// The stage.
         stage: Stage,
-        /// The server's processes that hold them.
+        /// Process IDs of the backends that hold them.
         pids: Vec<u32>,
     },
-    /// What server processes are at.
+    /// Current activity of backends.
     Doing {
         /// The stage.
         stage: Stage,
-        /// In a few words.
+        /// Description in a few words.
         words: String,
     },
-    /// Rows are compared with what they must be.
+    /// The proof begins.
     Proving,
 }

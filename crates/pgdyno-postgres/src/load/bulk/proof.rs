@@ -1,5 +1,5 @@
-//! Whether the tables hold what the row makers make: counts and checksums, the server's against our own. Where the plan
-//! is known, whether they are what was planned, too.
+//! Proves that tables contain the generated rows: compares the server's counts and checksums with ours. If the
+//! plan is known, also compares the definitions of the tables.
 
 use std::{
     sync::atomic::{AtomicBool, Ordering},
@@ -9,40 +9,41 @@ use std::{
 
 use pgdyno_core::{problem::Problem, stop::Stop, units};
 use pgdyno_rows::{
-    Maker, Part, Population, Sums,
+    Part, Population, RowGenerator, Sums,
     load::{LoadPlan, Table},
 };
 use pgdyno_wire::{Row, Session, WireError};
 
 use super::shape;
 
-/// Rows that are summed between two looks at a request to stop.
+/// Rows summed between two checks for a stop request.
 const PIECE_ROWS: u64 = 100_000;
 
-/// One table.
+/// Proof of one table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TableProof {
     /// The table.
     pub table: Table,
-    /// What the row maker makes.
+    /// Sums of the generated rows.
     pub expected: Sums,
-    /// What the server has.
+    /// Sums found in the server.
     pub found: Sums,
 }
 
 impl TableProof {
-    /// What is wrong with the table: a sentence for each difference.
+    /// Every difference in a sentence.
     pub fn faults(&self) -> Vec<String> {
-        let (maker, expected, found) = (self.table.maker(), &self.expected, &self.found);
+        let (generator, expected, found) = (self.table.generator(), &self.expected, &self.found);
         let mut faults = Vec::new();
         if expected.rows != found.rows {
             let (found, expected) = (units::plural(found.rows, "row"), units::count(expected.rows));
-            faults.push(format!("{} has {found}, {expected} were expected", maker.table()));
+            faults.push(format!("{} has {found}, {expected} were expected", generator.table()));
         }
-        for ((check, expected), found) in maker.checks().iter().zip(&expected.columns).zip(&found.columns) {
+        for ((check, expected), found) in generator.checks().iter().zip(&expected.columns).zip(&found.columns)
+        {
             if expected != found {
                 let column = check.column.map(|column| format!(".{column}")).unwrap_or_default();
-                let table = maker.table();
+                let table = generator.table();
                 faults.push(format!("{table}{column} has the checksum {found}, {expected} was expected"));
             }
         }
@@ -50,28 +51,27 @@ impl TableProof {
     }
 }
 
-/// All tables.
+/// Proof of all tables.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Proof {
-    /// One by one.
+    /// Proofs of the single tables.
     pub tables: Vec<TableProof>,
-    /// What is wrong with keys, storage parameters and places of the tables; `None` where no plan says what they must
-    /// be.
+    /// Faults of keys, storage parameters and tablespaces; `None` if there is no plan to compare with.
     pub shape: Option<Vec<String>>,
-    /// Seconds that it took.
+    /// Duration of the proof in seconds.
     pub duration_s: f64,
 }
 
 impl Proof {
-    /// What is wrong; nothing where the tables hold what they must.
+    /// Every fault in a sentence; empty if the tables are right.
     pub fn faults(&self) -> Vec<String> {
         let shape = self.shape.iter().flatten().cloned();
         self.tables.iter().flat_map(TableProof::faults).chain(shape).collect()
     }
 }
 
-/// Compares the tables that a session's names mean with those of a plan: their rows, and where pgdyno made them
-/// (`shaped`) their keys and storage. Our own sums are made by `threads` threads while the server makes its own.
+/// Compares the tables in a session's search path with a plan: their rows and, for tables created by pgdyno
+/// (`shaped`), their keys and storage. `threads` threads compute our sums while the server computes its own.
 pub(super) fn prove(
     session: &mut Session,
     plan: &LoadPlan,
@@ -85,11 +85,11 @@ pub(super) fn prove(
         tables.push(prove_table(session, *table, plan, threads, stop)?);
     }
     let shape = shaped.then(|| shape::faults(session, plan)).transpose();
-    let shape = shape.map_err(|error| error.into_problem("could not look at the keys of the tables"))?;
+    let shape = shape.map_err(|error| error.into_problem("could not examine the keys of the tables"))?;
     Ok(Proof { tables, shape, duration_s: start.elapsed().as_secs_f64() })
 }
 
-/// Where the server fails, our own sums, which may take hours, are given up.
+/// If the server fails, our own sums, which may take hours, are abandoned.
 fn prove_table(
     session: &mut Session,
     table: Table,
@@ -97,37 +97,37 @@ fn prove_table(
     threads: u64,
     stop: &Stop,
 ) -> Result<TableProof, Problem> {
-    let (maker, failed) = (table.maker(), AtomicBool::new(false));
+    let (generator, failed) = (table.generator(), AtomicBool::new(false));
     let (units, population) = (plan.units(table), plan.population());
     let over = || stop.requested() || failed.load(Ordering::Relaxed);
     let (expected, found) = thread::scope(|scope| {
-        let expected = scope.spawn(|| sums(maker, &population, units, threads, &over));
-        let found = of_server(session, maker);
+        let expected = scope.spawn(|| sums(generator, &population, units, threads, &over));
+        let found = of_server(session, generator);
         failed.store(found.is_err(), Ordering::Relaxed);
         (expected.join(), found)
     });
-    let what = format!("could not check {}", maker.table());
+    let what = format!("could not check {}", generator.table());
     let found = found.map_err(|error| error.into_problem(&what))?;
     let expected = expected.ok().flatten().ok_or_else(|| Problem::could_not(format!("{what}: stopped")))?;
     Ok(TableProof { table, expected, found })
 }
 
-/// `None` where it is over before its end.
+/// `None` if the computation was abandoned.
 fn sums(
-    maker: &dyn Maker,
+    generator: &dyn RowGenerator,
     population: &Population,
     total: u64,
     threads: u64,
     over: &(dyn Fn() -> bool + Sync),
 ) -> Option<Sums> {
-    let checks = maker.checks().len();
+    let checks = generator.checks().len();
     let of_part = |part: Part| {
         let mut sums = Sums::none(checks);
         for first in (part.first..part.end).step_by(PIECE_ROWS as usize) {
             if over() {
                 return None;
             }
-            sums += &maker.sums(population, Part { first, end: part.end.min(first + PIECE_ROWS) });
+            sums += &generator.sums(population, Part { first, end: part.end.min(first + PIECE_ROWS) });
         }
         Some(sums)
     };
@@ -143,10 +143,10 @@ fn sums(
     })
 }
 
-fn of_server(session: &mut Session, maker: &dyn Maker) -> Result<Sums, WireError> {
-    let checks = maker.checks();
+fn of_server(session: &mut Session, generator: &dyn RowGenerator) -> Result<Sums, WireError> {
+    let checks = generator.checks();
     let sums: String = checks.iter().map(|check| format!(", {}", check.sql)).collect();
-    let rows = session.query(&format!("SELECT count(*){sums} FROM {}", maker.table()))?;
+    let rows = session.query(&format!("SELECT count(*){sums} FROM {}", generator.table()))?;
     let row = rows.first().ok_or_else(|| WireError::Protocol("no row of sums".to_owned()))?;
     read(row, checks.len()).ok_or_else(|| WireError::Protocol("sums that are no numbers".to_owned()))
 }
@@ -180,8 +180,8 @@ mod tests {
 
     #[test]
     fn threads_change_nothing() {
-        let maker = Table::Accounts.maker();
-        let sums = |threads, over: bool| sums(maker, &Population::default(), 100_000, threads, &|| over);
+        let generator = Table::Accounts.generator();
+        let sums = |threads, over: bool| sums(generator, &Population::default(), 100_000, threads, &|| over);
         let one = sums(1, false);
         assert_eq!((one.is_some(), &one), (true, &sums(3, false)));
         assert_eq!(sums(1, true), None);

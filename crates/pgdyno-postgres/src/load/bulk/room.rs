@@ -1,5 +1,4 @@
-//! Room on file systems while a load goes on: it ends while there is still some left, for the server and for everybody
-//! else on the machine.
+//! Watches free space during a load, and ends it while some is left for the server and other users of the machine.
 
 use std::time::{Duration, Instant};
 
@@ -7,13 +6,13 @@ use pgdyno_core::{problem::Problem, units};
 
 use super::Room;
 
-/// Pause between two looks.
+/// Pause between two checks.
 const PAUSE: Duration = Duration::from_secs(1);
-/// Seconds for which what is left has to last, at the pace since the last look: ending a load takes a moment.
+/// Seconds for which the free space must last at the current pace, since ending a load takes a moment.
 const SECONDS_AHEAD: f64 = 3.0;
 
-/// Looks after file systems.
-pub(super) struct Rooms {
+/// Watches the free space of file systems.
+pub(super) struct FreeSpaceWatch {
     watched: Vec<Watched>,
     last: Instant,
 }
@@ -21,18 +20,18 @@ pub(super) struct Rooms {
 #[derive(Debug, Clone)]
 struct Watched {
     room: Room,
-    /// Free at the last look.
+    /// Free bytes at the last check.
     last_bytes: u64,
 }
 
-impl Rooms {
-    /// Of a load that is about to begin.
+impl FreeSpaceWatch {
+    /// A watcher for a load that is about to begin.
     pub fn new(rooms: &[Room]) -> Self {
         let watched = rooms.iter().map(|room| Watched { room: room.clone(), last_bytes: room.free_bytes });
         Self { watched: watched.collect(), last: Instant::now() }
     }
 
-    /// What the load must end for.
+    /// Checks free space; returns the problem that must end the load, if any.
     pub fn tend(&mut self) -> Option<Problem> {
         let elapsed = self.last.elapsed();
         if elapsed < PAUSE {
@@ -47,8 +46,8 @@ impl Rooms {
 }
 
 impl Watched {
-    /// One look, so long after the last one; the problem where there is too little left. What has room for all that is
-    /// still needed goes on, however fast it is.
+    /// One check, this long after the last one; the problem if too little is left. A load whose remaining need
+    /// fits continues at any pace.
     fn look(&mut self, free_bytes: u64, elapsed: Duration) -> Option<Problem> {
         let pace = self.last_bytes.saturating_sub(free_bytes) as f64 / elapsed.as_secs_f64();
         self.last_bytes = free_bytes;
@@ -57,7 +56,7 @@ impl Watched {
         (free_bytes < least_bytes).then(|| self.problem(free_bytes))
     }
 
-    /// Bytes that the load still takes at most: what is gone since its beginning was its own.
+    /// Most bytes that the load still needs, assuming that all space used since its beginning is its own.
     fn needed_bytes(&self, free_bytes: u64) -> u64 {
         let taken_bytes = self.room.free_bytes.saturating_sub(free_bytes);
         self.room.need_bytes.saturating_sub(taken_bytes)
@@ -67,8 +66,8 @@ impl Watched {
         let needed_bytes = self.needed_bytes(free_bytes);
         let [free, left, needed] = [free_bytes, self.room.left_bytes, needed_bytes].map(units::bytes);
         let dir = self.room.dir.display();
-        Problem::could_not(format!("could not go on loading: only {free} are left under {dir}"))
-            .detail(format!("up to {needed} are still needed there, and a load leaves {left} free"))
+        Problem::could_not(format!("could not continue the load: only {free} are left under {dir}"))
+            .detail(format!("up to {needed} are still needed there, and {left} must stay free"))
             .hint("free space there")
     }
 }
@@ -88,8 +87,8 @@ mod tests {
     fn a_load_ends_before_its_disk_is_full() {
         assert!(watched(41 * MIB).look(41 * MIB, PAUSE).is_none());
         let problem = watched(500 * MIB).look(39 * MIB, PAUSE).expect("too little is left");
-        assert_eq!(problem.what, "could not go on loading: only 39 MiB are left under /data");
-        let detail = "up to 439 MiB are still needed there, and a load leaves 40 MiB free";
+        assert_eq!(problem.what, "could not continue the load: only 39 MiB are left under /data");
+        let detail = "up to 439 MiB are still needed there, and 40 MiB must stay free";
         assert_eq!(problem.detail.as_deref(), Some(detail));
     }
 
@@ -100,7 +99,7 @@ mod tests {
         assert!(fast.look(300 * MIB, PAUSE).is_some());
     }
 
-    /// A server that flushes or a machine that is slow lets looks be far apart.
+    /// Checks may be far apart on a slow machine.
     #[test]
     fn a_pace_is_that_of_a_second() {
         let mut slow = watched(500 * MIB);
@@ -108,7 +107,7 @@ mod tests {
         assert!(slow.look(98 * MIB, 10 * PAUSE).is_some());
     }
 
-    /// 440 MiB are needed, 40 stay free, and 480 are there: what was accepted comes to its end at any pace.
+    /// 440 MiB are needed, 40 must stay free, and 480 are there: an accepted load is completed at any pace.
     #[test]
     fn a_load_that_has_room_is_not_ended() {
         let room = Room { need_bytes: 440 * MIB, ..watched(480 * MIB).room };

@@ -1,4 +1,4 @@
-//! The tables `test` and `log` as SQL, after article 002.
+//! DDL of the tables `test` and `log`, after article 002.
 
 use pgdyno_rows::{
     load::{LoadPlan, Table},
@@ -7,17 +7,17 @@ use pgdyno_rows::{
 
 use super::{super::init::quoted, bounds::values};
 
-/// Rows stay as they were loaded until somebody vacuums them on purpose.
+/// Storage parameters that keep autovacuum from changing rows after the load.
 pub(super) const FREEZING: [(&str, &str); 4] = [
     ("autovacuum_freeze_max_age", "1500000000"),
     ("autovacuum_freeze_table_age", "1400000000"),
     ("autovacuum_multixact_freeze_max_age", "1500000000"),
     ("autovacuum_multixact_freeze_table_age", "1400000000"),
 ];
-/// The default, which is not written down.
+/// Default fill factor, which is not written out.
 const FULL: u32 = 100;
 
-/// Storage parameters of a table, as `pg_class.reloptions` shows them between commas.
+/// Storage parameters of a table as in `pg_class.reloptions`, separated by commas.
 pub(super) fn options(plan: &LoadPlan, table: Table) -> String {
     let off = (table == Table::Log).then(|| ("autovacuum_enabled", "off".to_owned()));
     let filled = (plan.fillfactor != FULL).then(|| ("fillfactor", plan.fillfactor.to_string()));
@@ -26,13 +26,13 @@ pub(super) fn options(plan: &LoadPlan, table: Table) -> String {
     all.map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(", ")
 }
 
-/// Statements that make the empty tables.
+/// Statements that create the empty tables.
 pub(super) fn table_statements(plan: &LoadPlan) -> Vec<String> {
     let unlogged = if plan.unlogged { " UNLOGGED" } else { "" };
     let space = plan.tablespace.as_ref();
     let space = space.map_or_else(String::new, |name| format!(" TABLESPACE {}", quoted(name)));
     let with = |table| format!(" WITH ({}){space}", options(plan, table));
-    // A key makes its column NOT NULL; that of partitions has to agree with the whole before there is one.
+    // A primary key makes its column NOT NULL, and partitions must match their parent before it has one.
     let not_null = if plan.partitions.is_some() { " NOT NULL" } else { "" };
     let columns = format!("(id {}{not_null}, info text, crt_time timestamp)", id_type(plan.scale));
     let mut statements = Vec::new();
@@ -55,7 +55,7 @@ pub(super) fn table_statements(plan: &LoadPlan) -> Vec<String> {
     statements
 }
 
-/// The indexes of `log`, and its sequence, which goes on behind the rows that are there.
+/// Statements that create the indexes of `log`, and its sequence, which continues after the loaded rows.
 pub(super) fn indexes(plan: &LoadPlan) -> String {
     let space = plan.index_tablespace.as_ref();
     let space = space.map_or_else(String::new, |name| format!(" TABLESPACE {}", quoted(name)));

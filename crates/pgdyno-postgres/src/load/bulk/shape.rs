@@ -1,4 +1,4 @@
-//! Whether tables are what was planned beside their rows: there at all, with their keys, storage parameters and places.
+//! Compares definitions of tables with the plan: existence, keys, storage parameters and tablespaces.
 
 use std::collections::BTreeMap;
 
@@ -7,36 +7,36 @@ use pgdyno_wire::{Row, Session, WireError};
 
 use super::{super::init::foreign_key_names, scaleup, tpcc};
 
-/// One table or partition: what it must be, or what it is.
+/// Definition of a table or partition, as expected or as found.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct Relation {
-    /// Whether it is partitioned: then it has no storage of its own.
+    /// Whether the table is partitioned, and so has no storage.
     partitioned: bool,
     unlogged: bool,
-    /// Storage parameters, between commas.
+    /// Storage parameters, separated by commas.
     options: String,
     tablespace: Option<String>,
-    /// Columns of the valid primary key, between commas.
+    /// Columns of the valid primary key, separated by commas.
     key: Option<String>,
     key_tablespace: Option<String>,
-    /// BRIN indexes that are valid.
+    /// Number of valid BRIN indexes.
     brin_indexes: u64,
-    /// Columns of every other valid index, between commas.
+    /// Columns of every other valid index, separated by commas.
     indexes: Vec<String>,
-    /// Names of the foreign keys that hold.
+    /// Names of the valid foreign keys.
     foreign_keys: Vec<String>,
-    /// Columns with a default, between commas.
+    /// Columns with a default, separated by commas.
     defaults: String,
 }
 
-/// What is wrong with the tables of a plan that are in a session's first schema: a sentence for each fault.
+/// Faults of a plan's tables in the session's first schema, each in a sentence.
 pub(super) fn faults(session: &mut Session, plan: &LoadPlan) -> Result<Vec<String>, WireError> {
     let found = found(session)?;
     let expected = expected(plan);
     Ok(expected.iter().flat_map(|(name, expected)| compared(name, expected, found.get(name))).collect())
 }
 
-/// What the tables must be, by their names.
+/// Expected tables by name.
 fn expected(plan: &LoadPlan) -> Vec<(String, Relation)> {
     let spread = plan.set.spread();
     let partitions = plan.partitions.map_or(0, |partitions| partitions.count);
@@ -54,7 +54,7 @@ fn expected(plan: &LoadPlan) -> Vec<(String, Relation)> {
     };
     let whole = |table: Table| {
         let stored = stored(table);
-        // As pgbench has it, of TPC-B's tables with partitions these alone are unlogged.
+        // As in pgbench, with partitions only these are unlogged.
         let unlogged = plan.unlogged && (partitions == 0 || plan.set != Set::Tpcb);
         if !spread.contains(&table) || partitions == 0 {
             return Relation { unlogged, ..stored };
@@ -63,18 +63,18 @@ fn expected(plan: &LoadPlan) -> Vec<(String, Relation)> {
         Relation { partitioned: true, key, indexes, foreign_keys, ..Relation::default() }
     };
     let tables = plan.set.tables().iter();
-    let tables = tables.map(|table| (table.maker().table().to_owned(), whole(*table)));
+    let tables = tables.map(|table| (table.generator().table().to_owned(), whole(*table)));
     let parts = spread.iter().flat_map(|&table| {
         (1..=partitions).map(move |number| {
-            // Foreign keys are those of the whole.
+            // Foreign keys belong to the partitioned table.
             let part = Relation { foreign_keys: Vec::new(), ..stored(table) };
-            (format!("{}_{number}", table.maker().table()), part)
+            (format!("{}_{number}", table.generator().table()), part)
         })
     });
     tables.chain(parts).collect()
 }
 
-/// Storage parameters as they were asked for when the table was made.
+/// Storage parameters requested when the table was created.
 fn options(plan: &LoadPlan, table: Table) -> String {
     match table {
         Table::History => String::new(),
@@ -87,19 +87,19 @@ fn options(plan: &LoadPlan, table: Table) -> String {
 fn foreign_keys(table: Table) -> Vec<String> {
     match table {
         Table::Tpcc(table) => tpcc::foreign_key_names(table),
-        _ => foreign_key_names(table.maker().table()),
+        _ => foreign_key_names(table.generator().table()),
     }
 }
 
-/// Columns that have a default for good.
+/// Columns that have a permanent default.
 fn defaults(table: Table) -> String {
-    let columns = table.maker().columns();
+    let columns = table.generator().columns();
     let names =
         columns.iter().map(|column| column.name).filter(|name| table == Table::Log && *name != "crt_time");
     names.collect::<Vec<_>>().join(", ")
 }
 
-/// All tables of the schema.
+/// All tables of the schema by name.
 fn found(session: &mut Session) -> Result<BTreeMap<String, Relation>, WireError> {
     let rows = session.query(
         "SELECT c.relname, c.relkind, c.relpersistence, pg_catalog.array_to_string(c.reloptions, ', '), \
@@ -146,9 +146,9 @@ fn read(row: &Row) -> Relation {
     }
 }
 
-/// What a table is, held against what it must be. Where a plan names no tablespace, any will do.
+/// Differences between the expected and the found table. Without a planned tablespace any one is right.
 fn compared(name: &str, expected: &Relation, found: Option<&Relation>) -> Vec<String> {
-    let Some(found) = found else { return vec![format!("{name} is not there")] };
+    let Some(found) = found else { return vec![format!("{name} does not exist")] };
     let mut faults = Vec::new();
     let mut wrong = |is: bool, what: String| {
         if is {
@@ -171,16 +171,16 @@ fn compared(name: &str, expected: &Relation, found: Option<&Relation>) -> Vec<St
         let other = found.key.as_ref().filter(|is| *is != must);
         wrong(other.is_some(), format!("has the primary key {}", differs(other.map_or("", |is| is), must)));
     }
-    let places = [
+    let tablespaces = [
         ("is in the tablespace", &found.tablespace, &expected.tablespace),
         ("has its key in the tablespace", &found.key_tablespace, &expected.key_tablespace),
     ];
-    for (what, is, must) in places {
+    for (what, is, must) in tablespaces {
         if let (Some(is), Some(must)) = (is, must) {
             wrong(is != must, format!("{what} {}", differs(is, must)));
         }
     }
-    // Of a table that is loaded without them a user may make any.
+    // On a table loaded without BRIN indexes a user may create any.
     let (is, must) = (found.brin_indexes, expected.brin_indexes);
     wrong(must > 0 && is != must, format!("has {is} BRIN indexes, {must} were expected"));
     for index in expected.indexes.iter().filter(|index| !found.indexes.contains(index)) {
@@ -211,7 +211,7 @@ mod tests {
         request.plan(1).expect("it can be")
     }
 
-    /// A change to one table of what was planned, and what is said of it.
+    /// A change to an expected table, and the resulting fault.
     type Change = (fn(&mut Relation), &'static str);
 
     #[test]
@@ -238,7 +238,7 @@ mod tests {
             let said = if said.is_empty() { Vec::new() } else { vec![format!("pgbench_accounts {said}")] };
             assert_eq!(faults, said);
         }
-        assert_eq!(compared(&name, &expected, None), ["pgbench_accounts is not there"]);
+        assert_eq!(compared(&name, &expected, None), ["pgbench_accounts does not exist"]);
     }
 
     #[test]

@@ -1,110 +1,111 @@
-//! What is known of a server before it is loaded: its facts, and the room that it has.
+//! Examines a server before a load: its facts, and its free space.
 
 use std::path::PathBuf;
 
 use pgdyno_core::{problem::Problem, units};
-use pgdyno_rows::load::{Estimate, KeyFacts, KeySettings, LoadPlan, Need, Set};
+use pgdyno_rows::load::{Estimate, KeyFacts, KeySettings, LoadPlan, Set, SizingFacts};
 use pgdyno_wire::{Address, Row, Session, WireError};
 
 use super::{
     super::init::quoted,
+    dirs::{LoadDirs, Sizes},
     ledger::literal,
-    places::{Places, Sizes},
 };
 
-/// Oldest server with partitions that a key can span.
+/// First version with keys that span partitions.
 const PARTITIONS_SINCE: u32 = 110_000;
-/// Oldest server in which a foreign key can refer to a partitioned table.
+/// First version with foreign keys to partitioned tables.
 const REFERRED_PARTITIONS_SINCE: u32 = 120_000;
 
-/// Locks of a transaction beside those of partitions and their keys: catalogues, other tables, other sessions.
+/// Locks of a transaction in addition to partitions and their keys: catalogs, other tables, other sessions.
 const OTHER_LOCKS: u64 = 200;
-/// The same of a stream that fills a table: itself, its schema's, tasks and their indexes, transaction numbers.
+/// Locks of a stream in addition to the partitions that it fills: virtual transaction, schema, tasks and their
+/// indexes.
 const OTHER_LOCKS_OF_A_STREAM: u64 = 20;
 
-/// Room on one file system.
+/// Free space of one file system.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Room {
-    /// A directory on it.
+    /// A directory on the file system.
     pub dir: PathBuf,
-    /// Bytes that the load takes there at most.
+    /// Most bytes that the load takes there.
     pub need_bytes: u64,
-    /// Bytes that are free.
+    /// Free bytes.
     pub free_bytes: u64,
-    /// Bytes of these that a load leaves free: for the server, and for everybody else.
+    /// Free bytes that must remain for the server and other users.
     pub left_bytes: u64,
 }
 
-/// Share of a file system that a load leaves free, and its limits in bytes.
+/// A load leaves one of this many parts of a file system free, within limits in bytes.
 const LEFT_SHARE: u64 = 50;
 const LEFT_BYTES: std::ops::RangeInclusive<u64> = (32 << 20)..=(1 << 30);
-/// A temporary file goes on in another after this (`MAX_PHYSICAL_FILESIZE` of `buffile.c`), in the next of
+/// Size at which a temporary file continues in another (`MAX_PHYSICAL_FILESIZE` of `buffile.c`), in the next of
 /// `temp_tablespaces`.
 const TEMP_FILE_BYTES: u64 = 1 << 30;
 
-/// What a load of a plan will be on a server.
+/// Result of examining a server for a plan.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Survey {
-    /// The schema that tables go into.
+    /// Schema that tables are created in.
     pub target: String,
     /// `server_version`.
     pub version: String,
     /// `server_version_num`.
     pub version_num: u32,
-    /// Bytes of a page.
+    /// Page size in bytes.
     pub page_bytes: u64,
-    /// Sizes.
+    /// Estimated sizes.
     pub estimate: Estimate,
     /// Settings of the sessions that build keys.
     pub keys: KeySettings,
-    /// Room on the server's file systems; none where the server may be on another machine or does not tell.
+    /// Free space of the server's file systems; empty if the server may be on another machine or the role may
+    /// not see its directories.
     pub room: Vec<Room>,
 }
 
-/// The schema that the tables of a load go into whose tasks several sessions share; the server must be one that can be
-/// loaded.
+/// The schema for a load by several sessions; checks that the server can be loaded.
 ///
 /// # Errors
-/// Why it cannot.
+/// The server cannot be loaded.
 pub(super) fn target(session: &mut Session) -> Result<String, Problem> {
     refuse_pooler(session)?;
     schema(session)
 }
 
-/// Tasks are held by advisory locks of a session: behind a pooler it is not known whose.
+/// Refuses a pooler: tasks are held by session-level advisory locks, whose owner is unknown behind one.
 ///
 /// # Errors
-/// That there is a pooler.
+/// The connection goes through a pooler.
 pub(super) fn refuse_pooler(session: &mut Session) -> Result<(), Problem> {
     let pid = session.backend_pid().to_string();
     let row = only(session, "SELECT pg_catalog.pg_backend_pid()");
     let row = row.map_err(|error| error.into_problem("could not load"))?;
     match row.get(0) == Some(pid.as_str()) {
         true => Ok(()),
-        false => Err(Problem::wrong_request("could not load through a pooler: tasks are held by sessions")
-            .hint("name the server itself")),
+        false => Err(Problem::wrong_request("could not load through a pooler: sessions must hold locks")
+            .hint("connect to the server itself")),
     }
 }
 
-/// The schema that a session's tables go into; the server must be one that can be loaded.
+/// The schema that a session creates tables in; checks that the server can be loaded.
 fn schema(session: &mut Session) -> Result<String, Problem> {
     let what = "could not load";
     let sql = "SELECT pg_catalog.pg_is_in_recovery(), pg_catalog.current_schema()";
     let row = only(session, sql).map_err(|error| error.into_problem(what))?;
     if row.get(0) == Some("t") {
-        return Err(Problem::wrong_request(format!("{what}: the server is in recovery, and takes no rows"))
-            .hint("load its primary"));
+        return Err(Problem::wrong_request(format!("{what}: the server is in recovery and read-only"))
+            .hint("load into its primary"));
     }
     row.get(1).map(str::to_owned).ok_or_else(|| {
-        Problem::wrong_request(format!("{what}: no schema of the search path is there"))
+        Problem::wrong_request(format!("{what}: no schema of the search path exists"))
             .hint("create one, or name another by options=-csearch_path=NAME")
     })
 }
 
-/// Looks at a server with a plan in mind, of which so much is there; nothing is changed.
+/// Examines a server for a plan, given the sizes of what is there already; changes nothing.
 ///
 /// # Errors
-/// What keeps the plan from being carried out.
+/// An obstacle to the load.
 pub(in crate::load) fn survey(
     session: &mut Session,
     plan: &LoadPlan,
@@ -112,7 +113,7 @@ pub(in crate::load) fn survey(
     streams: u64,
 ) -> Result<Survey, Problem> {
     let target = schema(session)?;
-    let what = "could not ask the server for its settings";
+    let what = "could not read the server's settings";
     let version_num = number(session, "SELECT pg_catalog.current_setting('server_version_num')")
         .map_err(|error| error.into_problem(what))? as u32;
     check_version(plan, version_num)?;
@@ -138,8 +139,8 @@ pub(in crate::load) fn survey(
     };
     let keys = KeySettings::choose(&facts);
     let workers = keys.workers.unwrap_or(0);
-    let need = Need { maintenance_bytes: keys.maintenance_bytes, workers, ..own };
-    let estimate = Estimate::of(plan, &need);
+    let need = SizingFacts { maintenance_bytes: keys.maintenance_bytes, workers, ..own };
+    let estimate = Estimate::new(plan, &need);
     estimate.check_limits(plan, need.page_bytes)?;
     let room = if local { room(session, plan, &estimate, there) } else { Ok(Vec::new()) };
     Ok(Survey {
@@ -149,38 +150,38 @@ pub(in crate::load) fn survey(
         page_bytes: need.page_bytes,
         estimate,
         keys,
-        room: room.map_err(|error| error.into_problem("could not ask the server for its directories"))?,
+        room: room.map_err(|error| error.into_problem("could not read the server's directories"))?,
     })
 }
 
 impl Survey {
-    /// Whether there is room for it.
+    /// Checks the free space for the load.
     ///
     /// # Errors
-    /// The file system that has not enough.
+    /// A file system does not have enough.
     pub fn check_room(&self) -> Result<(), Problem> {
         self.check_room_for(1)
     }
 
-    /// Whether there is room for so many of its like.
+    /// Checks the free space for this many loads of the same size.
     ///
     /// # Errors
-    /// The file system that has not enough.
+    /// A file system does not have enough.
     pub fn check_room_for(&self, loads: u64) -> Result<(), Problem> {
         let need_bytes = |room: &Room| room.need_bytes.saturating_mul(loads);
         let lacks = |room: &&Room| need_bytes(room).saturating_add(room.left_bytes) > room.free_bytes;
         let Some(room) = self.room.iter().find(lacks) else { return Ok(()) };
         let [need, free, left] = [need_bytes(room), room.free_bytes, room.left_bytes].map(units::bytes);
         Err(Problem::could_not(format!("could not load: {need} are needed under {}", room.dir.display()))
-            .detail(format!("{free} are free there, of which a load leaves {left}"))
+            .detail(format!("{free} are free there, of which {left} must stay free"))
             .hint("free space, load less, or use another --tablespace and --index-tablespace"))
     }
 }
 
-/// Whether a server of a version can have what is planned: the last stage is too late to learn it.
+/// Checks that a server version supports the plan, since the last stage would be too late to find out.
 ///
 /// # Errors
-/// What it cannot have.
+/// A feature that the version lacks.
 pub fn check_version(plan: &LoadPlan, version_num: u32) -> Result<(), Problem> {
     let (what, hint) = if plan.partitions.is_none() {
         return Ok(());
@@ -197,9 +198,9 @@ pub fn check_version(plan: &LoadPlan, version_num: u32) -> Result<(), Problem> {
     Err(Problem::wrong_request(what).hint(hint))
 }
 
-fn need(session: &mut Session, streams: u64) -> Result<Need, WireError> {
+fn need(session: &mut Session, streams: u64) -> Result<SizingFacts, WireError> {
     let setting = |name: &str| format!("SELECT pg_catalog.current_setting('{name}')");
-    Ok(Need {
+    Ok(SizingFacts {
         page_bytes: number(session, &setting("block_size"))?,
         wal_minimal: session.value(&setting("wal_level"))?.as_deref() == Some("minimal"),
         maintenance_bytes: number(session, &size_of("maintenance_work_mem"))?,
@@ -208,12 +209,12 @@ fn need(session: &mut Session, streams: u64) -> Result<Need, WireError> {
     })
 }
 
-/// Whether the server has a connection for each stream, and one for what is done once.
+/// Checks that the server has a connection for each stream, and one more.
 ///
 /// # Errors
-/// That it has not.
+/// There are too few connections.
 pub fn check_connections(session: &mut Session, streams: u64) -> Result<(), Problem> {
-    let what = "could not ask the server for its connections";
+    let what = "could not read the server's connection limit";
     let sql = "SELECT sum(CASE WHEN name = 'max_connections' THEN setting::bigint ELSE -setting::bigint END) \
                FROM pg_catalog.pg_settings WHERE name = 'max_connections' \
                OR name IN ('superuser_reserved_connections', 'reserved_connections') \
@@ -231,8 +232,8 @@ pub fn check_connections(session: &mut Session, streams: u64) -> Result<(), Prob
         .hint("use fewer --jobs, or raise max_connections and restart the server"))
 }
 
-/// Whether the server can lock all partitions with their keys at a time, as the key of the whole needs at the end, and
-/// each stream those that it sorts rows into.
+/// Checks that the server can lock all partitions with their keys at once, as building the parent key requires,
+/// and for each stream the partitions to which its rows are routed.
 fn check_locks(session: &mut Session, plan: &LoadPlan, streams: u64) -> Result<(), Problem> {
     let Some(partitions) = plan.partitions else { return Ok(()) };
     let setting = |name: &str| format!("pg_catalog.current_setting('{name}')::bigint");
@@ -240,7 +241,7 @@ fn check_locks(session: &mut Session, plan: &LoadPlan, streams: u64) -> Result<(
         setting("max_locks_per_transaction"),
         format!("{} + {}", setting("max_connections"), setting("max_prepared_transactions")),
     );
-    let what = "could not ask the server for its locks";
+    let what = "could not read the server's lock limit";
     let sql = format!("SELECT {each} * ({sessions}), {sessions}");
     let row = only(session, &sql).map_err(|error| error.into_problem(what))?;
     let (Some(most), Some(sessions)) = (row.parse::<u64>(0), row.parse::<u64>(1)) else { return Ok(()) };
@@ -259,8 +260,8 @@ fn check_locks(session: &mut Session, plan: &LoadPlan, streams: u64) -> Result<(
     )))
 }
 
-/// Relations that belong to one partition and are locked together: tables and their indexes, when a key is made whole;
-/// of TPC-C's several at a time, and of both sides for a foreign key.
+/// Number of relations per partition that are locked together: table and indexes when parent keys are built;
+/// for TPC-C several at a time, and both sides of a foreign key.
 fn relations_at_a_time(plan: &LoadPlan, streams: u64) -> u64 {
     match plan.set {
         Set::Tpcb | Set::Scaleup => 2,
@@ -271,9 +272,9 @@ fn relations_at_a_time(plan: &LoadPlan, streams: u64) -> u64 {
     }
 }
 
-/// Who needs more locks than there are, how many, and the flags to lower, where so many relations of each partition are
-/// locked when keys are made whole. The server can have twice as many holders of locks as it has locks (`InitLocks` of
-/// `lock.c`); streams that fill the same partitions hold the same locks.
+/// The lock holder that needs more locks than available, their number, and the flags to lower, given the number
+/// of relations per partition locked by parent keys. The lock table has room for twice as many holders as locks
+/// (`InitLocks` of `lock.c`); streams that fill the same partitions share locks.
 fn lacking_locks(
     partitions: u64,
     relations: u64,
@@ -284,9 +285,9 @@ fn lacking_locks(
     let of_streams =
         routed.map_or(0, |streams| (streams * (partitions + OTHER_LOCKS_OF_A_STREAM)).div_ceil(2));
     if of_streams > most.max(of_key) {
-        Some(("streams that sort rows into all of them take", of_streams, "--partitions or --jobs"))
+        Some(("streams that route rows to all of them take", of_streams, "--partitions or --jobs"))
     } else {
-        (of_key > most).then_some(("the key of the whole takes", of_key, "--partitions"))
+        (of_key > most).then_some(("the parent key takes", of_key, "--partitions"))
     }
 }
 
@@ -296,43 +297,43 @@ fn size_of(setting: &str) -> String {
 
 fn find_tablespace(session: &mut Session, name: &str) -> Result<(), Problem> {
     let sql = format!("SELECT 1 FROM pg_catalog.pg_tablespace WHERE spcname = {}", literal(name));
-    let found = session.value(&sql).map_err(|error| error.into_problem("could not look for tablespaces"))?;
+    let found = session.value(&sql).map_err(|error| error.into_problem("could not list tablespaces"))?;
     let missing = || {
         Problem::wrong_request(format!("could not load: there is no tablespace {}", quoted(name)))
-            .hint("make it by CREATE TABLESPACE, or with `pgdyno up --tablespace NAME=DIR`")
+            .hint("create it by CREATE TABLESPACE, or with `pgdyno up --tablespace NAME=DIR`")
     };
     found.map(drop).ok_or_else(missing)
 }
 
-/// Room where tables, keys, WAL and temporary files go, beside what is there. A server that does not tell its
-/// directories has none to check.
+/// Free space for tables, keys, WAL and temporary files, in addition to what is there. Empty if the role may
+/// not see directories.
 fn room(
     session: &mut Session,
     plan: &LoadPlan,
     estimate: &Estimate,
     there: Sizes,
 ) -> Result<Vec<Room>, WireError> {
-    let Some(places) = Places::find(session, plan)? else { return Ok(Vec::new()) };
-    let temp_bytes = temp_share(estimate.temp_bytes, places.temp.len() as u64);
+    let Some(dirs) = LoadDirs::find(session, plan)? else { return Ok(Vec::new()) };
+    let temp_bytes = temp_share(estimate.temp_bytes, dirs.temp.len() as u64);
     let most_wal = number(session, &size_of("max_wal_size")).unwrap_or(u64::MAX).saturating_mul(2);
     let Estimate { main, others, .. } = estimate;
     let heap_bytes = main.heap.bytes + others.heap.bytes;
     let index_bytes = main.index.bytes + others.index.bytes;
     let mut wanted = vec![
-        (places.tables, heap_bytes.saturating_sub(there.heap_bytes)),
-        (places.keys, index_bytes.saturating_sub(there.index_bytes)),
-        (places.wal, estimate.wal_bytes.min(most_wal)),
+        (dirs.tables, heap_bytes.saturating_sub(there.heap_bytes)),
+        (dirs.keys, index_bytes.saturating_sub(there.index_bytes)),
+        (dirs.wal, estimate.wal_bytes.min(most_wal)),
     ];
-    wanted.extend(places.temp.into_iter().map(|dir| (dir, temp_bytes)));
+    wanted.extend(dirs.temp.into_iter().map(|dir| (dir, temp_bytes)));
     Ok(by_file_system(&wanted))
 }
 
-/// What one of several tablespaces gets of temporary files at most: files of a sort go to one after the other.
+/// Most bytes of temporary files in one of several tablespaces, since files of a sort rotate among them.
 fn temp_share(bytes: u64, spaces: u64) -> u64 {
     bytes.min(bytes / spaces.max(1) + TEMP_FILE_BYTES)
 }
 
-/// What is wanted in directories, added up where they share a file system.
+/// Adds up needs of directories on the same file system.
 pub(in crate::load) fn by_file_system(wanted: &[(PathBuf, u64)]) -> Vec<Room> {
     let mut rooms: Vec<(Option<String>, Room)> = Vec::new();
     for (dir, need_bytes) in wanted {
@@ -350,7 +351,7 @@ pub(in crate::load) fn by_file_system(wanted: &[(PathBuf, u64)]) -> Vec<Room> {
     rooms.into_iter().map(|(_, room)| room).collect()
 }
 
-/// What a load leaves free of a file system of this size.
+/// Bytes that a load leaves free on a file system of this size.
 fn left_bytes(size_bytes: u64) -> u64 {
     (size_bytes / LEFT_SHARE).clamp(*LEFT_BYTES.start(), *LEFT_BYTES.end())
 }
@@ -362,7 +363,7 @@ fn only(session: &mut Session, sql: &str) -> Result<Row, WireError> {
 
 fn number(session: &mut Session, sql: &str) -> Result<u64, WireError> {
     let value = session.value(sql)?.and_then(|text| text.parse().ok());
-    value.ok_or_else(|| WireError::Protocol("a setting that is no number".to_owned()))
+    value.ok_or_else(|| WireError::Protocol("a setting that is not a number".to_owned()))
 }
 
 #[cfg(test)]
@@ -396,9 +397,9 @@ mod tests {
     fn streams_that_sort_rows_hold_locks_side_by_side() {
         let lacking = |partitions, routed, most| lacking_locks(partitions, 2, routed, most);
         assert_eq!(lacking(1_000, None, 2_200), None);
-        assert_eq!(lacking(1_000, None, 2_199), Some(("the key of the whole takes", 2_200, "--partitions")));
+        assert_eq!(lacking(1_000, None, 2_199), Some(("the parent key takes", 2_200, "--partitions")));
         assert_eq!(lacking(1_000, Some(4), 2_200), None, "2,040 for holders, half of what there can be");
-        let streams = Some(("streams that sort rows into all of them take", 5_100, "--partitions or --jobs"));
+        let streams = Some(("streams that route rows to all of them take", 5_100, "--partitions or --jobs"));
         assert_eq!((lacking(1_000, Some(10), 5_099), lacking(1_000, Some(10), 5_100)), (streams, None));
     }
 

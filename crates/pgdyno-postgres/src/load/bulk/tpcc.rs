@@ -1,4 +1,4 @@
-//! The tables of TPC-C as SQL (clauses 1.3 and 1.4).
+//! DDL of the TPC-C tables (clauses 1.3 and 1.4).
 
 use pgdyno_rows::{
     load::LoadPlan,
@@ -7,7 +7,7 @@ use pgdyno_rows::{
 
 use super::{super::init::quoted, bounds::values};
 
-/// Table, its columns, and the table that they refer to by its primary key (clause 1.3).
+/// Foreign keys: table, its columns, and the referenced table (clause 1.3).
 const FOREIGN_KEYS: [(Table, &str, Table); 10] = [
     (Table::District, "d_w_id", Table::Warehouse),
     (Table::Customer, "c_w_id, c_d_id", Table::District),
@@ -21,17 +21,17 @@ const FOREIGN_KEYS: [(Table, &str, Table); 10] = [
     (Table::Stock, "s_i_id", Table::Item),
 ];
 
-/// Storage parameters of every table, as `pg_class.reloptions` shows them.
+/// Storage parameters of every table as in `pg_class.reloptions`.
 pub(super) fn options(plan: &LoadPlan) -> String {
     format!("fillfactor={}", plan.fillfactor)
 }
 
-/// Statements that make the empty tables.
+/// Statements that create the empty tables.
 pub(super) fn table_statements(plan: &LoadPlan) -> Vec<String> {
     Table::ALL.into_iter().flat_map(|table| statements_of(plan, table)).collect()
 }
 
-/// A table, and its partitions by warehouse: of items, which are of all warehouses, there are none.
+/// Statements that create a table and its partitions by warehouse; items, which belong to all warehouses, have none.
 fn statements_of(plan: &LoadPlan, table: Table) -> Vec<String> {
     let unlogged = if plan.unlogged { " UNLOGGED" } else { "" };
     let space = plan.tablespace.as_ref();
@@ -52,7 +52,7 @@ fn statements_of(plan: &LoadPlan, table: Table) -> Vec<String> {
     std::iter::once(whole).chain(parts).collect()
 }
 
-/// The statement that adds the foreign key of this number.
+/// The statement that adds the foreign key with this number.
 pub(super) fn foreign_key(number: usize) -> String {
     let (table, columns, to) = FOREIGN_KEYS[number];
     format!(

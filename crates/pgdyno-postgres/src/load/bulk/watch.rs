@@ -1,4 +1,4 @@
-//! What server processes are at while they vacuum and build keys: asked through a session that is not at work.
+//! Observes backends that vacuum and build keys, through the server's progress views and an idle session.
 
 use std::{
     collections::BTreeMap,
@@ -11,52 +11,53 @@ use pgdyno_wire::{Row, Session, WireError};
 
 use super::{Survey, ledger::literal};
 
-/// Pause between two looks.
+/// Pause between two samples.
 const PAUSE: Duration = Duration::from_millis(200);
-/// The view of vacuums is there in every server, that of keys from here on.
+/// First version with `pg_stat_progress_create_index`; that for VACUUM exists in every version.
 const KEYS_SINCE: u32 = 120_000;
-/// What a server of before is at, by the file of the key: `pg_class` does not show it before it is committed.
+/// Phases of an index build in older versions, derived from the index file, as `pg_class` does not show the
+/// index before its commit.
 const BEFORE_FILE: &str = "scanning and sorting";
 const WRITING_FILE: &str = "writing the index";
-/// Bytes of a file of a relation; a larger one goes on in another (`RELSEG_SIZE`).
+/// Size at which a relation continues in another file (`RELSEG_SIZE`), in bytes.
 const SEGMENT_BYTES: u64 = 1 << 30;
-/// From here on a parallel worker tells who leads it.
+/// First version in which a parallel worker reports its leader.
 const LEADERS_SINCE: u32 = 130_000;
-/// Parallel workers of a key are there in this phase; afterwards their leader is alone.
+/// Phase in which a key has parallel workers; afterwards the leader works alone.
 const PHASE_OF_WORKERS: &str = "scanning table";
 
-/// Seconds of the phases of a stage, over all server processes that were at work on it; of what ends between two looks
-/// nothing is seen.
+/// Seconds of each phase of a stage, summed over all backends. Phases that begin and end between two samples
+/// are missed.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Phases(pub Vec<(String, f64)>);
 
-/// The least and the most of a number.
+/// Minimum and maximum of a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Span {
-    /// The least.
+    /// Minimum.
     pub least: u64,
-    /// The most.
+    /// Maximum.
     pub most: u64,
 }
 
-/// Looks after what is going on.
-pub(in crate::load) struct Watch {
+/// Samples the activity of backends.
+pub(in crate::load) struct PhaseSampler {
     version_num: u32,
-    /// The table whose keys tell about workers; those of small tables do not.
+    /// Table whose keys are examined for parallel workers; those of small tables are not representative.
     main: Table,
-    /// What the key of the main table, or of a partition of it, will take.
+    /// Expected size in bytes of the largest key of the main table or one of its partitions.
     key_bytes: u64,
-    /// The tablespace of keys, where one was named.
+    /// Tablespace of keys, if one is set.
     key_space: Option<String>,
-    /// Whether the server does not tell.
+    /// Whether the server refuses to answer.
     silent: bool,
-    /// What is looked at.
+    /// Stage being observed.
     stage: Option<Stage>,
     next: Instant,
-    /// The last look at it, or when it was first heard of.
+    /// Time of the last sample, or of the stage's beginning.
     last: Instant,
     phases: BTreeMap<Stage, Phases>,
-    /// Parallel workers of every key that is being built, by its server process.
+    /// Parallel workers of every key being built, by process ID of its backend.
     builds: BTreeMap<i32, Build>,
     launched: Option<Span>,
 }
@@ -67,19 +68,19 @@ struct Build {
     most_workers: Option<u64>,
 }
 
-/// One server process at a moment.
+/// State of a backend in one sample.
 #[derive(Debug, Clone, PartialEq)]
 struct Seen {
     pid: i32,
     table: String,
     phase: String,
-    /// Share of the phase that is done.
+    /// Completed share of the phase.
     share: Option<f64>,
     workers: Option<u64>,
 }
 
 impl Span {
-    /// With one more number.
+    /// Extends a span to include a number.
     pub fn and(span: Option<Self>, number: u64) -> Self {
         let Self { least, most } = span.unwrap_or(Self { least: number, most: number });
         Self { least: least.min(number), most: most.max(number) }
@@ -96,14 +97,14 @@ impl std::fmt::Display for Span {
     }
 }
 
-impl Watch {
-    /// For a load of a plan on a server that was looked at.
-    pub fn of(survey: &Survey, plan: &LoadPlan) -> Self {
+impl PhaseSampler {
+    /// A sampler for a plan on a server that was examined.
+    pub fn for_plan(survey: &Survey, plan: &LoadPlan) -> Self {
         let parts = plan.partitions.map_or(1, |partitions| partitions.count);
         Self::new(survey.version_num, plan, survey.estimate.main.index.bytes / parts)
     }
 
-    /// For a server of this `server_version_num`, and a load whose largest keys take so many bytes.
+    /// A sampler for a server with this `server_version_num`, and a load whose largest keys have this many bytes.
     pub fn new(version_num: u32, plan: &LoadPlan, key_bytes: u64) -> Self {
         let now = Instant::now();
         Self {
@@ -121,8 +122,8 @@ impl Watch {
         }
     }
 
-    /// Looks at what these server processes are at, and says it in a few words; `None` where nothing is seen or it is
-    /// not time yet.
+    /// Samples these backends, and describes their activity in a few words; `None` if nothing was seen or it is
+    /// not yet time.
     pub fn tend(&mut self, session: &mut Session, stage: Stage, pids: &[i32]) -> Option<String> {
         let now = Instant::now();
         self.enter(stage, now);
@@ -140,21 +141,21 @@ impl Watch {
         words
     }
 
-    /// What was before a stage is no time of its phases.
+    /// Begins a stage; time before it does not count for its phases.
     fn enter(&mut self, stage: Stage, now: Instant) {
         if self.stage.replace(stage) != Some(stage) {
             self.last = now;
         }
     }
 
-    /// What was seen of a stage.
+    /// Phases seen during a stage.
     pub fn phases(&mut self, stage: Stage) -> Phases {
         let mut phases = self.phases.remove(&stage).unwrap_or_default();
         phases.0.retain(|(_, seconds)| *seconds > 0.0);
         phases
     }
 
-    /// Parallel workers that keys had, as far as they were seen.
+    /// Parallel workers of keys, as far as they were observed.
     pub fn launched(&mut self) -> Option<Span> {
         let ended = std::mem::take(&mut self.builds);
         ended.into_values().for_each(|build| self.end(&build));
@@ -185,11 +186,11 @@ impl Watch {
         }
     }
 
-    /// Which server processes build keys of the main table, and how large the files of these are. A new relation is
-    /// known by its lock; its file has its number for a name. It takes a superuser to look at files.
+    /// Backends that build keys of the main table, and the sizes of the index files. The new relation is found
+    /// by its lock, and its file is named after its OID. Only superusers may list files.
     fn files(&self, ours: &str) -> String {
         let ours = ours.trim_start_matches("WHERE ");
-        let (main, key_bytes) = (self.main.maker().table(), self.key_bytes);
+        let (main, key_bytes) = (self.main.generator().table(), self.key_bytes);
         let space = self.key_space.as_deref().map_or_else(
             || "nullif(pg_catalog.current_setting('default_tablespace'), '')".to_owned(),
             literal,
@@ -222,7 +223,7 @@ impl Watch {
                 None => phases.push((at.phase.clone(), since.as_secs_f64())),
             }
         }
-        let main = self.main.maker().table();
+        let main = self.main.generator().table();
         for at in seen.into_iter().filter(|at| stage == Stage::Keys && at.table.contains(main)) {
             let build = Build { table: at.table, most_workers: None };
             let before = self.builds.get(&at.pid).filter(|before| before.table != build.table).cloned();
@@ -258,13 +259,13 @@ fn seen(row: &Row) -> Option<Seen> {
         pid: row.parse(0)?,
         table: row.get(1)?.to_owned(),
         phase: phase.strip_prefix("building index: ").unwrap_or(phase).to_owned(),
-        // Tuples are counted after blocks were.
+        // Tuples are counted after blocks.
         share: share(5, 6).or_else(|| share(3, 4)),
         workers: row.parse(7),
     })
 }
 
-/// In words: the first of them, and how many others there are.
+/// Describes the first backend, and the number of others.
 fn words(seen: &[Seen]) -> Option<String> {
     let first = seen.first()?;
     let share = first.share.map(|share| format!(" {}", units::percent(share))).unwrap_or_default();
@@ -278,9 +279,9 @@ fn words(seen: &[Seen]) -> Option<String> {
 mod tests {
     use super::*;
 
-    fn watch(version_num: u32) -> Watch {
+    fn watch(version_num: u32) -> PhaseSampler {
         let request = pgdyno_rows::load::LoadRequest { scale: Some(1), ..Default::default() };
-        Watch::new(version_num, &request.plan(1).expect("it can be"), 1 << 20)
+        PhaseSampler::new(version_num, &request.plan(1).expect("it can be"), 1 << 20)
     }
 
     fn at(pid: i32, table: &str, phase: &str, workers: Option<u64>) -> Seen {

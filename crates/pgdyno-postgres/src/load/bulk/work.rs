@@ -1,7 +1,7 @@
-//! What one task does on one session, whoever keeps count of it.
+//! Executes a task in a session, independent of any ledger.
 
 use pgdyno_rows::{
-    Maker, Part,
+    Part, RowGenerator,
     load::{LoadPlan, Set, Table, Way, Work},
 };
 use pgdyno_wire::{Session, WireError};
@@ -11,29 +11,29 @@ use super::{
     scaleup, tpcc,
 };
 
-/// Settings of a session that fills tables: what it writes is to be on its way to the disk at once, not when somebody
+/// Settings of a session that fills tables: writeback of dirty pages begins at once rather than when something
 /// waits for it.
 pub(in crate::load) const SETTINGS: &str = "SET backend_flush_after = '1MB'";
 
-/// What a task came to.
+/// Result of a task.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(in crate::load) struct Done {
     /// Bytes of COPY data.
     pub bytes: u64,
-    /// Parallel workers that the server planned for a key, where it said so.
+    /// Parallel workers that the server planned for a key, if it reported them.
     pub planned_workers: Option<u64>,
 }
 
-/// Carries a task out.
-pub(in crate::load) struct Hands<'a> {
-    /// What is loaded.
+/// Executes tasks.
+pub(in crate::load) struct TaskExecutor<'a> {
+    /// Plan of the load.
     pub plan: &'a LoadPlan,
-    /// Whether it is to end between two pieces of rows.
+    /// Whether to stop, checked between batches of rows.
     pub over: &'a (dyn Fn() -> bool + Sync),
 }
 
-impl Hands<'_> {
-    /// Does it, and tells the rows of every piece that is sent.
+impl TaskExecutor<'_> {
+    /// Executes a task, and reports the rows of each batch sent.
     pub fn carry_out(
         &self,
         session: &mut Session,
@@ -46,7 +46,7 @@ impl Hands<'_> {
                 return Ok(Done { bytes, ..Done::default() });
             }
             Work::Vacuum { table, partition } => {
-                // Where ANALYZE of the whole does that of its partitions, it is not done twice.
+                // ANALYZE of the parent includes partitions unless it can be restricted; they are not analyzed twice.
                 let analyze = partition.is_none() || analyzes_alone(session);
                 format!(
                     "VACUUM (FREEZE{}) {}",
@@ -64,8 +64,7 @@ impl Hands<'_> {
         session.execute(&sql).map(|()| Done::default())
     }
 
-    /// Adds a primary key, and hears how many parallel workers the server plans for one of the main table (11 and
-    /// newer).
+    /// Adds a primary key; returns the parallel workers planned for a key of the main table (11 and newer).
     fn add_key(
         &self,
         session: &mut Session,
@@ -82,7 +81,7 @@ impl Hands<'_> {
         Ok(done)
     }
 
-    /// Rows of a part. Where they are all rows of the table, no other transaction is to see it before they are in.
+    /// Fills a part. If it is the whole table, no other transaction sees the table before it is filled.
     fn fill(
         &self,
         session: &mut Session,
@@ -91,8 +90,8 @@ impl Hands<'_> {
         whole: bool,
         sent: &mut dyn FnMut(u64),
     ) -> Result<u64, WireError> {
-        let (name, maker) = (relation(table, partition), table.maker());
-        let around = |set: bool| constants(maker, &name, set).filter(|_| whole);
+        let (name, generator) = (relation(table, partition), table.generator());
+        let around = |set: bool| constants(generator, &name, set).filter(|_| whole);
         if whole {
             around(true).map_or(Ok(()), |sql| session.execute(&sql))?;
             session.execute(&format!("TRUNCATE {name}"))?;
@@ -100,15 +99,15 @@ impl Hands<'_> {
         let bytes = match self.plan.way {
             Way::Server => {
                 let (columns, query) = match &self.plan.source {
-                    Some(schema) => (maker.names(), Some(copied(schema, maker, &name, part))),
-                    None => (maker.sent(), maker.query(&self.plan.population(), part)),
+                    Some(schema) => (generator.names(), Some(copied(schema, generator, &name, part))),
+                    None => (generator.sent(), generator.query(&self.plan.population(), part)),
                 };
-                let query = query.ok_or_else(|| WireError::Protocol(format!("no query makes {name}")))?;
+                let query = query.ok_or_else(|| WireError::Protocol(format!("no query generates {name}")))?;
                 session.execute(&format!("INSERT INTO {name} ({columns}) {query}"))?;
                 sent(table.rows_of(part.rows()));
                 0
             }
-            Way::Stream | Way::Chunks => self.copy(session, &name, maker, part, whole, sent)?,
+            Way::Stream | Way::Chunks => self.copy(session, &name, generator, part, whole, sent)?,
         };
         around(false).map_or(Ok(()), |sql| session.execute(&sql))?;
         Ok(bytes)
@@ -118,43 +117,43 @@ impl Hands<'_> {
         &self,
         session: &mut Session,
         name: &str,
-        maker: &dyn Maker,
+        generator: &dyn RowGenerator,
         part: Part,
         whole: bool,
         sent: &mut dyn FnMut(u64),
     ) -> Result<u64, WireError> {
         let freeze = if whole { " WITH (FREEZE)" } else { "" };
-        let mut copy = session.copy_in(&format!("COPY {name} ({}) FROM STDIN{freeze}", maker.sent()))?;
-        let (population, units, mut rows) = (self.plan.population(), maker.piece(), 0);
+        let mut copy = session.copy_in(&format!("COPY {name} ({}) FROM STDIN{freeze}", generator.sent()))?;
+        let (population, units, mut rows) = (self.plan.population(), generator.piece(), 0);
         for first in (part.first..part.end).step_by(units as usize) {
             if (self.over)() {
                 return Err(WireError::Stopped);
             }
             let piece = Part { first, end: part.end.min(first + units) };
-            copy.row(|out| rows = maker.write(&population, piece, out))?;
+            copy.row(|out| rows = generator.write(&population, piece, out))?;
             sent(rows);
         }
         copy.finish()
     }
 
-    /// The primary key, and what other index there is. Where many tasks filled the table, what stood for its constants
-    /// goes with it.
+    /// Statements for the primary key and any other index. For a table filled by many tasks they also drop the
+    /// defaults for its constants.
     fn key(&self, table: Table, partition: Option<u64>) -> String {
         let Some(key) = table.key() else { return scaleup::indexes(self.plan) };
         let name = relation(table, partition);
         let space = self.plan.index_tablespace.as_ref();
         let space = space.map_or_else(String::new, |name| format!(" TABLESPACE {}", quoted(name)));
         let using = if space.is_empty() { String::new() } else { format!(" USING INDEX{space}") };
-        let maker = table.maker();
+        let generator = table.generator();
         let shared = table == self.plan.set.main() && partition.is_none() && !self.plan.whole();
-        let drops = if shared { drops(maker) } else { Vec::new() };
+        let drops = if shared { drops(generator) } else { Vec::new() };
         let drops: String = drops.iter().map(|drop| format!(", {drop}")).collect();
         let index = table.index().map(|columns| format!("; CREATE INDEX ON {name} ({columns}){space}"));
         format!("ALTER TABLE {name} ADD PRIMARY KEY ({key}){using}{drops}{}", index.unwrap_or_default())
     }
 }
 
-/// Statements that make the empty tables; those of TPC-B as pgbench makes them.
+/// Statements that create the empty tables, as in pgbench for TPC-B.
 pub(in crate::load) fn table_statements(plan: &LoadPlan) -> Vec<String> {
     match plan.set {
         Set::Tpcb => tpcb_statements(plan),
@@ -176,7 +175,7 @@ fn tpcb_statements(plan: &LoadPlan) -> Vec<String> {
     };
     let mut statements = tables(&wanted).to_vec();
     if let Some((method, count)) = partitions {
-        // Before 12 a partition is not made where its table is, unless that is said again.
+        // Before version 12 a partition does not inherit its table's tablespace.
         let part = |number| partition(&wanted, method, count, number) + &tablespace(&wanted);
         statements.extend((1..=count).map(part));
     }
@@ -191,48 +190,48 @@ fn foreign_key(set: Set, number: usize) -> String {
     }
 }
 
-/// The statement that lets defaults stand for the constants of a table that many tasks fill, if it has any.
+/// The statement that sets defaults for the constants of a table filled by many tasks, if it has any.
 pub(in crate::load) fn shared_constants(plan: &LoadPlan) -> Option<String> {
-    let maker = plan.set.main().maker();
-    constants(maker, maker.table(), true).filter(|_| !plan.whole())
+    let generator = plan.set.main().generator();
+    constants(generator, generator.table(), true).filter(|_| !plan.whole())
 }
 
-/// The statement that sets or drops the defaults which stand for a table's constants. Partitions of a table that is
-/// filled as one need none.
-fn constants(maker: &dyn Maker, name: &str, set: bool) -> Option<String> {
+/// The statement that sets or drops the defaults for a table's constants. Partitions of a table that is filled
+/// as a whole need none.
+fn constants(generator: &dyn RowGenerator, name: &str, set: bool) -> Option<String> {
     let set_to = |(column, value): &(&str, &str)| format!("ALTER {column} SET DEFAULT {value}");
-    let actions = if set { maker.constants().iter().map(set_to).collect() } else { drops(maker) };
+    let actions = if set { generator.constants().iter().map(set_to).collect() } else { drops(generator) };
     (!actions.is_empty()).then(|| format!("ALTER TABLE ONLY {name} {}", actions.join(", ")))
 }
 
-fn drops(maker: &dyn Maker) -> Vec<String> {
-    maker.constants().iter().map(|(column, _)| format!("ALTER {column} DROP DEFAULT")).collect()
+fn drops(generator: &dyn RowGenerator) -> Vec<String> {
+    generator.constants().iter().map(|(column, _)| format!("ALTER {column} DROP DEFAULT")).collect()
 }
 
-/// All columns of a part as the table of that name in another schema has them.
-fn copied(schema: &str, maker: &dyn Maker, name: &str, part: Part) -> String {
-    format!("SELECT {} FROM {}.{name} WHERE {}", maker.names(), quoted(schema), maker.within(part))
+/// A query for all columns of a part, from the table with the same name in another schema.
+fn copied(schema: &str, generator: &dyn RowGenerator, name: &str, part: Part) -> String {
+    format!("SELECT {} FROM {}.{name} WHERE {}", generator.names(), quoted(schema), generator.within(part))
 }
 
-/// Whether ANALYZE can leave the partitions of a table out (18 and newer): then they are analyzed side by side.
+/// Whether ANALYZE can exclude partitions (18 and newer), so that these are analyzed in parallel.
 fn analyzes_alone(session: &Session) -> bool {
     session.major().is_some_and(|major| major >= 18)
 }
 
-/// Reads `index_build`'s message (`index.c`), which has been in English in every version.
+/// Parses `index_build`'s message (`index.c`), which is in English in every version.
 fn planned(notice: &str) -> Option<u64> {
     let rest = notice.strip_prefix("building index ")?;
     let number = |rest: &str| rest.rsplit_once("with request for ")?.1.split(' ').next()?.parse().ok();
     if rest.ends_with(" serially") { Some(0) } else { number(rest) }
 }
 
-/// The table or partition that a task is about.
+/// Name of the table or partition that a task is about.
 fn relation(table: Table, partition: Option<u64>) -> String {
-    let table = table.maker().table();
+    let table = table.generator().table();
     partition.map_or_else(|| table.to_owned(), |number| format!("{table}_{number}"))
 }
 
-/// What could not be done where a task failed.
+/// Error message of a failed task.
 pub(in crate::load) fn failed(work: Work) -> String {
     match work {
         Work::Fill { table, partition, part, .. } => {
@@ -257,7 +256,7 @@ mod tests {
     use super::*;
 
     fn key(plan: &LoadPlan, partition: Option<u64>) -> String {
-        Hands { plan, over: &|| false }.key(Table::Accounts, partition)
+        TaskExecutor { plan, over: &|| false }.key(Table::Accounts, partition)
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! One stream: takes tasks, one after the other, until all are done, by whomever.
+//! A stream: executes tasks one after the other until all are done.
 
 use std::{
     sync::{
@@ -17,53 +17,53 @@ use super::{
     BulkProgress,
     ledger::{Job, aim, holders, literal, settle},
     watch::Span,
-    work::{Hands, SETTINGS, failed},
+    work::{SETTINGS, TaskExecutor, failed},
 };
 
-/// Pause before a worker that finds all tasks of a stage taken looks again, for those of other processes: the longer it
-/// waits, up to the second. One of its own process tells it at once.
+/// First pause before looking again for tasks held by other processes; it doubles up to a second. Workers of
+/// the same process are notified at once.
 const PAUSE: Duration = Duration::from_millis(20);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
-/// What workers share.
+/// State shared by all workers.
 pub(super) struct Shared<'a> {
     pub options: &'a ConnectOptions,
     pub job: &'a Job,
     pub tasks: &'a [Task],
-    /// The last stage whose tasks are to be done.
+    /// Last stage to be done.
     pub until: Stage,
-    /// Ends all of them.
+    /// Stops all workers.
     pub halt: &'a Stop,
     /// Statements that a session runs first.
     pub settings: &'a str,
-    /// Who takes tasks, as the ledger names it.
+    /// Name of this loader in the ledger.
     pub loader: &'a str,
-    /// Rows of tasks under way and done here.
+    /// Rows of tasks done here, including those in progress.
     pub rows: AtomicU64,
     /// Bytes of COPY data sent.
     pub bytes: AtomicU64,
-    /// Tasks done here.
+    /// Number of tasks done here.
     pub done: AtomicU64,
-    /// How often a worker of this process was through with a task: others may have something to do then.
-    pub ends: Ends,
-    /// Tasks that are held here now.
+    /// Number of tasks ended in this process, after each of which other workers may find a task.
+    pub ends: EndedTasks,
+    /// Number of tasks currently held here.
     pub held: AtomicU64,
-    /// The last stage in which it was said for whom this process waits; 0: none yet.
+    /// Last stage for which waiting was reported; 0 for none.
     pub waited: AtomicU8,
-    /// Server processes of the streams.
+    /// Process IDs of the streams' backends.
     pub pids: Mutex<Vec<i32>>,
     /// Parallel workers that the server planned for keys.
     pub planned: Mutex<Option<Span>>,
 }
 
-/// A count that workers wait for.
+/// A counter that workers can wait for.
 #[derive(Debug, Default)]
-pub(super) struct Ends {
+pub(super) struct EndedTasks {
     count: Mutex<u64>,
     more: Condvar,
 }
 
-impl Ends {
+impl EndedTasks {
     fn so_far(&self) -> u64 {
         *self.count.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -73,7 +73,7 @@ impl Ends {
         self.more.notify_all();
     }
 
-    /// Waits until there are others than these, for so long at most.
+    /// Waits until the count differs from `seen`, at most this long.
     fn wait(&self, seen: u64, at_most: Duration) {
         let count = self.count.lock().unwrap_or_else(PoisonError::into_inner);
         drop(self.more.wait_timeout_while(count, at_most, |count| *count == seen));
@@ -88,7 +88,7 @@ pub(super) struct Worker<'a> {
 }
 
 impl<'a> Worker<'a> {
-    /// Connects.
+    /// Connects a stream.
     pub fn new(shared: &'a Shared<'a>, tell: Sender<BulkProgress>) -> Result<Self, Problem> {
         let mut session = connect_unless(shared.halt, shared.options)?;
         session.heed(shared.halt);
@@ -103,12 +103,13 @@ impl<'a> Worker<'a> {
         Ok(Self { session, shared, tell })
     }
 
-    /// Takes tasks until all are done.
+    /// Executes tasks until all are done.
     pub fn run(mut self) -> Result<(), Problem> {
         let mut pause = PAUSE;
         loop {
             let ends = self.shared.ends.so_far();
-            let stage = self.stage().map_err(|error| error.into_problem("could not look for tasks"))?;
+            let stage =
+                self.stage().map_err(|error| error.into_problem("could not read the load's tasks"))?;
             let Some(stage) = stage else { return Ok(()) };
             let _ = self.tell.send(BulkProgress::Stage(stage)); // whoever listens may have gone
             if self.step(stage)? {
@@ -117,7 +118,7 @@ impl<'a> Worker<'a> {
             } else {
                 if pause == LONGEST_PAUSE {
                     self.say_who_is_waited_for(stage)
-                        .map_err(|error| error.into_problem("could not look for tasks"))?;
+                        .map_err(|error| error.into_problem("could not read the load's tasks"))?;
                 }
                 self.shared.ends.wait(ends, pause);
                 pause = (pause * 2).min(LONGEST_PAUSE);
@@ -128,7 +129,7 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Says once for each stage that nothing is left to do here but to wait for others.
+    /// Reports, once per stage, that this process only waits for others.
     fn say_who_is_waited_for(&mut self, stage: Stage) -> Result<(), WireError> {
         let (held, waited) = (&self.shared.held, &self.shared.waited);
         if held.load(Ordering::Relaxed) > 0 || waited.load(Ordering::Relaxed) == stage as u8 {
@@ -141,7 +142,7 @@ impl<'a> Worker<'a> {
         Ok(())
     }
 
-    /// The first stage that has a task left, taken or not, of those that are to be done.
+    /// The first requested stage with an unfinished task, whether held or not.
     fn stage(&mut self) -> Result<Option<Stage>, WireError> {
         let (tasks, until) = (self.shared.job.tasks_table(), self.shared.until as u8);
         let sql = format!("SELECT min(stage) FROM {tasks} WHERE NOT done AND stage <= {until}");
@@ -149,7 +150,7 @@ impl<'a> Worker<'a> {
         Ok(Stage::ALL.into_iter().find(|stage| Some(*stage as u8) == number))
     }
 
-    /// Does one task of a stage; false where all that are left are taken.
+    /// Executes a task of a stage; `false` if all unfinished ones are held.
     fn step(&mut self, stage: Stage) -> Result<bool, Problem> {
         let mut doing = None;
         let done = match stage {
@@ -165,7 +166,7 @@ impl<'a> Worker<'a> {
         })
     }
 
-    /// A task whose work and mark are one transaction.
+    /// Executes a task in one transaction with its mark.
     fn step_inside(&mut self, stage: Stage, doing: &mut Option<Work>) -> Result<bool, WireError> {
         self.session.execute("BEGIN")?;
         let sql = format!(
@@ -186,7 +187,7 @@ impl<'a> Worker<'a> {
         Ok(true)
     }
 
-    /// A task that cannot be in a transaction, and may be done twice. A lock of the session holds it.
+    /// Executes a task that cannot run in a transaction, and is idempotent; an advisory lock of the session holds it.
     fn step_outside(&mut self, stage: Stage, doing: &mut Option<Work>) -> Result<bool, WireError> {
         let table = self.shared.job.tasks_table();
         let left =
@@ -232,8 +233,8 @@ impl<'a> Worker<'a> {
         let mut sent = |more| {
             rows.fetch_add(more, Ordering::Relaxed);
         };
-        let hands = Hands { plan: &job.plan, over: &|| halt.requested() };
-        let done = hands.carry_out(&mut self.session, work, &mut sent);
+        let executor = TaskExecutor { plan: &job.plan, over: &|| halt.requested() };
+        let done = executor.carry_out(&mut self.session, work, &mut sent);
         held.fetch_sub(1, Ordering::Relaxed);
         let done = done?;
         bytes.fetch_add(done.bytes, Ordering::Relaxed);

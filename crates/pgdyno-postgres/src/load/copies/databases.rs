@@ -1,4 +1,4 @@
-//! Copies of a database, made by the server.
+//! Copies databases through CREATE DATABASE.
 
 use std::{thread, time::Duration};
 
@@ -11,23 +11,23 @@ use super::{
 };
 use crate::probe::{open, session_pool::SessionPool};
 
-/// From this version on the server can copy a database in two ways.
+/// First version with two copy strategies.
 const STRATEGIES_SINCE: u32 = 150_000;
-/// SQLSTATE of a database that others are connected to.
+/// SQLSTATE of a database that other sessions are connected to.
 const IN_USE: &str = "55006";
-/// SQLSTATEs of a database that is there already, or has just been made by a session that was begun before.
+/// SQLSTATEs of a database that exists, or was just created by a concurrent session.
 const IS_THERE: [&str; 2] = ["42P04", "23505"];
 
-/// How often it is looked for sessions that are about to end, and how long it is waited before the next look.
+/// Number of checks for sessions about to end, and the pause between two checks.
 const LOOKS: u32 = 20;
 const BETWEEN_LOOKS: Duration = Duration::from_millis(100);
 
-/// How the server copies (from PostgreSQL 15 on; older ones copy files).
+/// Copy strategy of the server (PostgreSQL 15 and newer; older ones copy files).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CopyStrategy {
-    /// Whole files, between two checkpoints.
+    /// Copies whole files, between two checkpoints.
     FileCopy,
-    /// Page by page, all of them logged.
+    /// Copies page by page through WAL.
     WalLog,
 }
 
@@ -40,11 +40,11 @@ impl CopyStrategy {
     }
 }
 
-/// Copies the database that is named, in which a load is finished, to databases of these names: so many at the same
-/// time, and proves each. With `resume` copies that are there already are proved again. `tell` hears what is done.
+/// Copies the connected database, whose load must be finished, to databases with these names, several in parallel, and
+/// proves each. With `resume` existing copies are proved again. `tell` receives progress messages.
 ///
 /// # Errors
-/// What could not be done. Nothing is begun where a name is taken or too long, somebody is connected or there
+/// A copy fails. Nothing is begun if a name is taken or too long, others are connected to the source, or there
 /// is no room.
 pub fn copy_database(
     options: &ConnectOptions,
@@ -57,7 +57,7 @@ pub fn copy_database(
 ) -> Result<Vec<Copied>, Problem> {
     check_lengths(names)?;
     let source = &options.database;
-    // Who is connected to the source keeps it from being copied.
+    // A session in the source would prevent the copy.
     let elsewhere = options.with_database(if source == "postgres" { "template1" } else { "postgres" });
     let mut session = open(&elsewhere, stop)?;
     let found = look(&mut session, source)?;
@@ -90,7 +90,7 @@ pub fn copy_database(
     Ok(copied)
 }
 
-/// What stands behind CREATE DATABASE.
+/// Options for CREATE DATABASE.
 fn strategy_sql(version_num: u32, strategy: Option<CopyStrategy>) -> Result<String, Problem> {
     if version_num >= STRATEGIES_SINCE {
         return Ok(format!(" STRATEGY {}", strategy.unwrap_or(CopyStrategy::FileCopy).sql()));
@@ -108,11 +108,11 @@ fn refused(error: WireError, source: &str, name: &str) -> Problem {
     if in_use { problem.hint("end all sessions that are connected to it, and try again") } else { problem }
 }
 
-/// The database that is copied.
+/// The database to copy.
 struct Source {
     version_num: u32,
     bytes: u64,
-    /// Where its default tablespace is.
+    /// Directory of its default tablespace.
     dir: Option<String>,
 }
 
@@ -133,16 +133,16 @@ fn look(session: &mut Session, source: &str) -> Result<Source, Problem> {
         Some(Source { version_num: row.parse(0)?, bytes: row.parse(1)?, dir })
     };
     let found = rows.first().and_then(read).ok_or_else(|| {
-        Problem::wrong_request(format!("{what}: it is not there")).hint("name an existing database with -d")
+        Problem::wrong_request(format!("{what}: it does not exist")).hint("name an existing database with -d")
     })?;
     connected(session, &name).map_err(failed)?.map_or(Ok(found), |pids| {
-        Err(Problem::wrong_request(format!("{what}: others are connected to it"))
+        Err(Problem::wrong_request(format!("{what}: other sessions are connected to it"))
             .detail(format!("server processes {pids}"))
             .hint("end these sessions: SELECT pg_terminate_backend(PID)"))
     })
 }
 
-/// Those of some names that are databases already, in order.
+/// Names of existing databases among the given ones, in order.
 fn there(session: &mut Session, source: &str, names: &[String]) -> Result<Vec<String>, Problem> {
     let sql = format!(
         "SELECT datname FROM pg_catalog.pg_database WHERE datname IN ({}) ORDER BY 1",
@@ -154,13 +154,12 @@ fn there(session: &mut Session, source: &str, names: &[String]) -> Result<Vec<St
 }
 
 fn is_taken(source: &str, taken: &str) -> Problem {
-    let what = format!("could not copy the database {source}: there is a database {taken} already");
-    Problem::wrong_request(what).hint(
-        "drop it yourself, choose other names by --prefix, or go on with copies that broke off by --resume",
-    )
+    let what = format!("could not copy the database {source}: the database {taken} exists already");
+    Problem::wrong_request(what)
+        .hint("drop it yourself, choose other names by --prefix, or continue interrupted copies by --resume")
 }
 
-/// Refuses to take a database for a copy that holds another load, or none.
+/// Refuses to take a database with another load, or none, for a copy.
 fn check_copy(options: &ConnectOptions, job: &Job, stop: &Stop) -> Result<(), Problem> {
     let other = || no_copy(&format!("the database {}", options.database), "what was loaded");
     match BulkLoad::new(options, 1, stop)?.loaded() {
@@ -170,9 +169,10 @@ fn check_copy(options: &ConnectOptions, job: &Job, stop: &Stop) -> Result<(), Pr
     }
 }
 
-/// Server processes of sessions in a database. One that has just ended, such as ours, is there for a moment.
+/// Process IDs of the sessions in a database; retried, since a session that has just ended, such as ours,
+/// lingers briefly.
 fn connected(session: &mut Session, name: &str) -> Result<Option<String>, WireError> {
-    // The server itself ends what vacuums.
+    // Autovacuum workers are ended by CREATE DATABASE itself.
     let sql = format!(
         "SELECT pg_catalog.string_agg(pid::text, ', ' ORDER BY pid) FROM pg_catalog.pg_stat_activity \
          WHERE datname = {name} AND query !~ '^autovacuum: '"

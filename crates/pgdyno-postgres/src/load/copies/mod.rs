@@ -1,4 +1,4 @@
-//! Copies of what was loaded: into schemas of the same database, or into databases.
+//! Copies a load to schemas of the same database, or to databases.
 
 mod databases;
 mod schemas;
@@ -10,25 +10,26 @@ pub use schemas::copy_schema;
 
 use super::Proof;
 
-/// A copy, and what proves it.
+/// A copy and its proof.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Copied {
-    /// The schema or the database.
+    /// Name of the schema or the database.
     pub name: String,
-    /// The proof that it holds what was loaded; `None`: it was copied and proved before.
+    /// Proof that the copy equals the source; `None` if it was proved earlier.
     pub proof: Option<Proof>,
 }
 
-/// Why something that has the name of a copy is not gone on with.
+/// Why an object with the name of a copy cannot be resumed.
 fn no_copy(what: &str, source: &str) -> Problem {
-    Problem::wrong_request(format!("could not go on with {what}: it is no copy of {source}"))
+    Problem::wrong_request(format!("could not continue with {what}: it is not a copy of {source}"))
         .hint("drop it yourself, or choose other names by --prefix")
 }
 
-/// Bytes of a name (`NAMEDATALEN` without its end): the server cuts longer ones, so that several copies have one.
+/// Most bytes of a name (`NAMEDATALEN` less its terminator); the server truncates longer ones, so that copies
+/// would collide.
 const NAME_BYTES: usize = 63;
 
-/// Whether the server takes the names of copies as they are.
+/// Refuses names that the server would truncate.
 fn check_lengths(names: &[String]) -> Result<(), Problem> {
     let Some(name) = names.iter().find(|name| name.len() > NAME_BYTES) else { return Ok(()) };
     Err(Problem::wrong_request(format!("could not copy to {name}: the name is too long"))
@@ -36,7 +37,7 @@ fn check_lengths(names: &[String]) -> Result<(), Problem> {
         .hint("choose shorter names by --prefix"))
 }
 
-/// Whether there is room for copies.
+/// Checks that there is room for copies.
 fn enough(need_bytes: u64, free_bytes: u64, dir: &str) -> Result<(), Problem> {
     if need_bytes <= free_bytes {
         return Ok(());
@@ -47,12 +48,12 @@ fn enough(need_bytes: u64, free_bytes: u64, dir: &str) -> Result<(), Problem> {
         .hint("free space, or make fewer copies. Nothing was begun."))
 }
 
-/// A name between quotes, as SQL takes any.
+/// A quoted identifier.
 fn quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
 
-/// Texts as SQL takes a list of them, where strings conform to the standard.
+/// Texts as a list of SQL literals, for sessions with standard_conforming_strings.
 fn literals(texts: &[String]) -> String {
     let texts: Vec<_> = texts.iter().map(|text| format!("'{}'", text.replace('\'', "''"))).collect();
     texts.join(", ")

@@ -1,4 +1,4 @@
-//! Copies of a schema, made as a load is made, with rows that the server takes from the source.
+//! Copies a schema like a load, with rows that the server reads from the source.
 
 use pgdyno_core::{problem::Problem, stop::Stop};
 use pgdyno_rows::load::{LoadPlan, LoadRequest, Stage};
@@ -7,31 +7,31 @@ use pgdyno_wire::{Address, ConnectOptions, Session, WireError};
 use super::{
     super::{
         BulkLoad, BulkProgress, Entry, Job, Proof, Proved, Room,
-        bulk::{Places, Sizes, by_file_system, find, is_whole},
+        bulk::{LoadDirs, Sizes, by_file_system, find, is_whole},
         schemas::within,
     },
     Copied, check_lengths, enough, literals, no_copy, quoted,
 };
 use crate::probe::open;
 
-/// How far a copy is.
+/// Progress of a copy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Stand {
-    /// There is no schema of its name.
+enum CopyState {
+    /// There is no schema with its name.
     Missing,
-    /// There is one, with nothing in it: who made it was ended before anything else.
+    /// The schema is empty: the copy was interrupted just after creating it.
     Empty,
-    /// Its load broke off.
+    /// The load was interrupted.
     Begun,
-    /// It is whole and was proved.
+    /// The copy is complete and proved.
     Proved,
 }
 
-/// Copies a load into schemas of these names, one after the other, each by so many streams. With `resume` copies that
-/// broke off are gone on with, and whole ones stay. `tell` hears how far it is.
+/// Copies a load to schemas with these names, one after the other, each with this many streams. With `resume`
+/// interrupted copies are continued and complete ones kept. `tell` receives progress messages.
 ///
 /// # Errors
-/// What could not be done. Nothing is begun where a name is taken or too long, or there is no room.
+/// A copy fails. Nothing is begun if a name is taken or too long, or there is no room.
 pub fn copy_schema(
     options: &ConnectOptions,
     job: &Job,
@@ -45,21 +45,21 @@ pub fn copy_schema(
     let mut session = open(options, stop)?;
     let request = LoadRequest::copying(&job.plan, &job.target);
     let plan = request.plan(streams)?;
-    let stands: Vec<_> = if resume {
-        let stands = names.iter().map(|name| stand(&mut session, name, &plan, &job.target));
-        stands.collect::<Result<_, _>>()?
+    let states: Vec<_> = if resume {
+        let states = names.iter().map(|name| state(&mut session, name, &plan, &job.target));
+        states.collect::<Result<_, _>>()?
     } else {
         check_names(&mut session, names)?;
-        vec![Stand::Missing; names.len()]
+        vec![CopyState::Missing; names.len()]
     };
-    let left = names.iter().zip(&stands).filter(|(_, stand)| **stand != Stand::Proved);
+    let left = names.iter().zip(&states).filter(|(_, state)| **state != CopyState::Proved);
     check_room(&mut session, job, &left.map(|(name, _)| name.clone()).collect::<Vec<_>>())?;
     let mut copied = Vec::new();
-    for (name, stand) in names.iter().zip(stands) {
+    for (name, state) in names.iter().zip(states) {
         let mut one = Copy { options: within(options, name), name, request: &request, streams, stop };
-        let proof = match stand {
-            Stand::Proved => None,
-            stand => one.carry_out(&mut session, stand, tell)?,
+        let proof = match state {
+            CopyState::Proved => None,
+            state => one.carry_out(&mut session, state, tell)?,
         };
         copied.push(Copied { name: name.clone(), proof });
     }
@@ -76,23 +76,23 @@ struct Copy<'a> {
 }
 
 impl Copy<'_> {
-    /// Its proof; `None` where another process has proved it.
+    /// Makes the copy; returns its proof, or `None` if another process has proved it.
     fn carry_out(
         &mut self,
         session: &mut Session,
-        stand: Stand,
+        state: CopyState,
         tell: &mut dyn FnMut(BulkProgress),
     ) -> Result<Option<Proof>, Problem> {
-        if stand == Stand::Missing {
+        if state == CopyState::Missing {
             session
                 .execute(&format!("CREATE SCHEMA {}", quoted(self.name)))
                 .map_err(|error| error.into_problem(&format!("could not create the schema {}", self.name)))?;
         }
-        let entry = if stand == Stand::Begun { Entry::Resume } else { Entry::New };
+        let entry = if state == CopyState::Begun { Entry::Resume } else { Entry::New };
         let begun = BulkLoad::new(&self.options, self.streams, self.stop)
             .and_then(|mut load| load.enter(entry, self.request).map(|(job, survey)| (load, job, survey)));
-        if begun.is_err() && stand == Stand::Missing {
-            // It is empty; where it stays, the next copy says so, or goes on with it.
+        if begun.is_err() && state == CopyState::Missing {
+            // The schema is empty; if it remains, the next copy reports or continues it.
             let _ = session.execute(&format!("DROP SCHEMA {}", quoted(self.name)));
         }
         let (mut load, job, survey) = begun?;
@@ -103,8 +103,8 @@ impl Copy<'_> {
     }
 }
 
-/// How far the copy of a name is that was begun by the same request; whatever else has its name is refused.
-fn stand(session: &mut Session, name: &str, plan: &LoadPlan, source: &str) -> Result<Stand, Problem> {
+/// Progress of the copy with this name by an equal request; anything else with the name is refused.
+fn state(session: &mut Session, name: &str, plan: &LoadPlan, source: &str) -> Result<CopyState, Problem> {
     let literal = literals(&[name.to_owned()]);
     let look = |session: &mut Session| -> Result<Option<u64>, WireError> {
         let sql = format!(
@@ -113,15 +113,15 @@ fn stand(session: &mut Session, name: &str, plan: &LoadPlan, source: &str) -> Re
         );
         Ok(session.value(&sql)?.and_then(|count| count.parse().ok()))
     };
-    let relations = look(session).map_err(|error| error.into_problem("could not look for schemas"))?;
-    let Some(relations) = relations else { return Ok(Stand::Missing) };
+    let relations = look(session).map_err(|error| error.into_problem("could not list schemas"))?;
+    let Some(relations) = relations else { return Ok(CopyState::Missing) };
     match find(session, name)? {
-        _ if relations == 0 => Ok(Stand::Empty),
-        // How rows are cut into tasks depends on the number of streams, which may be another now.
+        _ if relations == 0 => Ok(CopyState::Empty),
+        // The size of tasks depends on the number of streams, which may have changed.
         Some(known) if known.plan == (LoadPlan { chunk_rows: known.plan.chunk_rows, ..plan.clone() }) => {
             match known.finished {
-                false => Ok(Stand::Begun),
-                true if is_whole(session, &known)? => Ok(Stand::Proved),
+                false => Ok(CopyState::Begun),
+                true if is_whole(session, &known)? => Ok(CopyState::Proved),
                 true => Err(not_whole(name)),
             }
         }
@@ -129,44 +129,44 @@ fn stand(session: &mut Session, name: &str, plan: &LoadPlan, source: &str) -> Re
     }
 }
 
-/// Why a copy that was proved is neither left as it is nor gone on with.
+/// Problem of a proved copy that is no longer intact.
 fn not_whole(name: &str) -> Problem {
     Problem::wrong_request(format!(
-        "could not go on with the schema {name}: it was a copy, and is none any more"
+        "could not continue with the schema {name}: it is no longer an intact copy"
     ))
-    .detail("its tables are others since it was proved, or a crash of the server has emptied them")
+    .detail("its tables were replaced since it was proved, or emptied by a crash of the server")
     .hint(format!("DROP SCHEMA {} CASCADE, and --resume copies it anew", quoted(name)))
 }
 
 fn check_names(session: &mut Session, names: &[String]) -> Result<(), Problem> {
     let sql =
         format!("SELECT min(nspname) FROM pg_catalog.pg_namespace WHERE nspname IN ({})", literals(names));
-    let taken = session.value(&sql).map_err(|error| error.into_problem("could not look for schemas"))?;
+    let taken = session.value(&sql).map_err(|error| error.into_problem("could not list schemas"))?;
     taken.map_or(Ok(()), |taken| {
-        Err(Problem::wrong_request(format!("could not copy: there is a schema {taken} already")).hint(
-            "drop it yourself, choose other names by --prefix, or go on with copies that broke off by --resume",
+        Err(Problem::wrong_request(format!("could not copy: the schema {taken} exists already")).hint(
+            "drop it yourself, choose other names by --prefix, or continue interrupted copies by --resume",
         ))
     })
 }
 
-/// Whether there is room for the copies that are left, of which a part may be there.
+/// Checks the room for the remaining copies, part of which may exist.
 fn check_room(session: &mut Session, job: &Job, left: &[String]) -> Result<(), Problem> {
     if left.is_empty() || !matches!(session.address(), Address::Unix(..)) {
         return Ok(());
     }
-    let rooms = rooms(session, job, left).map_err(|error| error.into_problem("could not ask for sizes"))?;
+    let rooms = rooms(session, job, left).map_err(|error| error.into_problem("could not read sizes"))?;
     let enough = |room: &Room| enough(room.need_bytes, room.free_bytes, &room.dir.display().to_string());
     rooms.iter().try_for_each(enough)
 }
 
-/// Room where tables and their indexes go.
+/// Free space for tables and their indexes.
 fn rooms(session: &mut Session, job: &Job, left: &[String]) -> Result<Vec<Room>, WireError> {
-    let Some(places) = Places::find(session, &job.plan)? else { return Ok(Vec::new()) };
+    let Some(dirs) = LoadDirs::find(session, &job.plan)? else { return Ok(Vec::new()) };
     let one = Sizes::find(session, std::slice::from_ref(&job.target), job.plan.set)?;
     let there = Sizes::find(session, left, job.plan.set)?;
     let need = |one: u64, there: u64| one.saturating_mul(left.len() as u64).saturating_sub(there);
     Ok(by_file_system(&[
-        (places.tables, need(one.heap_bytes, there.heap_bytes)),
-        (places.keys, need(one.index_bytes, there.index_bytes)),
+        (dirs.tables, need(one.heap_bytes, there.heap_bytes)),
+        (dirs.keys, need(one.index_bytes, there.index_bytes)),
     ]))
 }

@@ -1,8 +1,8 @@
-//! Which commands an `\if` leaves out.
+//! Tracks which commands `\if` skips.
 
 use pgdyno_script::Action;
 
-/// The `\if`s around the command that is next. That every one has its `\endif` is checked when a script is read.
+/// The open `\if`s around the next command. Matching `\endif`s are checked when a script is parsed.
 #[derive(Debug, Default)]
 pub(super) struct Branches {
     open: Vec<Branch>,
@@ -10,39 +10,39 @@ pub(super) struct Branches {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Branch {
-    /// Its commands are carried out; no further branch will be.
+    /// Commands are executed; no further branch will be.
     Taken,
-    /// Its commands are left out; the next condition decides.
+    /// Commands are skipped; the next condition decides.
     Waiting,
-    /// Its commands are left out, and those of all further branches.
+    /// Commands of this and all further branches are skipped.
     Over,
 }
 
 impl Branches {
-    /// Whether commands are carried out here.
+    /// Whether commands are executed here.
     #[inline]
     pub fn active(&self) -> bool {
         matches!(self.open.last(), None | Some(Branch::Taken))
     }
 
-    /// Forgets all: the script begins again.
+    /// Starts over with the script.
     pub fn clear(&mut self) {
         self.open.clear();
     }
 
-    /// An `\if` that is carried out, with its condition.
+    /// Enters an `\if` with this condition.
     pub fn open(&mut self, condition: bool) {
         self.open.push(if condition { Branch::Taken } else { Branch::Waiting });
     }
 
-    /// An `\elif` whose condition was computed.
+    /// Enters an `\elif` with this condition.
     pub fn turn(&mut self, condition: bool) {
         if let Some(last) = self.open.last_mut() {
             *last = if condition { Branch::Taken } else { Branch::Waiting };
         }
     }
 
-    /// Whether an `\elif` comes after the branch that was taken, so that its condition does not count.
+    /// Whether an `\elif` ends the branch that was executed, so that its condition is not evaluated.
     pub fn ends_taken(&mut self) -> bool {
         match self.open.last_mut() {
             Some(last @ Branch::Taken) => {
@@ -53,20 +53,19 @@ impl Branches {
         }
     }
 
-    /// An `\else`.
+    /// Enters an `\else`.
     pub fn otherwise(&mut self) {
         if let Some(last) = self.open.last_mut() {
             *last = if *last == Branch::Waiting { Branch::Taken } else { Branch::Over };
         }
     }
 
-    /// An `\endif`.
+    /// Leaves an `\if` at its `\endif`.
     pub fn close(&mut self) {
         self.open.pop();
     }
 
-    /// Passes a command where none is carried out. `false` where it must be looked at after all: the condition of an
-    /// `\elif`.
+    /// Skips a command; `false` if the condition of an `\elif` must be evaluated.
     pub fn pass(&mut self, action: &Action) -> bool {
         match action {
             Action::If(_) => self.open.push(Branch::Over),

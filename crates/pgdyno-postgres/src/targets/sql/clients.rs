@@ -1,4 +1,4 @@
-//! The clients of a measurement, connected.
+//! Connects the clients of a measurement.
 
 use std::{
     io,
@@ -10,46 +10,46 @@ use pgdyno_core::{problem::Problem, random::Random, stop::Stop};
 use pgdyno_engine::Client;
 use pgdyno_script::{
     Automatic, Definition, Protocol, Scripts, Variables,
-    tpcc::{Crowd, ROLLED_BACK},
+    tpcc::{ROLLED_BACK, TerminalParams},
 };
 use pgdyno_wire::{ConnectOptions, connect_unless};
 
-use super::{Counted, Manner, Play, Sessions, SqlTarget, Start, TerminalInput};
+use super::{ClientBehavior, InputCounts, Sessions, SharedScripts, SqlTarget, Start, TerminalInput};
 use crate::targets::Link;
 
-/// Longest time for one address when a connection is made again: several fit into the longest outage that a run bears.
+/// Longest time per address for a reconnection; several attempts fit into the longest outage that a run tolerates.
 const LONGEST_TRY: Duration = Duration::from_secs(5);
 
 /// The clients of every worker.
 pub type Workers = Vec<Vec<Client<Link<SqlTarget>>>>;
 
-/// Makes the clients of a measurement.
+/// Creates the clients of a measurement.
 #[derive(Debug, Clone)]
 pub struct SqlClients {
-    /// The scripts.
+    /// Scripts of the workload.
     pub scripts: Arc<Scripts>,
-    /// How statements are sent.
+    /// Protocol for sending statements.
     pub protocol: Protocol,
-    /// Scale factor, as scripts see it.
+    /// Scale factor for the variable `:scale`.
     pub scale: u64,
     /// Seed of the plan.
     pub seed: u64,
-    /// Number of the run within the plan: no two runs draw the same numbers.
+    /// Number of the run within the plan, so that each run draws other random numbers.
     pub run: u32,
-    /// What variables start with, beside those of pgbench.
+    /// Initial values of variables, in addition to pgbench's.
     pub definitions: Vec<Definition>,
     /// Whether scripts may run programs.
     pub trust: bool,
-    /// Most tries of an attempt that meets serialization failures or deadlocks; 0 is no limit.
+    /// Most tries of an attempt that fails with serialization errors or deadlocks; 0 means no limit.
     pub max_tries: u32,
-    /// What terminals of TPC-C enter, where the scripts are its transactions, and where it is counted.
-    pub tpcc: Option<(Crowd, Counted)>,
-    /// Where the settings of their sessions go, at the start and at the end of the run; `None` asks no session.
+    /// Parameters and counters of TPC-C's terminal input; `None` for other scripts.
+    pub tpcc: Option<(TerminalParams, InputCounts)>,
+    /// Receives the commit settings of all sessions at start and end of the run; `None` to skip asking.
     pub sessions: Option<Sessions>,
 }
 
 impl SqlClients {
-    /// Clients of these scripts at scale 1 and seed 1, in the first run, with no variables of their own and no trust.
+    /// Clients of these scripts at scale 1 with seed 1, in the first run, without variables and without trust.
     pub fn new(scripts: Arc<Scripts>, protocol: Protocol) -> Self {
         Self {
             scripts,
@@ -65,10 +65,10 @@ impl SqlClients {
         }
     }
 
-    /// Connects `clients` clients and deals them out to `jobs` workers. Gives them with the time that it took.
+    /// Connects `clients` clients, and distributes them over `jobs` workers. Returns them with the time taken.
     ///
     /// # Errors
-    /// The first connection that could not be made, or that a stop was requested meanwhile.
+    /// A connection fails, or a stop is requested meanwhile.
     pub fn connect(
         &self,
         options: &ConnectOptions,
@@ -79,16 +79,17 @@ impl SqlClients {
         let start = Instant::now();
         let mut workers: Workers = (0..jobs.min(clients)).map(|_| Vec::new()).collect();
         let count = workers.len();
-        let manner = Manner { trust: self.trust, max_tries: self.max_tries, ..Manner::default() };
+        let behavior =
+            ClientBehavior { trust: self.trust, max_tries: self.max_tries, ..ClientBehavior::default() };
         let own_rollback = self.tpcc.as_ref().map(|_| ROLLED_BACK);
-        let play = Play::new(Arc::clone(&self.scripts), self.protocol, manner);
-        let play = Arc::new(play.rolling_back_by(own_rollback));
+        let shared = SharedScripts::new(Arc::clone(&self.scripts), self.protocol, behavior);
+        let shared = Arc::new(shared.rolling_back_by(own_rollback));
         let again = Arc::new(to_connect_again(options));
         for client in 0..clients {
             if stop.requested() {
                 let why = stop.reason().unwrap_or_default();
                 let what = format!("stopped while connecting client {} of {clients}: {why}", client + 1);
-                return Err(Problem::could_not(what).hint("what was measured before is kept"));
+                return Err(Problem::could_not(what).hint("earlier results are kept"));
             }
             let mut session = connect_unless(stop, options).map_err(|problem| {
                 let seen = problem.detail.as_ref().map_or(String::new(), |detail| format!("\n{detail}"));
@@ -100,7 +101,7 @@ impl SqlClients {
             let backend_pid = session.backend_pid();
             let (io, records) = session.into_parts().map_err(|error| no_descriptor(&error))?;
             let start = self.start(client, &again);
-            let target = SqlTarget::new(play.for_client(&start.variables), start).by_backend(backend_pid);
+            let target = SqlTarget::new(shared.for_client(&start.variables), start).by_backend(backend_pid);
             let target = match &self.sessions {
                 Some(sessions) => target.asked_at_the_end(sessions.clone()),
                 None => target,
@@ -111,7 +112,7 @@ impl SqlClients {
         Ok((workers, start.elapsed()))
     }
 
-    /// What a client starts with: random numbers of its own in every run.
+    /// Initial state of a client, with random numbers that differ in every run.
     fn start(&self, client: u32, again: &Arc<ConnectOptions>) -> Start {
         let seed = Random::stream_seed(self.seed, self.run, client);
         let automatic = Automatic {
@@ -123,7 +124,7 @@ impl SqlClients {
         let variables = Variables::new(self.scripts.names(), &self.definitions, automatic);
         let names = self.scripts.names();
         let terminal_input =
-            self.tpcc.as_ref().map(|(crowd, counted)| TerminalInput::new(*crowd, client, names, counted));
+            self.tpcc.as_ref().map(|(params, counted)| TerminalInput::new(*params, client, names, counted));
         Start {
             client,
             variables,
@@ -134,7 +135,7 @@ impl SqlClients {
     }
 }
 
-/// The same way to the server, without patience for one that does not answer: another try comes.
+/// Options for reconnecting: the same server, but a short timeout, since another try follows.
 fn to_connect_again(options: &ConnectOptions) -> ConnectOptions {
     let connect_timeout = options.connect_timeout.min(LONGEST_TRY);
     ConnectOptions { connect_timeout, ..options.clone() }
@@ -142,5 +143,5 @@ fn to_connect_again(options: &ConnectOptions) -> ConnectOptions {
 
 fn no_descriptor(error: &io::Error) -> Problem {
     Problem::could_not(format!("could not keep a connection: {error}"))
-        .hint("raise the limit of open files (ulimit -n), or ask for fewer clients")
+        .hint("raise the limit of open files (ulimit -n), or use fewer clients")
 }

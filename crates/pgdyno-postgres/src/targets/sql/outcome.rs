@@ -1,4 +1,4 @@
-//! What an answer means for the attempt, and what becomes of a client whose connection is gone.
+//! Decides what a reply means for the attempt, and what a client does after losing its connection.
 
 use std::io;
 
@@ -8,61 +8,61 @@ use pgdyno_script::SqlKind;
 use pgdyno_wire::{ServerError, SessionAttrs, WireError, encode, libpq};
 
 use super::{
-    play::MOST_SHORTAGES,
+    messages::RetryDecision,
     reply::Completed,
     sent,
+    shared::MOST_SHORTAGES,
     store::Refusal,
-    target::{Player, Scene, State, sql_of},
-    words::Verdict,
+    target::{ClientState, State, StepContext, sql_of},
 };
 
-impl Player {
-    /// What was sent has been answered completely.
-    pub fn answered(&mut self, scene: &mut Scene<'_>) -> Step {
+impl ClientState {
+    /// Continues after a complete reply.
+    pub fn answered(&mut self, context: &mut StepContext<'_>) -> Step {
         match self.state {
-            State::Preparing => self.prepared(scene),
-            State::RollingBack => self.rolled_back(scene),
-            _ => self.statement_answered(scene),
+            State::Preparing => self.prepared(context),
+            State::RollingBack => self.rolled_back(context),
+            _ => self.statement_answered(context),
         }
     }
 
-    fn statement_answered(&mut self, scene: &mut Scene<'_>) -> Step {
-        let command = &scene.play.scripts.get(self.script).commands[self.at];
+    fn statement_answered(&mut self, context: &mut StepContext<'_>) -> Step {
+        let command = &context.shared.scripts.get(self.script).commands[self.at];
         let sql = sql_of(command);
         if let Some(sql) = sql {
             self.prepared[sql.number] |= self.reply.parsed;
         }
         if let Some(error) = self.reply.error.take() {
-            return self.failed(*error, scene);
+            return self.failed(*error, context);
         }
         if let Some(sql) = sql {
             if self.reply.results == 0 {
-                let what = "a statement was answered without being completed";
-                return self.unreadable(&WireError::Protocol(what.to_owned()), scene);
+                let what = "a reply ended before its statement was complete";
+                return self.unreadable(&WireError::Protocol(what.to_owned()), context);
             }
             if let Err(error) = self.reply.store_last(sql, &self.results, &mut self.variables) {
-                return self.unreadable(&error, scene);
+                return self.unreadable(&error, context);
             }
-            if let Some(step) = self.wrong_result(scene) {
+            if let Some(step) = self.wrong_result(context) {
                 return step;
             }
             self.rolled_back |= sql.part().is_some_and(|part| part.kind == SqlKind::Rollback);
-            scene.probe.statement(sql.number, scene.now_ns.saturating_sub(self.command_began_ns));
+            context.probe.statement(sql.number, context.now_ns.saturating_sub(self.command_began_ns));
         }
         self.pipeline = None;
-        self.command_done(scene);
-        self.go_on(scene)
+        self.command_done(context);
+        self.go_on(context)
     }
 
-    /// What is wrong with a result although the server found no error.
-    fn wrong_result(&mut self, scene: &mut Scene<'_>) -> Option<Step> {
+    /// Handles results that are wrong although the server reported no error.
+    fn wrong_result(&mut self, context: &mut StepContext<'_>) -> Option<Step> {
         if let Some((refusal, query)) = self.reply.refusal.take() {
-            return Some(self.not_stored(refusal, query, scene));
+            return Some(self.not_stored(refusal, query, context));
         }
-        if scene.play.is_pgbench() {
+        if context.shared.is_pgbench() {
             return None;
         }
-        let sql = sql_of(&scene.play.scripts.get(self.script).commands[self.at])?;
+        let sql = sql_of(&context.shared.scripts.get(self.script).commands[self.at])?;
         if sql.part().is_none_or(|part| part.kind != SqlKind::Commit) {
             return None;
         }
@@ -71,87 +71,88 @@ impl Player {
             (Some(Completed::Commit), b'I') => None,
             (Some(Completed::Commit), b'T') if chains => None,
             (Some(Completed::Rollback), b'I') => {
-                let what = "the server rolled back where the script asked to commit";
-                scene.probe.error("rollback", what);
-                scene.probe.failed_by(Failure::Other);
-                scene.probe.tries(self.tries);
+                let what = "the server answered COMMIT with ROLLBACK";
+                context.probe.error("rollback", what);
+                context.probe.failed_by(Failure::Other);
+                context.probe.tries(self.tries);
                 Some(self.end(Step::Done(Outcome::Failed)))
             }
-            _ => Some(self.lost("protocol", "END was not answered by COMMIT or ROLLBACK", scene)),
+            _ => Some(self.lost("protocol", "END was not answered by COMMIT or ROLLBACK", context)),
         }
     }
 
-    fn not_stored(&mut self, refusal: Refusal, query: u32, scene: &mut Scene<'_>) -> Step {
+    fn not_stored(&mut self, refusal: Refusal, query: u32, context: &mut StepContext<'_>) -> Step {
         let what = match refusal {
             Refusal::Rows(rows) => format!("expected one row, got {rows}"),
             Refusal::Name { variable, why } => {
-                if scene.play.is_pgbench() {
-                    scene.probe.say(Level::Error, &why);
+                if context.shared.is_pgbench() {
+                    context.probe.say(Level::Error, &why);
                 }
                 format!("error storing into variable {variable}")
             }
         };
-        self.abort(&self.whereabouts().of_query(query, &what), scene)
+        self.abort(&self.position().of_query(query, &what), context)
     }
 
-    /// Statements were prepared by themselves. That one could not be is told; executing it will fail.
-    fn prepared(&mut self, scene: &mut Scene<'_>) -> Step {
+    /// Continues after statements were prepared in separate round trips. A failure is reported; executing the
+    /// statement will fail.
+    fn prepared(&mut self, context: &mut StepContext<'_>) -> Step {
         for number in std::mem::take(&mut self.preparing) {
             self.prepared[number] = true;
         }
         for (number, error) in std::mem::take(&mut self.reply.unprepared) {
-            if !scene.play.is_pgbench() {
-                return self.failed(error, scene);
+            if !context.shared.is_pgbench() {
+                return self.failed(error, context);
             }
             let error = error.in_statement(|| sent::statement(&self.outgoing, number));
-            scene.probe.say(Level::Error, &libpq::message(&WireError::Server(Box::new(error))));
+            context.probe.say(Level::Error, &libpq::message(&WireError::Server(Box::new(error))));
         }
-        self.go_on(scene)
+        self.go_on(context)
     }
 
-    /// The server found an error.
-    fn failed(&mut self, error: ServerError, scene: &mut Scene<'_>) -> Step {
-        if scene.play.rolls_back_by(&error.code) && self.reply.status == b'I' {
+    /// Handles an error of the server.
+    fn failed(&mut self, error: ServerError, context: &mut StepContext<'_>) -> Step {
+        if context.shared.rolls_back_by(&error.code) && self.reply.status == b'I' {
             (self.pipeline, self.rolled_back) = (None, true);
-            return self.end_of_script(scene);
+            return self.end_of_script(context);
         }
-        let took_ns = scene.now_ns.saturating_sub(self.scheduled_ns);
-        scene.probe.error_after(&error.code, &error.message, took_ns);
+        let took_ns = context.now_ns.saturating_sub(self.scheduled_ns);
+        context.probe.error_after(&error.code, &error.message, took_ns);
         let failure = match error.code.as_str() {
             "40001" => Failure::Serialization,
             "40P01" => Failure::Deadlock,
             _ => Failure::Other,
         };
-        let manner = scene.play.manner;
-        if !scene.play.is_pgbench() {
-            if let Some(step) = self.beyond_rolling_back(&error, scene) {
+        let behavior = context.shared.behavior;
+        if !context.shared.is_pgbench() {
+            if let Some(step) = self.beyond_rolling_back(&error, context) {
                 return step;
             }
         } else {
             let text = self.told(error);
-            if failure == Failure::Other && !manner.continue_on_error {
-                return self.abort(&self.whereabouts().aborted_in_query(self.query(), &text), scene);
+            if failure == Failure::Other && !behavior.continue_on_error {
+                return self.abort(&self.position().aborted_in_query(self.query(), &text), context);
             }
-            if manner.verbose_errors {
-                scene.probe.say(Level::Info, &self.whereabouts().got_an_error(&text));
+            if behavior.verbose_errors {
+                context.probe.say(Level::Info, &self.position().got_an_error(&text));
             }
         }
         self.failure = Some(failure);
-        self.took(scene.now_ns.saturating_sub(self.command_began_ns));
-        self.clean_up(scene)
+        self.took(context.now_ns.saturating_sub(self.command_began_ns));
+        self.clean_up(context)
     }
 
-    /// What a measurement does about an error that it does not pass over.
-    fn beyond_rolling_back(&mut self, error: &ServerError, scene: &mut Scene<'_>) -> Option<Step> {
+    /// Handles errors that a measurement does not ignore.
+    fn beyond_rolling_back(&mut self, error: &ServerError, context: &mut StepContext<'_>) -> Option<Step> {
         let reaction = reaction(&error.code);
         if reaction == Reaction::FindWriter && self.may_find_writer() {
-            self.state = State::Away;
+            self.state = State::Disconnected;
             return Some(Step::Reconnect(Outcome::Failed));
         }
         let why = match reaction {
             Reaction::GoOn | Reaction::Reconnect => return None,
-            Reaction::GoOnIfAsked if scene.play.manner.continue_on_error => return None,
-            Reaction::GoOnSeldom if !scene.play.is_short_for_good() => return None,
+            Reaction::GoOnIfAsked if context.shared.behavior.continue_on_error => return None,
+            Reaction::GoOnSeldom if !context.shared.is_short_for_good() => return None,
             Reaction::GoOnSeldom => {
                 format!("{MOST_SHORTAGES} attempts met a server that lacks something: {error}")
             }
@@ -159,11 +160,11 @@ impl Player {
                 format!("the server refused a statement: {error}")
             }
         };
-        scene.probe.stop_run(&why);
+        context.probe.stop_run(&why);
         Some(self.end(Step::Last(Outcome::Failed)))
     }
 
-    /// Whether another of several servers may be the one that takes writes.
+    /// Whether another of several servers may be the one that accepts writes.
     fn may_find_writer(&self) -> bool {
         self.options.as_ref().is_some_and(|options| {
             options.hosts.len() > 1
@@ -171,146 +172,146 @@ impl Player {
         })
     }
 
-    /// A server's error in libpq's words, with its place in what was sent.
+    /// A server error in libpq's format, with its position in the text sent.
     fn told(&self, error: ServerError) -> String {
         let number = self.reply.before_error as usize;
         let error = error.in_statement(|| sent::statement(&self.outgoing, number));
         libpq::message(&WireError::Server(Box::new(error)))
     }
 
-    /// Number of the query within the command that failed. In a pipeline every command has one; but libpq gives what
-    /// `\syncpipeline` ended as a result of its own, which pgbench counts with the command behind it.
+    /// Number of the query within the failed command. In a pipeline each command has one, but libpq returns the
+    /// end of a `\syncpipeline` as a separate result, which pgbench counts with the next command.
     fn query(&self) -> u32 {
         if self.pipeline.is_some() { self.reply.syncs_before_error } else { self.reply.before_error }
     }
 
-    /// After an error the transaction block, if one is open, is rolled back.
-    fn clean_up(&mut self, scene: &mut Scene<'_>) -> Step {
+    /// Rolls back an open transaction block after an error.
+    fn clean_up(&mut self, context: &mut StepContext<'_>) -> Step {
         self.pipeline = None;
         self.branches.clear();
         if self.reply.status == b'I' {
-            return self.judge(scene);
+            return self.judge(context);
         }
         self.outgoing.clear();
         self.may_commit = false;
         encode::query(&mut self.outgoing, "ROLLBACK");
-        self.send(State::RollingBack, 1, scene)
+        self.send(State::RollingBack, 1, context)
     }
 
-    fn rolled_back(&mut self, scene: &mut Scene<'_>) -> Step {
+    fn rolled_back(&mut self, context: &mut StepContext<'_>) -> Step {
         if self.reply.status == b'I' {
-            return self.judge(scene);
+            return self.judge(context);
         }
         let why = match self.reply.error.take() {
             Some(error) => libpq::message(&WireError::Server(error)),
-            None => "the server did not roll back where it was asked to".to_owned(),
+            None => "the server did not answer ROLLBACK as expected".to_owned(),
         };
-        if scene.play.is_pgbench() {
+        if context.shared.is_pgbench() {
             let what = "aborted while rolling back the transaction after an error";
-            return self.abort(&format!("client {} {what}; {why}", self.client), scene);
+            return self.abort(&format!("client {} {what}; {why}", self.client), context);
         }
-        self.lost("rollback", &why, scene)
+        self.lost("rollback", &why, context)
     }
 
-    /// A try has failed and left nothing behind: is there another one?
-    fn judge(&mut self, scene: &mut Scene<'_>) -> Step {
-        let (play, over) = (scene.play, scene.probe.time_is_over(scene.now_ns));
-        if over && play.is_pgbench() {
-            // pgbench counts no transaction that failed as the time ran out.
+    /// Decides after a failed and rolled-back try whether to try again.
+    fn judge(&mut self, context: &mut StepContext<'_>) -> Step {
+        let (shared, over) = (context.shared, context.probe.time_is_over(context.now_ns));
+        if over && shared.is_pgbench() {
+            // pgbench does not count transactions that failed as time ran out.
             return self.end(Step::Done(Outcome::Failed));
         }
-        let took_ns = scene.now_ns.saturating_sub(self.scheduled_ns);
-        let again = !over && self.may_try_again(took_ns, scene);
-        if play.manner.verbose_errors && scene.probe.hears(Level::Info) {
-            let verdict = Verdict { again, tries: self.tries, took_ns };
-            scene.probe.say(Level::Info, &verdict.told(self.client, play));
+        let took_ns = context.now_ns.saturating_sub(self.scheduled_ns);
+        let again = !over && self.may_try_again(took_ns, context);
+        if shared.behavior.verbose_errors && context.probe.hears(Level::Info) {
+            let verdict = RetryDecision { again, tries: self.tries, took_ns };
+            context.probe.say(Level::Info, &verdict.told(self.client, shared));
         }
-        let number = play.first[self.script] + self.at;
+        let number = shared.first[self.script] + self.at;
         if again {
-            scene.probe.command_retried(number);
+            context.probe.command_retried(number);
             self.tries += 1;
             self.random.clone_from(&self.random_at_begin);
-            return self.try_once(scene);
+            return self.try_once(context);
         }
-        scene.probe.command_failed(number);
-        scene.probe.failed_by(self.failure.take().unwrap_or(Failure::Other));
-        scene.probe.tries(self.tries);
+        context.probe.command_failed(number);
+        context.probe.failed_by(self.failure.take().unwrap_or(Failure::Other));
+        context.probe.tries(self.tries);
         self.end(Step::Done(Outcome::Failed))
     }
 
-    fn may_try_again(&self, took_ns: u64, scene: &Scene<'_>) -> bool {
-        let manner = &scene.play.manner;
+    fn may_try_again(&self, took_ns: u64, context: &StepContext<'_>) -> bool {
+        let behavior = &context.shared.behavior;
         matches!(self.failure, Some(Failure::Serialization | Failure::Deadlock))
-            && (manner.max_tries == 0 || self.tries < manner.max_tries)
-            && manner.latency_limit_ns.is_none_or(|limit_ns| took_ns <= limit_ns)
+            && (behavior.max_tries == 0 || self.tries < behavior.max_tries)
+            && behavior.latency_limit_ns.is_none_or(|limit_ns| took_ns <= limit_ns)
     }
 
-    /// What came cannot be read, or is a COPY.
-    pub fn unreadable(&mut self, error: &WireError, scene: &mut Scene<'_>) -> Step {
-        if scene.play.is_pgbench() {
+    /// Handles unparseable replies and COPY.
+    pub fn unreadable(&mut self, error: &WireError, context: &mut StepContext<'_>) -> Step {
+        if context.shared.is_pgbench() {
             let why = if self.reply.copies {
                 "COPY is not supported in pgbench, aborting".to_owned()
             } else {
-                self.whereabouts().aborted("SQL", &error.to_string())
+                self.position().aborted("SQL", &error.to_string())
             };
-            scene.probe.say(Level::Error, &why);
+            context.probe.say(Level::Error, &why);
         }
-        self.lost("protocol", &error.to_string(), scene)
+        self.lost("protocol", &error.to_string(), context)
     }
 
-    /// The connection is gone.
-    pub fn gone(&mut self, error: Option<io::Error>, scene: &mut Scene<'_>) -> Step {
-        if self.state == State::Away {
-            return self.not_connected(error, scene);
+    /// Handles a lost connection.
+    pub fn gone(&mut self, error: Option<io::Error>, context: &mut StepContext<'_>) -> Step {
+        if self.state == State::Disconnected {
+            return self.not_connected(error, context);
         }
-        // The server says why it closes a connection before it does so, without becoming ready again.
+        // The server explains why it closes a connection, but does not become ready again.
         let said = self.reply.error.take().or_else(|| self.reply.farewell.take());
-        if scene.play.is_pgbench() && self.state != State::Idle {
-            scene.probe.say(Level::Error, &self.farewell(said.as_deref()));
+        if context.shared.is_pgbench() && self.state != State::Idle {
+            context.probe.say(Level::Error, &self.farewell(said.as_deref()));
         }
         let again = match &said {
-            Some(error) => self.may_come_back("closed a connection", error, scene),
+            Some(error) => self.may_come_back("closed a connection", error, context),
             None => true,
         };
         let lost = match (said, error) {
-            (Some(error), _) => self.lost(&error.code, &error.message, scene),
-            (None, Some(error)) => self.lost("connection", &error.to_string(), scene),
-            (None, None) => self.lost("connection", "the server closed the connection", scene),
+            (Some(error), _) => self.lost(&error.code, &error.message, context),
+            (None, Some(error)) => self.lost("connection", &error.to_string(), context),
+            (None, None) => self.lost("connection", "the server closed the connection", context),
         };
         match lost {
-            Step::Last(outcome) if again && !scene.play.is_pgbench() && self.options.is_some() => {
-                self.state = State::Away;
+            Step::Last(outcome) if again && !context.shared.is_pgbench() && self.options.is_some() => {
+                self.state = State::Disconnected;
                 Step::Reconnect(outcome)
             }
             step => step,
         }
     }
 
-    /// Whether a server that said this takes the client back later. Where it does not, the run ends.
-    fn may_come_back(&self, what: &str, error: &ServerError, scene: &mut Scene<'_>) -> bool {
-        if scene.play.is_pgbench() {
+    /// Whether a server that reported this error will accept the client later; otherwise the run ends.
+    fn may_come_back(&self, what: &str, error: &ServerError, context: &mut StepContext<'_>) -> bool {
+        if context.shared.is_pgbench() {
             return false;
         }
         let stops = match reaction(&error.code) {
             Reaction::GoOn | Reaction::Reconnect | Reaction::GoOnIfAsked | Reaction::FindWriter => false,
-            Reaction::GoOnSeldom => scene.play.is_short_for_good(),
+            Reaction::GoOnSeldom => context.shared.is_short_for_good(),
             Reaction::StopRun => true,
         };
         if stops {
-            scene.probe.stop_run(&format!("the server {what}: {error}"));
+            context.probe.stop_run(&format!("the server {what}: {error}"));
         }
         !stops
     }
 
-    /// No connection could be made in the place of the one that was lost.
-    fn not_connected(&mut self, error: Option<io::Error>, scene: &mut Scene<'_>) -> Step {
+    /// Handles a failed reconnection.
+    fn not_connected(&mut self, error: Option<io::Error>, context: &mut StepContext<'_>) -> Step {
         let error = error.unwrap_or_else(|| io::Error::other("it was closed at once"));
         let wire = error.get_ref().and_then(|inner| inner.downcast_ref::<WireError>());
-        scene.probe.error(wire.and_then(WireError::code).unwrap_or("connect"), &error.to_string());
+        context.probe.error(wire.and_then(WireError::code).unwrap_or("connect"), &error.to_string());
         let again = match wire {
-            Some(WireError::Server(said)) => self.may_come_back("refused a connection", said, scene),
+            Some(WireError::Server(said)) => self.may_come_back("refused a connection", said, context),
             Some(WireError::NoPassword | WireError::Authentication(_)) => {
-                scene.probe.stop_run(&format!("could not connect again: {error}"));
+                context.probe.stop_run(&format!("could not connect again: {error}"));
                 false
             }
             _ => true,
@@ -318,24 +319,24 @@ impl Player {
         if again { Step::Reconnect(Outcome::Failed) } else { self.end(Step::Last(Outcome::Failed)) }
     }
 
-    /// What pgbench says of a connection that is gone.
+    /// pgbench's message about a lost connection.
     fn farewell(&self, said: Option<&ServerError>) -> String {
         const DIED: &str = "perhaps the backend died while processing";
-        let place = self.whereabouts();
+        let place = self.position();
         match (self.state, said) {
             (State::RollingBack, _) => {
                 let what = "aborted while rolling back the transaction after an error";
                 format!("client {} {what}; {DIED}", self.client)
             }
-            // libpq has that the connection was closed as a further result, which pgbench does not look at.
+            // libpq reports the closed connection as another result, which pgbench does not read.
             (_, Some(error)) => place.aborted_in_query(self.query(), &self.told(error.clone())),
             (_, None) => place.aborted("SQL", DIED),
         }
     }
 
-    /// Ends the client: in doubt where a commit was under way, else failed.
-    fn lost(&mut self, code: &str, message: &str, scene: &mut Scene<'_>) -> Step {
-        scene.probe.error(code, message);
+    /// Ends the client: its attempt is in doubt if a commit was in progress, else failed.
+    fn lost(&mut self, code: &str, message: &str, context: &mut StepContext<'_>) -> Step {
+        context.probe.error(code, message);
         let outcome = match self.abandon() {
             Outcome::TimedOut => Outcome::Failed,
             outcome => outcome,
@@ -343,27 +344,27 @@ impl Player {
         self.end(Step::Last(outcome))
     }
 
-    /// What the attempt under way comes to when it gets no more time.
+    /// Outcome of the current attempt when it gets no more time.
     pub fn abandon(&mut self) -> Outcome {
         let committing = self.state == State::Statement && self.may_commit;
         if committing { Outcome::InDoubt } else { Outcome::TimedOut }
     }
 }
 
-/// What a server's error means for the client of a measurement.
+/// Reaction of a measuring client to a server error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Reaction {
-    /// Roll back, count a failure, go on with the next attempt.
+    /// Roll back, count a failure, continue with the next attempt.
     GoOn,
-    /// The session is over, or there was none: have another.
+    /// The session is over or was refused: connect again.
     Reconnect,
-    /// As `GoOn` where that was asked for, else as `StopRun`.
+    /// Like `GoOn` if the user asked for it, else like `StopRun`.
     GoOnIfAsked,
-    /// As `GoOn`, a few times in a run.
+    /// Like `GoOn`, but only a few times in a run.
     GoOnSeldom,
-    /// This server takes no writes any more: look for the one that does among those given, else as `StopRun`.
+    /// The server no longer accepts writes: look for the given server that does, else like `StopRun`.
     FindWriter,
-    /// Stop everything: it would fail again (configuration), or evidence must be kept (corruption).
+    /// Stop the run: the error would recur (configuration), or evidence must be kept (corruption).
     StopRun,
 }
 

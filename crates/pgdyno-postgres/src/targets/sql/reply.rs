@@ -1,45 +1,45 @@
-//! What the server says to what was sent.
+//! Collects the server's reply.
 
 use pgdyno_script::{Sql, Variables};
 use pgdyno_wire::{Fields, ServerError, WireError};
 
 use super::store::{Refusal, Results};
 
-/// What came since something was sent, up to the last ReadyForQuery that answers it.
+/// The reply to everything sent, up to the last ReadyForQuery.
 #[derive(Debug, Default)]
 pub(super) struct Reply {
-    /// ReadyForQuery still to come: one for every Query and Sync.
+    /// Number of ReadyForQuery still expected, one for every Query and Sync.
     pub awaited: u32,
-    /// Transaction status of the last ReadyForQuery: `I`, `T` or `E`.
+    /// Transaction status in the last ReadyForQuery: `I`, `T` or `E`.
     pub status: u8,
-    /// The first error.
+    /// First error of the reply.
     pub error: Option<Box<ServerError>>,
-    /// Results that are complete.
+    /// Number of complete results.
     pub results: u32,
-    /// How many of them came before the error.
+    /// Number of results before the error.
     pub before_error: u32,
-    /// ReadyForQuery since the last result that is complete, and as they were with the error.
+    /// Number of ReadyForQuery since the last complete result, now and at the error.
     pub syncs: u32,
     pub syncs_before_error: u32,
-    /// What became of the last command.
+    /// Kind of the last completed command.
     pub completed: Option<Completed>,
-    /// Why a result did not go into variables, and how many came before it.
+    /// Why a result was not stored in variables, and the number of results before it.
     pub refusal: Option<(Refusal, u32)>,
-    /// Whether a statement was parsed: it stays prepared, whatever became of its execution.
+    /// Whether a statement was parsed; it remains prepared even if its execution fails.
     pub parsed: bool,
-    /// The fields of the rows that come.
+    /// Fields of the current rows.
     pub fields: Fields,
-    /// The server wants to copy.
+    /// Whether the server started a COPY.
     pub copies: bool,
-    /// Errors of statements that were prepared by themselves, each with the number of those before it.
+    /// Errors of statements prepared separately, each with the number of statements before it.
     pub unprepared: Vec<(usize, ServerError)>,
-    /// ReadyForQuery that answered already.
+    /// Number of ReadyForQuery received.
     pub answered: u32,
-    /// An error that answers nothing: why the server is about to close the connection.
+    /// An error that does not answer anything sent: why the server is about to close the connection.
     pub farewell: Option<Box<ServerError>>,
 }
 
-/// A command that is complete.
+/// Kind of a completed command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Completed {
     Commit,
@@ -47,19 +47,19 @@ pub(super) enum Completed {
     Other,
 }
 
-/// What a reply is to.
+/// Request that a reply answers.
 #[derive(Debug)]
-pub(super) enum Of<'a> {
-    /// A command whose results go nowhere, several of them, or a ROLLBACK.
+pub(super) enum ReplyTo<'a> {
+    /// Commands whose results are not stored, or a ROLLBACK.
     Statement,
-    /// A command whose results go into variables.
+    /// A command whose results are stored in variables.
     Stored { sql: &'a Sql, results: &'a mut Results, variables: &'a mut Variables },
-    /// Statements that are prepared and not executed.
+    /// Statements that are prepared but not executed.
     Preparation,
 }
 
 impl Reply {
-    /// Something was sent that `awaited` ReadyForQuery answer.
+    /// Expects a reply with this many ReadyForQuery.
     pub fn expect(&mut self, awaited: u32) {
         (self.awaited, self.answered) = (awaited, 0);
         (self.error, self.completed, self.refusal) = (None, None, None);
@@ -70,7 +70,7 @@ impl Reply {
 
     /// Takes a message.
     #[inline]
-    pub fn take(&mut self, tag: u8, body: &[u8], of: &mut Of<'_>) -> Result<(), WireError> {
+    pub fn take(&mut self, tag: u8, body: &[u8], of: &mut ReplyTo<'_>) -> Result<(), WireError> {
         if self.awaited == 0 {
             return self.take_unasked(tag, body);
         }
@@ -84,7 +84,7 @@ impl Reply {
             b'1' => self.parsed = true,
             b'T' => {
                 self.fields.take(tag, body)?;
-                if let Of::Stored { sql, results, variables } = of
+                if let ReplyTo::Stored { sql, results, variables } = of
                     && let Some(store) = &sql.store
                 {
                     results.describe(body, sql.number, store, variables)?;
@@ -92,7 +92,7 @@ impl Reply {
             }
             b'D' => {
                 self.fields.take(tag, body)?;
-                if let Of::Stored { results, .. } = of {
+                if let ReplyTo::Stored { results, .. } = of {
                     results.row(body);
                 }
             }
@@ -106,7 +106,7 @@ impl Reply {
         Ok(())
     }
 
-    /// Between ReadyForQuery and the next statement: an error here must not be taken for the outcome of either.
+    /// Takes a message outside any reply; an error must not be mistaken for the outcome of a statement.
     fn take_unasked(&mut self, tag: u8, body: &[u8]) -> Result<(), WireError> {
         match tag {
             b'S' | b'A' => Ok(()),
@@ -114,9 +114,7 @@ impl Reply {
                 self.farewell = Some(Box::new(ServerError::parse(body)));
                 Ok(())
             }
-            tag => {
-                Err(WireError::Protocol(format!("a message of type {:?} that nobody asked for", tag as char)))
-            }
+            tag => Err(WireError::Protocol(format!("an unexpected message of type {:?}", tag as char))),
         }
     }
 
@@ -131,9 +129,8 @@ impl Reply {
         Ok(())
     }
 
-    /// A result is complete. Those of `\aset` are stored at once; of `\gset` only the last one counts, which is known
-    /// at the end.
-    fn complete(&mut self, body: &[u8], of: &mut Of<'_>) -> Result<(), WireError> {
+    /// Ends a result. `\aset` stores each result at once; `\gset` stores only the last one, which is known at the end.
+    fn complete(&mut self, body: &[u8], of: &mut ReplyTo<'_>) -> Result<(), WireError> {
         self.completed = Some(if body.starts_with(b"COMMIT") {
             Completed::Commit
         } else if body.starts_with(b"ROLLBACK") {
@@ -141,7 +138,7 @@ impl Reply {
         } else {
             Completed::Other
         });
-        if let Of::Stored { sql, results, variables } = of {
+        if let ReplyTo::Stored { sql, results, variables } = of {
             results.complete();
             if let (Some(store), None) = (sql.store.as_ref().filter(|store| store.all), &self.refusal) {
                 let stored = results.store(sql.number, store, variables)?;
@@ -153,7 +150,7 @@ impl Reply {
         Ok(())
     }
 
-    /// All has come: stores the last result of a `\gset`.
+    /// Stores the last result for `\gset` after the whole reply.
     pub fn store_last(
         &mut self,
         sql: &Sql,
@@ -167,9 +164,9 @@ impl Reply {
         Ok(())
     }
 
-    fn failed(&mut self, body: &[u8], of: &Of<'_>) {
+    fn failed(&mut self, body: &[u8], of: &ReplyTo<'_>) {
         let error = ServerError::parse(body);
-        if matches!(of, Of::Preparation) {
+        if matches!(of, ReplyTo::Preparation) {
             self.unprepared.push((self.answered as usize, error));
         } else if self.error.is_none() {
             (self.error, self.before_error) = (Some(Box::new(error)), self.results);

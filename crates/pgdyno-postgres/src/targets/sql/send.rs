@@ -1,51 +1,51 @@
-//! SQL into messages, as libpq sends them for pgbench.
+//! Builds messages for SQL, the same as libpq sends for pgbench.
 
 use pgdyno_engine::{Level, Step};
 use pgdyno_script::{Action, Protocol, Sql, SqlKind, Variables};
 use pgdyno_wire::encode;
 
-use super::target::{Player, Scene, State, sql_of};
+use super::target::{ClientState, State, StepContext, sql_of};
 
-impl Player {
-    /// Sends a statement, or adds it to the pipeline that is open.
-    pub fn sql(&mut self, sql: &Sql, scene: &mut Scene<'_>) -> Option<Step> {
+impl ClientState {
+    /// Sends a statement, or adds it to the open pipeline.
+    pub fn sql(&mut self, sql: &Sql, context: &mut StepContext<'_>) -> Option<Step> {
         if self.pipeline.is_some() {
-            return self.add_to_pipeline(sql, scene);
+            return self.add_to_pipeline(sql, context);
         }
-        let play = scene.play;
-        let name = &play.names[sql.number];
+        let shared = context.shared;
+        let name = &shared.names[sql.number];
         let parse = !self.prepared[sql.number];
-        if play.protocol == Protocol::Prepared && parse && play.is_pgbench() {
-            return Some(self.prepare(vec![sql.number], scene));
+        if shared.protocol == Protocol::Prepared && parse && shared.is_pgbench() {
+            return Some(self.prepare(vec![sql.number], context));
         }
-        self.say_sending(sql, scene);
-        // A function that is a whole transaction is no plain read, though it begins with SELECT.
-        let whole = play.own_rollback.is_some() && self.reply.status == b'I';
+        self.say_sending(sql, context);
+        // A function that is a whole transaction is not read-only, though its statement begins with SELECT.
+        let whole = shared.own_rollback.is_some() && self.reply.status == b'I';
         self.may_commit = whole || may_commit(sql, self.reply.status);
         let out = &mut self.outgoing;
         out.clear();
-        match play.protocol {
+        match shared.protocol {
             Protocol::Simple => encode::query_with(out, |out| sql.substitute(&self.variables, out)),
             Protocol::Extended => run_bound(out, sql, "", true, &self.variables),
             Protocol::Prepared => run_bound(out, sql, name, parse, &self.variables),
         }
-        if play.protocol != Protocol::Simple {
+        if shared.protocol != Protocol::Simple {
             encode::sync(out);
         }
         self.results.begin();
         self.splitter.keep_rows(sql.store.is_some());
-        Some(self.send(State::Statement, 1, scene))
+        Some(self.send(State::Statement, 1, context))
     }
 
-    fn add_to_pipeline(&mut self, sql: &Sql, scene: &mut Scene<'_>) -> Option<Step> {
+    fn add_to_pipeline(&mut self, sql: &Sql, context: &mut StepContext<'_>) -> Option<Step> {
         if let Some(store) = &sql.store {
             let word = store.word();
             let why = format!("\\{word} is not allowed in pipeline mode");
-            return Some(self.abort(&self.whereabouts().aborted(word, &why), scene));
+            return Some(self.abort(&self.position().aborted(word, &why), context));
         }
-        self.say_sending(sql, scene);
-        // A pipeline without a block is one transaction up to its Sync, and lasts as one; within a block nothing does
-        // before its end.
+        self.say_sending(sql, context);
+        // A pipeline outside a block is one transaction up to its Sync, which commits it; within a block
+        // nothing is committed before its end.
         self.may_commit |= may_commit(sql, if self.in_block { b'T' } else { b'I' });
         for part in &sql.parts {
             match part.kind {
@@ -54,68 +54,67 @@ impl Player {
                 SqlKind::Statement => {}
             }
         }
-        let named = scene.play.protocol == Protocol::Prepared;
-        let name = if named { scene.play.names[sql.number].as_str() } else { "" };
+        let named = context.shared.protocol == Protocol::Prepared;
+        let name = if named { context.shared.names[sql.number].as_str() } else { "" };
         run_bound(&mut self.outgoing, sql, name, !named, &self.variables);
         None
     }
 
-    fn say_sending(&self, sql: &Sql, scene: &mut Scene<'_>) {
-        if scene.probe.hears(Level::Debug) {
+    fn say_sending(&self, sql: &Sql, context: &mut StepContext<'_>) {
+        if context.probe.hears(Level::Debug) {
             let mut text = Vec::new();
-            match scene.play.protocol {
+            match context.shared.protocol {
                 Protocol::Simple => sql.substitute(&self.variables, &mut text),
                 Protocol::Extended => text.extend_from_slice(&sql.text),
-                Protocol::Prepared => text.extend_from_slice(scene.play.names[sql.number].as_bytes()),
+                Protocol::Prepared => text.extend_from_slice(context.shared.names[sql.number].as_bytes()),
             }
             let text = String::from_utf8_lossy(&text);
-            scene.probe.say(Level::Debug, &format!("client {} sending {text}", self.client));
+            context.probe.say(Level::Debug, &format!("client {} sending {text}", self.client));
         }
     }
 
-    /// Sends what is in the buffer, which so many ReadyForQuery will answer.
-    pub fn send(&mut self, state: State, answers: u32, scene: &mut Scene<'_>) -> Step {
-        if scene.probe.hears(Level::Debug) {
-            scene.probe.say(Level::Debug, &format!("client {} receiving", self.client));
+    /// Sends the buffer, whose reply has this many ReadyForQuery.
+    pub fn send(&mut self, state: State, answers: u32, context: &mut StepContext<'_>) -> Step {
+        if context.probe.hears(Level::Debug) {
+            context.probe.say(Level::Debug, &format!("client {} receiving", self.client));
         }
         self.reply.expect(answers);
         self.state = state;
         Step::Send
     }
 
-    /// Prepares the statements of the pipeline that is about to begin: within it, one that begins a serializable
-    /// transaction would come too late. `None` where none is left to prepare.
-    pub fn prepare_pipeline(&mut self, scene: &mut Scene<'_>) -> Option<Step> {
-        if scene.play.protocol != Protocol::Prepared {
+    /// Prepares the statements of the pipeline about to begin, since within it a statement that begins a
+    /// serializable transaction would come too late. `None` if all are prepared.
+    pub fn prepare_pipeline(&mut self, context: &mut StepContext<'_>) -> Option<Step> {
+        if context.shared.protocol != Protocol::Prepared {
             return None;
         }
-        let commands = &scene.play.scripts.get(self.script).commands[self.at + 1..];
+        let commands = &context.shared.scripts.get(self.script).commands[self.at + 1..];
         let inside = commands.iter().take_while(|command| !matches!(command.action, Action::EndPipeline));
         let wanting = |number: &usize| !self.prepared[*number];
         let numbers: Vec<_> = inside.filter_map(sql_of).map(|sql| sql.number).filter(wanting).collect();
-        (!numbers.is_empty()).then(|| self.prepare(numbers, scene))
+        (!numbers.is_empty()).then(|| self.prepare(numbers, context))
     }
 
-    /// Prepares statements, each with a Sync of its own; then the command is tried again.
-    fn prepare(&mut self, numbers: Vec<usize>, scene: &mut Scene<'_>) -> Step {
+    /// Prepares statements, each with its own Sync; the command is repeated afterwards.
+    fn prepare(&mut self, numbers: Vec<usize>, context: &mut StepContext<'_>) -> Step {
         self.outgoing.clear();
-        for sql in scene.play.scripts.statements().filter(|sql| numbers.contains(&sql.number)) {
-            let name = &scene.play.names[sql.number];
-            if scene.probe.hears(Level::Debug) {
-                scene.probe.say(Level::Debug, &format!("client {} preparing {name}", self.client));
+        for sql in context.shared.scripts.statements().filter(|sql| numbers.contains(&sql.number)) {
+            let name = &context.shared.names[sql.number];
+            if context.probe.hears(Level::Debug) {
+                context.probe.say(Level::Debug, &format!("client {} preparing {name}", self.client));
             }
             encode::parse(&mut self.outgoing, name, &sql.text);
             encode::sync(&mut self.outgoing);
         }
         let count = numbers.len() as u32;
         self.preparing = numbers;
-        self.send(State::Preparing, count, scene)
+        self.send(State::Preparing, count, context)
     }
 }
 
-/// Parse where asked for, Bind, Describe and Execute, as `PQsendQueryPrepared` and `PQsendQueryParams` send them. A
-/// client that knows its rows could leave Describe out; pgbench does not, and the server's part in it should be the
-/// same.
+/// Parse if requested, Bind, Describe and Execute, like `PQsendQueryPrepared` and `PQsendQueryParams`. Describe
+/// could be omitted if the columns are known, but pgbench does not, and the server should have the same work.
 fn run_bound(out: &mut Vec<u8>, sql: &Sql, name: &str, parse: bool, variables: &Variables) {
     if parse {
         encode::parse(out, name, &sql.text);
@@ -125,8 +124,8 @@ fn run_bound(out: &mut Vec<u8>, sql: &Sql, name: &str, parse: bool, variables: &
     encode::execute(out);
 }
 
-/// Whether a statement may make something last: one that commits, or one outside a transaction block that is no plain
-/// read.
+/// Whether a statement may commit anything: a COMMIT, or a statement outside a transaction block that is not
+/// read-only.
 fn may_commit(sql: &Sql, status: u8) -> bool {
     sql.parts.iter().any(|part| match part.kind {
         SqlKind::Commit => true,

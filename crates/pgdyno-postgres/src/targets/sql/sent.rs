@@ -1,13 +1,13 @@
-//! What was sent, read again: an error names a place in a statement, and messages show that statement.
+//! Parses sent messages to find the statement to which an error position refers.
 
-/// The text of a statement among messages to the server, by its number from 0; `None` where it was prepared before.
-/// All statements of a Query are one text.
+/// Text of the statement with this number, from 0, in messages to the server; `None` if it was prepared
+/// earlier. All statements of a Query are one text.
 pub(super) fn statement(sent: &[u8], number: usize) -> Option<String> {
     let (mut rest, mut before, mut count) = (sent, 0, 0);
     while let Some((tag, body, behind)) = message(rest) {
         let text = match tag {
             b'Q' => return Some(text(body)),
-            // A name first.
+            // The name comes first.
             b'P' => body.iter().position(|&byte| byte == 0).map(|end| text(&body[end + 1..])),
             _ => None,
         };
@@ -22,7 +22,7 @@ pub(super) fn statement(sent: &[u8], number: usize) -> Option<String> {
     None
 }
 
-/// The first message: its tag and body, and what comes behind it.
+/// The first message: its tag and body, and the rest after it.
 fn message(bytes: &[u8]) -> Option<(u8, &[u8], &[u8])> {
     let (&tag, rest) = bytes.split_first()?;
     let length = i32::from_be_bytes(*rest.first_chunk()?) as usize;

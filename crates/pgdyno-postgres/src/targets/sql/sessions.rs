@@ -1,4 +1,4 @@
-//! The settings that the sessions of a run have.
+//! Commit settings of the sessions of a run.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -7,23 +7,23 @@ use pgdyno_wire::Session;
 
 use crate::observe::ask_commit_settings;
 
-/// The settings of the sessions of a run, as they are asked for at its start and at its end.
+/// Collects the commit settings of a run's sessions at its start and end.
 #[derive(Debug, Clone, Default)]
 pub struct Sessions(Arc<Mutex<SessionsSeen>>);
 
 impl Sessions {
-    /// Asks a session that is about to be driven. One that does not answer is not known.
+    /// Asks a session before the run. One that does not answer counts as unknown.
     pub fn begin(&self, session: &mut Session) {
         let settings = ask_commit_settings(session).ok();
         self.0.lock().unwrap_or_else(PoisonError::into_inner).start = settings;
     }
 
-    /// What was seen.
+    /// The settings collected so far.
     pub fn seen(&self) -> SessionsSeen {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Counts a session that ends with these.
+    /// Counts a session that ends with these settings.
     pub(super) fn end(&self, settings: CommitSettings) {
         let mut seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         *seen.end.entry(settings).or_default() += 1;

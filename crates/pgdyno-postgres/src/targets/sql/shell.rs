@@ -1,4 +1,4 @@
-//! Programs that scripts run.
+//! Runs programs for scripts.
 
 use std::{
     ffi::OsStr,
@@ -7,25 +7,25 @@ use std::{
     process::{Command, Stdio},
 };
 
-/// Runs a command with the shell; whether it ended with 0. Everybody on this thread waits for it, as in pgbench.
+/// Runs a command in the shell; returns whether it exited with 0. It blocks all clients of this thread, as in pgbench.
 ///
 /// # Errors
-/// There is no shell.
+/// The shell cannot be started.
 pub(super) fn run(command: &[u8]) -> io::Result<bool> {
     Ok(shell(command).status()?.success())
 }
 
-/// Runs a command with the shell and gives what it printed.
+/// Runs a command in the shell; returns its output.
 ///
 /// # Errors
-/// There is no shell.
+/// The shell cannot be started.
 pub(super) fn output_of(command: &[u8]) -> io::Result<Vec<u8>> {
     Ok(shell(command).stdin(Stdio::inherit()).stderr(Stdio::inherit()).output()?.stdout)
 }
 
 fn shell(command: &[u8]) -> Command {
     let mut shell = Command::new("/bin/sh");
-    // As the C library calls it, and as its messages call it then.
+    // Called `sh` as by the C library, so that its messages begin alike.
     shell.arg0("sh").arg("-c").arg(OsStr::from_bytes(command));
     shell
 }

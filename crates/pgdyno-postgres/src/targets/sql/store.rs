@@ -1,33 +1,33 @@
-//! Results into variables: `\gset` and `\aset`.
+//! Stores results in variables for `\gset` and `\aset`.
 
 use pgdyno_script::{Slot, Store, Variables};
 
 use pgdyno_wire::WireError;
 
-/// Descriptions of results that are remembered for one command. One command gives as many kinds of results as it has
-/// statements, so only an odd one gives more.
+/// Most result descriptions cached per command. A command has as many kinds of results as statements, so more
+/// are unusual.
 const REMEMBERED: usize = 16;
-/// A RowDescription has so many bytes behind the name of a column.
+/// Bytes after each column name in a RowDescription.
 const AFTER_NAME: usize = 18;
 
-/// The results of commands, as far as they go into variables. What a column is called is looked up once for every
-/// description that the server sends: then it is the same bytes again.
+/// Results of commands whose values are stored. Columns are resolved to variables once per description, which
+/// the server repeats in identical bytes.
 #[derive(Debug, Default)]
 pub(super) struct Results {
-    /// The descriptions that came for a command, by its number.
+    /// Known descriptions by number of the command.
     known: Vec<Vec<Columns>>,
-    /// The result under way.
+    /// The result being received.
     under_way: Outline,
-    /// The result that was complete last.
+    /// The last complete result.
     last: Outline,
-    /// The last row that came.
+    /// The last row received.
     row: Vec<u8>,
 }
 
 /// A result without its rows.
 #[derive(Debug, Clone, Copy, Default)]
 struct Outline {
-    /// Which of the known descriptions it has; `None` where it gives no rows.
+    /// Index into the known descriptions; `None` for results without rows.
     columns: Option<usize>,
     rows: u64,
 }
@@ -42,21 +42,21 @@ struct Columns {
 #[derive(Debug)]
 enum Place {
     To(Slot),
-    /// No script reads it.
+    /// No script reads the column.
     Nowhere,
-    /// No variable can be called so.
+    /// No variable can have the column's name.
     Invalid {
         variable: String,
         why: String,
     },
 }
 
-/// Why a result did not go into variables.
+/// Why a result was not stored in variables.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Refusal {
-    /// `\gset` wants one row, not so many.
+    /// `\gset` expects one row, but got this many.
     Rows(u64),
-    /// No variable can be called so, and pgbench's words for why.
+    /// The column's name is not valid for a variable; with pgbench's message.
     Name { variable: String, why: String },
 }
 
@@ -65,17 +65,17 @@ fn broken(what: &str) -> WireError {
 }
 
 impl Results {
-    /// A command begins.
+    /// Begins a command.
     pub fn begin(&mut self) {
         (self.under_way, self.last) = (Outline::default(), Outline::default());
     }
 
-    /// A result is complete.
+    /// Completes a result.
     pub fn complete(&mut self) {
         self.last = std::mem::take(&mut self.under_way);
     }
 
-    /// A RowDescription.
+    /// Takes a RowDescription.
     pub fn describe(
         &mut self,
         body: &[u8],
@@ -102,15 +102,15 @@ impl Results {
         Ok(())
     }
 
-    /// A DataRow; the last one counts.
+    /// Takes a DataRow; the last one counts.
     pub fn row(&mut self, body: &[u8]) {
         self.under_way.rows += 1;
         self.row.clear();
         self.row.extend_from_slice(body);
     }
 
-    /// Puts the result that was complete last into variables: with `\gset` it must be one row, with `\aset` the
-    /// last row counts, and none changes nothing.
+    /// Stores the last complete result: with `\gset` it must have one row; with `\aset` the last row counts,
+    /// and an empty result changes nothing.
     pub fn store(
         &self,
         number: usize,
@@ -148,7 +148,7 @@ impl Columns {
         Ok(Self { description: body.to_vec(), places })
     }
 
-    /// The values of a row; NULL is the empty text, as libpq has it.
+    /// Stores the values of a row; NULL becomes the empty text, as in libpq.
     fn put(&self, row: &[u8], variables: &mut Variables) -> Result<Result<(), Refusal>, WireError> {
         let cut = || broken("a DataRow does not fit its RowDescription");
         let (count, mut rest) = count(row).ok_or_else(cut)?;
@@ -175,7 +175,7 @@ impl Columns {
     }
 }
 
-/// A count of 16 bits, and what follows it.
+/// Reads a 16-bit count; returns it with the rest.
 fn count(body: &[u8]) -> Option<(usize, &[u8])> {
     let (count, rest) = body.split_first_chunk()?;
     Some((usize::from(u16::from_be_bytes(*count)), rest))

@@ -1,4 +1,4 @@
-//! One client, as the engine sees it.
+//! A client as a target of the engine.
 
 use std::{
     io,
@@ -17,119 +17,119 @@ use pgdyno_script::{Command, Scratch, Sql, Variables};
 use pgdyno_wire::{ConnectOptions, ServerError, Splitter, WireError, libpq, try_connect_unless};
 
 use super::{
-    Play,
+    SharedScripts,
     branches::Branches,
-    reply::{Of, Reply},
+    messages::ScriptPosition,
+    reply::{Reply, ReplyTo},
     sent,
     sessions::Sessions,
     store::Results,
     terminal_input::TerminalInput,
-    words::Whereabouts,
 };
 use crate::targets::{Reconnects, Redial};
 
-/// What a client begins with.
+/// Initial state of a client.
 #[derive(Debug)]
 pub struct Start {
     /// Number of the client, from 0.
     pub client: u32,
-    /// Its variables.
+    /// Variables of the client.
     pub variables: Variables,
-    /// What its scripts draw from.
+    /// Random stream for the client's scripts.
     pub random: Random,
-    /// Where it connects when it is asked to connect anew, and where a measurement connects again after a connection
-    /// was lost; `None` where neither is done.
+    /// Options for reconnecting, on request of the engine or after a measurement's connection is lost; `None`
+    /// if neither happens.
     pub options: Option<Arc<ConnectOptions>>,
-    /// What terminals of TPC-C enter, where the scripts are its transactions.
+    /// Terminal input of TPC-C; `None` for other scripts.
     pub terminal_input: Option<TerminalInput>,
 }
 
-/// One client: scripts, its variables, and where it stands in them. It sends the messages that libpq sends for
-/// pgbench, so that a server has the same work from both.
+/// A client: the shared scripts, and its own state. Sends the same messages as libpq for pgbench, so that the
+/// server has the same work.
 #[derive(Debug)]
 pub struct SqlTarget {
-    play: Arc<Play>,
-    player: Player,
+    shared: Arc<SharedScripts>,
+    client_state: ClientState,
 }
 
-/// What is a client's own.
+/// State of one client.
 #[derive(Debug)]
-pub(super) struct Player {
+pub(super) struct ClientState {
     pub client: u32,
     pub options: Option<Arc<ConnectOptions>>,
     pub variables: Variables,
     pub random: Random,
-    /// The random numbers of the attempt under way as it began: another try draws the same ones.
+    /// Random stream at the beginning of the current attempt, so that a retry draws the same numbers.
     pub random_at_begin: Random,
     pub scratch: Scratch,
-    /// Number of the script, and of the command within it.
+    /// Index of the script.
     pub script: usize,
     pub at: usize,
     pub branches: Branches,
     pub tries: u32,
-    /// Whether the script itself has rolled back what it did.
+    /// Whether the script rolled itself back.
     pub rolled_back: bool,
-    /// What terminals of TPC-C enter, where the scripts are its transactions.
+    /// Terminal input of TPC-C; `None` for other scripts.
     pub terminal_input: Option<TerminalInput>,
     pub failure: Option<Failure>,
-    /// When the attempt was due, and when the command under way began.
+    /// Time when the attempt was due, in nanoseconds.
     pub scheduled_ns: u64,
     pub command_began_ns: u64,
-    /// Who carries the attempt out, and which of its commands took the longest until now.
+    /// Client and backend of the attempt, and its slowest command so far.
     pub work: Work,
-    /// Process of the server behind the connection; set anew by whoever makes another one. 0 is not known.
+    /// Backend's process ID, updated on reconnection; 0 if unknown.
     backend_pid: Arc<AtomicI32>,
-    /// Which statements this session has prepared.
+    /// Which statements are prepared in this session.
     pub prepared: Vec<bool>,
-    /// Those that are being prepared.
+    /// Statements being prepared.
     pub preparing: Vec<usize>,
-    /// Whether a pipeline is open, and the Syncs in it.
+    /// Number of Syncs in the open pipeline; `None` outside a pipeline.
     pub pipeline: Option<u32>,
-    /// Whether a transaction block is open where the pipeline ends.
+    /// Whether a transaction block is open at the end of the pipeline.
     pub in_block: bool,
-    /// Whether what is under way may make something last.
+    /// Whether the statements in progress may commit anything.
     pub may_commit: bool,
     pub outgoing: Vec<u8>,
     pub splitter: Splitter,
     pub reply: Reply,
     pub results: Results,
     pub state: State,
-    /// Where the settings of its session go at the end of the run.
+    /// Receives the session's commit settings at the end of the run.
     pub sessions: Option<Sessions>,
 }
 
-/// What the client is doing.
+/// Current activity of the client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum State {
     /// Between attempts, or computing.
     Idle,
-    /// A statement is under way, or the end of a pipeline.
+    /// Waiting for a statement or the end of a pipeline.
     Statement,
-    /// Statements are being prepared by themselves; then the command goes on.
+    /// Waiting for statements that are prepared separately, before the command continues.
     Preparing,
-    /// `\sleep`.
+    /// Sleeping in `\sleep`.
     Sleeping { until_ns: u64 },
-    /// A try has failed, and its transaction is being rolled back.
+    /// Rolling back a failed try.
     RollingBack,
     /// Between attempts, without a connection.
-    Away,
-    /// The run is over, and the session is asked for its settings.
-    Parting,
+    Disconnected,
+    /// Waiting for the session's settings at the end of the run.
+    ReadingSettings,
 }
 
-/// What goes on around a client during one step.
+/// Context of a single step of a client.
 #[derive(Debug)]
-pub(super) struct Scene<'a> {
-    pub play: &'a Play,
+pub(super) struct StepContext<'a> {
+    pub shared: &'a SharedScripts,
     pub now_ns: u64,
     pub probe: &'a mut Probe,
 }
 
 impl SqlTarget {
-    /// A client on a connection that is ready, or without one until it is asked to connect.
-    pub fn new(play: Arc<Play>, start: Start) -> Self {
-        let prepared = vec![false; play.names.len()];
-        let player = Player {
+    /// A client on a ready connection, or without one until it is asked to connect.
+    pub fn new(shared: Arc<SharedScripts>, start: Start) -> Self {
+        let prepared = vec![false; shared.names.len()];
+        let client_state = ClientState {
             client: start.client,
             options: start.options,
             variables: start.variables,
@@ -159,55 +159,55 @@ impl SqlTarget {
             state: State::Idle,
             sessions: None,
         };
-        Self { play, player }
+        Self { shared, client_state }
     }
 
-    /// The same, carried out by the process of the server that calls itself so.
+    /// Sets the process ID of the client's backend.
     #[must_use]
     pub fn by_backend(mut self, pid: i32) -> Self {
-        self.player.backend_pid = Arc::new(AtomicI32::new(pid));
+        self.client_state.backend_pid = Arc::new(AtomicI32::new(pid));
         self
     }
 
-    /// The same, whose session is asked at the end of the run for the settings that a commit rests on.
+    /// Asks the session at the end of the run for its commit settings.
     #[must_use]
     pub fn asked_at_the_end(mut self, sessions: Sessions) -> Self {
-        self.player.sessions = Some(sessions);
+        self.client_state.sessions = Some(sessions);
         self
     }
 }
 
 impl Target for SqlTarget {
     fn step(&mut self, event: Event<'_>, now_ns: u64, probe: &mut Probe) -> Step {
-        let mut scene = Scene { play: &self.play, now_ns, probe };
+        let mut context = StepContext { shared: &self.shared, now_ns, probe };
         match event {
-            Event::Begin => self.player.begin(&mut scene),
-            Event::Received(bytes) => self.player.received(bytes, &mut scene),
-            Event::Gone(error) => self.player.gone(error, &mut scene),
-            Event::Woken => self.player.woken(&mut scene),
-            Event::Connected => self.player.end(Step::Receive),
-            Event::Parting => self.player.part(),
+            Event::Begin => self.client_state.begin(&mut context),
+            Event::Received(bytes) => self.client_state.received(bytes, &mut context),
+            Event::Gone(error) => self.client_state.gone(error, &mut context),
+            Event::Woken => self.client_state.woken(&mut context),
+            Event::Connected => self.client_state.end(Step::Receive),
+            Event::Parting => self.client_state.ask_settings(),
             Event::Sent | Event::Disk(_) => Step::Receive,
         }
     }
 
     fn outgoing(&self) -> &[u8] {
-        &self.player.outgoing
+        &self.client_state.outgoing
     }
 
     fn abandon(&mut self) -> Outcome {
-        self.player.abandon()
+        self.client_state.abandon()
     }
 }
 
 impl Reconnects for SqlTarget {
     fn redial(&mut self) -> Redial {
-        self.player.redial(self.play.is_pgbench())
+        self.client_state.redial(self.shared.is_pgbench())
     }
 }
 
-impl Player {
-    /// How another connection is made; `libpqs` says whether its failure is told in libpq's words.
+impl ClientState {
+    /// How to reconnect; `libpqs` selects libpq's wording for errors.
     fn redial(&mut self, libpqs: bool) -> Redial {
         self.prepared.fill(false);
         self.preparing.clear();
@@ -217,7 +217,7 @@ impl Player {
             let unsupported = || io::Error::new(io::ErrorKind::Unsupported, "this client does not connect");
             return Box::new(move |_| Err(unsupported()));
         };
-        // The error stays what it is: its SQLSTATE decides what becomes of the client.
+        // The error keeps its type, since its SQLSTATE decides about the client.
         let backend_pid = Arc::clone(&self.backend_pid);
         Box::new(move |stop| {
             let session = if libpqs {
@@ -230,61 +230,61 @@ impl Player {
         })
     }
 
-    fn begin(&mut self, scene: &mut Scene<'_>) -> Step {
-        self.script = scene.probe.script() as usize;
-        self.scheduled_ns = scene.probe.scheduled_ns();
+    fn begin(&mut self, context: &mut StepContext<'_>) -> Step {
+        self.script = context.probe.script() as usize;
+        self.scheduled_ns = context.probe.scheduled_ns();
         self.random_at_begin.clone_from(&self.random);
         self.tries = 1;
         if let Some(terminal_input) = &mut self.terminal_input {
-            terminal_input.enter(self.script, scene.probe.user(), &mut self.variables);
+            terminal_input.enter(self.script, context.probe.user(), &mut self.variables);
         }
         self.work.command_ns = 0;
         self.work.backend_pid = self.backend_pid.load(Relaxed).try_into().unwrap_or_default();
-        if scene.probe.hears(Level::Debug) {
-            let name = &scene.play.scripts.get(self.script).name;
-            scene.probe.say(Level::Debug, &format!("client {} executing script \"{name}\"", self.client));
+        if context.probe.hears(Level::Debug) {
+            let name = &context.shared.scripts.get(self.script).name;
+            context.probe.say(Level::Debug, &format!("client {} executing script \"{name}\"", self.client));
         }
-        self.try_once(scene)
+        self.try_once(context)
     }
 
     /// Runs the script from its first command.
-    pub fn try_once(&mut self, scene: &mut Scene<'_>) -> Step {
+    pub fn try_once(&mut self, context: &mut StepContext<'_>) -> Step {
         self.at = 0;
         self.failure = None;
         self.pipeline = None;
         self.rolled_back = false;
         self.branches.clear();
-        self.go_on(scene)
+        self.go_on(context)
     }
 
-    /// Carries commands out until the client has to wait; at the end of the script the attempt is done.
-    pub fn go_on(&mut self, scene: &mut Scene<'_>) -> Step {
-        let play = scene.play;
-        let script = play.scripts.get(self.script);
+    /// Executes commands until the client has to wait; ends the attempt after the last one.
+    pub fn go_on(&mut self, context: &mut StepContext<'_>) -> Step {
+        let shared = context.shared;
+        let script = shared.scripts.get(self.script);
         self.state = State::Idle;
         while let Some(command) = script.commands.get(self.at) {
             if !self.branches.active() && self.branches.pass(&command.action) {
                 self.at += 1;
                 continue;
             }
-            self.command_began_ns = scene.now_ns;
-            if let Some(step) = self.act(command, scene) {
+            self.command_began_ns = context.now_ns;
+            if let Some(step) = self.act(command, context) {
                 return step;
             }
-            self.command_done(scene);
+            self.command_done(context);
         }
-        self.end_of_script(scene)
+        self.end_of_script(context)
     }
 
-    /// The command under way has succeeded: the next one is due.
-    pub fn command_done(&mut self, scene: &mut Scene<'_>) {
-        let took_ns = scene.now_ns.saturating_sub(self.command_began_ns);
-        scene.probe.command(scene.play.first[self.script] + self.at, took_ns);
+    /// Advances to the next command after a success.
+    pub fn command_done(&mut self, context: &mut StepContext<'_>) {
+        let took_ns = context.now_ns.saturating_sub(self.command_began_ns);
+        context.probe.command(context.shared.first[self.script] + self.at, took_ns);
         self.took(took_ns);
         self.at += 1;
     }
 
-    /// Remembers the command under way if none of the attempt took longer.
+    /// Records the current command if it is the slowest of the attempt.
     #[inline]
     pub fn took(&mut self, took_ns: u64) {
         if took_ns > self.work.command_ns {
@@ -293,59 +293,59 @@ impl Player {
         }
     }
 
-    fn woken(&mut self, scene: &mut Scene<'_>) -> Step {
+    fn woken(&mut self, context: &mut StepContext<'_>) -> Step {
         match self.state {
-            State::Sleeping { until_ns } if scene.now_ns < until_ns => Step::WaitUntil(until_ns),
+            State::Sleeping { until_ns } if context.now_ns < until_ns => Step::WaitUntil(until_ns),
             State::Sleeping { .. } => {
-                self.command_done(scene);
-                self.go_on(scene)
+                self.command_done(context);
+                self.go_on(context)
             }
             _ => Step::Receive,
         }
     }
 
-    fn received(&mut self, bytes: &[u8], scene: &mut Scene<'_>) -> Step {
-        if self.state == State::Parting {
-            return self.parting(bytes);
+    fn received(&mut self, bytes: &[u8], context: &mut StepContext<'_>) -> Step {
+        if self.state == State::ReadingSettings {
+            return self.take_settings(bytes);
         }
         let sql = match self.state {
-            State::Statement => self.stored(scene.play),
+            State::Statement => self.stored(context.shared),
             _ => None,
         };
         let mut of = match sql {
-            Some(sql) => Of::Stored { sql, results: &mut self.results, variables: &mut self.variables },
-            None if self.state == State::Preparing => Of::Preparation,
-            None => Of::Statement,
+            Some(sql) => ReplyTo::Stored { sql, results: &mut self.results, variables: &mut self.variables },
+            None if self.state == State::Preparing => ReplyTo::Preparation,
+            None => ReplyTo::Statement,
         };
-        let (reply, outgoing, probe) = (&mut self.reply, &self.outgoing, &*scene.probe);
+        let (reply, outgoing, probe) = (&mut self.reply, &self.outgoing, &*context.probe);
         let fed = self.splitter.feed(bytes, |tag, body| match tag {
             b'N' => {
                 let sent = || sent::statement(outgoing, reply.results as usize);
-                notice(body, sent, scene.play, probe);
+                notice(body, sent, context.shared, probe);
                 Ok(())
             }
             _ => reply.take(tag, body, &mut of),
         });
         if let Err(error) = fed {
-            return self.unreadable(&error, scene);
+            return self.unreadable(&error, context);
         }
         match self.state {
             State::Sleeping { until_ns } => Step::WaitUntil(until_ns),
-            State::Idle | State::Away | State::Parting => Step::Receive,
+            State::Idle | State::Disconnected | State::ReadingSettings => Step::Receive,
             _ if self.reply.awaited > 0 => Step::Receive,
-            _ => self.answered(scene),
+            _ => self.answered(context),
         }
     }
 
-    /// The statement under way where its results go into variables.
-    fn stored<'a>(&self, play: &'a Play) -> Option<&'a Sql> {
-        let command = play.scripts.get(self.script).commands.get(self.at)?;
+    /// The statement in progress if its results are stored in variables.
+    fn stored<'a>(&self, shared: &'a SharedScripts) -> Option<&'a Sql> {
+        let command = shared.scripts.get(self.script).commands.get(self.at)?;
         sql_of(command).filter(|sql| sql.store.is_some())
     }
 
-    /// Where the client is, for messages.
-    pub fn whereabouts(&self) -> Whereabouts {
-        Whereabouts { client: self.client, script: self.script, command: self.at }
+    /// Position of the client in its scripts, for messages.
+    pub fn position(&self) -> ScriptPosition {
+        ScriptPosition { client: self.client, script: self.script, command: self.at }
     }
 }
 
@@ -357,9 +357,9 @@ pub(super) fn sql_of(command: &Command) -> Option<&Sql> {
     }
 }
 
-/// A notice of the server is shown as libpq shows it to users of pgbench.
-fn notice(body: &[u8], sent: impl FnOnce() -> Option<String>, play: &Play, probe: &Probe) {
-    if play.is_pgbench() && probe.hears(Level::Plain) {
+/// Prints a notice of the server as libpq does for pgbench.
+fn notice(body: &[u8], sent: impl FnOnce() -> Option<String>, shared: &SharedScripts, probe: &Probe) {
+    if shared.is_pgbench() && probe.hears(Level::Plain) {
         let notice = ServerError { context: None, ..ServerError::parse(body) }.in_statement(sent);
         let notice = WireError::Server(Box::new(notice));
         probe.say(Level::Plain, &format!("{}\n", libpq::message(&notice)));

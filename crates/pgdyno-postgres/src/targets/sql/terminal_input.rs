@@ -1,26 +1,26 @@
-//! What terminals of TPC-C enter at a client, and what of it the server carried out.
+//! Generates TPC-C terminal input for clients, and counts what the server executed.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use pgdyno_core::tpcc::{Shares, Transaction};
 use pgdyno_script::{
     Names, Variables,
-    tpcc::{Crowd, Entry},
+    tpcc::{InputGenerator, TerminalParams},
 };
 
-/// The counts of all clients of a run. Each has a place of its own, so that none waits for another.
+/// Counters of all clients of a run; separate for each client to avoid contention.
 #[derive(Debug, Clone, Default)]
-pub struct Counted(Arc<Mutex<Vec<Arc<Mutex<Shares>>>>>);
+pub struct InputCounts(Arc<Mutex<Vec<Arc<Mutex<Shares>>>>>);
 
-impl Counted {
-    /// The place of one more client.
+impl InputCounts {
+    /// A counter for another client.
     fn place(&self) -> Arc<Mutex<Shares>> {
         let place = Arc::default();
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::clone(&place));
         place
     }
 
-    /// The sum over all clients.
+    /// Sum over all clients.
     pub fn sum(&self) -> Shares {
         let mut sum = Shares::default();
         for place in self.0.lock().unwrap_or_else(PoisonError::into_inner).iter() {
@@ -30,29 +30,29 @@ impl Counted {
     }
 }
 
-/// Where terminals enter their transactions: one a client.
+/// Generates the terminal input of one client.
 #[derive(Debug)]
 pub struct TerminalInput {
-    entry: Entry,
+    generator: InputGenerator,
     counted: Arc<Mutex<Shares>>,
 }
 
 impl TerminalInput {
-    /// That of a client whose scripts have these names, counted among the others.
-    pub fn new(crowd: Crowd, client: u32, names: &Arc<Names>, counted: &Counted) -> Self {
-        Self { entry: Entry::new(crowd, client, names), counted: counted.place() }
+    /// Terminal input of a client whose scripts have these names, counted in `counted`.
+    pub fn new(params: TerminalParams, client: u32, names: &Arc<Names>, counted: &InputCounts) -> Self {
+        Self { generator: InputGenerator::new(params, client, names), counted: counted.place() }
     }
 
-    /// Fills the variables of the transaction with the number of this script.
+    /// Sets the variables for the transaction with this script index.
     pub(super) fn enter(&mut self, script: usize, terminal: Option<u64>, variables: &mut Variables) {
         if let Some(transaction) = Transaction::ALL.get(script) {
-            self.entry.enter(*transaction, terminal, variables);
+            self.generator.enter(*transaction, terminal, variables);
         }
     }
 
-    /// Counts it: it was carried out.
+    /// Counts the last input as executed.
     pub(super) fn count(&self, variables: &mut Variables) {
         let mut shares = self.counted.lock().unwrap_or_else(PoisonError::into_inner);
-        self.entry.count(variables, &mut shares);
+        self.generator.count(variables, &mut shares);
     }
 }

@@ -1,7 +1,7 @@
--- Conditions 1 to 12 of clause 3.3.2 and what follows from them, of the warehouses :first to :last. A row is a place where
--- one does not hold, and how many it stands for; condition 0 is the number of rows that were looked at.
+-- Conditions 1 to 12 of clause 3.3.2 and our own, for warehouses :first to :last. Each row is a violating place, with the
+-- number of places that it stands for; condition 0 is the number of rows examined.
 WITH
--- What there is of every order: itself, its lines, its place in the queue.
+-- Everything about each order: its row, its lines, its row in new_order.
 parts AS (
     SELECT o_w_id AS w, o_d_id AS d, o_id AS o, 1 AS orders, 0 AS lines, 0 AS dated, 0 AS queued,
         o_c_id AS c, o_ol_cnt AS announced, o_carrier_id AS carrier, NULL::int AS number, 0::numeric AS value
@@ -86,7 +86,7 @@ found(condition, w, d, what, number) AS (
     UNION ALL
     SELECT 10, w, d, 'customer', c FROM a_customer WHERE balance IS DISTINCT FROM delivered - paid
     UNION ALL
-    -- Of the 3,000 orders that a district begins with 2,100 are delivered and no customer counts them.
+    -- 2,100 of a district's 3,000 initial orders are delivered, but not included in C_DELIVERY_CNT.
     SELECT 11, w, d, NULL, NULL FROM a_district
     WHERE coalesce(orders, 0) - coalesce(queued, 0) - coalesce(deliveries, 0) <> 2100
     UNION ALL

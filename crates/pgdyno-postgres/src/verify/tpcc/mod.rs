@@ -1,7 +1,7 @@
-//! TPC-C's conditions of consistency (clause 3.3.2) and a few more, over all rows, in one snapshot.
+//! Checks TPC-C's consistency conditions (clause 3.3.2) and some more, over all rows, in one snapshot.
 //!
-//! They see halves of transactions, and what was done twice or to another row. A transaction that is gone as a whole
-//! they do not see: they are no proof of durability.
+//! The conditions reveal partial, repeated or misdirected transactions. They do not reveal a transaction that
+//! vanished completely, so they are no proof of durability.
 
 mod conditions;
 
@@ -21,46 +21,46 @@ pub use conditions::{CONDITIONS, Condition};
 
 use crate::probe::{open, session_pool::SessionPool};
 
-/// Places that are told of a condition, of each stretch of warehouses.
+/// Most violating places reported per condition, for each range of warehouses.
 const EXAMPLES: usize = 100;
-/// Warehouses of a stretch, and most stretches: for each of them history is read, which has no index.
+/// Warehouses in a range, and most ranges: each range reads history, which has no index.
 const STRETCH: u64 = 64;
 const MOST_STRETCHES: u64 = 64;
-/// The same of stock, for each stretch of which all lines are read.
+/// Warehouses in a range for conditions on stock, each of which reads all order lines.
 const STOCK_STRETCH: u64 = 1_000;
-/// Memory of a sort: what a stretch adds up is kept in files beyond it.
+/// `work_mem`, beyond which a range spills to files.
 const WORK_MEMORY: &str = "64MB";
-/// Before it a hash in memory takes whatever it takes.
+/// First version whose hash aggregates spill; older ones use any amount of memory.
 const SPILLING_HASHES_SINCE: u32 = 13;
 
-/// The number of a condition that rows are missing, or there are too many.
+/// Number of the condition about missing or surplus rows.
 const ROWS: usize = 17;
 
-/// What was found.
+/// Result of a check.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Consistency {
-    /// Warehouses.
+    /// Number of warehouses.
     pub warehouses: u64,
-    /// Rows that were looked at over all tables; none is no proof of anything.
+    /// Rows examined in all tables; none proves nothing.
     pub rows_examined: u64,
-    /// Conditions that do not hold.
+    /// Violated conditions.
     pub violations: Vec<Violation>,
-    /// Seconds it took.
+    /// Duration in seconds.
     pub duration_s: f64,
 }
 
-/// A condition that does not hold.
+/// A violated condition.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Violation {
-    /// Which.
+    /// The condition.
     pub condition: Condition,
-    /// In how many places.
+    /// Number of places that violate it.
     pub count: u64,
-    /// Some of them in words.
+    /// Some of the places in words.
     pub places: Vec<String>,
 }
 
-/// A query over a stretch of warehouses.
+/// A query over a range of warehouses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Task {
     sql: &'static str,
@@ -75,11 +75,11 @@ impl Task {
     }
 }
 
-/// Looks at all rows of the tables that a session's names mean, by so many sessions, which share a snapshot. `tell`
-/// hears how many of all queries are done.
+/// Checks all rows of the tables in a session's search path, with several sessions that share a snapshot.
+/// `tell` receives the number of completed queries and their total.
 ///
 /// # Errors
-/// Why they cannot be looked at. Violations are a result, not an error.
+/// The check cannot be carried out. Violations are a result, not an error.
 pub fn check_tpcc(
     options: &ConnectOptions,
     sessions: u64,
@@ -115,14 +115,14 @@ fn unreadable(error: WireError) -> Problem {
     let problem = error.into_problem("could not check TPC-C's tables");
     if missing {
         Problem::wrong_request(problem.what)
-            .hint("the names are those of the specification, as `pgdyno load tpcc` makes them")
+            .hint("names must be those of the specification, as created by `pgdyno load tpcc`")
     } else {
         problem
     }
 }
 
-/// Begins the transaction whose snapshot all others share: the number of warehouses, what is wrong with that and with
-/// items, and the snapshot's name where there are others.
+/// Begins the transaction whose snapshot all sessions share: returns the number of warehouses, violations found
+/// in them and in items, and the snapshot's name if there are other sessions.
 fn begin(session: &mut Session, sessions: u64) -> Result<(u64, Vec<Found>, Option<String>), WireError> {
     session.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")?;
     let counts = "SELECT count(*), min(w_id), max(w_id), (SELECT count(*) FROM item) FROM warehouse";
@@ -133,7 +133,7 @@ fn begin(session: &mut Session, sessions: u64) -> Result<(u64, Vec<Found>, Optio
     if (number(1), number(2)) != (1, warehouses) || items != ITEMS as i64 {
         found.push(Found { condition: ROWS, count: 1, ..Found::default() });
     }
-    // A standby of 9.6 exports none: one session does without.
+    // A standby of version 9.6 exports no snapshots, so one session does everything.
     let snapshot = match session.value("SELECT pg_catalog.pg_export_snapshot()") {
         Err(WireError::Server(_)) if sessions == 1 => None,
         exported => exported?,
@@ -141,7 +141,7 @@ fn begin(session: &mut Session, sessions: u64) -> Result<(u64, Vec<Found>, Optio
     Ok((warehouses as u64, found, snapshot))
 }
 
-/// What a session says first.
+/// Statements that a session runs first.
 fn settings(leader: &Session, snapshot: Option<&str>) -> String {
     let mut sql = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY".to_owned();
     if let Some(snapshot) = snapshot {
@@ -154,14 +154,14 @@ fn settings(leader: &Session, snapshot: Option<&str>) -> String {
     sql
 }
 
-/// The longest queries first.
+/// All queries, the longest first.
 fn tasks(warehouses: u64, sessions: u64) -> Vec<Task> {
     let of = |sql, pieces: u64| {
         let pieces = pieces.clamp(1, warehouses);
         let cut = move |piece: u64| (warehouses as u128 * u128::from(piece) / u128::from(pieces)) as i64;
         (0..pieces).map(move |piece| Task {
             sql,
-            // What is beyond all warehouses is wrong as well.
+            // Rows beyond the warehouses are violations, too.
             first: if piece == 0 { i32::MIN.into() } else { cut(piece) + 1 },
             last: if piece + 1 == pieces { i32::MAX.into() } else { cut(piece + 1) },
         })
@@ -171,7 +171,7 @@ fn tasks(warehouses: u64, sessions: u64) -> Vec<Task> {
     stock.chain(of(include_str!("conditions.sql"), stretches)).collect()
 }
 
-/// A row of the queries.
+/// A row of a query's result.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct Found {
     condition: usize,
@@ -187,7 +187,7 @@ impl Found {
         Self { count, ..Self::default() }
     }
 
-    /// `None` where the row is none of these: nothing that was found is passed over.
+    /// `None` for an unexpected row, so that no finding is ignored.
     fn read(row: &Row) -> Option<Self> {
         Some(Self {
             condition: row.parse(0).filter(|number| *number <= CONDITIONS.len())?,
@@ -213,7 +213,7 @@ impl Found {
 
 fn read(rows: &[Row]) -> Result<Vec<Found>, WireError> {
     let found = rows.iter().map(Found::read).collect::<Option<_>>();
-    found.ok_or_else(|| WireError::Protocol("a row that no condition has".to_owned()))
+    found.ok_or_else(|| WireError::Protocol("a row without a known condition".to_owned()))
 }
 
 fn consistency(rows: Vec<Found>) -> Consistency {

@@ -1,5 +1,5 @@
--- What warehouses :first to :last count of their stock beside the lines that it was supplied to by orders after the first
--- 3,000 of a district. A row as in conditions.sql.
+-- Compares the counters of stock of warehouses :first to :last with the order lines that it supplied, without the first
+-- 3,000 orders of a district. Rows are as in conditions.sql.
 WITH
 supplied AS (
     SELECT ol_supply_w_id AS w, ol_i_id AS i, sum(ol_quantity) AS quantity, count(*) AS times,

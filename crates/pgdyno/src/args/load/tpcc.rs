@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use pgdyno_core::problem::Problem;
 use pgdyno_lab::draw_seed;
-use pgdyno_postgres::load::{BulkLoad, Entry, SchemaStand, Schemas};
+use pgdyno_postgres::load::{BulkLoad, Entry, SchemaState, Schemas};
 use pgdyno_rows::load::{LoadRequest, Set};
 
 use super::{
@@ -89,9 +89,9 @@ impl Tpcc {
         let names: Vec<_> = (1..=count).map(|number| format!("{SCHEMA}{number}")).collect();
         let stands = names.iter().map(|name| schemas.stand(name)).collect::<Result<Vec<_>, _>>()?;
         let first = self.first_of(&names, &stands)?;
-        let mut left = stands.iter().filter(|stand| matches!(stand, SchemaStand::Nothing)).count() as u64;
+        let mut left = stands.iter().filter(|stand| matches!(stand, SchemaState::Nothing)).count() as u64;
         for ((name, stand), number) in names.iter().zip(stands).zip(0..) {
-            if matches!(stand, SchemaStand::Loaded(_)) {
+            if matches!(stand, SchemaState::Loaded(_)) {
                 output::print(&format!("{name}: loaded and proved before\n"))?;
                 continue;
             }
@@ -101,7 +101,7 @@ impl Tpcc {
             schemas.make(name)?;
             let options = schemas.within(name);
             let mut bulk = BulkLoad::new(&options, streams, &stop)?;
-            let entry = if matches!(stand, SchemaStand::Begun(_)) { Entry::Resume } else { Entry::New };
+            let entry = if matches!(stand, SchemaState::Begun(_)) { Entry::Resume } else { Entry::New };
             if entry == Entry::New {
                 bulk.survey(&set)?.1.check_room_for(left)?;
                 left -= 1;
@@ -116,10 +116,10 @@ impl Tpcc {
     }
 
     /// Seed and timestamp of the first set; a resumed load keeps its own.
-    fn first_of(&self, names: &[String], stands: &[SchemaStand]) -> Result<(u64, i64), Problem> {
+    fn first_of(&self, names: &[String], stands: &[SchemaState]) -> Result<(u64, i64), Problem> {
         let known = stands.iter().zip(0..).find_map(|(stand, number)| match stand {
-            SchemaStand::Begun(job) | SchemaStand::Loaded(job) => Some((job, number)),
-            SchemaStand::Nothing => None,
+            SchemaState::Begun(job) | SchemaState::Loaded(job) => Some((job, number)),
+            SchemaState::Nothing => None,
         });
         let resumes = self.flags.entry() == Entry::Resume;
         match known {

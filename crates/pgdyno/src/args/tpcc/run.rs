@@ -9,7 +9,9 @@ use pgdyno_core::{
     tpcc::{DISTRICTS, Shape},
 };
 use pgdyno_lab::{External, are_as_many};
-use pgdyno_plan::{Auto, Isolation, Material, Plan, TpccPlan, TpccWork, WorkloadPlan, advice::bench::Level};
+use pgdyno_plan::{
+    Auto, Isolation, Plan, TpccPlan, TpccWork, WorkloadFiles, WorkloadPlan, advice::bench::Level,
+};
 use pgdyno_postgres::load::find_tpcc;
 
 use crate::{
@@ -137,7 +139,7 @@ impl Run {
         let data = self.data(external.as_ref())?;
         let plan = self.plan(level, data);
         plan.validate()?;
-        let material = Material::without_files(&plan)?;
+        let material = WorkloadFiles::without_files(&plan)?;
         let job = self.measure.job(plan, material, level)?;
         Ok(Task { job, dry_run: self.dry_run, output: self.measure.output() })
     }

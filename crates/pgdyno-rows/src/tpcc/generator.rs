@@ -1,14 +1,14 @@
-//! The tables as a loader and a verifier take them.
+//! The TPC-C tables for loading and verification.
 
 use super::{field::names, table::Table};
-use crate::{Check, Column, Maker, Part, Population, Sums, text::of_text};
+use crate::{Check, Column, Part, Population, RowGenerator, Sums, text::of_text};
 
-impl Maker for Table {
+impl RowGenerator for Table {
     fn table(&self) -> &'static str {
         self.name()
     }
 
-    /// Rows have one checksum each: most columns are short, and there are 92 of them.
+    /// Rows have one checksum each, since there are 92 mostly short columns.
     fn columns(&self) -> &'static [Column] {
         &[]
     }
@@ -21,7 +21,7 @@ impl Maker for Table {
         None
     }
 
-    /// Parts are of whole warehouses, but those of items.
+    /// Parts are whole warehouses, except for items.
     fn within(&self, part: Part) -> String {
         let (column, each) = self.warehouse().map_or(("i_id", 1), |column| (column, self.units(1)));
         format!("{column} > {} AND {column} <= {}", part.first / each, part.end.div_ceil(each))
@@ -36,7 +36,7 @@ impl Maker for Table {
         self.units(warehouses)
     }
 
-    /// Orders begin with a permutation of all customers of a district: few pieces are best.
+    /// Generating orders begins with a permutation of all customers of a district, so few pieces are best.
     fn piece(&self) -> u64 {
         match self {
             Self::Customer | Self::OrderLine => 100,
@@ -72,7 +72,7 @@ mod tests {
 
     const POPULATION: Population = Population { seed: 7, at_us: 1_475_366_400_000_000 };
 
-    /// However it is cut, and but for nothing: a row that is there twice, is lost or is changed is seen.
+    /// Sums do not depend on the parts; a duplicate, lost or changed row changes them.
     #[test]
     fn sums_are_of_all_rows() {
         for table in Table::ALL {
@@ -88,7 +88,7 @@ mod tests {
             let twice = table.sums(&POPULATION, Part { first: 0, end: 1 });
             assert_ne!(twice.columns[0], 0);
             let other = table.sums(&Population { seed: 8, ..POPULATION }, whole);
-            // Orders that wait are the same ones whatever comes of the seed.
+            // Which orders are undelivered does not depend on the seed.
             assert_eq!(other == all, table == Table::NewOrder, "{table:?}");
         }
     }

@@ -1,48 +1,48 @@
-//! What pgbench says.
+//! pgbench's messages.
 
 use pgdyno_script::{Action, Command, Value};
 
-use super::Play;
+use super::SharedScripts;
 
-/// Where a client is in its scripts.
+/// Position of a client in its scripts.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Whereabouts {
+pub(super) struct ScriptPosition {
     pub client: u32,
     pub script: usize,
     pub command: usize,
 }
 
-impl Whereabouts {
-    /// A client ends in a command.
+impl ScriptPosition {
+    /// Message of a client that ends in a command.
     pub fn aborted(self, command: &str, why: &str) -> String {
         let Self { client, script, command: number } = self;
         format!("client {client} aborted in command {number} ({command}) of script {script}; {why}")
     }
 
-    /// A client ends by what the server said to a query of a command.
+    /// Message of a client that ends because of the server's reply to a query.
     pub fn aborted_in_query(self, query: u32, why: &str) -> String {
         let Self { client, script, command } = self;
         format!("client {client} script {script} aborted in command {command} query {query}: {why}")
     }
 
-    /// What a query of a command has that it should not.
+    /// Message about an unexpected result of a query.
     pub fn of_query(self, query: u32, what: &str) -> String {
         let Self { client, script, command } = self;
         format!("client {client} script {script} command {command} query {query}: {what}")
     }
 
-    /// A client has met an error that it lives on after.
+    /// Message of a client that continues after an error.
     pub fn got_an_error(self, why: &str) -> String {
         let Self { client, script, command } = self;
         format!("client {client} got an error in command {command} (SQL) of script {script}; {why}\n")
     }
 
-    /// What `debug()` was given.
+    /// Output of `debug()`.
     pub fn debug(self, value: Value) -> String {
         format!("debug(script={},command={}): {value}\n", self.script, self.command + 1)
     }
 
-    /// A backslash command is carried out; its expression is not shown.
+    /// Message before a backslash command, without its expression.
     pub fn executing(self, command: &Command) -> String {
         let line = command.line.strip_prefix('\\').unwrap_or(&command.line);
         let shown = match command.action {
@@ -55,27 +55,27 @@ impl Whereabouts {
     }
 }
 
-/// What becomes of a failed try.
+/// Decision after a failed try.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Verdict {
+pub(super) struct RetryDecision {
     pub again: bool,
     pub tries: u32,
     pub took_ns: u64,
 }
 
-impl Verdict {
-    /// What is said of it where every error is told.
-    pub fn told(self, client: u32, play: &Play) -> String {
+impl RetryDecision {
+    /// Message about the decision, if every error is reported.
+    pub fn told(self, client: u32, shared: &SharedScripts) -> String {
         let what = if self.again {
             "repeats the transaction after the error"
         } else {
             "ends the failed transaction"
         };
         let mut text = format!("client {client} {what} (try {}", self.tries);
-        if play.manner.max_tries > 0 {
-            text.push_str(&format!("/{}", play.manner.max_tries));
+        if shared.behavior.max_tries > 0 {
+            text.push_str(&format!("/{}", shared.behavior.max_tries));
         }
-        if let Some(limit_ns) = play.manner.latency_limit_ns {
+        if let Some(limit_ns) = shared.behavior.latency_limit_ns {
             let share = 100.0 * self.took_ns as f64 / limit_ns as f64;
             text.push_str(&format!(", {share:.3}% of the maximum time of tries was used"));
         }

@@ -1,4 +1,4 @@
-//! What a plan brings of its own, read: the SQL that sets its tables up, and its scripts.
+//! The SQL that a plan brings along, read and parsed: the setup of its tables, and its scripts.
 
 use std::sync::Arc;
 
@@ -10,64 +10,64 @@ use pgdyno_script::{
 
 use super::{Plan, RESERVED, ScriptPlan, Source, TpccWork, WorkloadPlan, work::definitions};
 
-/// A text with its name.
+/// A named text of SQL or a script.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SqlText {
-    /// The file as the plan names it, or the key of the plan that holds the text.
+    /// File as named in the plan, or the key of the plan that holds the text.
     pub name: String,
-    /// What stands in it.
+    /// Contents of the file or key.
     pub text: String,
 }
 
-/// SQL that runs once from its start to its end, a statement after the other.
+/// SQL that runs once, one statement after the other.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Steps {
-    /// The texts in order.
+    /// Texts in the order they run.
     pub texts: Vec<SqlText>,
-    /// The same, read.
+    /// Parsed form of the texts.
     pub scripts: Arc<Scripts>,
-    /// Its variables.
+    /// Variables of the SQL.
     pub definitions: Vec<Definition>,
 }
 
-/// What a workload runs.
+/// A workload with its scripts parsed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Work {
-    /// What reports call it.
+    /// Name in reports.
     pub name: String,
-    /// The built-in transaction, where it is one alone.
+    /// The built-in transaction, if it is the only script.
     pub builtin: Option<Builtin>,
-    /// How TPC-C is driven, where it is that.
+    /// How TPC-C runs, if this workload is TPC-C.
     pub tpcc: Option<TpccWork>,
-    /// The scripts.
+    /// Parsed scripts.
     pub scripts: Arc<Scripts>,
-    /// The weight of each.
+    /// Weight of each script.
     pub weights: Vec<u32>,
-    /// The text of each.
+    /// Source text of each script.
     pub texts: Vec<SqlText>,
-    /// What its variables start with, beside those that pgdyno gives.
+    /// Initial values of variables, in addition to those that pgdyno sets.
     pub definitions: Vec<Definition>,
-    /// What puts the data back into its first state before every run.
+    /// SQL that restores the initial data before every run.
     pub reset: Option<Steps>,
 }
 
-/// All of it.
+/// All SQL of a plan.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Material {
-    /// What sets tables up, once.
+pub struct WorkloadFiles {
+    /// SQL that sets up tables, once.
     pub setup: Option<Steps>,
-    /// One for each workload of the plan.
+    /// The workloads of the plan, in its order.
     pub work: Vec<Work>,
 }
 
-/// Reads a file that a plan names.
+/// Reads the file with this name in the plan.
 pub type ReadFile<'a> = &'a mut dyn FnMut(&str) -> Result<String, Problem>;
 
-impl Material {
-    /// Reads what a plan brings; `plan_file` is its name for messages.
+impl WorkloadFiles {
+    /// Reads and parses all SQL of a plan; `plan_file` is the plan's name in messages.
     ///
     /// # Errors
-    /// What `read` answers, and a wrong request for SQL that cannot be run as it is, with its line.
+    /// Errors of `read`, and a wrong request for SQL that cannot run, with its line.
     pub fn of(plan: &Plan, plan_file: &str, read: ReadFile<'_>) -> Result<Self, Problem> {
         let shared = plan.definitions();
         let mut texts = Vec::new();
@@ -78,27 +78,29 @@ impl Material {
         texts.extend(
             inline.map(|text| SqlText { name: inline_name(plan_file, "setup_text"), text: text.clone() }),
         );
-        let setup = (!texts.is_empty()).then(|| Steps::of(texts, shared.clone())).transpose()?;
-        let work = plan.workload.iter().map(|one| Work::of(one, &shared, plan_file, read));
+        let setup = (!texts.is_empty()).then(|| Steps::parse(texts, shared.clone())).transpose()?;
+        let work = plan.workload.iter().map(|one| Work::parse(one, &shared, plan_file, read));
         Ok(Self { setup, work: work.collect::<Result<_, _>>()? })
     }
 
-    /// The material of a plan that names no file.
+    /// Parses the SQL of a plan that names no files.
     ///
     /// # Errors
-    /// As [`Material::of`]; a file is one.
+    /// As [`WorkloadFiles::of`]; also if the plan names a file.
     pub fn without_files(plan: &Plan) -> Result<Self, Problem> {
         Self::of(plan, &plan.name, &mut |path| {
-            Err(Problem::wrong_request(format!("could not read {path}: this plan has no place of its own")))
+            Err(Problem::wrong_request(format!(
+                "could not read {path}: the plan has no directory for relative paths"
+            )))
         })
     }
 
-    /// Whether there is anything that is not built in.
+    /// Whether any SQL is the plan's own rather than built in.
     pub fn is_own(&self) -> bool {
         self.setup.is_some() || self.work.iter().any(Work::is_own)
     }
 
-    /// Everything in it that reaches beyond tables.
+    /// Everything in the SQL that affects more than tables.
     pub fn risks(&self) -> Vec<Risk> {
         let resets = self.work.iter().filter_map(|work| work.reset.as_ref());
         let once = self.setup.iter().chain(resets).flat_map(|steps| steps.scripts.iter());
@@ -107,12 +109,12 @@ impl Material {
     }
 }
 
-/// What messages call a text that stands in the plan.
+/// Name in messages of a text written into the plan.
 fn inline_name(plan_file: &str, key: &str) -> String {
     format!("{plan_file} ({key})")
 }
 
-/// What all of a plan's SQL knows beside its own variables.
+/// Names of all variables that the SQL may use.
 fn known(definitions: &[Definition]) -> Vec<&str> {
     let own = definitions.iter().map(|definition| definition.name.as_str());
     RESERVED.into_iter().chain(AUTOMATIC).chain(own).collect()
@@ -120,11 +122,11 @@ fn known(definitions: &[Definition]) -> Vec<&str> {
 
 fn wrong(error: ScriptError) -> Problem {
     let problem = Problem::from(error);
-    if problem.hint.is_some() { problem } else { problem.hint("mend the SQL there") }
+    if problem.hint.is_some() { problem } else { problem.hint("fix the SQL there") }
 }
 
 impl Steps {
-    fn of(texts: Vec<SqlText>, definitions: Vec<Definition>) -> Result<Self, Problem> {
+    fn parse(texts: Vec<SqlText>, definitions: Vec<Definition>) -> Result<Self, Problem> {
         let mut scripts = Scripts::default();
         for SqlText { name, text } in &texts {
             let script = scripts.add(name, text).map_err(wrong)?;
@@ -134,13 +136,13 @@ impl Steps {
         Ok(Self { texts, scripts: Arc::new(scripts), definitions })
     }
 
-    /// Its statements, over all texts.
+    /// Number of statements in all texts.
     pub fn statements(&self) -> usize {
         self.scripts.statements().count()
     }
 }
 
-/// Nothing but SQL: what has no client to run for has no backslash commands.
+/// Refuses backslash commands, since setup and reset have no client to run them.
 fn plain_sql(script: &Script) -> Result<(), Problem> {
     let is_sql = |action: &Action| matches!(action, Action::Sql(sql) if sql.store.is_none());
     match script.commands.iter().find(|command| !is_sql(&command.action)) {
@@ -155,12 +157,12 @@ fn plain_sql(script: &Script) -> Result<(), Problem> {
 }
 
 impl Work {
-    /// A built-in transaction alone.
+    /// Workload of a single built-in transaction.
     pub fn builtin(builtin: Builtin) -> Self {
         Self { builtin: Some(builtin), ..Self::script(builtin.name(), builtin.scripts()) }
     }
 
-    /// Scripts of somebody's own, by what reports call them.
+    /// Workload of own scripts with equal weights, under this name in reports.
     pub fn script(name: &str, scripts: Scripts) -> Self {
         Self {
             name: name.to_owned(),
@@ -174,12 +176,12 @@ impl Work {
         }
     }
 
-    /// Whether its scripts are the plan's own.
+    /// Whether the scripts are the plan's own.
     pub fn is_own(&self) -> bool {
         self.builtin.is_none() && self.tpcc.is_none()
     }
 
-    fn of(
+    fn parse(
         plan: &WorkloadPlan,
         shared: &[Definition],
         plan_file: &str,
@@ -210,7 +212,7 @@ impl Work {
         scripts.check_protocol(plan.protocol).map_err(wrong)?;
         let reset = plan.reset.as_ref().map(|text| {
             let name = inline_name(plan_file, &format!("{}: reset", plan.title()));
-            Steps::of(vec![SqlText { name, text: text.clone() }], definitions.clone())
+            Steps::parse(vec![SqlText { name, text: text.clone() }], definitions.clone())
         });
         Ok(Self {
             name: plan.title().to_owned(),
@@ -239,9 +241,9 @@ fn text_of(part: &ScriptPlan, inline: String, read: ReadFile<'_>) -> Result<SqlT
 mod tests {
     use super::*;
 
-    fn material(plan: &str) -> Result<Material, Problem> {
+    fn material(plan: &str) -> Result<WorkloadFiles, Problem> {
         let plan = Plan::from_toml(&format!("name = \"x\"\n{plan}"), "x.toml")?;
-        Material::of(&plan, "x.toml", &mut |path| match path {
+        WorkloadFiles::of(&plan, "x.toml", &mut |path| match path {
             "setup.sql" => {
                 Ok("CREATE TABLE t(id int);\nINSERT INTO t SELECT generate_series(1, :rows);".into())
             }

@@ -1,20 +1,20 @@
-//! Customers and their payments.
+//! Rows of customers and their payment history.
 
 use pgdyno_core::tpcc::{CUSTOMERS, last_name};
 
 use super::{
     Population,
     field::{Field, int, money, numeric, text, time, varchar},
-    places::address,
     row::Row,
     table::{Table, place},
+    warehouses::address,
 };
 
-/// Of a district so many customers have a last name of their own; the others' are drawn (clause 4.3.3.1).
+/// Number of customers of a district with a fixed last name; the others' are drawn (clause 4.3.3.1).
 const NAMED: u64 = 1_000;
-/// What every customer paid, in cents.
+/// Initial payment of every customer, in cents.
 const PAID: i64 = 1_000;
-/// In cents.
+/// Credit limit in cents.
 const CREDIT_LIMIT: i64 = 5_000_000;
 
 pub(super) const CUSTOMER: &[Field] = &[
@@ -68,7 +68,7 @@ pub(super) fn customer(population: &Population, number: u64, row: &mut Row) {
     row.characters(&mut draws, 300, 500);
 }
 
-/// The payment that a customer begins with.
+/// Initial payment of a customer.
 pub(super) fn history(population: &Population, number: u64, row: &mut Row) {
     let (warehouse, district, customer) = place(number, CUSTOMERS);
     row.integer(customer).integer(district).integer(warehouse).integer(district).integer(warehouse);

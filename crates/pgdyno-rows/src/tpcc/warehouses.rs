@@ -1,4 +1,4 @@
-//! Warehouses and districts.
+//! Rows of warehouses and districts.
 
 use pgdyno_core::tpcc::{DISTRICTS, Draws, ORDERS};
 
@@ -9,7 +9,7 @@ use super::{
     table::{Table, place},
 };
 
-/// Of a district, in cents: what its customers paid, 10.00 each.
+/// Year-to-date amount of a district in cents: 10.00 paid by each customer.
 const DISTRICT_YTD: i64 = 3_000_000;
 
 pub(super) const WAREHOUSE: &[Field] = &[
@@ -64,7 +64,7 @@ pub(super) fn address(draws: &mut Draws, row: &mut Row) {
     });
 }
 
-/// 0.0000 to 0.2000.
+/// A tax rate from 0.0000 to 0.2000.
 fn tax(draws: &mut Draws, row: &mut Row) {
     row.decimal(draws.within(0, 2_000) as i64, 4);
 }

@@ -1,4 +1,4 @@
-//! Items and their stock.
+//! Rows of items and stock.
 
 use pgdyno_core::tpcc::{Draws, ITEMS};
 
@@ -9,7 +9,7 @@ use super::{
     table::Table,
 };
 
-/// What data of one in ten holds somewhere.
+/// Text contained in the data of one row in ten.
 const ORIGINAL: &[u8] = b"ORIGINAL";
 
 pub(super) const ITEM: &[Field] =
@@ -50,7 +50,7 @@ pub(super) fn stock(population: &Population, number: u64, row: &mut Row) {
     row.integer(0).integer(0).integer(0).text(|out| data(&mut draws, out));
 }
 
-/// 26 to 50 characters; of one in ten, eight of them are [`ORIGINAL`].
+/// 26 to 50 characters, which in one row of ten contain [`ORIGINAL`].
 fn data(draws: &mut Draws, out: &mut Vec<u8>) {
     let from = out.len();
     draws.characters(26, 50, out);

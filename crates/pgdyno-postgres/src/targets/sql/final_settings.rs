@@ -1,27 +1,27 @@
-//! What a client's session has at the end of a run: a script, a function or somebody else may have changed it.
+//! Reads a session's commit settings at the end of a run, since scripts, functions or others may have changed them.
 
 use pgdyno_core::measure::Outcome;
 use pgdyno_engine::Step;
 use pgdyno_wire::{Row, encode};
 
-use super::target::{Player, State};
+use super::target::{ClientState, State};
 use crate::observe::{COMMIT_SETTINGS, commit_settings};
 
-impl Player {
-    /// Asks the session for its settings, where that is wanted and it has nothing under way.
-    pub fn part(&mut self) -> Step {
+impl ClientState {
+    /// Asks the session for its settings, if requested and if no statement is in progress.
+    pub fn ask_settings(&mut self) -> Step {
         if self.sessions.is_none() || self.state != State::Idle || self.reply.status == b'E' {
             return Step::Receive;
         }
         self.outgoing.clear();
         encode::query(&mut self.outgoing, COMMIT_SETTINGS);
         self.splitter.keep_rows(true);
-        self.state = State::Parting;
+        self.state = State::ReadingSettings;
         Step::Send
     }
 
-    /// Takes the answer. What cannot be read is not known.
-    pub fn parting(&mut self, bytes: &[u8]) -> Step {
+    /// Takes the answer; settings that cannot be parsed count as unknown.
+    pub fn take_settings(&mut self, bytes: &[u8]) -> Step {
         let (mut settings, mut is_over) = (None, false);
         let fed = self.splitter.feed(bytes, |tag, body| {
             match tag {

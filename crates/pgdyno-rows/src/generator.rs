@@ -1,42 +1,44 @@
-//! Tables as a loader and a verifier take them: text for COPY and checksums of any part, whatever the rows are.
+//! Generates tables for loading and verification: text for COPY, and checksums of any part.
 
 use super::{Check, Column, Part, Population, Sums};
 
-/// A table that can be made. With the same population any part gives the same bytes and sums everywhere, and all parts
-/// together those of the whole. Parts are counted in units: a unit is a row, but of TPC-C's `order_line` an order.
-pub trait Maker: Sync {
+/// A table whose rows can be generated. The same population gives the same bytes and sums for any part on any
+/// host, and concatenated parts equal the whole. Parts are counted in units: a unit is a row, except for
+/// TPC-C's `order_line`, where it is an order.
+pub trait RowGenerator: Sync {
     /// Name of the table.
     fn table(&self) -> &'static str;
 
-    /// The columns that have a checksum each, the key first; none where the rows have one as a whole.
+    /// Columns with a checksum each, the key first; empty if rows have one checksum as a whole.
     fn columns(&self) -> &'static [Column];
 
-    /// All columns, as SQL lists them.
+    /// All columns as a list in SQL.
     fn names(&self) -> String {
         self.columns().iter().map(|column| column.name).collect::<Vec<_>>().join(", ")
     }
 
-    /// The columns that are sent, as COPY lists them; the others become what [`Maker::constants`] says, else NULL.
+    /// Columns that are sent, as a list for COPY; others get their value from [`RowGenerator::constants`], or else
+    /// NULL.
     fn sent(&self) -> String {
         self.names()
     }
 
-    /// Columns that have one value in all rows, and that value as SQL: the server has it from a default that stands
-    /// while rows are loaded, so that it is neither sent nor read.
+    /// Columns with the same value in all rows, and that value as SQL. The server takes it from a default that
+    /// exists during the load, so it is neither sent nor parsed.
     fn constants(&self) -> &'static [(&'static str, &'static str)] {
         &[]
     }
 
-    /// The rows of a part as the server itself makes them: a query that gives [`Maker::sent`]. `None` where it cannot.
+    /// Query by which the server generates a part, with the columns of [`RowGenerator::sent`]; `None` if it cannot.
     fn query(&self, population: &Population, part: Part) -> Option<String>;
 
-    /// SQL that holds for the rows of a part, and for no others of a table that is as it was loaded.
+    /// SQL condition for the rows of a part, valid while the table is as loaded.
     fn within(&self, part: Part) -> String {
         let (key, Part { first, end }) = (first_name(self.columns()), part);
         format!("{key} > {first} AND {key} <= {end}")
     }
 
-    /// What the server sums, in the order of [`Sums::columns`].
+    /// Aggregates for the server to compute, in the order of [`Sums::columns`].
     fn checks(&self) -> Vec<Check> {
         let key = first_name(self.columns());
         self.columns().iter().map(|column| column.check(key)).collect()
@@ -45,12 +47,12 @@ pub trait Maker: Sync {
     /// Number of units at a scale.
     fn units_at(&self, scale: u64) -> u64;
 
-    /// Units to make at a time: some tens of KiB of text, which stay in a processor's caches.
+    /// Units to generate at once: some tens of KiB of text, which fit into processor caches.
     fn piece(&self) -> u64 {
         5_000
     }
 
-    /// Appends a part in COPY's text format; gives its rows.
+    /// Appends a part in COPY's text format; returns its number of rows.
     fn write(&self, population: &Population, part: Part, out: &mut Vec<u8>) -> u64;
 
     /// Count and checksums of a part.
@@ -61,8 +63,8 @@ fn first_name(columns: &[Column]) -> &'static str {
     columns.first().map_or("", |column| column.name)
 }
 
-/// Appends rows whose key counts from 1, a line each: the key, then an ending that lasts for `run` rows. The
-/// key's digits are counted up in place: no number is divided by ten again and again. Gives the number of rows.
+/// Appends rows with consecutive keys from 1, one per line: the key, then an ending that stays the same for
+/// `run` rows. Digits of the key are incremented in place, which saves divisions. Returns the number of rows.
 pub(super) fn write_runs(part: Part, run: u64, ending: impl Fn(u64) -> String, out: &mut Vec<u8>) -> u64 {
     let mut at = part.first;
     while at < part.end {
@@ -79,7 +81,7 @@ pub(super) fn write_runs(part: Part, run: u64, ending: impl Fn(u64) -> String, o
     part.rows()
 }
 
-/// A line that begins with a number.
+/// A line that begins with a number to be incremented.
 struct Line {
     bytes: Vec<u8>,
     digits: usize,

@@ -1,4 +1,4 @@
-//! What a terminal enters, as the variables of scripts.
+//! The input of TPC-C terminals, as variables of scripts.
 
 use std::sync::Arc;
 
@@ -9,11 +9,11 @@ use pgdyno_core::tpcc::{
 use super::DELIVERED;
 use crate::{Names, Slot, Value, Variables};
 
-/// The variables that a terminal fills.
+/// Variables that a terminal fills.
 ///
-/// Numbers: warehouse and district of the terminal's transaction, the customer's, what is paid (with two digits), 1 or
-/// 0 for `all_local` and `by_name`. `i_ids`, `supply_w_ids` and `quantities` are arrays as text. `attempt` has the
-/// numbers of command, run, client and attempt in base 36, which no two attempts on one database share.
+/// Numbers: warehouse and district of the transaction, the customer's, the payment (with two digits), and 1 or
+/// 0 for `all_local` and `by_name`. `i_ids`, `supply_w_ids` and `quantities` are arrays as text. `attempt`
+/// contains the numbers of command, run, client and attempt in base 36, unique within a database.
 pub const VARIABLES: [&str; 16] = [
     "w_id",
     "d_id",
@@ -33,63 +33,63 @@ pub const VARIABLES: [&str; 16] = [
     "threshold",
 ];
 
-/// The stream of a client's terminals: the rows of a load have others, whatever their seed.
+/// Random stream of terminal input, different from those of row generation with any seed.
 const STREAM: u64 = 1 << 32;
 
-/// What all clients of a run share.
+/// Parameters shared by all clients of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Crowd {
+pub struct TerminalParams {
     /// Number of warehouses; each has ten terminals.
     pub warehouses: u64,
-    /// What numbers that are not uniform are drawn by.
+    /// Constants of the non-uniform random numbers.
     pub constants: RunConstants,
     /// Seed of the run.
     pub seed: u64,
-    /// Number of the command, drawn below 10⁹: two commands may have the same seed, and their attempts differ by this.
+    /// Random number below 10⁹ of the command, which distinguishes commands with the same seed.
     pub command: u32,
     /// Number of the run.
     pub run: u32,
 }
 
-impl Crowd {
-    /// The same in another run.
+impl TerminalParams {
+    /// Parameters for another run with this seed and number.
     #[must_use]
     pub fn in_run(self, seed: u64, run: u32) -> Self {
         Self { seed, run, ..self }
     }
 }
 
-/// Fills the variables of one client.
+/// Generates the input of one client's transactions.
 #[derive(Debug, Clone)]
-pub struct Entry {
-    crowd: Crowd,
+pub struct InputGenerator {
+    params: TerminalParams,
     client: u32,
     draws: Draws,
     slots: Slots,
-    /// Attempts begun.
+    /// Number of attempts begun.
     attempts: u64,
-    /// What was entered last, by which terminal.
+    /// The last input, and its terminal.
     last: Option<(Terminal, Input)>,
     text: Vec<u8>,
 }
 
-impl Entry {
-    /// That of a client whose scripts have these names.
-    pub fn new(crowd: Crowd, client: u32, names: &Arc<Names>) -> Self {
-        let draws = Draws::new(crowd.seed, STREAM + u64::from(crowd.run), client.into());
-        Self { crowd, client, draws, slots: Slots::of(names), attempts: 0, last: None, text: Vec::new() }
+impl InputGenerator {
+    /// Input of a client whose scripts have these names.
+    pub fn new(params: TerminalParams, client: u32, names: &Arc<Names>) -> Self {
+        let draws = Draws::new(params.seed, STREAM + u64::from(params.run), client.into());
+        Self { params, client, draws, slots: Slots::new(names), attempts: 0, last: None, text: Vec::new() }
     }
 
-    /// Enters a transaction at a terminal, by its number from 0; without one at any, each as likely as the others.
+    /// Generates the input of a transaction for the terminal with this number from 0, or else for a random one.
     pub fn enter(&mut self, transaction: Transaction, terminal: Option<u64>, variables: &mut Variables) {
-        let number = terminal.unwrap_or_else(|| self.draws.within(0, self.crowd.warehouses * DISTRICTS - 1));
+        let number = terminal.unwrap_or_else(|| self.draws.within(0, self.params.warehouses * DISTRICTS - 1));
         let terminal = Terminal {
             warehouse: number / DISTRICTS + 1,
             district: number % DISTRICTS + 1,
-            warehouses: self.crowd.warehouses,
+            warehouses: self.params.warehouses,
         };
         self.attempts += 1;
-        let input = terminal.enter(transaction, &self.crowd.constants, &mut self.draws);
+        let input = terminal.enter(transaction, &self.params.constants, &mut self.draws);
         self.last = Some((terminal, input));
         set(variables, self.slots.w_id, terminal.warehouse);
         self.fill(&terminal, &input, variables);
@@ -111,7 +111,7 @@ impl Entry {
                 self.fill_text(slots.amount, variables, |out| {
                     out.extend_from_slice(format!("{}.{:02}", amount / 100, amount % 100).as_bytes());
                 });
-                let Crowd { command, run, .. } = self.crowd;
+                let TerminalParams { command, run, .. } = self.params;
                 let numbers = [command.into(), run.into(), self.client.into(), self.attempts];
                 self.fill_text(slots.attempt, variables, |out| write_mark(numbers, out));
             }
@@ -169,8 +169,8 @@ impl Entry {
         variables.set_text(slot, &self.text);
     }
 
-    /// Counts what was entered last into `shares`: of an attempt that the server carried out. Deliveries say in the
-    /// variable `delivered` how many districts had an order that waited.
+    /// Counts the last input into `shares`, for an attempt that the server executed. After a Delivery, the
+    /// variable `delivered` holds the number of districts with a waiting order.
     pub fn count(&self, variables: &mut Variables, shares: &mut Shares) {
         let Some((terminal, input)) = &self.last else { return };
         let delivered = self.slots.delivered.and_then(|slot| variables.value(slot).ok());
@@ -191,7 +191,7 @@ fn set(variables: &mut Variables, slot: Option<Slot>, value: u64) {
     }
 }
 
-/// An array of PostgreSQL as text.
+/// Formats a PostgreSQL array as text.
 fn write_array(values: impl Iterator<Item = u32>, out: &mut Vec<u8>) {
     out.push(b'{');
     for (at, value) in values.enumerate() {
@@ -203,8 +203,8 @@ fn write_array(values: impl Iterator<Item = u32>, out: &mut Vec<u8>) {
     out.push(b'}');
 }
 
-/// Numbers in base 36 between dots: the mark of an attempt, which leaves room for a name in the 24 characters of
-/// `h_data`.
+/// Formats numbers in base 36 separated by dots: the mark of an attempt, short enough to leave room for a name
+/// in the 24 characters of `h_data`.
 fn write_mark(numbers: [u64; 4], out: &mut Vec<u8>) {
     for (at, number) in numbers.into_iter().enumerate() {
         if at > 0 {
@@ -221,7 +221,7 @@ fn write_base36(number: u64, out: &mut Vec<u8>) {
     out.push(b"0123456789abcdefghijklmnopqrstuvwxyz"[(number % 36) as usize]);
 }
 
-/// Where the variables are, of those that a script reads.
+/// Slots of the variables that a script reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Slots {
     w_id: Option<Slot>,
@@ -240,12 +240,12 @@ struct Slots {
     attempt: Option<Slot>,
     carrier_id: Option<Slot>,
     threshold: Option<Slot>,
-    /// What a Delivery says, not what is entered.
+    /// Output of a Delivery rather than input.
     delivered: Option<Slot>,
 }
 
 impl Slots {
-    fn of(names: &Names) -> Self {
+    fn new(names: &Names) -> Self {
         let mut slots = VARIABLES.map(|name| names.find(name.as_bytes())).into_iter();
         let mut next = || slots.next().flatten();
         Self {
@@ -277,14 +277,14 @@ mod tests {
     use super::*;
     use crate::Automatic;
 
-    /// A client's entry and variables, for scripts that read all of them.
-    fn client(number: u32) -> (Entry, Variables, Arc<Names>) {
+    /// Input and variables of a client whose scripts read all variables.
+    fn client(number: u32) -> (InputGenerator, Variables, Arc<Names>) {
         let scripts = super::super::scripts(Shape::Statements).expect("they are scripts");
         let names = Arc::clone(scripts.names());
         let automatic = Automatic { scale: 1, client_id: 0, random_seed: 1, default_seed: 1 };
         let constants = RunConstants::draw(1, None);
-        let crowd = Crowd { warehouses: 7, constants, seed: 3, command: 36 * 36 + 35, run: 2 };
-        (Entry::new(crowd, number, &names), Variables::new(&names, &[], automatic), names)
+        let params = TerminalParams { warehouses: 7, constants, seed: 3, command: 36 * 36 + 35, run: 2 };
+        (InputGenerator::new(params, number, &names), Variables::new(&names, &[], automatic), names)
     }
 
     fn shown(variables: &Variables, names: &Names, name: &str) -> String {
@@ -342,7 +342,7 @@ mod tests {
         assert!((200..400).contains(&named), "{named}");
     }
 
-    /// The last attempt of a day at 20,000 a second, of the last client of the last run of any command.
+    /// The longest mark: last attempt of a day at 20,000 per second, last client, last run, any command.
     #[test]
     fn the_longest_mark_leaves_room_for_a_name() {
         let mut mark = Vec::new();
@@ -350,7 +350,7 @@ mod tests {
         assert_eq!(String::from_utf8(mark).expect("it is ASCII"), "gjdgxr.zzz.255r.skt1c0");
     }
 
-    /// Without a terminal of its own a client goes to all of them: else few clients would touch few warehouses.
+    /// Without a fixed terminal a client uses all of them; otherwise few clients would touch few warehouses.
     #[test]
     fn clients_without_terminals_go_to_all_warehouses() {
         let (mut entry, mut variables, names) = client(0);
@@ -362,7 +362,7 @@ mod tests {
         assert_eq!(seen.len(), 7);
     }
 
-    /// What a Delivery found is counted, and one that has not said it is no fault.
+    /// Counts what a Delivery found; its absence is no error.
     #[test]
     fn deliveries_that_pass_over_a_district_are_counted() {
         let (mut entry, mut variables, _) = client(0);

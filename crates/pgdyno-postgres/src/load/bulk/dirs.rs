@@ -1,4 +1,4 @@
-//! Where a load is on the server's machine, and how much of it is there.
+//! Directories and sizes of a load on the server's machine.
 
 use std::path::PathBuf;
 
@@ -7,23 +7,23 @@ use pgdyno_wire::{Session, WireError};
 
 use super::ledger::{DATABASE, literal};
 
-/// Bytes of tables on the disk.
+/// Bytes of tables on disk.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(in crate::load) struct Sizes {
-    /// Tables, with their maps and what is stored beside them.
+    /// Tables with their free space and visibility maps and TOAST.
     pub heap_bytes: u64,
-    /// Their indexes.
+    /// Indexes of the tables.
     pub index_bytes: u64,
 }
 
 impl Sizes {
-    /// Of a set's tables in schemas.
+    /// Sizes of a set's tables in some schemas.
     ///
     /// # Errors
-    /// The server's.
+    /// The query fails.
     pub fn find(session: &mut Session, schemas: &[String], set: Set) -> Result<Self, WireError> {
         let schemas: Vec<_> = schemas.iter().map(|name| literal(name)).collect();
-        // Looking at a table waits for who has it to himself, such as until its key is built: it counts as empty.
+        // A size query waits for an exclusive lock, such as that of an index build, so a locked table counts as empty.
         let sql = format!(
             "SELECT pg_catalog.sum(pg_catalog.pg_table_size(c.oid)), \
              pg_catalog.sum(pg_catalog.pg_indexes_size(c.oid)) FROM pg_catalog.pg_class c \
@@ -39,30 +39,30 @@ impl Sizes {
         Ok(Self { heap_bytes: bytes(0), index_bytes: bytes(1) })
     }
 
-    /// Of both.
+    /// Size of tables and indexes.
     pub fn total_bytes(self) -> u64 {
         self.heap_bytes + self.index_bytes
     }
 }
 
-/// Directories that a load writes to, on the server's machine.
+/// Directories that a load writes to on the server's machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::load) struct Places {
-    /// Of tables.
+pub(in crate::load) struct LoadDirs {
+    /// Directory of the tables.
     pub tables: PathBuf,
-    /// Of their keys.
+    /// Directory of their keys.
     pub keys: PathBuf,
-    /// Of WAL.
+    /// Directory of WAL.
     pub wal: PathBuf,
-    /// Of temporary files, at least one.
+    /// Directories of temporary files, at least one.
     pub temp: Vec<PathBuf>,
 }
 
-impl Places {
-    /// Those of a plan; `None` where the server does not tell.
+impl LoadDirs {
+    /// Directories for a plan; `None` if the role may not see them.
     ///
     /// # Errors
-    /// The server's.
+    /// A query fails.
     pub fn find(session: &mut Session, plan: &LoadPlan) -> Result<Option<Self>, WireError> {
         let data =
             session.value("SELECT setting FROM pg_catalog.pg_settings WHERE name = 'data_directory'")?;
@@ -99,7 +99,7 @@ impl Places {
     }
 }
 
-/// The names of a list in a setting, as the server reads them: in lower case where they are not quoted.
+/// Names in a list-valued setting as the server parses them: lower case unless quoted.
 fn names(list: &str) -> Vec<String> {
     let (mut names, mut rest) = (Vec::new(), list.trim_start());
     while !rest.is_empty() {
@@ -117,7 +117,8 @@ fn names(list: &str) -> Vec<String> {
     names
 }
 
-/// A name behind its first quote, and what follows the last one. Two quotes within it are one.
+/// A quoted name, given the text after its opening quote, and the rest after its closing quote. A doubled quote
+/// stands for one.
 fn quoted_name(text: &str) -> (String, &str) {
     let (mut name, mut rest) = (String::new(), text);
     while let Some((part, after)) = rest.split_once('"') {
