@@ -27,7 +27,7 @@ struct Cli {
 /// The chores.
 #[derive(Debug, Subcommand)]
 enum Chore {
-    /// Check what the compiler does not: arrows, circles, lengths, bans, help, schemas, links (`cargo test` too)
+    /// Check what the compiler does not: arrows, circles, lengths, bans, help, schemas, links, words (`cargo test` too)
     Tidy(tidy::Args),
     /// Write pgdyno.1 and a page for every sub-command
     Man(generate::Args),

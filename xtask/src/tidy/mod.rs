@@ -15,6 +15,7 @@ mod purity;
 mod rust;
 mod schemas;
 mod uses;
+mod words;
 
 use fault::Fault;
 
@@ -67,6 +68,7 @@ fn check() -> Result<(Vec<Fault>, usize), Failure> {
     faults.extend(purity::check(&files, &sources));
     faults.extend(hosts::check(&files));
     faults.extend(links::check(&files));
+    faults.extend(words::check(&files));
     faults.extend(commands::check(&files, &program)?);
     faults.extend(schemas::check(&files, &program)?);
     Ok((faults, lengths.median))
