@@ -5,7 +5,7 @@ use pgdyno_report::{Document, Format, html};
 use scraper::{ElementRef, Html, Selector};
 use serde_json::Value;
 
-const FORMATS: [Format; 21] = [
+const FORMATS: [Format; 23] = [
     Format::Text,
     Format::Count,
     Format::Length,
@@ -27,6 +27,8 @@ const FORMATS: [Format; 21] = [
     Format::Clock,
     Format::Identifier,
     Format::Word,
+    Format::Confidence,
+    Format::Raw,
 ];
 
 fn variants() -> [(&'static str, Fixture); 12] {
