@@ -100,7 +100,7 @@ fn fitting(prose: &Prose, room: usize) -> Vec<String> {
         let next = sentence(&text.plain());
         if lines.len() + next.len() + more > room {
             if lines.len() < room {
-                lines.push(format!("({} more in the whole report)", plural(left as u64, "sentence")));
+                lines.push(format!("({} in the whole report)", plural(left as u64, "more sentence")));
             }
             break;
         }
@@ -128,8 +128,8 @@ fn table(whole: &Table, short: bool, room: usize) -> Vec<String> {
     }
     if shown < total && lines.len() < room {
         let best = if summary.is_some() { "the best of each; " } else { "" };
-        let left = plural((total - shown) as u64, "row");
-        lines.push(format!("({best}{left} more in the whole report)"));
+        let left = plural((total - shown) as u64, "more row");
+        lines.push(format!("({best}{left} in the whole report)"));
     }
     lines
 }

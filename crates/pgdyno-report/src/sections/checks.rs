@@ -14,9 +14,6 @@ use crate::{
     sections::{comparison, tpcc},
 };
 
-/// Scripts whose noise a paragraph can hold; that of more is a table.
-const FEW_SCRIPTS: usize = 2;
-
 /// The checks of data, noise and driver.
 pub fn section(run: &Run<'_>) -> Section {
     let facts = vec![
@@ -117,24 +114,15 @@ const NOT_KNOWN: &str = "Not known: it takes at least two blocks of a cell to se
 
 /// What this run could tell apart.
 fn noise(run: &Run<'_>) -> Phrase {
-    let scripts = run.record.noise_by_script.len();
-    match () {
-        () if run.record.comparison.is_some() => comparison::floor(run),
-        () if run.record.noise.is_none() => NOT_KNOWN.into(),
-        () if scripts == 0 => floor(&run.root().at("noise")),
-        () if scripts > FEW_SCRIPTS => phrase![
+    match run.record.noise_by_script.len() {
+        _ if run.record.comparison.is_some() => comparison::floor(run),
+        _ if run.record.noise.is_none() => NOT_KNOWN.into(),
+        0 | 1 => floor(&worst(run)),
+        _ => phrase![
             "by the noisiest script a difference under ",
             worst(run).figure("smallest_difference", Percent),
             " between two cells may mean nothing here; script by script below.",
         ],
-        () => joined(
-            (0..scripts).map(|index| {
-                let at = run.root().at(format!("noise_by_script/{index}"));
-                let subject = maybe("", at.figure("subject", Text), " ");
-                phrase![subject, at.figure("script", Text), ": ", floor(&at.at("noise"))]
-            }),
-            " ",
-        ),
     }
 }
 
@@ -160,10 +148,10 @@ pub fn worst<'a>(run: &'a Run<'_>) -> Place<'a> {
     }
 }
 
-/// The noise of each of many scripts.
+/// The noise of each of several scripts.
 fn noise_by_script(run: &Run<'_>) -> Option<Block> {
     let scripts = run.record.noise_by_script.len();
-    if scripts <= FEW_SCRIPTS || run.record.comparison.is_some() {
+    if scripts < 2 || run.record.comparison.is_some() {
         return None;
     }
     let columns = vec![

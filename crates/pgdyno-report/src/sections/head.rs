@@ -181,20 +181,12 @@ fn peak(run: &Run<'_>, cell: usize) -> Fact {
     card(run.work_of(cell), large, remarks)
 }
 
-/// The scatter between blocks.
+/// The scatter between blocks, by the noisiest script.
 fn noise(run: &Run<'_>) -> Fact {
-    let scripts = run.record.noise_by_script.len();
-    let remark = match () {
-        () if run.record.noise.is_none() => "not known: takes two blocks of a cell".into(),
-        () if run.record.levels.is_some() => "smaller differences between two cells may mean nothing".into(),
-        () if scripts < 2 => "smaller differences mean nothing here".into(),
-        () => joined(
-            (0..scripts).map(|index| {
-                let at = run.root().at("noise_by_script").at(index);
-                phrase![at.figure("script", Text), " ", at.figure("noise/smallest_difference", Percent)]
-            }),
-            ", ",
-        ),
+    let remark = match run.record.noise_by_script.len() {
+        _ if run.record.noise.is_none() => "not known: takes two blocks of a cell",
+        0 | 1 => "smaller differences mean nothing here",
+        _ => "of the noisiest script; smaller differences may mean nothing",
     };
-    card("Noise floor", checks::worst(run).figure("smallest_difference", Percent), vec![remark])
+    card("Noise floor", checks::worst(run).figure("smallest_difference", Percent), vec![remark.into()])
 }

@@ -133,8 +133,7 @@ fn clients(run: &Run<'_>, levels: &[(usize, &LevelResult)]) -> Phrase {
 }
 
 fn at(run: &Run<'_>, level: usize, field: &str) -> Option<Figure> {
-    let format = if field == "effect" { Change } else { Count };
-    run.source.at(format!("/levels/list/{level}")).figure(field, format)
+    run.source.at(format!("/levels/list/{level}")).figure(field, Count)
 }
 
 /// The levels one by one.
@@ -151,8 +150,7 @@ pub fn section(run: &Run<'_>, levels: &LevelsRecord) -> Section {
     let works = works(run, levels);
     let group = |work: &Work<'_>| Group { name: work.name(), rows: rows(work, &best), ..Group::default() };
     let table = Table { group_name: "script", columns, groups: works.iter().map(group).collect() };
-    let said = judged(run, levels).into_iter().chain(answers(run, &works)).collect();
-    let blocks = [Block::Table(table)].into_iter().chain(Block::prose(Tone::Plain, said));
+    let blocks = [Block::Table(table)].into_iter().chain(Block::prose(Tone::Plain, judged(run, levels)));
     Section::new("Level by level", blocks.collect())
 }
 
@@ -183,53 +181,6 @@ fn rows(work: &Work<'_>, best: &[usize]) -> Vec<Row> {
     rows
 }
 
-/// A sentence for each subject in each script, and one for all that cannot be told apart at any level.
-fn answers(run: &Run<'_>, works: &[Work<'_>]) -> Vec<Phrase> {
-    let others = 1..run.record.subjects.len();
-    let all = works.iter().flat_map(|work| others.clone().map(move |other| (work, other, work.of(other))));
-    let is_open = |levels: &[(usize, &LevelResult)]| levels.iter().all(|(_, of)| kind_of(of) == CANNOT_TELL);
-    let known = all.filter(|(_, _, levels)| !levels.is_empty());
-    let (open, told): (Vec<_>, Vec<_>) = known.partition(|(_, _, levels)| is_open(levels));
-    let said = |(work, other, levels): &(&Work<'_>, usize, Vec<_>)| answer(work, *other, levels);
-    let told = told.iter().map(said);
-    match open.len() {
-        0 | 1 => told.chain(open.iter().map(said)).collect(),
-        _ => told.chain([untold(run, &open.iter().map(|one| (one.0, one.1)).collect::<Vec<_>>())]).collect(),
-    }
-}
-
-/// Subjects that cannot be told apart from the first at any level, script by script.
-fn untold(run: &Run<'_>, open: &[(&Work<'_>, usize)]) -> Phrase {
-    let by_work = open.chunk_by(|a, b| std::ptr::eq(a.0, b.0));
-    let of_work = |own: &[(&Work<'_>, usize)]| {
-        phrase![own[0].0.name(), " ", joined(own.iter().map(|(_, other)| run.name(*other)), ", ")]
-    };
-    let list = joined(by_work.map(of_work), "; ");
-    phrase!["Cannot tell from ", run.name(0), " at any level: ", list, "."]
-}
-
-/// One subject in one script: at which levels it is what.
-fn answer(work: &Work<'_>, other: usize, levels: &[(usize, &LevelResult)]) -> Phrase {
-    let run = work.run;
-    let kinds = KINDS.into_iter().filter_map(|kind| {
-        let mut own = of_kind(levels, kind);
-        let list = phrase![reason(kind), " at ", clients(run, &own)];
-        own.sort_by(|a, b| order(a.1).total_cmp(&order(b.1)));
-        let (low, high) = (own.first()?.0, own.last()?.0);
-        if !matches!(kind, FASTER | SLOWER) {
-            return Some(list);
-        }
-        let to = if low == high { Phrase::default() } else { phrase![" to ", at(run, high, "effect")] };
-        Some(phrase![list, " (", at(run, low, "effect"), to, ")"])
-    });
-    let kinds = joined(kinds, "; ");
-    phrase![work.name(), ": ", run.name(other), " against ", run.name(0), " is ", kinds, " clients."]
-}
-
-fn order(level: &LevelResult) -> f64 {
-    level.effect.unwrap_or(0.0)
-}
-
 const FASTER: &str = "faster";
 const SLOWER: &str = "slower";
 const NO_DIFFERENCE: &str = "no difference";
@@ -258,42 +209,32 @@ fn kind_of(level: &LevelResult) -> &'static str {
     }
 }
 
-/// A verdict in a sentence behind `is`, with the reason if there is none.
-fn reason(kind: &'static str) -> &'static str {
-    match kind {
-        NO_DIFFERENCE => "within the equivalence margin",
-        CANNOT_TELL => "undecided",
-        OPEN_LOOP => "not judged (open loop: TPS is the schedule's; compare latencies)",
-        NOTHING_COMMITTED => "not judged (in a block one of the two committed nothing)",
-        FEW_COMMITS => "not judged (too few commits in a run: lengthen the runs)",
-        NOT_JUDGED => "not judged (too few blocks)",
-        kind => kind,
-    }
-}
+/// Why there is no verdict, for each kind of level without one.
+const REASONS: [(&str, &str); 4] = [
+    (OPEN_LOOP, "open loop: TPS is the schedule's, so there is no verdict; compare latencies."),
+    (NOTHING_COMMITTED, "no commit: in a block one of the two committed nothing, so there is no verdict."),
+    (FEW_COMMITS, "few commits: too few in a run for a verdict; lengthen the runs."),
+    (NOT_JUDGED, "not judged: an interval takes two blocks."),
+];
 
-/// How levels were judged.
+/// How levels were judged, and why some were not.
 fn judged(run: &Run<'_>, levels: &LevelsRecord) -> Vec<Phrase> {
-    if levels.judged == 0 {
-        let all = |kind| levels.list.iter().all(|level| kind_of(level) == kind);
-        return vec![Phrase::from(match () {
-            () if all(NOT_JUDGED) => "No level was judged: an interval takes two blocks.",
-            () if all(OPEN_LOOP) => {
-                "No level was judged: in an open loop TPS is the schedule's. Compare latencies."
-            }
-            () => "No level was judged; the reason stands beside each.",
-        })];
-    }
     let place = run.source.at("/levels");
-    let known = phrase![
-        place.figure("judged", Count),
-        if levels.judged == 1 { " level" } else { " levels, each" },
-        Piece::Fixed(" at 95 %"),
-        maybe("; equivalence margin ±", place.figure("margin", Percent), ""),
-        ".",
-    ];
+    let known = match levels.judged {
+        0 => "No level was judged.".into(),
+        count => phrase![
+            place.figure("judged", Count),
+            if count == 1 { " level" } else { " levels, each" },
+            Piece::Fixed(" at 95 %"),
+            maybe("; equivalence margin ±", place.figure("margin", Percent), ""),
+            ".",
+        ],
+    };
     let star = levels.list.iter().any(|level| level.among_all);
     let star = star.then(|| "* significant also after Bonferroni correction over all levels.".into());
-    [known].into_iter().chain(star).collect()
+    let has = |kind: &str| levels.list.iter().any(|level| kind_of(level) == kind);
+    let reasons = REASONS.into_iter().filter(|(kind, _)| has(kind)).map(|(_, reason)| reason.into());
+    [known].into_iter().chain(star).chain(reasons).collect()
 }
 
 /// The subjects with their versions, and whether each can be compared with the first.
@@ -328,12 +269,6 @@ mod tests {
         levels.list.extend(more);
     }
 
-    fn said(record: &RunRecord) -> Vec<String> {
-        let run = Run::new(record, &[]);
-        let works = works(&run, record.levels.as_ref().expect("there are some"));
-        answers(&run, &works).iter().map(Phrase::plain).collect()
-    }
-
     #[test]
     fn one_script_over_two_protocols_is_two_works() {
         let mut record = several().record;
@@ -350,53 +285,46 @@ mod tests {
             _ => None,
         });
         assert_eq!(rows(table.expect("there is one")), [9, 9], "three levels of three subjects");
-        let of = said(&record);
-        assert_eq!(of.len(), 4, "{of:?}");
-        assert!(of[2].starts_with("select-only (simple): pg=18 against pg=9.6 is"), "{of:?}");
-        assert_eq!(of[2].replace("simple", "prepared"), of[0]);
+    }
+
+    /// What stands in the last column of a table, row by row.
+    fn last_column(table: &Table) -> Vec<String> {
+        table.rows().filter_map(|row| row.cells.last()).map(|cell| cell.text.plain()).collect()
     }
 
     #[test]
-    fn what_cannot_be_told_at_any_level_is_one_sentence() {
-        let answers = |open: &[&str]| -> Vec<String> {
-            let mut record = several().record;
-            over_two_protocols(&mut record);
-            let levels = record.levels.as_mut().expect("there are some");
-            let own = levels.list.iter_mut().filter(|level| open.contains(&&*level.subject));
-            for result in own.filter_map(|level| level.result.as_mut()) {
-                result.verdict = Verdict::CannotTell { more_blocks: None };
-            }
-            said(&record)
-        };
-        let all = answers(&["pg=18", "build=lto"]);
-        let open = "Cannot tell from pg=9.6 at any level: select-only (prepared) pg=18, build=lto; select-only \
-                    (simple) pg=18, build=lto.";
-        assert_eq!(all, [open]);
-        let one = answers(&["pg=18"]);
-        assert_eq!(one.len(), 3, "two of lto, one of all that is open: {one:?}");
-        assert!(one[2].ends_with(": select-only (prepared) pg=18; select-only (simple) pg=18."), "{one:?}");
+    fn the_head_says_at_which_levels_a_subject_is_what() {
+        let mut record = several().record;
+        let levels = record.levels.as_mut().expect("there are some");
+        let open = levels.list.iter_mut().filter(|level| level.subject == "build=lto");
+        for result in open.filter_map(|level| level.result.as_mut()) {
+            result.verdict = Verdict::CannotTell { more_blocks: None };
+        }
+        let run = Run::new(&record, &[]);
+        let table = summary(&run, record.levels.as_ref().expect("there are some"));
+        let want = ["", "faster at 1; slower at 16; cannot tell at 4", "cannot tell at all"];
+        assert_eq!(last_column(&table), want);
     }
 
     #[test]
     fn why_a_level_was_not_judged_is_said() {
-        for (why, sentence, row) in [
-            (Unjudged::OpenLoop, "(open loop: TPS is the schedule's; compare latencies)", OPEN_LOOP),
-            (Unjudged::NothingCommitted, "(in a block one of the two committed nothing)", NOTHING_COMMITTED),
-            (Unjudged::FewCommits, "lengthen the runs)", FEW_COMMITS),
-            (Unjudged::TooFewBlocks, "; not judged (too few blocks) at 4", NOT_JUDGED),
+        for (why, reason, verdict) in [
+            (Unjudged::OpenLoop, "compare latencies", OPEN_LOOP),
+            (Unjudged::NothingCommitted, "one of the two committed nothing", NOTHING_COMMITTED),
+            (Unjudged::FewCommits, "lengthen the runs", FEW_COMMITS),
+            (Unjudged::TooFewBlocks, "takes two blocks", NOT_JUDGED),
         ] {
             let mut record = several().record;
             let levels = record.levels.as_mut().expect("there are some");
             let level = levels.list.iter_mut().find(|level| level.clients == 4 && level.subject == "pg=18");
             let level = level.expect("it ran");
             (level.result, level.unjudged) = (None, Some(why));
-            let answer = &said(&record)[0];
-            assert!(answer.contains("not judged") && answer.contains(sentence), "{answer}");
-            assert!(answer.ends_with(" at 4 clients."), "{answer}");
             let run = Run::new(&record, &[]);
-            let work = &works(&run, record.levels.as_ref().expect("there are some"))[0];
-            let verdicts: Vec<_> = rows(work, &[]).iter().map(|row| row.cells[5].text.plain()).collect();
-            assert!(verdicts.iter().any(|verdict| verdict == row), "{verdicts:?}");
+            let levels = record.levels.as_ref().expect("there are some");
+            let said: Vec<_> = judged(&run, levels).iter().map(Phrase::plain).collect();
+            assert!(said.iter().any(|sentence| sentence.contains(reason)), "{said:?}");
+            let table = summary(&run, levels);
+            assert!(last_column(&table)[1].ends_with(&format!("; {verdict} at 4")), "{table:?}");
         }
     }
 }
