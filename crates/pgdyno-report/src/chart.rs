@@ -12,7 +12,7 @@ pub struct Chart {
     pub id: String,
     /// Heading of the chart.
     pub title: &'static str,
-    /// The chart in a line, for whoever cannot see it.
+    /// Whose chart it is, for whoever cannot see the heading above it.
     pub label: String,
     /// Unit of the vertical axis, and what the horizontal one is.
     pub note: &'static str,

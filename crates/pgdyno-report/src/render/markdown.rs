@@ -27,7 +27,7 @@ fn block(block: &Block) -> String {
         Block::Prose(of) => prose(of),
         Block::Table(of) => table(of),
         Block::Facts(of) => facts(of),
-        Block::Chart(of) => escaped(&of.label),
+        Block::Chart(of) => escaped(of.title),
         Block::Doubts(of) => doubts(of),
         Block::Code(of) => fenced(&of.plain()),
     }

@@ -43,7 +43,7 @@ fn block(block: &Block, indent: &str, paint: Paint) -> Vec<String> {
         Block::Prose(of) => prose(of, indent, paint),
         Block::Table(of) => table(of, indent, paint),
         Block::Facts(of) => facts(of, indent, paint),
-        Block::Chart(of) => wrap::prose(&of.label, WIDTH, indent, indent),
+        Block::Chart(of) => wrap::prose(of.title, WIDTH, indent, indent),
         Block::Doubts(of) => doubts(of, indent, paint),
         Block::Code(of) => wrap::command(&of.plain(), WIDTH),
     }

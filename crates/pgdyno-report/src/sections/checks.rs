@@ -156,8 +156,8 @@ fn noise_by_script(run: &Run<'_>) -> Option<Block> {
     }
     let columns = vec![
         Column::text("noise of"),
-        Column::number("std. deviation"),
-        Column::number("degrees of freedom"),
+        Column::number("std. deviation").under("between blocks"),
+        Column::number("degrees of freedom").under("between blocks"),
         Column::number("smallest difference"),
     ];
     let row = |index: usize| {

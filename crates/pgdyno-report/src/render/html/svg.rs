@@ -30,7 +30,7 @@ pub(super) fn draw(chart: &Chart) -> Drawing<impl Fn(Point) -> Point + '_> {
     };
     let (low, high) = (place((chart.x.min, chart.y.min)), place((chart.x.max, chart.y.max)));
     let picture = html! {
-        svg role="img" aria-label=(chart.label) viewBox={ "0 0 " (width) " " (height) } {
+        svg role="img" aria-label={ (chart.label) ": " (chart.title) } viewBox={ "0 0 " (width) " " (height) } {
             @for mark in chart.marks.iter().filter(|mark| is_below(mark)) { (drawn(mark, &place)) }
             @for (value, label) in &chart.y.ticks {
                 @let y = place((chart.x.min, *value)).1;

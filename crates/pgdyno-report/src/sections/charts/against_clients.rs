@@ -68,17 +68,6 @@ struct Curve<'a> {
     what: What,
 }
 
-/// What the page calls a chart.
-struct Names {
-    id: String,
-    title: &'static str,
-    label: String,
-    note: &'static str,
-    height: u32,
-}
-
-const TPS_NOTE: &str = "transactions per second; clients on a log scale; bars span the 95 % interval";
-
 /// Both charts of one workload; none without a cell.
 pub fn of_workload(run: &Run<'_>, number: usize, group: &[usize]) -> Vec<Chart> {
     let curve = |name: &str, what: What| Curve {
@@ -88,18 +77,10 @@ pub fn of_workload(run: &Run<'_>, number: usize, group: &[usize]) -> Vec<Chart> 
         cells: sorted(run, group),
         what,
     };
-    let names = |id: &str, title, note| Names {
-        id: format!("{id}-{number}"),
-        title,
-        label: label(run, group, title),
-        note,
-        height: 260,
-    };
-    let tps = names("clients-tps", "Throughput against clients", TPS_NOTE);
-    let latency = names("clients-latency", "Latency against clients", "latency; clients on a log scale");
     let percentiles = [curve("p50", P50), curve("p95", P95), curve("p99", P99)];
-    let tps = draw(run, tps, &[curve("", TPS)], short_rate);
-    tps.into_iter().chain(draw(run, latency, &percentiles, short_latency)).collect()
+    let tps = throughput(run, format!("clients-tps-{number}"), &[curve("", TPS)]);
+    let note = "latency; clients on a log scale";
+    tps.into_iter().chain(latency(run, format!("clients-latency-{number}"), note, &percentiles)).collect()
 }
 
 /// Both charts of one script of several subjects.
@@ -114,23 +95,18 @@ pub fn of_subjects(run: &Run<'_>, number: usize, groups: &[Vec<usize>]) -> Vec<C
         };
         groups.iter().map(curve).collect()
     };
-    let names = |id: &str, title, note| Names {
-        id: format!("{id}-{number}"),
-        title,
-        label: label(run, &groups[0], title),
-        note,
-        height: 300,
-    };
-    let tps = names("subjects-tps", "Throughput against clients", TPS_NOTE);
+    let tps = throughput(run, format!("subjects-tps-{number}"), &curves(TPS));
     let note = "95th percentile of latency; clients on a log scale";
-    let latency = names("subjects-p95", "Latency against clients", note);
-    let tps = draw(run, tps, &curves(TPS), short_rate);
-    tps.into_iter().chain(draw(run, latency, &curves(P95), short_latency)).collect()
+    tps.into_iter().chain(latency(run, format!("subjects-p95-{number}"), note, &curves(P95))).collect()
 }
 
-fn label(run: &Run<'_>, group: &[usize], title: &str) -> String {
-    let script = group.first().map(|cell| run.script_of(*cell).plain()).unwrap_or_default();
-    format!("{script}: {}", title.to_lowercase())
+fn throughput(run: &Run<'_>, id: String, curves: &[Curve<'_>]) -> Option<Chart> {
+    let note = "transactions per second; clients on a log scale; bars span the 95 % interval";
+    Some(Chart { id, title: "Throughput against clients", note, ..draw(run, curves, short_rate)? })
+}
+
+fn latency(run: &Run<'_>, id: String, note: &'static str, curves: &[Curve<'_>]) -> Option<Chart> {
+    Some(Chart { id, title: "Latency against clients", note, ..draw(run, curves, short_latency)? })
 }
 
 /// The sign of a subject. Beyond the number of colours, colours and signs meet in other pairs.
@@ -149,7 +125,8 @@ fn level(cell: &CellSummary) -> f64 {
     f64::from(cell.workload.clients.max(1)).log2()
 }
 
-fn draw(run: &Run<'_>, names: Names, curves: &[Curve<'_>], on_axis: fn(f64) -> String) -> Option<Chart> {
+/// A chart without a name; none without a value.
+fn draw(run: &Run<'_>, curves: &[Curve<'_>], on_axis: fn(f64) -> String) -> Option<Chart> {
     let high =
         |what: What, cell: &CellSummary| Some((what.value)(cell)? + (what.half_width)(cell).unwrap_or(0.0));
     let all = || curves.iter().flat_map(|curve| curve.cells.iter().map(move |(_, cell)| (curve.what, *cell)));
@@ -164,17 +141,18 @@ fn draw(run: &Run<'_>, names: Names, curves: &[Curve<'_>], on_axis: fn(f64) -> S
     let aside = |series: usize| apart * (series as f64 - (curves.len() - 1) as f64 / 2.0);
     let marks = curves.iter().enumerate().flat_map(|(series, curve)| marks(series, curve, aside(series)));
     let legend = curves.iter().enumerate().filter(|(_, curve)| !curve.name.is_empty());
+    let script = curves[0].cells.first().map(|(cell, _)| run.script_of(*cell).plain());
     Some(Chart {
-        id: names.id,
-        title: names.title,
-        label: names.label,
-        note: names.note,
+        id: String::new(),
+        title: "",
+        label: script.unwrap_or_default(),
+        note: "",
         legend: legend.map(|(series, curve)| (series, curve.name.clone())).collect(),
         x,
         y: linear(0.0, max, ticks(max, 5), on_axis),
         marks: marks.collect(),
         stops: stops(run, curves),
-        height: names.height,
+        height: 280,
         wide: false,
     })
 }
@@ -229,7 +207,7 @@ mod tests {
         for chart in charts {
             let values: Vec<_> = chart.stops.iter().map(|stop| stop.values.len()).collect();
             assert_eq!(values, [3, 3, 3], "{}", chart.id);
-            assert!(chart.label.starts_with("select-only: "), "{}", chart.label);
+            assert_eq!(chart.label, "select-only");
         }
     }
 }

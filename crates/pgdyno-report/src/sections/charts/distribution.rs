@@ -43,7 +43,7 @@ pub fn chart(run: &Run<'_>, number: usize, group: &[usize]) -> Option<Chart> {
     Some(Chart {
         id: format!("distribution-{number}"),
         title: "Latency distribution",
-        label: "latency distribution".into(),
+        label: group.first().map(|cell| run.work_of(*cell).plain()).unwrap_or_default(),
         note: "share of transactions, scaled by nines; latency on a log scale; all blocks together",
         legend: curves.clone().map(|(series, (cell, _))| (series, clients(*cell))).collect(),
         x: latencies(min, max),

@@ -42,7 +42,7 @@ pub fn chart(run: &Run<'_>, comparison: &ComparisonRecord) -> Option<Chart> {
     (!comparison.blocks.is_empty()).then(|| Chart {
         id: "blocks".into(),
         title: "B over A, block by block",
-        label: "B over A, block by block".into(),
+        label: "A and B".into(),
         note: "B over A in per cent; blocks in the order they ran; the band is the interval of the mean, \
                thin lines are the margin",
         legend: SERIES.map(str::to_owned).into_iter().enumerate().collect(),

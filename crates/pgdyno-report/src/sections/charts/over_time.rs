@@ -137,7 +137,6 @@ fn throughput(stretches: &[Stretch<'_>], number: usize) -> Option<Chart> {
     let chart = || Chart {
         id: format!("time-tps-{number}"),
         title: "Throughput over time",
-        label: "throughput over time".into(),
         note: "transactions per second; seconds driven, runs end to end, warm-up shaded; clients above",
         legend: Vec::new(),
         ..wide(stretches, linear(0.0, max, ticks(max, 5), short_rate), lines.collect(), stops.collect())
@@ -156,7 +155,6 @@ fn latency(stretches: &[Stretch<'_>], number: usize) -> Option<Chart> {
     let chart = || Chart {
         id: format!("time-latency-{number}"),
         title: "Latency over time",
-        label: "latency over time".into(),
         note: "latency on a log scale; a percentile with too few samples in its second is left out",
         legend: (0..LATENCIES.len()).filter(known).map(named).collect(),
         ..wide(
@@ -175,7 +173,7 @@ fn wide(stretches: &[Stretch<'_>], y: Axis, marks: Vec<Mark>, stops: Vec<Stop>) 
     Chart {
         id: String::new(),
         title: "",
-        label: String::new(),
+        label: stretches.first().map(|stretch| stretch.run.workload.title()).unwrap_or_default(),
         note: "",
         legend: Vec::new(),
         x: seconds(last.map_or(1.0, |point| point.span_s.1)),
