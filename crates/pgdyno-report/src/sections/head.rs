@@ -68,10 +68,9 @@ pub fn blocks(run: &Run<'_>) -> Vec<Block> {
     if table.is_none() {
         found.append(&mut below);
     }
-    let standing = doubts::headline(run).into_iter().collect();
+    let caveats = Block::prose(Tone::Warning, doubts::headline(run).into_iter().collect());
     let prose = |sentences| Block::prose(Tone::Lead, sentences);
-    let blocks = prose(found).into_iter().chain(table).chain(prose(below));
-    blocks.chain(Block::prose(Tone::Warning, standing)).collect()
+    prose(found).into_iter().chain(caveats).chain(table).chain(prose(below)).collect()
 }
 
 /// The answer, the arms, and whether they can be compared.
