@@ -180,6 +180,16 @@ fn markdown_and_csv_are_as_somebody_read_them() {
     }
 }
 
+#[test]
+fn no_form_leaves_out_a_doubt() {
+    for (name, fixture) in variants() {
+        let document = Document::new(&fixture.record, &fixture.timeline());
+        for said in [text(&document, Paint::Plain), markdown(&document), paste(&document), html(&document)] {
+            assert!(doubts(&fixture).all(|doubt| said.contains(doubt)), "{name}: {said}");
+        }
+    }
+}
+
 /// Two servers with one weakness: its name stands once in the headline, and both stand among the doubts.
 #[test]
 fn a_headline_names_a_doubt_once() {
