@@ -270,7 +270,24 @@ impl Table {
         self.groups.iter().any(|group| !group.name.is_empty())
     }
 
-    /// The rows of the summary alone; `None` where they are all rows, or none.
+    /// The table with the names of its groups in a column of their own, for forms without headings between rows.
+    #[must_use]
+    pub fn flat(&self) -> Self {
+        if !self.is_grouped() {
+            return self.clone();
+        }
+        let columns = [Column::text(self.group_name)].into_iter().chain(self.columns.iter().cloned());
+        let rows = self.groups.iter().flat_map(|group| {
+            let named = |row: &Row| {
+                let cells = [group.name.clone().into()].into_iter().chain(row.cells.iter().cloned());
+                Row { cells: cells.collect(), ..*row }
+            };
+            group.rows.iter().map(named)
+        });
+        Self::new(columns.collect(), rows.collect())
+    }
+
+    /// The rows of the summary alone, without remarks; `None` where they are all rows, or none.
     pub fn summary(&self) -> Option<Self> {
         let main = self.rows().filter(|row| row.main).count();
         if main == 0 || main == self.rows().count() {
@@ -278,7 +295,7 @@ impl Table {
         }
         let of = |group: &Group| {
             let rows = group.rows.iter().filter(|row| row.main).cloned().collect();
-            Group { rows, ..group.clone() }
+            Group { name: group.name.clone(), rows, ..Group::default() }
         };
         let groups = self.groups.iter().map(of).filter(|group| !group.rows.is_empty()).collect();
         Some(Self { groups, ..self.clone() })

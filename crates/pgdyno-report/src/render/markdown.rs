@@ -2,7 +2,7 @@
 
 use super::unfold::unfolded;
 use crate::{
-    block::{Align, Block, Cell, Doubt, Facts, Group, NO_DOUBT, Prose, Row, Section, Table, Tone},
+    block::{Align, Block, Cell, Column, Doubt, Facts, NO_DOUBT, Prose, Section, Table, Tone},
     document::Document,
     layout,
     phrase::{Phrase, Piece},
@@ -44,27 +44,17 @@ fn prose(prose: &Prose) -> String {
 
 /// A table, with the names of groups in a column of their own, and remarks on groups in a list above.
 fn table(table: &Table) -> String {
-    let grouped = table.is_grouped();
-    let line = |group: Option<String>, cells: Vec<String>| {
-        let cells: Vec<String> = group.filter(|_| grouped).into_iter().chain(cells).collect();
-        format!("| {} |", cells.join(" | "))
-    };
-    let names = table.columns.iter().map(|column| escaped(&column.label())).collect();
-    let rules = table.columns.iter().map(|column| match column.align {
-        Align::Right => "---:".to_owned(),
-        Align::Left | Align::Wrap => "---".to_owned(),
-    });
-    let head =
-        [line(Some(table.group_name.to_owned()), names), line(Some("---".to_owned()), rules.collect())];
-    let row = |group: &Group, row: &Row| {
-        line(Some(said(&group.name)), row.cells.iter().map(|one| cell(one, row.warning)).collect())
-    };
-    let rows = table.groups.iter().flat_map(|group| group.rows.iter().map(move |one| row(group, one)));
-    let table_lines = head.into_iter().chain(rows).collect::<Vec<_>>().join("\n");
     let notes = table.groups.iter().filter(|group| !group.note.is_empty());
     let notes: Vec<_> =
         notes.map(|group| format!("- {}: {}", said(&group.name), said(&group.note))).collect();
-    if notes.is_empty() { table_lines } else { format!("{}\n\n{table_lines}", notes.join("\n")) }
+    let notes = if notes.is_empty() { String::new() } else { notes.join("\n") + "\n\n" };
+    let table = table.flat();
+    let line = |cells: Vec<String>| format!("| {} |", cells.join(" | "));
+    let names = line(table.columns.iter().map(|column| escaped(&column.label())).collect());
+    let rule = |column: &Column| if column.align == Align::Right { "---:".into() } else { "---".into() };
+    let rules = line(table.columns.iter().map(rule).collect());
+    let rows = table.rows().map(|row| line(row.cells.iter().map(|one| cell(one, row.warning)).collect()));
+    notes + &[names, rules].into_iter().chain(rows).collect::<Vec<_>>().join("\n")
 }
 
 fn cell(cell: &Cell, warning: bool) -> String {

@@ -12,7 +12,7 @@ use crate::{
 };
 
 const LINES: usize = 25;
-/// Names of groups are not wider than this: numbers matter more in a mail.
+/// Names at the beginning of a row are not wider than this: numbers matter more in a mail.
 const WIDEST_NAME: usize = 18;
 
 /// Lines of a table that sentences leave it at least: heading, two rows, and how many more there are.
@@ -140,24 +140,19 @@ fn laid_out(table: &Table) -> Vec<Vec<String>> {
         return Vec::new();
     }
     // One name is no column: it can stand above the words of the rows.
-    let alone = table.groups.len() == 1 && table.columns[0].align == Align::Wrap;
-    let grouped = table.is_grouped() && !alone;
-    let named = |name: &str, cells: Vec<String>| {
-        let name = grouped.then(|| wrap::cut(name, WIDEST_NAME));
-        name.into_iter().chain(cells).collect::<Vec<String>>()
-    };
-    let texts = |row: &Row| row.cells.iter().map(|cell| cell.text.plain()).collect();
-    let rows = table.groups.iter().flat_map(|group| {
-        let name = group.name.plain();
-        group.rows.iter().map(|row| named(&name, texts(row))).collect::<Vec<_>>()
-    });
-    let mut head = named(table.group_name, table.columns.iter().map(|column| column.label()).collect());
-    if alone && table.is_grouped() {
+    let alone = table.groups.len() == 1 && table.columns[0].align == Align::Wrap && table.is_grouped();
+    let flat = if alone { table.clone() } else { table.flat() };
+    let mut head: Vec<String> = flat.columns.iter().map(|column| column.label()).collect();
+    if alone {
         head[0] = table.groups[0].name.plain();
     }
-    let rows: Vec<_> = [head].into_iter().chain(rows).collect();
-    let aligns = grouped.then_some(Align::Left).into_iter();
-    let aligns: Vec<_> = aligns.chain(table.columns.iter().map(|column| column.align)).collect();
+    let texts = |row: &Row| {
+        let mut texts: Vec<String> = row.cells.iter().map(|cell| cell.text.plain()).collect();
+        texts[0] = wrap::cut(&texts[0], WIDEST_NAME);
+        texts
+    };
+    let rows: Vec<_> = [head].into_iter().chain(flat.rows().map(texts)).collect();
+    let aligns: Vec<_> = flat.columns.iter().map(|column| column.align).collect();
     let widths = layout::widths(&aligns, &rows, WIDTH);
     let cut = |row: &Vec<String>| {
         let lines = layout::row(&aligns, &widths, row);

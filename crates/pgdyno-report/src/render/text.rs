@@ -57,8 +57,19 @@ fn prose(prose: &Prose, indent: &str, paint: Paint) -> Vec<String> {
     }
 }
 
-/// A table with its columns as wide in every group; the names of groups stand above their rows.
+/// A table, with the names of groups above their rows; within them if each has one row and the lines are wide enough.
 fn table(table: &Table, indent: &str, paint: Paint) -> Vec<String> {
+    let single = |group: &Group| group.rows.len() == 1 && group.note.is_empty();
+    let fits = |table: &Table| {
+        let lines = grouped(table, indent, Paint::Plain);
+        lines.iter().all(|line| wrap::length(line) <= WIDTH)
+    };
+    let flat = table.groups.iter().all(single).then(|| table.flat()).filter(fits);
+    grouped(flat.as_ref().unwrap_or(table), indent, paint)
+}
+
+/// A table with its columns as wide in every group.
+fn grouped(table: &Table, indent: &str, paint: Paint) -> Vec<String> {
     if table.is_empty() {
         return Vec::new();
     }
