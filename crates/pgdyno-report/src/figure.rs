@@ -1,5 +1,7 @@
 //! A number of a report, tied to the place in `run.json` that it comes from.
 
+use std::fmt::Display;
+
 use pgdyno_core::units;
 use serde_json::Value;
 
@@ -38,6 +40,8 @@ pub enum Format {
     Size,
     /// A share in per cent, as a number alone.
     Points,
+    /// The share of wrong answers of an interval as its confidence: `99 %` of 0.01.
+    Confidence,
     /// Seconds as a rough length of time.
     Minutes,
     /// Bytes.
@@ -50,10 +54,12 @@ pub enum Format {
     Identifier,
     /// A word of the record in the words of a report.
     Word,
+    /// A value in the units of the record; a list as its elements with semicolons between them.
+    Raw,
 }
 
 impl Format {
-    /// Its name in the HTML report.
+    /// Name of the format in the attribute `data-format` of the HTML report.
     pub fn name(self) -> &'static str {
         match self {
             Self::Text => "text",
@@ -71,12 +77,14 @@ impl Format {
             Self::Change => "change",
             Self::Size => "size",
             Self::Points => "points",
+            Self::Confidence => "confidence",
             Self::Minutes => "minutes",
             Self::Bytes => "bytes",
             Self::Instant => "instant",
             Self::Clock => "clock",
             Self::Identifier => "identifier",
             Self::Word => "word",
+            Self::Raw => "raw",
         }
     }
 
@@ -100,12 +108,14 @@ impl Format {
             Self::Change => signed(number(), true) + " %",
             Self::Size => units::percent(number().abs()),
             Self::Points => signed(number(), false),
+            Self::Confidence => confidence(number()),
             Self::Minutes => units::about(number()),
             Self::Bytes => whole(units::bytes),
             Self::Instant => instant(value.as_str().unwrap_or_default()),
             Self::Clock => clock(value.as_str().unwrap_or_default()),
             Self::Identifier => value.to_string(),
             Self::Word => words::plain(value.as_str().unwrap_or_default()),
+            Self::Raw => raw(value),
         }
     }
 }
@@ -120,6 +130,27 @@ fn signed(share: f64, plus: bool) -> String {
         (true, _) => "0".to_owned(),
         (false, true) => format!("+{text}"),
         (false, false) => text,
+    }
+}
+
+/// `99 %` of 0.01, with as many decimals as it takes not to be 100.
+fn confidence(alpha: f64) -> String {
+    let percent = (1.0 - alpha) * 100.0;
+    let decimals =
+        (0..4).find(|decimals| (percent - rounded(percent, *decimals)).abs() < 0.05 * alpha * 100.0);
+    format!("{percent:.0$} %", decimals.unwrap_or(4) as usize)
+}
+
+fn rounded(value: f64, decimals: i32) -> f64 {
+    let scale = 10f64.powi(decimals);
+    (value * scale).round() / scale
+}
+
+fn raw(value: &Value) -> String {
+    match value {
+        Value::Array(list) => list.iter().map(raw).collect::<Vec<_>>().join("; "),
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
     }
 }
 
@@ -159,101 +190,88 @@ pub struct Figure {
 pub struct Source(pub Value);
 
 impl Source {
-    /// The value at a pointer; `None` where it is absent.
+    /// The value at a JSON pointer; `None` where it is absent or null.
+    pub fn value(&self, pointer: &str) -> Option<&Value> {
+        #[cfg(test)]
+        asked::note(pointer);
+        self.0.pointer(pointer).filter(|value| !value.is_null())
+    }
+
+    /// The figure at a JSON pointer; `None` where it is absent or null.
     pub fn figure(&self, pointer: impl Into<String>, format: Format) -> Option<Figure> {
         let pointer = pointer.into();
-        let value = self.0.pointer(&pointer).filter(|value| !value.is_null())?;
+        let value = self.value(&pointer)?;
         let text = format.write(value, None);
         let value = value.as_array().map_or_else(|| value.clone(), |list| Value::from(list.len()));
         Some(Figure { pointer, value, of: None, format, text })
     }
 
-    /// The value at a pointer as a share of that at another; `None` where one of them is absent.
-    pub fn share(&self, pointer: impl Into<String>, of: impl Into<String>) -> Option<Figure> {
-        self.beside(pointer, of, Format::PercentOf)
+    /// The place of the whole record.
+    pub fn root(&self) -> Place<'_> {
+        Place { source: self, path: String::new() }
     }
 
-    /// The same of a part of a whole.
-    pub fn part(&self, pointer: impl Into<String>, of: impl Into<String>) -> Option<Figure> {
-        self.beside(pointer, of, Format::PartOf)
+    /// A place in the record, by its JSON pointer.
+    pub fn at(&self, path: impl Display) -> Place<'_> {
+        Place { source: self, path: path.to_string() }
+    }
+}
+
+/// A place in `run.json`, below which figures are taken.
+#[derive(Debug, Clone)]
+pub struct Place<'a> {
+    source: &'a Source,
+    path: String,
+}
+
+impl Place<'_> {
+    /// A place below this one: the name of a field, the number of an element, or several with slashes between them.
+    pub fn at(&self, below: impl Display) -> Self {
+        Self { source: self.source, path: format!("{}/{below}", self.path) }
     }
 
-    fn beside(&self, pointer: impl Into<String>, of: impl Into<String>, format: Format) -> Option<Figure> {
-        let of = of.into();
-        let whole = self.0.pointer(&of)?.as_f64()?;
-        let mut figure = self.figure(pointer, format)?;
+    /// The figure of a field; `None` where it is absent or null.
+    pub fn figure(&self, field: impl Display, format: Format) -> Option<Figure> {
+        self.source.figure(self.at(field).path, format)
+    }
+
+    /// A field as a share of another one; `None` where one of them is absent.
+    pub fn share(&self, field: impl Display, of: impl Display) -> Option<Figure> {
+        self.beside(field, of, Format::PercentOf)
+    }
+
+    /// A field as a part of a whole: 100 % is only all of it. `None` where one of them is absent.
+    pub fn part(&self, field: impl Display, of: impl Display) -> Option<Figure> {
+        self.beside(field, of, Format::PartOf)
+    }
+
+    fn beside(&self, field: impl Display, of: impl Display, format: Format) -> Option<Figure> {
+        let of = self.at(of).path;
+        let whole = self.source.value(&of)?.as_f64()?;
+        let mut figure = self.figure(field, format)?;
         figure.text = format.write(&figure.value, Some(whole));
         figure.of = Some(of);
         Some(figure)
     }
+
+    /// The texts of a list, the first `most` of them.
+    pub fn texts(&self, list: &str, count: usize, most: usize) -> Vec<Option<Figure>> {
+        (0..count.min(most)).map(|at| self.figure(format!("{list}/{at}"), Format::Text)).collect()
+    }
 }
 
-/// A piece of a sentence.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Piece {
-    /// Words of the report, without a number of the run.
-    Text(String),
-    /// A number or a word of the run.
-    Figure(Figure),
-}
+/// Every pointer that was looked up in this thread, for the test that holds them to the schema.
+#[cfg(test)]
+pub mod asked {
+    use std::{cell::RefCell, collections::BTreeSet};
 
-/// A sentence, or a part of one.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Phrase(pub Vec<Piece>);
+    thread_local!(static ASKED: RefCell<BTreeSet<String>> = const { RefCell::new(BTreeSet::new()) });
 
-impl Phrase {
-    /// A phrase of words.
-    pub fn of(text: impl Into<String>) -> Self {
-        Self::default().text(text)
+    pub fn note(pointer: &str) {
+        ASKED.with_borrow_mut(|asked| asked.insert(pointer.to_owned()));
     }
 
-    /// Adds words.
-    #[must_use]
-    pub fn text(mut self, text: impl Into<String>) -> Self {
-        self.0.push(Piece::Text(text.into()));
-        self
-    }
-
-    /// Adds a figure; the sign for an absent one where there is none.
-    #[must_use]
-    pub fn figure(mut self, figure: Option<Figure>) -> Self {
-        self.0.push(figure.map_or_else(|| Piece::Text(units::ABSENT.into()), Piece::Figure));
-        self
-    }
-
-    /// Adds words, a figure and words where there is a figure; else nothing.
-    #[must_use]
-    pub fn maybe(self, before: &str, figure: Option<Figure>, after: &str) -> Self {
-        match figure {
-            Some(figure) => self.text(before).figure(Some(figure)).text(after),
-            None => self,
-        }
-    }
-
-    /// Adds the texts of a list, with commas between them: the first `most`, and how many more there are.
-    #[must_use]
-    pub fn list(self, source: &Source, pointer: &str, count: usize, most: usize) -> Self {
-        let shown = if count > most { most - 1 } else { count };
-        let all = (0..shown).fold(self, |phrase, at| {
-            let comma = if at > 0 { ", " } else { "" };
-            phrase.text(comma).figure(source.figure(format!("{pointer}/{at}"), Format::Text))
-        });
-        if shown < count { all.text(" and others") } else { all }
-    }
-
-    /// Adds another phrase.
-    #[must_use]
-    pub fn then(mut self, other: Self) -> Self {
-        self.0.extend(other.0);
-        self
-    }
-
-    /// The phrase as plain text.
-    pub fn plain(&self) -> String {
-        let text = |piece: &Piece| match piece {
-            Piece::Text(text) => text.clone(),
-            Piece::Figure(figure) => figure.text.clone(),
-        };
-        self.0.iter().map(text).collect()
+    pub fn take() -> BTreeSet<String> {
+        ASKED.take()
     }
 }

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use pgdyno_core::{facts::Instrument, units};
 
-use crate::{text::WIDTH, wrap};
+use crate::{layout::grid, paint::WIDTH, wrap};
 
 /// What `pgdyno selftest` found.
 pub fn instrument(found: &Instrument) -> String {
@@ -40,9 +40,11 @@ fn ceilings(found: &Instrument) -> String {
             units::rate(ceiling.round_trips_per_s),
         ]
     });
-    let title = "CEILING: round trips/s of one driver thread, at a server that only answers";
-    table(title, ["waiting", "clients", "at most", "seen"], rows)
-        + "\"at most\" is for a thread that never waits: by the processor time of each.\n"
+    let table = grid(["<waiting", "clients", "at most", "seen"], &rows.collect::<Vec<_>>());
+    format!(
+        "\nCEILING: round trips/s of one driver thread, at a server that only answers\n{table}\
+         \"at most\" is for a thread that never waits: by the processor time of each.\n"
+    )
 }
 
 fn timers(found: &Instrument) -> String {
@@ -58,23 +60,8 @@ fn timers(found: &Instrument) -> String {
     });
     let wait =
         found.timers.first().map_or_else(String::new, |timer| format!(" of {}", latency(timer.wait_ns)));
-    table(&format!("FLOOR: how late a wait{wait} ends"), ["waiting", "waits", "p50", "p99", "max"], rows)
-}
-
-/// A title, and columns that are aligned: words to the left, numbers to the right.
-fn table<const N: usize>(title: &str, head: [&str; N], rows: impl Iterator<Item = [String; N]>) -> String {
-    let lines: Vec<[String; N]> = std::iter::once(head.map(str::to_owned)).chain(rows).collect();
-    let width = |at: usize| lines.iter().map(|line| line[at].chars().count()).max().unwrap_or(0);
-    let widths: [usize; N] = std::array::from_fn(width);
-    let mut text = format!("\n{title}\n");
-    for line in &lines {
-        let _ = write!(text, "{:<width$}", line[0], width = widths[0]);
-        for (cell, width) in line.iter().zip(widths).skip(1) {
-            let _ = write!(text, "  {cell:>width$}");
-        }
-        text.push('\n');
-    }
-    text
+    let table = grid(["<waiting", "waits", "p50", "p99", "max"], &rows.collect::<Vec<_>>());
+    format!("\nFLOOR: how late a wait{wait} ends\n{table}")
 }
 
 #[cfg(test)]

@@ -1,50 +1,36 @@
 //! The reader: a recorded run becomes text, Markdown, CSV, HTML and charts.
 //!
 //! ```text
-//! RunRecord + intervals → Document → text · markdown · paste · csv · html
+//! RunRecord + intervals → sections → blocks → text · markdown · paste · csv · html
 //! ```
-//! A [`Document`] takes every figure from `run.json` by a JSON pointer, so no renderer can show a number that
-//! does not stand there; the HTML report carries the pointers.
+//! `sections` says everything once, in [`block`]s; each form in `render` knows blocks and nothing of what they say.
+//! Every figure is taken from `run.json` by a JSON pointer, so no form can show a number that does not stand there;
+//! the HTML report carries the pointers.
 
-mod chart;
-mod comparison;
-mod csv;
+pub mod block;
+pub mod chart;
 mod document;
-mod fact_group;
-mod facts;
 mod figure;
-mod grid;
-mod held;
-mod html;
 mod instrument;
+mod layout;
 mod listing;
-mod load;
-mod markdown;
-mod paste;
+mod paint;
+pub mod phrase;
+#[cfg(test)]
+mod pointers;
 mod probe;
-mod servers;
-mod slowest;
-mod subjects;
-mod table;
-mod text;
-mod tpcc;
-mod verdict;
+mod render;
+mod run;
+mod sections;
 mod words;
 mod wrap;
 
-pub use comparison::{BlockRow, ComparisonView, DifferenceRow};
-pub use csv::{BLOCK_COLUMNS as CSV_BLOCK_COLUMNS, COLUMNS as CSV_COLUMNS, csv};
-pub use document::{Document, DoubtView, Group, METHOD, Row, Stage};
-pub use fact_group::FactGroup;
-pub use figure::{Figure, Format, Phrase, Piece, Source};
-pub use html::{HTML_MARK, html};
+pub use document::Document;
+pub use figure::{Figure, Format};
 pub use instrument::instrument;
 pub use listing::{listing, listing_json};
-pub use markdown::markdown;
-pub use paste::paste;
+pub use paint::Paint;
 pub use probe::{prewarm, probe};
-pub use slowest::SlowCell;
-pub use subjects::{CellWaits, LevelRow, ScriptLevels, SubjectDifferences, SubjectsView};
-pub use text::{Paint, text};
+pub use render::{HTML_MARK, csv, html, markdown, paste, text};
 pub use words::doubt as doubt_heading;
 pub use wrap::prose;

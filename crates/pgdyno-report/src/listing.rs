@@ -5,60 +5,73 @@ use pgdyno_core::{measure::CellSummary, units};
 use pgdyno_record::{Listed, RunRecord};
 use serde_json::{Value, json};
 
-use crate::{comparison, document::printable_record, figure::Source, text::Paint, wrap};
+use crate::{
+    block::Align,
+    figure::Source,
+    layout,
+    paint::{Paint, WIDTH},
+    run::printable_record,
+    sections::comparison,
+    wrap,
+};
 
-const WIDTH: usize = 80;
+const ALIGNS: [Align; 6] = [Align::Left, Align::Left, Align::Left, Align::Left, Align::Right, Align::Right];
+const HEAD: [&str; 6] = ["ID", "STATUS", "WHEN (UTC)", "SERVER", "SCALE", "DOUBTS"];
 
 /// A table of runs in the order given: a line each, and below it the best TPS of every script. A run that
 /// cannot be read stands in it with the reason.
 pub fn listing(runs: &[Listed], paint: Paint) -> String {
-    let width = runs.iter().map(|run| wrap::length(&units::printable(&run.id))).max().unwrap_or(0).max(2);
-    let header = format!("{:<width$}  STATUS    WHEN (UTC)        SERVER   SCALE  DOUBTS", "ID");
-    let mut lines = vec![paint.dim(&header)];
-    for run in runs {
-        let id = units::printable(&run.id);
-        match &run.record {
+    let records: Vec<_> = runs.iter().map(|run| run.record.as_ref().map(|of| printable_record(of))).collect();
+    let cells = runs.iter().zip(&records).map(|(run, record)| {
+        let rest = record.as_deref().map_or_else(|_| ["broken", "", "", "", ""].map(str::to_owned), cells);
+        [units::printable(&run.id).into_owned()].into_iter().chain(rest).collect()
+    });
+    let rows: Vec<Vec<String>> = [HEAD.map(str::to_owned).to_vec()].into_iter().chain(cells).collect();
+    let widths = layout::widths(&ALIGNS, &rows, usize::MAX);
+    let mut first = rows.iter().map(|row| layout::row(&ALIGNS, &widths, row).join(""));
+    let mut lines: Vec<String> = first.next().into_iter().map(|head| paint.dim(&head)).collect();
+    for (line, record) in first.zip(&records) {
+        match record {
             Ok(record) => {
-                lines.extend(readable(&id, &printable_record(record), width));
+                lines.extend([line].into_iter().chain(below(record)));
                 if record.doubts.iter().any(|doubt| doubt.kind == DoubtKind::Edited) {
                     lines.push(paint.warn("  edited after it was recorded"));
                 }
             }
             Err(why) => {
-                lines.push(format!("{id:<width$}  {}", paint.warn("broken")));
+                lines.push(paint.warn(&line));
                 lines.extend(wrap::prose(&units::printable_lines(why), WIDTH, "  ", "  "));
             }
         }
     }
-    lines.iter().map(|line| format!("{}\n", line.trim_end().replace('\n', " "))).collect()
+    lines.iter().map(|line| format!("{}\n", line.trim_end())).collect()
 }
 
-fn readable(id: &str, record: &RunRecord, width: usize) -> Vec<String> {
-    let when = record.started_at.get(..16).map_or_else(String::new, |instant| instant.replace('T', " "));
-    let server = versions(record);
-    let mut lines = vec![format!(
-        "{id:<width$}  {:<8}  {when:<16}  {server:<6}  {:>6}  {:>6}",
+/// Status, instant, versions, scale and number of doubts.
+fn cells(record: &RunRecord) -> [String; 5] {
+    [
         status(record),
+        record.started_at.get(..16).map_or_else(String::new, |instant| instant.replace('T', " ")),
+        versions(record),
         record.plan.scale.map_or_else(|| units::ABSENT.to_owned(), units::count),
-        record.doubts.len(),
-    )];
-    if let Some(comparison) = &record.comparison {
-        let answer = comparison::answer(comparison, &source_of(record));
-        lines.extend(wrap::prose(&answer.plain(), WIDTH, "  ", "  "));
-        return lines;
-    }
-    let best: Vec<_> = best(record)
-        .iter()
-        .map(|cell| {
-            let clients = units::plural(u64::from(cell.workload.clients), "client");
-            format!("{} {} TPS at {clients}", cell.workload.script, units::rate(cell.tps.value))
-                .replace(' ', "\u{a0}")
-        })
-        .collect();
-    if !best.is_empty() {
-        lines.extend(wrap::prose(&best.join(" · "), WIDTH, "  ", "  "));
-    }
-    lines
+        record.doubts.len().to_string(),
+    ]
+}
+
+/// The answer of a comparison, else the best of every script.
+fn below(record: &RunRecord) -> Vec<String> {
+    let said = match &record.comparison {
+        Some(comparison) => comparison::answer(comparison, &source_of(record)).plain(),
+        None => {
+            let best = best(record).into_iter().map(|cell| {
+                let clients = units::plural(u64::from(cell.workload.clients), "client");
+                format!("{} {} TPS at {clients}", cell.workload.script, units::rate(cell.tps.value))
+                    .replace(' ', "\u{a0}")
+            });
+            best.collect::<Vec<_>>().join(" · ")
+        }
+    };
+    if said.is_empty() { Vec::new() } else { wrap::prose(&said, WIDTH, "  ", "  ") }
 }
 
 /// The server's version; of several servers those that differ.
@@ -91,7 +104,7 @@ fn best(record: &RunRecord) -> Vec<&CellSummary> {
     best
 }
 
-/// The same as JSON: a list of objects with `id`, `path` and `status`; of a run that can be read
+/// The runs as JSON: a list of objects with `id`, `path` and `status`; of a run that can be read
 /// `started_at`, `server_version`, `scale`, `best`, `doubts` (their kinds) and of a comparison the `answer`; of
 /// a broken one (`status` is `broken`) the `reason`.
 pub fn listing_json(runs: &[Listed]) -> Value {
@@ -141,7 +154,7 @@ mod tests {
         let text = listing(&runs, Paint::Plain);
         assert!(text.lines().all(|line| line.chars().count() <= WIDTH), "{text}");
         let lines: Vec<_> = text.lines().collect();
-        assert!(lines[1].contains("complete  2026-11-20 10:15  18.4        50       3"), "{text}");
+        assert!(lines[1].contains("complete  2026-11-20 10:15  18.4       50       3"), "{text}");
         assert!(lines[2].starts_with("  select-only ") && lines[2].contains(" · tpcb-like "), "{text}");
         assert!(lines[3].ends_with("broken") && lines[4].contains("not whole JSON"), "{text}");
         assert!(lines[5].contains("stopped") && lines[5].contains("–"), "{text}");

@@ -8,7 +8,7 @@ use pgdyno_core::{
     units,
 };
 
-use crate::grid::grid;
+use crate::layout::grid;
 
 /// Share of shared buffers over which tables are near to pushing each other out.
 const NEARLY_FULL: f64 = 0.75;

@@ -36,15 +36,9 @@ pub fn cut(text: &str, width: usize) -> String {
     }
 }
 
-/// Cuts a name at `width` characters in its middle: names of subjects begin alike and end otherwise.
-pub fn cut_inside(text: &str, width: usize) -> String {
-    let whole = length(text);
-    if whole <= width {
-        return text.to_owned();
-    }
-    let end = width.saturating_sub(1) / 2;
-    let begin = width.saturating_sub(1) - end;
-    text.chars().take(begin).chain(['…']).chain(text.chars().skip(whole - end)).collect()
+/// A text on one line, with plain blanks.
+pub fn plain(text: &str) -> String {
+    text.replace(['\n', '\u{a0}'], " ")
 }
 
 /// Number of characters.
@@ -126,10 +120,6 @@ mod tests {
         assert_eq!(lines, ["- one two", "  three four"]);
         assert_eq!(prose("abcdefghij", 6, "", ""), ["abcdef", "ghij"]);
         assert_eq!(cut("abcdefghij", 6), "abcde…");
-        assert_eq!((&*cut_inside("abcdefghij", 6), &*cut_inside("abcdef", 6)), ("abc…ij", "abcdef"));
-        let [one, other] =
-            ["pg=18,set:work_mem=1GB", "pg=18,set:work_mem=4GB"].map(|name| cut_inside(name, 12));
-        assert_ne!(one, other);
     }
 
     /// A shell is the judge.

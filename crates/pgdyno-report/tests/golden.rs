@@ -4,7 +4,11 @@
 use std::{fs, path::PathBuf};
 
 use pgdyno_record::fixtures::{self, Fixture};
-use pgdyno_report::{Document, Paint, csv, html, markdown, paste, text};
+use pgdyno_report::{
+    Document, Paint,
+    block::{Block, Tone},
+    csv, doubt_heading, html, markdown, paste, text,
+};
 
 fn variants() -> [(&'static str, Fixture); 12] {
     [
@@ -31,6 +35,11 @@ fn check(name: &str, got: &str) {
     }
     let want = fs::read_to_string(&path).expect("the golden file is there");
     assert!(got == want, "{name} differs; got:\n{got}");
+}
+
+/// The headings of all doubts of a record.
+fn doubts(fixture: &Fixture) -> impl Iterator<Item = &'static str> + '_ {
+    fixture.record.doubts.iter().map(|doubt| doubt_heading(doubt.kind))
 }
 
 fn width(text: &str) -> usize {
@@ -87,7 +96,7 @@ fn paste_is_short_and_whole() {
         let document = Document::new(&fixture.record, &fixture.timeline());
         let got = paste(&document);
         assert!(width(&got) <= 80 && got.lines().count() <= 25, "{got}");
-        assert!(document.doubts.iter().all(|doubt| got.contains(doubt.title)), "{got}");
+        assert!(doubts(&fixture).all(|doubt| got.contains(doubt)), "{got}");
         assert!(got.contains("durability: ") && got.contains("noise floor: "), "{got}");
         assert!(got.replace(" \\\n  ", " ").contains(&fixture.record.command), "{got}");
         // Facts and names may be cut at their ends, sentences may not.
@@ -154,7 +163,7 @@ fn paste_gives_up_words_before_doubts() {
     let got = paste(&document);
     assert!(got.lines().count() <= 25 && width(&got) <= 80, "{got}");
     let unbroken = got.replace("\n  ", " ");
-    assert!(document.doubts.iter().all(|doubt| unbroken.contains(doubt.title)), "{got}");
+    assert!(doubts(&fixture).all(|doubt| unbroken.contains(doubt)), "{got}");
 }
 
 #[test]
@@ -171,6 +180,16 @@ fn markdown_and_csv_are_as_somebody_read_them() {
     }
 }
 
+#[test]
+fn no_form_leaves_out_a_doubt() {
+    for (name, fixture) in variants() {
+        let document = Document::new(&fixture.record, &fixture.timeline());
+        for said in [text(&document, Paint::Plain), markdown(&document), paste(&document), html(&document)] {
+            assert!(doubts(&fixture).all(|doubt| said.contains(doubt)), "{name}: {said}");
+        }
+    }
+}
+
 /// Two servers with one weakness: its name stands once in the headline, and both stand among the doubts.
 #[test]
 fn a_headline_names_a_doubt_once() {
@@ -178,10 +197,15 @@ fn a_headline_names_a_doubt_once() {
     let doubt = fixture.record.doubts[0].clone();
     fixture.record.doubts.insert(0, doubt.clone());
     let document = Document::new(&fixture.record, &fixture.timeline());
-    let standing = document.standing.as_ref().expect("there are doubts").plain();
-    let name = pgdyno_report::doubt_heading(doubt.kind).to_lowercase();
-    assert_eq!(standing.matches(&name).count(), 1, "{standing}");
-    assert_eq!(document.doubts.len(), fixture.record.doubts.len());
+    let warning = document.head.iter().find_map(|block| match block {
+        Block::Prose(prose) if prose.tone == Tone::Warning => Some(prose.sentences[0].plain()),
+        _ => None,
+    });
+    let warning = warning.expect("there are doubts");
+    let name = doubt_heading(doubt.kind).to_lowercase();
+    assert_eq!(warning.matches(&name).count(), 1, "{warning}");
+    let said = text(&document, Paint::Plain);
+    assert_eq!(said.matches(&*format!("  ! {}", doubt_heading(doubt.kind))).count(), 2, "{said}");
 }
 
 #[test]
@@ -200,12 +224,14 @@ fn an_absent_value_is_never_a_zero() {
 fn the_difference_of_two_builds_is_not_called_one_of_versions() {
     let fixture = fixtures::cannot_tell();
     let report = text(&Document::new(&fixture.record, &fixture.timeline()), Paint::Plain);
-    let differs = report.split("WHAT DIFFERS").nth(1).and_then(|rest| rest.split("THROUGHPUT").next());
+    let differs = report.split("WHAT DIFFERS").nth(1).and_then(|rest| rest.split("\n\n").next());
     let differs = differs.expect("there is such a section");
-    assert!(differs.contains("  build (besides what was asked)\n"), "{differs}");
-    assert!(differs.contains("  compiler (besides") && differs.contains("  flags (besides"), "{differs}");
+    for what in ["build", "compiler", "flags"] {
+        let row = differs.lines().find(|line| line.trim_start().starts_with(what)).expect("it differs");
+        assert!(row.ends_with("not requested"), "{differs}");
+    }
     assert!(!differs.contains("version"), "{differs}");
-    assert!(report.contains("differ in more than what was asked: build, compiler, flags"), "{report}");
+    assert!(report.contains("differ in more than was requested: build, compiler, flags"), "{report}");
 }
 
 /// What a record comes to follows from the record alone, whatever became of it on its way through a file.
@@ -232,4 +258,70 @@ fn a_record_that_was_read_is_judged_as_the_one_that_was_written() {
         pgdyno_record::analyse(&mut read, &[]);
         assert_eq!(serde_json::to_string(&read).expect("it can be written"), text, "{}", written.command);
     }
+}
+
+/// Six scripts at nine levels of five subjects: the head fits on a screen, every row stands below, and it is quick.
+#[test]
+fn a_big_plan_has_a_first_screen_that_a_person_reads() {
+    let fixture = big_plan();
+    let started = std::time::Instant::now();
+    let document = Document::new(&fixture.record, &fixture.timeline());
+    let (said, page, markdown) = (text(&document, Paint::Plain), html(&document), markdown(&document));
+    let short = paste(&document);
+    assert!(started.elapsed().as_secs() < 5, "{:?}", started.elapsed());
+    assert!(fixture.record.runs.len() > 500);
+    let first = said.lines().position(|line| line.starts_with("LEVEL BY LEVEL")).expect("it is there");
+    assert!(first <= 55, "the head takes {first} lines\n{said}");
+    assert!(width(&said) <= 80 && short.lines().count() <= 25, "{short}");
+    for (rows, form) in [("LEVEL BY LEVEL: ALL ROWS", &said), ("## Level by level: all rows", &markdown)] {
+        let (shown, below) = form.split_once(rows).expect("the whole table stands below");
+        let of_subject = |text: &str| text.matches("pg=9").count();
+        assert!(of_subject(below) > 54 && of_subject(shown) < 54 * 3, "{form}");
+    }
+    assert!(page.contains("<details><summary>All rows</summary>"));
+}
+
+/// A plan of six scripts at nine levels of five subjects in two blocks.
+fn big_plan() -> Fixture {
+    let mut fixture = fixtures::several();
+    let record = &mut fixture.record;
+    let names = ["pg=9.6", "pg=10", "pg=14", "pg=17", "pg=18"];
+    let first = record.subjects[0].clone();
+    let second = record.subjects[1].clone();
+    let subject = |(at, name): (usize, &&str)| {
+        let like = if at == 0 { &first } else { &second };
+        pgdyno_record::SubjectRecord { name: (*name).into(), ..like.clone() }
+    };
+    record.subjects = names.iter().enumerate().map(subject).collect();
+    let (cell, run) = (record.cells[0].clone(), record.runs[0].clone());
+    (record.cells, record.runs) = (Vec::new(), Vec::new());
+    let level = record.levels.as_ref().expect("there are some").list[0].clone();
+    let mut levels = Vec::new();
+    for script in ["select-one", "select-400", "update-one", "update-400", "insert-one", "insert-400"] {
+        for clients in [1, 2, 4, 8, 16, 32, 64, 128, 256] {
+            for name in names {
+                let mut cell = cell.clone();
+                cell.workload.script = script.into();
+                (cell.workload.clients, cell.workload.subject) = (clients, Some(name.into()));
+                cell.tps.value = 1_000.0 * f64::from(clients.min(64)) / f64::from(1 + clients / 64);
+                let runs = (0..2).map(|block| {
+                    let workload = cell.workload.clone();
+                    pgdyno_core::measure::CellRun { block, workload, ..run.clone() }
+                });
+                record.runs.extend(runs);
+                record.cells.push(cell);
+                let (script, subject) = (script.into(), name.into());
+                levels.push(pgdyno_analysis::compare::LevelResult {
+                    script,
+                    subject,
+                    clients,
+                    ..level.clone()
+                });
+            }
+        }
+    }
+    levels.retain(|level| level.subject != names[0]);
+    let record_levels = record.levels.as_mut().expect("there are some");
+    (record_levels.judged, record_levels.list) = (levels.len() as u32, levels);
+    fixture
 }

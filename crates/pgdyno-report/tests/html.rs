@@ -5,7 +5,7 @@ use pgdyno_report::{Document, Format, html};
 use scraper::{ElementRef, Html, Selector};
 use serde_json::Value;
 
-const FORMATS: [Format; 21] = [
+const FORMATS: [Format; 23] = [
     Format::Text,
     Format::Count,
     Format::Length,
@@ -27,6 +27,8 @@ const FORMATS: [Format; 21] = [
     Format::Clock,
     Format::Identifier,
     Format::Word,
+    Format::Confidence,
+    Format::Raw,
 ];
 
 fn variants() -> [(&'static str, Fixture); 12] {
@@ -191,14 +193,15 @@ fn the_page_needs_nothing_else() {
 
 #[test]
 fn all_doubts_stand_before_the_first_chart() {
-    let fixture = fixtures::failed();
-    let text = page(&fixture);
-    let first_chart = text.find("<figure").expect("a chart");
-    for doubt in &fixture.record.doubts {
-        assert!(text.find(doubt.detail.as_str()).is_some_and(|at| at < first_chart));
-        assert!(text.contains(&doubt.advice));
+    for (name, fixture) in variants() {
+        let text = page(&fixture);
+        let first_chart = text.find("<figure").unwrap_or(text.len());
+        for doubt in &fixture.record.doubts {
+            assert!(text.find(doubt.detail.as_str()).is_some_and(|at| at < first_chart), "{name}: {doubt:?}");
+            assert!(text.contains(&doubt.advice), "{name}: {doubt:?}");
+        }
+        assert_eq!(text.contains("STOPPED"), fixture.record.status == pgdyno_record::Status::Stopped);
     }
-    assert!(text.contains("STOPPED"));
 }
 
 /// Text of a run is text, whatever it holds.

@@ -153,7 +153,7 @@ fn sizes_are_recorded(pg: &str, partitions: u64) {
     assert!(database > before.tables.bytes + before.indexes.bytes);
     assert_eq!(before.tablespaces.iter().map(|space| &*space.name).collect::<Vec<_>>(), ["pg_default"]);
     let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(said.contains("SIZES BEFORE → AFTER THE RUNS"), "{said}");
+    assert!(said.contains("Sizes before → after the runs"), "{said}");
     assert!(said.contains(", in shared buffers 100 % → "), "{said}");
     place.nothing_is_left();
 }

@@ -1,0 +1,91 @@
+//! The report as one HTML file that needs nothing else: no network, no other file.
+
+mod blocks;
+mod inline;
+mod svg;
+
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+
+use self::{
+    blocks::{block, side_by_side},
+    inline::phrase,
+};
+use crate::document::Document;
+
+const STYLE: &str = include_str!("style.css");
+const SCRIPT: &str = include_str!("script.js");
+/// Refuses every request, should one ever be written into the page.
+const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; \
+                      base-uri 'none'; \
+                      form-action 'none'";
+
+/// What the first kilobyte of every page of [`html`] holds, and no other file does by chance.
+pub const HTML_MARK: &str = r#"<meta name="generator" content="pgdyno">"#;
+
+/// The whole report as HTML.
+///
+/// Every value of the run stands in an element with `data-src` (its JSON pointer in `run.json`), `data-value`
+/// (as it stands there), `data-format` and, for a share, `data-of` (pointer of the whole); charts carry the
+/// same for each point. Words in `data-fixed` elements are those of pgdyno, not of the run.
+pub fn html(document: &Document) -> String {
+    let title = format!("pgdyno: {}", document.heading.plain());
+    let page = html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta http-equiv="Content-Security-Policy" content=(POLICY);
+                meta name="generator" content="pgdyno";
+                meta name="color-scheme" content="light dark";
+                title { (title) }
+                style { (PreEscaped(STYLE)) }
+            }
+            body {
+                main { (top(document)) (sections(document)) footer { (phrase(&document.foot)) } }
+                script { (PreEscaped(SCRIPT)) }
+            }
+        }
+    };
+    page.into_string()
+}
+
+fn top(document: &Document) -> Markup {
+    html! {
+        header {
+            div.top {
+                div { span.brand { "pgdyno" } span.mono { (phrase(&document.id)) } }
+                button #theme type="button" hidden { "Dark" }
+            }
+            h1 { (phrase(&document.title)) }
+            p.sub { (phrase(&document.heading)) }
+            @if let Some(warning) = &document.warning { p.banner { (phrase(warning)) } }
+            @for one in &document.head { (block(one)) }
+        }
+        dl.keys {
+            @for card in &document.cards {
+                div.key {
+                    dt { (phrase(&card.label)) }
+                    dd.big { (phrase(&card.text)) }
+                    dd.more { @for remark in &card.remarks { span { (phrase(remark)) } } }
+                }
+            }
+        }
+    }
+}
+
+fn sections(document: &Document) -> Markup {
+    html! {
+        @for section in &document.sections {
+            @if section.folded {
+                details {
+                    summary { (phrase(&section.title)) }
+                    @for one in &section.blocks { (block(one)) }
+                }
+            } @else {
+                h2 { (phrase(&section.title)) }
+                (side_by_side(&section.blocks))
+            }
+        }
+    }
+}

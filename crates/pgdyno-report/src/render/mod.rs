@@ -1,0 +1,14 @@
+//! The forms of a report. Each knows blocks and nothing of what they say.
+
+mod csv;
+mod html;
+mod markdown;
+mod paste;
+mod text;
+mod unfold;
+
+pub use csv::csv;
+pub use html::{HTML_MARK, html};
+pub use markdown::markdown;
+pub use paste::paste;
+pub use text::text;

@@ -1,0 +1,191 @@
+//! A recorded run as its report reads it: the record, its JSON with the places of all figures, and its intervals.
+
+use std::borrow::Cow;
+
+use pgdyno_core::{
+    measure::{CellSummary, Interval, Workload},
+    units,
+};
+use pgdyno_record::RunRecord;
+use serde_json::Value;
+
+use crate::{
+    figure::{Format, Place, Source},
+    phrase::{Phrase, maybe, phrase},
+};
+
+/// The protocol that is not worth a word.
+const USUAL_PROTOCOL: &str = "prepared";
+
+/// A recorded run with all that its report follows from.
+pub struct Run<'a> {
+    /// The record.
+    pub record: &'a RunRecord,
+    /// The record as JSON, from which figures are taken.
+    pub source: Source,
+    /// The intervals of all runs; may be empty.
+    pub timeline: &'a [Interval],
+}
+
+impl<'a> Run<'a> {
+    /// The run of a record and its intervals.
+    pub fn new(record: &'a RunRecord, timeline: &'a [Interval]) -> Self {
+        Self { record, source: Source(serde_json::to_value(record).unwrap_or(Value::Null)), timeline }
+    }
+
+    /// The place of the whole record.
+    pub fn root(&self) -> Place<'_> {
+        self.source.root()
+    }
+
+    /// The place of a cell.
+    pub fn cell(&self, index: usize) -> Place<'_> {
+        self.source.at(format!("/cells/{index}"))
+    }
+
+    /// The place of a subject.
+    pub fn subject(&self, index: usize) -> Place<'_> {
+        self.source.at(format!("/subjects/{index}"))
+    }
+
+    /// Name of a subject.
+    pub fn name(&self, index: usize) -> Phrase {
+        self.subject(index).figure("name", Format::Text).into()
+    }
+
+    /// ` of NAME`, to be put behind a title; nothing where there is one subject.
+    pub fn whose(&self, index: usize) -> Phrase {
+        match self.record.subjects.len() {
+            0 | 1 => Phrase::default(),
+            _ => phrase![" of ", self.name(index)],
+        }
+    }
+
+    /// The only server; `None` where there are several subjects.
+    pub fn only_server(&self) -> Option<&pgdyno_core::facts::ServerFacts> {
+        let [only] = self.record.subjects.as_slice() else { return None };
+        only.server.as_ref()
+    }
+
+    /// The number of a workload's subject; 0 where there is none.
+    pub fn place_of(&self, workload: &Workload) -> usize {
+        self.record.place_of(workload).unwrap_or(0)
+    }
+
+    /// The script of a workload that stands at a place, with its protocol behind it if that is not the usual one or
+    /// not the only one.
+    pub fn script(&self, workload: &Place<'_>, script: &str) -> Phrase {
+        let workloads = self.record.cells.iter().map(|cell| &cell.workload);
+        let mut protocols = workloads.filter(|own| own.script == script).map(|own| &own.protocol);
+        let first = protocols.next();
+        let several = protocols.any(|other| Some(other) != first);
+        let protocol = workload.figure("protocol", Format::Text);
+        let protocol = protocol.filter(|protocol| several || protocol.value != USUAL_PROTOCOL);
+        phrase![workload.figure("script", Format::Text), maybe(" (", protocol, ")")]
+    }
+
+    /// The script of a cell.
+    pub fn script_of(&self, cell: usize) -> Phrase {
+        let script = self.record.cells.get(cell).map_or("", |cell| &cell.workload.script);
+        self.script(&self.cell(cell).at("workload"), script)
+    }
+
+    /// Subject, where there are several, and script of a cell.
+    pub fn work_of(&self, cell: usize) -> Phrase {
+        phrase![
+            maybe("", self.cell(cell).figure("workload/subject", Format::Text), " "),
+            self.script_of(cell)
+        ]
+    }
+
+    /// Subject, script and clients of a cell.
+    pub fn name_of(&self, cell: usize) -> Phrase {
+        phrase![self.work_of(cell), "/", self.cell(cell).figure("workload/clients", Format::Count)]
+    }
+
+    /// Where a cell belongs in a list: script and protocol in the order they ran, clients, subject.
+    fn order(&self, cell: usize) -> (usize, u32, usize) {
+        let own = &self.record.cells[cell].workload;
+        let same = |other: &CellSummary| {
+            (&other.workload.script, &other.workload.protocol) == (&own.script, &own.protocol)
+        };
+        let script = self.record.cells.iter().position(same).unwrap_or(cell);
+        (script, own.clients, self.place_of(own))
+    }
+
+    /// All cells as they are listed: of several subjects side by side, since the order in which those ran is by chance.
+    pub fn cells(&self) -> Vec<(usize, &'a CellSummary)> {
+        let mut cells: Vec<_> = self.record.cells.iter().enumerate().collect();
+        if self.record.levels.is_some() {
+            cells.sort_by_key(|(index, _)| self.order(*index));
+        }
+        cells
+    }
+
+    /// The cells of one subject, script, protocol and rate each, in the order of the record.
+    pub fn groups(&self) -> Vec<Vec<usize>> {
+        let mut groups: Vec<Vec<usize>> = Vec::new();
+        let workload = |cell: usize| &self.record.cells[cell].workload;
+        for cell in 0..self.record.cells.len() {
+            match groups.iter_mut().find(|group| is_same_work(workload(group[0]), workload(cell))) {
+                Some(group) => group.push(cell),
+                None => groups.push(vec![cell]),
+            }
+        }
+        if self.record.levels.is_some() {
+            groups.sort_by_key(|group| {
+                let (script, _, subject) = self.order(group[0]);
+                (script, subject)
+            });
+        }
+        groups
+    }
+
+    /// The cell of a group with the most TPS.
+    pub fn best(&self, group: &[usize]) -> Option<usize> {
+        let tps = |cell: &usize| self.record.cells[*cell].tps.value;
+        group.iter().copied().max_by(|a, b| tps(a).total_cmp(&tps(b)))
+    }
+
+    /// The best cell of every group.
+    pub fn best_cells(&self) -> Vec<usize> {
+        self.groups().iter().filter_map(|group| self.best(group)).collect()
+    }
+}
+
+/// Whether two cells differ in their clients alone.
+pub fn is_same_work(a: &Workload, b: &Workload) -> bool {
+    (&a.subject, &a.script, &a.protocol, a.rate_per_s) == (&b.subject, &b.script, &b.protocol, b.rate_per_s)
+}
+
+/// ` client` or ` clients`.
+pub fn clients(count: u32) -> &'static str {
+    if count == 1 { " client" } else { " clients" }
+}
+
+/// A record whose texts a terminal can show: what servers and other people wrote may hold what it would obey.
+pub fn printable_record(record: &RunRecord) -> Cow<'_, RunRecord> {
+    let mut json = serde_json::to_value(record).unwrap_or(Value::Null);
+    if !make_printable(&mut json) {
+        return Cow::Borrowed(record);
+    }
+    // Texts stay texts: what was a record is one still.
+    serde_json::from_value(json).map_or(Cow::Borrowed(record), Cow::Owned)
+}
+
+/// Tells whether something was changed.
+fn make_printable(json: &mut Value) -> bool {
+    match json {
+        Value::String(text) => match units::printable_lines(text) {
+            Cow::Borrowed(_) => false,
+            Cow::Owned(printable) => {
+                *text = printable;
+                true
+            }
+        },
+        // Every one of them, not only as far as the first that is changed.
+        Value::Array(list) => list.iter_mut().map(make_printable).fold(false, |any, one| any | one),
+        Value::Object(fields) => fields.values_mut().map(make_printable).fold(false, |any, one| any | one),
+        _ => false,
+    }
+}

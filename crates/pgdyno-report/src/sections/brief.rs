@@ -1,0 +1,48 @@
+//! The report for a mail.
+
+use pgdyno_core::units;
+
+use crate::{
+    block::{Block, Fact, Prose, Tone},
+    figure::Format::Text,
+    phrase::Phrase,
+    run::Run,
+    sections::{checks, doubts, head, levels, results, tpcc, verdict},
+};
+
+/// What was found, the machine, the tables, all doubts, the checks and the command.
+pub fn blocks(run: &Run<'_>) -> Vec<Block> {
+    let mut sentences: Vec<Phrase> = head::warning(run).into_iter().collect();
+    let mut tables = Vec::new();
+    match (&run.record.comparison, &run.record.levels) {
+        (Some(of), _) => sentences.extend(head::compared(run, of)),
+        (None, Some(of)) => tables.push(Block::Table(levels::summary(run, of))),
+        (None, None) if run.record.cells.is_empty() => sentences.extend(verdict::sentences(run)),
+        (None, None) => {}
+    }
+    if run.record.comparison.is_none() {
+        let tpcc = tpcc::violated(run).into_iter().chain(tpcc::sentences(run)).chain(tpcc::not_met(run));
+        sentences.extend(tpcc);
+    }
+    tables.push(Block::Table(results::short(run)));
+    let machine = Fact { may_be_cut: true, ..Fact::new("machine", machine(run)) };
+    let facts = vec![machine, Fact::new("durability", head::durability(run))];
+    let checks = vec![checks::noise_in_short(run), checks::data_in_short(run)];
+    let mut blocks = vec![Block::Prose(Prose { sentences, tone: Tone::Lead }), Block::facts(facts)];
+    blocks.extend(tables);
+    blocks.push(Block::Doubts(doubts::doubts(run)));
+    blocks.push(Block::facts(checks));
+    blocks.push(Block::Code(run.root().figure("command", Text).into()));
+    blocks
+}
+
+/// The machine in a line. The model comes last: its end is what a line can best do without.
+fn machine(run: &Run<'_>) -> Phrase {
+    let host = &run.record.host;
+    let placed = head::placed(run).map(|placed| format!(" ({placed})")).unwrap_or_default();
+    let processors = units::plural(host.cpu.allowed.len() as u64, "processor") + &placed;
+    let storage = run.record.storage.as_ref().and_then(|storage| storage.filesystem.clone());
+    let parts =
+        [Some(processors), Some(units::bytes(host.memory.total_bytes)), storage, host.cpu.model.clone()];
+    parts.into_iter().flatten().collect::<Vec<_>>().join(", ").into()
+}

@@ -1,0 +1,214 @@
+//! What was checked: the data, what this machine can tell apart, and whether the driver was the limit.
+
+use pgdyno_analysis::doubts::MAX_DRIVER_BUSY;
+use pgdyno_record::BalanceRecord;
+
+use crate::{
+    block::{Block, Column, Fact, Row, Section, Table},
+    figure::{
+        Format::{Count, Percent, Text},
+        Place,
+    },
+    phrase::{Phrase, joined, maybe, phrase},
+    run::Run,
+    sections::{comparison, tpcc},
+};
+
+/// The checks of data, noise and driver.
+pub fn section(run: &Run<'_>) -> Section {
+    let facts = vec![
+        Fact::new(data_check(run), data(run)),
+        Fact::new("noise floor", noise(run)),
+        Fact::new("driver", driver(run)),
+    ];
+    Section::new("Checks", [Block::facts(facts)].into_iter().chain(noise_by_script(run)).collect())
+}
+
+/// What the check of data is called: TPC-C's tables have conditions, TPC-B's balances.
+fn data_check(run: &Run<'_>) -> &'static str {
+    if tpcc::was_driven(run) { "consistency" } else { "balance" }
+}
+
+/// What the check of data found.
+fn data(run: &Run<'_>) -> Phrase {
+    tpcc::consistency(run).unwrap_or_else(|| balances(run))
+}
+
+/// The check of data in the fewest words.
+pub fn data_in_short(run: &Run<'_>) -> Fact {
+    let label = if tpcc::was_driven(run) { "consistency" } else { "balance check" };
+    let only = match run.record.subjects.as_slice() {
+        [only] if !tpcc::was_driven(run) => only.balance.as_ref(),
+        _ => None,
+    };
+    let Some(balance) = only else { return Fact::new(label, data(run)) };
+    let at = run.subject(0).at("balance");
+    let rows = count(&at, "rows_examined", balance.rows_examined, "row");
+    let violations = count(&at, "violations", balance.violations, "violation");
+    let label = phrase![label, " (", at.figure("mode", Text), ")"];
+    Fact::new(label, phrase![rows, " examined, ", violations])
+}
+
+fn count(at: &Place<'_>, field: &str, value: u64, noun: &str) -> Phrase {
+    phrase![at.figure(field, Count), " ", noun, if value == 1 { "" } else { "s" }]
+}
+
+/// A sentence for each subject whose data were checked, or why those of none were.
+fn balances(run: &Run<'_>) -> Phrase {
+    let subjects = run.record.subjects.iter().enumerate();
+    let checked = subjects.filter_map(|(index, subject)| Some((index, subject.balance.as_ref()?)));
+    let several = run.record.subjects.len() > 1;
+    let found = checked.map(|(index, balance)| {
+        let name = if several { phrase![run.name(index), ": "] } else { Phrase::default() };
+        phrase![name, balanced(&run.subject(index).at("balance"), balance)]
+    });
+    let found = joined(found, " ");
+    if found.is_empty() { unbalanced(run) } else { found }
+}
+
+fn balanced(at: &Place<'_>, balance: &BalanceRecord) -> Phrase {
+    let examples = (0..balance.examples.len()).map(|i| at.figure(format!("examples/{i}"), Text));
+    phrase![
+        if balance.violations == 0 { "passed" } else { "VIOLATED" },
+        " (",
+        at.figure("mode", Text),
+        "): ",
+        count(at, "rows_examined", balance.rows_examined, "row"),
+        " examined, ",
+        count(at, "violations", balance.violations, "violation"),
+        "; history holds ",
+        count(at, "history_rows", balance.history_rows, "row"),
+        " for ",
+        count(at, "committed", balance.committed, "commit"),
+        ", ",
+        at.figure("in_doubt", Count),
+        " in doubt.",
+        joined(examples.map(|example| maybe(" Seen: ", example, ".")), ""),
+    ]
+}
+
+fn unbalanced(run: &Run<'_>) -> Phrase {
+    let check = run.root().figure("plan/balance_check", Text);
+    // Of a plan with SQL of its own it is worth a word why.
+    let reason = run.record.choices.iter().position(|choice| choice.name == "balance");
+    let reason = reason.filter(|_| run.record.material.is_some());
+    let reason = reason.and_then(|at| run.root().figure(format!("choices/{at}/reason"), Text));
+    phrase!["Not checked: no balance check was made (check: ", check, ").", maybe(" Why: ", reason, ".")]
+}
+
+/// Numbers of a server that loses data come after that news.
+pub fn violated(run: &Run<'_>) -> Option<Phrase> {
+    let subjects = run.record.subjects.iter().enumerate();
+    let failed = subjects.filter(|(_, of)| of.balance.as_ref().is_some_and(|found| found.violations > 0));
+    let several = run.record.subjects.len() > 1;
+    let found = failed.map(|(index, _)| {
+        let violations = run.subject(index).figure("balance/violations", Count);
+        let name = if several { phrase![run.name(index), " "] } else { Phrase::default() };
+        phrase![name, "violations: ", violations]
+    });
+    let found = joined(found, ", ");
+    (!found.is_empty()).then(|| phrase!["The balance check failed (", found, "): do not use these numbers."])
+}
+
+const NOT_KNOWN: &str = "Not known: it takes at least two blocks of a cell to see it.";
+
+/// What this run could tell apart.
+fn noise(run: &Run<'_>) -> Phrase {
+    match run.record.noise_by_script.len() {
+        _ if run.record.comparison.is_some() => comparison::floor(run),
+        _ if run.record.noise.is_none() => NOT_KNOWN.into(),
+        0 | 1 => floor(&worst(run)),
+        _ => phrase![
+            "by the noisiest script a difference under ",
+            worst(run).figure("smallest_difference", Percent),
+            " between two cells may mean nothing here; script by script below.",
+        ],
+    }
+}
+
+fn floor(at: &Place<'_>) -> Phrase {
+    phrase![
+        "blocks of one cell differ by ",
+        at.figure("between_blocks", Percent),
+        " (standard deviation, ",
+        at.figure("degrees_of_freedom", Count),
+        " degrees of freedom); a difference under ",
+        at.figure("smallest_difference", Percent),
+        " between two cells means nothing here.",
+    ]
+}
+
+/// The noise of the script whose cells scatter most: what is said of all of them is true of that one, too.
+pub fn worst<'a>(run: &'a Run<'_>) -> Place<'a> {
+    let smallest = |index: &usize| run.record.noise_by_script[*index].noise.smallest_difference;
+    let scripts = 0..run.record.noise_by_script.len();
+    match scripts.max_by(|a, b| smallest(a).total_cmp(&smallest(b))) {
+        Some(index) => run.root().at(format!("noise_by_script/{index}/noise")),
+        None => run.root().at("noise"),
+    }
+}
+
+/// The noise of each of several scripts.
+fn noise_by_script(run: &Run<'_>) -> Option<Block> {
+    let scripts = run.record.noise_by_script.len();
+    if scripts < 2 || run.record.comparison.is_some() {
+        return None;
+    }
+    let columns = vec![
+        Column::text("noise of"),
+        Column::number("std. deviation").under("between blocks"),
+        Column::number("degrees of freedom").under("between blocks"),
+        Column::number("smallest difference"),
+    ];
+    let row = |index: usize| {
+        let at = run.root().at(format!("noise_by_script/{index}"));
+        let name = phrase![maybe("", at.figure("subject", Text), " "), at.figure("script", Text)];
+        let at = at.at("noise");
+        let share = |field| at.figure(field, Percent).into();
+        let freedom = at.figure("degrees_of_freedom", Count).into();
+        Row::new(false, [name.into(), share("between_blocks"), freedom, share("smallest_difference")])
+    };
+    Some(Block::Table(Table::new(columns, (0..scripts).map(row).collect())))
+}
+
+/// The noise floor in the fewest words.
+pub fn noise_in_short(run: &Run<'_>) -> Fact {
+    let said = |text: Phrase| Fact::new("noise floor", text);
+    let scripts = run.record.noise_by_script.len();
+    let under =
+        |difference: Phrase, verb: &str| phrase!["differences under ", difference, verb, " nothing here"];
+    let of = |at: &Place<'_>| Phrase::from(at.figure("smallest_difference", Percent));
+    if run.record.comparison.is_some() {
+        let smallest = run.root().figure("comparison/floor/smallest_effect", Percent);
+        return said(smallest.map_or("not known".into(), |of| phrase![Some(of), " can be shown here"]));
+    }
+    said(match () {
+        () if run.record.noise.is_none() => "not known".into(),
+        // With several subjects there are too many for a line: the worst speaks for all.
+        () if run.record.levels.is_some() => under(of(&worst(run)), " may mean"),
+        () if scripts < 2 => under(of(&run.root().at("noise")), " mean"),
+        () => {
+            let each = (0..scripts).map(|index| {
+                let at = run.root().at(format!("noise_by_script/{index}"));
+                phrase![of(&at.at("noise")), " (", at.figure("script", Text), ")"]
+            });
+            under(joined(each, ", "), " mean")
+        }
+    })
+}
+
+/// Whether the driver was the limit: the run whose worker was busiest speaks for all.
+fn driver(run: &Run<'_>) -> Phrase {
+    let runs = run.record.runs.iter().enumerate();
+    let busiest = runs.max_by(|(_, a), (_, b)| a.cpu.busiest_worker.total_cmp(&b.cpu.busiest_worker));
+    let Some((index, busiest)) = busiest else { return "Not known: pgdyno drove nothing.".into() };
+    let verdict = match busiest.cpu.busiest_worker > MAX_DRIVER_BUSY {
+        true => " of the time: it may have been the limit.",
+        false => " of the time: its own work was not the limit.",
+    };
+    phrase![
+        "The driver's busiest thread was on a processor for at most ",
+        run.root().figure(format!("runs/{index}/cpu/busiest_worker"), Percent),
+        verdict,
+    ]
+}

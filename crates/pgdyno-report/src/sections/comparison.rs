@@ -1,0 +1,154 @@
+//! A comparison of two subjects in blocks: the answer first, then what it rests on.
+
+use pgdyno_analysis::compare::Verdict;
+use pgdyno_record::{BlockKind, BlockRecord, ComparisonRecord, SubjectRecord};
+
+use crate::{
+    block::{Block, Column, Row, Section, Table},
+    figure::{
+        Format::{Change, Confidence, Count, Minutes, Number, Percent, Points, Rate, Seconds, Size, Text},
+        Source,
+    },
+    phrase::{Phrase, maybe, phrase},
+    run::Run,
+};
+
+/// Last blocks that a summary of many shows.
+const LAST: usize = 8;
+
+/// The answer in one line, without a full stop.
+pub fn answer(comparison: &ComparisonRecord, source: &Source) -> Phrase {
+    let at = source.at("/comparison");
+    let effect = |format| at.figure("result/effect", format);
+    let interval = phrase!["[", at.figure("result/low", Points), ", ", at.figure("result/high", Points), "]"];
+    let Some(result) = &comparison.result else {
+        return "Cannot tell: too few blocks were made.".into();
+    };
+    let so_far = phrase!["So far B is ", effect(Change), " ", interval.clone()];
+    match result.verdict {
+        Verdict::Faster => phrase!["B is ", effect(Size), " faster ", interval],
+        Verdict::Slower => phrase!["B is ", effect(Size), " slower ", interval],
+        Verdict::NoDifference => phrase![
+            "No difference that matters: B ",
+            effect(Change),
+            " ",
+            interval,
+            maybe(" is within ± ", at.figure("margin", Percent), ""),
+        ],
+        Verdict::CannotTell { more_blocks: Some(more) } => phrase![
+            "Cannot tell: about ",
+            at.figure("result/verdict/more_blocks", Count),
+            if more == 1 { " more block" } else { " more blocks" },
+            maybe(", ", at.figure("more_s", Minutes), ""),
+            ". ",
+            so_far,
+        ],
+        Verdict::CannotTell { more_blocks: None } => {
+            phrase!["Cannot tell, and no reasonable number of blocks would: lengthen the runs. ", so_far]
+        }
+    }
+}
+
+/// Answer and arms, without full stops.
+pub fn sentences(run: &Run<'_>, comparison: &ComparisonRecord) -> Vec<Phrase> {
+    let arms = run.record.subjects.iter().enumerate().map(|(index, arm)| in_words(run, index, arm));
+    [answer(comparison, &run.source)].into_iter().chain(arms).collect()
+}
+
+fn in_words(run: &Run<'_>, index: usize, arm: &SubjectRecord) -> Phrase {
+    let at = run.subject(index);
+    let version = maybe(": PostgreSQL ", at.figure("server/version", Text), "");
+    let known = phrase![run.name(index), " ", at.figure("said", Text), version];
+    // What has been said of it is not said again.
+    let said = |word: &Option<String>| word.as_ref().is_some_and(|word| arm.said.contains(word.as_str()));
+    match () {
+        () if said(&arm.command) || said(&arm.script) => known,
+        () if arm.command.is_some() => phrase![known, maybe(", command ", at.figure("command", Text), "")],
+        () => phrase![known, maybe(", ", at.figure("script", Text), "")],
+    }
+}
+
+/// The blocks in the order they ran, and the tests over them.
+pub fn section(run: &Run<'_>, comparison: &ComparisonRecord) -> Section {
+    let columns = vec![
+        Column::number("block"),
+        Column::words("ran"),
+        Column::number("A /s"),
+        Column::number("B /s"),
+        Column::number("B over A"),
+        Column::words(""),
+    ];
+    let count = comparison.blocks.len();
+    let rows = comparison.blocks.iter().enumerate().map(|(index, block)| {
+        let at = run.source.at(format!("/comparison/blocks/{index}"));
+        let cells = [
+            at.figure("number", Count).into(),
+            order(block).into(),
+            at.figure("a_per_s", Rate).into(),
+            at.figure("b_per_s", Rate).into(),
+            at.figure("difference", Change).into(),
+            note(block).into(),
+        ];
+        Row::new(block.outlier || index + LAST >= count, cells)
+    });
+    let table = Block::Table(Table::new(columns, rows.collect()));
+    Section::new("Blocks", vec![table, Block::text(tests(run, comparison))])
+}
+
+/// The arms of a block as they ran.
+fn order(block: &BlockRecord) -> &'static str {
+    match (block.kind, block.first.letter()) {
+        (BlockKind::Aa, _) => "AA",
+        (BlockKind::Ab, "A") => "AB",
+        (BlockKind::Ab, _) => "BA",
+    }
+}
+
+/// What is special about a block.
+fn note(block: &BlockRecord) -> &'static str {
+    match (block.kind, block.outlier) {
+        (BlockKind::Aa, true) => "A against A, outlier",
+        (BlockKind::Aa, false) => "A against A",
+        (BlockKind::Ab, true) => "outlier",
+        (BlockKind::Ab, false) => "",
+    }
+}
+
+fn tests(run: &Run<'_>, comparison: &ComparisonRecord) -> Phrase {
+    if comparison.result.is_none() {
+        return "There is nothing to test.".into();
+    }
+    let at = run.source.at("/comparison");
+    phrase![
+        at.figure("result/blocks", Count),
+        " blocks, ",
+        at.figure("result/alpha", Confidence),
+        " confidence interval. Hodges-Lehmann ",
+        at.figure("result/hodges_lehmann", Change),
+        maybe(", sign-flip p ", at.figure("result/sign_flip_p", Number), ""),
+        ". Blocks scatter by ",
+        at.figure("result/between_blocks", Percent),
+        " (standard deviation)",
+        maybe(" and take ", at.figure("block_s", Seconds), " each"),
+        ".",
+    ]
+}
+
+/// What A against A showed, in a sentence.
+pub fn floor(run: &Run<'_>) -> Phrase {
+    let at = run.source.at("/comparison/floor");
+    let Some(smallest) = at.figure("smallest_effect", Percent) else {
+        return "Not known: it takes at least two blocks of A against A to see it.".into();
+    };
+    phrase![
+        "A and A differ by ",
+        at.figure("between_runs", Percent),
+        " (root mean square of ",
+        at.figure("blocks", Count),
+        " blocks): the smallest effect that ",
+        at.figure("shown_by_blocks", Count),
+        " blocks can show here is about ",
+        Some(smallest),
+        ".",
+    ]
+}

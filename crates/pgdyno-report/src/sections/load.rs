@@ -1,0 +1,108 @@
+//! How tables were loaded, stage by stage.
+
+use pgdyno_record::LoadRecord;
+use pgdyno_rows::load::Set;
+use serde_json::Value;
+
+use crate::{
+    block::{Fact, Facts},
+    figure::{
+        Figure,
+        Format::{Bytes, Count, Rate, Seconds, Text, Word},
+        Place,
+    },
+    phrase::{Phrase, joined, maybe, phrase},
+    run::Run,
+};
+
+/// Most phases of a stage that are shown; the record has them all.
+const MOST_PHASES: usize = 4;
+
+/// The load of a subject.
+pub fn facts(run: &Run<'_>, index: usize, load: &LoadRecord) -> Facts {
+    let at = run.subject(index).at("load");
+    let mut items = Vec::new();
+    if load.terms.as_ref().is_none_or(|terms| terms.set == Set::Tpcb) {
+        items.push(Fact::new("scale", run.root().figure("plan/scale", Count)));
+    }
+    items.push(Fact::new("rows", at.figure("rows", Count)));
+    items.extend(load.terms.as_ref().map(|_| Fact::new("tables", terms(&at.at("terms")))));
+    items.push(Fact::new("copy", copy(load, &at)));
+    if load.stages.is_empty() {
+        items.push(Fact::new("vacuum", at.figure("vacuum_s", Seconds)));
+        items.push(Fact::new("keys", at.figure("index_s", Seconds)));
+    }
+    items.extend((0..load.stages.len()).map(|index| Fact::new("stage", stage(load, &at, index))));
+    items.extend(load.key_workers.as_ref().map(|_| Fact::new("key workers", workers(&at.at("key_workers")))));
+    items.push(Fact::new("size", at.figure("size_bytes", Bytes)));
+    let prewarm = at.at("prewarm");
+    let by = phrase![prewarm.figure("duration_s", Seconds), " by ", prewarm.figure("method", Text)];
+    items.push(Fact::new("in buffers", by));
+    Facts { title: phrase!["Data", run.whose(index)], items }
+}
+
+/// How tables were to be loaded; what is as usual is left out.
+fn terms(at: &Place<'_>) -> Phrase {
+    let other_than = |field: &str, usual: u64| at.figure(field, Count).filter(|of| of.value != usual);
+    let is_so = |field: &str, words: &'static str| {
+        let so = at.figure(field, Word).is_some_and(|figure| figure.value == Value::Bool(true));
+        if so { words } else { "" }
+    };
+    phrase![
+        maybe("", at.figure("set", Text), ": "),
+        at.figure("method", Word),
+        maybe(", ", other_than("streams", 1), " connections"),
+        maybe(", ", other_than("partitions", 0), " partitions"),
+        maybe(" by ", at.figure("partition_method", Text), ""),
+        maybe(", fill factor ", other_than("fillfactor", 100), " %"),
+        is_so("unlogged", ", unlogged"),
+        is_so("foreign_keys", ", foreign keys"),
+        maybe(", tablespace ", at.figure("tablespace", Text), ""),
+        maybe(", keys in tablespace ", at.figure("index_tablespace", Text), ""),
+    ]
+}
+
+fn copy(load: &LoadRecord, at: &Place<'_>) -> Phrase {
+    let sent = match load.copy_bytes {
+        0 => "nothing sent".into(),
+        _ => phrase![at.figure("copy_bytes", Bytes), " of ", at.figure("copy_format", Text)],
+    };
+    phrase![
+        at.figure("copy_s", Seconds),
+        ", ",
+        sent,
+        maybe(", ", at.figure("rows_per_s", Rate), " rows/s"),
+        maybe(", ", at.figure("copy_bytes_per_s", Bytes), "/s"),
+    ]
+}
+
+/// A stage with its WAL and the phases that took longest, in the order in which they came.
+fn stage(load: &LoadRecord, at: &Place<'_>, index: usize) -> Phrase {
+    let own = at.at("stages").at(index);
+    let phases = &load.stages[index].phases;
+    let mut longest: Vec<usize> = (0..phases.len()).collect();
+    longest.sort_by(|a, b| phases[*b].duration_s.total_cmp(&phases[*a].duration_s));
+    longest.truncate(MOST_PHASES);
+    longest.sort_unstable();
+    let longest = longest.into_iter().map(|phase| {
+        let at = own.at("phases").at(phase);
+        phrase![at.figure("name", Text), " ", at.figure("duration_s", Seconds)]
+    });
+    phrase![
+        own.figure("name", Text),
+        ": ",
+        own.figure("duration_s", Seconds),
+        maybe(", WAL ", own.figure("wal_bytes", Bytes), ""),
+        if phases.is_empty() { "" } else { "; server: " },
+        joined(longest, ", "),
+    ]
+}
+
+fn workers(at: &Place<'_>) -> Phrase {
+    let range = |name: &str| match ["least", "most"].map(|end| at.at(name).figure(end, Count)) {
+        [Some(a), Some(b)] if a.value != b.value => phrase![Some(a), " to ", Some(b)],
+        [_, most] => Phrase::from(most),
+    };
+    let asked: Option<Figure> = at.figure("asked", Count);
+    phrase!["asked for ", asked, ", planned ", range("planned"), ", at work ", range("launched")]
+}

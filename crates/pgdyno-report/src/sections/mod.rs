@@ -1,0 +1,38 @@
+//! What a report says, one file a topic: a recorded run becomes blocks.
+
+pub mod brief;
+mod charts;
+mod checks;
+mod choices;
+pub mod comparison;
+pub mod data;
+mod differences;
+mod doubts;
+mod facts;
+pub mod head;
+mod held;
+mod levels;
+mod load;
+mod method;
+mod results;
+mod slowest;
+mod time;
+mod tpcc;
+mod verdict;
+mod waits;
+
+use crate::{block::Section, run::Run};
+
+/// The sections from top to bottom: what was found, all doubts, and then what explains it.
+pub fn all(run: &Run<'_>) -> Vec<Section> {
+    let compared = run.record.comparison.as_ref().map(|of| comparison::section(run, of));
+    let levels = run.record.levels.as_ref().map(|of| levels::section(run, of));
+    let found = compared.into_iter().chain(levels).chain(results::sections(run));
+    let trust = [doubts::section(run), checks::section(run)];
+    let tpcc = tpcc::section(run).into_iter();
+    let details =
+        tpcc.chain(differences::sections(run)).chain(waits::section(run)).chain(slowest::section(run));
+    let sides = time::section(run).into_iter().chain([facts::section(run)]).chain(choices::chosen(run));
+    let end = choices::settings(run).into_iter().chain([method::section(run), choices::again(run)]);
+    found.chain(trust).chain(details).chain(charts::sections(run)).chain(sides).chain(end).collect()
+}

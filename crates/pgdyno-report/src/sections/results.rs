@@ -1,0 +1,134 @@
+//! What every cell reached, and what it cost.
+
+use pgdyno_core::measure::CellSummary;
+
+use crate::{
+    block::{Block, Cell, Column, Group, Row, Section, Table},
+    figure::Format::{Count, Milliseconds, Number, Rate, Text, Word},
+    figure::{Figure, Place},
+    phrase::{Phrase, maybe, phrase},
+    run::Run,
+};
+
+/// Throughput and latency, then the cost; nothing if there is no cell.
+pub fn sections(run: &Run<'_>) -> Vec<Section> {
+    if run.record.cells.is_empty() {
+        return Vec::new();
+    }
+    let cost = table(run, cost_columns(), cost, |_| Phrase::default());
+    vec![
+        Section::new("Throughput and latency", vec![Block::Table(speed(run))]),
+        Section::new("What it cost, and where pages came from", vec![Block::Table(cost)]),
+    ]
+}
+
+/// Throughput and latency of every cell.
+fn speed(run: &Run<'_>) -> Table {
+    let columns = ["clients", "TPS", "±", "QPS", "p50 ms", "p95 ms", "p99 ms", "max ms"].map(Column::number);
+    table(
+        run,
+        columns.into(),
+        |run, index| {
+            let ms = |field: &str| run.cell(index).figure(format!("latency/{field}"), Milliseconds).into();
+            let [clients, tps, spread] = reached(run, index);
+            let qps = run.cell(index).figure("qps/value", Rate).into();
+            vec![clients, tps, spread, qps, ms("p50_ns"), ms("p95_ns"), ms("p99_ns"), ms("max_ns")]
+        },
+        |first| note(run, first),
+    )
+}
+
+/// The figures of every cell that a mail has room for.
+pub fn short(run: &Run<'_>) -> Table {
+    let columns = ["clients", "TPS", "±", "p50 ms", "p99 ms", "max ms"].map(Column::number);
+    let columns = columns.into_iter().chain([Column::words("served from")]).collect();
+    let cells = |run: &Run<'_>, index: usize| {
+        let at = run.cell(index);
+        let ms = ["p50_ns", "p99_ns", "max_ns"]
+            .map(|field| at.figure(format!("latency/{field}"), Milliseconds).into());
+        let served_from = at.figure("served_from", Word).into();
+        reached(run, index).into_iter().chain(ms).chain([served_from]).collect()
+    };
+    table(run, columns, cells, |_| Phrase::default())
+}
+
+/// Clients, TPS and its spread.
+fn reached(run: &Run<'_>, index: usize) -> [Cell; 3] {
+    let at = run.cell(index);
+    let range = phrase![at.figure("tps/min", Rate), " – ", at.figure("tps/max", Rate)];
+    let several = run.record.cells[index].tps.count > 1;
+    [
+        at.figure("workload/clients", Count).into(),
+        Cell::from(at.figure("tps/value", Rate)).with(several.then_some(range)),
+        at.share("tps/half_width", "tps/value").into(),
+    ]
+}
+
+fn cost_columns() -> Vec<Column> {
+    vec![
+        Column::number("clients"),
+        Column::number("CPUs").under("driver"),
+        Column::number("µs/txn").under("driver"),
+        Column::number("CPUs").under("server"),
+        Column::number("µs/txn").under("server"),
+        Column::words("served from"),
+        Column::words("durability"),
+        Column::number("blocks"),
+    ]
+}
+
+fn cost(run: &Run<'_>, index: usize) -> Vec<Cell> {
+    let at = run.cell(index);
+    vec![
+        at.figure("workload/clients", Count).into(),
+        at.figure("driver_cpus", Number).into(),
+        at.figure("driver_cpu_us_per_transaction", Number).into(),
+        at.figure("server_cpus", Number).into(),
+        at.figure("server_cpu_us_per_transaction", Number).into(),
+        at.figure("served_from", Word).into(),
+        durability(run, index).into(),
+        at.figure("tps/count", Count).into(),
+    ]
+}
+
+/// The tier of a cell in a word: that of its transactions, else that of the server.
+fn durability(run: &Run<'_>, index: usize) -> Option<Figure> {
+    let subject = run.place_of(&run.record.cells[index].workload);
+    let own = run.cell(index).figure("durability", Word);
+    own.or_else(|| run.subject(subject).figure("server/durability", Word))
+}
+
+/// A row for every cell; the best of each group is its summary.
+fn table(
+    run: &Run<'_>,
+    columns: Vec<Column>,
+    cells: impl Fn(&Run<'_>, usize) -> Vec<Cell>,
+    note: impl Fn(usize) -> Phrase,
+) -> Table {
+    let of_group = |group: Vec<usize>| {
+        let best = run.best(&group);
+        let row = |index: &usize| Row::new(best == Some(*index), cells(run, *index));
+        let rows = group.iter().map(row).collect();
+        Group { name: run.work_of(group[0]), note: note(group[0]), rows }
+    };
+    Table { group_name: "script", columns, groups: run.groups().into_iter().map(of_group).collect() }
+}
+
+/// Protocol, loop and the factor from TPS to QPS.
+fn note(run: &Run<'_>, index: usize) -> Phrase {
+    let at = run.cell(index);
+    let factor = at.figure("statements_per_transaction", Count);
+    let protocol = at.figure("workload/protocol", Text);
+    let how = load(&run.record.cells[index], &at);
+    phrase![protocol, " protocol, ", how, maybe(", QPS = TPS × ", factor, "")]
+}
+
+fn load(cell: &CellSummary, at: &Place<'_>) -> Phrase {
+    match at.figure("workload/rate_per_s", Rate) {
+        Some(rate) => phrase!["open loop at ", Some(rate), "/s"],
+        None if cell.tpcc.as_ref().is_some_and(|tpcc| tpcc.run.paced) => {
+            "terminals that key and think".into()
+        }
+        None => "closed loop".into(),
+    }
+}

@@ -1,0 +1,58 @@
+//! The slowest transactions of each cell, so that they can be found in the server's log.
+
+use pgdyno_core::measure::CellSummary;
+
+use crate::{
+    block::{Block, Cell, Column, Row, Section, Table},
+    figure::Format::{Clock, Identifier, Latency, Seconds, Text},
+    phrase::{Phrase, maybe, phrase},
+    run::Run,
+};
+
+/// How many of a cell are shown where there is room.
+const SHOWN: usize = 3;
+
+/// A row for each cell of which single attempts were kept; `None` without one.
+pub fn section(run: &Run<'_>) -> Option<Section> {
+    let best = run.best_cells();
+    let row = |(index, cell): (usize, &CellSummary)| {
+        let mut attempts = attempts(run, cell).into_iter();
+        let slowest = Cell::from(attempts.next()?).with(attempts);
+        Some(Row::new(best.contains(&index), [run.name_of(index).into(), slowest]))
+    };
+    let rows: Vec<_> = run.cells().into_iter().filter_map(row).collect();
+    if rows.is_empty() {
+        return None;
+    }
+    let table = Table::new(vec![Column::text("cell"), Column::text("transaction")], rows);
+    Some(Section::new("The slowest transaction of each cell", vec![Block::Table(table)]))
+}
+
+/// The slowest attempts of a cell over its blocks, the slowest first.
+fn attempts(run: &Run<'_>, cell: &CellSummary) -> Vec<Phrase> {
+    let runs = run.record.runs.iter().enumerate().filter(|(_, of)| of.workload == cell.workload);
+    let mut found: Vec<_> = runs
+        .flat_map(|(index, of)| {
+            of.slowest.iter().enumerate().map(move |(at, slow)| (slow.latency_ns, index, at))
+        })
+        .collect();
+    found.sort_by(|a, b| b.0.cmp(&a.0).then((a.1, a.2).cmp(&(b.1, b.2))));
+    found.into_iter().take(SHOWN).map(|(_, index, at)| attempt(run, index, at)).collect()
+}
+
+fn attempt(run: &Run<'_>, index: usize, slow: usize) -> Phrase {
+    let at = run.source.at(format!("/runs/{index}/slowest/{slow}"));
+    let waited = at.figure("lag_ns", Latency).filter(|lag| lag.value.as_u64() != Some(0));
+    let statement = match at.figure("statement", Text) {
+        Some(text) => phrase![maybe(", ", at.figure("statement_ns", Latency), " of it in "), Some(text)],
+        None => Phrase::default(),
+    };
+    phrase![
+        at.figure("latency_ns", Latency),
+        maybe(" (", waited, " before it began)"),
+        maybe(" at ", at.figure("at_s", Seconds), ""),
+        maybe(" (", at.figure("ended_at", Clock), ")"),
+        maybe(", pid ", at.figure("backend_pid", Identifier), ""),
+        statement,
+    ]
+}

@@ -1,0 +1,219 @@
+//! What cells of TPC-C came to: New-Orders a minute, each transaction, and what the specification asks for.
+
+use pgdyno_core::{measure::CellSummary, tpcc::DERIVED};
+use pgdyno_record::ConsistencyRecord;
+
+use crate::{
+    block::{Block, Column, Group, Row, Section, Table},
+    figure::{
+        Format::{self, Count, Milliseconds, Rate, Seconds, Text},
+        Place,
+    },
+    phrase::{Phrase, joined, maybe, phrase},
+    run::Run,
+};
+
+/// Columns of the transactions: heading, field of `scripts` in a cell, and how it is written.
+const COLUMNS: [(&str, &str, Format); 8] = [
+    ("done", "committed", Count),
+    ("rolled back", "rolled_back", Count),
+    ("failed", "failed", Count),
+    ("retries", "retries", Count),
+    ("p50 ms", "latency/p50_ns", Milliseconds),
+    ("p90 ms", "p90_ns", Milliseconds),
+    ("p99 ms", "latency/p99_ns", Milliseconds),
+    ("max ms", "latency/max_ns", Milliseconds),
+];
+
+/// A column whose name has its first word above the second, where numbers are narrower than both.
+fn column(name: &'static str) -> Column {
+    match name.split_once(' ') {
+        Some((over, name)) if name != "ms" => Column::number(name).under(over),
+        _ => Column::number(name),
+    }
+}
+
+/// Whether there is a cell of TPC-C.
+pub fn was_driven(run: &Run<'_>) -> bool {
+    run.record.cells.iter().any(|cell| cell.tpcc.is_some())
+}
+
+/// The cells of TPC-C as they are listed.
+fn cells<'a>(run: &Run<'a>) -> Vec<(usize, &'a CellSummary)> {
+    run.cells().into_iter().filter(|(_, cell)| cell.tpcc.is_some()).collect()
+}
+
+/// Transactions and clauses, a group for each cell; `None` of other workloads.
+pub fn section(run: &Run<'_>) -> Option<Section> {
+    let cells = cells(run);
+    let best = run.best_cells();
+    let grouped = |columns: Vec<Column>, of: &dyn Fn(usize, &CellSummary) -> Group| {
+        let groups = cells.iter().map(|(index, cell)| {
+            let mut group = of(*index, cell);
+            group.rows.iter_mut().for_each(|row| row.main |= best.contains(index));
+            group
+        });
+        Block::Table(Table { group_name: "cell", columns, groups: groups.collect() })
+    };
+    let transactions = [Column::words("transaction")].into_iter();
+    let transactions = transactions.chain(COLUMNS.iter().map(|(name, ..)| column(name))).collect();
+    let clauses = vec![Column::words("clause"), Column::words(""), Column::text("asked for and found")];
+    (!cells.is_empty()).then(|| {
+        Section::new(
+            "TPC-C",
+            vec![
+                grouped(transactions, &|index, cell| of_transactions(run, index, cell)),
+                grouped(clauses, &|index, cell| of_clauses(run, index, cell)),
+            ],
+        )
+    })
+}
+
+fn of_transactions(run: &Run<'_>, index: usize, cell: &CellSummary) -> Group {
+    let row = |script: usize| {
+        let at = run.cell(index).at("scripts").at(script);
+        let figures = COLUMNS.iter().map(|(_, field, format)| at.figure(field, *format).into());
+        Row::new(false, [at.figure("name", Text).into()].into_iter().chain(figures))
+    };
+    let tries = match cell.tpcc.as_ref().map_or(0, |tpcc| tpcc.run.max_tries) {
+        0 => ", any number of tries".into(),
+        1 => ", one try".into(),
+        _ => maybe(", ", run.cell(index).figure("tpcc/run/max_tries", Count), " tries at most"),
+    };
+    Group {
+        name: run.name_of(index),
+        note: phrase![rate(&run.cell(index)), "; ", how(run, index, cell), tries],
+        rows: (0..cell.scripts.len()).map(row).collect(),
+    }
+}
+
+/// What the specification asks for; what was not met is a warning, and part of the summary.
+fn of_clauses(run: &Run<'_>, index: usize, cell: &CellSummary) -> Group {
+    let judged = cell.tpcc.iter().flat_map(|tpcc| &tpcc.judged).enumerate();
+    let row = |(number, one): (usize, &pgdyno_core::measure::Judged)| {
+        let at = run.cell(index).at("tpcc/judged").at(number);
+        let verdict = match one.holds {
+            Some(true) => "holds",
+            Some(false) => "NOT MET",
+            None => "not judged",
+        };
+        let [clause, words] = [at.figure("clause", Text), at.figure("words", Text)];
+        let broken = one.holds == Some(false);
+        Row { warning: broken, ..Row::new(broken, [clause.into(), verdict.into(), words.into()]) }
+    };
+    Group { name: run.name_of(index), rows: judged.map(row).collect(), ..Group::default() }
+}
+
+/// New-Orders and transactions a minute.
+fn rate(cell: &Place<'_>) -> Phrase {
+    phrase![
+        cell.figure("tpcc/nopm/value", Rate),
+        " NOPM",
+        maybe(" (±\u{a0}", cell.share("tpcc/nopm/half_width", "tpcc/nopm/value"), ")"),
+        ", ",
+        cell.figure("tpcc/tpm/value", Rate),
+        " TPM",
+    ]
+}
+
+/// How a cell was driven.
+fn how(run: &Run<'_>, index: usize, cell: &CellSummary) -> Phrase {
+    let at = run.cell(index);
+    let of =
+        |is: fn(&pgdyno_core::measure::TpccRun) -> bool| cell.tpcc.as_ref().is_some_and(|of| is(&of.run));
+    phrase![
+        at.figure("tpcc/run/warehouses", Count),
+        if of(|run| run.warehouses == 1) { " warehouse, " } else { " warehouses, " },
+        at.figure("tpcc/run/shape", Text),
+        if of(|run| run.paced) { ", paced" } else { ", unpaced" },
+        maybe(" at ", at.figure("workload/rate_per_s", Rate), " TPS offered"),
+        maybe(", ", at.figure("tpcc/run/isolation", Text), ""),
+    ]
+}
+
+/// The opening sentences: the cell with the most New-Orders of each subject, and what they are not.
+pub fn sentences(run: &Run<'_>) -> Vec<Phrase> {
+    let nopm = |cell: &CellSummary| cell.tpcc.as_ref()?.nopm.as_ref().map(|nopm| nopm.value);
+    let whose = |of: &CellSummary| (of.workload.script.clone(), run.place_of(&of.workload));
+    let mut best: Vec<(usize, &CellSummary)> = Vec::new();
+    for (index, cell) in run.record.cells.iter().enumerate().filter(|(_, cell)| nopm(cell).is_some()) {
+        match best.iter_mut().find(|(_, other)| whose(other) == whose(cell)) {
+            Some(known) if nopm(cell) > nopm(known.1) => *known = (index, cell),
+            Some(_) => {}
+            None => best.push((index, cell)),
+        }
+    }
+    // Subjects of one workload stand together, as the plan lists them.
+    let first = |script: &str| run.record.cells.iter().position(|cell| cell.workload.script == script);
+    best.sort_by_key(|(_, cell)| (first(&cell.workload.script), run.place_of(&cell.workload)));
+    let sentence = |&(index, cell): &(usize, &CellSummary)| {
+        phrase![run.name_of(index), ": ", rate(&run.cell(index)), "; ", how(run, index, cell), "."]
+    };
+    let found: Vec<_> = best.iter().map(sentence).collect();
+    let derived = (!found.is_empty()).then(|| DERIVED.into());
+    found.into_iter().chain(derived).collect()
+}
+
+/// Numbers of tables that are not consistent come after that news.
+pub fn violated(run: &Run<'_>) -> Option<Phrase> {
+    let mut all = run.record.subjects.iter().filter_map(|subject| subject.consistency.as_ref());
+    let broken = all.any(|checked| checked.violations > 0);
+    broken.then(|| "TPC-C's tables are not consistent: do not use these numbers.".into())
+}
+
+/// Clauses that some cell did not meet, each once, for one line.
+pub fn not_met(run: &Run<'_>) -> Option<Phrase> {
+    let judged = run.record.cells.iter().enumerate().flat_map(|(index, cell)| {
+        let judged = cell.tpcc.iter().flat_map(|tpcc| &tpcc.judged).enumerate();
+        judged.map(move |(number, one)| (index, number, one))
+    });
+    let mut broken: Vec<_> = judged.filter(|(_, _, one)| one.holds == Some(false)).collect();
+    broken.sort_by_key(|(_, _, one)| one.clause.clone());
+    broken.dedup_by_key(|(_, _, one)| one.clause.clone());
+    let clauses = broken
+        .iter()
+        .map(|(index, number, _)| run.cell(*index).at("tpcc/judged").at(number).figure("clause", Text));
+    let clauses = joined(clauses, ", ");
+    (!clauses.is_empty()).then(|| phrase!["clauses NOT MET: ", clauses])
+}
+
+/// The check of consistency in sentences, or that none was made; `None` of runs that did not drive TPC-C.
+pub fn consistency(run: &Run<'_>) -> Option<Phrase> {
+    let several = run.record.subjects.len() > 1;
+    let subjects = run.record.subjects.iter().enumerate();
+    let checked = subjects.filter_map(|(index, subject)| Some((index, subject.consistency.as_ref()?)));
+    let checked = checked.map(|(index, checked)| {
+        let name = if several { phrase![run.name(index), ": "] } else { Phrase::default() };
+        phrase![name, checked_words(&run.subject(index).at("consistency"), checked)]
+    });
+    let found = joined(checked, " ");
+    match found.is_empty() {
+        false => Some(found),
+        true => was_driven(run).then(|| {
+            "Not checked: TPC-C's conditions were not checked (--no-check, or consistency in [check]).".into()
+        }),
+    }
+}
+
+fn checked_words(at: &Place<'_>, checked: &ConsistencyRecord) -> Phrase {
+    let conditions = at.figure("conditions", Count);
+    let verdict = match checked.violations {
+        0 => phrase!["consistent: all ", conditions, " conditions hold over "],
+        _ => phrase![
+            "NOT CONSISTENT: ",
+            at.figure("violations", Count),
+            " of ",
+            conditions,
+            " conditions do not hold over ",
+        ],
+    };
+    let examples = (0..checked.examples.len()).map(|number| at.figure(format!("examples/{number}"), Text));
+    phrase![
+        verdict,
+        at.figure("rows_examined", Count),
+        " rows in one snapshot (",
+        at.figure("duration_s", Seconds),
+        ").",
+        joined(examples.map(|example| maybe(" Seen: ", example, ".")), ""),
+    ]
+}

@@ -1,0 +1,180 @@
+//! What was found of one subject, a sentence for a workload.
+
+use pgdyno_analysis::MAX_HALF_WIDTH;
+use pgdyno_core::measure::CellSummary;
+use pgdyno_record::{NoiseRecord, ScriptNoise};
+
+use crate::{
+    figure::{
+        Format::{Count, Latency, Percent, Rate},
+        Place,
+    },
+    phrase::{Phrase, maybe, phrase},
+    run::{Run, clients},
+};
+
+/// A sentence for each workload; one that says why there is none if nothing was measured.
+pub fn sentences(run: &Run<'_>) -> Vec<Phrase> {
+    let mut works: Vec<Vec<usize>> = Vec::new();
+    for (index, cell) in run.record.cells.iter().enumerate() {
+        let work = |of: &CellSummary| (of.workload.script.clone(), of.workload.protocol.clone());
+        match works.iter_mut().find(|own| work(&run.record.cells[own[0]]) == work(cell)) {
+            Some(own) => own.push(index),
+            None => works.push(vec![index]),
+        }
+    }
+    if works.is_empty() {
+        return vec!["Nothing was measured.".into()];
+    }
+    works.iter().filter_map(|cells| sentence(run, cells)).collect()
+}
+
+fn sentence(run: &Run<'_>, cells: &[usize]) -> Option<Phrase> {
+    let index = run.best(cells)?;
+    let (best, at) = (&run.record.cells[index], run.cell(index));
+    Some(phrase![
+        run.script_of(index),
+        verb(run, cells, best),
+        at.figure("tps/value", Rate),
+        " TPS",
+        spread(best, &at),
+        " at ",
+        at.figure("workload/clients", Count),
+        clients(best.workload.clients),
+        maybe(", p99 ", at.figure("latency/p99_ns", Latency), ""),
+        if is_offered(best) { Phrase::default() } else { as_good(run, cells, best) },
+        ".",
+    ])
+}
+
+fn spread(cell: &CellSummary, at: &Place<'_>) -> Phrase {
+    match at.share("tps/half_width", "tps/value") {
+        Some(spread) => phrase![" (±\u{a0}", Some(spread), ")"],
+        None if cell.tps.count > 1 => {
+            phrase![" (blocks from ", at.figure("tps/min", Rate), " to ", at.figure("tps/max", Rate), ")"]
+        }
+        None => " (a single block: spread unknown)".into(),
+    }
+}
+
+/// Whether the load was offered at a pace, by a rate or by terminals: what is carried out is then no peak.
+fn is_offered(cell: &CellSummary) -> bool {
+    cell.workload.rate_per_s.is_some() || cell.tpcc.as_ref().is_some_and(|tpcc| tpcc.run.paced)
+}
+
+/// A peak has something lower on its right: a maximum at the end of what was tried is none, nor is one that more
+/// clients come as near to as this run can tell.
+fn verb(run: &Run<'_>, cells: &[usize], best: &CellSummary) -> &'static str {
+    let cells = cells.iter().map(|cell| &run.record.cells[*cell]);
+    let mut more = cells.filter(|cell| cell.workload.clients > best.workload.clients).peekable();
+    let falls = more.peek().is_some() && more.all(|cell| !is_as_good(run, cell, best));
+    match () {
+        () if is_offered(best) => " carried out ",
+        () if falls => " peaks at ",
+        () => " reaches ",
+    }
+}
+
+/// What this run can tell apart among the cells of one script, with its place in the record.
+fn noise_of<'a>(run: &'a Run<'_>, best: &CellSummary) -> Option<(Place<'a>, &'a NoiseRecord)> {
+    let record = run.record;
+    let of = |name: &str| {
+        let same = |of: &ScriptNoise| (of.script.as_str(), &of.subject) == (name, &best.workload.subject);
+        let at = record.noise_by_script.iter().position(same)?;
+        Some((run.root().at(format!("noise_by_script/{at}/noise")), &record.noise_by_script[at].noise))
+    };
+    // Older records do not tell protocols apart.
+    let own = of(&best.workload.title()).or_else(|| of(&best.workload.script));
+    let all = || Some((run.root().at("noise"), record.noise.as_ref()?));
+    own.or_else(|| all().filter(|_| record.noise_by_script.is_empty()))
+}
+
+/// Whether this run cannot tell a cell from the best one.
+fn is_as_good(run: &Run<'_>, cell: &CellSummary, best: &CellSummary) -> bool {
+    let noise = noise_of(run, best);
+    noise.is_some_and(|(_, noise)| cell.tps.value >= best.tps.value / (1.0 + noise.smallest_difference))
+}
+
+/// The fewest clients that this run cannot tell from the best; or that more clients were not tried.
+fn as_good(run: &Run<'_>, cells: &[usize], best: &CellSummary) -> Phrase {
+    let of = |cell: &usize| &run.record.cells[*cell];
+    let most = cells.iter().map(|cell| of(cell).workload.clients).max();
+    let fewer = cells.iter().filter(|cell| of(cell).workload.clients < best.workload.clients);
+    let near =
+        fewer.filter(|cell| is_as_good(run, of(cell), best)).min_by_key(|cell| of(cell).workload.clients);
+    match near {
+        Some(cell) => near_words(run, *cell, best),
+        None if cells.len() > 1 && most == Some(best.workload.clients) => {
+            "; it may rise further, more clients were not tried".into()
+        }
+        None => Phrase::default(),
+    }
+}
+
+/// What is said of fewer clients that do not stand out from the best: if hardly anything would, that is no likeness.
+fn near_words(run: &Run<'_>, cell: usize, best: &CellSummary) -> Phrase {
+    let (at, count) = (run.cell(cell), run.record.cells[cell].workload.clients);
+    let verb = if count == 1 { " gives" } else { " give" };
+    let who = phrase![at.figure("workload/clients", Count), clients(count)];
+    match noise_of(run, best).filter(|(_, noise)| noise.smallest_difference > MAX_HALF_WIDTH) {
+        Some((place, _)) => phrase![
+            "; this run is too noisy to tell whether ",
+            who,
+            " (",
+            at.figure("tps/value", Rate),
+            " TPS)",
+            verb,
+            " less, since differences up to ",
+            place.figure("smallest_difference", Percent),
+            " do not stand out",
+        ],
+        None => phrase!["; ", who, verb, " the same within what this run can tell apart"],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pgdyno_record::{RunRecord, fixtures::complete};
+
+    use super::*;
+
+    fn said(record: &RunRecord) -> Vec<String> {
+        sentences(&Run::new(record, &[])).iter().map(Phrase::plain).collect()
+    }
+
+    #[test]
+    fn what_a_noisy_run_cannot_tell_is_not_called_the_same() {
+        let told = |smallest_difference: f64| {
+            let mut record = complete().record;
+            record.cells.retain(|cell| cell.workload.script == "select-only");
+            for (cell, (clients, tps)) in
+                record.cells.iter_mut().zip([(2, 15_361.0), (4, 25_060.0), (8, 24_000.0)])
+            {
+                (cell.workload.clients, cell.tps.value) = (clients, tps);
+            }
+            for of in &mut record.noise_by_script {
+                of.noise.smallest_difference = smallest_difference;
+            }
+            said(&record).remove(0)
+        };
+        let noisy = told(0.72);
+        let words = "this run is too noisy to tell whether 2 clients (15,361 TPS) give less, since differences up to \
+                     72.0 % do not stand out.";
+        assert!(noisy.ends_with(words) && !noisy.contains("the same"), "{noisy}");
+        let quiet = told(0.05);
+        assert!(!quiet.contains("noisy") && !quiet.contains("2 clients"), "{quiet}");
+    }
+
+    #[test]
+    fn one_script_over_two_protocols_has_a_sentence_for_each() {
+        let mut record = complete().record;
+        let mut simple: Vec<_> =
+            record.cells.iter().filter(|cell| cell.workload.script == "select-only").cloned().collect();
+        simple.iter_mut().for_each(|cell| cell.workload.protocol = "simple".into());
+        record.cells.extend(simple);
+        let found = said(&record);
+        let begins = |words: &str| found.iter().filter(|sentence| sentence.starts_with(words)).count();
+        assert_eq!((begins("select-only (prepared) "), begins("select-only (simple) ")), (1, 1), "{found:?}");
+        assert_eq!(begins("tpcb-like "), 1, "only one protocol: {found:?}");
+    }
+}
