@@ -155,8 +155,8 @@ impl Recording {
         }
     }
 
-    /// Ends the recording: the record is saved for the last time, and all files get their final names. Gives the path of
-    /// the directory and the record, with what could not be written.
+    /// Ends the recording: the record is saved for the last time, and all files get their final names. Gives the path
+    /// of the directory and the record, with what could not be written.
     pub fn finish(mut self) -> (PathBuf, RunRecord, Result<(), Problem>) {
         let path = self.dir.path().to_path_buf();
         let shown = self.show();

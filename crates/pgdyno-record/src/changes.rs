@@ -4,7 +4,8 @@ use pgdyno_analysis::{Doubt, compare::Comparison};
 
 use crate::RunRecord;
 
-/// Results of a record that are not those of the same record as it was judged before, in words: cells, verdicts, doubts.
+/// Results of a record that are not those of the same record as it was judged before, in words: cells, verdicts,
+/// doubts.
 pub fn changes(before: &RunRecord, after: &RunRecord) -> Vec<String> {
     let mut changes = Vec::new();
     for cell in &after.cells {

@@ -22,7 +22,7 @@ use pgdyno_core::{
 
 use crate::{
     RunRecord,
-    files::{could_not_write, reason, sync_dir, write_atomically},
+    files::{could_not_write, lock, reason, sync_dir, write_atomically},
     hlog, latencies,
     names::{
         EVENTS, LATENCY_LOG, OBSERVATIONS, RUN_JSON, RUN_LATENCIES, SERVER_LOG, SLOWEST_ATTEMPTS, TIMELINE,
@@ -103,7 +103,7 @@ impl RunDir {
         let run_dir = Self {
             id,
             path,
-            _lock: reopen::lock(&hidden)?,
+            _lock: lock(&hidden)?,
             hidden: Some(hidden),
             started: SystemTime::from(started),
             timeline: Stream::new(TIMELINE),

@@ -64,3 +64,20 @@ pub(crate) fn sync_dir(path: &Path) -> io::Result<()> {
     let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
     File::open(path)?.sync_all()
 }
+
+/// Takes the directory for this process.
+///
+/// # Errors
+/// It cannot be opened, or another process has it.
+pub(crate) fn lock(path: &Path) -> Result<File, Problem> {
+    let dir = File::open(path)
+        .map_err(|e| Problem::could_not(format!("could not open {}: {}", path.display(), reason(&e))))?;
+    match dir.try_lock() {
+        Ok(()) => Ok(dir),
+        Err(fs::TryLockError::WouldBlock) => {
+            Err(Problem::could_not(format!("could not write {}: another pgdyno does", path.display()))
+                .hint("wait until it ends, or stop it"))
+        }
+        Err(fs::TryLockError::Error(e)) => Err(could_not_write(path, &e)),
+    }
+}

@@ -14,7 +14,7 @@ use serde::Deserialize;
 use super::RunDir;
 use crate::{
     RunRecord,
-    files::{could_not_write, reason},
+    files::{could_not_write, lock},
     latencies,
     names::{EVENTS, LATENCY_LOG, OBSERVATIONS, RUN_LATENCIES, SLOWEST_ATTEMPTS, TIMELINE},
     stream::{self, COMPRESS_OVER_BYTES, Stream},
@@ -78,23 +78,6 @@ impl RunDir {
     /// Time since the run began, by the clock of the day.
     pub fn age(&self) -> Duration {
         SystemTime::now().duration_since(self.started).unwrap_or_default()
-    }
-}
-
-/// Takes the directory for this process.
-///
-/// # Errors
-/// It cannot be opened, or another process has it.
-pub(super) fn lock(path: &Path) -> Result<File, Problem> {
-    let dir = File::open(path)
-        .map_err(|e| Problem::could_not(format!("could not open {}: {}", path.display(), reason(&e))))?;
-    match dir.try_lock() {
-        Ok(()) => Ok(dir),
-        Err(fs::TryLockError::WouldBlock) => {
-            Err(Problem::could_not(format!("could not write {}: another pgdyno does", path.display()))
-                .hint("wait until it ends, or stop it"))
-        }
-        Err(fs::TryLockError::Error(e)) => Err(could_not_write(path, &e)),
     }
 }
 

@@ -37,7 +37,7 @@ use std::{ffi::OsString, path::PathBuf, process::ExitCode};
 use clap::{CommandFactory, Parser, Subcommand};
 use pgdyno_core::problem::Problem;
 
-use crate::context::Context;
+use crate::{context::Context, measure::Task};
 
 /// The command line as a whole.
 #[derive(Debug, Parser)]
@@ -138,13 +138,24 @@ impl Command {
             Self::Builds(args) => builds::run(args, context),
             Self::Selftest(args) => selftest::run(args, context),
             Self::Clean(args) => clean::run(args, context),
-            Self::Resume(args) => resume::run(args, context),
+            Self::Resume(args) => resume::run(args, context, task_of),
             Self::List(args) => list::run(args, context),
             Self::Show(args) => show::run(args, context),
             Self::Report(args) => report::run(args, context),
             Self::Analyse(args) => analyse::run(args, context),
             Self::Generate(args) => generate::run(args, &Cli::command()),
         }
+    }
+}
+
+/// The task that the words of a command line ask for; `None` if they are not those of a measuring command.
+fn task_of(words: Vec<OsString>) -> Result<Option<Task>, Problem> {
+    match Cli::read(words.into_iter())?.command {
+        Command::Bench(args) => args.task().map(Some),
+        Command::Ab(args) => args.task().map(Some),
+        Command::Run(args) => args.task().map(Some),
+        Command::Tpcc(args) => args.task().transpose(),
+        _ => Ok(None),
     }
 }
 

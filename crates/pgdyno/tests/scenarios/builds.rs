@@ -171,7 +171,10 @@ fn two_builds_of_other_flags_are_compared_as_builds() {
     let report = place.done(&["show", "last"]);
     assert!(report.contains(sentence) && report.contains("  flags "), "{report}");
     let markdown = place.done(&["report", "last", "--format", "markdown"]);
-    assert!(markdown.contains(sentence) && markdown.contains("| flags | -O2 | -O3 | requested |"), "{markdown}");
+    assert!(
+        markdown.contains(sentence) && markdown.contains("| flags | -O2 | -O3 | requested |"),
+        "{markdown}"
+    );
     assert!(place.done(&["report", "last", "--out", "-"]).contains("/subjects/1/comparable/asked/0"));
     place.nothing_is_left();
 }

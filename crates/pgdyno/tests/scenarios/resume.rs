@@ -236,7 +236,8 @@ fn a_run_may_be_killed_while_it_loads_and_stopped_after_that() {
     assert_eq!(place.only_run().record.status, Status::Stopped);
     let run = resumed(&place);
     assert_eq!(run.record.resumed.len(), 2);
-    assert!(run.record.resumed[1].ended_by.as_ref().is_some_and(|why| why.contains("interrupted")));
+    let why = run.record.resumed[1].ended_by.as_deref();
+    assert!(why.is_some_and(|why| why.contains("interrupted")), "{why:?}");
     let first = run.record.resumed[1].first_run;
     assert!(first >= 1 && (first as usize) < run.record.runs.len(), "{first}");
     place.nothing_is_left();
