@@ -237,7 +237,7 @@ fn a_run_may_be_killed_while_it_loads_and_stopped_after_that() {
     let run = resumed(&place);
     assert_eq!(run.record.resumed.len(), 2);
     let why = run.record.resumed[1].ended_by.as_deref();
-    assert!(why.is_some_and(|why| why.contains("interrupted")), "{why:?}");
+    assert!(why.is_some_and(|why| why.contains("stopped")), "{why:?}");
     let first = run.record.resumed[1].first_run;
     assert!(first >= 1 && (first as usize) < run.record.runs.len(), "{first}");
     place.nothing_is_left();
