@@ -408,7 +408,7 @@ fn what_is_wrong_is_said_before_anything_is_unpacked() {
     fs::create_dir(&empty).expect("it can be made");
     assert!(
         said(&["build", "x", "--source", empty.to_str().expect("UTF-8")], 2)
-            .contains("no source of PostgreSQL")
+            .contains("not a PostgreSQL source")
     );
     yard.write("config.status", "x");
     yard.refused(&[], 2, &["was configured in place", "make distclean"]);
