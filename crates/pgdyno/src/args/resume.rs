@@ -20,8 +20,8 @@ pub type TaskOf = fn(Vec<OsString>) -> Result<Option<Task>, Problem>;
     after_help = "A run of bench, run, ab or tpcc run that was killed, was stopped, or failed continues at the next \
     round: what was measured is kept. Servers that were made for the run are made again, and their tables are loaded \
     again from the recorded seed; the record says at which run that was. Blocks before and after are never paired. \
-    Call it in the directory in which the run was started: the recorded command is executed again, and refused if its plan, \
-    its scripts, this program or this machine changed."
+    Call it in the directory in which the run was started: the recorded command is executed again, and refused if \
+    its plan, its scripts, this program or this machine changed."
 )]
 pub struct Args {
     /// The run: `last`, its id or any beginning or end of it, or its directory
