@@ -402,7 +402,7 @@ fn what_is_wrong_is_said_before_anything_is_unpacked() {
     let said = |args: &[&str], code| yard.place.refused(args, code);
     assert!(said(&["build", "a/b", "--source", "."], 2).contains("name of a build"));
     assert!(said(&["build", "x", "--source", "/not/there"], 2).contains("/not/there"));
-    assert!(said(&["build", "x", "--source", "debian:x"], 2).contains("names no version"));
+    assert!(said(&["build", "x", "--source", "debian:x"], 2).contains("has no version"));
     assert!(said(&["build", "x"], 2).contains("--source"));
     let empty = yard.place.path("empty");
     fs::create_dir(&empty).expect("it can be made");

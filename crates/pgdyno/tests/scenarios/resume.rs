@@ -31,7 +31,7 @@ const WAYS: [Way; 4] = [
             "--set",
             "jit=off",
             "--blocks",
-            "4",
+            "8",
             "--aa-blocks",
             "1",
         ],
@@ -62,7 +62,7 @@ const WAYS: [Way; 4] = [
             "--clients",
             "1,2",
             "--blocks",
-            "4",
+            "8",
         ],
     },
 ];
@@ -178,10 +178,10 @@ fn goes_on_from(killed: &RunRecord, run: &Run) {
     }
 }
 
-/// A number between 0 and `below`, another one for each `draw`.
-fn drawn(draw: u64, below: u64) -> u64 {
+/// A number between 0 and `below`, another one for each way and `draw`.
+fn drawn(way: &Way, draw: u64, below: u64) -> u64 {
     let seed = std::env::var("PGDYNO_TEST_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(18);
-    Random::stream(seed, draw as u32, 0).next_bits() % below
+    Random::stream(seed, draw as u32, way.name.len() as u32).next_bits() % below
 }
 
 /// Kills a way at drawn instants, each time resumed to its end.
@@ -189,8 +189,8 @@ fn kills(way: &Way, kills: u64) {
     for draw in 0..kills {
         let place = Place::new();
         let args = args(way, &place);
-        let runs = 1 + drawn(10 * draw, 7) as usize;
-        let more = Duration::from_millis(drawn(10 * draw + 1, 500));
+        let runs = 1 + drawn(way, 10 * draw, 7) as usize;
+        let more = Duration::from_millis(drawn(way, 10 * draw + 1, 500));
         println!("{}: killed {more:?} after run {runs}", way.name);
         let killed = kill_after(&place, &args, runs, more);
         goes_on_from(&killed, &resumed(&place));
