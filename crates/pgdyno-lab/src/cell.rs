@@ -121,7 +121,8 @@ impl<'a> Driving<'a> {
         let draws = cell.draws;
         let whose = whose(&workload);
         let clients = workload.clients;
-        self.events.now(format!("{whose}{} {clients} clients, block {}", workload.script, block + 1));
+        let many = units::plural(u64::from(clients), "client");
+        self.events.now(format!("{whose}{} {many}, block {}", workload.script, block + 1));
         waiting_for("an answer of the server", self.events, || subject.revive(self.stop))?;
         sampler.follow(subject.postmaster);
         let mut before = Before::default();

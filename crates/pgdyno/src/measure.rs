@@ -59,7 +59,11 @@ pub fn resume(mut task: Task, run: &Run, context: &Context) -> Result<ExitCode, 
     let Task { job, dry_run, output } = &task;
     let prepared = pgdyno_lab::prepare(job, &lab, &stop)?;
     let kept = units::plural(run.record.runs.len() as u64, "run");
-    eprintln!("resuming {}: {kept} of it measured before", run.record.id);
+    let of_all = match job.comparison() {
+        None => format!(" of {}", prepared.bench.cost.runs),
+        Some(_) => String::new(),
+    };
+    eprintln!("resuming {}: {kept}{of_all} measured before", run.record.id);
     print(&pgdyno_lab::announce(job, &prepared, &lab));
     if *dry_run {
         return Ok(ExitCode::SUCCESS);
