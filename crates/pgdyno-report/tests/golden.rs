@@ -260,15 +260,13 @@ fn a_record_that_was_read_is_judged_as_the_one_that_was_written() {
     }
 }
 
-/// Six scripts at nine levels of five subjects: the head fits on a screen, every row stands below, and it is quick.
+/// Six scripts at nine levels of five subjects: the head fits on a screen, and every row stands below.
 #[test]
 fn a_big_plan_has_a_first_screen_that_a_person_reads() {
     let fixture = big_plan();
-    let started = std::time::Instant::now();
     let document = Document::new(&fixture.record, &fixture.timeline());
     let (said, page, markdown) = (text(&document, Paint::Plain), html(&document), markdown(&document));
     let short = paste(&document);
-    assert!(started.elapsed().as_secs() < 5, "{:?}", started.elapsed());
     assert!(fixture.record.runs.len() > 500);
     let first = said.lines().position(|line| line.starts_with("LEVEL BY LEVEL")).expect("it is there");
     assert!(first <= 55, "the head takes {first} lines\n{said}");
