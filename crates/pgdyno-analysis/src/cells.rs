@@ -1,11 +1,11 @@
 //! From single runs to the rows of a report.
 
 use pgdyno_core::measure::{
-    CellRun, CellSummary, Counts, CpuUse, IoUse, Latency, ScriptRun, ServedFrom, Waits, Workload,
+    CellRun, CellSummary, Counts, CpuUse, Histograms, IoUse, Latency, ScriptRun, ServedFrom, Waits, Workload,
+    runs_by_cell,
 };
 use pgdyno_script::{Builtin, Scripts};
 
-use super::noise::cells;
 use crate::estimate::estimate;
 
 /// Pages for each committed transaction from which on a source counts: one read in twenty transactions.
@@ -52,35 +52,12 @@ pub fn statements_per_transaction(run: &CellRun) -> Option<u32> {
     (!run.statements.is_empty()).then(|| counted.sum())
 }
 
-/// The latencies of a cell, all its blocks added.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Histograms {
-    /// Of all attempts.
-    pub whole: Latency,
-    /// Of those of each script, where there are several.
-    pub scripts: Vec<Latency>,
-}
-
-impl From<Latency> for Histograms {
-    fn from(whole: Latency) -> Self {
-        Self { whole, scripts: Vec::new() }
-    }
-}
-
-impl Histograms {
-    /// Adds those of another block.
-    pub fn add(&mut self, other: &Self) {
-        self.whole.add(&other.whole);
-        self.scripts.iter_mut().zip(&other.scripts).for_each(|(whole, one)| whole.add(one));
-    }
-}
-
 /// One row for each cell, in the order of their first runs. `latencies` holds the histograms of each cell,
 /// those of all its blocks added; a cell without one has no latency.
 pub fn summarise(runs: &[CellRun], latencies: &[(Workload, Histograms)]) -> Vec<CellSummary> {
     let latency =
         |workload: &Workload| latencies.iter().find(|(of, _)| of == workload).map(|(_, latency)| latency);
-    cells(runs)
+    runs_by_cell(runs)
         .into_iter()
         .filter_map(|(workload, runs)| summary(workload, &runs, latency(workload)))
         .collect()

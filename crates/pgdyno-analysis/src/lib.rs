@@ -1,9 +1,10 @@
 //! What recorded numbers mean: spread, steadiness, noise floor and doubts.
 
+mod analyse;
 pub mod cells;
+mod changes;
 pub mod compare;
 pub mod doubts;
-pub mod edited;
 mod estimate;
 pub mod find_rate;
 pub mod noise;
@@ -12,6 +13,8 @@ pub mod steady;
 pub mod student;
 pub mod tpcc;
 
-pub use doubts::{Evidence, judge};
+pub use analyse::{analyse, latencies_of_cells};
+pub use changes::changes;
+pub use doubts::judge;
 pub use estimate::MAX_HALF_WIDTH;
 pub use pgdyno_core::results::{Doubt, DoubtKind};

@@ -2,16 +2,12 @@
 
 use std::{cell::RefCell, sync::Arc, time::Instant};
 
-use pgdyno_analysis::{
-    cells::{Histograms, served_from},
-    steady,
-    tpcc::nopm,
-};
+use pgdyno_analysis::{cells::served_from, steady, tpcc::nopm};
 use pgdyno_core::{
     facts::{RunDurability, SessionsSeen},
     measure::{
-        CellRun, DataState, ErrorCount, Interval, ScriptRun, SlowAttempt, StatementSummary, TpccRun, Waits,
-        Workload,
+        CellRun, DataState, ErrorCount, Histograms, Interval, ScriptRun, SlowAttempt, StatementSummary,
+        TpccRun, Waits, Workload,
     },
     problem::Problem,
     random::Random,

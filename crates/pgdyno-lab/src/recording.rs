@@ -6,7 +6,7 @@ use std::{
 };
 
 use jiff::Timestamp;
-use pgdyno_analysis::cells::Histograms;
+use pgdyno_core::measure::Histograms;
 use pgdyno_core::{
     facts::DurabilityTier,
     measure::{CellRun, Workload},
@@ -139,7 +139,7 @@ impl Recording {
         }
         let begin = Instant::now();
         self.sum_up();
-        pgdyno_record::analyse(&mut self.record, &self.latencies);
+        pgdyno_analysis::analyse(&mut self.record, &self.latencies);
         let saved = self.dir.save(&self.record);
         self.saved = Some((Instant::now(), begin.elapsed()));
         saved

@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Instant};
 
 use pgdyno_analysis::{
     Doubt,
-    doubts::CeilingEvidence,
+    doubts::Ceiling,
     find_rate::{Answer, Bounds, Limit, MOST_PROBES, Plan, Search, Seen, Verdict, Why},
 };
 use pgdyno_core::{facts::Instrument, measure::CommandTally, stop::Stop, units};
@@ -139,9 +139,9 @@ impl Finding<'_> {
     }
 
     /// What the driver can do at most, where that is known.
-    fn ceiling(&self) -> Option<CeilingEvidence<'_>> {
+    fn ceiling(&self) -> Option<Ceiling<'_>> {
         let (instrument, waiting) = (self.instrument.as_ref()?, SocketDriver::best().name());
-        Some(CeilingEvidence { instrument, waiting, jobs: self.options.jobs })
+        Some(Ceiling { instrument, waiting, jobs: self.options.jobs })
     }
 
     /// Whether a rate of the answer was one that the driver itself is hardly capable of.

@@ -5,10 +5,10 @@ mod terms;
 use std::{collections::BTreeSet, path::PathBuf, time::Instant};
 
 use jiff::Timestamp;
-use pgdyno_analysis::{cells::Histograms, steady};
+use pgdyno_analysis::steady;
 use pgdyno_core::{
     facts::{ConnectionFacts, RunDurability, ServerFacts, ServerSource, SessionsSeen, Transport, Weakness},
-    measure::{CellRun, StatementSummary, Workload},
+    measure::{CellRun, Histograms, StatementSummary, Workload},
     problem::Problem,
 };
 use pgdyno_engine::{Mark, MergedInterval, Phase, Report};
@@ -300,7 +300,7 @@ impl Recorder<'_> {
         }
         let latencies: Histograms = report.latency.clone().into();
         record.runs.first().map_or(Ok(()), |run| wanted.dir.latencies_of_run(0, run, &latencies))?;
-        pgdyno_record::analyse(&mut record, &[(workload, latencies)]);
+        pgdyno_analysis::analyse(&mut record, &[(workload, latencies)]);
         let path = wanted.dir.finish(&record)?;
         let timeline = pgdyno_record::open(&path)?.timeline()?.items;
         let html = pgdyno_report::html(&Document::new(&record, &timeline));

@@ -97,26 +97,3 @@ impl ComparisonRecord {
         self.blocks.iter().any(|of| of.kind == BlockKind::Aa && of.number == block + 1)
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use crate::fixtures;
-
-    /// Ten blocks of A and B were made, and nobody looks between the eighth and the twelfth.
-    #[test]
-    fn cells_of_a_comparison_are_those_of_the_blocks_that_its_result_rests_on() {
-        let record = fixtures::cannot_tell().record;
-        let comparison = record.comparison.as_ref().expect("it is one");
-        let result = comparison.result.as_ref().expect("there were blocks");
-        assert_eq!((comparison.blocks.len(), result.blocks), (14, 8));
-        // Four blocks of A against A went before them.
-        let counted: Vec<u32> = comparison.counted_blocks().into_iter().collect();
-        assert_eq!(counted, [4, 5, 6, 7, 8, 9, 10, 11]);
-        assert!(comparison.is_same_twice(3) && !comparison.is_same_twice(4));
-        for (cell, rates) in record.cells.iter().zip(comparison.rates()) {
-            assert_eq!((cell.tps.count, rates.len()), (8, 10));
-            let mean = rates.iter().take(8).sum::<f64>() / 8.0;
-            assert!((cell.tps.value / mean - 1.0).abs() < 1e-9, "{} {mean}", cell.tps.value);
-        }
-    }
-}

@@ -9,12 +9,11 @@ use std::{
 };
 
 use jiff::Timestamp;
-use pgdyno_analysis::cells::Histograms;
 use pgdyno_core::{
     facts::{Choice, ServerFacts},
     measure::{
-        CellRun, Coarsener, Interval, Latency, MAX_INTERVALS, Merger, Observation, Part, Slice, SlowAttempt,
-        SlowInterval, Workload,
+        CellRun, Coarsener, Histograms, Interval, Latency, MAX_INTERVALS, Merger, Observation, Part, Slice,
+        SlowAttempt, SlowInterval, Workload,
     },
     problem::Problem,
     results::Difference,
@@ -122,6 +121,12 @@ impl RunDir {
         let probed = write_atomically(&probe, &[b'\n'; 8192]).and_then(|()| fs::remove_file(&probe));
         probed.map_err(|e| could_not_write(&run_dir.path, &e))?;
         Ok(run_dir)
+    }
+
+    /// Sets the intervals that a run keeps, at least 2 ([`MAX_INTERVALS`] by default), and the size in bytes above
+    /// which a stream is compressed at the end ([`COMPRESS_OVER_BYTES`] by default).
+    pub fn limit_streams(&mut self, max_intervals: usize, compress_over_bytes: u64) {
+        (self.max_intervals, self.compress_over) = (max_intervals, compress_over_bytes);
     }
 
     /// Name of the run directory: the `id` of its record.
@@ -558,6 +563,3 @@ fn random_u16() -> u16 {
     use std::hash::{BuildHasher, RandomState};
     (RandomState::new().hash_one(SystemTime::now()) >> 48) as u16
 }
-
-#[cfg(test)]
-mod tests;

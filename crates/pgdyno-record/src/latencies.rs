@@ -3,8 +3,7 @@
 
 use std::time::Duration;
 
-use pgdyno_analysis::cells::Histograms;
-use pgdyno_core::measure::CellRun;
+use pgdyno_core::measure::{CellRun, Histograms};
 
 use crate::hlog::{self, LoggedInterval};
 

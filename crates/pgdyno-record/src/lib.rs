@@ -15,15 +15,12 @@
 //! Streams are `*.partial` while the run lasts and `*.zst` where they came to more than 10 MB. [`RunDir`]
 //! writes a directory; [`open`], [`list`] and [`find`] read them.
 
-mod analyse;
-mod changes;
 mod checks;
 mod comparison;
 mod dir;
+mod edited;
 mod event;
 mod files;
-#[cfg(any(test, feature = "fixtures"))]
-pub mod fixtures;
 mod held;
 mod hlog;
 mod latencies;
@@ -42,8 +39,6 @@ mod stream;
 mod subject;
 mod time;
 
-pub use analyse::{analyse, judge, latencies_of_cells};
-pub use changes::changes;
 pub use checks::{BalanceRecord, ConsistencyRecord};
 pub use comparison::{BlockKind, BlockRecord, ComparisonRecord};
 pub use dir::{RunDir, without_secrets};

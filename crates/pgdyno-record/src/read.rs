@@ -94,7 +94,7 @@ fn json_line<T: serde::de::DeserializeOwned>(line: &str) -> Result<Option<T>, St
 /// Reads the run in a directory. One that was edited after it was written has [`DoubtKind::Edited`], of the record and
 /// of its JSON.
 ///
-/// [`DoubtKind::Edited`]: pgdyno_analysis::DoubtKind::Edited
+/// [`DoubtKind::Edited`]: pgdyno_core::results::DoubtKind::Edited
 ///
 /// # Errors
 /// A [`Problem`] naming the file: it is not there, is not a run of pgdyno, or was written in a newer format.

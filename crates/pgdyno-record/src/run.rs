@@ -2,13 +2,10 @@
 
 use std::borrow::Cow;
 
-use pgdyno_analysis::{
-    Doubt,
-    noise::{Noise, by_script},
-};
 use pgdyno_core::{
     facts::{Choice, HostFacts, Instrument, StorageFacts},
     measure::{CellRun, CellSummary, StatementSummary, Workload},
+    results::Doubt,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -229,23 +226,6 @@ pub struct ScriptNoise {
     pub subject: Option<String>,
     /// The figures.
     pub noise: NoiseRecord,
-}
-
-impl ScriptNoise {
-    /// Those of all scripts, in the order of their first runs.
-    pub fn of(runs: &[CellRun]) -> Vec<Self> {
-        let found = by_script(runs).into_iter();
-        found
-            .map(|(of, noise)| Self { script: of.title(), subject: of.subject.clone(), noise: noise.into() })
-            .collect()
-    }
-}
-
-impl From<Noise> for NoiseRecord {
-    fn from(noise: Noise) -> Self {
-        let Noise { between_blocks, degrees_of_freedom, smallest_difference } = noise;
-        Self { between_blocks, degrees_of_freedom, smallest_difference }
-    }
 }
 
 impl RunRecord {

@@ -8,11 +8,10 @@ use std::{
     path::Path,
 };
 
-use pgdyno_analysis::edited;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use crate::{RunRecord, SealRecord, names::RUN_JSON};
+use crate::{RunRecord, SealRecord, edited, names::RUN_JSON};
 
 /// Name of the HTML report, which can be written anew at any time.
 const REPORT: &str = "report.html";
@@ -99,105 +98,4 @@ pub(crate) fn doubt(broken: &[String], record: &mut RunRecord, json: &mut Value)
         doubts.push(doubt);
     }
     record.doubts.push(doubt);
-}
-
-#[cfg(test)]
-mod tests {
-    use std::path::PathBuf;
-
-    use pgdyno_analysis::DoubtKind;
-
-    use super::*;
-    use crate::{LATENCY_LOG, TIMELINE, fixtures, list, open};
-
-    /// A run as it was written, whose figures agree with each other.
-    fn written(runs: &Path) -> PathBuf {
-        fixtures::complete().write(runs).expect("it is written")
-    }
-
-    /// What `open` says of the record's being edited, and what `list` does.
-    fn told(path: &Path) -> (Option<String>, bool) {
-        let edited = |record: &RunRecord| {
-            let doubt = record.doubts.iter().find(|doubt| doubt.kind == DoubtKind::Edited);
-            doubt.map(|doubt| doubt.detail.clone())
-        };
-        let run = open(path).expect("it can be read");
-        let doubts = run.json["doubts"].as_array().expect("a list");
-        assert_eq!(doubts.len(), run.record.doubts.len());
-        let listed = list(path.parent().expect("it has one")).expect("it can be listed").remove(0);
-        let listed = listed.record.expect("it can be read");
-        (edited(&run.record), edited(&listed).is_some())
-    }
-
-    fn edit(path: &Path, change: impl Fn(&mut Value)) {
-        let file = path.join(RUN_JSON);
-        let mut json = serde_json::from_slice(&fs::read(&file).expect("it is there")).expect("JSON");
-        change(&mut json);
-        fs::write(&file, serde_json::to_vec(&json).expect("JSON")).expect("it can be written");
-    }
-
-    #[test]
-    fn a_record_as_it_was_written_is_not_doubted() {
-        let runs = tempfile::tempdir().expect("a directory");
-        let path = written(runs.path());
-        assert_eq!(told(&path), (None, false));
-        // Blanks and the order of keys are nobody's figures; a report is written anew.
-        edit(&path, Value::sort_all_objects);
-        fs::write(path.join(REPORT), "anything").expect("it can be written");
-        fs::remove_file(path.join(LATENCY_LOG)).expect("it is there");
-        assert_eq!(told(&path), (None, false));
-    }
-
-    #[test]
-    fn one_figure_that_was_edited_is_told() {
-        let runs = tempfile::tempdir().expect("a directory");
-        for pointer in [
-            "/cells/0/latency/p99_ns",
-            "/subjects/0/server/version",
-            "/doubts/0/detail",
-            "/runs/0/counts/failed",
-        ] {
-            let path = written(runs.path());
-            edit(&path, |json| *json.pointer_mut(pointer).expect("it is there") = 7.into());
-            // A word in the place of a number and the other way round is no record any more.
-            if let Ok(run) = open(&path) {
-                let doubt = run.record.doubts.last().expect("there is one");
-                assert_eq!(doubt.kind, DoubtKind::Edited, "{pointer}");
-                assert!(doubt.detail.contains("its SHA-256 is not that of its seal"), "{}", doubt.detail);
-            }
-            fs::remove_dir_all(path).expect("it is ours");
-        }
-        let path = written(runs.path());
-        edit(&path, |json| json["cells"][0]["tps"]["value"] = 1e6.into());
-        let (detail, listed) = told(&path);
-        let detail = detail.expect("it is told");
-        assert!(detail.contains("says 1000000.0 TPS of 3 blocks") && listed, "{detail}");
-    }
-
-    #[test]
-    fn a_seal_made_anew_does_not_hide_a_cell_that_contradicts_its_blocks() {
-        let runs = tempfile::tempdir().expect("a directory");
-        let path = written(runs.path());
-        edit(&path, |json| {
-            json["cells"][1]["tps"]["value"] = 1e6.into();
-            json["seal"]["sha256"] = digest(json).into();
-        });
-        let (detail, listed) = told(&path);
-        let detail = detail.expect("it is told");
-        assert!(!detail.contains("seal") && detail.contains("says 1000000.0 TPS") && listed, "{detail}");
-    }
-
-    #[test]
-    fn a_record_without_its_seal_and_a_stream_that_was_edited_are_told() {
-        let runs = tempfile::tempdir().expect("a directory");
-        let path = written(runs.path());
-        let stream = path.join(TIMELINE);
-        let lines = fs::read_to_string(&stream).expect("it is there");
-        fs::write(&stream, lines.lines().skip(1).map(|line| format!("{line}\n")).collect::<String>())
-            .expect("it can be written");
-        assert_eq!(told(&path), (Some("timeline.ndjson is not as it was written".to_owned()), false));
-        edit(&path, |json| drop(json.as_object_mut().expect("an object").remove("seal")));
-        let without = "run.json has no seal, with which every record is written";
-        assert_eq!(told(&path), (Some(without.to_owned()), true));
-    }
 }

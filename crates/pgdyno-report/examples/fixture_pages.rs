@@ -1,8 +1,8 @@
 //! Writes the HTML reports of the fixtures into a directory, to be looked at: `cargo run -p pgdyno-report
 //! --example fixture_pages -- DIR`.
 
-use pgdyno_record::fixtures;
 use pgdyno_report::{Document, html};
+use testkit::fixtures;
 
 fn main() -> std::io::Result<()> {
     let dir = std::env::args().nth(1).unwrap_or_else(|| ".".into());

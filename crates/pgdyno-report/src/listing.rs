@@ -139,7 +139,7 @@ fn one_json(run: &Listed) -> Value {
 mod tests {
     use std::path::PathBuf;
 
-    use pgdyno_record::fixtures;
+    use testkit::fixtures;
 
     use super::*;
 

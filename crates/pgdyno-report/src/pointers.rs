@@ -2,8 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use pgdyno_record::{RunRecord, fixtures};
+use pgdyno_record::RunRecord;
 use serde_json::{Map, Value};
+use testkit::fixtures;
 
 use crate::{document::Document, figure::asked};
 

@@ -3,12 +3,12 @@
 
 use std::{fs, path::PathBuf};
 
-use pgdyno_record::fixtures::{self, Fixture};
 use pgdyno_report::{
     Document, Paint,
     block::{Block, Tone},
     csv, doubt_heading, html, markdown, paste, text,
 };
+use testkit::fixtures::{self, Fixture};
 
 fn variants() -> [(&'static str, Fixture); 12] {
     [
@@ -252,10 +252,10 @@ fn a_record_that_was_read_is_judged_as_the_one_that_was_written() {
     ];
     for fixture in all {
         let mut written = fixture.record;
-        pgdyno_record::analyse(&mut written, &[]);
+        pgdyno_analysis::analyse(&mut written, &[]);
         let text = serde_json::to_string(&written).expect("it can be written");
         let mut read: pgdyno_record::RunRecord = serde_json::from_str(&text).expect("it can be read");
-        pgdyno_record::analyse(&mut read, &[]);
+        pgdyno_analysis::analyse(&mut read, &[]);
         assert_eq!(serde_json::to_string(&read).expect("it can be written"), text, "{}", written.command);
     }
 }

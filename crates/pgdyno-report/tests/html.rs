@@ -1,9 +1,9 @@
 //! Every number of the HTML report against `run.json`, and what a page may not do.
 
-use pgdyno_record::fixtures::{self, Fixture};
 use pgdyno_report::{Document, Format, html};
 use scraper::{ElementRef, Html, Selector};
 use serde_json::Value;
+use testkit::fixtures::{self, Fixture};
 
 const FORMATS: [Format; 23] = [
     Format::Text,

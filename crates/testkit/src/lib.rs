@@ -1,5 +1,7 @@
 //! What tests of several crates share. Nothing that is shipped uses it.
 
+#[cfg(feature = "fixtures")]
+pub mod fixtures;
 mod left_out;
 
 pub use left_out::left_out;

@@ -7,13 +7,14 @@ use crate::{Failure, workspace::root};
 
 /// Every crate of the workspace and those it may use.
 const ALLOWED: [(&str, &[&str]); 18] = [
-    ("testkit", &[]),
     ("pgdyno-core", &[]),
     ("pgdyno-script", &["pgdyno-core"]),
     ("pgdyno-rows", &["pgdyno-core"]),
     ("pgdyno-pages", &["pgdyno-rows", "pgdyno-core"]),
     ("pgdyno-plan", &["pgdyno-rows", "pgdyno-script", "pgdyno-core"]),
-    ("pgdyno-analysis", &["pgdyno-rows", "pgdyno-script", "pgdyno-core"]),
+    ("pgdyno-record", &["pgdyno-plan", "pgdyno-rows", "pgdyno-script", "pgdyno-core"]),
+    ("pgdyno-analysis", &["pgdyno-record", "pgdyno-rows", "pgdyno-script", "pgdyno-core"]),
+    ("testkit", &["pgdyno-analysis", "pgdyno-record", "pgdyno-plan", "pgdyno-rows", "pgdyno-core"]),
     ("pgdyno-engine", &["pgdyno-core"]),
     ("pgdyno-host", &["pgdyno-engine", "pgdyno-core"]),
     ("pgdyno-wire", &["pgdyno-host", "pgdyno-core"]),
@@ -30,7 +31,6 @@ const ALLOWED: [(&str, &[&str]); 18] = [
             "pgdyno-core",
         ],
     ),
-    ("pgdyno-record", &["pgdyno-analysis", "pgdyno-plan", "pgdyno-rows", "pgdyno-script", "pgdyno-core"]),
     ("pgdyno-report", &["pgdyno-record", "pgdyno-analysis", "pgdyno-rows", "pgdyno-core"]),
     (
         "pgdyno-lab",
@@ -100,9 +100,12 @@ const ALLOWED: [(&str, &[&str]); 18] = [
 ];
 
 /// What the tests of a crate may use besides.
-const IN_TESTS: [(&str, &[&str]); 4] = [
+const IN_TESTS: [(&str, &[&str]); 7] = [
     // The limits of plans are those of comparisons.
-    ("pgdyno-analysis", &["pgdyno-plan"]),
+    ("pgdyno-analysis", &["pgdyno-plan", "testkit"]),
+    ("pgdyno-record", &["testkit"]),
+    ("pgdyno-report", &["testkit"]),
+    ("pgdyno-lab", &["testkit"]),
     ("pgdyno-wire", &["testkit"]),
     // Its tests work at servers of pgdyno's own.
     ("pgdyno-postgres", &["pgdyno-provision", "testkit"]),

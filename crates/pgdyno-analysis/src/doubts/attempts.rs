@@ -3,15 +3,13 @@
 use std::collections::BTreeSet;
 
 use pgdyno_core::{
-    measure::{CellRun, Counts, Outage},
+    measure::{CellRun, Counts, Outage, runs_by_cell},
     units,
 };
+use pgdyno_record::{RunRecord, Status};
 
-use super::{
-    evidence::Evidence,
-    wording::{above, cell_name, doubt, worst},
-};
-use crate::{Doubt, DoubtKind, cells::missed, noise::cells};
+use super::wording::{above, cell_name, doubt, worst};
+use crate::{Doubt, DoubtKind, cells::missed};
 
 /// Share of the attempts that may never be started: an open loop ends with some that fell due a moment before.
 pub const MAX_NEVER_STARTED: f64 = 0.001;
@@ -25,19 +23,19 @@ pub const MAX_OFF_LITTLE: f64 = 0.1;
 /// one in so many.
 const MIN_EACH_FOR_LITTLE: u64 = 50;
 
-pub(super) fn partial(evidence: &Evidence<'_>) -> Option<Doubt> {
-    if evidence.complete {
+pub(super) fn partial(record: &RunRecord) -> Option<Doubt> {
+    if record.status == Status::Complete {
         return None;
     }
-    let detail = format!("the run did not reach its end: {} runs were measured", evidence.runs.len());
+    let detail = format!("the run did not reach its end: {} runs were measured", record.runs.len());
     doubt(DoubtKind::Partial, detail, "Run it again to its end.", Vec::new())
 }
 
 /// Runs before and after a run was resumed are of several starts of the server, with data loaded anew, and of several
 /// times: cells that have runs of both scatter by that too.
-pub(super) fn resumed(evidence: &Evidence<'_>) -> Option<Doubt> {
-    let first = *evidence.resumed_at.first()? as usize;
-    let (before, after) = evidence.runs.split_at(first.min(evidence.runs.len()));
+pub(super) fn resumed(record: &RunRecord) -> Option<Doubt> {
+    let first = record.resumed.first()?.first_run as usize;
+    let (before, after) = record.runs.split_at(first.min(record.runs.len()));
     let is_in = |runs: &[CellRun], of: &CellRun| runs.iter().any(|run| run.workload == of.workload);
     let mixed: BTreeSet<String> =
         after.iter().filter(|run| is_in(before, run)).map(|run| cell_name(&run.workload)).collect();
@@ -52,15 +50,15 @@ pub(super) fn resumed(evidence: &Evidence<'_>) -> Option<Doubt> {
 
 /// A run in which the server was away for a time says nothing of the server's speed, however few attempts that cost: in
 /// a closed loop nobody asks meanwhile.
-pub(super) fn connections_lost(evidence: &Evidence<'_>) -> Option<Doubt> {
+pub(super) fn connections_lost(record: &RunRecord) -> Option<Doubt> {
     let longest_s = |runs: &[&CellRun]| {
         let outages = runs.iter().filter_map(|run| run.outage).filter(|outage| outage.lost > 0);
         outages.map(|outage| outage.longest_ns as f64 / 1e9).fold(-1.0, f64::max)
     };
-    let figures = cells(evidence.runs).into_iter().map(|(of, runs)| (cell_name(of), longest_s(&runs)));
+    let figures = runs_by_cell(&record.runs).into_iter().map(|(of, runs)| (cell_name(of), longest_s(&runs)));
     let (names, longest_s) = worst(figures.filter(|(_, longest_s)| *longest_s >= 0.0))?;
     let mut all = Outage::default();
-    evidence.runs.iter().filter_map(|run| run.outage.as_ref()).for_each(|outage| all.merge(outage));
+    record.runs.iter().filter_map(|run| run.outage.as_ref()).for_each(|outage| all.merge(outage));
     let none = match all.none_ns {
         0 => String::new(),
         ns => format!("; no client had one for {:.1} s", ns as f64 / 1e9),
@@ -81,11 +79,11 @@ pub(super) fn missed_too_many(counts: &Counts) -> u64 {
     missed(counts) - counts.never_started.min(let_pass)
 }
 
-pub(super) fn misses(evidence: &Evidence<'_>) -> Option<Doubt> {
+pub(super) fn misses(record: &RunRecord) -> Option<Doubt> {
     let missing =
         |runs: &[&CellRun]| runs.iter().map(|run| missed_too_many(&run.counts_whole)).sum::<u64>() as f64;
-    let (names, _) = above(evidence, 0.0, missing)?;
-    let all = |count: fn(&CellRun) -> u64| evidence.runs.iter().map(count).sum::<u64>();
+    let (names, _) = above(record, 0.0, missing)?;
+    let all = |count: fn(&CellRun) -> u64| record.runs.iter().map(count).sum::<u64>();
     let parts = [
         (all(|run| run.counts_whole.failed), "failed"),
         (all(|run| run.counts_whole.skipped), "were skipped"),
@@ -95,7 +93,7 @@ pub(super) fn misses(evidence: &Evidence<'_>) -> Option<Doubt> {
     ];
     let parts: Vec<_> = parts.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{n} {what}")).collect();
     let due = all(|run| run.counts_whole.scheduled);
-    let first = evidence.runs.iter().flat_map(|run| &run.errors).next();
+    let first = record.runs.iter().flat_map(|run| &run.errors).next();
     let first =
         first.map(|error| format!("; first error {}: {}", error.code, error.message)).unwrap_or_default();
     let detail = format!("of {due} attempts {}{first}", parts.join(", "));
@@ -103,7 +101,7 @@ pub(super) fn misses(evidence: &Evidence<'_>) -> Option<Doubt> {
     let by_others = |run: &CellRun| {
         run.tpcc.is_some() && run.errors.iter().any(|error| ["40001", "40P01"].contains(&error.code.as_str()))
     };
-    let advice = match evidence.runs.iter().any(by_others) {
+    let advice = match record.runs.iter().any(by_others) {
         true => "Allow more tries (--max-tries) before quoting a rate: latency has no such attempts in it.",
         false => "Find the cause before quoting a rate: latency has no such attempts in it.",
     };
@@ -111,8 +109,8 @@ pub(super) fn misses(evidence: &Evidence<'_>) -> Option<Doubt> {
 }
 
 /// In a closed loop every client has one transaction under way, so by Little's law clients = TPS × mean latency.
-pub(super) fn implausible(evidence: &Evidence<'_>) -> Option<Doubt> {
-    let found: Vec<_> = cells(evidence.runs)
+pub(super) fn implausible(record: &RunRecord) -> Option<Doubt> {
+    let found: Vec<_> = runs_by_cell(&record.runs)
         .into_iter()
         .filter_map(|(workload, runs)| {
             let of_runs: Option<Vec<f64>> = runs.into_iter().map(under_way).collect();

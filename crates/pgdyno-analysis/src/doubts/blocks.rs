@@ -1,15 +1,13 @@
 //! Too few blocks, or blocks and intervals that do not stay as they were.
 
 use pgdyno_core::{
-    measure::{CellRun, CellSummary, SteadyVerdict, Workload},
+    measure::{CellRun, CellSummary, SteadyVerdict, Workload, runs_by_cell},
     units,
 };
+use pgdyno_record::RunRecord;
 
-use super::{
-    evidence::Evidence,
-    wording::{cell_name, doubt, percent, worst},
-};
-use crate::{Doubt, DoubtKind, estimate::MAX_HALF_WIDTH, noise::cells, over_blocks::Change};
+use super::wording::{cell_name, doubt, percent, worst};
+use crate::{Doubt, DoubtKind, estimate::MAX_HALF_WIDTH, over_blocks::Change};
 
 /// Fewest blocks of a run: with fewer there is no interval at all.
 pub const MIN_BLOCKS: u32 = 3;
@@ -21,18 +19,18 @@ pub const MIN_BLOCKS_THOROUGH: u32 = 5;
 /// alarm.
 pub const MAX_UNSTEADY_SHARE: f64 = 0.2;
 
-pub(super) fn screening_run(evidence: &Evidence<'_>) -> Option<Doubt> {
-    if evidence.thorough {
+pub(super) fn screening_run(record: &RunRecord) -> Option<Doubt> {
+    if record.plan.thorough {
         return None;
     }
-    let hint = evidence.thorough_hint.unwrap_or("--thorough");
+    let hint = record.plan.thorough_hint.as_deref().unwrap_or("--thorough");
     let detail = "short intervals and few blocks: a first look, not publishable".into();
     doubt(DoubtKind::ScreeningRun, detail, &format!("Use {hint} for numbers to publish."), Vec::new())
 }
 
-pub(super) fn too_few_blocks(evidence: &Evidence<'_>) -> Option<Doubt> {
-    let least = if evidence.thorough { MIN_BLOCKS_THOROUGH } else { MIN_BLOCKS };
-    let counts = cells(evidence.runs).into_iter().map(|(workload, runs)| (workload, runs.len() as u32));
+pub(super) fn too_few_blocks(record: &RunRecord) -> Option<Doubt> {
+    let least = if record.plan.thorough { MIN_BLOCKS_THOROUGH } else { MIN_BLOCKS };
+    let counts = runs_by_cell(&record.runs).into_iter().map(|(workload, runs)| (workload, runs.len() as u32));
     let few: Vec<_> = counts.filter(|(_, runs)| *runs < least).collect();
     let fewest = few.iter().map(|(_, runs)| *runs).min()?;
     let detail =
@@ -41,15 +39,15 @@ pub(super) fn too_few_blocks(evidence: &Evidence<'_>) -> Option<Doubt> {
     doubt(DoubtKind::TooFewBlocks, detail, "Measure more blocks (blocks in [measure]).", names)
 }
 
-pub(super) fn not_steady(evidence: &Evidence<'_>) -> Option<Doubt> {
-    let thorough = evidence.thorough;
+pub(super) fn not_steady(record: &RunRecord) -> Option<Doubt> {
+    let thorough = record.plan.thorough;
     let unsteady = |run: &&&CellRun| match run.steady {
         SteadyVerdict::Steady => false,
         // A screening run is short on purpose, which its own doubt says.
         SteadyVerdict::TooShort => thorough,
         SteadyVerdict::Trending { .. } | SteadyVerdict::NotSteady { .. } => true,
     };
-    let shares = cells(evidence.runs).into_iter().map(|(workload, runs)| {
+    let shares = runs_by_cell(&record.runs).into_iter().map(|(workload, runs)| {
         let bad: Vec<_> = runs.iter().filter(unsteady).collect();
         let share = bad.len() as f64 / runs.len() as f64;
         (share, cell_name(workload), bad.first().map(|run| in_words(&run.steady)), bad.len(), runs.len())
@@ -76,17 +74,17 @@ fn in_words(verdict: &SteadyVerdict) -> String {
 }
 
 /// What cells did over their blocks, of those that did not stay as they were.
-fn changed(evidence: &Evidence<'_>) -> Vec<(String, Change)> {
+fn changed(record: &RunRecord) -> Vec<(String, Change)> {
     let of = |(workload, runs): (&Workload, Vec<&CellRun>)| {
         let rates: Vec<f64> = runs.iter().map(|run| run.tps).collect();
         Change::of(&rates).map(|change| (cell_name(workload), change))
     };
-    cells(evidence.runs).into_iter().filter_map(of).collect()
+    runs_by_cell(&record.runs).into_iter().filter_map(of).collect()
 }
 
 /// A mean over blocks that jump or drift is that of no state the server was in.
-pub(super) fn unsteady_blocks(evidence: &Evidence<'_>) -> Option<Doubt> {
-    blocks_changed(&changed(evidence))
+pub(super) fn unsteady_blocks(record: &RunRecord) -> Option<Doubt> {
+    blocks_changed(&changed(record))
 }
 
 /// [`DoubtKind::UnsteadyBlocks`] of what changed, each with its name; that of the strongest change is told.
@@ -113,13 +111,13 @@ pub(super) fn blocks_changed(changed: &[(String, Change)]) -> Option<Doubt> {
 
 /// Blocks that jump or drift have a doubt that says more. Several subjects are judged by what they do within a block,
 /// where scatter from block to block cancels: the intervals of their ratios tell it.
-pub(super) fn noisy(evidence: &Evidence<'_>) -> Option<Doubt> {
-    if evidence.subjects.len() > 1 {
+pub(super) fn noisy(record: &RunRecord) -> Option<Doubt> {
+    if record.subjects.len() > 1 {
         return None;
     }
-    let changed = changed(evidence);
+    let changed = changed(record);
     let told = |cell: &CellSummary| changed.iter().any(|(name, _)| *name == cell_name(&cell.workload));
-    let shares = evidence.cells.iter().filter_map(|cell| Some((cell, cell.tps.relative_half_width()?)));
+    let shares = record.cells.iter().filter_map(|cell| Some((cell, cell.tps.relative_half_width()?)));
     let noisy = shares.filter(|(cell, share)| *share > MAX_HALF_WIDTH && !told(cell));
     let (names, most) = worst(noisy.map(|(cell, share)| (cell_name(&cell.workload), share)))?;
     let detail =

@@ -3,11 +3,11 @@
 use pgdyno_core::{measure::Workload, units};
 use pgdyno_script::Builtin;
 
-use super::{evidence::OfSubject, wording::doubt};
+use super::{of_subject::OfSubject, wording::doubt};
 use crate::{Doubt, DoubtKind};
 
 pub(super) fn balance_violated(of: &OfSubject<'_>) -> Option<Doubt> {
-    let balance = of.subject.balance?;
+    let balance = of.subject.balance.as_ref()?;
     let detail = match (balance.violations, balance.examples.first()) {
         (0, _) if balance.rows_examined > 0 => return None,
         (0, _) => "the balance check examined no row".into(),
@@ -19,7 +19,7 @@ pub(super) fn balance_violated(of: &OfSubject<'_>) -> Option<Doubt> {
 }
 
 pub(super) fn inconsistent(of: &OfSubject<'_>) -> Option<Doubt> {
-    let checked = of.subject.consistency?;
+    let checked = of.subject.consistency.as_ref()?;
     let conditions = units::plural(checked.violations, "condition");
     let detail = match (checked.violations, checked.examples.first()) {
         (0, _) if checked.rows_examined > 0 => return None,

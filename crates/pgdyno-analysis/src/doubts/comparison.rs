@@ -1,17 +1,18 @@
 //! What only a comparison in blocks can be doubted for. Its spread is no reason: the interval tells it.
 
 use pgdyno_core::measure::Arm;
+use pgdyno_record::{ComparisonRecord, RunRecord};
 
-use super::{blocks::blocks_changed, evidence::InBlocks, wording::doubt};
+use super::{blocks::blocks_changed, wording::doubt};
 use crate::{
     Doubt, DoubtKind,
     compare::{EARLY_LOOKS, Look},
     over_blocks::Change,
 };
 
-pub(super) fn too_few_blocks(evidence: &InBlocks<'_>) -> Option<Doubt> {
+pub(super) fn too_few_blocks(comparison: &ComparisonRecord) -> Option<Doubt> {
     let [Look { blocks: least, .. }, _] = EARLY_LOOKS;
-    let made = evidence.comparison.result.map_or(0, |result| result.blocks);
+    let made = comparison.result.as_ref().map_or(0, |result| result.blocks);
     if made >= least {
         return None;
     }
@@ -20,8 +21,8 @@ pub(super) fn too_few_blocks(evidence: &InBlocks<'_>) -> Option<Doubt> {
     doubt(DoubtKind::TooFewBlocks, detail, "Measure more blocks (--blocks).", Vec::new())
 }
 
-pub(super) fn same_differs(evidence: &InBlocks<'_>) -> Option<Doubt> {
-    let floor = evidence.comparison.floor.filter(|floor| floor.differs)?;
+pub(super) fn same_differs(comparison: &ComparisonRecord) -> Option<Doubt> {
+    let floor = comparison.floor.as_ref().filter(|floor| floor.differs)?;
     let detail = format!(
         "A seems to differ from A in {} blocks: this method finds more here than there is",
         floor.blocks
@@ -31,8 +32,8 @@ pub(super) fn same_differs(evidence: &InBlocks<'_>) -> Option<Doubt> {
     doubt(DoubtKind::SameDiffers, detail, advice, Vec::new())
 }
 
-pub(super) fn tests_disagree(evidence: &InBlocks<'_>) -> Option<Doubt> {
-    let result = evidence.comparison.result.filter(|result| result.tests_disagree && result.look > 0)?;
+pub(super) fn tests_disagree(comparison: &ComparisonRecord) -> Option<Doubt> {
+    let result = comparison.result.as_ref().filter(|result| result.tests_disagree && result.look > 0)?;
     let p = result.sign_flip_p.map_or("not known".to_owned(), |p| format!("{p:.4}"));
     let detail = format!(
         "the interval and what assumes no distribution disagree: sign-flip p {p} against {:.3}, \
@@ -45,18 +46,18 @@ pub(super) fn tests_disagree(evidence: &InBlocks<'_>) -> Option<Doubt> {
 }
 
 /// What both arms do alike cancels in their ratio, as far as it is a ratio of one state to one state.
-pub(super) fn unsteady_blocks(evidence: &InBlocks<'_>) -> Option<Doubt> {
-    let of = |arm: Arm| Some((arm.letter().to_owned(), Change::of(evidence.comparison.rates[arm.index()])?));
+pub(super) fn unsteady_blocks(comparison: &ComparisonRecord) -> Option<Doubt> {
+    let rates = comparison.rates();
+    let of = |arm: Arm| Some((arm.letter().to_owned(), Change::of(&rates[arm.index()])?));
     let changed: Vec<_> = Arm::BOTH.into_iter().filter_map(of).collect();
     blocks_changed(&changed).map(|doubt| Doubt { cells: Vec::new(), ..doubt })
 }
 
 /// Within an arm a checkpoint in some of its blocks is seen by `uneven_checkpoints`; here in all of one and none of the
 /// other.
-pub(super) fn checkpoints_in_one_arm(evidence: &InBlocks<'_>) -> Option<Doubt> {
+pub(super) fn checkpoints_in_one_arm(record: &RunRecord) -> Option<Doubt> {
     let seen = |arm: Arm| {
-        let runs =
-            evidence.whole.runs.iter().filter(|run| run.workload.subject.as_deref() == Some(arm.letter()));
+        let runs = record.runs.iter().filter(|run| run.workload.subject.as_deref() == Some(arm.letter()));
         let mut known = runs.filter_map(|run| Some(run.io.as_ref()?.checkpoints? > 0)).peekable();
         let first = *known.peek()?;
         known.all(|any| any == first).then_some(first)

@@ -1,25 +1,23 @@
 //! Where pages came from, which rows everybody wants, and checkpoints.
 
 use pgdyno_core::{
-    measure::{ServedFrom, Workload},
+    measure::{ServedFrom, Workload, runs_by_cell},
     units,
 };
+use pgdyno_record::RunRecord;
 use pgdyno_script::Builtin;
 
-use super::{
-    evidence::Evidence,
-    wording::{cell_name, doubt, worst},
-};
-use crate::{Doubt, DoubtKind, noise::cells};
+use super::wording::{cell_name, doubt, worst};
+use crate::{Doubt, DoubtKind};
 
 /// There are as many branches as the scale says, and every transaction updates one of them: "-c values in excess of -s
 /// will undoubtedly result in lots of transactions blocked waiting for other transactions" (pgbench's manual, Good
 /// Practices).
-pub(super) fn few_branches(evidence: &Evidence<'_>) -> Option<Doubt> {
-    let scale = evidence.scale?;
+pub(super) fn few_branches(record: &RunRecord) -> Option<Doubt> {
+    let scale = record.plan.scale?;
     let updates =
         |workload: &Workload| Builtin::by_name(&workload.script).is_some_and(Builtin::updates_branches);
-    let crowded = cells(evidence.runs)
+    let crowded = runs_by_cell(&record.runs)
         .into_iter()
         .filter(|(workload, _)| updates(workload) && u64::from(workload.clients) > scale)
         .map(|(workload, _)| (cell_name(workload), f64::from(workload.clients)));
@@ -34,8 +32,8 @@ pub(super) fn few_branches(evidence: &Evidence<'_>) -> Option<Doubt> {
     doubt(DoubtKind::FewBranches, detail, &advice, names)
 }
 
-pub(super) fn mixed_cache(evidence: &Evidence<'_>) -> Option<Doubt> {
-    let mixed = cells(evidence.runs).into_iter().filter_map(|(workload, runs)| {
+pub(super) fn mixed_cache(record: &RunRecord) -> Option<Doubt> {
+    let mixed = runs_by_cell(&record.runs).into_iter().filter_map(|(workload, runs)| {
         // Where reads below the server's buffers cannot be seen, nobody knows whether places differ.
         let seen = |source: &ServedFrom| *source != ServedFrom::BelowBuffersUnknown;
         let mut sources = runs.iter().filter_map(|run| run.served_from).filter(seen);
@@ -52,8 +50,8 @@ pub(super) fn mixed_cache(evidence: &Evidence<'_>) -> Option<Doubt> {
     doubt(DoubtKind::MixedCache, detail, advice, names)
 }
 
-pub(super) fn uneven_checkpoints(evidence: &Evidence<'_>) -> Option<Doubt> {
-    let uneven = cells(evidence.runs).into_iter().filter_map(|(workload, runs)| {
+pub(super) fn uneven_checkpoints(record: &RunRecord) -> Option<Doubt> {
+    let uneven = runs_by_cell(&record.runs).into_iter().filter_map(|(workload, runs)| {
         let known = runs.iter().filter_map(|run| run.io.as_ref()?.checkpoints);
         let (with, without) = known.fold((0u32, 0u32), |(with, without), checkpoints| match checkpoints {
             0 => (with, without + 1),

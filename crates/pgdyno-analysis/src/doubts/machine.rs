@@ -2,14 +2,12 @@
 
 use pgdyno_core::{measure::CellRun, units};
 
-use super::{
-    evidence::Evidence,
-    wording::{above, doubt, percent},
-};
+use super::wording::{above, doubt, percent};
 use crate::{
     Doubt, DoubtKind,
     cells::{idle_cpus, idle_written_bytes, others_cpus, steal},
 };
+use pgdyno_record::RunRecord;
 
 /// Share of processor time that the hypervisor may take: as much as the margin of a comparison (2 %).
 pub const MAX_STEAL: f64 = 0.02;
@@ -25,14 +23,14 @@ pub const MAX_IDLE_CPUS: f64 = 0.02;
 /// takes more.
 pub const MAX_IDLE_WRITTEN_BYTES: f64 = (4 << 20) as f64;
 
-pub(super) fn cpu_steal(evidence: &Evidence<'_>) -> Option<Doubt> {
-    let (names, most) = above(evidence, MAX_STEAL, steal)?;
+pub(super) fn cpu_steal(record: &RunRecord) -> Option<Doubt> {
+    let (names, most) = above(record, MAX_STEAL, steal)?;
     let detail = format!("the hypervisor took up to {} of the processor time", percent(most));
     doubt(DoubtKind::CpuSteal, detail, "Measure on a machine with processors of its own.", names)
 }
 
-pub(super) fn other_load(evidence: &Evidence<'_>) -> Option<Doubt> {
-    let (names, most) = above(evidence, MAX_OTHERS_CPUS, others_cpus)?;
+pub(super) fn other_load(record: &RunRecord) -> Option<Doubt> {
+    let (names, most) = above(record, MAX_OTHERS_CPUS, others_cpus)?;
     let detail = format!(
         "other programs on this machine used up to {most:.2} processors: the server may be faster than this"
     );
@@ -40,10 +38,10 @@ pub(super) fn other_load(evidence: &Evidence<'_>) -> Option<Doubt> {
 }
 
 /// Servers of other subjects that work while one is measured take its processors and its disk.
-pub(super) fn idle_servers_busy(evidence: &Evidence<'_>) -> Option<Doubt> {
+pub(super) fn idle_servers_busy(record: &RunRecord) -> Option<Doubt> {
     let mut names = Vec::new();
     let mut most = |limit, figure: fn(&[&CellRun]) -> f64| {
-        let (found, worst) = above(evidence, limit, figure)?;
+        let (found, worst) = above(record, limit, figure)?;
         names.extend(found);
         Some(worst)
     };
@@ -59,13 +57,13 @@ pub(super) fn idle_servers_busy(evidence: &Evidence<'_>) -> Option<Doubt> {
     (!did.is_empty()).then(|| doubt(DoubtKind::IdleServersBusy, detail, advice, names))?
 }
 
-pub(super) fn server_not_observed(evidence: &Evidence<'_>) -> Option<Doubt> {
-    let unseen = evidence.runs.iter().filter(|run| run.cpu.server_s.is_none()).count();
+pub(super) fn server_not_observed(record: &RunRecord) -> Option<Doubt> {
+    let unseen = record.runs.iter().filter(|run| run.cpu.server_s.is_none()).count();
     if unseen == 0 {
         return None;
     }
     let detail =
-        format!("the server's processor time could not be seen in {unseen} of {} runs", evidence.runs.len());
+        format!("the server's processor time could not be seen in {unseen} of {} runs", record.runs.len());
     let advice = "Run pgdyno on the server's host, as the same user or root, to see what limits it.";
     doubt(DoubtKind::ServerNotObserved, detail, advice, Vec::new())
 }

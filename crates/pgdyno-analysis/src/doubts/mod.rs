@@ -9,8 +9,9 @@ mod checks;
 mod comparison;
 mod data;
 mod driver;
-mod evidence;
 mod machine;
+mod of_subject;
+mod pgbench;
 #[cfg(test)]
 pub(crate) mod samples;
 mod server;
@@ -26,22 +27,23 @@ use std::borrow::Cow;
 
 use pgdyno_core::measure::CellRun;
 
+use pgdyno_record::{ComparisonRecord, RunRecord, SubjectRecord};
+
 use super::Doubt;
 
-pub use driver::MAX_DRIVER_BUSY;
-pub use evidence::{CeilingEvidence, CheckEvidence, ComparisonEvidence, Evidence, SubjectEvidence};
-use evidence::{InBlocks, OfSubject};
+pub use driver::{Ceiling, MAX_DRIVER_BUSY};
+use of_subject::OfSubject;
 
-/// A reason to distrust a result, by what it is looked for in.
+/// A rule that finds one reason to distrust a result, by what it looks at.
 enum Rule {
-    /// In each subject: its server, its data and its own runs.
+    /// Each subject: its server, its data and its own runs.
     Subject(fn(&OfSubject<'_>) -> Option<Doubt>),
-    /// In all runs together.
-    Runs(fn(&Evidence<'_>) -> Option<Doubt>),
-    /// The same where no comparison in blocks is asked for, which has rules of its own for it.
-    Levels(fn(&Evidence<'_>) -> Option<Doubt>),
-    /// In a comparison in blocks.
-    Blocks(fn(&InBlocks<'_>) -> Option<Doubt>),
+    /// All runs together.
+    Runs(fn(&RunRecord) -> Option<Doubt>),
+    /// All runs together, except of a comparison in blocks, which has its own rule for the same.
+    Levels(fn(&RunRecord) -> Option<Doubt>),
+    /// A comparison in blocks.
+    Blocks(fn(&ComparisonRecord) -> Option<Doubt>),
 }
 
 /// Every rule, the worst first.
@@ -73,45 +75,47 @@ const RULES: [Rule; 32] = [
     Rule::Runs(data::few_branches),
     Rule::Runs(driver::cores_shared),
     Rule::Runs(data::uneven_checkpoints),
-    Rule::Blocks(comparison::checkpoints_in_one_arm),
+    Rule::Runs(comparison::checkpoints_in_one_arm),
     Rule::Runs(data::mixed_cache),
     Rule::Subject(server::build_not_optimised),
     Rule::Runs(machine::server_not_observed),
     Rule::Subject(server::unpinned_bundle),
 ];
 
-/// Every reason to distrust the run, worst things first.
-pub fn judge(evidence: &Evidence<'_>) -> Vec<Doubt> {
-    RULES.iter().flat_map(|rule| rule.found(evidence)).collect()
+/// Every reason to distrust a record, the worst first.
+pub fn judge(record: &RunRecord) -> Vec<Doubt> {
+    let found = RULES.iter().flat_map(|rule| rule.find(record));
+    match &record.pgbench {
+        Some(pgbench) => found.filter_map(|doubt| pgbench::reworded(doubt, pgbench)).collect(),
+        None => found.collect(),
+    }
 }
 
 impl Rule {
-    fn found(&self, evidence: &Evidence<'_>) -> Vec<Doubt> {
-        let comparison = evidence.comparison.as_ref();
+    fn find(&self, record: &RunRecord) -> Vec<Doubt> {
+        let comparison = record.comparison.as_ref();
         let found = match self {
-            Self::Subject(rule) => return of_subjects(*rule, evidence),
-            Self::Runs(rule) => rule(evidence),
-            Self::Levels(rule) => comparison.is_none().then(|| rule(evidence)).flatten(),
-            Self::Blocks(rule) => {
-                comparison.and_then(|comparison| rule(&InBlocks { whole: evidence, comparison }))
-            }
+            Self::Subject(rule) => return of_subjects(*rule, record),
+            Self::Runs(rule) => rule(record),
+            Self::Levels(rule) => comparison.is_none().then(|| rule(record)).flatten(),
+            Self::Blocks(rule) => comparison.and_then(rule),
         };
         found.into_iter().collect()
     }
 }
 
-/// What a rule finds in each subject, with its name before it where there are several.
-fn of_subjects(rule: fn(&OfSubject<'_>) -> Option<Doubt>, evidence: &Evidence<'_>) -> Vec<Doubt> {
-    let several = evidence.subjects.len() > 1;
-    let of = |subject: &SubjectEvidence<'_>| {
-        let own = |run: &&CellRun| run.workload.subject.as_deref() == Some(subject.name);
+/// What a rule finds in each subject, prefixed with its name if there are several.
+fn of_subjects(rule: fn(&OfSubject<'_>) -> Option<Doubt>, record: &RunRecord) -> Vec<Doubt> {
+    let several = record.subjects.len() > 1;
+    let of = |subject: &SubjectRecord| {
+        let own = |run: &&CellRun| run.workload.subject.as_deref() == Some(&subject.name);
         let runs = match several {
-            true => Cow::Owned(evidence.runs.iter().filter(own).cloned().collect()),
-            false => Cow::Borrowed(evidence.runs),
+            true => Cow::Owned(record.runs.iter().filter(own).cloned().collect()),
+            false => Cow::Borrowed(&record.runs[..]),
         };
         let found = rule(&OfSubject { subject, runs: &runs })?;
         let detail = if several { format!("{}: {}", subject.name, found.detail) } else { found.detail };
         Some(Doubt { detail, ..found })
     };
-    evidence.subjects.iter().filter_map(of).collect()
+    record.subjects.iter().filter_map(of).collect()
 }

@@ -5,6 +5,52 @@ use pgdyno_core::{
     measure::{CellRun, Counts, CpuUse, IoUse, ServedFrom, SteadyVerdict, Workload},
 };
 
+use pgdyno_record::{BalanceRecord, ConsistencyRecord, ResumedRecord, RunRecord, SubjectRecord};
+
+use crate::cells::summarise;
+
+/// A complete, thorough record of these runs, whose driver has one thread and CPUs of its own.
+pub fn record(runs: Vec<CellRun>, subjects: Vec<SubjectRecord>) -> RunRecord {
+    let mut record = testkit::fixtures::thorough().record;
+    record.cells = summarise(&runs, &[]);
+    (record.runs, record.subjects) = (runs, subjects);
+    record.plan.waiting = Some("epoll".into());
+    (record.plan.jobs, record.plan.cores_shared, record.plan.scale) = (1, false, Some(4));
+    record
+}
+
+/// A balance check that examined so many rows and found so many violations.
+pub fn balance((rows_examined, violations): (u64, u64)) -> BalanceRecord {
+    BalanceRecord {
+        mode: "full".into(),
+        rows_examined,
+        history_rows: 0,
+        committed: 0,
+        in_doubt: 0,
+        violations,
+        examples: Vec::new(),
+        duration_s: 1.0,
+    }
+}
+
+/// A check of TPC-C's conditions that examined so many rows and found so many violations.
+pub fn consistency((rows_examined, violations): (u64, u64)) -> ConsistencyRecord {
+    ConsistencyRecord {
+        warehouses: 1,
+        conditions: 12,
+        rows_examined,
+        violations,
+        examples: Vec::new(),
+        duration_s: 1.0,
+    }
+}
+
+/// A resumption before this run.
+pub fn resumed(first_run: u32) -> ResumedRecord {
+    let at = "2026-11-20T11:00:00Z".into();
+    ResumedRecord { at, at_s: 60.0, ended_by: None, first_run, dropped_runs: 0 }
+}
+
 /// A run of 30 s without any fault.
 pub fn run(script: &str, clients: u32, tps: f64) -> CellRun {
     let committed = (tps * 30.0) as u64;

@@ -2,20 +2,21 @@
 
 use pgdyno_core::{
     facts::{DurabilityTier, same_build},
-    measure::CellRun,
+    measure::{CellRun, runs_by_cell},
 };
+use pgdyno_record::{RunRecord, SubjectRecord};
 
 use super::{
-    evidence::{Evidence, OfSubject, SubjectEvidence},
+    of_subject::OfSubject,
     wording::{cell_name, doubt, writes},
 };
-use crate::{Doubt, DoubtKind, noise::cells};
+use crate::{Doubt, DoubtKind};
 
 /// Names the cells whose own runs are weak; where only the server was found to be, as at the end, all that write.
 pub(super) fn weak_durability(of: &OfSubject<'_>) -> Option<Doubt> {
-    let of_server = of.subject.server.map(|server| server.durability);
+    let of_server = of.subject.server.as_ref().map(|server| server.durability);
     let tier_of = |run: &&CellRun| run.durability.as_ref().map(|own| own.tier).or(of_server);
-    let writing = cells(of.runs).into_iter().filter(|(workload, _)| writes(workload));
+    let writing = runs_by_cell(of.runs).into_iter().filter(|(workload, _)| writes(workload));
     let tiers: Vec<_> = writing
         .map(|(workload, runs)| (cell_name(workload), runs.iter().filter_map(tier_of).max()))
         .collect();
@@ -59,7 +60,7 @@ fn because(runs: &[CellRun]) -> String {
 
 /// A build for size, for a debugger or for tests.
 pub(super) fn build_not_optimised(of: &OfSubject<'_>) -> Option<Doubt> {
-    let server = of.subject.server?;
+    let server = of.subject.server.as_ref()?;
     let reason = server.build.slow_because()?;
     let seen = match server.build.has_assertions() {
         Some(true) => "such a build is for tests",
@@ -75,7 +76,7 @@ pub(super) fn unpinned_bundle(of: &OfSubject<'_>) -> Option<Doubt> {
     if of.subject.bundle_pinned != Some(false) {
         return None;
     }
-    let version = of.subject.server.map_or("of this version", |server| server.version.as_str());
+    let version = of.subject.server.as_ref().map_or("of this version", |server| server.version.as_str());
     let detail = format!("the bundle of PostgreSQL {version} is not one tested with this version of pgdyno");
     doubt(
         DoubtKind::UnpinnedBundle,
@@ -85,13 +86,13 @@ pub(super) fn unpinned_bundle(of: &OfSubject<'_>) -> Option<Doubt> {
     )
 }
 
-pub(super) fn builds_differ(evidence: &Evidence<'_>) -> Option<Doubt> {
-    let (first, others) = evidence.subjects.split_first()?;
-    let reference = first.server?;
-    let differs = |other: &&SubjectEvidence<'_>| {
-        other.server.is_some_and(|server| same_build(&reference.build, &server.build) == Some(false))
+pub(super) fn builds_differ(record: &RunRecord) -> Option<Doubt> {
+    let (first, others) = record.subjects.split_first()?;
+    let reference = first.server.as_ref()?;
+    let differs = |other: &&SubjectRecord| {
+        other.server.as_ref().is_some_and(|server| same_build(&reference.build, &server.build) == Some(false))
     };
-    let names: Vec<_> = others.iter().filter(differs).map(|other| other.name).collect();
+    let names: Vec<_> = others.iter().filter(differs).map(|other| other.name.as_str()).collect();
     if names.is_empty() {
         return None;
     }

@@ -11,8 +11,10 @@ use pgdyno_core::{
     tpcc::{DERIVED, Shape, Shares},
 };
 
+use pgdyno_record::Status;
+
 use super::{attempts::missed_too_many, driver::near_ceiling, samples::run, *};
-use crate::{DoubtKind, cells::summarise, steady, steady::tests::Normal};
+use crate::{DoubtKind, steady, steady::tests::Normal};
 
 /// A thorough run of six blocks with the noise of a quiet machine (1 % between blocks, 3 % between
 /// seconds), judged from its windows as a real one is.
@@ -62,31 +64,26 @@ fn clean() -> Case {
 }
 
 fn doubts(case: &Case) -> Vec<Doubt> {
-    let cells = summarise(&case.runs, &[]);
-    let checked = |(rows_examined, violations)| CheckEvidence { rows_examined, violations, examples: &[] };
-    judge(&Evidence {
-        thorough: case.thorough,
-        thorough_hint: None,
-        complete: case.complete,
-        resumed_at: &case.resumed_at,
-        cores_shared: case.cores_shared,
-        ceiling: case.ceiling.as_ref().map(|instrument| CeilingEvidence {
-            instrument,
-            waiting: "epoll",
-            jobs: 1,
-        }),
-        scale: Some(case.scale),
-        subjects: &[SubjectEvidence {
-            name: "server",
-            server: Some(&case.server),
-            bundle_pinned: case.bundle_pinned,
-            balance: case.balance.map(checked),
-            consistency: case.consistency.map(checked),
-        }],
-        comparison: None,
-        runs: &case.runs,
-        cells: &cells,
-    })
+    judge(&record(case))
+}
+
+fn record(case: &Case) -> RunRecord {
+    let subject = SubjectRecord {
+        name: "server".into(),
+        server: Some(case.server.clone()),
+        bundle_pinned: case.bundle_pinned,
+        balance: case.balance.map(samples::balance),
+        consistency: case.consistency.map(samples::consistency),
+        ..SubjectRecord::default()
+    };
+    let mut record = samples::record(case.runs.clone(), vec![subject]);
+    record.plan.thorough = case.thorough;
+    record.plan.cores_shared = case.cores_shared;
+    record.plan.scale = Some(case.scale);
+    record.instrument = case.ceiling.clone();
+    record.status = if case.complete { Status::Complete } else { Status::Partial };
+    record.resumed = case.resumed_at.iter().map(|first| samples::resumed(*first)).collect();
+    record
 }
 
 #[test]
@@ -289,22 +286,9 @@ fn the_ceiling_is_that_of_a_thread_in_round_trips() {
         let mut run = run("tpcb-like", 16, tps);
         let statement = StatementSummary { statement: "SELECT 1".into(), latency: None };
         run.statements = vec![statement; statements];
-        let instrument = instrument(1_000.0);
-        let ceiling = CeilingEvidence { instrument: &instrument, waiting: "epoll", jobs };
-        let evidence = Evidence {
-            thorough: true,
-            thorough_hint: None,
-            complete: true,
-            resumed_at: &[],
-            cores_shared: false,
-            ceiling: Some(ceiling),
-            scale: None,
-            subjects: &[],
-            comparison: None,
-            runs: &[run],
-            cells: &[],
-        };
-        near_ceiling(&evidence).map(|doubt| doubt.detail)
+        let mut record = samples::record(vec![run], Vec::new());
+        (record.instrument, record.plan.jobs) = (Some(instrument(1_000.0)), jobs);
+        near_ceiling(&record).map(|doubt| doubt.detail)
     };
     // One thread with 16 clients: 3,000 round trips a second at most. Two with 8 each: 2,000 each.
     assert_eq!(doubted(1, 7, 340.0), None);

@@ -5,13 +5,14 @@ use pgdyno_core::{
     measure::{Arm, CellRun},
 };
 
+use pgdyno_record::{BlockKind, BlockRecord, Status};
+
 use super::{
     samples::{run, server},
     *,
 };
 use crate::{
     DoubtKind,
-    cells::summarise,
     compare::{floor, judge as compare, looks},
 };
 
@@ -51,34 +52,37 @@ fn clean() -> Case {
 }
 
 fn doubts(case: &Case) -> Vec<Doubt> {
+    let subject = |name: &str, server: &ServerFacts| SubjectRecord {
+        name: name.into(),
+        server: Some(server.clone()),
+        balance: case.balance.map(|violations| samples::balance((1_000, violations))),
+        ..SubjectRecord::default()
+    };
+    let mut record = samples::record(case.runs.clone(), vec![subject("A", &case.a), subject("B", &case.b)]);
+    record.plan.thorough = false;
+    record.plan.cores_shared = case.cores_shared;
+    record.plan.scale = Some(8);
+    record.status = if case.complete { Status::Complete } else { Status::Partial };
+    record.comparison = Some(comparison(case));
+    judge(&record)
+}
+
+/// The results of A and B in pairs, with what the case says that they and the A/A blocks came to.
+fn comparison(case: &Case) -> ComparisonRecord {
     let looks = looks(8);
-    let result = compare(&case.differences, &looks, 0.02);
-    let noise = floor(&case.floor, looks[0]);
-    let balance =
-        case.balance.map(|violations| CheckEvidence { rows_examined: 1_000, violations, examples: &[] });
-    let subject =
-        |name, server| SubjectEvidence { name, server: Some(server), balance, ..SubjectEvidence::default() };
-    let [a, b] = Arm::BOTH.map(|arm| {
-        let own = case.runs.iter().filter(|run| run.workload.subject.as_deref() == Some(arm.letter()));
-        own.map(|run| run.tps).collect::<Vec<_>>()
-    });
-    judge(&Evidence {
-        thorough: false,
-        thorough_hint: None,
-        complete: case.complete,
-        resumed_at: &[],
-        cores_shared: case.cores_shared,
-        ceiling: None,
-        scale: Some(8),
-        subjects: &[subject("A", &case.a), subject("B", &case.b)],
-        comparison: Some(ComparisonEvidence {
-            rates: [&a, &b],
-            result: result.as_ref(),
-            floor: noise.as_ref(),
-        }),
-        runs: &case.runs,
-        cells: &summarise(&case.runs, &[]),
-    })
+    let block = |(number, pair): (usize, &[CellRun])| {
+        BlockRecord::of(number as u32 + 1, BlockKind::Ab, Arm::A, 0.0, [pair[0].tps, pair[1].tps])
+    };
+    ComparisonRecord {
+        margin: 0.02,
+        aa_blocks: case.floor.len() as u32,
+        blocks: case.runs.chunks_exact(2).enumerate().map(block).collect(),
+        block_s: None,
+        result: compare(&case.differences, &looks, 0.02),
+        more_s: None,
+        floor: floor(&case.floor, looks[0]),
+        looks,
+    }
 }
 
 fn kinds(case: &Case) -> Vec<DoubtKind> {

@@ -6,25 +6,16 @@ use super::{
     samples::{run, server},
     *,
 };
-use crate::{DoubtKind, cells::summarise};
+use crate::DoubtKind;
 
 fn kinds(runs: &[CellRun], servers: [&ServerFacts; 2]) -> Vec<(DoubtKind, String)> {
-    let cells = summarise(runs, &[]);
-    let subject = |name, server| SubjectEvidence { name, server: Some(server), ..SubjectEvidence::default() };
-    let evidence = Evidence {
-        thorough: true,
-        thorough_hint: None,
-        complete: true,
-        resumed_at: &[],
-        cores_shared: false,
-        ceiling: None,
-        scale: Some(4),
-        subjects: &[subject("old", servers[0]), subject("new", servers[1])],
-        comparison: None,
-        runs,
-        cells: &cells,
+    let subject = |name: &str, server: &ServerFacts| SubjectRecord {
+        name: name.into(),
+        server: Some(server.clone()),
+        ..SubjectRecord::default()
     };
-    judge(&evidence).into_iter().map(|doubt| (doubt.kind, doubt.detail)).collect()
+    let record = samples::record(runs.to_vec(), vec![subject("old", servers[0]), subject("new", servers[1])]);
+    judge(&record).into_iter().map(|doubt| (doubt.kind, doubt.detail)).collect()
 }
 
 fn runs() -> Vec<CellRun> {

@@ -1,10 +1,10 @@
 //! What rules put doubts together from.
 
-use pgdyno_core::measure::{CellRun, Workload};
+use pgdyno_core::measure::{CellRun, Workload, runs_by_cell};
+use pgdyno_record::RunRecord;
 use pgdyno_script::Builtin;
 
-use super::evidence::Evidence;
-use crate::{Doubt, DoubtKind, noise::cells};
+use crate::{Doubt, DoubtKind};
 
 pub(super) fn doubt(kind: DoubtKind, detail: String, advice: &str, cells: Vec<String>) -> Option<Doubt> {
     Some(Doubt { kind, detail, advice: advice.to_owned(), cells })
@@ -32,11 +32,11 @@ pub(super) fn worst(found: impl Iterator<Item = (String, f64)>) -> Option<(Vec<S
 
 /// The cells whose runs give a figure above a limit, with the largest of the figures.
 pub(super) fn above(
-    evidence: &Evidence<'_>,
+    record: &RunRecord,
     limit: f64,
     figure: fn(&[&CellRun]) -> f64,
 ) -> Option<(Vec<String>, f64)> {
     let figures =
-        cells(evidence.runs).into_iter().map(|(workload, runs)| (cell_name(workload), figure(&runs)));
+        runs_by_cell(&record.runs).into_iter().map(|(workload, runs)| (cell_name(workload), figure(&runs)));
     worst(figures.filter(|(_, figure)| *figure > limit))
 }

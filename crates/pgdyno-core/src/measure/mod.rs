@@ -3,6 +3,7 @@
 mod coarsen;
 mod counts;
 mod estimate;
+mod histograms;
 mod latency;
 mod moments;
 mod observation;
@@ -17,6 +18,7 @@ mod tpcc;
 pub use coarsen::{Coarsener, MAX_INTERVALS, Merger, Slice};
 pub use counts::{Counts, Imbalance};
 pub use estimate::Estimate;
+pub use histograms::Histograms;
 pub use latency::{Latency, LatencySummary, MAX_NS, MIN_NS, Precision};
 pub use moments::Moments;
 pub use observation::{HostShares, Observation};
@@ -24,7 +26,7 @@ pub use outage::Outage;
 pub use outcome::Outcome;
 pub use run::{
     Arm, CellRun, CellSummary, CpuUse, DataState, ErrorCount, IdleServers, Interval, IoUse, ScriptRun,
-    ServedFrom, StatementSummary, SteadyVerdict, WaitCount, Waits, Workload,
+    ServedFrom, StatementSummary, SteadyVerdict, WaitCount, Waits, Workload, runs_by_cell,
 };
 pub use slowest::{
     Part, SLOWEST, SLOWEST_OF_RUN, Slow, SlowAttempt, SlowInterval, Slowest, Work, slowest_of,

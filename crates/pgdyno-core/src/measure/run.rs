@@ -65,6 +65,18 @@ pub struct Workload {
     pub subject: Option<String>,
 }
 
+/// The runs of each cell, cells in the order of their first run.
+pub fn runs_by_cell(runs: &[CellRun]) -> Vec<(&Workload, Vec<&CellRun>)> {
+    let mut cells: Vec<(&Workload, Vec<&CellRun>)> = Vec::new();
+    for run in runs {
+        match cells.iter_mut().find(|(workload, _)| **workload == run.workload) {
+            Some((_, runs)) => runs.push(run),
+            None => cells.push((&run.workload, vec![run])),
+        }
+    }
+    cells
+}
+
 impl Workload {
     /// The name of its script, with the protocol behind it where it is not the usual one, `prepared`: one script may
     /// run over several.

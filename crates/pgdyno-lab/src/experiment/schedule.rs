@@ -123,7 +123,7 @@ fn aa_before(compare: &Compare, block: u32) -> u32 {
 #[cfg(test)]
 mod tests {
     use pgdyno_analysis::compare::looks;
-    use pgdyno_record::fixtures;
+    use testkit::fixtures;
 
     use super::*;
 

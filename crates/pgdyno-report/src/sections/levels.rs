@@ -254,7 +254,8 @@ pub fn subjects(run: &Run<'_>) -> Vec<Phrase> {
 
 #[cfg(test)]
 mod tests {
-    use pgdyno_record::{RunRecord, fixtures::several};
+    use pgdyno_record::RunRecord;
+    use testkit::fixtures::several;
 
     use super::*;
 

@@ -134,7 +134,8 @@ fn near_words(run: &Run<'_>, cell: usize, best: &CellSummary) -> Phrase {
 
 #[cfg(test)]
 mod tests {
-    use pgdyno_record::{RunRecord, fixtures::complete};
+    use pgdyno_record::RunRecord;
+    use testkit::fixtures::complete;
 
     use super::*;
 

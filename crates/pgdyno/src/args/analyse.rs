@@ -31,7 +31,7 @@ pub struct Args {
 pub fn run(args: &Args, context: &Context) -> Result<ExitCode, Problem> {
     let run = pgdyno_record::open(&pgdyno_record::find(&context.runs, &args.run)?)?;
     let record = judged(&run)?;
-    for change in pgdyno_record::changes(&run.record, &record) {
+    for change in pgdyno_analysis::changes(&run.record, &record) {
         eprintln!("changed: {change}");
     }
     if args.json {
@@ -47,8 +47,8 @@ pub fn run(args: &Args, context: &Context) -> Result<ExitCode, Problem> {
 /// The record of a run, judged by the rules of this version.
 fn judged(run: &Run) -> Result<RunRecord, Problem> {
     let mut record = run.record.clone();
-    let latencies = pgdyno_record::latencies_of_cells(&record, run.run_latencies()?);
-    pgdyno_record::analyse(&mut record, &latencies);
+    let latencies = pgdyno_analysis::latencies_of_cells(&record, run.run_latencies()?);
+    pgdyno_analysis::analyse(&mut record, &latencies);
     // That the record was edited is seen by who reads it, and by no rule.
     record.doubts.extend(run.record.doubts.iter().filter(|doubt| doubt.is_of_reader()).cloned());
     Ok(record)

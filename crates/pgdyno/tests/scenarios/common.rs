@@ -377,8 +377,8 @@ fn says_the_same_again(run: &Run) {
     }
     let mut again = run.record.clone();
     let latencies = run.run_latencies().expect("they can be read");
-    let latencies = pgdyno_record::latencies_of_cells(&again, latencies);
-    pgdyno_record::analyse(&mut again, &latencies);
+    let latencies = pgdyno_analysis::latencies_of_cells(&again, latencies);
+    pgdyno_analysis::analyse(&mut again, &latencies);
     let [said, again] = [&run.record, &again].map(|of| serde_json::to_string_pretty(of).expect("plain data"));
     let differing = said.lines().zip(again.lines()).find(|(said, again)| said != again);
     assert!(said == again, "judged again, a run says something else: {differing:?}");

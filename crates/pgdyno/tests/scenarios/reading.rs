@@ -7,7 +7,7 @@ use std::{
     process::{Command, Output, Stdio},
 };
 
-use pgdyno_record::fixtures;
+use testkit::fixtures;
 
 struct Runs {
     dir: tempfile::TempDir,

@@ -194,7 +194,7 @@ fn stops(run: &Run<'_>, curves: &[Curve<'_>]) -> Vec<Stop> {
 
 #[cfg(test)]
 mod tests {
-    use pgdyno_record::fixtures::several;
+    use testkit::fixtures::several;
 
     use super::*;
 

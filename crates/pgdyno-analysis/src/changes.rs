@@ -1,8 +1,8 @@
 //! What a run is said to have come to now, where it said something else itself.
 
-use pgdyno_analysis::{Doubt, compare::Comparison};
+use pgdyno_record::RunRecord;
 
-use crate::RunRecord;
+use crate::{Doubt, compare::Comparison};
 
 /// Results of a record that are not those of the same record as it was judged before, in words: cells, verdicts,
 /// doubts.
@@ -69,30 +69,4 @@ fn doubts(before: &[Doubt], after: &[Doubt]) -> Vec<String> {
     gone.map(|doubt| format!("no more doubted: {}", told(doubt)))
         .chain(new.map(|doubt| format!("doubted now: {}", told(doubt))))
         .collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::{analyse, fixtures};
-
-    #[test]
-    fn a_record_judged_by_the_same_rules_changes_in_nothing() {
-        let mut record = fixtures::thorough().record;
-        analyse(&mut record, &[]);
-        let mut again = record.clone();
-        analyse(&mut again, &[]);
-        assert_eq!(changes(&record, &again), [""; 0]);
-    }
-
-    #[test]
-    fn what_comes_out_otherwise_is_told() {
-        let record = fixtures::complete().record;
-        let mut other = record.clone();
-        other.cells[0].tps.value += 1.0;
-        let doubt = other.doubts.remove(0);
-        let told = changes(&record, &other);
-        assert!(told[0].starts_with("TPS of ") && told[0].contains(" → "), "{told:?}");
-        assert!(told[1].contains("no more doubted") && told[1].contains(&doubt.detail), "{told:?}");
-    }
 }

@@ -1,18 +1,12 @@
 //! What a record's measurements come to: cells, comparisons, noise and doubts, from nothing but the record.
 
-use pgdyno_analysis::{
-    Doubt, DoubtKind,
-    cells::{self, Histograms},
-    compare::{self, Verdict, floor, levels, outliers},
-    doubts,
-    noise::Noise,
-};
-use pgdyno_core::measure::{Arm, CellSummary, Workload};
-use pgdyno_script::Builtin;
+use pgdyno_core::measure::{CellSummary, Histograms, Workload};
+use pgdyno_record::{BlockKind, ComparisonRecord, RunLatencies, RunRecord, TimeRecord};
 
 use crate::{
-    BalanceRecord, BlockKind, ComparisonRecord, ConsistencyRecord, PgbenchRecord, RunLatencies, RunRecord,
-    ScriptNoise, Status, SubjectRecord, TimeRecord,
+    cells,
+    compare::{self, Verdict, floor, levels, outliers},
+    doubts, noise,
 };
 
 /// Says anew what the runs, blocks and checks of a record come to. `latencies` holds the added histograms of the cells;
@@ -33,10 +27,10 @@ pub fn analyse(record: &mut RunRecord, latencies: &[(Workload, Histograms)]) {
         of_levels.list = levels(&record.runs, &names, of_levels.margin);
         of_levels.judged = of_levels.list.iter().filter(|level| level.result.is_some()).count() as u32;
     }
-    record.noise = Noise::of(&record.runs).map(Into::into);
-    record.noise_by_script = ScriptNoise::of(&record.runs);
+    record.noise = noise::pooled(&record.runs);
+    record.noise_by_script = noise::by_script(&record.runs);
     record.time = TimeRecord::of(&record.stages, &record.runs, &record.resumed);
-    record.doubts = judge(record);
+    record.doubts = doubts::judge(record);
 }
 
 /// The latencies of the cells of a record: those of the runs that they sum up, added.
@@ -85,84 +79,4 @@ fn conclude(comparison: &mut ComparisonRecord, fewest: Option<u64>) {
     comparison.result = result;
     let last = comparison.looks.last().copied();
     comparison.floor = last.and_then(|last| floor(&comparison.ln_ratios(BlockKind::Aa), last));
-}
-
-/// Every reason to distrust a record, worst things first.
-pub fn judge(record: &RunRecord) -> Vec<Doubt> {
-    let rates = record.comparison.as_ref().map(ComparisonRecord::rates).unwrap_or_default();
-    let comparison = record.comparison.as_ref().map(|of| doubts::ComparisonEvidence {
-        rates: Arm::BOTH.map(|arm| &rates[arm.index()][..]),
-        result: of.result.as_ref(),
-        floor: of.floor.as_ref(),
-    });
-    let subjects: Vec<_> = record.subjects.iter().map(subject).collect();
-    let resumed_at: Vec<_> = record.resumed.iter().map(|one| one.first_run).collect();
-    let found = doubts::judge(&doubts::Evidence {
-        thorough: record.plan.thorough,
-        thorough_hint: record.plan.thorough_hint.as_deref(),
-        complete: record.status == Status::Complete,
-        resumed_at: &resumed_at,
-        cores_shared: record.plan.cores_shared,
-        ceiling: ceiling(record),
-        scale: record.plan.scale,
-        subjects: &subjects,
-        comparison,
-        runs: &record.runs,
-        cells: &record.cells,
-    });
-    match &record.pgbench {
-        Some(pgbench) => found.into_iter().filter_map(|doubt| in_its_words(doubt, pgbench)).collect(),
-        None => found,
-    }
-}
-
-fn ceiling(record: &RunRecord) -> Option<doubts::CeilingEvidence<'_>> {
-    let (instrument, plan) = (record.instrument.as_ref()?, &record.plan);
-    Some(doubts::CeilingEvidence { instrument, waiting: plan.waiting.as_deref()?, jobs: plan.jobs })
-}
-
-fn subject(of: &SubjectRecord) -> doubts::SubjectEvidence<'_> {
-    doubts::SubjectEvidence {
-        name: &of.name,
-        server: of.server.as_ref(),
-        bundle_pinned: of.bundle_pinned,
-        balance: of.balance.as_ref().map(balance),
-        consistency: of.consistency.as_ref().map(consistency),
-    }
-}
-
-fn balance(of: &BalanceRecord) -> doubts::CheckEvidence<'_> {
-    doubts::CheckEvidence {
-        rows_examined: of.rows_examined,
-        violations: of.violations,
-        examples: &of.examples,
-    }
-}
-
-fn consistency(of: &ConsistencyRecord) -> doubts::CheckEvidence<'_> {
-    doubts::CheckEvidence {
-        rows_examined: of.rows_examined,
-        violations: of.violations,
-        examples: &of.examples,
-    }
-}
-
-/// A doubt about a run of `pgdyno pgbench`: those that speak of plans and levels, which that command has not, are left
-/// out or said in other words.
-fn in_its_words(doubt: Doubt, pgbench: &PgbenchRecord) -> Option<Doubt> {
-    let builtin = pgbench.scripts.iter().all(|script| Builtin::by_name(&script.name).is_some());
-    // Pauses between transactions are asked for, and so are connections that are made anew.
-    let paused = pgbench.think_time_ns > 0 || pgbench.reconnect_after.is_some();
-    match doubt.kind {
-        DoubtKind::ScreeningRun => None,
-        DoubtKind::NotChecked if !builtin => None,
-        DoubtKind::Implausible if paused => None,
-        DoubtKind::TooFewBlocks => {
-            Some(Doubt { advice: "Run it several times, or use `pgdyno bench`.".into(), ..doubt })
-        }
-        DoubtKind::NotChecked => {
-            Some(Doubt { advice: "`pgdyno bench` checks what it wrote.".into(), ..doubt })
-        }
-        _ => Some(doubt),
-    }
 }

@@ -1,10 +1,19 @@
-use std::{collections::HashMap, os::unix::fs::symlink};
+//! Run directories: written, killed at any instant, read, listed and found.
 
-use pgdyno_core::facts::Setting;
+use std::{collections::HashMap, fs, io::BufReader, os::unix::fs::symlink, path::Path, time::Duration};
+
+use jiff::Timestamp;
+use pgdyno_core::{
+    facts::{Choice, Setting},
+    measure::MAX_INTERVALS,
+    results::Difference,
+};
+use pgdyno_record::{
+    COMPRESS_OVER_BYTES, LATENCY_LOG, OBSERVATIONS, RUN_JSON, Run, RunDir, RunRecord, SLOWEST_ATTEMPTS,
+    Status, SubjectRecord, TIMELINE, find, list, open, schemas,
+};
 use serde_json::Value;
-
-use super::*;
-use crate::{Run, Status, SubjectRecord, find, fixtures, list, open, schemas};
+use testkit::fixtures;
 
 fn instant() -> Timestamp {
     "2026-11-20T10:15:02Z".parse().expect("an instant")
@@ -27,9 +36,8 @@ fn names(dir: &Path) -> Vec<String> {
 fn under_way(runs: &Path, max_intervals: usize) -> RunDir {
     let fixture = fixtures::complete();
     let mut dir = RunDir::create(runs, "bench", instant()).expect("it can be made");
-    dir.max_intervals = max_intervals;
-    dir.save(&crate::RunRecord { status: Status::Partial, ..fixture.record.clone() })
-        .expect("it can be saved");
+    dir.limit_streams(max_intervals, COMPRESS_OVER_BYTES);
+    dir.save(&RunRecord { status: Status::Partial, ..fixture.record.clone() }).expect("it can be saved");
     for (index, run) in fixture.record.runs.iter().enumerate().take(2) {
         dir.begin_run(index as u32, &run.workload, run.block, 20.0 + 10.0 * index as f64).expect("it begins");
         for slice in fixture.slices.iter().filter(|s| s.interval.run as usize == index).take(6) {
@@ -178,7 +186,7 @@ fn a_long_run_is_coarsened_in_all_files() {
 fn long_streams_are_compressed_at_the_end() {
     let runs = temporary();
     let mut dir = under_way(runs.path(), MAX_INTERVALS);
-    dir.compress_over = 1_000;
+    dir.limit_streams(MAX_INTERVALS, 1_000);
     let path = dir.finish(&fixtures::complete().record).expect("it finishes");
     assert_eq!(names(&path), ["latency.hlog.zst", RUN_JSON, "slowest.ndjson.zst", "timeline.ndjson.zst"]);
     let run = open(&path).expect("it can be read");
@@ -243,7 +251,7 @@ fn no_secret_of_a_setting_reaches_the_disk() {
     let text = fs::read_to_string(dir.path().join(RUN_JSON)).expect("it is there");
     assert!(!text.contains("s3cret") && text.matches("***").count() == 8, "{text}");
     assert!(text.contains("set:jit=off") && text.contains("64MB"), "{text}");
-    let kept = fs::read(dir.path().join(SERVER_LOG)).expect("it is there");
+    let kept = fs::read(dir.path().join("server.log")).expect("it is there");
     assert_eq!(kept, b"LOG:  x\nDETAIL:  The failed archive command was: ***\nLOG:  \xff y");
 }
 
@@ -356,7 +364,7 @@ fn write_until_killed() {
     let fixture = fixtures::partial();
     let mut dir = RunDir::create(Path::new(&runs), "killed", instant()).expect("it can be made");
     // So few that the files are rewritten again and again.
-    dir.max_intervals = 8;
+    dir.limit_streams(8, COMPRESS_OVER_BYTES);
     println!("begun");
     dir.save(&fixture.record).expect("it can be saved");
     for index in 0.. {
@@ -373,14 +381,14 @@ fn write_until_killed() {
 /// kill -9 at instants drawn from a printed seed.
 #[test]
 fn a_killed_process_leaves_a_readable_run_or_none() {
-    use std::{io::BufRead, process};
-    let seed = u64::from(random_u16());
+    use std::{collections::hash_map::RandomState, hash::BuildHasher, io::BufRead, process};
+    let seed = RandomState::new().hash_one(0) % 65_536;
     println!("seed {seed}");
     let mut seen = 0;
     for kill in 0..20u64 {
         let runs = temporary();
         let mut child = process::Command::new(std::env::current_exe().expect("this test"))
-            .args(["--exact", "dir::tests::write_until_killed", "--ignored", "--nocapture"])
+            .args(["--exact", "write_until_killed", "--ignored", "--nocapture"])
             .env("PGDYNO_TEST_RUNS", runs.path())
             .stdout(process::Stdio::piped())
             .spawn()
