@@ -4,10 +4,10 @@ use pgdyno_script::Builtin;
 
 use super::say::{ExitResult, Say};
 
-/// Most scripts of a run.
+/// Maximum number of scripts in a run.
 pub const MAX_SCRIPTS: usize = 128;
 
-/// What pgbench calls a built-in script in lists and summaries.
+/// Description of a built-in script in lists and summaries.
 pub fn description(builtin: Builtin) -> &'static str {
     match builtin {
         Builtin::TpcbLike => "<builtin: TPC-B (sort of)>",
@@ -16,22 +16,22 @@ pub fn description(builtin: Builtin) -> &'static str {
     }
 }
 
-/// The list that `-b list` shows.
+/// Output of `-b list`.
 pub fn list() -> String {
     let lines =
         Builtin::ALL.map(|builtin| format!("  {:>13}: {}\n", builtin.name(), description(builtin))).concat();
     format!("Available builtin scripts:\n{lines}\n")
 }
 
-/// What `--show-script` shows.
+/// Output of `--show-script`.
 pub fn show(builtin: Builtin) -> String {
     format!("-- {}: {}\n{}\n", builtin.name(), description(builtin), builtin.script_text())
 }
 
-/// The script whose name begins so.
+/// Finds a built-in script by a prefix of its name.
 ///
 /// # Errors
-/// None does, or several do; said already.
+/// No name or several names begin with `prefix`; already printed.
 pub fn find(say: &Say, prefix: &str) -> ExitResult<Builtin> {
     let fitting: Vec<Builtin> =
         Builtin::ALL.into_iter().filter(|builtin| builtin.name().starts_with(prefix)).collect();
@@ -49,10 +49,10 @@ pub fn find(say: &Say, prefix: &str) -> ExitResult<Builtin> {
     Err(1)
 }
 
-/// A script option's name and weight: what is behind the last `@` is a weight.
+/// Splits the value of a script option into name and weight, which follows the last `@`.
 ///
 /// # Errors
-/// No weight, or none that can be; said already.
+/// The weight is invalid; already printed.
 pub fn weighted<'a>(say: &Say, option: &'a str) -> ExitResult<(&'a str, u32)> {
     let Some(at) = option.rfind('@') else { return Ok((option, 1)) };
     match super::numbers::whole(&option[at + 1..]) {

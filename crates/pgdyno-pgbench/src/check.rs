@@ -1,4 +1,4 @@
-//! What options ask for together.
+//! Validates the combination of options.
 
 use pgdyno_postgres::load::{Initialization, PartitionMethod, steps};
 
@@ -8,12 +8,12 @@ use super::{
     say::{ExitResult, Say},
 };
 
-/// Steps where none are named.
+/// Default initialization steps.
 const DEFAULT_STEPS: &str = "dtgvp";
-/// Transactions of each client where neither their number nor a time is given.
+/// Default number of transactions of each client, if neither `-t` nor `-T` is given.
 const DEFAULT_TRANSACTIONS: i32 = 10;
 
-/// What is to be done.
+/// The requested mode.
 #[derive(Debug)]
 pub enum Request {
     /// Initialize.
@@ -22,17 +22,17 @@ pub enum Request {
     Run,
 }
 
-/// Checks options against each other, in pgbench's order, and completes them: database, threads, transactions.
+/// Checks the combination of options, in pgbench's order, and completes them: database, threads, transactions.
 ///
 /// # Errors
-/// They do not go together; said already.
+/// Options contradict each other; already printed.
 pub fn check(say: &Say, options: &mut Options, operands: &[String]) -> ExitResult<Request> {
     let weights: u64 = options.scripts.iter().map(|script| u64::from(script.weight)).sum();
     if weights == 0 && !options.initialize {
         return say.fatal("total script weight must not be zero");
     }
     if !options.initialize {
-        load_over_time(say, options)?;
+        steps_or_search(say, options)?;
     }
     options.jobs = options.jobs.min(options.clients);
     let mut rest = operands.iter();
@@ -44,7 +44,8 @@ pub fn check(say: &Say, options: &mut Options, operands: &[String]) -> ExitResul
         return say.see_help();
     }
     if options.initialize {
-        return initialization(say, options).map(|wanted| Request::Initialize(Box::new(wanted)));
+        return initialization(say, options)
+            .map(|initialization| Request::Initialize(Box::new(initialization)));
     }
     if options.for_init {
         return say.fatal("some of the specified options cannot be used in benchmarking mode");
@@ -59,7 +60,7 @@ pub fn check(say: &Say, options: &mut Options, operands: &[String]) -> ExitResul
             "an unlimited number of transaction tries can only be used with --latency-limit or a duration (-T)",
         );
     }
-    beyond(say, options)?;
+    extras(say, options)?;
     Ok(Request::Run)
 }
 
@@ -128,21 +129,18 @@ fn logging(say: &Say, options: &Options) -> ExitResult<()> {
     Ok(())
 }
 
-/// What `--steps` and `--find-rate` cannot be told together with, and what they say about length, rate and clients.
-fn load_over_time(say: &Say, options: &mut Options) -> ExitResult<()> {
+/// Checks `--steps` and `--find-rate`, and derives length, rate and client count from them.
+fn steps_or_search(say: &Say, options: &mut Options) -> ExitResult<()> {
     if let Some(steps) = options.extras.steps.clone() {
         let clients = steps.most_clients();
         let others = [
             (options.extras.find_rate.is_some(), "--find-rate"),
             (options.transactions > 0, "--transactions (-t)"),
-            (options.time_s > 0, "--time (-T): every step says how long it is"),
+            (options.time_s > 0, "--time (-T): every step has its own length"),
             (options.rate_per_s.is_some(), "--rate (-R)"),
-            (
-                clients.is_some() && options.clients > 1,
-                "--client (-c): every step says how many clients it has",
-            ),
+            (clients.is_some() && options.clients > 1, "--client (-c): every step has its own client count"),
         ];
-        apart(say, "--steps", &others)?;
+        refuse_any(say, "--steps", &others)?;
         options.time_s = i32::try_from(steps.seconds()).unwrap_or(i32::MAX);
         options.rate_per_s = steps.mean_rate_per_s();
         if let Some(clients) = clients {
@@ -153,16 +151,16 @@ fn load_over_time(say: &Say, options: &mut Options) -> ExitResult<()> {
     if options.extras.find_rate.is_some() {
         let extras = &options.extras;
         let others = [
-            (options.transactions > 0, "--transactions (-t): a probe has a length in time (-T)"),
+            (options.transactions > 0, "--transactions (-t): the length of a probe is a time (-T)"),
             (options.rate_per_s.is_some(), "--rate (-R)"),
             (extras.think_ns > 0, "--think-time"),
             (options.log, "--log (-l)"),
             (options.progress_s > 0, "--progress (-P): every probe has a line"),
             (options.report_per_command, "--report-per-command (-r)"),
-            (!extras.percentiles.is_empty(), "--percentiles: the limit names the one that is shown"),
+            (!extras.percentiles.is_empty(), "--percentiles: the limit names the printed one"),
             (extras.hdr.is_some(), "--hdr"),
         ];
-        apart(say, "--find-rate", &others)?;
+        refuse_any(say, "--find-rate", &others)?;
         options.time_s = if options.time_s > 0 { options.time_s } else { find_rate::DEFAULT_TIME_S };
         if options.extras.warmup_ns == 0 {
             options.extras.warmup_ns = find_rate::DEFAULT_WARMUP_NS;
@@ -171,20 +169,20 @@ fn load_over_time(say: &Say, options: &mut Options) -> ExitResult<()> {
     Ok(())
 }
 
-/// Refuses the first of the options that was given, with what there is to say about it.
-fn apart(say: &Say, option: &str, others: &[(bool, &str)]) -> ExitResult<()> {
+/// Refuses the first given one of the `others`, each with an optional explanation.
+fn refuse_any(say: &Say, option: &str, others: &[(bool, &str)]) -> ExitResult<()> {
     match others.iter().find(|(given, _)| *given) {
         Some((_, other)) => say.fatal(format!("{option} cannot be used with {other}")),
         None => Ok(()),
     }
 }
 
-/// What options beyond pgbench's cannot be told together.
-fn beyond(say: &Say, options: &Options) -> ExitResult<()> {
+/// Checks the options that pgbench lacks.
+fn extras(say: &Say, options: &Options) -> ExitResult<()> {
     let extras = &options.extras;
     if extras.think_ns > 0 && options.rate_per_s.is_some() {
         return say.fatal(
-            "--think-time cannot be used with --rate, which says by itself when transactions are due",
+            "--think-time cannot be used with --rate, whose schedule determines when transactions are due",
         );
     }
     if extras.reconnect_after.is_some() && options.connect_each {

@@ -1,4 +1,4 @@
-//! The clients of a run, connected and dealt out to threads as pgbench deals them.
+//! The clients of a run, connected and assigned to threads as in pgbench.
 
 use std::{sync::Arc, time::Instant};
 
@@ -15,12 +15,12 @@ use super::{
     say::{ExitResult, Say, strerror},
 };
 
-/// The clients of every thread.
+/// Clients of each thread.
 pub type Workers = Vec<Vec<Client<Paced<Link<SqlTarget>>>>>;
 
-/// What clients are made of.
+/// Makes clients with these properties.
 #[derive(Debug)]
-pub struct Making<'a> {
+pub struct ClientFactory<'a> {
     pub say: &'a Say,
     pub options: &'a Options,
     pub connect: &'a Arc<ConnectOptions>,
@@ -29,32 +29,32 @@ pub struct Making<'a> {
     /// Scale factor as scripts see it.
     pub scale: i64,
     pub stop: &'a Stop,
-    /// Where the settings of their sessions at the end go, where they are recorded.
+    /// Collects the settings of their sessions at the end, if the run is recorded.
     pub sessions: Option<Sessions>,
 }
 
-impl Making<'_> {
-    /// Connects the clients, unless each transaction makes a connection of its own; gives them with the nanoseconds
-    /// that it took.
+impl ClientFactory<'_> {
+    /// Connects the clients, unless each transaction opens its own connection. Returns them with the elapsed time in
+    /// nanoseconds.
     ///
     /// # Errors
-    /// The first connection that could not be made; said already.
+    /// A connection failed; already printed.
     pub fn connect(&self) -> ExitResult<(Workers, u64)> {
         let start = Instant::now();
-        let play = Arc::new(self.play());
+        let scripts = Arc::new(self.shared_scripts());
         let mut workers = Workers::new();
         let mut next = 0;
         for count in shares(self.options.clients, self.options.jobs) {
-            let worker = (next..next + count).map(|number| self.client(&play, number));
+            let worker = (next..next + count).map(|number| self.client(&scripts, number));
             workers.push(worker.collect::<ExitResult<_>>()?);
             next += count;
         }
         Ok((workers, start.elapsed().as_nanos() as u64))
     }
 
-    fn play(&self) -> SharedScripts {
+    fn shared_scripts(&self) -> SharedScripts {
         let options = self.options;
-        let manner = ClientBehavior {
+        let behavior = ClientBehavior {
             errors: ErrorHandling::Pgbench,
             max_tries: options.max_tries,
             latency_limit_ns: limit_ns(options),
@@ -62,11 +62,15 @@ impl Making<'_> {
             verbose_errors: options.verbose_errors,
             trust: true,
         };
-        SharedScripts::new(Arc::clone(self.scripts), options.protocol, manner)
+        SharedScripts::new(Arc::clone(self.scripts), options.protocol, behavior)
     }
 
-    fn client(&self, play: &Arc<SharedScripts>, number: u32) -> ExitResult<Client<Paced<Link<SqlTarget>>>> {
-        let target = SqlTarget::new(Arc::clone(play), self.start(number));
+    fn client(
+        &self,
+        scripts: &Arc<SharedScripts>,
+        number: u32,
+    ) -> ExitResult<Client<Paced<Link<SqlTarget>>>> {
+        let target = SqlTarget::new(Arc::clone(scripts), self.start(number));
         let target = match &self.sessions {
             Some(sessions) => target.asked_at_the_end(sessions.clone()),
             None => target,
@@ -117,7 +121,7 @@ fn pacing(options: &Options) -> Pacing {
     }
 }
 
-/// How many clients each thread has: the first ones one more, as in pgbench.
+/// Number of clients of each thread; the first threads have one more, as in pgbench.
 fn shares(clients: u32, threads: u32) -> Vec<u32> {
     let mut left = clients;
     (0..threads)
@@ -134,7 +138,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn clients_are_dealt_out_as_pgbench_deals_them() {
+    fn clients_are_assigned_to_threads_as_in_pgbench() {
         for (clients, threads, expected) in
             [(7, 3, vec![3, 2, 2]), (8, 3, vec![3, 3, 2]), (2, 2, vec![1, 1]), (5, 1, vec![5])]
         {

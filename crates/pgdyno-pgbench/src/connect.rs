@@ -1,4 +1,4 @@
-//! Which server, and connections to it.
+//! The server of a run, and connections to it.
 
 use pgdyno_wire::{ConnectOptions, NoticeReceiver, OsUser, Session, Sources, libpq};
 
@@ -7,10 +7,10 @@ use super::{
     say::{ExitResult, NAME, Say},
 };
 
-/// Where to connect: options, then the environment, as libpq has it. Notices of the server are shown.
+/// Connection options from the command line, then from the environment, as in libpq. Notices of the server are printed.
 ///
 /// # Errors
-/// They name no server; said already.
+/// The options are invalid; already printed.
 pub fn target(say: &Say, options: &Options) -> ExitResult<ConnectOptions> {
     let variable = |name: &str| std::env::var(name).ok();
     let os_user = OsUser::of_process();
@@ -43,8 +43,8 @@ pub fn target(say: &Say, options: &Options) -> ExitResult<ConnectOptions> {
     }
 }
 
-/// The database, by pgbench's rules: the one that is named, be it empty; then the variables, which may hold whole
-/// connection strings; then who runs this program, whatever the role is.
+/// Database by pgbench's rules: the given one, even if it is empty; then the variables, which may hold connection
+/// strings; then the name of the operating system user, whatever the role is.
 fn database(
     say: &Say,
     options: &Options,
@@ -60,10 +60,11 @@ fn database(
     }
 }
 
-/// A session for everything but the run itself. What libpq warns of is said once here, and not for every connection.
+/// Opens a session for everything but the run itself. Warnings of libpq are printed here, once instead of for every
+/// connection.
 ///
 /// # Errors
-/// There is none to be had; said already, with `what` could not be.
+/// The connection failed; already printed, followed by `what`.
 pub fn session(say: &Say, options: &Options, what: &str) -> ExitResult<Session> {
     let target = target(say, options).or_else(|_| say.fatal(what))?;
     libpq::warnings(&target).iter().for_each(|line| say.raw(line));

@@ -1,4 +1,4 @@
-//! What can be asked for beyond pgbench.
+//! The options that pgbench lacks.
 
 use std::path::PathBuf;
 
@@ -11,45 +11,45 @@ use super::{
     steps::Steps,
 };
 
-/// Options beyond pgbench's. None of them changes pgbench's own output.
+/// Options that pgbench lacks. None of them changes pgbench's own output.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Extras {
-    /// Percentiles of latency that are shown below the summary, each between 0 and 100.
+    /// Percentiles of latency to print below the summary, each between 0 and 100.
     pub percentiles: Vec<f64>,
-    /// Where the results go as JSON.
+    /// File for the results as JSON.
     pub json: Option<PathBuf>,
-    /// Where the latencies go as an interval log of HdrHistogram.
+    /// File for the latencies as an interval log of HdrHistogram.
     pub hdr: Option<PathBuf>,
-    /// Length of the warm-up in nanoseconds, which is in no figure.
+    /// Length of the warm-up in nanoseconds.
     pub warmup_ns: u64,
-    /// Pause of a client between two transactions, in nanoseconds.
+    /// Think time: pause of a client between two transactions, in nanoseconds.
     pub think_ns: u64,
-    /// Transactions of a client over one connection.
+    /// Number of transactions after which a client reconnects.
     pub reconnect_after: Option<u64>,
-    /// Loads of the run, one after the other.
+    /// Steps of the load.
     pub steps: Option<Steps>,
-    /// The latency limit within which the highest rate is searched.
+    /// Latency limit for which to find the highest rate.
     pub find_rate: Option<Limit>,
-    /// Whether scripts may use `\setrandom` of PostgreSQL 9.5 and before.
+    /// Whether scripts may use `\setrandom` of PostgreSQL 9.5 and earlier.
     pub setrandom: bool,
-    /// Whether the run is kept as a run directory.
+    /// Whether the run is saved as a run directory.
     pub record: bool,
-    /// Where run directories are kept, if not where they are by default.
+    /// Directory for run directories, if not the default.
     pub runs: Option<PathBuf>,
 }
 
 impl Extras {
-    /// Whether anything is shown or written that pgbench's own sums do not tell.
+    /// Whether any output needs histograms, which pgbench's own output does not.
     pub fn wants_histograms(&self) -> bool {
         let files = self.json.is_some() || self.hdr.is_some() || self.record;
         files || !self.percentiles.is_empty() || self.steps.is_some() || self.find_rate.is_some()
     }
 }
 
-/// Takes an option and its value.
+/// Parses an option and its value.
 ///
 /// # Errors
-/// What is wrong with it; said already.
+/// The value is invalid; already printed.
 pub fn take(extras: &mut Extras, say: &Say, option: Opt, text: &str) -> ExitResult<()> {
     match option {
         Opt::Percentiles => extras.percentiles = percentiles(say, text)?,
@@ -71,7 +71,7 @@ fn limit(say: &Say, text: &str) -> ExitResult<Limit> {
     text.parse().or_else(|error| say.fatal(format!("invalid value for option --find-rate: {error}")))
 }
 
-/// Percentiles between commas.
+/// Parses percentiles separated by commas.
 fn percentiles(say: &Say, text: &str) -> ExitResult<Vec<f64>> {
     let number = |part: &str| part.trim().parse::<f64>().ok().filter(|p| *p > 0.0 && *p < 100.0);
     let read: Option<Vec<f64>> = text.split(',').map(number).collect();
@@ -85,11 +85,11 @@ fn percentiles(say: &Say, text: &str) -> ExitResult<Vec<f64>> {
 
 #[cfg(test)]
 mod tests {
-    use super::{super::say::tests::listening, *};
+    use super::{super::say::tests::capturing, *};
 
-    /// What nobody is shown costs every thread a quarter of a MiB.
+    /// Histograms take a quarter of a MiB per thread.
     #[test]
-    fn histograms_are_kept_for_those_who_ask_for_more_than_pgbench_shows() {
+    fn histograms_are_kept_only_if_some_output_needs_them() {
         assert!(!Extras { warmup_ns: 1, think_ns: 1, ..Extras::default() }.wants_histograms());
         for extras in [
             Extras { percentiles: vec![50.0], ..Extras::default() },
@@ -103,7 +103,7 @@ mod tests {
 
     #[test]
     fn percentiles_are_between_0_and_100() {
-        let (say, _) = listening();
+        let (say, _) = capturing();
         assert_eq!(percentiles(&say, "50, 99.9"), Ok(vec![50.0, 99.9]));
         for text in ["", "0", "100", "p99", "50,", "nan"] {
             assert_eq!(percentiles(&say, text), Err(1), "{text}");

@@ -1,4 +1,4 @@
-//! `--find-rate`: one probe after the other until the highest rate within the limit is known.
+//! `--find-rate`: makes probes until the highest rate within the limit is known.
 
 use std::{sync::Arc, time::Instant};
 
@@ -15,41 +15,40 @@ use pgdyno_wire::ConnectOptions;
 use serde_json::{Value, json};
 
 use super::{
-    clients::Making,
+    clients::ClientFactory,
     connect,
-    format::find_rate::{Probed, answer, doubted, head, line},
+    format::find_rate::{ProbeResult, answer, doubted, head, line},
     options::{Chosen, Options},
     results::Histograms,
     run::{bookkeeping, set_up, settings},
     say::{ExitResult, Say, print},
 };
 
-/// Length of a probe where `-T` does not say, in seconds.
+/// Default length of a probe in seconds (`-T`).
 pub const DEFAULT_TIME_S: i32 = 10;
-/// Length of its warm-up where `--warmup` does not say, in nanoseconds.
+/// Default length of its warm-up in nanoseconds (`--warmup`).
 pub const DEFAULT_WARMUP_NS: u64 = 2 * NS_PER_S;
 const NS_PER_S: u64 = 1_000_000_000;
-/// Longest probe that is not confirming, in nanoseconds, where `-T` is not longer: it says how low a rate can be
-/// judged.
+/// Longest probe that is not confirming, in nanoseconds, unless `-T` is longer. It limits how low a rate can be judged.
 const LONGEST_NS: u64 = 300 * NS_PER_S;
-/// A probe that confirms is so many times as long.
+/// Length of a confirming probe, as a multiple of a usual one.
 const CONFIRMING: u64 = 3;
-/// Length of the closed loop that says where to begin, in nanoseconds; no longer than a probe.
+/// Length of the closed loop from which the first rate follows, in nanoseconds; at most that of a probe.
 const CALIBRATION_NS: u64 = 3 * NS_PER_S;
-/// Where to begin, as a share of what the clients do at most.
+/// First rate, as a share of the rate of the closed loop.
 const START: f64 = 0.5;
-/// Probes that a search usually makes, and how many of them confirm an end.
+/// Usual number of probes of a search, and how many of them are confirming.
 const TYPICAL: u64 = 10;
 const ENDS: u64 = 2;
-/// Longest search in nanoseconds, where the most probes of the usual length do not take longer.
+/// Longest search in nanoseconds, unless the maximum number of probes of the usual length takes longer.
 const MOST_NS: u64 = 7_200 * NS_PER_S;
-/// Time that transactions under way get at the end of a probe, in nanoseconds.
+/// Time for transactions in flight to end after a probe, in nanoseconds.
 const DRAIN_NS: u64 = 10 * NS_PER_S;
 
-/// Searches, and prints every probe as it comes and the answer.
+/// Searches for the rate; prints each probe and the answer.
 ///
 /// # Errors
-/// The exit status; why has been said.
+/// The exit status, after printing the error.
 pub fn run(
     say: &Say,
     options: &Options,
@@ -60,7 +59,7 @@ pub fn run(
 ) -> ExitResult<()> {
     let outputs = Histograms::open(say, options)?;
     let (found, server_version) = set_up(say, options, None)?;
-    let finding = Finding {
+    let search = RateSearch {
         say,
         options,
         limit,
@@ -71,18 +70,18 @@ pub fn run(
         stop,
     };
     let begin = Instant::now();
-    print(say, &finding.outlook())?;
-    let most_tps = finding.calibrate()?;
-    let lowest = limit.lowest_rate(finding.longest_ns());
+    print(say, &search.announcement())?;
+    let most_tps = search.calibrate()?;
+    let lowest = limit.lowest_rate(search.longest_ns());
     let bounds = Bounds { start: (most_tps * START).max(lowest), lowest };
-    print(say, &finding.heading(most_tps))?;
-    let (probes, ended) = finding.search(bounds, begin)?;
+    print(say, &search.heading(most_tps))?;
+    let (probes, ended) = search.probe(bounds, begin)?;
     if let Ok(found) = &ended {
-        let longest_s = finding.longest_ns() as f64 / 1e9;
+        let longest_s = search.longest_ns() as f64 / 1e9;
         print(say, &answer(limit, found, &probes, options.clients, longest_s))?;
-        finding.doubt(found, &probes).map_or(Ok(()), |doubt| print(say, &doubted(&doubt)))?;
+        search.doubt(found, &probes).map_or(Ok(()), |doubt| print(say, &doubted(&doubt)))?;
     }
-    outputs.finish(say, || finding.json(most_tps, &server_version, &probes, ended.as_ref().ok()))?;
+    outputs.finish(say, || search.json(most_tps, &server_version, &probes, ended.as_ref().ok()))?;
     match ended {
         Ok(Answer::Found { .. } | Answer::NoneKept { .. }) => Ok(()),
         Ok(Answer::GaveUp { .. } | Answer::Undecided { .. }) => Err(2),
@@ -93,20 +92,20 @@ pub fn run(
     }
 }
 
-/// A search, with what all its probes have in common.
-struct Finding<'a> {
+/// Everything that all probes of a search have in common.
+struct RateSearch<'a> {
     say: &'a Say,
     options: &'a Options,
     limit: &'a Limit,
     scripts: Arc<Scripts>,
     connect: Arc<ConnectOptions>,
     scale: i64,
-    /// What the driver can do at most; `None` where that was never measured here.
+    /// Result of `pgdyno selftest`; `None` if it never ran on this machine.
     instrument: Option<Instrument>,
     stop: &'a Stop,
 }
 
-impl Finding<'_> {
+impl RateSearch<'_> {
     fn time_ns(&self) -> u64 {
         self.options.time_s as u64 * NS_PER_S
     }
@@ -115,7 +114,7 @@ impl Finding<'_> {
         self.time_ns().max(LONGEST_NS)
     }
 
-    fn json(&self, most_tps: f64, server: &str, probes: &[Probed], answer: Option<&Answer>) -> Value {
+    fn json(&self, most_tps: f64, server: &str, probes: &[ProbeResult], answer: Option<&Answer>) -> Value {
         let (options, limit) = (self.options, self.limit);
         let script = |script: &Chosen| json!({ "name": script.name, "weight": script.weight });
         json!({
@@ -138,44 +137,44 @@ impl Finding<'_> {
         })
     }
 
-    /// What the driver can do at most, where that is known.
+    /// Ceiling of the driver, if it is known.
     fn ceiling(&self) -> Option<Ceiling<'_>> {
         let (instrument, waiting) = (self.instrument.as_ref()?, SocketDriver::best().name());
         Some(Ceiling { instrument, waiting, jobs: self.options.jobs })
     }
 
-    /// Whether a rate of the answer was one that the driver itself is hardly capable of.
-    fn doubt(&self, answer: &Answer, probes: &[Probed]) -> Option<Doubt> {
+    /// Doubt if a rate of the answer was near the ceiling of the driver.
+    fn doubt(&self, answer: &Answer, probes: &[ProbeResult]) -> Option<Doubt> {
         let of_answer = probes.iter().filter(|probe| rests_on(answer, probe));
         self.ceiling()?.doubt(of_answer.filter_map(|probe| Some((probe.name(), probe.of_ceiling?))))
     }
 
-    /// A probe with its warm-up and the time that transactions under way get at its end, in nanoseconds.
+    /// Length of a probe with warm-up and drain, in nanoseconds.
     fn whole_ns(&self, length_ns: u64) -> u64 {
         self.options.extras.warmup_ns + length_ns + DRAIN_NS
     }
 
-    /// The most that a search may take, in nanoseconds.
+    /// Maximum length of a search, in nanoseconds.
     fn most_ns(&self) -> u64 {
         MOST_NS.max(MOST_PROBES as u64 * self.whole_ns(CONFIRMING * self.time_ns()))
     }
 
-    /// What is about to be done, and what it takes.
-    fn outlook(&self) -> String {
+    /// Announces the search and how long it takes.
+    fn announcement(&self) -> String {
         let warmup_ns = self.options.extras.warmup_ns;
         let (once_ns, confirming_ns) = (self.time_ns(), CONFIRMING * self.time_ns());
         let usual_ns = (TYPICAL - ENDS) * (warmup_ns + once_ns) + ENDS * (warmup_ns + confirming_ns);
-        let words = |ns: u64| units::duration(ns as f64 / 1e9);
+        let text = |ns: u64| units::duration(ns as f64 / 1e9);
         format!(
-            "searching for the highest rate that keeps {}\na probe takes {} with {} of warm-up, one that confirms {}; \
-             at low rates up to {}\nsome ten of them take about {}; the search ends after at most {}\n",
+            "searching for the highest rate that keeps {}\na probe takes {} with {} of warm-up, a confirming one {}; \
+             at low rates up to {}\nabout ten probes take about {}; the search takes at most {}\n",
             self.limit,
-            words(warmup_ns + once_ns),
-            words(warmup_ns),
-            words(warmup_ns + confirming_ns),
-            words(warmup_ns + CONFIRMING * self.longest_ns()),
-            words(usual_ns),
-            words(self.most_ns()),
+            text(warmup_ns + once_ns),
+            text(warmup_ns),
+            text(warmup_ns + confirming_ns),
+            text(warmup_ns + CONFIRMING * self.longest_ns()),
+            text(usual_ns),
+            text(self.most_ns()),
         )
     }
 
@@ -184,13 +183,13 @@ impl Finding<'_> {
         format!("in a closed loop {clients} clients commit {most_tps:.1} TPS\n{}", head(self.limit))
     }
 
-    /// What the clients commit a second in a closed loop.
+    /// Commits per second of the clients in a closed loop.
     fn calibrate(&self) -> ExitResult<f64> {
         let (report, _) = self.measure(0, None, CALIBRATION_NS.min(self.time_ns()))?;
         if report.counts.committed == 0 {
             return self
                 .say
-                .fatal("no transaction committed in a closed loop, so there is no rate to begin with");
+                .fatal("no transaction committed in a closed loop, so there is no rate to start with");
         }
         if report.clients_lost > 0 || report.stopped.is_some() {
             self.say.error("Run was aborted before the search began.");
@@ -199,8 +198,12 @@ impl Finding<'_> {
         Ok(report.counts.committed as f64 * 1e9 / report.duration_ns.max(1) as f64)
     }
 
-    /// Probes until there is an answer, or a reason why there is none.
-    fn search(&self, bounds: Bounds, begin: Instant) -> ExitResult<(Vec<Probed>, Result<Answer, String>)> {
+    /// Makes probes until there is an answer, or a reason why there is none.
+    fn probe(
+        &self,
+        bounds: Bounds,
+        begin: Instant,
+    ) -> ExitResult<(Vec<ProbeResult>, Result<Answer, String>)> {
         let (mut search, mut probes) = (Search::new(bounds), Vec::new());
         loop {
             let plan = match search.next() {
@@ -219,12 +222,11 @@ impl Finding<'_> {
             }
             if report.clients_lost > 0 {
                 let lost = report.clients_lost;
-                let what = format!(
-                    "{lost} clients were aborted in the probe at {at} TPS, and fewer are another load"
-                );
+                let what =
+                    format!("{lost} clients were aborted in the probe at {at} TPS, which changed the load");
                 return Ok((probes, Err(report.errors.why(&what))));
             }
-            let Some(step) = step else { return self.say.fatal("the driver kept no account of a probe") };
+            let Some(step) = step else { return self.say.fatal("the driver reported no results of a probe") };
             let probe = self.judged(plan, &report, &step);
             print(self.say, &line(number, self.limit, &probe))?;
             search.take(plan, probe.verdict);
@@ -237,12 +239,12 @@ impl Finding<'_> {
         (once_ns * if plan.confirming { CONFIRMING } else { 1 }) << plan.undecided
     }
 
-    fn judged(&self, plan: Plan, report: &Report, step: &StepReport) -> Probed {
+    fn judged(&self, plan: Plan, report: &Report, step: &StepReport) -> ProbeResult {
         let (limit, clients, committed_within) = (self.limit, self.options.clients, step.counts.committed);
         let seen = Seen { due: step.due, latency: &step.latency, committed_within, clients };
         let round_trips = round_trips(&self.scripts, &report.commands);
         let round_trips_per_s = round_trips as f64 * 1e9 / report.elapsed_ns.max(1) as f64;
-        Probed {
+        ProbeResult {
             plan,
             duration_ns: step.duration_ns,
             due: step.due,
@@ -256,7 +258,7 @@ impl Finding<'_> {
         }
     }
 
-    /// One run with connections of its own: an open loop at a rate, or a closed loop.
+    /// Makes one run over new connections: an open loop at a rate, or a closed loop.
     fn measure(
         &self,
         number: u64,
@@ -264,12 +266,12 @@ impl Finding<'_> {
         length_ns: u64,
     ) -> ExitResult<(Report, Option<StepReport>)> {
         let Self { say, connect, scripts, stop, .. } = self;
-        // Every probe draws anew, all from the one seed.
+        // Each probe has its own seed, derived from that of the run.
         let seed = self.options.seed.wrapping_add(number << 32);
         let options = &Options { rate_per_s, seed, ..self.options.clone() };
         let defined = options.define.iter().any(|definition| definition.name == "default_seed");
         let streams = Streams::derive(seed, options.clients, options.jobs, defined);
-        let making = Making {
+        let factory = ClientFactory {
             say,
             options,
             connect,
@@ -279,14 +281,14 @@ impl Finding<'_> {
             stop,
             sessions: None,
         };
-        let (workers, _) = making.connect()?;
+        let (workers, _) = factory.connect()?;
         let settings =
             Settings { duration_ns: length_ns, drain_ns: DRAIN_NS, ..settings(options, scripts, false) };
-        let mut keeping = bookkeeping(say, options, scripts, &streams);
+        let mut bookkeeping = bookkeeping(say, options, scripts, &streams);
         let step = |rate| LoadStep { duration_ns: length_ns, load: Load::Rate(rate) };
-        keeping.steps = rate_per_s.into_iter().map(step).collect();
+        bookkeeping.steps = rate_per_s.into_iter().map(step).collect();
         let listeners = Listeners { on_interval: &mut |_| (), on_mark: &mut |_| (), on_log: &mut |_, _| () };
-        match run_keeping(SocketDriver::best(), workers, &settings, &keeping, stop, listeners) {
+        match run_keeping(SocketDriver::best(), workers, &settings, &bookkeeping, stop, listeners) {
             Ok(mut report) => {
                 let step = report.steps.pop();
                 Ok((report, step))
@@ -297,7 +299,7 @@ impl Finding<'_> {
 }
 
 /// Whether an answer rests on this probe.
-fn rests_on(answer: &Answer, probe: &Probed) -> bool {
+fn rests_on(answer: &Answer, probe: &ProbeResult) -> bool {
     let ends = match *answer {
         Answer::Found { kept, broken } => [Some(kept), Some(broken)],
         Answer::NoneKept { lowest } => [Some(lowest), None],
@@ -307,7 +309,7 @@ fn rests_on(answer: &Answer, probe: &Probed) -> bool {
     ends.contains(&Some(probe.plan.rate_per_s))
 }
 
-/// Round trips that were made: one for every statement, and one for a pipeline as a whole.
+/// Number of round trips: one per statement outside of a pipeline, and one per pipeline.
 fn round_trips(scripts: &Scripts, commands: &[CommandTally]) -> u64 {
     let mut tallies = commands.iter();
     let mut of_script = |script: &Script| {
@@ -325,7 +327,7 @@ fn round_trips(scripts: &Scripts, commands: &[CommandTally]) -> u64 {
     scripts.iter().map(&mut of_script).sum()
 }
 
-fn probe_json(probe: &Probed) -> Value {
+fn probe_json(probe: &ProbeResult) -> Value {
     let verdict = match probe.verdict {
         Verdict::Kept => "kept",
         Verdict::Broken(Why::Latency) => "broken",

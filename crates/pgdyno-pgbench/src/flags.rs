@@ -1,4 +1,4 @@
-//! The options: pgbench's own, and those beyond it.
+//! The options: those of pgbench, and those that it lacks.
 
 use super::getopt::Flag;
 
@@ -68,8 +68,8 @@ const fn flag(option: Opt, short: u8, long: &'static str, takes_value: bool) -> 
     Flag { option, short, long, takes_value }
 }
 
-/// Options of pgbench 18. Help and version count as the first word alone, as there.
-pub const OWN: &[Flag<Opt>] = &[
+/// Options of pgbench 18. As there, help and version are only recognized as the first argument.
+pub const PGBENCH_FLAGS: &[Flag<Opt>] = &[
     flag(Opt::Builtin, b'b', "builtin", true),
     flag(Opt::Clients, b'c', "client", true),
     flag(Opt::Connect, b'C', "connect", false),
@@ -116,8 +116,8 @@ pub const OWN: &[Flag<Opt>] = &[
     flag(Opt::Debug, 0, "debug", false),
 ];
 
-/// Options that pgbench 18 has not.
-pub const BEYOND: &[Flag<Opt>] = &[
+/// Options that pgbench 18 lacks.
+pub const EXTRA_FLAGS: &[Flag<Opt>] = &[
     flag(Opt::ContinueOnError, 0, "continue-on-error", false),
     flag(Opt::Percentiles, 0, "percentiles", true),
     flag(Opt::Json, 0, "json", true),

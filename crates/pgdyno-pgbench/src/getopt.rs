@@ -1,40 +1,40 @@
-//! Command lines as GNU `getopt_long` reads them: clusters of short options, long ones by any prefix that fits one
-//! alone, operands anywhere, `--` before what is no option.
+//! Parses command lines like GNU `getopt_long`: clusters of short options, long options by any unambiguous prefix,
+//! operands anywhere, `--` before operands that look like options.
 //!
-//! No parser of the usual kind can do that word for word, and people's scripts rely on it.
+//! No other parser does exactly the same, and existing scripts rely on it.
 
 use std::collections::VecDeque;
 
 /// One option.
 #[derive(Debug, Clone, Copy)]
 pub struct Flag<O> {
-    /// What it is.
+    /// The option that it stands for.
     pub option: O,
-    /// Its letter.
+    /// Letter, if there is one.
     pub short: Option<u8>,
-    /// Its name, without the dashes; empty where it has a letter alone.
+    /// Long name without dashes; empty if there is only a letter.
     pub long: &'static str,
     /// Whether it takes a value.
     pub takes_value: bool,
 }
 
-/// A command line while it is read.
+/// A command line being parsed.
 #[derive(Debug)]
 pub struct Getopt<'a, O> {
     program: &'a str,
-    /// Options of pgbench, then those beyond it: a prefix that fits one of pgbench's is never made ambiguous by others.
+    /// Options of pgbench, then those that it lacks: the latter never make a prefix of the former ambiguous.
     flags: [&'a [Flag<O>]; 2],
     words: VecDeque<Vec<u8>>,
-    /// What is left of a cluster of short options.
+    /// Rest of a cluster of short options.
     cluster: Vec<u8>,
     operands: Vec<Vec<u8>>,
 }
 
-/// An option with its value; empty where it takes none.
+/// An option with its value, which is empty if it takes none.
 pub type Found<O> = (O, Vec<u8>);
 
 impl<'a, O: Copy> Getopt<'a, O> {
-    /// Reads these words, which come after the program's name.
+    /// Parses `words`, the arguments after the program's name.
     pub fn new(
         program: &'a str,
         flags: [&'a [Flag<O>]; 2],
@@ -69,7 +69,7 @@ impl<'a, O: Copy> Getopt<'a, O> {
         }
     }
 
-    /// What was no option, in order.
+    /// The operands, in order.
     pub fn operands(self) -> Vec<Vec<u8>> {
         self.operands
     }
@@ -110,7 +110,7 @@ impl<'a, O: Copy> Getopt<'a, O> {
         }
     }
 
-    /// The option of this name, or of the only name that begins so.
+    /// Finds an option by its name or by an unambiguous prefix of it.
     fn by_name(&self, name: &[u8], text: &[u8]) -> Result<Flag<O>, String> {
         if let Some(exact) = self.all().find(|flag| !flag.long.is_empty() && flag.long.as_bytes() == name) {
             return Ok(*exact);

@@ -11,21 +11,21 @@ use super::{
     say::{ExitResult, Say},
 };
 
-/// Carries an initialization out.
+/// Runs an initialization.
 ///
 /// # Errors
-/// Why it could not be; said already.
+/// It failed or was interrupted; already printed.
 pub fn run(
     say: &Say,
     session: &mut Session,
-    wanted: &Initialization,
+    initialization: &Initialization,
     quiet: bool,
     stop: &Stop,
 ) -> ExitResult<()> {
     session.heed(stop);
     let terminal = io::stderr().is_terminal();
     let mut filling: Option<Filling> = None;
-    let mut tell = |event| match event {
+    let mut report = |event| match event {
         InitEvent::Begins(what) => say.raw(format!("{what}\n")),
         InitEvent::Partitions(number) => say.raw(format!("creating {number} partitions...\n")),
         InitEvent::Rows { table, rows, total, elapsed_s } => {
@@ -40,7 +40,7 @@ pub fn run(
             }
         }
     };
-    match initialize(session, wanted, stop, &mut tell) {
+    match initialize(session, initialization, stop, &mut report) {
         Ok(steps) => {
             let steps: Vec<_> = steps.iter().map(|(step, seconds)| (step.name(), *seconds)).collect();
             say.raw(done(&steps));

@@ -1,8 +1,8 @@
 //! The pgbench personality: pgbench's options, scripts and output formats over pgdyno's driver.
 //!
-//! `getopt`, `flags` and `reading` read the command line into `options`, `check` says what it comes to; `init`
-//! initializes, `run` benchmarks, `find_rate` benchmarks until it knows a rate; `format` makes every line that others
-//! parse, from numbers alone.
+//! `getopt`, `flags` and `reading` parse the command line into `options`, and `check` validates it. `init` initializes,
+//! `run` benchmarks, `find_rate` searches for the highest rate. `format` makes every line that programs parse, from
+//! numbers alone.
 
 mod builtin;
 mod check;
@@ -43,45 +43,45 @@ use pgdyno_script::Scripts;
 pub use say::NAME;
 
 use check::Request;
-use options::Asked;
+use options::Parsed;
 use say::{ExitResult, Say, print};
 
-/// Whether a program called so is pgbench.
+/// Whether a program of this name behaves as pgbench.
 pub fn is_name(called: &OsString) -> bool {
     Path::new(called).file_name().is_some_and(|name| name == NAME)
 }
 
-/// Does what pgbench does with these words. `called` is how help calls the program, `argv0` what the system calls it;
-/// `runs` is where run directories are kept, unless that is left to the environment.
+/// Runs pgbench with these arguments. `called` is the name of the program in its help, `argv0` in errors of getopt;
+/// `runs` is the directory for run directories, by default that of `PGDYNO_RUNS`.
 pub fn main(
     called: &'static str,
     argv0: &str,
-    words: Vec<OsString>,
+    args: Vec<OsString>,
     runs: Option<&Path>,
     program: Program,
 ) -> ExitCode {
-    let words = words.into_iter().map(OsString::into_vec).collect();
-    let kept = || std::env::var_os("PGDYNO_RUNS").filter(|runs| !runs.is_empty()).map(PathBuf::from);
-    let runs = runs.map(Path::to_path_buf).or_else(kept).unwrap_or_else(|| "./pgdyno-runs".into());
-    match work(called, argv0, words, &Lab { runs, program }) {
+    let args = args.into_iter().map(OsString::into_vec).collect();
+    let from_env = || std::env::var_os("PGDYNO_RUNS").filter(|runs| !runs.is_empty()).map(PathBuf::from);
+    let runs = runs.map(Path::to_path_buf).or_else(from_env).unwrap_or_else(|| "./pgdyno-runs".into());
+    match work(called, argv0, args, &Lab { runs, program }) {
         Ok(()) => ExitCode::SUCCESS,
         Err(status) => ExitCode::from(status),
     }
 }
 
-fn work(called: &'static str, argv0: &str, words: Vec<Vec<u8>>, lab: &Lab) -> ExitResult<()> {
+fn work(called: &'static str, argv0: &str, args: Vec<Vec<u8>>, lab: &Lab) -> ExitResult<()> {
     let mut say = Say::on_stderr(called);
     let mut scripts = Scripts::default();
-    if !reading::takes_setrandom(argv0, &words) {
+    if !reading::takes_setrandom(argv0, &args) {
         scripts.refuse_setrandom();
     }
     let env = |name: &str| std::env::var(name).ok();
     let mut take = |say: &Say, name: &str, text: &[u8]| parse(say, &mut scripts, name, text);
-    let (mut options, operands) = match reading::read(&mut say, argv0, words, &env, &mut take)? {
-        Asked::Help => return print(&say, &usage::help(called)),
-        Asked::Version => return print(&say, &usage::version_line()),
-        Asked::Shown => return Ok(()),
-        Asked::Options(options, operands) => (options, operands),
+    let (mut options, operands) = match reading::read(&mut say, argv0, args, &env, &mut take)? {
+        Parsed::Help => return print(&say, &usage::help(called)),
+        Parsed::Version => return print(&say, &usage::version_line()),
+        Parsed::Shown => return Ok(()),
+        Parsed::Options(options, operands) => (options, operands),
     };
     if let Err(error) = scripts.check_protocol(options.protocol) {
         return refuse(&say, &error);
@@ -89,10 +89,10 @@ fn work(called: &'static str, argv0: &str, words: Vec<Vec<u8>>, lab: &Lab) -> Ex
     let request = check::check(&say, &mut options, &operands)?;
     let stop = signals::stop_on_interrupt(&say);
     match request {
-        Request::Initialize(wanted) => {
+        Request::Initialize(initialization) => {
             let what = "could not create connection for initialization";
             let mut session = connect::session(&say, &options, what)?;
-            init::run(&say, &mut session, &wanted, options.quiet, &stop)
+            init::run(&say, &mut session, &initialization, options.quiet, &stop)
         }
         Request::Run => match &options.extras.find_rate {
             Some(limit) => find_rate::run(&say, &options, limit, scripts, &stop, lab),
@@ -101,7 +101,7 @@ fn work(called: &'static str, argv0: &str, words: Vec<Vec<u8>>, lab: &Lab) -> Ex
     }
 }
 
-/// Reads a script into those of the run.
+/// Parses a script and adds it to those of the run.
 fn parse(say: &Say, scripts: &mut Scripts, name: &str, text: &[u8]) -> ExitResult<()> {
     match scripts.add(name, text) {
         Ok(script) => {

@@ -1,4 +1,4 @@
-//! The files of `-l`: one for each thread.
+//! The log files of `-l`, one per thread.
 
 use std::{
     fs::File,
@@ -19,36 +19,36 @@ pub struct LogFile {
     file: BufWriter<File>,
     columns: Columns,
     aggregator: Option<Aggregator>,
-    /// Lines that are on their way; kept for its room.
+    /// Buffer of lines, kept to reuse its memory.
     lines: String,
-    /// The first error of writing.
+    /// The first write error.
     failed: Option<String>,
 }
 
-/// What turns instants of the engine's clock into microseconds since 1970.
+/// Converts times of the engine's clock into Unix time.
 #[derive(Debug, Clone, Copy)]
 pub struct Epoch {
     shift_ns: i128,
 }
 
 impl Epoch {
-    /// As of now.
+    /// The present difference of both clocks.
     pub fn now() -> Self {
         let wall = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
         Self { shift_ns: wall.as_nanos() as i128 - i128::from(pgdyno_engine::Clock::now_ns()) }
     }
 
-    /// Microseconds since 1970 at an instant of the engine's clock.
+    /// Converts a time of the engine's clock in nanoseconds into microseconds since 1970.
     pub fn us(self, at_ns: u64) -> u64 {
         ((self.shift_ns + i128::from(at_ns)) / 1_000).max(0) as u64
     }
 }
 
 impl LogFile {
-    /// Opens the file of a thread, with pgbench's name for it.
+    /// Opens the file of a thread, named as in pgbench.
     ///
     /// # Errors
-    /// It cannot be opened; said already.
+    /// The file cannot be opened; already printed.
     pub fn open(
         say: &Say,
         prefix: &str,
@@ -83,10 +83,10 @@ impl LogFile {
         self.put();
     }
 
-    /// Writes what is left at the end of the run.
+    /// Writes the rest at the end of the run.
     ///
     /// # Errors
-    /// What was not written; said already.
+    /// The file could not be written; already printed.
     pub fn close(mut self, say: &Say, epoch: Epoch) -> ExitResult<()> {
         self.lines.clear();
         if let Some(aggregator) = &mut self.aggregator {

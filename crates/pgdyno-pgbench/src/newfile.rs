@@ -1,4 +1,5 @@
-//! A file for results, made before the run so that nobody measures in vain, and removed again if nothing came into it.
+//! A file for results. It is created before the run, so that no run is lost to an unwritable file, and removed again if
+//! nothing was written.
 
 use std::{
     fs::{self, File, OpenOptions, TryLockError},
@@ -7,24 +8,23 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// A file of a run's own. While it is open it is locked: nobody else takes it for one that was left behind.
+/// A result file. It is locked while it is open, so that no other run mistakes it for an abandoned one.
 #[derive(Debug)]
 pub struct NewFile {
     path: PathBuf,
     file: File,
-    /// Whether something was written that is worth keeping.
+    /// Whether anything was written.
     kept: bool,
 }
 
 impl NewFile {
-    /// Makes the file. One that is there and empty is taken, unless a run under way holds it: a run that was killed
-    /// left it, and there is nothing in it to lose.
+    /// Creates the file. An existing empty file is reused unless a run has locked it: a killed run left it.
     ///
     /// # Errors
-    /// It cannot be made, or something is there already.
+    /// The file cannot be created, or exists and is not empty.
     pub fn make(path: &Path) -> io::Result<Self> {
         let file = match File::create_new(path) {
-            Err(error) if error.kind() == ErrorKind::AlreadyExists => left_behind(path).ok_or(error)?,
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => abandoned(path).ok_or(error)?,
             made => made?,
         };
         if let Err(TryLockError::WouldBlock) = file.try_lock() {
@@ -33,7 +33,7 @@ impl NewFile {
         Ok(Self { path: path.to_owned(), file, kept: false })
     }
 
-    /// Where it is.
+    /// Path of the file.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -43,10 +43,10 @@ impl NewFile {
         self.kept
     }
 
-    /// Appends.
+    /// Appends bytes.
     ///
     /// # Errors
-    /// The system's.
+    /// The write failed.
     pub fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.file.write_all(bytes)?;
         self.kept = true;
@@ -54,7 +54,7 @@ impl NewFile {
     }
 }
 
-/// A file to which nothing was written only keeps the next run from its name.
+/// Removes the file if nothing was written: it would only block its name for the next run.
 impl Drop for NewFile {
     fn drop(&mut self) {
         if !self.kept {
@@ -63,8 +63,8 @@ impl Drop for NewFile {
     }
 }
 
-/// An empty file of that name, and no link to one.
-fn left_behind(path: &Path) -> Option<File> {
+/// Opens an existing empty file, but no symbolic link to one.
+fn abandoned(path: &Path) -> Option<File> {
     let named = fs::symlink_metadata(path).ok().filter(|named| named.is_file() && named.len() == 0)?;
     let file = OpenOptions::new().append(true).open(path).ok()?;
     let opened = file.metadata().ok()?;

@@ -1,4 +1,4 @@
-//! Numbers as C reads them: where pgbench takes a value, its quirks are somebody's habit.
+//! Parses numbers as C does, since scripts may rely on what pgbench accepts.
 
 use std::ops::RangeInclusive;
 
@@ -6,7 +6,7 @@ use pgdyno_core::span::Span;
 
 use super::say::{ExitResult, Say};
 
-/// What `strtol` makes of the beginning of a text: the value where there are digits, held within `i64`, and the rest.
+/// `strtol`: the number at the start of a text, if there are digits, clamped to `i64`; and the rest of the text.
 fn strtol(text: &str) -> (Option<i64>, &str) {
     let start = text.trim_start_matches(is_space);
     let (negative, digits) = match start.strip_prefix(['-', '+']) {
@@ -30,7 +30,7 @@ fn is_space(c: char) -> bool {
 /// The value of an option that takes a whole number (`option_parse_int`).
 ///
 /// # Errors
-/// Said already.
+/// The value is no number or out of range; already printed.
 pub fn option_int(say: &Say, text: &str, name: &str, range: RangeInclusive<i32>) -> ExitResult<i32> {
     let (value, rest) = strtol(text);
     if !rest.trim_start_matches(is_space).is_empty() {
@@ -42,18 +42,18 @@ pub fn option_int(say: &Say, text: &str, name: &str, range: RangeInclusive<i32>)
     }
 }
 
-/// `atoi`: the number that the text begins with, else 0.
+/// `atoi`: the number at the start of the text, else 0.
 pub fn atoi(text: &str) -> i32 {
     strtol(text).0.unwrap_or(0) as i32
 }
 
-/// `strtol` where nothing may follow the number, as for weights.
+/// `strtol` of a text that is only a number, such as a weight.
 pub fn whole(text: &str) -> Option<i64> {
     let (value, rest) = strtol(text);
     value.filter(|_| rest.is_empty())
 }
 
-/// `atof`: the number that the text begins with, else 0. What is no finite number is NaN.
+/// `atof`: the number at the start of the text, else 0; NaN if it is not finite.
 pub fn atof(text: &str) -> f64 {
     let text = text.trim_start_matches(is_space);
     let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text).to_ascii_lowercase();
@@ -68,7 +68,7 @@ pub fn atof(text: &str) -> f64 {
     if value.is_finite() { value } else { f64::NAN }
 }
 
-/// An unsigned number as `sscanf("%lu%c")` takes it: nothing may follow, a minus sign wraps around.
+/// An unsigned number as `sscanf("%lu%c")` parses it: nothing may follow, and a negative one wraps around.
 pub fn seed(text: &str) -> Option<u64> {
     let text = text.trim_start_matches(is_space);
     let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
@@ -79,18 +79,18 @@ pub fn seed(text: &str) -> Option<u64> {
     Some(if text.starts_with('-') && value != u64::MAX { value.wrapping_neg() } else { value })
 }
 
-/// A length of time of an option beyond pgbench's.
+/// Parses a length of time, for options that pgbench lacks.
 pub fn span(say: &Say, text: &str, name: &str) -> ExitResult<Span> {
     text.parse().or_else(|error| say.fatal(format!("invalid value for option {name}: {error}")))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{super::say::tests::listening, *};
+    use super::{super::say::tests::capturing, *};
 
     #[test]
     fn whole_numbers_are_read_as_strtoint_reads_them() {
-        let (say, heard) = listening();
+        let (say, output) = capturing();
         for (text, value) in [("7", Ok(7)), (" 7 ", Ok(7)), ("+7", Ok(7)), ("10", Ok(10))] {
             assert_eq!(option_int(&say, text, "-x/--xxx", 1..=10), value, "{text:?}");
         }
@@ -103,9 +103,9 @@ mod tests {
             ("1e3", "invalid value \"1e3\" for option -x/--xxx"),
             ("7 8", "invalid value \"7 8\" for option -x/--xxx"),
         ] {
-            heard.lock().expect("nobody panics").clear();
+            output.lock().expect("nobody panics").clear();
             assert_eq!(option_int(&say, text, "-x/--xxx", 1..=10), Err(1), "{text:?}");
-            assert_eq!(*heard.lock().expect("nobody panics"), format!("pgbench: error: {message}\n"));
+            assert_eq!(*output.lock().expect("nobody panics"), format!("pgbench: error: {message}\n"));
         }
     }
 

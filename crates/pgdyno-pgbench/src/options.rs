@@ -1,26 +1,26 @@
-//! All that options can say.
+//! The parsed options.
 
 use pgdyno_postgres::load::PartitionMethod;
 use pgdyno_script::{Definition, Protocol};
 
 use super::extras::Extras;
 
-/// A script as an option named it.
+/// A script of an option.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Chosen {
-    /// Its name in the summary: the file as given, or the description of a built-in one.
+    /// Name in the summary: the file as given, or the description of a built-in script.
     pub name: String,
-    /// Its weight.
+    /// Weight among the scripts of the run.
     pub weight: u32,
 }
 
-/// All that options can say, as pgbench keeps it.
+/// All options, as in pgbench.
 #[derive(Debug, Clone)]
 pub struct Options {
     pub initialize: bool,
     pub init_steps: Option<String>,
     pub scripts: Vec<Chosen>,
-    /// What stands in them.
+    /// Texts of the scripts.
     pub texts: Vec<Vec<u8>>,
     pub builtin_used: bool,
     pub clients: u32,
@@ -63,25 +63,26 @@ pub struct Options {
     pub debug: bool,
     pub continue_on_error: bool,
     pub extras: Extras,
-    /// Whether an option was given that says how to run, or how to initialize.
+    /// Whether an option for the run, or for the initialization, was given.
     pub for_run: bool,
     pub for_init: bool,
 }
 
-/// What the options come to, where nothing is wrong.
+/// A valid command line.
 #[derive(Debug)]
-pub enum Asked {
-    /// Options, and the words that are none.
+pub enum Parsed {
+    /// Options and operands.
     Options(Box<Options>, Vec<String>),
-    /// Everything was said (`-b list`, `--show-script`).
+    /// The requested output is already printed (`-b list`, `--show-script`).
     Shown,
-    /// Help or version are wanted.
+    /// `--help`.
     Help,
+    /// `--version`.
     Version,
 }
 
 impl Options {
-    /// What holds where no option says otherwise.
+    /// pgbench's defaults.
     pub fn new(seed: u64) -> Self {
         Self {
             initialize: false,

@@ -1,4 +1,4 @@
-//! Progress lines while the run lasts.
+//! Progress lines during the run (`-P`).
 
 use pgdyno_core::measure::Tally;
 use pgdyno_engine::{Clock, MergedInterval, Phase};
@@ -10,8 +10,8 @@ use super::{
     say::Say,
 };
 
-/// Adds up intervals until a line is due (`-P`): those of a recorded run are a second long, whatever is shown.
-pub struct Teller<'a> {
+/// Adds up intervals until a line is due. Intervals of a recorded run are one second long, whatever `-P` says.
+pub struct ProgressReporter<'a> {
     say: &'a Say,
     options: &'a Options,
     epoch: Epoch,
@@ -19,15 +19,14 @@ pub struct Teller<'a> {
     length_ns: u64,
 }
 
-impl<'a> Teller<'a> {
+impl<'a> ProgressReporter<'a> {
     pub fn new(say: &'a Say, options: &'a Options, epoch: Epoch) -> Self {
         Self { say, options, epoch, tally: Tally::default(), length_ns: 0 }
     }
 
-    /// Takes an interval, and prints the line that ends with it: also after the time is over, while transactions that
-    /// began before it go on. What is left at the end of a run has none, as with pgbench; the last interval of a step
-    /// has one, however short.
-    pub fn hear(&mut self, interval: &MergedInterval) {
+    /// Adds an interval, and prints the line that ends with it; also after the duration, while transactions are still
+    /// in flight. As in pgbench, the rest at the end of a run has no line; the last interval of a step always has one.
+    pub fn interval(&mut self, interval: &MergedInterval) {
         if self.options.progress_s <= 0 || interval.phase == Phase::WarmUp {
             return;
         }
@@ -36,13 +35,13 @@ impl<'a> Teller<'a> {
         let due_ns = self.options.progress_s as u64 * 1_000_000_000;
         let of_step = interval.phase == Phase::Measured && self.options.extras.steps.is_some();
         if self.length_ns >= due_ns || of_step {
-            self.tell(interval.start_ns + interval.duration_ns - self.options.extras.warmup_ns);
+            self.print(interval.start_ns + interval.duration_ns - self.options.extras.warmup_ns);
             self.tally = Tally::default();
             self.length_ns = 0;
         }
     }
 
-    fn tell(&self, end_ns: u64) {
+    fn print(&self, end_ns: u64) {
         let options = self.options;
         let at = if options.progress_timestamp {
             At::Epoch(self.epoch.us(Clock::now_ns()) as f64 / 1e6)
@@ -65,16 +64,16 @@ impl<'a> Teller<'a> {
 mod tests {
     use pgdyno_core::measure::{Counts, Latency, Precision, Slowest};
 
-    use super::{super::say::tests::listening, *};
+    use super::{super::say::tests::capturing, *};
 
     const S: u64 = 1_000_000_000;
 
-    /// As with pgbench: lines go on while transactions do, also after `-T`, and the rest at the end has none.
+    /// As in pgbench: lines continue while transactions do, also after `-T`, and the rest at the end has none.
     #[test]
-    fn lines_go_on_until_the_last_transaction_ends() {
-        let (say, heard) = listening();
+    fn lines_continue_until_the_last_transaction_ends() {
+        let (say, output) = capturing();
         let options = Options { progress_s: 2, time_s: 5, ..Options::new(1) };
-        let mut teller = Teller::new(&say, &options, Epoch::now());
+        let mut reporter = ProgressReporter::new(&say, &options, Epoch::now());
         let interval = |phase, start_ns, duration_ns| MergedInterval {
             phase,
             start_ns,
@@ -94,11 +93,12 @@ mod tests {
             (Phase::Drain, 6, 2 * S),
             (Phase::Drain, 8, S / 2),
         ] {
-            teller.hear(&interval(phase, start_s * S, duration_ns));
+            reporter.interval(&interval(phase, start_s * S, duration_ns));
         }
-        let heard = heard.lock().expect("nobody panics").clone();
-        let told: Vec<_> = heard.lines().map(|line| line.split(" tps").next().unwrap_or_default()).collect();
+        let output = output.lock().expect("nobody panics").clone();
+        let lines: Vec<_> =
+            output.lines().map(|line| line.split(" tps").next().unwrap_or_default()).collect();
         let expected = ["2.0 s, 2.0", "4.0 s, 2.0", "6.0 s, 4.0", "8.0 s, 2.0"];
-        assert_eq!(told, expected.map(|line| format!("progress: {line}")));
+        assert_eq!(lines, expected.map(|line| format!("progress: {line}")));
     }
 }

@@ -1,4 +1,4 @@
-//! Options in the order in which they stand, each checked as it comes.
+//! Parses the options in order, and checks each as it comes.
 
 use std::{ffi::OsStr, fs, io::Read, os::unix::ffi::OsStrExt, path::PathBuf};
 
@@ -8,49 +8,49 @@ use pgdyno_script::{Builtin, Protocol};
 use super::{
     builtin::{self, MAX_SCRIPTS, weighted},
     extras,
-    flags::{BEYOND, OWN, Opt},
+    flags::{EXTRA_FLAGS, Opt, PGBENCH_FLAGS},
     getopt::Getopt,
     limits,
     numbers::{atof, atoi, option_int},
-    options::{Asked, Chosen, Options},
+    options::{Chosen, Options, Parsed},
     say::{ExitResult, Say, strerror},
     seed,
 };
 
-/// Takes a script's name and text; says what is wrong with it.
+/// Adds a script by its name and text, or reports what is wrong with it.
 pub type TakeScript<'a> = dyn FnMut(&Say, &str, &[u8]) -> ExitResult<()> + 'a;
 
-/// Reads the words behind the program's name.
+/// Parses the arguments after the program's name.
 ///
 /// # Errors
-/// The exit status; what is wrong has been said.
+/// The exit status, after printing the error.
 pub fn read(
     say: &mut Say,
     program: &str,
-    words: Vec<Vec<u8>>,
+    args: Vec<Vec<u8>>,
     env: &dyn Fn(&str) -> Option<String>,
     take: &mut TakeScript<'_>,
-) -> ExitResult<Asked> {
-    match words.first().map(Vec::as_slice) {
-        Some(b"--help" | b"-?") => return Ok(Asked::Help),
-        Some(b"--version" | b"-V") => return Ok(Asked::Version),
+) -> ExitResult<Parsed> {
+    match args.first().map(Vec::as_slice) {
+        Some(b"--help" | b"-?") => return Ok(Parsed::Help),
+        Some(b"--version" | b"-V") => return Ok(Parsed::Version),
         _ => {}
     }
     let variable = env("PGBENCH_RANDOM_SEED");
     let source = "PGBENCH_RANDOM_SEED environment variable";
     let options = Options::new(seed::choose(say, variable.as_deref(), source)?);
     let mut reading = Reading { options, say, take, shown: false };
-    let mut getopt = Getopt::new(program, [OWN, BEYOND], words);
+    let mut getopt = Getopt::new(program, [PGBENCH_FLAGS, EXTRA_FLAGS], args);
     while let Some(found) = getopt.next() {
         match found {
             Ok((option, value)) => {
                 reading.take(option, &value)?;
                 if reading.shown {
-                    return Ok(Asked::Shown);
+                    return Ok(Parsed::Shown);
                 }
                 continue;
             }
-            Err(complaint) => reading.say.raw(format!("{complaint}\n")),
+            Err(error) => reading.say.raw(format!("{error}\n")),
         }
         return reading.say.see_help();
     }
@@ -59,12 +59,12 @@ pub fn read(
         add_builtin(&mut options, say, take, Builtin::TpcbLike, 1)?;
     }
     let operands = getopt.operands().iter().map(|word| String::from_utf8_lossy(word).into_owned()).collect();
-    Ok(Asked::Options(Box::new(options), operands))
+    Ok(Parsed::Options(Box::new(options), operands))
 }
 
-/// Whether these words ask for `\setrandom`, wherever the option stands: scripts are read as their options come.
-pub fn takes_setrandom(program: &str, words: &[Vec<u8>]) -> bool {
-    let mut getopt = Getopt::new(program, [OWN, BEYOND], words.iter().cloned());
+/// Whether `--setrandom` is among the arguments. It applies to the scripts before it, too.
+pub fn takes_setrandom(program: &str, args: &[Vec<u8>]) -> bool {
+    let mut getopt = Getopt::new(program, [PGBENCH_FLAGS, EXTRA_FLAGS], args.iter().cloned());
     std::iter::from_fn(|| getopt.next()).any(|found| matches!(found, Ok((Opt::Setrandom, _))))
 }
 
@@ -164,7 +164,7 @@ impl Reading<'_, '_> {
     fn file(&mut self, text: &str, value: &[u8]) -> ExitResult<()> {
         let Self { options, say, take, .. } = self;
         let (name, weight) = weighted(say, text)?;
-        // The path in its own bytes, which need not be UTF-8: as far as the name goes.
+        // The bytes of the path, which need not be UTF-8, without the weight.
         let end = value.iter().rposition(|&byte| byte == b'@').unwrap_or(value.len());
         let script = read_script(say, name, &value[..end])?;
         add_script(options, say, take, name, &script, weight)?;
@@ -182,7 +182,7 @@ impl Reading<'_, '_> {
         } = Some(text);
     }
 
-    /// Options of both modes.
+    /// Parses options of both modes.
     fn either(&mut self, option: Opt, text: &str) -> ExitResult<()> {
         match option {
             Opt::Initialize => self.options.initialize = true,
@@ -279,7 +279,7 @@ impl Reading<'_, '_> {
         Ok(())
     }
 
-    /// Options whose values are the numbers that their texts begin with.
+    /// Parses options whose value is the number at the start of the text.
     fn fraction(&mut self, option: Opt, text: &str) -> ExitResult<()> {
         let Self { options, say, .. } = self;
         let value = atof(text);
@@ -303,10 +303,10 @@ fn protocol(text: &str) -> Option<Protocol> {
     [Protocol::Simple, Protocol::Extended, Protocol::Prepared].into_iter().find(|known| known.name() == text)
 }
 
-/// Longest script in bytes: nobody writes 64 MiB by hand, and a device or a dump of a database is no script.
+/// Maximum size of a script in bytes. More is no script, but a device or a dump of a database.
 const MAX_SCRIPT_BYTES: u64 = 64 << 20;
 
-/// Text of a script file, which may be a pipe; `-` is standard input.
+/// Reads a script file, which may be a pipe; `-` is standard input.
 fn read_script(say: &Say, name: &str, path: &[u8]) -> ExitResult<Vec<u8>> {
     if path == b"-" {
         return read_all(say, name, std::io::stdin().lock());

@@ -1,4 +1,4 @@
-//! `--record`: the run as a run directory, which `list`, `show` and `report` read like any other.
+//! `--record`: saves the run as a run directory, for `list`, `show` and `report`.
 
 mod terms;
 
@@ -36,11 +36,11 @@ use super::{
     results::Results,
     say::{ExitResult, NAME, Say},
 };
-use terms::{asked, came_to, plan, short_name, statement};
+use terms::{add_results, pgbench_record, plan_record, short_name, statement};
 
-/// What was found of a server, without a connection beyond pgbench's own.
+/// Facts of the server, read over the connection that pgbench itself makes.
 #[derive(Debug, Default)]
-struct Seen {
+struct Observed {
     server: Option<ServerFacts>,
     connection: Option<ConnectionFacts>,
     postmaster: Option<u32>,
@@ -48,27 +48,27 @@ struct Seen {
     transport: &'static str,
 }
 
-/// A run directory that is wanted, from before the first connection on.
+/// Record of a run that has not begun. It is made before the first connection.
 #[derive(Debug)]
-pub struct Wanted {
+pub struct PendingRecord {
     dir: RunDir,
     program: Program,
     started: Instant,
     started_at: Timestamp,
-    seen: Seen,
-    /// What the scripts name, in small letters.
+    seen: Observed,
+    /// Words of the scripts, in lower case.
     words: BTreeSet<String>,
-    /// What in them, and in functions that they lead to, weakens a commit or may.
+    /// What weakens a commit, or may, in the scripts and in functions that they call.
     weak: Vec<Weakness>,
-    /// What sessions had at the start and at the end.
+    /// Settings of sessions at the start and at the end.
     sessions: Sessions,
 }
 
-impl Wanted {
-    /// Makes the directory, where one is asked for. It is seen from [`Wanted::begin`] on.
+impl PendingRecord {
+    /// Creates the run directory if `--record` is given. It becomes visible with [`PendingRecord::begin`].
     ///
     /// # Errors
-    /// It cannot be made; said already.
+    /// The directory cannot be created; already printed.
     pub fn open(say: &Say, options: &Options, scripts: &Scripts, lab: &Lab) -> ExitResult<Option<Self>> {
         if !options.extras.record {
             return Ok(None);
@@ -81,22 +81,22 @@ impl Wanted {
                 program: lab.program,
                 started: Instant::now(),
                 started_at,
-                seen: Seen::default(),
+                seen: Observed::default(),
                 words: scripts.words(&options.define),
                 weak: scripts.weaknesses(&options.define),
                 sessions: Sessions::default(),
             })),
-            Err(problem) => told(say, &problem),
+            Err(problem) => fail(say, &problem),
         }
     }
 
-    /// Where the settings of the clients' sessions go.
+    /// Collects the settings of the clients' sessions.
     pub fn sessions(&self) -> Sessions {
         self.sessions.clone()
     }
 
-    /// Looks at the server over the session that sets the run up. What cannot be seen stays absent.
-    pub fn look(&mut self, session: &mut Session) {
+    /// Reads facts of the server over the session that sets the run up. Unknown ones stay absent.
+    pub fn inspect_server(&mut self, session: &mut Session) {
         let postmaster = postmaster_of(session);
         let answer = session.value("SELECT pg_catalog.pg_backend_pid()").ok().flatten();
         let pooled = answer.and_then(|text| text.parse().ok()) != Some(session.backend_pid());
@@ -109,7 +109,7 @@ impl Wanted {
             ServerFacts { durability: facts.durability.of_tables(unlogged, in_memory), ..facts }
         });
         let standby = session.value("SELECT pg_catalog.pg_is_in_recovery()").ok().flatten();
-        // Of a pooler nothing more is known than that there is one.
+        // Behind a pooler nothing is known of the connection to the server.
         let is_unix = matches!(session.address(), Address::Unix(..));
         let connection = standby.filter(|_| !pooled).map(|standby| ConnectionFacts {
             transport: Some(if is_unix { Transport::UnixSocket } else { Transport::Tcp }),
@@ -121,13 +121,13 @@ impl Wanted {
         let transport = if is_unix { "unix" } else { "tcp" };
         self.sessions.begin(session);
         self.weak.extend(weak_routines(session, &self.words).unwrap_or_default());
-        self.seen = Seen { server, connection, postmaster, pooled, transport };
+        self.seen = Observed { server, connection, postmaster, pooled, transport };
     }
 
-    /// Shows the directory, as that of a run that has begun.
+    /// Begins the run, and makes its directory visible.
     ///
     /// # Errors
-    /// It cannot be written; said already.
+    /// The record cannot be written; already printed.
     pub fn begin<'a>(
         mut self,
         say: &Say,
@@ -154,10 +154,10 @@ impl Wanted {
             command: command(options),
             started_at: self.started_at.to_string(),
             finished_at: None,
-            // Neither side is kept to processors of its own.
+            // Neither driver nor server is pinned to CPUs.
             plan: PlanRecord {
                 cores_shared: self.seen.postmaster.is_some(),
-                ..plan(options, scale, self.seen.transport)
+                ..plan_record(options, scale, self.seen.transport)
             },
             instrument: instrument::kept(&host, &self.program),
             host,
@@ -173,7 +173,7 @@ impl Wanted {
             levels: None,
             time: None,
             material: None,
-            pgbench: Some(asked(options, scripts)),
+            pgbench: Some(pgbench_record(options, scripts)),
             doubts: Vec::new(),
             error: None,
             resumed: Vec::new(),
@@ -184,11 +184,11 @@ impl Wanted {
         let workload = workload(options, scripts);
         saved
             .and_then(|()| self.dir.begin_run(0, &workload, 0, start_s))
-            .or_else(|problem| told(say, &problem))?;
+            .or_else(|problem| fail(say, &problem))?;
         Ok(Recorder {
             slowest: SlowLog::new(scripts, options.extras.warmup_ns, self.seen.pooled),
             sampler: CountersSampler::new(self.seen.postmaster, None),
-            wanted: self,
+            pending: self,
             record,
             workload,
             start_s,
@@ -201,25 +201,25 @@ impl Wanted {
 /// A run being recorded.
 #[derive(Debug)]
 pub struct Recorder<'a> {
-    wanted: Wanted,
+    pending: PendingRecord,
     record: RunRecord,
     workload: Workload,
-    /// When its first transaction was due, in seconds since the program began.
+    /// Start of the run, in seconds since the start of the program.
     start_s: f64,
     sampler: CountersSampler,
     edges: (Option<Reading>, Option<Reading>),
     slowest: SlowLog<'a>,
-    /// The first thing that could not be written.
+    /// The first write error.
     failed: Option<Problem>,
 }
 
 impl Recorder<'_> {
     /// Writes an interval.
     pub fn interval(&mut self, interval: &MergedInterval) {
-        let at_s = self.wanted.started.elapsed().as_secs_f64();
+        let at_s = self.pending.started.elapsed().as_secs_f64();
         let slow = self.slowest.of(interval);
         let observation = self.sampler.observe(interval, at_s);
-        let dir = &mut self.wanted.dir;
+        let dir = &mut self.pending.dir;
         if interval.phase == Phase::Drain {
             dir.drain(interval.start_ns, interval.duration_ns, slow);
         } else if self.failed.is_none() {
@@ -228,7 +228,7 @@ impl Recorder<'_> {
         }
     }
 
-    /// Reads processors at an edge of the measured interval.
+    /// Reads CPU counters at the start and the end of the measured interval.
     pub fn mark(&mut self, mark: Mark) {
         match mark {
             Mark::MeasureStart => self.edges.0 = Some(self.sampler.read()),
@@ -236,27 +236,24 @@ impl Recorder<'_> {
         }
     }
 
-    /// Writes what the run came to; gives the directory, or `None` where nothing was measured and none is kept.
+    /// Writes the results. Returns the directory, or `None` if nothing was measured and none is kept.
     ///
     /// # Errors
-    /// What could not be written, and where the rest is; said already.
+    /// The record cannot be written; already printed.
     pub fn finish(mut self, say: &Say, results: &Results<'_>) -> ExitResult<Option<PathBuf>> {
-        let path = self.wanted.dir.path().to_path_buf();
-        let ended = self.wanted.dir.end_run();
+        let path = self.pending.dir.path().to_path_buf();
+        let ended = self.pending.dir.end_run();
         let failed = self.failed.take().map_or(ended, Err);
         let written = failed.and_then(|()| self.write(results));
         written.or_else(|problem| {
-            told(
-                say,
-                &problem.detail(format!("what could be written of the record is in {}", path.display())),
-            )
+            fail(say, &problem.detail(format!("the incomplete record is in {}", path.display())))
         })
     }
 
-    /// What a commit of the run was worth; not known where the server's own tier is not.
+    /// Durability of the run's commits; `None` if the server's own tier is unknown.
     fn durability(&self, report: &Report) -> Option<RunDurability> {
-        let Wanted { seen, weak, sessions, .. } = &self.wanted;
-        // A connection that was made anew may be to a server that was started anew.
+        let PendingRecord { seen, weak, sessions, .. } = &self.pending;
+        // After a reconnect the server may have been restarted with other settings.
         let same_sessions = !seen.pooled && report.outage.lost == 0;
         let sessions = SessionsSeen { same_sessions, ..sessions.seen() };
         let found: Vec<_> = weak.iter().cloned().chain(sessions.weaknesses()).collect();
@@ -266,7 +263,7 @@ impl Recorder<'_> {
     fn write(self, results: &Results<'_>) -> Result<Option<PathBuf>, Problem> {
         let (report, options) = (results.report, results.options);
         let durability = self.durability(report);
-        let Self { mut wanted, mut record, workload, start_s, edges, slowest, .. } = self;
+        let Self { mut pending, mut record, workload, start_s, edges, slowest, .. } = self;
         let server = record.subjects[0].server.as_mut();
         if let Some((server, of_run)) = server.zip(durability.as_ref()) {
             server.durability = server.durability.max(of_run.tier);
@@ -285,7 +282,7 @@ impl Recorder<'_> {
             record.runs.push(run);
         }
         if record.runs.is_empty() {
-            return wanted.dir.discard().map(|()| None);
+            return pending.dir.discard().map(|()| None);
         }
         let lost = (report.clients_lost > 0)
             .then(|| report.errors.why(&format!("{} clients were aborted", report.clients_lost)));
@@ -296,12 +293,12 @@ impl Recorder<'_> {
             record.plan.duration_ns = report.duration_ns;
         }
         if let Some(pgbench) = &mut record.pgbench {
-            came_to(pgbench, results);
+            add_results(pgbench, results);
         }
         let latencies: Histograms = report.latency.clone().into();
-        record.runs.first().map_or(Ok(()), |run| wanted.dir.latencies_of_run(0, run, &latencies))?;
+        record.runs.first().map_or(Ok(()), |run| pending.dir.latencies_of_run(0, run, &latencies))?;
         pgdyno_analysis::analyse(&mut record, &[(workload, latencies)]);
-        let path = wanted.dir.finish(&record)?;
+        let path = pending.dir.finish(&record)?;
         let timeline = pgdyno_record::open(&path)?.timeline()?.items;
         let html = pgdyno_report::html(&Document::new(&record, &timeline));
         let page = path.join("report.html");
@@ -311,18 +308,19 @@ impl Recorder<'_> {
     }
 }
 
-fn told<T>(say: &Say, problem: &Problem) -> ExitResult<T> {
+/// Prints a problem, and fails with status 1.
+fn fail<T>(say: &Say, problem: &Problem) -> ExitResult<T> {
     say.error(&problem.what);
     problem.detail.iter().for_each(|detail| say.detail(detail));
     problem.hint.iter().for_each(|hint| say.hint(hint));
     Err(1)
 }
 
-/// The command line with the seed, so that it draws the same numbers again.
+/// Command line with the seed, so that it can be repeated with the same random numbers.
 fn command(options: &Options) -> String {
-    let words: Vec<String> = std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
-    let seeded = words.iter().any(|word| word.starts_with("--random-seed"));
-    let line = redact_sql(&command_line(&words));
+    let args: Vec<String> = std::env::args_os().map(|arg| arg.to_string_lossy().into_owned()).collect();
+    let seeded = args.iter().any(|arg| arg.starts_with("--random-seed"));
+    let line = redact_sql(&command_line(&args));
     if seeded { line } else { format!("{line} --random-seed={}", options.seed) }
 }
 
@@ -345,7 +343,7 @@ fn run(results: &Results<'_>, workload: Workload, start_s: f64) -> CellRun {
         slowest: Vec::new(),
         connect_ns: results.connect_ns,
         cpu: pgdyno_core::measure::CpuUse::default(),
-        // Counters of the server would take a connection that pgbench does not make.
+        // Reading the server's counters needs a connection that pgbench does not make.
         io: None,
         served_from: None,
         steady: steady::judge(&report.rates_per_s),
@@ -361,7 +359,7 @@ fn run(results: &Results<'_>, workload: Workload, start_s: f64) -> CellRun {
     }
 }
 
-/// The statements of a transaction, where every transaction has the same: QPS follows from them.
+/// Statements of a transaction, if they are the same for all transactions; QPS follows from them.
 fn statements(scripts: &Scripts, report: &Report) -> Vec<StatementSummary> {
     let mut all = scripts.iter();
     match (all.next(), all.next()) {
@@ -377,7 +375,7 @@ fn branches(script: &Script) -> bool {
     script.commands.iter().any(|command| matches!(command.action, Action::If(_)))
 }
 
-/// Name of the cell: the script, or all of them with their weights.
+/// Workload of the cell, named by its script, or by all scripts with their weights.
 fn workload(options: &Options, scripts: &Scripts) -> Workload {
     let weighted =
         |chosen: &super::options::Chosen| format!("{}@{}", short_name(&chosen.name), chosen.weight);
@@ -399,7 +397,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn statements_are_known_where_every_transaction_has_the_same() {
+    fn statements_are_known_if_every_transaction_has_the_same() {
         let report = |text: &str| {
             let scripts = Scripts::one("mine", text).expect("a script");
             branches(scripts.get(0))

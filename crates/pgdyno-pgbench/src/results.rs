@@ -1,4 +1,4 @@
-//! What a run came to: the summary, and what goes beyond it.
+//! The results of a run: the summary, and the files that pgbench does not write.
 
 use std::{
     path::PathBuf,
@@ -21,21 +21,21 @@ use super::{
     say::{ExitResult, Say, strerror},
 };
 
-/// Everything that is known after a run.
+/// Results of a run.
 #[derive(Debug)]
 pub struct Results<'a> {
     pub options: &'a Options,
     pub scripts: &'a Scripts,
     pub found: Found,
-    /// Nanoseconds that it took to make all connections before the run.
+    /// Time to open all connections before the run, in nanoseconds.
     pub connect_ns: u64,
     pub report: &'a Report,
-    /// Version of the server, as it says.
+    /// Version that the server reports.
     pub server_version: String,
 }
 
 impl Results<'_> {
-    /// pgbench's summary, and percentiles below it where they were asked for.
+    /// pgbench's summary, followed by the requested percentiles and the table of steps.
     pub fn text(&self) -> String {
         let mut text = self.summary().text();
         for &percentile in &self.options.extras.percentiles {
@@ -64,7 +64,7 @@ impl Results<'_> {
             transactions: options.transactions as u64,
             throttled: options.rate_per_s.is_some(),
             latency_limit_us: options.latency_limit_us,
-            // pgbench's other mean is made of a number of clients that is the same all through.
+            // pgbench computes its other mean from the client count, which steps change.
             latency_measured: options.progress_s > 0 || options.extras.steps.is_some(),
             failures_detailed: options.failures_detailed,
             continue_on_error: options.continue_on_error,
@@ -113,7 +113,7 @@ impl Results<'_> {
         self.report.steps.iter().map(step).collect()
     }
 
-    /// Everything as JSON. Times are nanoseconds; what was not measured is absent or null.
+    /// All results as JSON. Times are in nanoseconds; unknown values are absent or null.
     fn json(&self) -> Value {
         let (options, report) = (self.options, self.report);
         let scripts: Vec<Value> = self.parts().iter().map(script_json).collect();
@@ -210,15 +210,15 @@ fn tally_json(tally: &Tally) -> Value {
 fn latency_json(latency: &Latency, percentiles: &[f64]) -> Option<Value> {
     let summary: LatencySummary = latency.summary()?;
     let mut value = serde_json::to_value(summary).ok()?;
-    let asked: serde_json::Map<String, Value> = percentiles
+    let requested: serde_json::Map<String, Value> = percentiles
         .iter()
         .map(|percentile| (percentile.to_string(), json!(latency.quantile_ns(percentile / 100.0))))
         .collect();
-    value.as_object_mut()?.insert("percentiles_ns".to_owned(), Value::Object(asked));
+    value.as_object_mut()?.insert("percentiles_ns".to_owned(), Value::Object(requested));
     Some(value)
 }
 
-/// A percentile needs 100 slower transactions; without them there is none.
+/// Line of a percentile, which is only known with 100 slower transactions.
 fn percentile_line(latency: &Latency, percentile: f64) -> String {
     match latency.quantile_ns(percentile / 100.0) {
         Some(ns) => format!("latency percentile {percentile} = {:.3} ms\n", ns as f64 / 1e6),
@@ -226,30 +226,30 @@ fn percentile_line(latency: &Latency, percentile: f64) -> String {
     }
 }
 
-/// Files beyond pgbench's, opened before anything is done.
+/// The files that pgbench does not write, created before the run.
 #[derive(Debug)]
 pub struct Histograms {
     json: Option<NewFile>,
     hdr: Option<NewFile>,
-    /// When the files were made.
+    /// Time at which the files were created.
     started: SystemTime,
     statements: bool,
-    /// The first error of writing.
+    /// The first write error.
     failed: Option<String>,
 }
 
 impl Histograms {
-    /// Makes the files.
+    /// Creates the files.
     ///
     /// # Errors
-    /// One is there already and not empty, or cannot be made; said already.
+    /// One exists and is not empty, or cannot be created; already printed.
     pub fn open(say: &Say, options: &Options) -> ExitResult<Self> {
         let open = |path: &Option<PathBuf>| match path {
             None => Ok(None),
             Some(path) => match NewFile::make(path) {
                 Ok(file) => Ok(Some(file)),
                 Err(error) => {
-                    say.fatal(format!("could not make file \"{}\": {}", path.display(), strerror(&error)))
+                    say.fatal(format!("could not create file \"{}\": {}", path.display(), strerror(&error)))
                 }
             },
         };
@@ -259,7 +259,7 @@ impl Histograms {
         Ok(opened)
     }
 
-    /// Whether statements are to have histograms of their own.
+    /// Whether each statement needs a histogram.
     pub fn wants_statements(&self) -> bool {
         self.statements
     }
@@ -281,7 +281,7 @@ impl Histograms {
         }
     }
 
-    /// Writes the head of the histogram log, once: a file that nothing came into is removed again.
+    /// Writes the header of the histogram log, once. A file to which nothing was written is removed again.
     fn begin_log(&mut self) {
         if let Some(file) = self.hdr.as_mut().filter(|file| !file.holds_anything()) {
             let header = pgdyno_record::histogram_log_header(self.started);
@@ -291,18 +291,18 @@ impl Histograms {
         }
     }
 
-    /// Writes what is known at the end.
+    /// Writes the results at the end.
     ///
     /// # Errors
-    /// What could not be written; said already.
+    /// A file cannot be written; already printed.
     pub fn close(self, say: &Say, results: &Results<'_>) -> ExitResult<()> {
         self.finish(say, || results.json())
     }
 
-    /// Writes this as JSON, where JSON was asked for.
+    /// Writes `json` to the JSON file, if there is one.
     ///
     /// # Errors
-    /// What could not be written; said already.
+    /// A file cannot be written; already printed.
     pub fn finish(mut self, say: &Say, json: impl FnOnce() -> Value) -> ExitResult<()> {
         self.begin_log();
         if let Some(file) = &mut self.json {

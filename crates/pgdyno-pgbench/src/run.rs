@@ -1,4 +1,4 @@
-//! The benchmark itself: set up, drive, report.
+//! The benchmark: setup, run, summary.
 
 use std::{cell::RefCell, sync::Arc};
 
@@ -13,39 +13,39 @@ use pgdyno_script::{Scripts, Streams};
 use pgdyno_wire::{Address, Session, libpq};
 
 use super::{
-    clients::{Making, Workers},
+    clients::{ClientFactory, Workers},
     connect,
     format::log::{Aggregator, Columns},
     logfile::{Epoch, LogFile},
     options::Options,
-    progress::Teller,
-    record::{Recorder, Wanted},
+    progress::ProgressReporter,
+    record::{PendingRecord, Recorder},
     results::{Histograms, Results},
     say::{ExitResult, Say, print},
     steps::Steps,
     usage,
 };
 
-/// Longest run that clients end by themselves, and longest drain, in nanoseconds: a hundred years.
+/// Maximum length of a drain, and of a run that ends with the last transaction, in nanoseconds: a hundred years.
 const NEVER_NS: u64 = 100 * 365 * 86_400 * 1_000_000_000;
-/// Length of intervals that nobody is shown, or that are recorded, in nanoseconds.
+/// Length of the intervals of a run that is recorded or prints no progress, in nanoseconds.
 const INTERVAL_NS: u64 = 1_000_000_000;
 
-/// Runs the benchmark and prints what it came to.
+/// Runs the benchmark and prints the summary.
 ///
 /// # Errors
-/// The exit status; why has been said.
+/// The exit status, after printing the error.
 pub fn run(say: Say, options: &Options, scripts: Scripts, stop: &Stop, lab: &Lab) -> ExitResult<()> {
-    let mut wanted = Wanted::open(&say, options, &scripts, lab)?;
+    let mut pending = PendingRecord::open(&say, options, &scripts, lab)?;
     let mut outputs = Histograms::open(&say, options)?;
     let defined = |name: &str| options.define.iter().any(|definition| definition.name == name);
     let streams = Streams::derive(options.seed, options.clients, options.jobs, defined("default_seed"));
-    let (found, server_version) = set_up(&say, options, wanted.as_mut())?;
+    let (found, server_version) = set_up(&say, options, pending.as_mut())?;
     let scripts = Arc::new(scripts);
     let connect = Arc::new(connect::target(&say, options)?);
     let scale = found.scale;
-    let sessions = wanted.as_ref().map(Wanted::sessions);
-    let making = Making {
+    let sessions = pending.as_ref().map(PendingRecord::sessions);
+    let factory = ClientFactory {
         say: &say,
         options,
         connect: &connect,
@@ -55,22 +55,22 @@ pub fn run(say: Say, options: &Options, scripts: Scripts, stop: &Stop, lab: &Lab
         stop,
         sessions,
     };
-    let (workers, connect_ns) = making.connect()?;
-    let mut recorder = wanted.map(|wanted| wanted.begin(&say, options, &scripts, scale)).transpose()?;
-    let keeping = Keeping { outputs: &mut outputs, recorder: recorder.as_mut() };
-    let report = drive(&say, options, &scripts, &streams, workers, stop, keeping)?;
+    let (workers, connect_ns) = factory.connect()?;
+    let mut recorder = pending.map(|pending| pending.begin(&say, options, &scripts, scale)).transpose()?;
+    let sinks = IntervalSinks { outputs: &mut outputs, recorder: recorder.as_mut() };
+    let report = drive(&say, options, &scripts, &streams, workers, stop, sinks)?;
     let results = Results { options, scripts: &scripts, found, connect_ns, report: &report, server_version };
-    let told = tell(&say, outputs, &results);
+    let printed = print_results(&say, outputs, &results);
     if let Some(recorder) = recorder
         && let Some(path) = recorder.finish(&say, &results)?
     {
         say.raw(format!("record: {}\n", path.display()));
     }
-    told
+    printed
 }
 
-/// Prints what the run came to.
-fn tell(say: &Say, outputs: Histograms, results: &Results<'_>) -> ExitResult<()> {
+/// Prints the summary, and writes the requested files.
+fn print_results(say: &Say, outputs: Histograms, results: &Results<'_>) -> ExitResult<()> {
     let (report, options) = (results.report, results.options);
     if options.exit_on_abort && report.clients_lost > 0 {
         say.error("Run was aborted due to an error in thread 0");
@@ -85,13 +85,17 @@ fn tell(say: &Say, outputs: Histograms, results: &Results<'_>) -> ExitResult<()>
     Ok(())
 }
 
-/// What pgbench does over a connection of its own before the run. Gives the tables as they are, and the server's
-/// version.
-pub fn set_up(say: &Say, options: &Options, wanted: Option<&mut Wanted>) -> ExitResult<(Found, String)> {
+/// Does what pgbench does over a separate connection before the run. Returns the properties of the tables, and the
+/// server's version.
+pub fn set_up(
+    say: &Say,
+    options: &Options,
+    pending: Option<&mut PendingRecord>,
+) -> ExitResult<(Found, String)> {
     let mut session = connect::session(say, options, "could not create connection for setup")?;
     let server_version = printable(session.parameter("server_version").unwrap_or_default()).into_owned();
     let program = usage::version();
-    if server_version.split(' ').next() == Some(usage::LIKE) {
+    if server_version.split(' ').next() == Some(usage::PGBENCH_VERSION) {
         print(say, &format!("pgbench ({program})\n"))?;
     } else {
         print(say, &format!("pgbench ({program}, server {server_version})\n"))?;
@@ -105,13 +109,13 @@ pub fn set_up(say: &Say, options: &Options, wanted: Option<&mut Wanted>) -> Exit
     if !options.no_vacuum {
         vacuum(say, &mut session, options.vacuum_all);
     }
-    if let Some(wanted) = wanted {
-        wanted.look(&mut session);
+    if let Some(pending) = pending {
+        pending.inspect_server(&mut session);
     }
     Ok((found, server_version))
 }
 
-/// What `--debug` tells of the run to come.
+/// Parameters of the run, printed with `--debug`.
 fn parameters(options: &Options, address: &Address, database: &str) -> String {
     let (host, port) = libpq::host_and_port(address);
     let (what, number) = match options.time_s {
@@ -156,7 +160,7 @@ fn tables(say: &Say, session: &mut Session, options: &Options) -> ExitResult<Fou
     }
 }
 
-/// Vacuums the small tables and empties history; what fails is told and passed over.
+/// Vacuums the small tables and truncates history. Errors are printed and ignored.
 fn vacuum(say: &Say, session: &mut Session, all: bool) {
     let mut execute = |sql: &str| {
         if let Err(error) = session.execute(sql) {
@@ -176,8 +180,8 @@ fn vacuum(say: &Say, session: &mut Session, all: bool) {
     }
 }
 
-/// Where intervals go while the run lasts.
-struct Keeping<'a, 'b> {
+/// Receivers of the intervals of the run.
+struct IntervalSinks<'a, 'b> {
     outputs: &'a mut Histograms,
     recorder: Option<&'a mut Recorder<'b>>,
 }
@@ -189,21 +193,21 @@ fn drive(
     streams: &Streams,
     workers: Workers,
     stop: &Stop,
-    keeping: Keeping<'_, '_>,
+    sinks: IntervalSinks<'_, '_>,
 ) -> ExitResult<Report> {
-    let Keeping { outputs, recorder } = keeping;
+    let IntervalSinks { outputs, recorder } = sinks;
     let recorder = RefCell::new(recorder);
     let epoch = Epoch::now();
     let mut logs = logs(say, options, workers.len(), epoch)?;
     let settings = settings(options, scripts, outputs.wants_statements() || options.extras.record);
     let bookkeeping = bookkeeping(say, options, scripts, streams);
-    let mut teller = Teller::new(say, options, epoch);
+    let mut progress = ProgressReporter::new(say, options, epoch);
     let mut on_interval = |interval: &MergedInterval| {
         outputs.interval(interval);
         if let Some(recorder) = recorder.borrow_mut().as_mut() {
             recorder.interval(interval);
         }
-        teller.hear(interval);
+        progress.interval(interval);
     };
     let listeners = Listeners {
         on_interval: &mut on_interval,
@@ -244,7 +248,7 @@ fn logs(say: &Say, options: &Options, threads: usize, epoch: Epoch) -> ExitResul
     (0..threads).map(|thread| LogFile::open(say, prefix, thread, columns, aggregator.clone())).collect()
 }
 
-/// How the driver is to run.
+/// Settings of the driver.
 pub fn settings(options: &Options, scripts: &Scripts, statements: bool) -> Settings {
     let shown_ns = options.progress_s as u64 * 1_000_000_000;
     let duration_ns = if options.time_s > 0 { options.time_s as u64 * 1_000_000_000 } else { NEVER_NS };
@@ -260,7 +264,7 @@ pub fn settings(options: &Options, scripts: &Scripts, statements: bool) -> Setti
     }
 }
 
-/// What the driver is to keep.
+/// What the driver records.
 pub fn bookkeeping(say: &Say, options: &Options, scripts: &Scripts, streams: &Streams) -> Bookkeeping {
     let of_threads = |of: fn(&pgdyno_script::ThreadStreams) -> &pgdyno_core::random::Random| {
         streams.threads.iter().map(|thread| of(thread).clone()).collect()

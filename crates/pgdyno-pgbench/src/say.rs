@@ -10,16 +10,16 @@ use pgdyno_core::units::printable_lines;
 use pgdyno_engine::Level;
 use pgdyno_host::terminal::obeys_escapes;
 
-/// The name under which the program is pgbench.
+/// Name under which the program behaves as pgbench.
 pub const NAME: &str = "pgbench";
 
-/// Whether to go on: `Err` holds the exit status of a program that has said why it ends.
+/// `Err` has the exit status with which the program ends; the error is already printed.
 pub type ExitResult<T> = Result<T, u8>;
 
-/// Says things to the person at the terminal. Copies share where it goes.
+/// Prints messages. Clones share the output.
 #[derive(Clone)]
 pub struct Say {
-    /// How help calls the program.
+    /// Name of the program in its help.
     called: &'static str,
     from: Level,
     colours: Colours,
@@ -36,18 +36,18 @@ struct Colours {
 }
 
 impl Colours {
-    /// As `PG_COLOR` and `PG_COLORS` say.
+    /// Colours of `PG_COLOR` and `PG_COLORS`.
     fn from_environment(terminal: bool) -> Self {
         let variable = |name| std::env::var(name).unwrap_or_default();
-        let wanted = match variable("PG_COLOR").as_str() {
+        let enabled = match variable("PG_COLOR").as_str() {
             "always" => true,
             "auto" => terminal,
             _ => false,
         };
-        if wanted { Self::read(std::env::var("PG_COLORS").ok().as_deref()) } else { Self::default() }
+        if enabled { Self::read(std::env::var("PG_COLORS").ok().as_deref()) } else { Self::default() }
     }
 
-    /// Without `PG_COLORS` those that PostgreSQL has by itself; with it those that it names.
+    /// Colours of `PG_COLORS`; PostgreSQL's defaults without it.
     fn read(colours: Option<&str>) -> Self {
         let Some(colours) = colours.filter(|colours| !colours.is_empty()) else {
             let [error, warning, note, locus] = ["01;31", "01;35", "01;36", "01"].map(str::to_owned);
@@ -72,8 +72,7 @@ fn painted(colour: &str, text: &str) -> String {
 }
 
 impl Say {
-    /// Messages on stderr, all in pgbench's name, whatever the program is called. What nobody reads any more is no
-    /// failure.
+    /// Messages on stderr, which begin with `pgbench` whatever the program is called. A closed stderr is no failure.
     pub fn on_stderr(called: &'static str) -> Self {
         let colours = Colours::from_environment(obeys_escapes(io::stderr().is_terminal()));
         let sink = Arc::new(|text: &str| {
@@ -82,18 +81,17 @@ impl Say {
         Self { called, from: Level::Info, colours, sink }
     }
 
-    /// Shows what belongs to this level too (`--debug`).
+    /// Also prints debug messages (`--debug`).
     pub fn show_debug(&mut self) {
         self.from = Level::Debug;
     }
 
-    /// The level from which messages are shown.
+    /// The lowest level that is printed.
     pub fn from(&self) -> Level {
         self.from
     }
 
-    /// A message of a level; what a script or the server asked to have shown goes out as it is, but for what a terminal
-    /// would obey.
+    /// Prints a message. A plain one, from a script or the server, has no prefix. Escape sequences are made visible.
     pub fn message(&self, level: Level, text: &str) {
         match level {
             Level::Debug | Level::Info => self.put(level, "", "", text),
@@ -103,49 +101,49 @@ impl Say {
         }
     }
 
-    /// Something that went wrong.
+    /// Prints an error.
     pub fn error(&self, text: impl AsRef<str>) {
         self.message(Level::Error, text.as_ref());
     }
 
-    /// Something that a user should know of.
+    /// Prints a warning.
     pub fn warning(&self, text: impl AsRef<str>) {
         self.message(Level::Warning, text.as_ref());
     }
 
-    /// Something that happened.
+    /// Prints information.
     pub fn info(&self, text: impl AsRef<str>) {
         self.message(Level::Info, text.as_ref());
     }
 
-    /// More about the error before.
+    /// Prints a detail of the previous error.
     pub fn detail(&self, text: impl AsRef<str>) {
         self.put(Level::Error, &self.colours.note, "detail: ", text.as_ref());
     }
 
-    /// What to do about the error before.
+    /// Prints a hint about the previous error.
     pub fn hint(&self, text: impl AsRef<str>) {
         self.put(Level::Error, &self.colours.note, "hint: ", text.as_ref());
     }
 
-    /// Text as it is, without a line's end of its own.
+    /// Prints text unchanged, without adding a newline.
     pub fn raw(&self, text: impl AsRef<str>) {
         (self.sink)(text.as_ref());
     }
 
-    /// An error that ends the program with status 1.
+    /// Prints an error that ends the program with status 1.
     pub fn fatal<T>(&self, text: impl AsRef<str>) -> ExitResult<T> {
         self.error(text);
         Err(1)
     }
 
-    /// Points at the help after an error, and ends the program.
+    /// Refers to the help after an error, and ends the program with status 1.
     pub fn see_help<T>(&self) -> ExitResult<T> {
         self.hint(format!("Try \"{} --help\" for more information.", self.called));
         Err(1)
     }
 
-    /// One line in one write, so that lines of several threads do not mix.
+    /// Prints a line with one write, so that lines of several threads do not mix.
     fn put(&self, level: Level, colour: &str, part: &str, text: &str) {
         if level < self.from {
             return;
@@ -163,7 +161,7 @@ impl fmt::Debug for Say {
     }
 }
 
-/// Writes a result to stdout. A reader that went away has seen enough.
+/// Writes a result to stdout. A closed pipe is no failure.
 pub fn print(say: &Say, text: &str) -> ExitResult<()> {
     let mut stdout = io::stdout().lock();
     match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
@@ -174,7 +172,7 @@ pub fn print(say: &Say, text: &str) -> ExitResult<()> {
     }
 }
 
-/// The system's words for an error, without its number.
+/// The system's message for an error, without its number.
 pub fn strerror(error: &std::io::Error) -> String {
     let text = error.to_string();
     text.split(" (os error").next().unwrap_or(&text).to_owned()
@@ -186,21 +184,21 @@ pub mod tests {
 
     use super::*;
 
-    /// Messages into a text that a test can look at.
-    pub fn listening() -> (Say, Arc<Mutex<String>>) {
-        let heard = Arc::new(Mutex::new(String::new()));
-        let into = Arc::clone(&heard);
+    /// Prints into a string.
+    pub fn capturing() -> (Say, Arc<Mutex<String>>) {
+        let output = Arc::new(Mutex::new(String::new()));
+        let into = Arc::clone(&output);
         let sink = Arc::new(move |text: &str| into.lock().expect("nobody panics").push_str(text));
         let say = Say { called: "pgbench", from: Level::Info, colours: Colours::default(), sink };
-        (say, heard)
+        (say, output)
     }
 
     #[test]
     fn messages_have_postgresqls_form() {
-        let (mut say, heard) = listening();
-        say.message(Level::Debug, "unheard");
+        let (mut say, output) = capturing();
+        say.message(Level::Debug, "hidden");
         say.show_debug();
-        say.message(Level::Debug, "heard");
+        say.message(Level::Debug, "shown");
         say.error("wrong\n");
         say.detail("more");
         say.warning("beware");
@@ -209,8 +207,8 @@ pub mod tests {
         say.error("\u{1b}]0;title\u{7}");
         assert_eq!(say.see_help::<()>(), Err(1));
         assert_eq!(
-            *heard.lock().expect("nobody panics"),
-            "pgbench: heard\npgbench: error: wrong\npgbench: detail: more\npgbench: warning: beware\nas it is\n\
+            *output.lock().expect("nobody panics"),
+            "pgbench: shown\npgbench: error: wrong\npgbench: detail: more\npgbench: warning: beware\nas it is\n\
              NOTICE:  \\u{1b}[31mred\npgbench: error: \\u{1b}]0;title\\u{7}\n\
              pgbench: hint: Try \"pgbench --help\" for more information.\n"
         );
@@ -218,13 +216,13 @@ pub mod tests {
 
     #[test]
     fn colours_are_those_of_the_environment() {
-        let (mut say, heard) = listening();
+        let (mut say, output) = capturing();
         say.colours = Colours::read(None);
         say.error("x");
         say.colours = Colours::read(Some("error=7:nothing:locus="));
         say.error("y");
         let expected =
             "\x1b[01mpgbench: \x1b[0m\x1b[01;31merror: \x1b[0mx\npgbench: \x1b[7merror: \x1b[0my\n";
-        assert_eq!(*heard.lock().expect("nobody panics"), expected);
+        assert_eq!(*output.lock().expect("nobody panics"), expected);
     }
 }

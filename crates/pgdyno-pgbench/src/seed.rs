@@ -1,4 +1,4 @@
-//! The seed of every random choice.
+//! The random seed.
 
 use std::{
     fs::File,
@@ -12,11 +12,10 @@ use super::{
     say::{ExitResult, Say},
 };
 
-/// The seed that a text stands for: a number, `time`, `rand`, or the time without a text. `source` says whose text it
-/// is.
+/// Parses a seed: a number, `time` or `rand`. Without a text, the seed is the time. Errors name the `source`.
 ///
 /// # Errors
-/// It is none of these, or there is no randomness to be had; said already.
+/// The text is none of these, or no random number is available; already printed.
 pub fn choose(say: &Say, text: Option<&str>, source: &str) -> ExitResult<u64> {
     let chosen = match text {
         None | Some("time") => Clock::now_ns() / 1_000,

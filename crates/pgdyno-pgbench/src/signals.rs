@@ -1,4 +1,4 @@
-//! What signals do to a run: an interrupt asks it to stop, others end the program as they end pgbench.
+//! Handles interrupts: the first one stops the run. Other signals end the program, as they end pgbench.
 
 use std::{
     thread,
@@ -11,28 +11,28 @@ use signal_hook::{consts::SIGINT, iterator::Signals, low_level::emulate_default_
 
 use super::say::Say;
 
-/// `timeout` sends a signal to the process and then to its group: within this time it is one interrupt.
-const SAME: Duration = Duration::from_secs(1);
+/// Interrupts within this time count as one: `timeout` signals the process, then its process group.
+const REPEAT_WITHIN: Duration = Duration::from_secs(1);
 
-/// Makes the first interrupt a request to stop, and a second one the end of the process, as a signal ends it. Whoever
-/// started the program with interrupts ignored (a shell does so in the background of a script) has them ignored on.
-/// TERM and HUP are left alone: by default they end the program, and a shell sees by which signal.
+/// Handles interrupts: the first one requests a stop, a second one ends the process by that signal. If interrupts are
+/// ignored when the program starts, as in the background of a shell script, they stay ignored. TERM and HUP keep their
+/// default action, so that a shell sees which signal ended the program.
 pub fn stop_on_interrupt(say: &Say) -> Stop {
     let stop = Stop::default();
     if ignores_signal(SIGINT) {
         return stop;
     }
-    let asked = stop.clone();
+    let requested = stop.clone();
     let installed = Signals::new([SIGINT]).and_then(|signals| {
-        thread::Builder::new().name("signals".to_owned()).spawn(move || heed(signals, &asked))
+        thread::Builder::new().name("signals".to_owned()).spawn(move || handle(signals, &requested))
     });
     if let Err(error) = installed {
-        say.warning(format!("an interrupt will end the program at once: {error}"));
+        say.warning(format!("an interrupt will end the program immediately: {error}"));
     }
     stop
 }
 
-fn heed(mut signals: Signals, stop: &Stop) {
+fn handle(mut signals: Signals, stop: &Stop) {
     let mut first: Option<Instant> = None;
     for signal in &mut signals {
         match first {
@@ -40,9 +40,9 @@ fn heed(mut signals: Signals, stop: &Stop) {
                 first = Some(Instant::now());
                 stop.request("interrupted");
             }
-            Some(first) if first.elapsed() < SAME => {}
+            Some(first) if first.elapsed() < REPEAT_WITHIN => {}
             Some(_) => {
-                // Only a signal without a default effect would come back from this.
+                // Returns only for a signal without a default action.
                 let _ = emulate_default_handler(signal);
             }
         }

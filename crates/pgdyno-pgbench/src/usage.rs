@@ -1,11 +1,11 @@
 //! `--help` and `--version`.
 
-/// The release of pgbench whose behaviour this is.
-pub const LIKE: &str = "18.6";
+/// The release of pgbench whose behaviour is reproduced.
+pub const PGBENCH_VERSION: &str = "18.6";
 
-/// What stands where pgbench has PostgreSQL's version: its number for those who parse it, and who we are.
+/// Replaces PostgreSQL's version in pgbench's output: its number for programs that parse it, then pgdyno's version.
 pub fn version() -> String {
-    format!("{LIKE} (pgdyno {})", env!("CARGO_PKG_VERSION"))
+    format!("{PGBENCH_VERSION} (pgdyno {})", env!("CARGO_PKG_VERSION"))
 }
 
 /// The line of `--version`.
@@ -15,13 +15,13 @@ pub fn version_line() -> String {
 
 /// The text of `--help`.
 pub fn help(program: &str) -> String {
-    format!("{}{INITIALIZATION}{SELECTION}{BENCHMARKING}{COMMON}{BEYOND}", opening(program))
+    format!("{}{INITIALIZATION}{SELECTION}{BENCHMARKING}{COMMON}{EXTRAS}", opening(program))
 }
 
 fn opening(program: &str) -> String {
     format!(
         "{program} is a benchmarking tool for PostgreSQL.\n\
-         (This is pgdyno, which takes pgbench's options and scripts and answers in its formats.)\n\n\
+         (This is pgdyno, which accepts pgbench's options and scripts and prints its formats.)\n\n\
          Usage:\n  {program} [OPTION]... [DBNAME]\n"
     )
 }
@@ -106,42 +106,42 @@ Common options:
   -?, --help               show this help, then exit
 "#;
 
-const BEYOND: &str = r#"
-Beyond pgbench 18 (none changes the output above):
-  --continue-on-error      go on after an SQL error: the transaction counts as failed
-                           (as pgbench 19)
-  --percentiles=LIST       show these percentiles of latency below the summary, such as
+const EXTRAS: &str = r#"
+Options that pgbench 18 lacks (none changes the output of the others):
+  --continue-on-error      continue after SQL errors; their transactions count as failed
+                           (as in pgbench 19)
+  --percentiles=LIST       print these percentiles of latency below the summary, such as
                            50,95,99.9
-  --json=FILE              write the results to FILE as JSON, which must be new or empty
-  --hdr=FILE               write the latency histogram to FILE as an HdrHistogram log,
+  --json=FILE              write the results as JSON to FILE, which must be new or empty
+  --hdr=FILE               write the latency histogram as an HdrHistogram log to FILE,
                            which must be new or empty
-  --warmup=TIME            run for TIME (such as 30s) before what is counted begins
+  --warmup=TIME            warm up for TIME (such as 30s) before the measurement
   --think-time=TIME        let each client pause for TIME (such as 10ms) between transactions
-  --reconnect=NUM          let each client make a new connection after NUM transactions
+  --reconnect=NUM          let each client reconnect after NUM transactions
   --steps=LIST             change the load over time, with a line of results for each step:
                            rate:1000@30s,2000@1min (transactions per second) or
-                           clients:8@30s,16@30s; LIST says how long the run is
+                           clients:8@30s,16@30s; LIST determines the length of the run
   --find-rate=LIMIT        find the highest rate that keeps a latency limit such as
                            'p99<5ms', by probes of at least -T seconds (default: 10)
-  --setrandom              take \setrandom of PostgreSQL 9.5 and before in scripts
+  --setrandom              accept \setrandom of PostgreSQL 9.5 and earlier in scripts
                            (pgbench 18 refuses it)
-  --record                 keep the run as a run directory, for pgdyno list, show and report
-  --runs=DIR               keep it in DIR (default: $PGDYNO_RUNS, else ./pgdyno-runs)
+  --record                 save the run as a run directory, for pgdyno list, show and report
+  --runs=DIR               save it in DIR (default: $PGDYNO_RUNS, else ./pgdyno-runs)
 
-Report bugs to the makers of pgdyno, not to those of PostgreSQL.
+Report bugs to the pgdyno project, not to PostgreSQL.
 "#;
 
 #[cfg(test)]
 mod tests {
     use super::{
-        super::flags::{BEYOND, OWN},
+        super::flags::{EXTRA_FLAGS, PGBENCH_FLAGS},
         *,
     };
 
     #[test]
     fn every_option_is_in_the_help() {
         let help = help("pgbench");
-        for flag in OWN.iter().chain(BEYOND) {
+        for flag in PGBENCH_FLAGS.iter().chain(EXTRA_FLAGS) {
             let short = flag.short.map(|letter| format!("  -{}, --{}", char::from(letter), flag.long));
             let line = short.unwrap_or_else(|| format!("  --{}", flag.long));
             let end = if flag.takes_value { '=' } else { ' ' };
@@ -149,7 +149,7 @@ mod tests {
         }
     }
 
-    /// As wide as pgbench's own help is at most.
+    /// The width of pgbench's own help.
     #[test]
     fn help_fits_into_95_columns() {
         let help = help("pgdyno pgbench");
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn the_version_is_found_where_parsers_look() {
+    fn parsers_find_the_version() {
         let line = version_line();
         let number = line.strip_prefix("pgbench (PostgreSQL) ").and_then(|rest| rest.split(' ').next());
         assert_eq!(number, Some("18.6"));

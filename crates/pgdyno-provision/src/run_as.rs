@@ -52,7 +52,7 @@ fn default_for_root(lookup: &dyn Fn(&str) -> Option<User>) -> Result<Chosen, Pro
     match unprivileged("nobody") {
         Some(user) => Ok((Some(user), Some(warning.to_owned()))),
         None => Err(Problem::wrong_request("there is no unprivileged user to run the server as")
-            .hint("make one (`useradd --system postgres`), or name one with --run-as")),
+            .hint("create one (`useradd --system postgres`), or name one with --run-as")),
     }
 }
 
@@ -77,7 +77,7 @@ short:x:1
     }
 
     #[test]
-    fn root_lends_a_user() {
+    fn root_runs_the_server_as_an_unprivileged_user() {
         assert_eq!(chosen(None, 0, PASSWD), Ok(Some(101)));
         assert_eq!(chosen(Some("nobody"), 0, PASSWD), Ok(Some(65534)));
         for wrong in ["root", "toor", "broken", "short", "missing", ""] {
@@ -92,7 +92,7 @@ short:x:1
     }
 
     #[test]
-    fn an_ordinary_user_is_themselves() {
+    fn an_ordinary_user_runs_the_server_themselves() {
         assert_eq!(chosen(None, 101, PASSWD), Ok(None));
         assert_eq!(chosen(Some("postgres"), 101, PASSWD), Ok(None));
         assert!(chosen(Some("nobody"), 101, PASSWD).is_err());

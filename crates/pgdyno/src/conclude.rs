@@ -1,4 +1,4 @@
-//! The end of a run: the report is written and printed, and its exit status found.
+//! The end of a run: writes and prints the report, and determines the exit status.
 
 use std::{
     fs::{self, OpenOptions},
@@ -14,30 +14,30 @@ use pgdyno_report::{Document, Paint};
 
 use crate::{exit::Exit, output, problem};
 
-/// What becomes of the result.
+/// Requested output of a run.
 #[derive(Debug, Clone, Default)]
 pub struct Output {
     /// Print `run.json` instead of the report.
     pub json: bool,
-    /// Write the report to this file too; its ending says in which form.
+    /// File to write the report to as well; its extension selects the format.
     pub out: Option<PathBuf>,
 }
 
-/// Checks, before anything is measured, that the report can be written where it is wanted.
+/// Checks before the measurement that the requested report file can be written.
 ///
 /// # Errors
-/// A file that exists, an ending that names no form, a directory that cannot be written.
-pub fn check_output(wanted: &Output) -> Result<(), Problem> {
-    let Some(path) = &wanted.out else { return Ok(()) };
+/// The file exists, its extension is no report format, or its directory cannot be written.
+pub fn check_output(output: &Output) -> Result<(), Problem> {
+    let Some(path) = &output.out else { return Ok(()) };
     let what = |why: &str| {
         Problem::wrong_request(format!("could not write {}: {why}", path.display()))
             .hint("choose another file with --out")
     };
-    Form::of(path).ok_or_else(|| {
-        what("its ending names no form of report").hint("one of .html, .md, .txt, .csv, .json")
+    Format::from_path(path).ok_or_else(|| {
+        what("its extension is no report format").hint("use one of .html, .md, .txt, .csv, .json")
     })?;
     if fs::symlink_metadata(path).is_ok() {
-        return Err(what("it exists already").hint("choose another file with --out. Nothing was changed."));
+        return Err(what("it already exists").hint("choose another file with --out. Nothing was changed."));
     }
     let probe = OpenOptions::new()
         .write(true)
@@ -48,27 +48,32 @@ pub fn check_output(wanted: &Output) -> Result<(), Problem> {
     fs::remove_file(path).map_err(|error| what(&error.to_string()))
 }
 
-/// Prints the report, and says how it went: 0 done, 1 a check failed, 3 not completed.
+/// Prints the report and returns the exit status: 0 done, 1 a check failed, 3 not completed.
 pub fn conclude(job: &Job, output: &Output, outcome: Outcome) -> ExitCode {
     let Outcome { result, recorded } = outcome;
     let Some(recorded) = recorded else {
         return result.err().map_or(ExitCode::SUCCESS, |problem| problem::print(&problem));
     };
-    let whole = if result.is_ok() && recorded.unwritten.is_none() { "record" } else { "partial record" };
+    let label = if result.is_ok() && recorded.unwritten.is_none() { "record" } else { "partial record" };
     let reported = report(output, &recorded.record, &recorded.path);
     let unwritten: Vec<_> = recorded.unwritten.into_iter().chain(reported).collect();
     if result.is_err() || !unwritten.is_empty() {
         match recorded.path.is_dir() {
-            true => eprintln!("{whole}: {}", recorded.path.display()),
+            true => eprintln!("{label}: {}", recorded.path.display()),
             false => eprintln!("no record: nothing could be written to {}", recorded.path.display()),
         }
     }
-    told(job, &recorded.record, result, unwritten)
+    exit_code(job, &recorded.record, result, unwritten)
 }
 
-/// Says how it went and what could not be written. What kept the run from its end is the error, else the first that
-/// could not be written: a run whose results did not reach the disk is not completed.
-fn told(job: &Job, record: &RunRecord, result: Result<(), Problem>, unwritten: Vec<Problem>) -> ExitCode {
+/// Exit status of a run, after printing its problems. The error is what stopped the run, else the first file that
+/// could not be written: a run whose results did not reach the disk is not completed. All others are warnings.
+fn exit_code(
+    job: &Job,
+    record: &RunRecord,
+    result: Result<(), Problem>,
+    unwritten: Vec<Problem>,
+) -> ExitCode {
     let verdict = result.is_ok().then(|| verdict(job, record));
     let mut problems = result.err().into_iter().chain(unwritten);
     let first = problems.next();
@@ -79,7 +84,7 @@ fn told(job: &Job, record: &RunRecord, result: Result<(), Problem>, unwritten: V
     }
 }
 
-/// Exit status of a run that came to its end; says on stderr what failed, since stdout may be read by a program.
+/// Exit status of a completed run. Failed checks are printed on stderr, since a program may read stdout.
 fn verdict(job: &Job, record: &RunRecord) -> ExitCode {
     let mut balances = record.subjects.iter().filter_map(|subject| subject.balance.as_ref());
     if let Some(balance) = balances.find(|balance| balance.violations > 0) {
@@ -103,7 +108,7 @@ fn verdict(job: &Job, record: &RunRecord) -> ExitCode {
 fn violated(balance: &BalanceRecord) -> ExitCode {
     let s = if balance.violations == 1 { "" } else { "s" };
     let problem = Problem::could_not(format!("the balance check found {} violation{s}", balance.violations))
-        .hint("the server lost or invented data, or somebody else wrote to these tables during the run");
+        .hint("the server lost or corrupted data, or another session wrote to these tables during the run");
     let _ = problem::print(&match balance.examples.first() {
         Some(example) => problem.detail(example.clone()),
         None => problem,
@@ -114,7 +119,7 @@ fn violated(balance: &BalanceRecord) -> ExitCode {
 fn inconsistent(broken: &ConsistencyRecord) -> ExitCode {
     let conditions = units::plural(broken.violations, "condition");
     let problem = Problem::could_not(format!("TPC-C's tables are not consistent: {conditions} not met"))
-        .hint("the server lost or invented data, or somebody else wrote to these tables: `pgdyno tpcc check` tells");
+        .hint("the server lost or corrupted data, or another session wrote to these tables; see `pgdyno tpcc check`");
     let _ = problem::print(&match broken.examples.first() {
         Some(example) => problem.detail(example.clone()),
         None => problem,
@@ -122,22 +127,22 @@ fn inconsistent(broken: &ConsistencyRecord) -> ExitCode {
     Exit::Failed.into()
 }
 
-/// Writes the reports and prints one, whatever cannot be written; gives what could not. A run that measured nothing has
-/// none to print. What is reported is in memory: the file may not be up to it.
+/// Writes the report files and prints the report; returns what could not be written. Nothing is printed for a run that
+/// measured nothing. The report is made from the record in memory, since the file may be older.
 fn report(output: &Output, record: &RunRecord, path: &Path) -> Vec<Problem> {
     let run = pgdyno_record::open(path).ok();
     let timeline = run.as_ref().and_then(|run| run.timeline().ok()).map(|lines| lines.items);
     let timeline = timeline.unwrap_or_default();
-    // As it was written it has its seal, and no secret.
+    // The written record has its seal and no secrets.
     let written = run.map(|run| run.record).filter(|written| written.finished_at == record.finished_at);
     let record = &written.unwrap_or_else(|| pgdyno_record::without_secrets(record));
     let document = Document::new(record, &timeline);
     let html = path.join("report.html");
-    let made = write(&html, &pgdyno_report::html(&document));
-    let wanted = output.out.as_deref().and_then(|out| Some((out, Form::of(out)?)));
-    let out = wanted.map_or(Ok(()), |(out, form)| write(out, &form.render(&document, record)));
+    let html_written = write(&html, &pgdyno_report::html(&document));
+    let out = output.out.as_deref().and_then(|out| Some((out, Format::from_path(out)?)));
+    let out_written = out.map_or(Ok(()), |(out, format)| write(out, &format.render(&document, record)));
     let printed = if output.json {
-        output::print(&Form::Json.render(&document, record))
+        output::print(&Format::Json.render(&document, record))
     } else if record.measured_anything() {
         output::print(&match record.status {
             Status::Complete => pgdyno_report::text(&document, output::paint()),
@@ -146,16 +151,16 @@ fn report(output: &Output, record: &RunRecord, path: &Path) -> Vec<Problem> {
     } else {
         Ok(())
     };
-    if made.is_ok() {
+    if html_written.is_ok() {
         eprintln!("report: {}", html.display());
     }
-    [made, out, printed].into_iter().filter_map(Result::err).collect()
+    [html_written, out_written, printed].into_iter().filter_map(Result::err).collect()
 }
 
-/// The short report of a run that did not come to its end; the whole one is in its directory.
+/// Short report of an incomplete run; the full one is in its directory.
 fn stopped(record: &RunRecord, document: &Document) -> String {
     let runs = units::plural(record.runs.len() as u64, "run");
-    let why = record.error.as_deref().unwrap_or("it did not come to its end");
+    let why = record.error.as_deref().unwrap_or("it did not complete");
     let why = why.strip_prefix("stopped ").map_or_else(|| format!(": {why}"), |why| format!(", {why}"));
     format!("stopped after {runs}{why}\n\n{}", pgdyno_report::paste(document))
 }
@@ -163,13 +168,13 @@ fn stopped(record: &RunRecord, document: &Document) -> String {
 fn write(path: &Path, text: &str) -> Result<(), Problem> {
     pgdyno_record::write_atomically(path, text.as_bytes()).map_err(|error| {
         Problem::could_not(format!("could not write {}: {error}", path.display()))
-            .hint("`pgdyno report` writes it again, from the record")
+            .hint("`pgdyno report` writes it from the record")
     })
 }
 
-/// A form of report, by the ending of a file's name.
+/// Report format, selected by the extension of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Form {
+enum Format {
     Html,
     Markdown,
     Text,
@@ -177,8 +182,8 @@ enum Form {
     Json,
 }
 
-impl Form {
-    fn of(path: &Path) -> Option<Self> {
+impl Format {
+    fn from_path(path: &Path) -> Option<Self> {
         Some(match path.extension()?.to_str()? {
             "html" | "htm" => Self::Html,
             "md" => Self::Markdown,

@@ -1,15 +1,15 @@
-//! What every sub-command may use: where runs are kept, and how to talk to the person at the terminal.
+//! Context of every sub-command: the directory of the runs, and the version of this program.
 
 use std::path::PathBuf;
 
 use pgdyno_lab::{Lab, Program};
 
-/// Commit that this program was built from, as of the build script; `unknown` outside a checkout.
+/// Commit of this build, from the build script; `unknown` outside a checkout.
 const COMMIT: &str = env!("PGDYNO_COMMIT");
 /// Version and commit, for `--version`.
 pub const LONG_VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), " (", env!("PGDYNO_COMMIT"), ")");
 
-/// This program.
+/// Version and commit of this program, for the record.
 pub const PROGRAM: Program = Program {
     version: env!("CARGO_PKG_VERSION"),
     commit: COMMIT,
@@ -17,21 +17,21 @@ pub const PROGRAM: Program = Program {
     is_optimised: !cfg!(debug_assertions),
 };
 
-/// What every sub-command may use.
+/// Context of a sub-command.
 #[derive(Debug)]
 pub struct Context {
-    /// Directory of the run directories.
+    /// Directory that contains the run directories.
     pub runs: PathBuf,
 }
 
 impl Context {
-    /// Where experiments are carried out.
+    /// Configuration of the crate that runs experiments.
     pub fn lab(&self) -> Lab {
         Lab { runs: self.runs.clone(), program: PROGRAM }
     }
 }
 
-/// Seconds since 1970.
+/// Current Unix time in seconds.
 pub fn now_s() -> i64 {
     let now = std::time::SystemTime::now().duration_since(std::time::SystemTime::UNIX_EPOCH);
     now.unwrap_or_default().as_secs() as i64

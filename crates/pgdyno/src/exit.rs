@@ -1,30 +1,30 @@
-//! Exit statuses, all of them: docs/errors.md tells what a script should make of each.
+//! All exit statuses; docs/errors.md says how a script should react to each.
 
 use std::process::ExitCode;
 
 use pgdyno_core::problem::ProblemKind;
 
-/// How a sub-command ends.
+/// Exit status of a sub-command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Exit {
     /// Done; a report may still have doubts.
     Done = 0,
-    /// Done, and the answer is a bad one: a check failed, B is slower, rows are not proved, pages are not there.
+    /// Completed with a negative answer: a check failed, B is slower, rows differ, pages are missing.
     Failed = 1,
-    /// A wrong request: a flag, a value, a plan, a place, a name.
+    /// Invalid request: a flag, a value, a plan, a path, a name.
     WrongRequest = 2,
-    /// A right request that could not be completed.
+    /// Valid request that could not be completed.
     NotCompleted = 3,
 }
 
 impl Exit {
-    /// `Failed` unless `good`.
-    pub fn of_check(good: bool) -> Self {
-        if good { Self::Done } else { Self::Failed }
+    /// Exit status of a check.
+    pub fn of_check(passed: bool) -> Self {
+        if passed { Self::Done } else { Self::Failed }
     }
 
-    /// Ends the program at once.
+    /// Exits the program immediately.
     pub fn now(self) -> ! {
         std::process::exit(self as i32)
     }

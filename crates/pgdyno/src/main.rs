@@ -1,25 +1,24 @@
 //! pgdyno: a dynamometer for PostgreSQL.
 
-/// As that of the standard library, but that a stderr which takes nothing any more (its terminal was closed, its reader
-/// has ended) is no reason to panic: the work goes on, and its result is in the record.
+/// Like the standard macro, but a closed stderr (terminal closed, reader ended) causes no panic: the work continues,
+/// and its result is in the record.
 macro_rules! eprintln {
-    ($($words:tt)*) => { $crate::output::tell(format_args!("{}\n", format_args!($($words)*))) };
+    ($($text:tt)*) => { $crate::output::message(format_args!("{}\n", format_args!($($text)*))) };
 }
 
-/// The same without the end of the line.
+/// Like `eprintln!`, without the newline.
 macro_rules! eprint {
-    ($($words:tt)*) => { $crate::output::tell(format_args!($($words)*)) };
+    ($($text:tt)*) => { $crate::output::message(format_args!($($text)*)) };
 }
 
-/// As that of the standard library, but that a stdout which cannot be written ends the program as [`output::print`]
-/// says, instead of by a panic.
+/// Like the standard macro, but if stdout cannot be written, the program exits with an error instead of a panic.
 macro_rules! println {
-    ($($words:tt)*) => { $crate::output::result(format_args!("{}\n", format_args!($($words)*))) };
+    ($($text:tt)*) => { $crate::output::result(format_args!("{}\n", format_args!($($text)*))) };
 }
 
-/// The same without the end of the line.
+/// Like `println!`, without the newline.
 macro_rules! print {
-    ($($words:tt)*) => { $crate::output::result(format_args!($($words)*)) };
+    ($($text:tt)*) => { $crate::output::result(format_args!($($text)*)) };
 }
 
 mod args;
@@ -39,9 +38,9 @@ use context::PROGRAM;
 use pgdyno_pgbench as pgbench;
 
 fn main() -> ExitCode {
-    let words: Vec<OsString> = std::env::args_os().collect();
-    // Words of pgbench's are not for our own parser, which would take some of them for its own.
-    match &words[..] {
+    let args: Vec<OsString> = std::env::args_os().collect();
+    // pgbench's arguments must not reach clap, which would take some of them as its own flags.
+    match &args[..] {
         [called, rest @ ..] if pgbench::is_name(called) => {
             let argv0 = called.to_string_lossy();
             return pgbench::main(pgbench::NAME, &argv0, rest.to_vec(), None, PROGRAM);

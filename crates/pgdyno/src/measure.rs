@@ -1,4 +1,4 @@
-//! A measuring command from its job to its exit status.
+//! Runs a measuring command, from its job to its exit status.
 
 use std::process::ExitCode;
 
@@ -13,21 +13,21 @@ use crate::{
     progress::Progress,
 };
 
-/// A job, and what becomes of it.
+/// A job and the requested output.
 #[derive(Debug)]
 pub struct Task {
-    /// What is to be measured.
+    /// What to measure.
     pub job: Job,
-    /// Dry run: say what would be done, and end.
+    /// Dry run: print what would be done, and stop.
     pub dry_run: bool,
-    /// What becomes of the result.
+    /// Requested output.
     pub output: Output,
 }
 
-/// Carries a job out. The first Ctrl-C stops it and keeps what was measured, the second ends it at once.
+/// Runs a job. The first Ctrl-C stops it and keeps the measurements so far, the second exits immediately.
 ///
 /// # Errors
-/// What kept it from its beginning.
+/// The job could not be started.
 pub fn measure(task: &Task, context: &Context) -> Result<ExitCode, Problem> {
     let Task { job, dry_run, output } = task;
     let stop = interrupt::on_interrupt();
@@ -45,36 +45,36 @@ pub fn measure(task: &Task, context: &Context) -> Result<ExitCode, Problem> {
     Ok(conclude::conclude(job, output, outcome?))
 }
 
-/// Goes on with a run whose command gives this task.
+/// Resumes a run whose recorded command yields this task.
 ///
 /// # Errors
-/// What kept it from going on.
+/// The run could not be resumed.
 pub fn resume(mut task: Task, run: &Run, context: &Context) -> Result<ExitCode, Problem> {
     let stop = interrupt::on_interrupt();
     let progress = Progress::new();
     conclude::check_output(&task.output)?;
     let lab = context.lab();
-    let asked = pgdyno_lab::digest_of(&task.job);
+    let digest = pgdyno_lab::digest_of(&task.job);
     pgdyno_lab::as_recorded(&mut task.job, &run.record);
     let Task { job, dry_run, output } = &task;
     let prepared = pgdyno_lab::prepare(job, &lab, &stop)?;
-    let kept = units::plural(run.record.runs.len() as u64, "run");
+    let measured = units::plural(run.record.runs.len() as u64, "run");
     let of_all = match job.comparison() {
         None => format!(" of {}", prepared.bench.cost.runs),
         Some(_) => String::new(),
     };
-    eprintln!("resuming {}: {kept}{of_all} measured before", run.record.id);
+    eprintln!("resuming {}: {measured}{of_all} already measured", run.record.id);
     print(&pgdyno_lab::announce(job, &prepared, &lab));
     if *dry_run {
         return Ok(ExitCode::SUCCESS);
     }
     let events = Events::new(progress.clone());
-    let outcome = pgdyno_lab::resume(job, &asked, &prepared, run, &lab, &stop, &events);
+    let outcome = pgdyno_lab::resume(job, &digest, &prepared, run, &lab, &stop, &events);
     progress.finish();
     Ok(conclude::conclude(job, output, outcome?))
 }
 
-/// Says on stderr what will be done.
+/// Prints on stderr what will be done.
 fn print(announcement: &Announcement) {
     eprintln!("{}", announcement.title);
     for (label, text) in &announcement.facts {

@@ -1,4 +1,4 @@
-//! Results on stdout, and what is told meanwhile on stderr.
+//! Results on stdout, messages on stderr.
 
 use std::{
     fmt,
@@ -11,10 +11,10 @@ use pgdyno_report::Paint;
 
 use crate::exit::Exit;
 
-/// Writes a result to stdout. A reader that went away (`| head`) has seen enough: that is no failure.
+/// Writes a result to stdout. A closed pipe (`| head`) is no failure.
 ///
 /// # Errors
-/// Stdout cannot be written, for example because the disk of a redirection is full.
+/// Stdout cannot be written, for example because it is redirected to a full disk.
 pub fn print(text: &str) -> Result<(), Problem> {
     let mut stdout = io::stdout().lock();
     match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
@@ -25,20 +25,20 @@ pub fn print(text: &str) -> Result<(), Problem> {
     }
 }
 
-/// Writes a line of a result to stdout, or ends the program where it cannot be written.
-pub fn result(words: fmt::Arguments<'_>) {
-    if let Err(problem) = print(&words.to_string()) {
+/// Writes part of a result to stdout. If that fails, exits with [`Exit::NotCompleted`].
+pub fn result(text: fmt::Arguments<'_>) {
+    if let Err(problem) = print(&text.to_string()) {
         let _ = crate::problem::print(&problem);
         Exit::NotCompleted.now();
     }
 }
 
-/// Tells something on stderr, where somebody may listen or not.
-pub fn tell(words: fmt::Arguments<'_>) {
-    let _ = io::stderr().lock().write_fmt(words);
+/// Writes a message to stderr. A closed stderr is no failure.
+pub fn message(text: fmt::Arguments<'_>) {
+    let _ = io::stderr().lock().write_fmt(text);
 }
 
-/// Whether stdout takes colours: a terminal, unless `NO_COLOR` is set or `PG_COLOR` is `never`; always with
+/// Whether to use colours on stdout: on a terminal, unless `NO_COLOR` is set or `PG_COLOR` is `never`; always with
 /// `PG_COLOR=always`.
 pub fn paint() -> Paint {
     let set = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());

@@ -1,4 +1,4 @@
-//! How a [`Problem`] is printed, and its exit status.
+//! Prints a [`Problem`] and determines its exit status.
 
 use std::process::ExitCode;
 
@@ -6,16 +6,16 @@ use pgdyno_core::{problem::Problem, units::printable_lines};
 
 use crate::exit::Exit;
 
-/// Longest part of a problem that is printed, in characters: what programs said may be without end.
+/// Most characters printed of each part of a problem: the output of other programs has no limit.
 const LONGEST: usize = 2_000;
-/// How many of them are the end of what was said, which often tells more than its middle.
+/// Characters printed of the end of a longer part: the end often says more than the middle.
 const LAST: usize = 500;
 
-/// Prints a problem on stderr and gives the exit status it stands for.
+/// Prints a problem on stderr and returns its exit status.
 pub fn print(problem: &Problem) -> ExitCode {
     eprintln!("error: {}", shown(&problem.what));
     if let Some(detail) = &problem.detail {
-        // A caret in the second line points into the first: both begin at the margin.
+        // A caret in the second line points into the first, so both start in the first column.
         let margin = if detail.contains('\n') { "\n" } else { " " };
         eprintln!("detail:{margin}{}", shown(detail));
     }
@@ -25,7 +25,7 @@ pub fn print(problem: &Problem) -> ExitCode {
     Exit::from(problem.kind).into()
 }
 
-/// A part as a terminal may have it: nothing that it obeys, and not too much.
+/// A part without escape sequences, shortened to [`LONGEST`].
 fn shown(part: &str) -> String {
     let part = printable_lines(part);
     let length = part.chars().count();

@@ -1,4 +1,4 @@
-//! What a person at a terminal sees while they wait. On stderr; silent where that is no terminal, or a dumb one.
+//! The progress line on stderr. Hidden unless stderr is a terminal that obeys escape sequences.
 
 use std::{
     io::{self, IsTerminal},
@@ -10,12 +10,12 @@ use pgdyno_core::units::{printable, printable_lines};
 use pgdyno_host::terminal::obeys_escapes;
 use pgdyno_lab::{Event, Sink};
 
-/// One line that changes.
+/// A line that is updated in place.
 #[derive(Debug, Clone)]
 pub struct Progress(ProgressBar);
 
 impl Progress {
-    /// A line that shows nothing yet.
+    /// An empty line.
     pub fn new() -> Self {
         let bar = ProgressBar::new_spinner();
         if !obeys_escapes(io::stderr().is_terminal()) {
@@ -25,14 +25,14 @@ impl Progress {
         Self(bar)
     }
 
-    /// Begins something whose length is not known.
+    /// Starts a step of unknown length.
     pub fn stage(&self, what: &str) {
         self.0.set_style(style("{spinner} {msg} [{elapsed}]"));
         self.0.reset();
         self.0.set_message(what.to_owned());
     }
 
-    /// Begins something of known length; `unit` is what is counted, for example `rows`.
+    /// Starts a step of known length; `unit` is what `total` counts, for example `rows`.
     pub fn counted(&self, what: &str, total: u64, unit: &str) {
         let template =
             format!("{{msg}} {{wide_bar}} {{human_pos}}/{{human_len}} {unit}, {{per_sec}}, ETA {{eta}}");
@@ -42,29 +42,29 @@ impl Progress {
         self.0.set_message(what.to_owned());
     }
 
-    /// Begins the measurement, which takes this many seconds.
+    /// Starts a measurement of `total` seconds.
     pub fn seconds(&self, total: f64) {
         self.0.set_style(style("{msg} {wide_bar} ETA {eta}"));
         self.0.reset();
         self.0.set_length((total * 10.0) as u64);
     }
 
-    /// How far it is, in seconds of those given to [`Progress::seconds`].
+    /// Sets the position, in seconds of the total of [`Progress::seconds`].
     pub fn at_seconds(&self, at: f64) {
         self.0.set_position((at * 10.0) as u64);
     }
 
-    /// How far it is.
+    /// Sets the position, in units of the total of [`Progress::counted`].
     pub fn at(&self, position: u64) {
         self.0.set_position(position);
     }
 
-    /// What is going on now.
+    /// Sets the text.
     pub fn say(&self, what: String) {
         self.0.set_message(printable(&what).into_owned());
     }
 
-    /// Prints something above the line.
+    /// Hides the line while `print` prints something above it.
     pub fn aside(&self, print: impl FnOnce()) {
         self.0.suspend(print);
     }
@@ -74,13 +74,13 @@ impl Progress {
         self.aside(|| eprintln!("warning: {}", printable_lines(what)));
     }
 
-    /// Takes the line away.
+    /// Removes the line.
     pub fn finish(&self) {
         self.0.finish_and_clear();
     }
 }
 
-/// What happens while an experiment is carried out, as a person at a terminal sees it.
+/// Shows the events of an experiment.
 impl Sink for Progress {
     fn receive(&mut self, event: &Event) {
         match event {
@@ -100,7 +100,7 @@ impl Sink for Progress {
     }
 }
 
-/// A style; the templates are constants of this file.
+/// Makes a style; all templates are constants of this file.
 fn style(template: &str) -> ProgressStyle {
     ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar())
 }

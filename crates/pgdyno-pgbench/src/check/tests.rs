@@ -1,22 +1,22 @@
 //! The table of wrong options. Every message was taken from `main()` of pgbench 18.
 
 use super::{
-    super::{options::Asked, reading::read, say::tests::listening},
+    super::{options::Parsed, reading::read, say::tests::capturing},
     *,
 };
 
 /// Reads and checks a command line; gives the request or the exit status, and what was said.
 fn ask(line: &str) -> (ExitResult<Option<(Request, Options)>>, String) {
-    let (mut say, heard) = listening();
+    let (mut say, output) = capturing();
     let words = line.split_whitespace().map(|word| word.as_bytes().to_vec()).collect();
     let env = |name: &str| (name == "PGBENCH_RANDOM_SEED").then(|| "7".to_owned());
     let result = read(&mut say, "pgbench", words, &env, &mut |_, _, _| Ok(())).and_then(|read| match read {
-        Asked::Options(mut options, operands) => {
+        Parsed::Options(mut options, operands) => {
             check(&say, &mut options, &operands).map(|request| Some((request, *options)))
         }
         _ => Ok(None),
     });
-    let said = heard.lock().expect("nobody panics").clone();
+    let said = output.lock().expect("nobody panics").clone();
     let said = said.strip_prefix("pgbench: setting random seed to 7\n").unwrap_or(&said).to_owned();
     (result, said)
 }
@@ -110,18 +110,18 @@ const WRONG: &[(&str, &str)] = &[
     ("--runs here", "--runs is allowed only with --record"),
     ("-C --reconnect 5", "specify either --reconnect or --connect (-C), not both"),
     ("--percentiles 101", "invalid percentiles: \"101\""),
-    ("--steps 1000@30s", "invalid steps: \"1000@30s\": say what changes: rate:… or clients:…"),
+    ("--steps 1000@30s", "invalid steps: \"1000@30s\": expecting rate:… or clients:…"),
     ("--steps rate:1000", "invalid steps: \"rate:1000\": `1000` has no length, such as 1000@30s"),
-    ("--steps rate:x@1s", "invalid steps: \"rate:x@1s\": `x` is no rate or number of clients"),
+    ("--steps rate:x@1s", "invalid steps: \"rate:x@1s\": `x` is no valid rate or client count"),
     ("--steps rate:5@0.5s", "invalid steps: \"rate:5@0.5s\": `0.5s` is not a number of whole seconds"),
     ("--steps rate:5@1y", "invalid steps: \"rate:5@1y\": `1y` is not a length of time"),
     ("--steps rate:5@1s -t 5", "--steps cannot be used with --transactions (-t)"),
-    ("--steps rate:5@1s -T 5", "--steps cannot be used with --time (-T): every step says how long it is"),
+    ("--steps rate:5@1s -T 5", "--steps cannot be used with --time (-T): every step has its own length"),
     ("--steps rate:5@1s -R 5", "--steps cannot be used with --rate (-R)"),
     ("--steps rate:5@1s --think-time 1s", "--think-time cannot be used with --rate"),
     (
         "--steps clients:5@1s -c 5",
-        "--steps cannot be used with --client (-c): every step says how many clients it has",
+        "--steps cannot be used with --client (-c): every step has its own client count",
     ),
     ("--steps rate:5@1s --find-rate p99<5ms", "--steps cannot be used with --find-rate"),
     ("-i --steps rate:5@1s", "some of the specified options cannot be used in initialization (-i) mode"),

@@ -1,4 +1,4 @@
-//! The search for a rate, as it is shown.
+//! Output of the search for a rate (`--find-rate`).
 
 use pgdyno_analysis::{
     Doubt,
@@ -12,36 +12,36 @@ use super::{
     steps::{ms, rate},
 };
 
-/// The wait for a free client is what breaks the limit where it is this share of the latency.
+/// Share of the latency from which on waiting for a free client counts as the reason for breaking the limit.
 const MUCH_WAITING: f64 = 0.5;
 
-/// One probe as it was.
+/// Results of a probe.
 #[derive(Debug, Clone)]
-pub struct Probed {
-    /// What was planned.
+pub struct ProbeResult {
+    /// Rate and kind of the probe.
     pub plan: Plan,
-    /// Its length in nanoseconds, without the warm-up.
+    /// Length in nanoseconds, without the warm-up.
     pub duration_ns: u64,
-    /// What became of the transactions that fell due within it.
+    /// Outcomes of the transactions that fell due in the probe.
     pub due: Counts,
-    /// Commits that were acknowledged within it.
+    /// Commits that were acknowledged in the probe.
     pub committed_within: u64,
-    /// The limit's percentile in nanoseconds over all that fell due; `None` where it lies among what was missed.
+    /// The limit's percentile over all transactions that fell due, in nanoseconds; `None` if that is a missed one.
     pub percentile_ns: Option<u64>,
     /// The same percentile of the wait to begin, for a free client or for the driver, in nanoseconds.
     pub wait_ns: Option<u64>,
-    /// Share of the time that the busiest thread of the driver was on a processor.
+    /// CPU utilization of the driver's busiest thread, 0 to 1.
     pub busiest_thread: f64,
-    /// Round trips a second, over all clients.
+    /// Round trips per second, over all clients.
     pub round_trips_per_s: f64,
-    /// Share of a driver thread's ceiling that each of them reached; `None` where no ceiling is known.
+    /// Share of the ceiling that each driver thread reached; `None` if no ceiling is known.
     pub of_ceiling: Option<f64>,
-    /// What it says.
+    /// Verdict on the rate.
     pub verdict: Verdict,
 }
 
-impl Probed {
-    /// Commits a second.
+impl ProbeResult {
+    /// Commits per second.
     pub fn tps(&self) -> f64 {
         self.committed_within as f64 * 1e9 / self.duration_ns.max(1) as f64
     }
@@ -55,13 +55,13 @@ impl Probed {
     pub fn waited_for_clients(&self) -> bool {
         match (self.wait_ns, self.percentile_ns) {
             (Some(wait_ns), Some(latency_ns)) => wait_ns as f64 >= MUCH_WAITING * latency_ns as f64,
-            // What is not begun waits for a client to the end.
+            // Transactions that never started waited for a client until the end.
             (_, None) => self.due.never_started * 2 >= self.missed(),
             (None, Some(_)) => false,
         }
     }
 
-    /// Its name in a doubt.
+    /// Name of the probe in a doubt.
     pub fn name(&self) -> String {
         format!("{} TPS", rate(self.plan.rate_per_s))
     }
@@ -72,14 +72,14 @@ impl Probed {
     }
 }
 
-/// What stands above the table.
+/// Header of the table.
 pub fn head(limit: &Limit) -> String {
     let name = format!("p{} ms", limit.percentile);
     format!("probe  seconds    rate/s       tps  {name:>9}  waiting ms   missed  verdict\n")
 }
 
-/// The line of a probe.
-pub fn line(number: usize, limit: &Limit, probe: &Probed) -> String {
+/// Line of a probe in the table.
+pub fn line(number: usize, limit: &Limit, probe: &ProbeResult) -> String {
     let latency = match (probe.percentile_ns, probe.due.scheduled) {
         (None, 1..) => "missed".to_owned(),
         (latency_ns, _) => ms(latency_ns),
@@ -95,7 +95,7 @@ pub fn line(number: usize, limit: &Limit, probe: &Probed) -> String {
     )
 }
 
-fn verdict(limit: &Limit, probe: &Probed) -> String {
+fn verdict(limit: &Limit, probe: &ProbeResult) -> String {
     let said = match probe.verdict {
         Verdict::Kept => "kept".to_owned(),
         Verdict::Broken(Why::Latency) => "broken".to_owned(),
@@ -109,13 +109,19 @@ fn verdict(limit: &Limit, probe: &Probed) -> String {
     if confirmed { format!("{said}, confirmed") } else { said }
 }
 
-/// What it came to, and what the bound was.
-pub fn answer(limit: &Limit, answer: &Answer, probes: &[Probed], clients: u32, longest_s: f64) -> String {
+/// The answer, and the bottleneck if it may be the driver or the clients.
+pub fn answer(
+    limit: &Limit,
+    answer: &Answer,
+    probes: &[ProbeResult],
+    clients: u32,
+    longest_s: f64,
+) -> String {
     let all_of = |at: f64| probes.iter().filter(move |probe| probe.plan.rate_per_s == at);
     let of = |at: f64| all_of(at).next_back();
     match *answer {
         Answer::Found { kept, broken } => {
-            let (kept_tps, broken_ns) = (of(kept).map_or(f64::NAN, Probed::tps), of(broken));
+            let (kept_tps, broken_ns) = (of(kept).map_or(f64::NAN, ProbeResult::tps), of(broken));
             let held = broken_ns.map(|probe| got(limit, probe)).unwrap_or_default();
             let bound = of(broken).map(|probe| bound(limit, probe, clients)).unwrap_or_default();
             format!(
@@ -128,7 +134,7 @@ pub fn answer(limit: &Limit, answer: &Answer, probes: &[Probed], clients: u32, l
             let held = of(lowest).map(|probe| got(limit, probe)).unwrap_or_default();
             let bound = of(lowest).map(|probe| bound(limit, probe, clients)).unwrap_or_default();
             format!(
-                "{limit}: no rate that was tried keeps it; the lowest was {} TPS ({held})\n{bound}\
+                "{limit}: broken at every rate that was tried; the lowest was {} TPS ({held})\n{bound}\
                  a lower rate cannot be judged: {} transactions would take more than {longest_s:.0} s\n",
                 rate(lowest),
                 limit.samples_needed(),
@@ -144,7 +150,7 @@ pub fn answer(limit: &Limit, answer: &Answer, probes: &[Probed], clients: u32, l
             )
         }
         Answer::Undecided { rate: at } => format!(
-            "{limit}: no answer; probes at {} TPS did not see the {} transactions that it takes\n",
+            "{limit}: no answer; probes at {} TPS had fewer transactions than the {} that a verdict needs\n",
             rate(at),
             limit.samples_needed()
         ),
@@ -157,23 +163,23 @@ pub fn doubted(doubt: &Doubt) -> String {
     format!("{} ({}): {detail}. {advice}\n", pgdyno_report::doubt_heading(*kind), cells.join(", "))
 }
 
-/// What a probe had instead of the limit.
-fn got(limit: &Limit, probe: &Probed) -> String {
+/// The percentile of a probe that broke the limit, or its misses.
+fn got(limit: &Limit, probe: &ProbeResult) -> String {
     match probe.percentile_ns {
         Some(ns) => format!("p{} {} ms", limit.percentile, ms(Some(ns))),
         None => format!("{:.2} % missed", percent(probe.missed(), probe.due.scheduled)),
     }
 }
 
-/// Why a rate was broken, where it was not the server alone.
-fn bound(limit: &Limit, probe: &Probed, clients: u32) -> String {
+/// Reasons other than the server for which a rate may have been broken.
+fn bound(limit: &Limit, probe: &ProbeResult, clients: u32) -> String {
     let mut out = String::new();
     let at = rate(probe.plan.rate_per_s);
     if probe.driver_was_busy() {
         let share = probe.busiest_thread * 100.0;
         out += &format!(
-            "at {at} TPS pgdyno itself may be the bound: its busiest thread was on a processor for {share:.0} % of the \
-             time; more threads (-j) might keep a higher rate\n"
+            "at {at} TPS pgdyno itself may be the bottleneck: its busiest thread used {share:.0} % of a CPU; more \
+             threads (-j) might keep a higher rate\n"
         );
     }
     if probe.waited_for_clients() {
@@ -182,7 +188,7 @@ fn bound(limit: &Limit, probe: &Probed, clients: u32) -> String {
             None => format!("{} never began", probe.due.never_started),
         };
         out += &format!(
-            "at {at} TPS transactions waited to begin ({waited}): all {clients} clients were busy, or pgdyno came \
+            "at {at} TPS transactions waited to begin ({waited}): all {clients} clients were busy, or pgdyno was \
              late; more clients (-c) might keep a higher rate\n"
         );
     }
@@ -195,9 +201,9 @@ mod tests {
 
     use super::*;
 
-    fn probe(rate_per_s: f64, confirming: bool, verdict: Verdict) -> Probed {
+    fn probe(rate_per_s: f64, confirming: bool, verdict: Verdict) -> ProbeResult {
         let due = Counts { scheduled: 20_000, committed: 19_900, failed: 100, ..Counts::default() };
-        Probed {
+        ProbeResult {
             plan: Plan { rate_per_s, confirming, undecided: 0 },
             duration_ns: 10_000_000_000,
             due,
@@ -217,15 +223,16 @@ mod tests {
 
     #[test]
     fn a_table_says_what_was_seen() {
-        let behind = Probed { percentile_ns: None, ..probe(2_345.0, true, Verdict::Broken(Why::Missed)) };
-        let few = Probed {
+        let behind =
+            ProbeResult { percentile_ns: None, ..probe(2_345.0, true, Verdict::Broken(Why::Missed)) };
+        let few = ProbeResult {
             due: Counts::default(),
             committed_within: 0,
             percentile_ns: None,
             wait_ns: None,
             ..behind.clone()
         };
-        let few = Probed { verdict: Verdict::Undecided, ..few };
+        let few = ProbeResult { verdict: Verdict::Undecided, ..few };
         let lines = [(1, probe(2_000.0, false, Verdict::Kept)), (2, behind), (3, few)];
         let text: String = lines.iter().map(|(number, probe)| line(*number, &limit(), probe)).collect();
         assert_eq!(
@@ -244,12 +251,12 @@ mod tests {
         let mut broken = probe(2_100.0, true, Verdict::Broken(Why::Latency));
         broken.percentile_ns = Some(6_000_000);
         let found = Answer::Found { kept: 2_000.0, broken: 2_100.0 };
-        let say = |broken: &Probed| answer(&limit(), &found, &[kept.clone(), broken.clone()], 8, 300.0);
+        let say = |broken: &ProbeResult| answer(&limit(), &found, &[kept.clone(), broken.clone()], 8, 300.0);
         let plain = "p99<5ms: kept at 2000 TPS (committed 1988.0), broken at 2100 TPS (p99 6.000 ms); both confirmed\n";
         assert_eq!(say(&broken), plain);
-        let busy = Probed { busiest_thread: 0.9, ..broken.clone() };
-        assert!(say(&busy).contains("for 90 % of the time; more threads (-j)"), "{}", say(&busy));
-        let waited = Probed { wait_ns: Some(3_000_000), ..broken };
+        let busy = ProbeResult { busiest_thread: 0.9, ..broken.clone() };
+        assert!(say(&busy).contains("used 90 % of a CPU; more threads (-j)"), "{}", say(&busy));
+        let waited = ProbeResult { wait_ns: Some(3_000_000), ..broken };
         assert!(
             say(&waited).contains("p99 of the wait 3.000 ms): all 8 clients were busy"),
             "{}",
@@ -275,7 +282,7 @@ mod tests {
         let say = |given: &Answer| answer(&limit(), given, &probes, 8, 300.0);
         assert_eq!(
             say(&Answer::NoneKept { lowest: 35.0 }),
-            "p99<5ms: no rate that was tried keeps it; the lowest was 35 TPS (p99 4.200 ms)\n\
+            "p99<5ms: broken at every rate that was tried; the lowest was 35 TPS (p99 4.200 ms)\n\
              a lower rate cannot be judged: 10000 transactions would take more than 300 s\n"
         );
         let gave_up = say(&Answer::GaveUp { kept: Some(35.0), broken: None });
@@ -285,7 +292,7 @@ mod tests {
         );
         assert!(
             say(&Answer::Undecided { rate: 35.0 })
-                .contains("no answer; probes at 35 TPS did not see the 10000")
+                .contains("no answer; probes at 35 TPS had fewer transactions than the 10000")
         );
     }
 }

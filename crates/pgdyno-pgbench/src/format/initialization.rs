@@ -1,11 +1,11 @@
-//! What initialization says of itself (`initPopulateTable`, `runInitSteps`).
+//! Messages of the initialization (`initPopulateTable`, `runInitSteps`).
 
 /// Seconds between two lines with `--quiet`.
 const QUIET_STEP_S: f64 = 5.0;
 /// Rows between two lines without.
 const ROWS: u64 = 100_000;
 
-/// Lines about a table that is being filled.
+/// Progress lines of a table that is being filled.
 #[derive(Debug, Clone)]
 pub struct Filling {
     table: &'static str,
@@ -19,7 +19,7 @@ pub struct Filling {
 }
 
 impl Filling {
-    /// A table of so many rows.
+    /// Progress of a table with `total` rows.
     pub fn new(table: &'static str, total: u64, quiet: bool, terminal: bool) -> Self {
         Self { table, total, quiet, terminal, chars: 0, next_step: 1.0 }
     }
@@ -51,7 +51,7 @@ impl Filling {
         Some(line)
     }
 
-    /// What removes the last line from a terminal.
+    /// Text that clears the last line on a terminal.
     pub fn clear(&self) -> Option<String> {
         (self.terminal && self.chars > 0).then(|| format!("{}\r", " ".repeat(self.chars)))
     }
@@ -59,7 +59,7 @@ impl Filling {
 
 /// The closing line: names of the steps with their seconds.
 pub fn done(steps: &[(&str, f64)]) -> String {
-    // Not `sum`: of nothing that is −0.
+    // Not `sum`, which is −0 of nothing.
     let sum = steps.iter().fold(0.0, |sum, (_, seconds)| sum + seconds);
     let each: Vec<_> = steps.iter().map(|(name, seconds)| format!("{name} {seconds:.2} s")).collect();
     format!("done in {sum:.2} s ({}).\n", each.join(", "))

@@ -1,22 +1,22 @@
-//! Lines of the log of transactions, one by one or aggregated (`doLog`).
+//! Lines of the transaction log, single or aggregated (`doLog`).
 
 use std::fmt::Write;
 
 use pgdyno_core::measure::{Ended, Ending, Failure, Tally};
 use pgdyno_engine::LogRecord;
 
-/// What the columns of a log depend on.
+/// Options that determine the columns of a log.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Columns {
-    /// Whether there is a rate: then the lag is told.
+    /// Whether there is a rate: then the lag is a column.
     pub throttled: bool,
     /// Whether there is a latency limit: then skipped transactions are counted.
     pub limited: bool,
-    /// Whether transactions may be tried again.
+    /// Whether transactions may be retried.
     pub retrying: bool,
-    /// Whether kinds of failures are told apart.
+    /// Whether kinds of failures are distinguished.
     pub failures_detailed: bool,
-    /// Whether clients go on after other errors.
+    /// Whether clients continue after other errors.
     pub continue_on_error: bool,
 }
 
@@ -79,12 +79,12 @@ impl Columns {
     }
 }
 
-/// Transactions of one thread, interval by interval.
+/// Aggregates the transactions of one thread into intervals.
 #[derive(Debug, Clone)]
 pub struct Aggregator {
     columns: Columns,
     interval_s: u64,
-    /// Start of the interval under way, in seconds since 1970.
+    /// Start of the current interval, in seconds since 1970.
     start_s: u64,
     tally: Tally,
 }
@@ -107,7 +107,7 @@ impl Aggregator {
         });
     }
 
-    /// Appends the lines of all intervals that end at or before an instant, empty ones too.
+    /// Appends the lines of all intervals that end by `epoch_us`, including empty ones.
     pub fn until(&mut self, out: &mut String, epoch_us: u64) {
         while (self.start_s + self.interval_s) * 1_000_000 <= epoch_us {
             self.columns.aggregate(out, self.start_s, &self.tally);

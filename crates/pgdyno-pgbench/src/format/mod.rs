@@ -7,12 +7,12 @@ pub mod progress;
 pub mod steps;
 pub mod summary;
 
-/// A share in percent; 0 where there is nothing to have a share of.
+/// A share in per cent; 0 if the whole is 0.
 fn percent(part: u64, whole: u64) -> f64 {
     if whole == 0 { 0.0 } else { 100.0 * part as f64 / whole as f64 }
 }
 
-/// A number with so many digits, as C prints one that is none.
+/// A number with this many decimals; NaN as C prints it.
 fn fixed(value: f64, digits: usize) -> String {
     if value.is_nan() { "nan".to_owned() } else { format!("{value:.digits$}") }
 }

@@ -2,7 +2,7 @@
 
 use pgdyno_core::measure::Tally;
 
-/// What a progress line is of.
+/// Content of a progress line.
 #[derive(Debug, Clone, Copy)]
 pub struct Progress<'a> {
     /// Seconds since the start, or since 1970.
@@ -15,11 +15,11 @@ pub struct Progress<'a> {
     pub throttled: bool,
     /// Whether there is a latency limit.
     pub limited: bool,
-    /// Whether transactions may be tried again.
+    /// Whether transactions may be retried.
     pub retrying: bool,
 }
 
-/// How an instant is told.
+/// Time of a progress line.
 #[derive(Debug, Clone, Copy)]
 pub enum At {
     /// Seconds since the start of the run.

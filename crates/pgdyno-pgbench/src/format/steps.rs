@@ -1,4 +1,4 @@
-//! The table of steps below the summary.
+//! The table of steps below the summary (`--steps`).
 
 use std::fmt::Write;
 
@@ -7,7 +7,7 @@ use pgdyno_engine::{Load, StepReport};
 
 const NS_PER_S: f64 = 1e9;
 
-/// The table; empty where there are no steps. Steps that a run did not reach have no line.
+/// The table; empty if there are no steps. Steps that a run did not reach have no line.
 pub fn table(steps: &[StepReport]) -> String {
     let Some(first) = steps.first() else { return String::new() };
     let (kind, population) = match first.load {
@@ -47,7 +47,7 @@ fn max_ns(latency: &Latency) -> Option<u64> {
     latency.summary().map(|summary| summary.max_ns)
 }
 
-/// A rate without digits that say nothing.
+/// A rate without superfluous digits.
 pub fn rate(rate_per_s: f64) -> String {
     if rate_per_s >= 100.0 {
         format!("{rate_per_s:.0}")
@@ -56,7 +56,7 @@ pub fn rate(rate_per_s: f64) -> String {
     }
 }
 
-/// Nanoseconds as milliseconds with at least three digits that count.
+/// Nanoseconds as milliseconds, with at least three significant digits.
 pub fn ms(ns: Option<u64>) -> String {
     let Some(ms) = ns.map(|ns| ns as f64 / 1e6) else { return "-".to_owned() };
     if ms < 10.0 {
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn every_step_has_a_line_and_no_percentile_that_is_none() {
+    fn every_step_has_a_line_and_unknown_percentiles_a_dash() {
         let steps =
             [step(Load::Rate(1_000.0), 0, 30), step(Load::Rate(2.5), 30, 60), step(Load::Rate(1.0), 90, 0)];
         let head = "step  from s    to s    rate/s       tps   p50 ms   p95 ms   p99 ms   max ms   failed  \
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn milliseconds_have_the_digits_that_count() {
+    fn milliseconds_have_significant_digits() {
         let ns = [Some(250_000), Some(12_345_678), Some(1_234_567_890), None];
         assert_eq!(ns.map(ms), ["0.250", "12.3", "1235", "-"]);
         assert_eq!([0.5, 12.25, 4_570.0].map(rate), ["0.5", "12.25", "4570"]);

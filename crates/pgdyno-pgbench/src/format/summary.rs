@@ -6,14 +6,14 @@ use pgdyno_core::measure::{CommandTally, Moments, Tally};
 
 use super::{fixed, percent};
 
-/// A run, as its summary tells it.
+/// Content of the summary.
 #[derive(Debug, Clone)]
 pub struct Summary {
     /// Scripts in order.
     pub scripts: Vec<ScriptPart>,
     /// Scale factor.
     pub scale: i64,
-    /// Method and number of partitions of accounts, where there are any.
+    /// Method and number of partitions of accounts, if there are any.
     pub partitions: Option<(&'static str, u64)>,
     /// Query mode.
     pub protocol: &'static str,
@@ -21,21 +21,21 @@ pub struct Summary {
     pub clients: u32,
     /// Threads.
     pub threads: u32,
-    /// Most tries of a transaction; 0 is without limit.
+    /// Maximum number of tries of a transaction; 0: no limit.
     pub max_tries: u32,
-    /// Planned length in seconds; `None` where each client made `transactions`.
+    /// Planned length in seconds; `None` if each client ran `transactions` transactions.
     pub duration_s: Option<u32>,
-    /// Transactions of each client.
+    /// Planned transactions of each client.
     pub transactions: u64,
     /// Whether there was a rate.
     pub throttled: bool,
-    /// The latency limit in microseconds; 0 is none.
+    /// Latency limit in microseconds; 0: none.
     pub latency_limit_us: i64,
-    /// Whether latency was measured, as it is where progress is shown.
+    /// Whether the latency of each transaction was measured, as with progress lines.
     pub latency_measured: bool,
-    /// Whether kinds of failures are told apart.
+    /// Whether kinds of failures are distinguished.
     pub failures_detailed: bool,
-    /// Whether clients went on after other errors.
+    /// Whether clients continued after other errors.
     pub continue_on_error: bool,
     /// Whether commands are listed.
     pub per_command: bool,
@@ -43,29 +43,29 @@ pub struct Summary {
     pub total: Tally,
     /// Length of the run in nanoseconds.
     pub elapsed_ns: u64,
-    /// What connections cost.
+    /// Time to connect.
     pub connecting: Connecting,
 }
 
 /// One script of a run.
 #[derive(Debug, Clone)]
 pub struct ScriptPart {
-    /// Its name.
+    /// Name or description.
     pub name: String,
-    /// Its weight.
+    /// Weight among the scripts of the run.
     pub weight: u32,
-    /// Its transactions.
+    /// Transactions of the script.
     pub tally: Tally,
     /// First lines and figures of its commands.
     pub commands: Vec<(String, CommandTally)>,
 }
 
-/// What connections cost.
+/// Time to connect.
 #[derive(Debug, Clone, Copy)]
 pub enum Connecting {
-    /// All were made before the run, in this many nanoseconds.
+    /// All connections were opened before the run, in this many nanoseconds.
     Once(u64),
-    /// One was made for each transaction, in this many nanoseconds altogether.
+    /// Each transaction opened a connection, in this many nanoseconds altogether.
     Each(u64),
 }
 

@@ -1,4 +1,4 @@
-//! What was asked for and what came of it, in the terms of pgbench and of a plan.
+//! Options and results of a run, as records have them.
 
 use pgdyno_core::measure::{Latency, StatementSummary};
 use pgdyno_engine::SocketDriver;
@@ -13,11 +13,11 @@ use super::{
 /// A second, in nanoseconds.
 const SECOND_NS: u64 = 1_000_000_000;
 
-/// The plan that the command line amounts to.
-pub fn plan(options: &Options, scale: i64, transport: &str) -> PlanRecord {
+/// The command line as a plan.
+pub fn plan_record(options: &Options, scale: i64, transport: &str) -> PlanRecord {
     PlanRecord {
         name: NAME.to_owned(),
-        description: "A run of pgdyno pgbench: one script or mix, one number of clients, once".to_owned(),
+        description: "A run of pgdyno pgbench: one script or mix, one client count, once".to_owned(),
         seed: options.seed,
         scale: Some(scale.max(0) as u64),
         clients: vec![options.clients],
@@ -39,8 +39,8 @@ pub fn plan(options: &Options, scale: i64, transport: &str) -> PlanRecord {
     }
 }
 
-/// What was asked for that no other command can be asked.
-pub fn asked(options: &Options, scripts: &Scripts) -> PgbenchRecord {
+/// The options that only pgbench has.
+pub fn pgbench_record(options: &Options, scripts: &Scripts) -> PgbenchRecord {
     let chosen = options.scripts.iter().zip(scripts.iter()).zip(&options.texts);
     PgbenchRecord {
         scripts: chosen
@@ -65,8 +65,8 @@ pub fn asked(options: &Options, scripts: &Scripts) -> PgbenchRecord {
     }
 }
 
-/// What came of it, in pgbench's terms.
-pub fn came_to(pgbench: &mut PgbenchRecord, results: &Results<'_>) {
+/// Adds the results, in pgbench's terms.
+pub fn add_results(pgbench: &mut PgbenchRecord, results: &Results<'_>) {
     let report = results.report;
     let mut latencies = report.statements.iter();
     for (index, (of, script)) in pgbench.scripts.iter_mut().zip(results.scripts.iter()).enumerate() {
@@ -86,7 +86,7 @@ pub fn statement(label: &str, latency: Option<&Latency>) -> StatementSummary {
     StatementSummary { statement: redact_sql(label), latency: latency.and_then(Latency::summary) }
 }
 
-/// A built-in script by the name that other commands know it by; a file that is called like one is told apart.
+/// Name of a script in other commands. A file that is called like a built-in script gets the prefix `./`.
 pub fn short_name(name: &str) -> String {
     let builtin = Builtin::ALL.into_iter().find(|builtin| builtin::description(*builtin) == name);
     match builtin {

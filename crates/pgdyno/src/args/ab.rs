@@ -14,7 +14,7 @@ use regex_lite::Regex;
 
 use super::{
     arm::{Arm, builtin, protocol},
-    bench::{processors, rate},
+    bench::{cpu_list, rate},
     file,
     measure::command_line,
     own_server::setting,
@@ -24,27 +24,27 @@ use crate::{conclude::Output, context::Context, measure::Task};
 
 const EXAMPLES: &str = "\
 Examples:
-  pgdyno ab --bundle --pg 17 --pg 18                    two majors, built alike
+  pgdyno ab --bundle --pg 17 --pg 18                    two major versions
   pgdyno ab --build pg18-gcc --build pg18-clang         two builds
   pgdyno ab --bindir OLD/bin --bindir NEW/bin -f my.sql two programs, your script
   pgdyno ab --set jit=on --set jit=off -b select-only   one setting
-  pgdyno ab -f join.sql -f exists.sql                   two ways to write it
+  pgdyno ab -f join.sql -f exists.sql                   two ways to write a query
   pgdyno ab default set:wal_compression=on,set:jit=off  several settings
   pgdyno ab --dsn 'host=old dbname=x' --dsn 'host=new dbname=x'
   pgdyno ab --command 'pgbench -n -S -T {seconds} -h old' \\
             --command 'pgbench -n -S -T {seconds} -h new'
 
-An arm written out is one or more of these, separated by commas:
+A and B are one or more of these, separated by commas:
   pg=VERSION  build=NAME  bindir=DIR  bundle  data=DIR  waldir=DIR
   set:NAME=VALUE  script=FILE  builtin=NAME  protocol=NAME
-  dsn=CONNINFO or command=LINE, which take all that follows; behind a pooler
-  dsn=CONNINFO,admin-dsn=CONNINFO
-`default` is none of them. A command finds a server that its arm makes, as in
-`pg=18,command=pgbench -n -S -T {seconds}`, in PGHOST, PGPORT, PGUSER and
-PGDATABASE, with pgbench's tables in it.";
+  dsn=CONNINFO or command=LINE, which include all that follows; with a pooler
+    dsn=CONNINFO,admin-dsn=CONNINFO
+`default` means none of them. If an arm has a command and a temporary server, as
+in `pg=18,command=pgbench -n -S -T {seconds}`, PGHOST, PGPORT, PGUSER and
+PGDATABASE name that server, with pgbench's tables in it.";
 
 /// Heading of the flags that name the subjects.
-const SUBJECTS: &str = "A and B (a flag given once is for both; given twice, A's comes first)";
+const SUBJECTS: &str = "A and B (a flag given once is for both; given twice, first A's, then B's)";
 
 /// Flags of `pgdyno ab`.
 #[derive(Debug, clap::Args)]
@@ -54,88 +54,88 @@ pub struct Args {
     a: Option<String>,
     /// Arm B as KEY=VALUE,...
     b: Option<String>,
-    /// Version of a server made for it: a major or an exact one
+    /// PostgreSQL version of a temporary server, major or exact
     #[arg(long, value_name = "VERSION", help_heading = SUBJECTS)]
     pg: Vec<String>,
-    /// Directory of initdb and postgres
+    /// Directory of the programs initdb and postgres
     #[arg(long, value_name = "DIR", help_heading = SUBJECTS)]
     bindir: Vec<PathBuf>,
-    /// A build by its name, as `pgdyno builds` lists them
+    /// Name of a build, as listed by `pgdyno builds`
     #[arg(long, value_name = "NAME", help_heading = SUBJECTS)]
     build: Vec<String>,
-    /// Use embedded bundles even where PostgreSQL is installed
+    /// Use downloaded bundles even if PostgreSQL is installed
     #[arg(long, conflicts_with_all = ["bindir", "build"], help_heading = SUBJECTS)]
     bundle: bool,
-    /// Setting of a server made for it; each name once or twice
+    /// Setting of a temporary server; each name once or twice
     #[arg(long, value_name = "NAME=VALUE", value_parser = setting, help_heading = SUBJECTS)]
     set: Vec<(String, String)>,
-    /// A server that is there, as URI or keyword string; everything goes into its schema `pgdyno`
+    /// Existing server, as URI or keyword string; everything is created in its schema `pgdyno`
     #[arg(long, value_name = "CONNINFO", help_heading = SUBJECTS)]
     dsn: Vec<String>,
-    /// Connection string for preparing, checking and observing what --dsn drives, such as the server behind a pooler
+    /// Connection string for setup, checks and monitoring, such as the server behind the pooler of --dsn
     #[arg(long, value_name = "CONNINFO", help_heading = SUBJECTS)]
     admin_dsn: Vec<String>,
-    /// A built-in script: tpcb-like, simple-update, select-only [default: tpcb-like]
+    /// Built-in script: tpcb-like, simple-update, select-only [default: tpcb-like]
     #[arg(long, short, value_name = "NAME", value_parser = builtin, help_heading = SUBJECTS)]
     builtin: Vec<Builtin>,
-    /// A script in pgbench's language
+    /// Script in pgbench's language
     #[arg(long, short = 'f', value_name = "FILE", help_heading = SUBJECTS)]
     script: Vec<PathBuf>,
-    /// Run scripts that reach beyond tables: programs (`\shell`), files and settings of the server
+    /// Allow scripts that reach beyond tables: programs (`\shell`), files and settings of the server
     #[arg(long, help_heading = SUBJECTS)]
     trust: bool,
-    /// How statements are sent: simple, extended, prepared [default: prepared]
+    /// Query protocol: simple, extended, prepared [default: prepared]
     #[arg(long, short = 'M', value_name = "NAME", value_parser = protocol, help_heading = SUBJECTS)]
     protocol: Vec<Protocol>,
-    /// A command that measures and prints its rate; {seconds}, {clients}, {jobs} and {scale} are filled in
+    /// Benchmark command that prints a rate; {seconds}, {clients}, {jobs} and {scale} are replaced
     #[arg(long, value_name = "LINE", help_heading = SUBJECTS)]
     command: Vec<String>,
-    /// Take server, data, workload and times from this plan; it has one workload and one number of clients
+    /// Take server, data, workload and times from this plan, which must have one workload and one client count
     #[arg(long, value_name = "FILE.toml", help_heading = "Workload")]
     plan: Option<PathBuf>,
     /// TPC-B scale factor [default: from memory and disk]
     #[arg(long, short, value_name = "N", help_heading = "Workload",
           value_parser = clap::value_parser!(u64).range(1..=100_000_000))]
     scale: Option<u64>,
-    /// Number of clients [default: twice the processors]
+    /// Client count [default: twice the number of CPUs]
     #[arg(long, short, value_name = "N", help_heading = "Workload",
           value_parser = clap::value_parser!(u32).range(1..=100_000))]
     clients: Option<u32>,
-    /// Threads of the driver [default: one for each of its processors]
+    /// Driver threads [default: one per driver CPU]
     #[arg(long, short, value_name = "N", help_heading = "Workload",
           value_parser = clap::value_parser!(u32).range(1..=1_024))]
     jobs: Option<u32>,
     /// Measured interval of a run [default: 5s]
     #[arg(long, short = 'T', value_name = "TIME", allow_hyphen_values = true, help_heading = "Workload")]
     duration: Option<Span>,
-    /// Warm-up before it [default: 1500ms]
+    /// Warm-up before the measured interval [default: 1500ms]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Workload")]
     warmup: Option<Span>,
-    /// Known only to be refused with its reason
+    /// Always refused, with the reason
     #[arg(long, short = 'R', value_name = "TPS", value_parser = rate, allow_hyphen_values = true, hide = true)]
     rate: Option<f64>,
-    /// Processors of the driver, such as 0 or 0-3,8 [default: the last quarter]
-    #[arg(long, value_name = "LIST", value_parser = processors, help_heading = "Workload")]
+    /// CPUs of the driver, such as 0 or 0-3,8 [default: the last quarter]
+    #[arg(long, value_name = "LIST", value_parser = cpu_list, help_heading = "Workload")]
     driver_cpus: Option<String>,
-    /// Processors of servers made for it [default: those that the driver does not use]
-    #[arg(long, value_name = "LIST", value_parser = processors, help_heading = "Workload")]
+    /// CPUs of temporary servers [default: those that the driver does not use]
+    #[arg(long, value_name = "LIST", value_parser = cpu_list, help_heading = "Workload")]
     server_cpus: Option<String>,
-    /// Most blocks of one run of A and one of B; looked at after 8, 12 and all of them
+    /// Maximum number of blocks of one run of A and one of B; evaluated after 8, 12 and all blocks
     #[arg(long, value_name = "N", default_value_t = 16, help_heading = "Method",
           value_parser = clap::value_parser!(u32).range(i64::from(MIN_BLOCKS)..=i64::from(MAX_BLOCKS)))]
     blocks: u32,
-    /// Blocks of A against A, for the noise floor; 0 leaves it unknown
+    /// Number of A/A blocks, which measure the noise floor; 0 leaves it unknown
     #[arg(long, value_name = "N", default_value_t = 4, help_heading = "Method",
           value_parser = clap::value_parser!(u32).range(0..=50))]
     aa_blocks: u32,
-    /// A difference within ± this does not matter
+    /// Equivalence margin: a difference within ± this does not matter
     #[arg(long, value_name = "SHARE", default_value = "2%", value_parser = margin, allow_hyphen_values = true,
           help_heading = "Method")]
     margin: Margin,
-    /// Where a command prints its rate: a regular expression whose first group it is [default: pgbench's `tps = …`]
+    /// Regular expression whose first group is the rate that a command prints [default: pgbench's `tps = …`]
     #[arg(long, value_name = "REGEX", value_parser = result, help_heading = "Method")]
     result: Option<Regex>,
-    /// End with status 1 where B is slower
+    /// Exit with status 1 if B is slower
     #[arg(long, help_heading = "Method")]
     fail_if_slower: bool,
     #[command(flatten)]
@@ -143,20 +143,20 @@ pub struct Args {
     /// User to run the servers as (root only)
     #[arg(long, value_name = "USER", help_heading = "Options")]
     run_as: Option<String>,
-    /// Keep the servers' data (or the schema) when the run is over
+    /// Keep the servers' data (or the schema) after the run
     #[arg(long, help_heading = "Options")]
     keep: bool,
-    /// Say what would be done, and end: arms, programs, this machine and servers that are there are looked at
+    /// Check arms, programs, this machine and existing servers, print what would be done, and stop
     #[arg(long, help_heading = "Options")]
     dry_run: bool,
-    /// Seed of every random choice
+    /// Random seed [default: chosen and printed]
     #[arg(long, value_name = "N", help_heading = "Options",
           value_parser = clap::value_parser!(u64).range(..=i64::MAX as u64))]
     seed: Option<u64>,
     /// Print run.json instead of the report
     #[arg(long, help_heading = "Options")]
     json: bool,
-    /// Write the report to this file too: .html, .md, .txt, .csv or .json
+    /// Also write the report to this file: .html, .md, .txt, .csv or .json
     #[arg(long, value_name = "FILE", help_heading = "Options")]
     out: Option<PathBuf>,
     /// Print help
@@ -164,11 +164,11 @@ pub struct Args {
     help: Option<bool>,
 }
 
-/// A share of more than nothing.
+/// Equivalence margin as a fraction of A's TPS, above 0.
 #[derive(Debug, Clone, Copy)]
 struct Margin(f64);
 
-/// `2%`: without the sign nobody knows whether 2 or 0.02 is two per cent.
+/// Parses `2%`. The sign is required, since 0.02 without it may mean 2 % or 0.02 %.
 fn margin(text: &str) -> Result<Margin, String> {
     let percent = text.strip_suffix('%').and_then(|number| number.trim().parse::<f64>().ok());
     let percent = percent.filter(|percent| *percent > 0.0 && *percent <= 50.0);
@@ -188,16 +188,16 @@ fn result(text: &str) -> Result<Regex, String> {
 /// Runs `pgdyno ab`.
 ///
 /// # Errors
-/// What the user should read.
+/// The problem to print.
 pub fn run(args: &Args, context: &Context) -> Result<ExitCode, Problem> {
     crate::measure::measure(&args.task()?, context)
 }
 
 impl Args {
-    /// The task that the flags and words ask for.
+    /// Task of the command line.
     ///
     /// # Errors
-    /// What of them cannot be.
+    /// The arms, the plan or the flags are invalid, or contradict each other.
     pub(super) fn task(&self) -> Result<Task, Problem> {
         let output = Output { json: self.json, out: self.out.clone() };
         Ok(Task { job: self.job()?, dry_run: self.dry_run, output })
@@ -210,10 +210,10 @@ impl Args {
         let works = [self.work(&arms[0], &plan)?, self.work(&arms[1], &plan)?];
         self.apply(&mut plan, &works);
         plan.validate()?;
-        let (servers, places) = self.servers(&arms, &plan)?;
+        let (servers, server_of_arm) = self.servers(&arms, &plan)?;
         let said = [arms[0].said_beside(&arms[1]), arms[1].said_beside(&arms[0])];
         let asked = [Asked::default(), arms[0].asked(&arms[1])];
-        let jobs = works.into_iter().zip(said).zip(places).zip(asked).zip(["A", "B"]);
+        let jobs = works.into_iter().zip(said).zip(server_of_arm).zip(asked).zip(["A", "B"]);
         let subjects = jobs
             .map(|((((work, said), server), asked), name)| {
                 let said = pgdyno_record::redact(&said);
@@ -240,19 +240,19 @@ impl Args {
         })
     }
 
-    /// An open loop gets through what its schedule asks for on either server: there is nothing to compare TPS by.
+    /// Refuses an open loop, in which TPS is given by the schedule and is equal on both servers.
     fn refuse_rate(&self, plan: &Plan) -> Result<(), Problem> {
         if self.rate.is_none() && plan.measure.rate.is_none() {
             return Ok(());
         }
-        let what = "could not compare at a rate: in an open loop TPS is the schedule's, and that is what `ab` judges";
+        let what = "could not compare at a fixed rate: `ab` compares TPS, which an open loop takes from its schedule";
         Err(Problem::wrong_request(what).hint(
-            "leave out --rate (or the plan's `rate`); `pgdyno run PLAN --subject A --subject B` shows the latencies of \
-             an open loop beside each other",
+            "leave out --rate (or the plan's `rate`); `pgdyno run PLAN --subject A --subject B` compares the \
+             latencies of an open loop",
         ))
     }
 
-    /// The plan file, or a plan of nothing but defaults.
+    /// The plan file, or a plan with defaults only.
     fn base_plan(&self) -> Result<Plan, Problem> {
         let Some(path) = &self.plan else {
             let mut plan = Plan::new("ab", vec![workload(Builtin::TpcbLike, Protocol::Prepared)]);
@@ -262,10 +262,12 @@ impl Args {
         };
         let plan = file::plan(path)?;
         if plan.data.is_own() || plan.workload.iter().any(|one| one.as_builtin().is_none()) {
-            let what =
-                format!("could not compare by {}: it brings tables or scripts of its own", path.display());
+            let what = format!(
+                "could not compare with the plan {}: it has its own tables or scripts",
+                path.display()
+            );
             return Err(Problem::wrong_request(what)
-                .hint("`pgdyno run` carries it out; a script of your own is compared with -f"));
+                .hint("run it with `pgdyno run`; to compare with your own script, use -f"));
         }
         let clients = match &plan.measure.clients {
             Auto::Given(clients) => clients.len(),
@@ -275,14 +277,14 @@ impl Args {
             return Ok(plan);
         }
         let what = format!(
-            "could not compare by {}: it has {} workloads and {clients} numbers of clients",
+            "could not compare with the plan {}: it has {} workloads and {clients} client counts",
             path.display(),
             plan.workload.len()
         );
-        Err(Problem::wrong_request(what).hint("a comparison has one of each: leave one of them in the plan"))
+        Err(Problem::wrong_request(what).hint("a comparison has one of each"))
     }
 
-    /// What flags and words say of A and of B.
+    /// Arms A and B from the arguments and flags.
     fn both_arms(&self, plan: &Plan) -> Result<[Arm; 2], Problem> {
         let [a, b] = self.arms_of_flags()?;
         let arms = match (&self.a, &self.b) {
@@ -290,36 +292,38 @@ impl Args {
             (Some(of_a), Some(of_b)) => [Arm::parse(of_a)?.over(&a), Arm::parse(of_b)?.over(&b)],
             (Some(one), None) | (None, Some(one)) => {
                 let one = pgdyno_record::redact(one);
-                let hint = "name both, or say `default` for the one of which there is nothing to say";
-                return Err(Problem::wrong_request(format!("`{one}` is one arm, and a comparison has two"))
-                    .hint(hint));
+                let hint = "give both; `default` is an arm without any settings";
+                return Err(Problem::wrong_request(format!(
+                    "`{one}` is one arm, and a comparison needs two"
+                ))
+                .hint(hint));
             }
         };
-        arms.iter().zip(["A", "B"]).try_for_each(|(arm, name)| makes_sense(arm, name))?;
+        arms.iter().zip(["A", "B"]).try_for_each(|(arm, name)| check_arm(arm, name))?;
         if self.a.is_none() && arms[0] == arms[1] {
             let problem = Problem::wrong_request("there is nothing to compare: A and B are the same");
-            let how = if self.is_twice() {
-                "a flag that is there twice is A's first and then B's, and both of yours have one value"
+            let how = if self.any_flag_twice() {
+                "of a flag given twice, the first value is A's and the second is B's; here they are equal"
             } else {
-                "give a flag twice, with another value for B (--pg 17 --pg 18), or write both out (pg=17 pg=18)"
+                "give a flag twice with different values (--pg 17 --pg 18), or name both arms (pg=17 pg=18)"
             };
-            return Err(problem.hint(format!(
-                "{how}; `pgdyno ab default default` compares a server with its like on purpose"
-            )));
+            return Err(
+                problem.hint(format!("{how}; `pgdyno ab default default` makes an A/A test on purpose"))
+            );
         }
         let data = |arm: &Arm| arm.data.clone().or_else(|| plan.server.data.clone().map(PathBuf::from));
         if arms.iter().all(|arm| arm.dsn.is_none())
             && data(&arms[0]).is_some()
             && data(&arms[0]) == data(&arms[1])
         {
-            return Err(Problem::wrong_request("two servers cannot have one data directory")
-                .hint("write the arms out, each with its own: data=/srv/a data=/srv/b"));
+            return Err(Problem::wrong_request("two servers cannot share a data directory")
+                .hint("give each arm its own: pgdyno ab data=/srv/a data=/srv/b"));
         }
         Ok(arms)
     }
 
-    /// Whether a flag that names A and B is there for each of them.
-    fn is_twice(&self) -> bool {
+    /// Whether any flag that describes the arms is given at least twice.
+    fn any_flag_twice(&self) -> bool {
         let counts = [
             self.pg.len(),
             self.build.len(),
@@ -331,29 +335,29 @@ impl Args {
             self.protocol.len(),
             self.command.len(),
         ];
-        let again =
+        let repeated =
             |(at, (name, _)): (usize, &(String, String))| self.set[..at].iter().any(|(set, _)| set == name);
-        counts.iter().any(|count| *count > 1) || self.set.iter().enumerate().any(again)
+        counts.iter().any(|count| *count > 1) || self.set.iter().enumerate().any(repeated)
     }
 
     fn arms_of_flags(&self) -> Result<[Arm; 2], Problem> {
         let [mut a, mut b] = [Arm::default(), Arm::default()];
         (a.bundle, b.bundle) = (self.bundle, self.bundle);
-        [a.pg, b.pg] = dealt("--pg", &self.pg)?;
-        [a.build, b.build] = dealt("--build", &self.build)?;
-        [a.bindir, b.bindir] = dealt("--bindir", &self.bindir)?;
-        [a.dsn, b.dsn] = dealt("--dsn", &self.dsn)?;
-        [a.admin_dsn, b.admin_dsn] = dealt("--admin-dsn", &self.admin_dsn)?;
-        [a.builtin, b.builtin] = dealt("--builtin", &self.builtin)?;
-        [a.script, b.script] = dealt("--script", &self.script)?;
-        [a.protocol, b.protocol] = dealt("--protocol", &self.protocol)?;
-        [a.command, b.command] = dealt("--command", &self.command)?;
+        [a.pg, b.pg] = split("--pg", &self.pg)?;
+        [a.build, b.build] = split("--build", &self.build)?;
+        [a.bindir, b.bindir] = split("--bindir", &self.bindir)?;
+        [a.dsn, b.dsn] = split("--dsn", &self.dsn)?;
+        [a.admin_dsn, b.admin_dsn] = split("--admin-dsn", &self.admin_dsn)?;
+        [a.builtin, b.builtin] = split("--builtin", &self.builtin)?;
+        [a.script, b.script] = split("--script", &self.script)?;
+        [a.protocol, b.protocol] = split("--protocol", &self.protocol)?;
+        [a.command, b.command] = split("--command", &self.command)?;
         let mut by_name: BTreeMap<&str, Vec<String>> = BTreeMap::new();
         for (name, value) in &self.set {
             by_name.entry(name).or_default().push(value.clone());
         }
         for (name, values) in by_name {
-            let [of_a, of_b] = dealt(&format!("--set {name}"), &values)?;
+            let [of_a, of_b] = split(&format!("--set {name}"), &values)?;
             a.settings.extend(of_a.map(|value| (name.to_owned(), value)));
             b.settings.extend(of_b.map(|value| (name.to_owned(), value)));
         }
@@ -384,7 +388,7 @@ impl Args {
         Ok(SubjectWork::Script { work: Box::new(work), protocol })
     }
 
-    /// What flags say of the measurement; blocks become runs of the one cell, for the estimate of time and space.
+    /// Applies the flags to the plan. Blocks become runs of its one cell, for the estimate of time and disk space.
     fn apply(&self, plan: &mut Plan, works: &[SubjectWork; 2]) {
         let builtin = works.iter().filter_map(|work| match work {
             SubjectWork::Command(_) => None,
@@ -399,10 +403,10 @@ impl Args {
             plan.data.scale = Scale::Given(scale);
         }
         let measure = &mut plan.measure;
-        let processors = thread::available_parallelism().map_or(1, |count| count.get() as u32);
+        let cpus = thread::available_parallelism().map_or(1, |count| count.get() as u32);
         match (self.clients, &measure.clients) {
             (Some(clients), _) => measure.clients = Auto::Given(vec![clients]),
-            (None, Auto::Auto) => measure.clients = Auto::Given(vec![2 * processors]),
+            (None, Auto::Auto) => measure.clients = Auto::Given(vec![2 * cpus]),
             (None, Auto::Given(_)) => {}
         }
         if let Some(jobs) = self.jobs {
@@ -415,22 +419,22 @@ impl Args {
         plan.server.cpus = self.server_cpus.clone().or(plan.server.cpus.take());
     }
 
-    /// The servers, and the place of each arm's among them. Two servers made for it stay two, whatever they have in
-    /// common: each arm has data of its own. One that is there and named twice is one.
+    /// The servers, and the index of each arm's server. Each arm has its own temporary server, even if both are equal,
+    /// since each arm has its own data. An existing server that both arms name is one server.
     fn servers(&self, arms: &[Arm; 2], plan: &Plan) -> Result<(Vec<Wanted>, [Option<usize>; 2]), Problem> {
         let mut servers = Vec::new();
-        let mut places = [None, None];
+        let mut server_of_arm = [None, None];
         for (at, (arm, name)) in arms.iter().zip(["a", "b"]).enumerate() {
             let same = (&arm.dsn, &arm.admin_dsn) == (&arms[0].dsn, &arms[0].admin_dsn);
             if at == 1 && arm.dsn.is_some() && same {
-                places[1] = places[0];
+                server_of_arm[1] = server_of_arm[0];
                 continue;
             }
-            let Some(wanted) = self.server(arm, name, plan)? else { continue };
-            places[at] = Some(servers.len());
-            servers.push(wanted);
+            let Some(server) = self.server(arm, name, plan)? else { continue };
+            server_of_arm[at] = Some(servers.len());
+            servers.push(server);
         }
-        Ok((servers, places))
+        Ok((servers, server_of_arm))
     }
 
     fn server(&self, arm: &Arm, name: &str, plan: &Plan) -> Result<Option<Wanted>, Problem> {
@@ -445,26 +449,26 @@ fn workload(script: Builtin, protocol: Protocol) -> WorkloadPlan {
     WorkloadPlan::builtin(script, protocol)
 }
 
-/// Values of a flag: given once for both, twice A's and B's.
-fn dealt<T: Clone>(flag: &str, values: &[T]) -> Result<[Option<T>; 2], Problem> {
+/// Splits the values of a flag: one value is for both arms, two are A's and B's.
+fn split<T: Clone>(flag: &str, values: &[T]) -> Result<[Option<T>; 2], Problem> {
     match values {
         [] => Ok([None, None]),
         [both] => Ok([Some(both.clone()), Some(both.clone())]),
         [a, b] => Ok([Some(a.clone()), Some(b.clone())]),
-        more => Err(Problem::wrong_request(format!("{flag} is there {} times", more.len()))
-            .hint("once is for both arms; of two, the first is A's and the second is B's")),
+        more => Err(Problem::wrong_request(format!("{flag} is given {} times", more.len()))
+            .hint("one value is for both arms; of two, the first is A's and the second is B's")),
     }
 }
 
-/// Refuses what contradicts itself.
-fn makes_sense(arm: &Arm, name: &str) -> Result<(), Problem> {
-    let things = [arm.command.is_some(), arm.script.is_some(), arm.builtin.is_some()];
-    let several = things.into_iter().filter(|is_there| *is_there).count() > 1;
+/// Refuses an arm that contradicts itself.
+fn check_arm(arm: &Arm, name: &str) -> Result<(), Problem> {
+    let workloads = [arm.command.is_some(), arm.script.is_some(), arm.builtin.is_some()];
+    let several = workloads.into_iter().filter(|given| *given).count() > 1;
     let rules = [
         (
             arm.dsn.is_some() && arm.names_own_server(),
-            "a server that is there cannot be made as well",
-            "leave out dsn, or leave out version, programs, directories and settings",
+            "it names an existing server and describes a temporary one",
+            "leave out dsn, or version, programs, directories and settings",
         ),
         (
             arm.dsn.is_some() && arm.command.is_some(),
@@ -473,24 +477,16 @@ fn makes_sense(arm: &Arm, name: &str) -> Result<(), Problem> {
         ),
         (
             arm.admin_dsn.is_some() && arm.dsn.is_none(),
-            "--admin-dsn alone names no server to drive",
-            "name it by --dsn, or leave --admin-dsn out",
+            "--admin-dsn alone names no server for the clients",
+            "name it with --dsn, or leave --admin-dsn out",
         ),
-        (
-            arm.bindir.is_some() && arm.bundle,
-            "a directory of programs is no bundle",
-            "leave out one of bindir and bundle",
-        ),
+        (arm.bindir.is_some() && arm.bundle, "bindir and bundle exclude each other", "leave out one of them"),
         (
             arm.build.is_some() && (arm.bindir.is_some() || arm.bundle),
-            "a build is the program by itself",
+            "build excludes bindir and bundle",
             "leave out build, or leave out bindir and bundle",
         ),
-        (
-            several,
-            "it has more than one thing to run",
-            "choose one of builtin, script and command; arms written out may differ in it",
-        ),
+        (several, "it has more than one workload", "choose one of builtin, script and command for each arm"),
     ];
     match rules.into_iter().find(|(is_broken, ..)| *is_broken) {
         None => Ok(()),

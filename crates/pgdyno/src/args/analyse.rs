@@ -11,12 +11,12 @@ use crate::{context::Context, output};
 /// Flags of `pgdyno analyse`.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Cells, intervals, verdicts, noise and doubts are computed again from what the run recorded, by the \
-    rules of this version: no server is needed, and the record is not changed. What comes out otherwise than the run \
-    said stands first."
+    after_help = "Computes cells, confidence intervals, verdicts, noise and doubts again from the recorded \
+    measurements, with the rules of this version. It needs no server and does not change the record. Results that \
+    differ from the recorded ones are listed first."
 )]
 pub struct Args {
-    /// The run: `last`, its id or any beginning or end of it, or its directory
+    /// The run: `last`, its ID, the beginning or end of its ID, or its directory
     #[arg(default_value = "last")]
     run: String,
     /// Print the record with the new results, as JSON
@@ -27,10 +27,10 @@ pub struct Args {
 /// Runs `pgdyno analyse`.
 ///
 /// # Errors
-/// What the user should read.
+/// The problem to print.
 pub fn run(args: &Args, context: &Context) -> Result<ExitCode, Problem> {
     let run = pgdyno_record::open(&pgdyno_record::find(&context.runs, &args.run)?)?;
-    let record = judged(&run)?;
+    let record = analysed(&run)?;
     for change in pgdyno_analysis::changes(&run.record, &record) {
         eprintln!("changed: {change}");
     }
@@ -44,12 +44,12 @@ pub fn run(args: &Args, context: &Context) -> Result<ExitCode, Problem> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The record of a run, judged by the rules of this version.
-fn judged(run: &Run) -> Result<RunRecord, Problem> {
+/// The record of a run with the results of this version.
+fn analysed(run: &Run) -> Result<RunRecord, Problem> {
     let mut record = run.record.clone();
     let latencies = pgdyno_analysis::latencies_of_cells(&record, run.run_latencies()?);
     pgdyno_analysis::analyse(&mut record, &latencies);
-    // That the record was edited is seen by who reads it, and by no rule.
+    // Whether a record was edited is found by reading it, not by the analysis.
     record.doubts.extend(run.record.doubts.iter().filter(|doubt| doubt.is_of_reader()).cloned());
     Ok(record)
 }

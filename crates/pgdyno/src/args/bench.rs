@@ -16,42 +16,42 @@ use crate::{context::Context, measure::Task};
 #[derive(Debug, clap::Args)]
 #[command(disable_help_flag = true, allow_negative_numbers = true)]
 pub struct Args {
-    /// Under 40 seconds: does it work, and about how fast is it?
+    /// A trial in under 40 seconds: does it work, and roughly how fast is it?
     #[arg(long, conflicts_with = "thorough")]
     quick: bool,
     /// For numbers to publish: more and longer blocks
     #[arg(long)]
     thorough: bool,
-    /// TPC-B scale factor: 100,000 accounts each [default: from memory and disk]
+    /// TPC-B scale factor, 100,000 accounts per unit [default: from memory and disk]
     #[arg(long, short, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=100_000_000))]
     scale: Option<u64>,
-    /// Client counts, such as 1,8,32 [default: from processors]
+    /// Client counts, such as 1,8,32 [default: from the number of CPUs]
     #[arg(long, short, value_name = "N,…", value_delimiter = ',',
           value_parser = clap::value_parser!(u32).range(1..=100_000))]
     clients: Option<Vec<u32>>,
-    /// Threads of the driver [default: one for each of its processors]
+    /// Driver threads [default: one per driver CPU]
     #[arg(long, short, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_024))]
     jobs: Option<u32>,
     /// Measured interval of a run, such as 5s
     #[arg(long, short = 'T', value_name = "TIME", allow_hyphen_values = true)]
     duration: Option<Span>,
-    /// Warm-up before it, such as 1500ms
+    /// Warm-up before the measured interval, such as 1500ms
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     warmup: Option<Span>,
-    /// How often every cell runs
+    /// Number of blocks: how often every cell runs
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000))]
     blocks: Option<u32>,
-    /// Transactions per second, as an open loop [default: closed loop]
+    /// Open loop with this rate in transactions per second [default: closed loop]
     #[arg(long, short = 'R', value_name = "TPS", value_parser = rate, allow_hyphen_values = true)]
     rate: Option<f64>,
-    /// How balances are checked after runs that write
+    /// Balance check after runs that write
     #[arg(long, value_name = "auto|full|touched|off", value_parser = check_mode)]
     check: Option<BalanceCheckMode>,
-    /// Processors of the driver, such as 0 or 0-3,8 [default: the last quarter]
-    #[arg(long, value_name = "LIST", value_parser = processors)]
+    /// CPUs of the driver, such as 0 or 0-3,8 [default: the last quarter]
+    #[arg(long, value_name = "LIST", value_parser = cpu_list)]
     driver_cpus: Option<String>,
-    /// Processors of the server [default: those that the driver does not use]
-    #[arg(long, value_name = "LIST", value_parser = processors, help_heading = "A server made for the run")]
+    /// CPUs of the server [default: those that the driver does not use]
+    #[arg(long, value_name = "LIST", value_parser = cpu_list, help_heading = "Temporary server")]
     server_cpus: Option<String>,
     #[command(flatten)]
     measure: measure::Args,
@@ -67,15 +67,15 @@ fn check_mode(text: &str) -> Result<BalanceCheckMode, String> {
     }
 }
 
-/// Transactions per second.
+/// Parses a rate in transactions per second.
 pub(super) fn rate(text: &str) -> Result<f64, String> {
     let rate: Option<f64> = text.parse().ok();
     rate.filter(|rate| *rate > 0.0 && *rate <= MAX_RATE_PER_S)
         .ok_or(format!("a rate is a number above 0, at most {MAX_RATE_PER_S:e}"))
 }
 
-/// A list of processors as the plan keeps it: as text.
-pub(super) fn processors(text: &str) -> Result<String, NotACpuList> {
+/// Checks a list of CPUs, which plans keep as text.
+pub(super) fn cpu_list(text: &str) -> Result<String, NotACpuList> {
     text.parse::<CpuList>().map(|_| text.to_owned())
 }
 
@@ -88,7 +88,7 @@ impl Args {
         }
     }
 
-    /// The plan `plans/bench.toml` with the flags over it.
+    /// The plan `plans/bench.toml`, overridden by the flags.
     fn plan(&self) -> Plan {
         let mut plan = Plan::bench();
         self.level().apply(&mut plan);
@@ -114,14 +114,14 @@ impl Args {
 }
 
 impl Args {
-    /// The task that the flags ask for.
+    /// Task of the command line.
     ///
     /// # Errors
-    /// What of them cannot be.
+    /// The flags are invalid, or contradict each other.
     pub(super) fn task(&self) -> Result<Task, Problem> {
         let plan = self.plan();
-        let material = WorkloadFiles::without_files(&plan)?;
-        let job = self.measure.job(plan, material, self.level())?;
+        let files = WorkloadFiles::without_files(&plan)?;
+        let job = self.measure.job(plan, files, self.level())?;
         Ok(Task { job, dry_run: false, output: self.measure.output() })
     }
 }
@@ -129,7 +129,7 @@ impl Args {
 /// Runs `pgdyno bench`.
 ///
 /// # Errors
-/// What the user should read.
+/// The problem to print.
 pub fn run(args: &Args, context: &Context) -> Result<ExitCode, Problem> {
     crate::measure::measure(&args.task()?, context)
 }

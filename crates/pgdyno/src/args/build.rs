@@ -16,11 +16,11 @@ use crate::{context::Context, interrupt::on_interrupt_saying, progress::Progress
 /// Flags of `pgdyno build`.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Configures, compiles and installs a source with contrib in the cache; the source stays \
-    untouched. The same source, patches, options, flags and compiler are built once, whatever the name; a \
-    build that was interrupted goes on when it is asked for again, without what it compiled last. Libraries \
-    (zlib, readline, lz4, zstd, liburing) are used where they are here; ICU, Perl, Python, Tcl, LLVM, \
-    documentation and translations are left out unless --configure asks for them.\n\n\
+    after_help = "Configures, compiles and installs a source tree with contrib, in pgdyno's cache; the source is not \
+    changed. The same source, patches, options, flags and compiler are built once, whatever the name. The same \
+    command continues an interrupted build, except for the files compiled last. Libraries (zlib, readline, lz4, \
+    zstd, liburing) are used if they are installed; ICU, Perl, Python, Tcl, LLVM, documentation and translations are \
+    left out unless --configure enables them.\n\n\
     Examples:\n  \
     pgdyno build pg18 --source debian:18\n  \
     pgdyno build fast --source debian:18 --cflags '-O3 -march=native -flto'\n  \
@@ -34,38 +34,38 @@ pub struct Args {
     /// Source: a directory, a tarball, or debian:18 (debian:18.1), fetched by apt from the distribution
     #[arg(long, value_name = "SOURCE")]
     source: String,
-    /// Patch to apply with `patch -p1`; may be given again
+    /// Patch to apply with `patch -p1`; may be repeated
     #[arg(long, value_name = "FILE")]
     patch: Vec<PathBuf>,
 
     /// Compiler: gcc, clang, or a path [default: gcc, else clang]
     #[arg(long, value_name = "CC", help_heading = "Compiler")]
     cc: Option<String>,
-    /// Flags for the compiler, in place of the default
+    /// Compiler flags
     #[arg(long, value_name = "FLAGS", default_value = CFLAGS, allow_hyphen_values = true, help_heading = "Compiler")]
     cflags: String,
-    /// Compilers at once [default: one for each processor]
+    /// Parallel compilers [default: the number of CPUs]
     #[arg(long, value_name = "N", help_heading = "Compiler", value_parser = clap::value_parser!(u32).range(1..=1024))]
     jobs: Option<u32>,
     /// User to build as (root only) [default: postgres, else nobody]
     #[arg(long, value_name = "USER", help_heading = "Compiler")]
     run_as: Option<String>,
 
-    /// Size of a page of data in KiB: 1, 2, 4, 8, 16 or 32
+    /// Data page size in KiB: 1, 2, 4, 8, 16 or 32
     #[arg(long, value_name = "KB", default_value_t = 8, help_heading = "Sizes")]
     with_blocksize: u32,
-    /// Size of a page of WAL in KiB: 1, 2, 4, 8, 16, 32 or 64
+    /// WAL page size in KiB: 1, 2, 4, 8, 16, 32 or 64
     #[arg(long, value_name = "KB", default_value_t = 8, help_heading = "Sizes")]
     with_wal_blocksize: u32,
-    /// Size in GiB at which a table goes on in another file
+    /// Segment size in GiB: larger tables consist of several files
     #[arg(long, value_name = "GB", default_value_t = 1, help_heading = "Sizes")]
     with_segsize: u32,
-    /// Another option for configure (or meson), such as --enable-cassert, or before 11 --with-wal-segsize=64; may be
-    /// given again
+    /// Further option for configure (or meson), such as --enable-cassert, or before 11 --with-wal-segsize=64; may be
+    /// repeated
     #[arg(long, value_name = "OPTION", allow_hyphen_values = true, help_heading = "Sizes")]
     configure: Vec<String>,
 
-    /// What was built as JSON
+    /// Print JSON instead of text
     #[arg(long)]
     json: bool,
 }
@@ -84,8 +84,8 @@ impl Args {
             run_as: self.run_as.clone(),
             search_path: env::var_os("PATH"),
             stop: on_interrupt_saying(
-                "stopping: what was compiled is kept but for the last seconds (once more to end at once)",
-                "ended at once; the same command goes on",
+                "stopping; what was compiled until the last few seconds is kept (Ctrl-C again to exit immediately)",
+                "exited immediately; the same command continues the build",
             ),
             ..Request::named(&self.name, &self.source)
         }
@@ -95,21 +95,21 @@ impl Args {
 /// Runs `pgdyno build`.
 ///
 /// # Errors
-/// What the user should read.
+/// The problem to print.
 pub fn run(args: &Args, _context: &Context) -> Result<ExitCode, Problem> {
-    let mut says = Says::new();
-    let build = builds::make(&args.request(), &pgdyno_lab::dirs()?, &mut |event| says.event(event));
-    says.progress.finish();
+    let mut reporter = Reporter::new();
+    let build = builds::make(&args.request(), &pgdyno_lab::dirs()?, &mut |event| reporter.event(event));
+    reporter.progress.finish();
     let build = build?;
     if args.json {
         println!("{:#}", as_json(&build));
     } else {
-        print(&build, &says);
+        print(&build, &reporter);
     }
     Ok(ExitCode::SUCCESS)
 }
 
-/// A build as JSON: its manifest with name and places.
+/// A build as JSON: its manifest with its name and directories.
 pub(super) fn as_json(build: &Build) -> Value {
     let mut value = json!({ "name": build.name, "dir": build.dir, "bindir": build.bindir() });
     let manifest = serde_json::to_value(&build.manifest).unwrap_or_default();
@@ -119,8 +119,8 @@ pub(super) fn as_json(build: &Build) -> Value {
     value
 }
 
-/// Tells what is going on: by a line that changes at a terminal, by short lines elsewhere.
-struct Says {
+/// Reports progress: on a terminal by a line that is updated in place, elsewhere by short lines.
+struct Reporter {
     progress: Progress,
     terminal: bool,
     cached: bool,
@@ -129,7 +129,7 @@ struct Says {
     quarter: u64,
 }
 
-impl Says {
+impl Reporter {
     fn new() -> Self {
         Self {
             progress: Progress::new(),
@@ -143,14 +143,14 @@ impl Says {
 
     fn event(&mut self, event: Event) {
         match event {
-            Event::Waiting => self.stage("waiting: another pgdyno makes the same build"),
+            Event::Waiting => self.stage("waiting: another pgdyno is making the same build"),
             Event::BuildingAsShared { user } => self.progress.warn(&format!(
-                "the build runs as `{user}`, whom other programs may run as too; --run-as names another user"
+                "the build runs as `{user}`, which other programs may use too; choose another user with --run-as"
             )),
             Event::Fetching { source } => self.stage(&format!("fetching the source of {source}")),
             Event::Source { source } => self.stage(&format!("preparing the source {source}")),
             Event::Resuming { phase } => {
-                self.stage(&format!("going on with an interrupted build ({})", phase.word()));
+                self.stage(&format!("resuming an interrupted build ({})", phase.word()));
             }
             Event::Absent { library, package } => self.absent.push(format!("{library} ({package})")),
             Event::Configuring { version } => self.stage(&format!("configuring PostgreSQL {version}")),
@@ -158,7 +158,7 @@ impl Says {
             Event::Installing => self.stage("installing"),
             Event::Cached => self.cached = true,
             Event::Repointed { name } => {
-                self.progress.warn(&format!("`{name}` stood for another build until now"));
+                self.progress.warn(&format!("`{name}` was the name of another build until now"));
             }
         }
     }
@@ -187,11 +187,11 @@ impl Says {
     }
 }
 
-fn print(build: &Build, says: &Says) {
+fn print(build: &Build, reporter: &Reporter) {
     let Build { name, manifest, .. } = build;
-    let how = match says.cached {
-        true => "was built before".to_owned(),
-        false => format!("is built, in {}", units::duration(manifest.made_s)),
+    let how = match reporter.cached {
+        true => "was already built".to_owned(),
+        false => format!("was built in {}", units::duration(manifest.made_s)),
     };
     println!("PostgreSQL {} {how}: `{name}`\n", manifest.version);
     let Manifest { source, compiler, cflags, block_kb, wal_block_kb, segment_gb, .. } = manifest;
@@ -200,8 +200,11 @@ fn print(build: &Build, says: &Says) {
     println!("  flags     {cflags}");
     println!("  sizes     pages of {block_kb} KiB, of WAL {wal_block_kb} KiB, files of {segment_gb} GiB");
     println!("  options   {}", manifest.configure.join(" "));
-    if !says.absent.is_empty() {
-        println!("  left out  {}: not here (the package that brings each)", says.absent.join(", "));
+    if !reporter.absent.is_empty() {
+        println!(
+            "  left out  {}: not installed (package of each in parentheses)",
+            reporter.absent.join(", ")
+        );
     }
     println!("  program   {}", build.bindir().display());
     println!("  log       {}", build.log_path().display());
@@ -213,10 +216,10 @@ fn patches(manifest: &Manifest) -> String {
     if names.is_empty() { String::new() } else { format!(", patched by {}", names.join(", ")) }
 }
 
-/// What was under way, for a table.
+/// State of an unfinished build, in words.
 pub(super) fn doing(phase: Phase, running: bool) -> String {
     match (running, phase) {
-        (true, phase) => format!("is being made ({})", phase.word()),
+        (true, phase) => format!("is being built ({})", phase.word()),
         (false, Phase::Failed) => "failed".to_owned(),
         (false, phase) => format!("was interrupted ({})", phase.word()),
     }

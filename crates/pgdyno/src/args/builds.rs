@@ -16,11 +16,11 @@ use crate::context::Context;
 /// Flags of `pgdyno builds`.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Builds are made by `pgdyno build`, and freed by `pgdyno clean`. Two names of the same recipe share \
-    one build and its size."
+    after_help = "`pgdyno build` makes builds, and `pgdyno clean` removes them. Two names of the same recipe share one \
+    build and its disk space."
 )]
 pub struct Args {
-    /// As JSON, with everything there is to know
+    /// Print JSON, with all details
     #[arg(long)]
     json: bool,
 }
@@ -28,7 +28,7 @@ pub struct Args {
 /// Runs `pgdyno builds`.
 ///
 /// # Errors
-/// What the user should read.
+/// The problem to print.
 pub fn run(args: &Args, _context: &Context) -> Result<ExitCode, Problem> {
     let dirs = pgdyno_lab::dirs()?;
     let (complete, unfinished) = (builds::all(&dirs), builds::unfinished(&dirs));
@@ -85,7 +85,7 @@ fn row(build: &Build) -> [String; 7] {
     ]
 }
 
-/// An instant to the minute, in UTC.
+/// A timestamp to the minute, in UTC.
 fn minute(rfc3339: &str) -> String {
     match rfc3339.parse::<Timestamp>() {
         Ok(at) => at.strftime("%Y-%m-%dT%H:%MZ").to_string(),

@@ -16,23 +16,22 @@ use crate::{context::Context, exit::Exit, problem, servers};
 /// Flags of `pgdyno clean`.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Shows servers, bundles, builds and what `selftest` found, with their sizes. With --yes, \
-    servers that do not run are removed with their data, bundles and builds that no remaining server uses, \
-    what interrupted and failed builds left, fetched sources, and the selftest. Recorded runs are never \
-    touched."
+    after_help = "Lists servers, bundles, builds and the result of `selftest`, with their sizes. With --yes, these are \
+    removed: stopped servers with their data; bundles and builds that no running server uses; remains of interrupted \
+    and failed builds; fetched sources; the selftest result. Recorded runs are never removed."
 )]
 pub struct Args {
-    /// Free it: stopped servers with their data, unused bundles and builds, the selftest; this cannot be undone
+    /// Remove stopped servers with their data, unused bundles and builds, and the selftest result; cannot be undone
     #[arg(long)]
     yes: bool,
 }
 
-/// Something that takes room.
+/// Something that takes disk space.
 struct Kept {
     what: String,
     path: PathBuf,
     size_bytes: u64,
-    /// Why it stays.
+    /// Why it cannot be removed; `None` if it can.
     used: Option<String>,
     free: Free,
 }
@@ -48,7 +47,7 @@ enum Free {
 /// Runs `pgdyno clean`.
 ///
 /// # Errors
-/// What the user should read.
+/// The problem to print.
 pub fn run(args: &Args, _context: &Context) -> Result<ExitCode, Problem> {
     let dirs = pgdyno_lab::dirs()?;
     let (mut records, mut problems) = (Vec::new(), Vec::new());
@@ -62,7 +61,7 @@ pub fn run(args: &Args, _context: &Context) -> Result<ExitCode, Problem> {
     for problem in &problems {
         problem::print(problem);
     }
-    // What cannot be understood stays, and is no reason to keep the rest.
+    // Servers with unreadable records stay; all else is removed nevertheless.
     match (done, problems.is_empty()) {
         (Ok(_), false) => Ok(Exit::NotCompleted.into()),
         (done, _) => done,
@@ -82,7 +81,7 @@ fn clean(args: &Args, dirs: &Dirs, records: &[Record]) -> Result<ExitCode, Probl
             free(dirs, kept)?;
         }
         builds::forget(dirs).map_err(|error| {
-            Problem::could_not(format!("could not remove what is remembered of sources: {error}"))
+            Problem::could_not(format!("could not remove the cached digests of sources: {error}"))
         })?;
     }
     kept.iter().for_each(|kept| print(kept, args.yes));
@@ -118,7 +117,7 @@ fn kept(dirs: &Dirs, records: &[Record]) -> Vec<Kept> {
         what: kept.what.clone(),
         size_bytes: size(&kept.path),
         used: match kept.is_worked_on(dirs) {
-            true => Some("it is being made".to_owned()),
+            true => Some("it is being built".to_owned()),
             false => user_of(&kept.path, records),
         },
         path: kept.path.clone(),
@@ -127,22 +126,22 @@ fn kept(dirs: &Dirs, records: &[Record]) -> Vec<Kept> {
     servers.chain(unrecorded).chain(bundles).chain(builds).chain(selftest()).collect()
 }
 
-/// Who runs from a directory of programs, in words. Servers that do not run are freed as well, and need it no more.
+/// The server or process that runs from a directory of programs, in words. Stopped servers do not count, since they are
+/// removed as well.
 fn user_of(dir: &Path, records: &[Record]) -> Option<String> {
     let uses = |record: &&Record| record.runs_from(dir) && record.status().pid().is_some();
     let server = records.iter().find(uses).map(|record| format!("server `{}` uses it", record.name));
     server.or_else(|| runs_from(dir).map(|pid| format!("process {pid} runs from it")))
 }
 
-/// What `pgdyno selftest` found.
+/// The result of `pgdyno selftest`.
 fn selftest() -> Option<Kept> {
     let path = pgdyno_lab::instrument::path().ok()?;
     let size_bytes = fs::metadata(&path).ok()?.blocks() * 512;
     Some(Kept { what: "selftest".to_owned(), path, size_bytes, used: None, free: Free::Selftest })
 }
 
-/// A process whose program lies in a directory. Bundles and builds are shared with servers that other state directories
-/// list.
+/// A process whose program is in a directory. Servers in other state directories may use the same bundles and builds.
 fn runs_from(dir: &Path) -> Option<u32> {
     let program = |pid: &u32| procs::arguments(*pid).into_iter().next();
     procs::all().into_iter().find(|pid| program(pid).is_some_and(|program| program.starts_with(dir)))
@@ -162,14 +161,14 @@ fn server(dirs: &Dirs, record: &Record) -> Kept {
     }
 }
 
-/// Directories of servers in which a crash left no record: nothing was started in them.
+/// Server directories without a record, left by a crash before anything was started in them.
 fn unrecorded(dirs: &Dirs, records: &[Record]) -> Vec<Kept> {
     let entries = fs::read_dir(dirs.servers()).into_iter().flatten().flatten();
     let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
     names
         .filter(|name| !records.iter().any(|record| record.name == *name))
-        // One that cannot be understood is somebody's server all the same.
-        .filter(|name| !is_there(&dirs.servers().join(name).join("server.json")))
+        // An unreadable record still belongs to a server.
+        .filter(|name| !may_exist(&dirs.servers().join(name).join("server.json")))
         .map(|name| {
             let path = dirs.servers().join(&name);
             let size_bytes = if path.is_symlink() { 0 } else { size(&path) };
@@ -178,8 +177,8 @@ fn unrecorded(dirs: &Dirs, records: &[Record]) -> Vec<Kept> {
         .collect()
 }
 
-/// Whether something is there, also where this user may not look.
-fn is_there(path: &Path) -> bool {
+/// Whether a path exists, or might exist in a directory that this user cannot read.
+fn may_exist(path: &Path) -> bool {
     fs::symlink_metadata(path).map_or_else(
         |error| !matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory),
         |_| true,
@@ -188,8 +187,8 @@ fn is_there(path: &Path) -> bool {
 
 fn free(dirs: &Dirs, kept: &Kept) -> Result<(), Problem> {
     match &kept.free {
-        Free::Server(name) => remove(dirs, name, &mut servers::say),
-        Free::Leftover(name) => remove_leftover(dirs, name, &mut servers::say),
+        Free::Server(name) => remove(dirs, name, &mut servers::print_event),
+        Free::Leftover(name) => remove_leftover(dirs, name, &mut servers::print_event),
         Free::Bundle => fs::remove_dir_all(&kept.path).map_err(|error| not_removed(kept, &error)),
         Free::Build(build) => build.free(dirs).map_err(|error| not_removed(kept, &error)),
         Free::Selftest => fs::remove_file(&kept.path).map_err(|error| not_removed(kept, &error)),
@@ -200,7 +199,7 @@ fn not_removed(kept: &Kept, error: &io::Error) -> Problem {
     Problem::could_not(format!("could not remove {}: {error}", kept.path.display()))
 }
 
-/// Room that the files under a directory take on disk, in bytes; what cannot be read counts as nothing.
+/// Disk space of the files under a directory, in bytes. Unreadable files count as 0.
 pub(super) fn size(dir: &Path) -> u64 {
     let entries = fs::read_dir(dir).into_iter().flatten().flatten();
     let of = |entry: fs::DirEntry| match entry.metadata() {

@@ -1,4 +1,4 @@
-//! The flags that name a server that is already there.
+//! The flags that name an existing server.
 
 use std::env;
 
@@ -9,14 +9,14 @@ use pgdyno_wire::{ConnectOptions, OsUser, Sources};
 use super::target::own;
 use pgdyno_lab::External;
 
-/// Which server that is already there; none of these flags means that one is made for the run.
+/// The existing server to measure. Without any of these flags, a temporary one is created.
 #[derive(Debug, Clone, Default, ClapArgs)]
-#[command(next_help_heading = "A server that is already there")]
+#[command(next_help_heading = "Existing server")]
 pub struct Connection {
-    /// A server of `pgdyno up`, by its name; -d then names a database of it
+    /// Name of a server of `pgdyno up`; -d then names one of its databases
     #[arg(long, value_name = "NAME", conflicts_with_all = ["host", "port", "username", "dsn", "admin_dsn"])]
     pub server: Option<String>,
-    /// Host, or directory of the socket (PGHOST)
+    /// Host, or directory of the Unix-domain socket (PGHOST)
     #[arg(short = 'h', long, value_name = "HOST")]
     pub host: Option<String>,
     /// Port (PGPORT)
@@ -25,23 +25,23 @@ pub struct Connection {
     /// Role (PGUSER)
     #[arg(short = 'U', long = "username", value_name = "ROLE")]
     pub username: Option<String>,
-    /// Database, URI or keyword string (PGDATABASE); what is made goes into its schema `pgdyno`
+    /// Database, URI or keyword string (PGDATABASE); everything is created in its schema `pgdyno`
     #[arg(short, long, value_name = "DBNAME")]
     pub dbname: Option<String>,
-    /// Connection string for the driver's clients, such as that of a pooler or a standby; goes over -h -p -U
+    /// Connection string for the clients, such as that of a pooler or a standby; overrides -h -p -U
     #[arg(long, value_name = "DSN", conflicts_with = "dbname")]
     pub dsn: Option<String>,
-    /// Connection string for preparing, checking and observing [default: that of the clients]
+    /// Connection string for setup, checks and monitoring [default: that of the clients]
     #[arg(long, value_name = "DSN")]
     pub admin_dsn: Option<String>,
 }
 
 impl Connection {
-    /// The server that the flags name, the rest from PG* variables and the password file; `None` where no flag is
-    /// given: the environment alone makes nobody's server a subject.
+    /// The server that the flags name, completed from PG* variables and the password file; `None` if no flag is given,
+    /// since the environment alone never selects a server.
     ///
     /// # Errors
-    /// A wrong request, naming the source.
+    /// An invalid parameter; the problem names its source.
     pub fn resolve(&self) -> Result<Option<External>, Problem> {
         if let Some(name) = &self.server {
             let drive = own(name, self.dbname.as_deref(), "could not measure")?;
@@ -52,9 +52,9 @@ impl Connection {
             return match self.admin_dsn {
                 None => Ok(None),
                 Some(_) => Err(Problem::wrong_request(
-                    "could not use --admin-dsn alone: nothing names the server to drive",
+                    "could not use --admin-dsn alone: it names no server for the clients",
                 )
-                .hint("name it by --dsn, or leave --admin-dsn out to have a server made")),
+                .hint("name it with --dsn, or leave --admin-dsn out for a temporary server")),
             };
         }
         let variable = |name: &str| env::var(name).ok();

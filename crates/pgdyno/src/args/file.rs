@@ -1,4 +1,4 @@
-//! Files that the user wrote: plans and scripts.
+//! Reads files of the user: plans and scripts.
 
 use std::{fs::File, io::Read, path::Path};
 
@@ -9,43 +9,43 @@ use pgdyno_script::{Risk, Scripts, risks};
 /// Reads a plan file.
 ///
 /// # Errors
-/// A wrong request: it cannot be read, or is no plan.
+/// The file cannot be read, or is no plan.
 pub(super) fn plan(path: &Path) -> Result<Plan, Problem> {
-    let text = text(path, "plan", "a plan is a page of TOML in UTF-8: is this the right file?")?;
+    let text = text(path, "plan", "a plan is a TOML file in UTF-8: is this the right file?")?;
     Plan::from_toml(&text, &path.display().to_string())
 }
 
-/// Reads what a plan brings: files are looked for in the plan's directory.
+/// Reads the files that a plan names, relative to the plan's directory.
 ///
 /// # Errors
-/// A wrong request: a file cannot be read, its SQL cannot be run, or it reaches beyond tables and is not trusted.
-pub(super) fn material(plan: &Plan, path: &Path, trusted: bool) -> Result<WorkloadFiles, Problem> {
-    let place = path.parent().unwrap_or(Path::new("."));
+/// A file cannot be read, its SQL cannot be run, or it reaches beyond tables without `--trust`.
+pub(super) fn workload_files(plan: &Plan, path: &Path, trusted: bool) -> Result<WorkloadFiles, Problem> {
+    let dir = path.parent().unwrap_or(Path::new("."));
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let material = WorkloadFiles::of(plan, &name, &mut |file| {
-        text(&place.join(file), "file", "the plan names it: is it SQL in UTF-8?")
+    let files = WorkloadFiles::of(plan, &name, &mut |file| {
+        text(&dir.join(file), "file", "the plan names it: is it SQL in UTF-8?")
     })?;
-    let what = format!("could not carry out the plan {}", path.display());
-    refuse_reaching_out(&what, &material.risks(), trusted).map(|()| material)
+    let what = format!("could not run the plan {}", path.display());
+    refuse_untrusted(&what, &files.risks(), trusted).map(|()| files)
 }
 
 /// Reads a script in pgbench's language.
 ///
 /// # Errors
-/// A wrong request: it cannot be read, is no script, or reaches beyond tables and is not trusted.
+/// The file cannot be read, is no script, or reaches beyond tables without `--trust`.
 pub(super) fn script(path: &Path, trusted: bool) -> Result<Scripts, Problem> {
     let text = text(path, "script", "a script is SQL in UTF-8 as for `pgbench -f`: is this the right file?")?;
     let scripts = Scripts::one(&path.display().to_string(), &text).map_err(|error| {
         let problem = Problem::from(error);
-        if problem.hint.is_some() { problem } else { problem.hint("mend the script there") }
+        if problem.hint.is_some() { problem } else { problem.hint("correct the script there") }
     })?;
     let risks: Vec<_> = scripts.iter().flat_map(risks).collect();
     let what = format!("could not use the script {}", path.display());
-    refuse_reaching_out(&what, &risks, trusted).map(|()| scripts)
+    refuse_untrusted(&what, &risks, trusted).map(|()| scripts)
 }
 
-/// What was got from somebody else could do anything here, so what reaches beyond tables must be trusted by name.
-fn refuse_reaching_out(what: &str, risks: &[Risk], trusted: bool) -> Result<(), Problem> {
+/// Refuses SQL that reaches beyond tables unless it is trusted: a file from elsewhere could do anything here.
+fn refuse_untrusted(what: &str, risks: &[Risk], trusted: bool) -> Result<(), Problem> {
     if trusted || risks.is_empty() {
         return Ok(());
     }
@@ -53,7 +53,7 @@ fn refuse_reaching_out(what: &str, risks: &[Risk], trusted: bool) -> Result<(), 
     let what = format!("{what}: it reaches beyond tables");
     Err(Problem::wrong_request(what)
         .detail(risks.iter().map(line).collect::<Vec<_>>().join("\n"))
-        .hint("read it; with --trust it is carried out"))
+        .hint("read it; --trust allows it"))
 }
 
 /// Reads a text file, in bounded memory and never from a pipe or a device.
@@ -63,7 +63,7 @@ fn text(path: &Path, what: &str, hint: &str) -> Result<String, Problem> {
     };
     let metadata = std::fs::metadata(path).map_err(|error| wrong(&error.to_string()))?;
     if !metadata.is_file() {
-        return Err(wrong("it is not a plain file"));
+        return Err(wrong("it is not a regular file"));
     }
     if metadata.len() > MAX_PLAN_BYTES as u64 {
         return Err(wrong(&format!("it has {}, more than 1 MiB", units::bytes(metadata.len()))));

@@ -1,4 +1,4 @@
-//! `pgdyno generate`, for `cargo xtask`: what follows from the flags and from the types of the record.
+//! `pgdyno generate`, for `cargo xtask`: files made from the flags and from the types of the record.
 
 use std::{fs, io, path::PathBuf, process::ExitCode};
 
@@ -11,14 +11,14 @@ use pgdyno_core::problem::Problem;
 pub struct Args {
     /// What to write
     kind: Kind,
-    /// Directory to write to; made where it is not there
+    /// Output directory, created if it does not exist
     dir: PathBuf,
 }
 
 /// What can be written.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum Kind {
-    /// pgdyno.1, and one page a sub-command
+    /// pgdyno.1, and one page per sub-command
     Man,
     /// Completions for bash, zsh and fish
     Completions,
@@ -29,11 +29,11 @@ enum Kind {
 /// Runs `pgdyno generate` for a command line.
 ///
 /// # Errors
-/// Where the directory cannot be written to.
-pub fn run(args: &Args, whole: &clap::Command) -> Result<ExitCode, Problem> {
+/// The directory cannot be written to.
+pub fn run(args: &Args, cli: &clap::Command) -> Result<ExitCode, Problem> {
     let written = fs::create_dir_all(&args.dir).and_then(|()| match args.kind {
-        Kind::Man => clap_mangen::generate_to(public(whole), &args.dir),
-        Kind::Completions => completions(args, whole),
+        Kind::Man => clap_mangen::generate_to(public(cli), &args.dir),
+        Kind::Completions => completions(args, cli),
         Kind::Schemas => schemas(args),
     });
     written.map(|()| ExitCode::SUCCESS).map_err(|error| {
@@ -43,18 +43,18 @@ pub fn run(args: &Args, whole: &clap::Command) -> Result<ExitCode, Problem> {
 }
 
 /// The command line without its hidden sub-commands: the shells' generators would offer them.
-fn public(whole: &clap::Command) -> clap::Command {
-    let about = whole.get_about().cloned().unwrap_or_default();
+fn public(cli: &clap::Command) -> clap::Command {
+    let about = cli.get_about().cloned().unwrap_or_default();
     clap::Command::new("pgdyno")
         .version(env!("CARGO_PKG_VERSION"))
         .about(about)
-        .args(whole.get_arguments().cloned())
-        .subcommands(whole.get_subcommands().filter(|command| !command.is_hide_set()).cloned())
+        .args(cli.get_arguments().cloned())
+        .subcommands(cli.get_subcommands().filter(|command| !command.is_hide_set()).cloned())
 }
 
-fn completions(args: &Args, whole: &clap::Command) -> io::Result<()> {
+fn completions(args: &Args, cli: &clap::Command) -> io::Result<()> {
     for shell in [Shell::Bash, Shell::Zsh, Shell::Fish] {
-        clap_complete::generate_to(shell, &mut public(whole), "pgdyno", &args.dir)?;
+        clap_complete::generate_to(shell, &mut public(cli), "pgdyno", &args.dir)?;
     }
     Ok(())
 }

@@ -17,13 +17,13 @@ pub struct Args {
 /// Runs `pgdyno list`.
 ///
 /// # Errors
-/// What the user should read.
+/// The problem to print.
 pub fn run(args: &Args, context: &Context) -> Result<ExitCode, Problem> {
     let runs = pgdyno_record::list(&context.runs)?;
     if args.json {
         output::print(&printable_json(&format!("{:#}\n", pgdyno_report::listing_json(&runs))))?;
     } else if runs.is_empty() {
-        eprintln!("There is no run in {} yet: measure one with `pgdyno bench`.", context.runs.display());
+        eprintln!("There are no runs in {} yet; `pgdyno bench` records one.", context.runs.display());
     } else {
         output::print(&pgdyno_report::listing(&runs, output::paint()))?;
     }

@@ -1,4 +1,4 @@
-//! The flags that all measuring commands share, and how they become a job.
+//! Flags of all measuring commands, and the job made from them.
 
 use std::{env, path::PathBuf};
 
@@ -17,50 +17,50 @@ use super::{
 };
 use crate::conclude::Output;
 
-/// What all measuring commands can be told.
+/// Flags of all measuring commands.
 #[derive(Debug, Clone, Default, ClapArgs)]
 #[group(skip)] // its group would have the name of the sub-command's
 pub struct Args {
     #[command(flatten)]
     pub(super) connection: Connection,
-    /// Version of PostgreSQL: a major or an exact one, such as 18 or 9.6.24
-    #[arg(long, value_name = "VERSION", help_heading = "A server made for the run")]
+    /// PostgreSQL version, major or exact, such as 18 or 9.6.24
+    #[arg(long, value_name = "VERSION", help_heading = "Temporary server")]
     pub(super) pg: Option<String>,
-    /// Directory of initdb and postgres
-    #[arg(long, value_name = "DIR", conflicts_with = "bundle", help_heading = "A server made for the run")]
+    /// Directory of the programs initdb and postgres
+    #[arg(long, value_name = "DIR", conflicts_with = "bundle", help_heading = "Temporary server")]
     pub(super) bindir: Option<PathBuf>,
-    /// A build by its name, as `pgdyno builds` lists them
+    /// Name of a build, as listed by `pgdyno builds`
     #[arg(long, value_name = "NAME", conflicts_with_all = ["bindir", "bundle"],
-          help_heading = "A server made for the run")]
+          help_heading = "Temporary server")]
     pub(super) build: Option<String>,
-    /// Use the embedded bundle even where PostgreSQL is installed
-    #[arg(long, help_heading = "A server made for the run")]
+    /// Use a downloaded bundle even if PostgreSQL is installed
+    #[arg(long, help_heading = "Temporary server")]
     pub(super) bundle: bool,
-    /// Data directory, empty or absent: its storage is part of the measurement
-    #[arg(long, value_name = "DIR", help_heading = "A server made for the run")]
+    /// Data directory, new or empty; its storage is part of the measurement
+    #[arg(long, value_name = "DIR", help_heading = "Temporary server")]
     pub(super) data: Option<PathBuf>,
-    /// Directory for WAL, empty or absent
-    #[arg(long, value_name = "DIR", help_heading = "A server made for the run")]
+    /// WAL directory, new or empty
+    #[arg(long, value_name = "DIR", help_heading = "Temporary server")]
     pub(super) waldir: Option<PathBuf>,
-    /// Setting over those chosen from facts; may be repeated
-    #[arg(long, value_name = "NAME=VALUE", value_parser = setting, help_heading = "A server made for the run")]
+    /// Server setting that overrides pgdyno's choice; may be repeated
+    #[arg(long, value_name = "NAME=VALUE", value_parser = setting, help_heading = "Temporary server")]
     pub(super) set: Vec<(String, String)>,
     /// User to run the server as (root only)
-    #[arg(long, value_name = "USER", help_heading = "A server made for the run")]
+    #[arg(long, value_name = "USER", help_heading = "Temporary server")]
     pub(super) run_as: Option<String>,
     #[command(flatten)]
     pub(super) loading: Loading,
-    /// Keep the server's data (or the schema) when the run is over
+    /// Keep the server's data (or the schema) after the run
     #[arg(long, help_heading = "Options")]
     pub(super) keep: bool,
-    /// Seed of every random choice
+    /// Random seed [default: chosen and printed]
     #[arg(long, value_name = "N", help_heading = "Options",
           value_parser = clap::value_parser!(u64).range(..=i64::MAX as u64))]
     pub(super) seed: Option<u64>,
     /// Print run.json instead of the report
     #[arg(long, help_heading = "Options")]
     pub(super) json: bool,
-    /// Write the report to this file too: .html, .md, .txt, .csv or .json
+    /// Also write the report to this file: .html, .md, .txt, .csv or .json
     #[arg(long, value_name = "FILE", help_heading = "Options")]
     pub(super) out: Option<PathBuf>,
     /// Print help
@@ -69,23 +69,23 @@ pub struct Args {
 }
 
 impl Args {
-    /// The job of a plan: what the flags say goes over what the plan says.
+    /// Makes the job of a plan. Flags override the plan.
     ///
     /// # Errors
-    /// What the flags or the plan ask for that cannot be.
-    pub(super) fn job(&self, plan: Plan, material: WorkloadFiles, level: Level) -> Result<Job, Problem> {
-        self.job_of(&[], plan, material, level)
+    /// The flags or the plan are invalid, or contradict each other.
+    pub(super) fn job(&self, plan: Plan, files: WorkloadFiles, level: Level) -> Result<Job, Problem> {
+        self.job_with_subjects(&[], plan, files, level)
     }
 
-    /// The same with the words that name several subjects.
+    /// Like [`Args::job`], with the subjects of `--subject`.
     ///
     /// # Errors
     /// As [`Args::job`].
-    pub(super) fn job_of(
+    pub(super) fn job_with_subjects(
         &self,
-        words: &[String],
+        named: &[String],
         mut plan: Plan,
-        material: WorkloadFiles,
+        files: WorkloadFiles,
         level: Level,
     ) -> Result<Job, Problem> {
         if self.seed.is_some() {
@@ -93,13 +93,13 @@ impl Args {
         }
         plan.load = self.loading.over(&plan.load);
         plan.validate()?;
-        let (subjects, servers) = match subjects(words, &plan, &self.for_all_subjects())? {
+        let (subjects, servers) = match subjects(named, &plan, &self.for_all_subjects())? {
             Some(named) => named,
             None => (vec![SubjectJob::only()], vec![self.server(&plan)?]),
         };
         Ok(Job {
             plan,
-            material,
+            material: files,
             trust: false,
             level,
             servers,
@@ -111,7 +111,7 @@ impl Args {
         })
     }
 
-    /// What becomes of the result.
+    /// Requested output.
     pub(super) fn output(&self) -> Output {
         Output { json: self.json, out: self.out.clone() }
     }
@@ -126,7 +126,7 @@ impl Args {
         })
     }
 
-    /// What the flags say of every subject.
+    /// Flags that apply to every subject.
     fn for_all_subjects(&self) -> ForAll<'_> {
         let arm = Arm {
             pg: self.pg.clone(),
@@ -141,7 +141,7 @@ impl Args {
         ForAll { connection: &self.connection, arm, run_as: self.run_as.as_deref() }
     }
 
-    /// Flags about a server to be made contradict one that is there.
+    /// Refuses flags about a temporary server together with an existing one.
     fn refuse_for_external(&self, plan: &Plan) -> Result<(), Problem> {
         let given = [
             ("--pg", self.pg.is_some() || plan.server.pg.is_some()),
@@ -158,13 +158,13 @@ impl Args {
         match given.iter().find(|(_, given)| *given) {
             None => Ok(()),
             Some((flag, _)) => Err(Problem::wrong_request(format!(
-                "could not use {flag} with a server that is already there"
+                "could not use {flag} with an existing server"
             ))
-            .hint("leave out -h -p -U -d --dsn to have a server made, or leave out that flag (or the plan's key)")),
+            .hint("leave out --server -h -p -U -d --dsn for a temporary server, or that flag (or the plan's key)")),
         }
     }
 
-    /// The server to be made.
+    /// Request for the temporary server.
     fn request(&self, plan: &Plan) -> Result<Request, Problem> {
         let mut settings = plan.server.settings.clone();
         settings.extend(self.set.iter().cloned());
@@ -185,6 +185,6 @@ impl Args {
 /// The exact command line, without secrets.
 pub(super) fn command_line() -> String {
     let program = std::iter::once("pgdyno".to_owned());
-    let words: Vec<String> = program.chain(env::args().skip(1)).collect();
-    pgdyno_record::command_line(&words)
+    let args: Vec<String> = program.chain(env::args().skip(1)).collect();
+    pgdyno_record::command_line(&args)
 }

@@ -1,4 +1,4 @@
-//! The command line: one file a sub-command, each with its flags and the function that carries them out.
+//! The command line: one file per sub-command, with its flags and the function that runs it.
 
 pub mod ab;
 pub mod analyse;
@@ -39,11 +39,11 @@ use pgdyno_core::problem::Problem;
 
 use crate::{context::Context, measure::Task};
 
-/// The command line as a whole.
+/// The whole command line.
 #[derive(Debug, Parser)]
 #[command(name = "pgdyno", version, long_version = crate::context::LONG_VERSION, about, long_about = None)]
 pub struct Cli {
-    /// Directory of the run directories
+    /// Directory for recorded runs
     #[arg(long, global = true, env = "PGDYNO_RUNS", default_value = "./pgdyno-runs", value_name = "DIR")]
     pub runs: PathBuf,
     /// What to do
@@ -54,21 +54,21 @@ pub struct Cli {
 /// The sub-commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Measure a PostgreSQL server: load, drive, check, report
+    /// Benchmark a PostgreSQL server: load data, measure, check, report
     Bench(Box<bench::Args>),
     /// Is B faster than A? Compare two servers, settings, scripts or commands
     Ab(Box<ab::Args>),
-    /// Carry out a plan file
+    /// Run a plan file
     Run(Box<run::Args>),
     /// Benchmark as pgbench does: its options, scripts and output
     Pgbench(pgbench::Args),
-    /// Load tables by many streams, resumable and proved
+    /// Load tables with parallel streams; resumable, and verified at the end
     Load(load::Args),
-    /// TPC-C: drive its transactions, check its tables' consistency, write them as CSV files
+    /// TPC-C: run its transactions, check consistency, write its tables as CSV files
     Tpcc(tpcc::Args),
-    /// Read tables into shared buffers, and see that they are there
+    /// Read tables into shared buffers, and check that they are cached
     Prewarm(prewarm::Args),
-    /// Time DDL and counts, measure depths and sizes of tables that are there
+    /// Time DDL and counts; measure B-tree depths and table sizes
     Probe(probe::Args),
     /// Start a PostgreSQL server
     Up(Box<up::Args>),
@@ -76,25 +76,25 @@ pub enum Command {
     Down(down::Args),
     /// List the servers that pgdyno started
     Ps(ps::Args),
-    /// List the PostgreSQL versions that could be used here
+    /// List the PostgreSQL versions that can be used on this machine
     Versions(versions::Args),
-    /// Build PostgreSQL from its source, with the compiler, flags and sizes of your choice
+    /// Build PostgreSQL from source, with the compiler, flags and block sizes of your choice
     Build(Box<build::Args>),
-    /// List the builds
+    /// List the builds of PostgreSQL
     Builds(builds::Args),
-    /// Measure the instrument itself: its floor and its ceiling
+    /// Measure pgdyno itself: its overhead and its highest rate
     Selftest(selftest::Args),
-    /// Show what pgdyno keeps on this machine, and free it
+    /// Show what pgdyno keeps on this machine, and remove it
     Clean(clean::Args),
-    /// Go on with a run that was killed or stopped
+    /// Resume a run that was killed or stopped, or failed
     Resume(resume::Args),
     /// List recorded runs
     List(list::Args),
-    /// Show one recorded run
+    /// Print the report of a recorded run
     Show(show::Args),
-    /// Write the report of a recorded run
+    /// Write the report of a recorded run as HTML, text, Markdown, CSV or JSON
     Report(report::Args),
-    /// Judge a recorded run again, by the rules of this version
+    /// Analyse a recorded run again, with the rules of this version
     Analyse(analyse::Args),
     /// Write man pages, shell completions or JSON Schemas
     #[command(hide = true)]
@@ -102,24 +102,24 @@ pub enum Command {
 }
 
 impl Cli {
-    /// Reads a command line. Help and version are printed, and end the process.
+    /// Parses a command line. Help and version are printed, and the process exits.
     ///
     /// # Errors
-    /// What is wrong with it.
-    pub fn read(words: impl Iterator<Item = OsString>) -> Result<Self, Problem> {
-        let words: Vec<OsString> = words.collect();
-        Self::try_parse_from(&words).map_err(|error| {
-            let words: Vec<_> = words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
-            wrong::problem(&error, &words, &Self::command()).unwrap_or_else(|| error.exit())
+    /// The command line is wrong.
+    pub fn read(args: impl Iterator<Item = OsString>) -> Result<Self, Problem> {
+        let args: Vec<OsString> = args.collect();
+        Self::try_parse_from(&args).map_err(|error| {
+            let args: Vec<_> = args.iter().map(|arg| arg.to_string_lossy().into_owned()).collect();
+            wrong::problem(&error, &args, &Self::command()).unwrap_or_else(|| error.exit())
         })
     }
 }
 
 impl Command {
-    /// Carries the sub-command out.
+    /// Runs the sub-command.
     ///
     /// # Errors
-    /// What the user should read.
+    /// The problem to print.
     pub fn run(&self, context: &Context) -> Result<ExitCode, Problem> {
         match self {
             Self::Bench(args) => bench::run(args, context),
@@ -148,9 +148,9 @@ impl Command {
     }
 }
 
-/// The task that the words of a command line ask for; `None` if they are not those of a measuring command.
-fn task_of(words: Vec<OsString>) -> Result<Option<Task>, Problem> {
-    match Cli::read(words.into_iter())?.command {
+/// Task of a command line; `None` if its sub-command measures nothing.
+fn task_of(args: Vec<OsString>) -> Result<Option<Task>, Problem> {
+    match Cli::read(args.into_iter())?.command {
         Command::Bench(args) => args.task().map(Some),
         Command::Ab(args) => args.task().map(Some),
         Command::Run(args) => args.task().map(Some),
@@ -165,7 +165,7 @@ mod tests {
 
     use super::*;
 
-    /// A sub-command is built when it is used: without this, a contradiction shows in that one alone.
+    /// clap checks a sub-command only when it is used.
     #[test]
     fn the_flags_of_all_sub_commands_agree() {
         Cli::command().debug_assert();

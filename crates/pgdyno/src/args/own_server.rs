@@ -1,4 +1,4 @@
-//! A server to be made for a run, as flags say it.
+//! The flags that describe a temporary server.
 
 use std::{collections::BTreeMap, env, path::PathBuf};
 
@@ -6,32 +6,32 @@ use pgdyno_core::problem::Problem;
 use pgdyno_plan::{Plan, ServerPlan};
 use pgdyno_provision::{Lifetime, Request};
 
-/// What is said of a server to be made.
+/// Properties of a temporary server that flags set.
 #[derive(Debug, Clone, Default)]
 pub struct OwnServer {
-    /// Its version.
+    /// PostgreSQL version.
     pub pg: Option<String>,
-    /// Directory of its programs.
+    /// Directory of the programs.
     pub bindir: Option<PathBuf>,
-    /// Name of the build that they are.
+    /// Name of a build.
     pub build: Option<String>,
-    /// Whether to pass over installed servers.
+    /// Whether to use a bundle even if PostgreSQL is installed.
     pub bundle: bool,
     /// Data directory.
     pub data: Option<PathBuf>,
-    /// Directory for WAL.
+    /// WAL directory.
     pub waldir: Option<PathBuf>,
-    /// All settings, those of the plan too.
+    /// All settings, including those of the plan.
     pub settings: BTreeMap<String, String>,
-    /// User that it runs as.
+    /// User to run the server as.
     pub run_as: Option<String>,
 }
 
 impl OwnServer {
-    /// The request for it; what flags leave open, the plan may say.
+    /// Request for the server. The plan fills in what the flags leave open.
     ///
     /// # Errors
-    /// A wrong request, as far as it can be seen before facts are known.
+    /// The request is invalid, as far as that is known before reading any facts.
     pub fn request(self, plan: &Plan, name: String) -> Result<Request, Problem> {
         let server = &plan.server;
         let wanted = |text: &String| {
@@ -42,7 +42,7 @@ impl OwnServer {
             })
         };
         let pg = self.pg.as_ref().or(server.pg.as_ref());
-        // A program that a flag names is another one than that of the plan, whatever it is named by.
+        // A program named by any flag replaces that of the plan.
         let named = self.bindir.is_some() || self.build.is_some() || self.bundle;
         let of_plan = if named { &ServerPlan::default() } else { server };
         let request = Request {
@@ -64,10 +64,10 @@ impl OwnServer {
     }
 }
 
-/// A setting, written `name=value`.
+/// Parses a setting, written `NAME=VALUE`.
 ///
 /// # Errors
-/// What is missing.
+/// Name or value is missing.
 pub fn setting(text: &str) -> Result<(String, String), String> {
     let (name, value) = text.split_once('=').ok_or("a setting is written NAME=VALUE")?;
     let (name, value) = (name.trim(), value.trim());

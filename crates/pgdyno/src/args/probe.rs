@@ -25,9 +25,9 @@ pub struct Args {
 enum What {
     /// Time ADD COLUMN, DROP COLUMN, ANALYZE and VACUUM; changes are rolled back
     Ddl(Box<Ddl>),
-    /// Time count(*) by index-only and sequential scans, with so many parallel workers
+    /// Time count(*) by index-only and sequential scans, with several numbers of parallel workers
     Count(Box<Count>),
-    /// How deep B-trees are, measured and predicted
+    /// Depths of B-trees, measured and predicted
     Depth(Depth),
     /// Sizes of tables, indexes, databases and tablespaces
     Sizes(Sizes),
@@ -36,9 +36,9 @@ enum What {
 #[derive(Debug, clap::Args)]
 #[command(
     disable_help_flag = true,
-    after_help = "Each statement that changes the table is timed in a transaction, which is rolled back: the table \
-    keeps its files and its columns. It locks the table against everybody while it lasts. Several tables are compared \
-    with the first, such as one without partitions and one with many.\n\n\
+    after_help = "Each statement that changes the table is timed in a transaction that is rolled back: the table keeps \
+    its files and columns. An exclusive lock on the table is held meanwhile. Several tables are compared with the \
+    first, such as partitioned tables with one without partitions.\n\n\
     Examples:\n  \
     pgdyno probe ddl --server main --rewrite\n  \
     pgdyno probe ddl --server main one.pgbench_accounts parts.pgbench_accounts"
@@ -46,20 +46,20 @@ enum What {
 struct Ddl {
     #[command(flatten)]
     common: Common,
-    /// Tables, as SQL names them
+    /// Names of tables, as in SQL
     #[arg(value_name = "TABLE", default_value = "pgbench_accounts", help_heading = "What")]
     tables: Vec<String>,
-    /// Try statements that write the whole table anew, too: they lock it for as long
+    /// Also time statements that rewrite the whole table, which hold the lock for as long
     #[arg(long, help_heading = "What")]
     rewrite: bool,
-    /// Allow it for tables that `pgdyno load` did not make
+    /// Allow tables that `pgdyno load` did not create
     #[arg(long, help_heading = "What")]
     may_change: bool,
     /// How often each statement is timed
     #[arg(long, value_name = "N", default_value = "3", value_parser = clap::value_parser!(u64).range(1..=1000),
           help_heading = "How")]
     repeats: u64,
-    /// How long to wait for a table that is in use
+    /// How long to wait for the lock on a table that is in use
     #[arg(long, value_name = "TIME", default_value = "2s", help_heading = "How")]
     lock_timeout: Span,
 }
@@ -67,21 +67,21 @@ struct Ddl {
 #[derive(Debug, clap::Args)]
 #[command(
     disable_help_flag = true,
-    after_help = "A CHECKPOINT comes before each line. The first count is explained, for plan, workers and pages; the \
-    others are timed.\n\n\
+    after_help = "Each line of the result begins with a CHECKPOINT and one count by EXPLAIN (ANALYZE, BUFFERS), which \
+    shows plan, workers and pages; then the counts are timed.\n\n\
     Example:\n  \
     pgdyno probe count --server main --parallel 0,2,4,8"
 )]
 struct Count {
     #[command(flatten)]
     common: Common,
-    /// Tables, as SQL names them
+    /// Names of tables, as in SQL
     #[arg(value_name = "TABLE", default_value = "pgbench_accounts", help_heading = "What")]
     tables: Vec<String>,
-    /// Ways of counting
+    /// Scans to count with
     #[arg(
         long,
-        value_name = "WAY",
+        value_name = "SCAN",
         value_delimiter = ',',
         default_value = "index,seq",
         help_heading = "What"
@@ -102,10 +102,10 @@ struct Count {
 struct Depth {
     #[command(flatten)]
     common: Common,
-    /// Tables whose indexes are looked at [default: all of the database]
+    /// Tables whose indexes are inspected [default: all tables of the database]
     #[arg(value_name = "TABLE", help_heading = "What")]
     tables: Vec<String>,
-    /// Create pageinspect in the database where it is not there
+    /// Create the extension pageinspect if the database lacks it
     #[arg(long, help_heading = "How")]
     create_extension: bool,
 }
@@ -113,12 +113,12 @@ struct Depth {
 #[derive(Debug, clap::Args)]
 #[command(
     disable_help_flag = true,
-    after_help = "Sizes are those of psql's \\dt+, \\di+, \\l+ and \\db+, with partitions added up, in binary units."
+    after_help = "Sizes as in psql's \\dt+, \\di+, \\l+ and \\db+, with partitions added up, in binary units."
 )]
 struct Sizes {
     #[command(flatten)]
     common: Common,
-    /// Tables, as SQL names them [default: all of the database]
+    /// Names of tables, as in SQL [default: all tables of the database]
     #[arg(value_name = "TABLE", help_heading = "What")]
     tables: Vec<String>,
 }
@@ -128,7 +128,7 @@ struct Sizes {
 struct Common {
     #[command(flatten)]
     target: Target,
-    /// As JSON (schemas/probe.schema.json)
+    /// Print JSON (schemas/probe.schema.json)
     #[arg(long, help_heading = "How")]
     json: bool,
     /// Print help
@@ -145,7 +145,7 @@ enum By {
 }
 
 impl By {
-    fn wanted(self) -> CountBy {
+    fn count_by(self) -> CountBy {
         match self {
             Self::Index => CountBy::Index,
             Self::Seq => CountBy::Seq,
@@ -156,16 +156,16 @@ impl By {
 /// Runs `pgdyno probe`.
 ///
 /// # Errors
-/// What the user should read.
+/// The problem to print.
 pub fn run(args: &Args, _context: &Context) -> Result<ExitCode, Problem> {
     let common = args.what.common();
     let options = common.target.resolve("could not probe")?;
-    let stop = interrupt::on_interrupt_saying("stopping: changes are rolled back", "ended at once");
+    let stop = interrupt::on_interrupt_saying("stopping; changes are rolled back", "exited immediately");
     let progress = Progress::new();
-    let tell = &mut |what: &str| progress.stage(&units::printable(what));
+    let report = &mut |what: &str| progress.stage(&units::printable(what));
     let found = match &args.what {
-        What::Ddl(args) => probe::ddl(&options, &args.wish(), &stop, tell).map(Probe::Ddl),
-        What::Count(args) => probe::count(&options, &args.wish(), &stop, tell).map(Probe::Count),
+        What::Ddl(args) => probe::ddl(&options, &args.request(), &stop, report).map(Probe::Ddl),
+        What::Count(args) => probe::count(&options, &args.request(), &stop, report).map(Probe::Count),
         What::Depth(args) => {
             probe::depth(&options, &args.tables, args.create_extension, &stop).map(Probe::Depth)
         }
@@ -189,7 +189,7 @@ impl What {
 }
 
 impl Ddl {
-    fn wish(&self) -> DdlRequest {
+    fn request(&self) -> DdlRequest {
         DdlRequest {
             tables: self.tables.clone(),
             may_change: self.may_change,
@@ -201,10 +201,10 @@ impl Ddl {
 }
 
 impl Count {
-    fn wish(&self) -> CountRequest {
+    fn request(&self) -> CountRequest {
         CountRequest {
             tables: self.tables.clone(),
-            by: self.by.iter().map(|by| by.wanted()).collect(),
+            by: self.by.iter().map(|by| by.count_by()).collect(),
             workers: self.parallel.clone(),
             repeats: self.repeats,
         }

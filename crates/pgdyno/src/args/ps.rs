@@ -12,7 +12,7 @@ use crate::{context::Context, problem};
 /// Flags of `pgdyno ps`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// As JSON, with everything there is to know
+    /// Print JSON, with all details
     #[arg(long)]
     json: bool,
 }
@@ -20,7 +20,7 @@ pub struct Args {
 /// Runs `pgdyno ps`.
 ///
 /// # Errors
-/// What the user should read: a record that cannot be understood, after the others were printed.
+/// A record cannot be read; the other servers are printed before.
 pub fn run(args: &Args, _context: &Context) -> Result<ExitCode, Problem> {
     let dirs = pgdyno_lab::dirs()?;
     let (mut records, mut problems) = (Vec::new(), Vec::new());
@@ -65,14 +65,14 @@ fn as_json(record: &Record) -> Value {
     })
 }
 
-/// Settings without the secrets in them.
+/// Settings without secrets.
 fn settings(record: &Record) -> Vec<Choice> {
     let public =
         |choice: &Choice| Choice { value: redact_setting(&choice.name, &choice.value), ..choice.clone() };
     record.settings.iter().map(public).collect()
 }
 
-/// Widest line.
+/// Maximum width of a line.
 const WIDTH: usize = 80;
 const HEAD: [&str; 6] = ["NAME", "VERSION", "STATUS", "PID", "PORT", "DATA"];
 
@@ -89,7 +89,7 @@ fn row(record: &Record) -> [String; 6] {
     ]
 }
 
-/// Columns as wide as their widest cell; the last one loses its beginning where the line would be too long.
+/// Columns as wide as their widest cell; the last one is cut at its start to keep the line within [`WIDTH`].
 fn table(rows: &[[String; 6]]) -> String {
     let head = HEAD.map(str::to_owned);
     let all: Vec<&[String; 6]> = std::iter::once(&head).chain(rows).collect();

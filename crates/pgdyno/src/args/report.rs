@@ -17,13 +17,13 @@ use crate::{context::Context, output};
 /// Flags of `pgdyno report`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// The run: `last`, its id or any beginning or end of it, or its directory
+    /// The run: `last`, its ID, the beginning or end of its ID, or its directory
     #[arg(default_value = "last")]
     pub run: String,
-    /// Form of the report; `html` is written to report.html in the run directory, the others to stdout
+    /// Format of the report; `html` is written to report.html in the run directory, the others to stdout
     #[arg(long, value_enum, default_value_t = Format::Html)]
     pub format: Format,
-    /// Print at most 25 lines for a mail or a chat
+    /// Print a summary of at most 25 lines, for mail or chat
     #[arg(long, conflicts_with = "format")]
     pub paste: bool,
     /// Write to this file, which must not exist (`-` is stdout)
@@ -31,30 +31,30 @@ pub struct Args {
     pub out: Option<PathBuf>,
 }
 
-/// Forms of a report.
+/// Formats of a report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Format {
     /// As `pgdyno show` prints it
     Text,
-    /// For an issue or a wiki
+    /// For issues and wikis
     Markdown,
-    /// One file with charts that needs nothing else
+    /// One self-contained file with charts
     Html,
     /// The record, run.json
     Json,
-    /// A line for each run of a cell, in nanoseconds and bytes
+    /// One line per run of a cell, in nanoseconds and bytes
     Csv,
 }
 
 /// Runs `pgdyno report`.
 ///
 /// # Errors
-/// What the user should read.
+/// The problem to print.
 pub fn run(args: &Args, context: &Context) -> Result<ExitCode, Problem> {
     let run = pgdyno_record::open(&pgdyno_record::find(&context.runs, &args.run)?)?;
     let out = target(args, &run);
-    // Before the work: a report that cannot be kept need not be written.
-    out.as_deref().map_or(Ok(()), may_write)?;
+    // Before rendering, which takes longer.
+    out.as_deref().map_or(Ok(()), check_writable)?;
     let text = render(args, &run)?;
     match out {
         None => output::print(&text)?,
@@ -78,8 +78,8 @@ fn target(args: &Args, run: &Run) -> Option<PathBuf> {
     }
 }
 
-/// Refuses a symbolic link, and every file but an HTML report of pgdyno.
-fn may_write(path: &Path) -> Result<(), Problem> {
+/// Refuses symbolic links, and existing files except HTML reports of pgdyno.
+fn check_writable(path: &Path) -> Result<(), Problem> {
     let refused = |why: &str| {
         let what = format!("could not write {}: {why}", path.display());
         Err(Problem::wrong_request(what)
@@ -87,14 +87,14 @@ fn may_write(path: &Path) -> Result<(), Problem> {
     };
     match fs::symlink_metadata(path) {
         Err(_) => Ok(()),
-        Ok(meta) if meta.is_symlink() => refused("it is a symbolic link, and those are not followed"),
+        Ok(meta) if meta.is_symlink() => refused("it is a symbolic link, and pgdyno follows none"),
         Ok(meta) if !meta.is_file() => refused("it is not a file"),
-        Ok(_) if is_ours(path) => Ok(()),
+        Ok(_) if is_own_report(path) => Ok(()),
         Ok(_) => refused("it exists and is not an HTML report of pgdyno"),
     }
 }
 
-fn is_ours(path: &Path) -> bool {
+fn is_own_report(path: &Path) -> bool {
     let mut head = Vec::new();
     let read = File::open(path).and_then(|file| file.take(1024).read_to_end(&mut head));
     read.is_ok() && String::from_utf8_lossy(&head).contains(HTML_MARK)
@@ -114,7 +114,7 @@ fn render(args: &Args, run: &Run) -> Result<String, Problem> {
     })
 }
 
-/// The intervals. Without them a report has no charts over time, which is better than no report.
+/// Intervals of the run. If they cannot be read, the report has no charts over time.
 fn timeline(run: &Run) -> Vec<Interval> {
     match run.timeline() {
         Ok(lines) => lines.items,

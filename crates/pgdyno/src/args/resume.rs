@@ -11,29 +11,29 @@ use crate::{
     measure::{self, Task},
 };
 
-/// Gives the task that the words of a command line ask for; `None` if they are not those of a measuring command.
+/// Function that makes the task of a command line; `None` if its sub-command measures nothing.
 pub type TaskOf = fn(Vec<OsString>) -> Result<Option<Task>, Problem>;
 
 /// Flags of `pgdyno resume`.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "A run of bench, run, ab or tpcc run that was killed, was stopped, or failed continues at the next \
-    round: what was measured is kept. Servers that were made for the run are made again, and their tables are loaded \
-    again from the recorded seed; the record says at which run that was. Blocks before and after are never paired. \
-    Call it in the directory in which the run was started: the recorded command is executed again, and refused if \
+    after_help = "A run of bench, run, ab or tpcc run that was killed or stopped, or that failed, continues at the \
+    next round; the measurements so far are kept. Temporary servers are recreated, and their tables loaded again from \
+    the recorded seed; the record says before which run. Blocks before and after the interruption are never paired. \
+    Call it in the directory in which the run was started: it executes the recorded command again, and refuses to if \
     its plan, its scripts, this program or this machine changed."
 )]
 pub struct Args {
-    /// The run: `last`, its id or any beginning or end of it, or its directory
+    /// The run: `last`, its ID, the beginning or end of its ID, or its directory
     #[arg(default_value = "last")]
     run: String,
-    /// Say what would be done, and end
+    /// Print what would be done, and stop
     #[arg(long)]
     dry_run: bool,
     /// Print run.json instead of the report
     #[arg(long)]
     json: bool,
-    /// Write the report to this file too: .html, .md, .txt, .csv or .json
+    /// Also write the report to this file: .html, .md, .txt, .csv or .json
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
 }
@@ -41,7 +41,7 @@ pub struct Args {
 /// Runs `pgdyno resume`.
 ///
 /// # Errors
-/// What the user should read.
+/// The problem to print.
 pub fn run(args: &Args, context: &Context, task_of: TaskOf) -> Result<ExitCode, Problem> {
     let run = pgdyno_record::open(&pgdyno_record::find(&context.runs, &args.run)?)?;
     pgdyno_lab::check_resumable(&run.record, &context.lab())?;
@@ -50,13 +50,13 @@ pub fn run(args: &Args, context: &Context, task_of: TaskOf) -> Result<ExitCode, 
     measure::resume(Task { dry_run: args.dry_run, output, ..task }, &run, context)
 }
 
-/// The task that the recorded command asks for.
+/// Task of the recorded command.
 fn task(record: &RunRecord, task_of: TaskOf) -> Result<Task, Problem> {
     let refuse = |why: &str| {
         let what = format!("could not resume {}: {why}", record.id);
-        Problem::wrong_request(what).hint("measure anew with the command that `pgdyno show` prints")
+        Problem::wrong_request(what).hint("start a new run with the command that `pgdyno show` prints")
     };
-    let words = shlex::split(&record.command).ok_or_else(|| refuse("its command cannot be read"))?;
-    let words = words.into_iter().map(OsString::from).collect();
-    task_of(words)?.ok_or_else(|| refuse("it is no run of bench, run, ab or tpcc run"))
+    let args = shlex::split(&record.command).ok_or_else(|| refuse("its command cannot be parsed"))?;
+    let args = args.into_iter().map(OsString::from).collect();
+    task_of(args)?.ok_or_else(|| refuse("it is no run of bench, run, ab or tpcc run"))
 }

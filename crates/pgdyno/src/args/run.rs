@@ -13,19 +13,19 @@ use crate::{context::Context, measure::Task};
 #[derive(Debug, clap::Args)]
 #[command(disable_help_flag = true, allow_negative_numbers = true)]
 pub struct Args {
-    /// The plan
+    /// Plan file
     #[arg(value_name = "FILE.toml")]
     file: PathBuf,
-    /// One of the plan's sizes, its [size.NAME]
+    /// Size of the plan to run: its section [size.NAME]
     #[arg(long, value_name = "NAME")]
     size: Option<String>,
-    /// One of several servers to measure in turn, as `pgdyno ab` writes an arm: pg=9.6; the first is the reference
+    /// Server to measure, written like an arm of `pgdyno ab`, such as pg=9.6; give several, the first is the baseline
     #[arg(long, value_name = "SUBJECT")]
     subject: Vec<String>,
-    /// Carry out SQL that reaches beyond tables: programs (`\shell`), files and settings of the server
+    /// Allow SQL that reaches beyond tables: programs (`\shell`), files and settings of the server
     #[arg(long)]
     trust: bool,
-    /// Say what would be done, and end: the plan, its files, this machine and the server are looked at
+    /// Check the plan, its files, this machine and the server, print what would be done, and stop
     #[arg(long)]
     dry_run: bool,
     #[command(flatten)]
@@ -33,19 +33,19 @@ pub struct Args {
 }
 
 impl Args {
-    /// The task that the plan and the flags ask for.
+    /// Task of the command line.
     ///
     /// # Errors
-    /// What of them cannot be.
+    /// The plan or the flags are invalid, or contradict each other.
     pub(super) fn task(&self) -> Result<Task, Problem> {
         let plan = file::plan(&self.file)?;
         let plan = match &self.size {
             Some(size) => plan.at_size(size)?,
             None => plan,
         };
-        let material = file::material(&plan, &self.file, self.trust)?;
+        let files = file::workload_files(&plan, &self.file, self.trust)?;
         let level = Level::of(&plan);
-        let job = self.measure.job_of(&self.subject, plan, material, level)?;
+        let job = self.measure.job_with_subjects(&self.subject, plan, files, level)?;
         let job = Job { trust: self.trust, ..job };
         Ok(Task { job, dry_run: self.dry_run, output: self.measure.output() })
     }
@@ -54,7 +54,7 @@ impl Args {
 /// Runs `pgdyno run`.
 ///
 /// # Errors
-/// What the user should read.
+/// The problem to print.
 pub fn run(args: &Args, context: &Context) -> Result<ExitCode, Problem> {
     crate::measure::measure(&args.task()?, context)
 }

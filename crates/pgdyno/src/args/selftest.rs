@@ -17,19 +17,20 @@ use crate::{
     progress::Progress,
 };
 
-/// Length of the part with the null target, and of each with waits.
+/// Length of the measurement with the null target, and of each measurement of timer lag.
 const SHORT_NS: u64 = 1_500_000_000;
-/// Length of each part that looks for a ceiling, without its warm-up of a fifth.
+/// Length of each measurement of a ceiling, without its warm-up of one fifth.
 const CEILING_NS: u64 = 1_000_000_000;
-/// Clients of a driver thread for which a ceiling is looked for: few, and as many as still make a difference.
+/// Client counts of a driver thread for which the ceiling is measured: a low one, and the highest that still makes a
+/// difference.
 const CLIENTS: [u32; 2] = [8, 128];
 
 /// Flags of `pgdyno selftest`.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "It measures what the clock and the recorder cost, how late waits end, and how many round trips a \
-    driver thread can do at most, each with a server that only answers. It takes about ten seconds and needs no \
-    PostgreSQL. The result is kept, and `bench` compares with it: a run near the ceiling gets a doubt."
+    after_help = "Measures the overhead of the clock and the recorder, how late timers fire, and the highest rate of \
+    round trips of a driver thread to a dummy server. It takes about ten seconds and needs no PostgreSQL. The result \
+    is kept for `bench`: a run near the ceiling gets a doubt."
 )]
 pub struct Args {
     /// Print JSON instead of a table
@@ -40,7 +41,7 @@ pub struct Args {
 /// Runs `pgdyno selftest`.
 ///
 /// # Errors
-/// What the user should read.
+/// The problem to print.
 pub fn run(args: &Args, _context: &Context) -> Result<ExitCode, Problem> {
     let stop = interrupt::on_interrupt();
     let progress = Progress::new();
@@ -56,7 +57,7 @@ pub fn run(args: &Args, _context: &Context) -> Result<ExitCode, Problem> {
     }
     if !PROGRAM.is_optimised {
         eprintln!(
-            "warning: this program was compiled without optimisation: its figures say nothing about a release"
+            "warning: this program was compiled without optimisation: its figures do not hold for a release build"
         );
     }
     match instrument::keep(&instrument) {
@@ -69,18 +70,19 @@ pub fn run(args: &Args, _context: &Context) -> Result<ExitCode, Problem> {
 fn measure(stop: &Stop, progress: &Progress) -> Result<Instrument, Problem> {
     let host = pgdyno_host::facts::host()
         .map_err(|error| Problem::could_not(format!("could not read the facts of this machine: {error}")))?;
-    progress.stage("the clock, the recorder and the null target");
+    progress.stage("measuring the clock, the recorder and the null target");
     let clock = gauge::clock();
     let recording_ns = gauge::recording_ns();
-    let null_attempts_per_s = whole(stop, driven(gauge::null_attempts_per_s(SHORT_NS, stop)))?;
+    let null_attempts_per_s =
+        unless_stopped(stop, problem_if_failed(gauge::null_attempts_per_s(SHORT_NS, stop)))?;
     let (mut timers, mut ceilings) = (Vec::new(), Vec::new());
     for driver in SocketDriver::usable() {
-        progress.stage(&format!("how late waits end by {driver}"));
-        timers.push(whole(stop, driven(gauge::timer_lag(driver, SHORT_NS, stop)))?);
+        progress.stage(&format!("measuring timer lag with {driver}"));
+        timers.push(unless_stopped(stop, problem_if_failed(gauge::timer_lag(driver, SHORT_NS, stop)))?);
         for clients in CLIENTS {
-            progress.stage(&format!("round trips of {clients} clients by {driver}"));
+            progress.stage(&format!("measuring round trips of {clients} clients with {driver}"));
             let ceiling = pgdyno_postgres::gauge::ceiling(driver, clients, CEILING_NS, stop);
-            ceilings.push(whole(stop, ceiling)?);
+            ceilings.push(unless_stopped(stop, ceiling)?);
         }
     }
     Ok(Instrument {
@@ -96,12 +98,12 @@ fn measure(stop: &Stop, progress: &Progress) -> Result<Instrument, Problem> {
     })
 }
 
-fn driven<R>(result: Result<R, EngineError>) -> Result<R, Problem> {
+fn problem_if_failed<R>(result: Result<R, EngineError>) -> Result<R, Problem> {
     result.map_err(|error| Problem::could_not(format!("the driver failed: {error}")))
 }
 
-/// A part that came to its end: of one that was stopped no figure is kept.
-fn whole<R>(stop: &Stop, result: Result<R, Problem>) -> Result<R, Problem> {
+/// Result of a measurement, unless it was stopped before its end.
+fn unless_stopped<R>(stop: &Stop, result: Result<R, Problem>) -> Result<R, Problem> {
     match stop.reason() {
         Some(why) => {
             Err(Problem::could_not(format!("stopped before its end: {why}")).hint("nothing was kept"))

@@ -10,7 +10,7 @@ use crate::{context::Context, output};
 /// Flags of `pgdyno show`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// The run: `last`, its id or any beginning or end of it, or its directory
+    /// The run: `last`, its ID, the beginning or end of its ID, or its directory
     #[arg(default_value = "last")]
     pub run: String,
 }
@@ -18,7 +18,7 @@ pub struct Args {
 /// Runs `pgdyno show`.
 ///
 /// # Errors
-/// What the user should read.
+/// The problem to print.
 pub fn run(args: &Args, context: &Context) -> Result<ExitCode, Problem> {
     let run = pgdyno_record::open(&pgdyno_record::find(&context.runs, &args.run)?)?;
     let document = Document::new(&run.record, &[]);

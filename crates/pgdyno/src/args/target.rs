@@ -1,4 +1,4 @@
-//! The server that a sub-command works on, as psql's flags name it.
+//! The flags that name the server of a sub-command, as in psql.
 
 use std::env;
 
@@ -6,40 +6,43 @@ use pgdyno_core::problem::Problem;
 use pgdyno_provision::{Record, SUPERUSER, Status, registry};
 use pgdyno_wire::{Address, ConnectOptions, OsUser, Sources};
 
-/// Where to.
+/// The server to connect to.
 #[derive(Debug, clap::Args)]
 #[group(skip)]
 pub struct Target {
-    /// A server of `pgdyno up`, by its name
-    #[arg(long, value_name = "NAME", conflicts_with_all = ["host", "port", "username"], help_heading = "Where")]
+    /// Name of a server of `pgdyno up`
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["host", "port", "username"], help_heading = "Connection")]
     server: Option<String>,
-    /// Host, or directory of the socket (PGHOST)
-    #[arg(short = 'h', long, value_name = "HOST", help_heading = "Where")]
+    /// Host, or directory of the Unix-domain socket (PGHOST)
+    #[arg(short = 'h', long, value_name = "HOST", help_heading = "Connection")]
     host: Option<String>,
     /// Port (PGPORT)
-    #[arg(short, long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..), help_heading = "Where")]
+    #[arg(short, long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..),
+          help_heading = "Connection")]
     port: Option<u16>,
     /// Role (PGUSER)
-    #[arg(short = 'U', long, value_name = "ROLE", help_heading = "Where")]
+    #[arg(short = 'U', long, value_name = "ROLE", help_heading = "Connection")]
     username: Option<String>,
-    /// Database, URI or keyword string (PGDATABASE); with --server, the name of a database [default there: postgres]
-    #[arg(short, long, visible_alias = "dsn", value_name = "DBNAME", help_heading = "Where")]
+    /// Database, URI or keyword string (PGDATABASE); with --server, only a name [default: postgres]
+    #[arg(short, long, visible_alias = "dsn", value_name = "DBNAME", help_heading = "Connection")]
     dbname: Option<String>,
 }
 
 impl Target {
-    /// The server that the flags name; the environment alone makes nobody's server a target. `what` begins a refusal,
-    /// such as `could not load`.
+    /// The server that the flags name; the environment alone never selects a server. Errors begin with `what`, such as
+    /// `could not load`.
     ///
     /// # Errors
-    /// That no server is named, that there is none of that name, or what is wrong with the address.
+    /// No server is named, there is none of that name, or its address is invalid.
     pub fn resolve(&self, what: &str) -> Result<ConnectOptions, Problem> {
         if let Some(name) = &self.server {
             return own(name, self.dbname.as_deref(), what);
         }
         if self.host.is_none() && self.port.is_none() && self.username.is_none() && self.dbname.is_none() {
             let problem = Problem::wrong_request(format!("{what}: no server is named"));
-            return Err(problem.hint("name one by --server (of `pgdyno up`), by --dsn, or by -h -p -U -d"));
+            return Err(
+                problem.hint("name one with --server (of `pgdyno up`), with --dsn, or with -h -p -U -d")
+            );
         }
         let variable = |name: &str| env::var(name).ok();
         let port = self.port.map(|port| port.to_string());
@@ -55,14 +58,14 @@ impl Target {
     }
 }
 
-/// How a running server of `pgdyno up` is reached, by its name; a database of it where one is named.
+/// Connection options for a running server of `pgdyno up`, and for one of its databases if that is given.
 ///
 /// # Errors
-/// That there is none of that name, or that it does not run; `what` begins the sentence.
+/// There is no server of that name, or it is not running. The message begins with `what`.
 pub fn own(name: &str, database: Option<&str>, what: &str) -> Result<ConnectOptions, Problem> {
     let record: Record = registry::find(&pgdyno_lab::dirs()?, name)?;
     if !matches!(record.status(), Status::Running { .. }) {
-        return Err(Problem::wrong_request(format!("{what}: server `{name}` does not run"))
+        return Err(Problem::wrong_request(format!("{what}: server `{name}` is not running"))
             .hint(format!("`pgdyno up {name}` starts it")));
     }
     let mut options = ConnectOptions::local(Address::Unix(record.socket.path, record.port), SUPERUSER);
@@ -72,7 +75,7 @@ pub fn own(name: &str, database: Option<&str>, what: &str) -> Result<ConnectOpti
     Ok(options)
 }
 
-/// The processors that this program may use, for what works on all of them.
+/// Number of CPUs that this program may use.
 pub fn processors() -> u64 {
     std::thread::available_parallelism().map_or(1, |count| count.get() as u64)
 }

@@ -21,19 +21,19 @@ pub struct Args {
 
 #[derive(Debug, Subcommand)]
 enum What {
-    /// Drive the five transactions, and judge what came of it
+    /// Run the five transactions, and analyse the results
     Run(Box<run::Run>),
-    /// Look whether the tables are consistent: the twelve conditions of the specification, and more
+    /// Check consistency: the twelve conditions of the specification, and five more
     Check(check::Check),
-    /// Write the nine tables as the CSV files that BenchmarkSQL writes and copies
+    /// Write the nine tables as CSV files, as BenchmarkSQL does
     Export(export::Export),
 }
 
 impl Args {
-    /// The task of `tpcc run`; `None` of the others.
+    /// Task of `tpcc run`; `None` for the other sub-commands.
     ///
     /// # Errors
-    /// What of the flags cannot be.
+    /// The flags are invalid, or contradict each other.
     pub(super) fn task(&self) -> Option<Result<Task, Problem>> {
         match &self.what {
             What::Run(run) => Some(run.task()),
@@ -45,7 +45,7 @@ impl Args {
 /// Runs `pgdyno tpcc`.
 ///
 /// # Errors
-/// What the user should read.
+/// The problem to print.
 pub fn run(args: &Args, context: &Context) -> Result<ExitCode, Problem> {
     match &args.what {
         What::Export(export) => export.run(),

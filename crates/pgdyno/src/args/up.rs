@@ -11,10 +11,10 @@ use crate::{context::Context, servers};
 /// Flags of `pgdyno up`.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Makes a cluster with checksums, UTF8 and locale C, sizes its configuration from memory, processors \
-    and storage, starts it and waits until it takes connections. It listens on a socket that only its \
-    owner can reach; on TCP only with --listen, and then by password. A server of this name that was \
-    stopped is started again.\n\n\
+    after_help = "Creates a cluster with checksums, UTF8 and locale C, sizes its configuration from memory, CPUs and \
+    storage, starts it and waits until it accepts connections. It listens on a Unix-domain socket that only its \
+    owner can reach; on TCP only with --listen, and then with a password. A stopped server of this name is started \
+    again.\n\n\
     Examples:\n  \
     pgdyno up\n  \
     pgdyno up old --pg 9.6\n  \
@@ -27,30 +27,29 @@ pub struct Args {
     #[arg(default_value = "main")]
     name: String,
 
-    /// Version: a major (18, 9.6) or an exact one (17.4, 9.6.24); default: the newest installed, else a
-    /// bundle
+    /// PostgreSQL version, major (18, 9.6) or exact (17.4, 9.6.24) [default: the newest installed, else a bundle]
     #[arg(long, value_name = "VERSION", help_heading = "Program")]
     pg: Option<Wanted>,
-    /// Directory of postgres and initdb, in place of a search
+    /// Directory of the programs initdb and postgres
     #[arg(long, value_name = "DIR", help_heading = "Program", conflicts_with = "bundle")]
     bindir: Option<PathBuf>,
-    /// A build by its name, as `pgdyno builds` lists them, in place of a search
+    /// Name of a build, as listed by `pgdyno builds`
     #[arg(long, value_name = "NAME", help_heading = "Program", conflicts_with_all = ["bindir", "bundle"])]
     build: Option<String>,
-    /// Pass over installed servers and use the bundle
+    /// Use a downloaded bundle even if PostgreSQL is installed
     #[arg(long, help_heading = "Program")]
     bundle: bool,
-    /// User that the server runs as, where root starts it; default: postgres, else nobody
+    /// User to run the server as (root only) [default: postgres, else nobody]
     #[arg(long, value_name = "USER", help_heading = "Program")]
     run_as: Option<String>,
-    /// Processors for the server, such as 0-3,8; default: all
+    /// CPUs of the server, such as 0-3,8 [default: all]
     #[arg(long, value_name = "LIST", help_heading = "Program")]
     cpus: Option<CpuList>,
 
-    /// Data directory, new or empty; default: one among pgdyno's own
+    /// Data directory, new or empty [default: in pgdyno's state directory]
     #[arg(long, value_name = "DIR", help_heading = "Cluster")]
     data: Option<PathBuf>,
-    /// Directory for WAL, new or empty, apart from the data
+    /// WAL directory, new or empty [default: in the data directory]
     #[arg(long, value_name = "DIR", help_heading = "Cluster")]
     waldir: Option<PathBuf>,
     /// Size of a WAL segment in MB: a power of two from 1 to 1024 (PostgreSQL 11 and newer)
@@ -62,28 +61,28 @@ pub struct Args {
     /// Locale of the databases [default: C]
     #[arg(long, value_name = "LOCALE", help_heading = "Cluster")]
     locale: Option<String>,
-    /// Checksums on data pages (the default, for every version)
+    /// Enable data checksums (the default, for every version)
     #[arg(long, overrides_with = "no_data_checksums", help_heading = "Cluster")]
     data_checksums: bool,
-    /// No checksums on data pages
+    /// Disable data checksums
     #[arg(long, help_heading = "Cluster")]
     no_data_checksums: bool,
-    /// A tablespace and its directory, new or empty; may be given again
+    /// Tablespace and its directory, new or empty; may be repeated
     #[arg(long, value_name = "NAME=DIR", value_parser = pair, help_heading = "Cluster")]
     tablespace: Vec<(String, String)>,
 
-    /// A setting over the one chosen from facts; may be given again
+    /// Server setting that overrides pgdyno's choice; may be repeated
     #[arg(long = "set", short = 'c', value_name = "NAME=VALUE", value_parser = pair,
           help_heading = "Settings")]
     settings: Vec<(String, String)>,
-    /// Client sessions that will be open at once; max_connections follows
+    /// Maximum number of client sessions, from which max_connections follows
     #[arg(long, value_name = "N", default_value_t = 80, help_heading = "Settings",
           value_parser = clap::value_parser!(u32).range(1..=200_000))]
     clients: u32,
-    /// Addresses to listen on by TCP, such as 127.0.0.1 or *; default: none
+    /// TCP addresses to listen on, such as 127.0.0.1 or * [default: none]
     #[arg(long, value_name = "ADDR", help_heading = "Settings")]
     listen: Option<String>,
-    /// Port, on TCP and in the name of the socket [default: 5432]
+    /// Port of TCP and of the Unix-domain socket [default: 5432]
     #[arg(long, value_name = "PORT", help_heading = "Settings",
           value_parser = clap::value_parser!(u16).range(1..))]
     port: Option<u16>,
@@ -98,9 +97,9 @@ pub struct Args {
 }
 
 fn pair(text: &str) -> Result<(String, String), String> {
-    let (name, value) = text.split_once('=').ok_or("there is no `=` in it")?;
+    let (name, value) = text.split_once('=').ok_or("it has no `=`")?;
     if name.is_empty() || value.is_empty() {
-        return Err("nothing stands on one side of the `=`".to_owned());
+        return Err("one side of the `=` is empty".to_owned());
     }
     Ok((name.to_owned(), value.to_owned()))
 }
@@ -141,9 +140,9 @@ impl Args {
 /// Runs `pgdyno up`.
 ///
 /// # Errors
-/// What the user should read.
+/// The problem to print.
 pub fn run(args: &Args, _context: &Context) -> Result<ExitCode, Problem> {
-    let server = up(&args.request(), &pgdyno_lab::dirs()?, &mut servers::say)?;
+    let server = up(&args.request(), &pgdyno_lab::dirs()?, &mut servers::print_event)?;
     for warning in &server.warnings {
         eprintln!("warning: {warning}");
     }
@@ -158,7 +157,7 @@ fn print(server: &RunningServer, verbose: bool) {
         (_, ServerSource::Bundle, false) => "bundle, not tested with this pgdyno".to_owned(),
         _ => "installed".to_owned(),
     };
-    let state = if server.already_running { "was up already" } else { "is up" };
+    let state = if server.already_running { "was already running" } else { "is running" };
     println!(
         "PostgreSQL {} ({source}) {state} as `{}`, process {}\n",
         server.version, server.name, server.pid
@@ -180,14 +179,14 @@ fn print(server: &RunningServer, verbose: bool) {
 }
 
 fn print_settings(server: &RunningServer) {
-    println!("\nsettings (everything else is the server's default)");
+    println!("\nsettings (all others have the server's defaults)");
     for choice in &server.choices {
         let value = redact_setting(&choice.name, &choice.value);
         println!("  {} = {value}\n      {}", choice.name, choice.reason);
     }
 }
 
-/// A word as a shell reads it back.
+/// Quotes a word for a shell, if it needs quotes.
 fn shell_word(text: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:@%".contains(c);
     if text.chars().all(plain) { text.to_owned() } else { format!("'{}'", text.replace('\'', "'\\''")) }

@@ -25,18 +25,18 @@ use crate::context::Context;
 /// Flags of `pgdyno versions`.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Installed servers come first when `up` looks for one; then bundles, which are fetched once and \
-    cached. A build is used where it is named (--build). How a program was compiled is read from the program itself. \
-    Two versions can be compared where they are built alike; what is built for size is good for trying things, and \
-    marked in every report."
+    after_help = "Without a choice, `up` uses an installed server, else a bundle, which is fetched once and cached. A \
+    build is used only with --build. How a program was compiled is read from the program itself. Two versions can be \
+    compared if they are built alike. Programs compiled for size are slower and good for trials only; every report \
+    says so."
 )]
 pub struct Args {
-    /// As JSON, with everything there is to know
+    /// Print JSON, with all details
     #[arg(long)]
     json: bool,
 }
 
-/// One program that could be used.
+/// A program that can be used.
 struct Row {
     version_num: u32,
     version: String,
@@ -51,7 +51,7 @@ struct Row {
 /// Runs `pgdyno versions`.
 ///
 /// # Errors
-/// What the user should read.
+/// The problem to print.
 pub fn run(args: &Args, _context: &Context) -> Result<ExitCode, Problem> {
     let mut rows = rows(&pgdyno_lab::dirs()?);
     rows.sort_by(|a, b| b.version_num.cmp(&a.version_num).then_with(|| a.rank().cmp(&b.rank())));
@@ -66,43 +66,43 @@ pub fn run(args: &Args, _context: &Context) -> Result<ExitCode, Problem> {
 }
 
 fn rows(dirs: &Dirs) -> Vec<Row> {
-    let installed = installation::find(env::var_os("PATH").as_deref()).into_iter().map(of_installed);
-    let built = builds::all(dirs).into_iter().map(of_build);
+    let installed = installation::find(env::var_os("PATH").as_deref()).into_iter().map(installed_row);
+    let built = builds::all(dirs).into_iter().map(build_row);
     let cached = bundle::cached(&dirs.cache);
     let pinned = bundle::pins().into_iter().map(|pin| version_num_of(&pin.version));
     let fetchable: Vec<u32> =
         pinned.filter(|number| !cached.iter().any(|bundle| bundle.version_num == *number)).collect();
-    let bundles = cached.iter().map(of_bundle).chain(fetchable.into_iter().map(fetchable_row));
+    let bundles = cached.iter().map(bundle_row).chain(fetchable.into_iter().map(fetchable_row));
     installed.chain(built).chain(bundles).collect()
 }
 
-/// What shows of a program that is no build of pgdyno's.
-fn looked_at(bindir: &Path) -> Program {
+/// Facts of a program that is no build of pgdyno.
+fn inspect(bindir: &Path) -> Program {
     let build = installation::build(bindir);
-    // Where configure left no words, Meson built it, and the size of a block does not show.
+    // Without options of configure it was built with Meson, and its block size is unknown.
     let block_bytes = build.configure.as_deref().map(block_bytes_of_configure);
     Program { build, block_bytes, wal_block_bytes: None, pinned: None }
 }
 
-fn of_installed(found: Installation) -> Row {
+fn installed_row(found: Installation) -> Row {
     Row {
         version_num: found.version_num,
         version: found.version,
         source: "installed",
         name: None,
-        program: looked_at(&found.bindir),
+        program: inspect(&found.bindir),
         bindir: Some(found.bindir),
     }
 }
 
-fn of_build(build: Build) -> Row {
+fn build_row(build: Build) -> Row {
     let own = installation::build(&build.bindir());
     let compiler = own.compiler.or_else(|| Some(build.manifest.compiler.clone()));
     let facts = BuildFacts { compiler, made: Some(build.facts()), ..own };
     let program = Program {
         build: facts,
         block_bytes: Some(build.manifest.block_kb << 10),
-        // As of the others, for which it does not show unless it is unusual.
+        // As for other programs: known only if it differs from the default.
         wal_block_bytes: Some(build.manifest.wal_block_kb << 10).filter(|bytes| *bytes != 8_192),
         pinned: None,
     };
@@ -116,13 +116,13 @@ fn of_build(build: Build) -> Row {
     }
 }
 
-fn of_bundle(bundle: &Bundle) -> Row {
+fn bundle_row(bundle: &Bundle) -> Row {
     Row {
         version_num: bundle.version_num,
         version: version_words(bundle.version_num),
         source: "cached",
         name: None,
-        program: Program { pinned: Some(bundle.pinned), ..looked_at(&bundle.bindir()) },
+        program: Program { pinned: Some(bundle.pinned), ..inspect(&bundle.bindir()) },
         bindir: Some(bundle.bindir()),
     }
 }
@@ -134,7 +134,7 @@ fn fetchable_row(version_num: u32) -> Row {
 }
 
 impl Row {
-    /// The order in which `up` looks, builds after what is installed.
+    /// The order in which `up` searches, with builds after installed programs.
     fn rank(&self) -> usize {
         ["installed", "built", "cached", "fetchable"]
             .iter()
@@ -153,7 +153,7 @@ impl Row {
 
     fn means(&self) -> String {
         match self.source {
-            "fetchable" => "fetched when first used; then it shows how it was compiled".to_owned(),
+            "fetchable" => "fetched when first used; how it was compiled is known only then".to_owned(),
             _ => self.program.means(),
         }
     }
@@ -164,9 +164,9 @@ fn group_of(groups: &[Vec<usize>], row: usize) -> Option<usize> {
     groups.iter().position(|group| group.contains(&row)).map(|at| at + 1)
 }
 
-/// Widest line.
+/// Maximum width of a line.
 const WIDTH: usize = 80;
-/// Where the fourth column begins, below which the meaning stands.
+/// Indentation of the lines below a program.
 const INDENT: usize = 18;
 
 fn table(rows: &[Row], groups: &[Vec<usize>]) -> String {
@@ -185,7 +185,7 @@ fn table(rows: &[Row], groups: &[Vec<usize>]) -> String {
     lines.iter().map(|line| format!("{}\n", line.trim_end())).collect()
 }
 
-/// Which of them can be compared as versions.
+/// Groups of programs that can be compared as versions.
 fn alike_lines(rows: &[Row], groups: &[Vec<usize>]) -> Vec<String> {
     if groups.is_empty() {
         return Vec::new();

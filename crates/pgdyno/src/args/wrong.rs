@@ -1,17 +1,16 @@
-//! A wrong command line, in the form of every other error: one sentence, what was seen, what to do.
+//! Turns clap's errors into problems, so that they have the form of all other errors.
 
 use clap::{Command, Error, error::ErrorKind};
 use pgdyno_core::problem::Problem;
 
-/// The problem behind clap's error of reading words as the whole command line; `None` where it is none: help and
-/// version, which print themselves.
-pub fn problem(error: &Error, words: &[String], whole: &Command) -> Option<Problem> {
-    let asked_for = [
+/// Problem of clap's error on parsing `args`; `None` for help and version, which clap reports as errors, too.
+pub fn problem(error: &Error, args: &[String], cli: &Command) -> Option<Problem> {
+    let help_or_version = [
         ErrorKind::DisplayHelp,
         ErrorKind::DisplayVersion,
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand,
     ];
-    if asked_for.contains(&error.kind()) {
+    if help_or_version.contains(&error.kind()) {
         return None;
     }
     let text = error.render().to_string();
@@ -23,7 +22,7 @@ pub fn problem(error: &Error, words: &[String], whole: &Command) -> Option<Probl
         Some((what, values)) => (what.to_owned(), Some(format!("one of {}", values.trim_end_matches(']')))),
         None => (what, None),
     };
-    let help = format!("`{} --help` shows what is possible", sub_command(words, whole));
+    let help = format!("see `{} --help`", sub_command(args, cli));
     Some(Problem::wrong_request(what).hint(tip.or(possible).unwrap_or(help)))
 }
 
@@ -31,12 +30,12 @@ fn one_line(paragraph: &str) -> String {
     paragraph.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// The program with the sub-commands that were asked for, where there are such.
-fn sub_command(words: &[String], whole: &Command) -> String {
-    let (mut command, mut names) = (whole, "pgdyno".to_owned());
-    for word in words.iter().skip(1) {
-        if let Some(known) = command.find_subcommand(word) {
-            names = format!("{names} {word}");
+/// The program with its sub-commands, as far as `args` name them.
+fn sub_command(args: &[String], cli: &Command) -> String {
+    let (mut command, mut names) = (cli, "pgdyno".to_owned());
+    for arg in args.iter().skip(1) {
+        if let Some(known) = command.find_subcommand(arg) {
+            names = format!("{names} {arg}");
             command = known;
         }
     }
@@ -60,35 +59,35 @@ mod tests {
     use super::*;
     use crate::args::Cli;
 
-    fn said(words: &[&str]) -> Option<Problem> {
-        let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
-        Cli::try_parse_from(&words).err().and_then(|error| problem(&error, &words, &Cli::command()))
+    fn parsed(args: &[&str]) -> Option<Problem> {
+        let args: Vec<String> = args.iter().map(|arg| (*arg).to_owned()).collect();
+        Cli::try_parse_from(&args).err().and_then(|error| problem(&error, &args, &Cli::command()))
     }
 
     #[test]
-    fn an_option_that_there_is_not_has_a_nearest() {
-        let problem = said(&["pgdyno", "bench", "--scal", "1"]).expect("it is wrong");
+    fn an_unknown_option_has_a_similar_one() {
+        let problem = parsed(&["pgdyno", "bench", "--scal", "1"]).expect("it is wrong");
         assert_eq!(problem.what, "unexpected argument '--scal' found");
         assert_eq!(problem.hint.as_deref(), Some("a similar argument exists: '--scale'"));
     }
 
     #[test]
-    fn a_value_out_of_range_is_told_in_words() {
-        let problem = said(&["pgdyno", "bench", "--blocks", "0"]).expect("it is wrong");
+    fn a_range_is_described_in_words() {
+        let problem = parsed(&["pgdyno", "bench", "--blocks", "0"]).expect("it is wrong");
         assert_eq!(problem.what, "invalid value '0' for '--blocks <N>': 0 is not between 1 and 1000");
-        assert_eq!(problem.hint.as_deref(), Some("`pgdyno bench --help` shows what is possible"));
+        assert_eq!(problem.hint.as_deref(), Some("see `pgdyno bench --help`"));
     }
 
     #[test]
-    fn help_is_that_of_the_innermost_command() {
-        let problem = said(&["pgdyno", "tpcc", "run", "--blocks", "0"]).expect("it is wrong");
-        assert_eq!(problem.hint.as_deref(), Some("`pgdyno tpcc run --help` shows what is possible"));
+    fn the_hint_names_the_innermost_sub_command() {
+        let problem = parsed(&["pgdyno", "tpcc", "run", "--blocks", "0"]).expect("it is wrong");
+        assert_eq!(problem.hint.as_deref(), Some("see `pgdyno tpcc run --help`"));
     }
 
     #[test]
     fn help_and_version_are_no_errors() {
-        for words in [&["pgdyno", "--help"][..], &["pgdyno", "--version"], &["pgdyno"]] {
-            assert_eq!(said(words), None, "{words:?}");
+        for args in [&["pgdyno", "--help"][..], &["pgdyno", "--version"], &["pgdyno"]] {
+            assert_eq!(parsed(args), None, "{args:?}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! `pgdyno ab` from end to end: servers made for it, one that is there, and commands whose results are known.
+//! `pgdyno ab` from end to end: temporary servers, an existing one, and commands whose results are known.
 
 use std::{fs, os::unix::fs::PermissionsExt, path::PathBuf, process::Command};
 
@@ -248,7 +248,7 @@ fn more_clients_than_branches_are_said_before() {
     assert!(!dry(&[&two[..], &["-b", "select-only"]].concat()).contains("branches"));
 }
 
-/// One server that is there, named once for both arms: it is one subject, and nothing of us stays in it.
+/// One existing server, named once for both arms: it is one subject, and nothing of pgdyno stays in it.
 #[test]
 fn two_scripts_at_a_server_that_is_there() {
     let place = Place::new();

@@ -1,4 +1,4 @@
-//! `pgdyno bench` from end to end, on servers of its own and on one that is there.
+//! `pgdyno bench` from end to end, on temporary servers and on an existing one.
 
 use std::{
     collections::BTreeSet,
@@ -16,7 +16,7 @@ use serde_json::Value;
 
 use crate::common::{Place, admin, holds_together, is_complete, test_all, text, tiny, wait_until, word};
 
-/// Six cells on a server of its own; the environment names another one, which must not matter.
+/// Six cells on a temporary server; the environment names another one, which must not matter.
 fn a_whole_bench(pg: &str) {
     let place = Place::new();
     let args = ["bench", "--quick", "--pg", pg, "--bundle", "--scale", "1", "--clients", "1,2,3", "--json"];
@@ -122,7 +122,7 @@ fn a_bench_on_every_major_between() {
     }
 }
 
-/// A server that is there, with what somebody else keeps on it.
+/// An existing server, with existing tables.
 struct Foreign {
     place: Place,
     server: Value,
@@ -238,7 +238,7 @@ fn every_way_to(pg: &str) {
     every_report_is_of_its_form(&outs);
 }
 
-/// Attempts come by the schedule, whatever the server does, and their lag is told.
+/// Attempts follow the schedule, whatever the server does, and their lag is reported.
 fn is_open_loop(run: &Run) {
     assert_eq!(run.record.plan.rate_per_s, Some(200.0));
     for cell in &run.record.runs {
@@ -297,7 +297,7 @@ fn what_keeps_a_foreign_server_from_being_measured_is_said() {
     assert_eq!(foreign.possessions(), before);
 }
 
-/// A balance that somebody else changed is found, whether all accounts are looked at or those in history.
+/// A balance changed by another session is found, whether all accounts are checked or those in history.
 #[test]
 fn a_wrong_balance_is_a_failure() {
     let foreign = Foreign::new("18");

@@ -73,7 +73,7 @@ case $1 in *b.c) while [ -e "$(cat "$1")" ]; do sleep 0.05; done ;; esac
 mv "$2.new" "$2"
 "#;
 
-/// A place with a cache of its own, and a source in it.
+/// A place with a separate cache, and a source in it.
 struct Yard {
     place: Place,
     source: PathBuf,
@@ -200,13 +200,13 @@ impl Yard {
         }
     }
 
-    /// Opens the gate; the same command goes on, and configures nothing.
+    /// Opens the gate; the same command continues, and configures nothing.
     fn resumed(&self, name: &str) -> Value {
         fs::remove_file(self.gate()).expect("it is there");
         let output = self.place.run(&self.args(name, &["--json"]));
         let said = text(&output.stderr);
         assert!(
-            output.status.success() && said.contains("going on with an interrupted build (compile)"),
+            output.status.success() && said.contains("resuming an interrupted build (compile)"),
             "{said}"
         );
         let build: Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
@@ -223,7 +223,7 @@ fn a_build_is_made_once_and_has_what_was_asked_for() {
     let said =
         yard.place.done(&yard.args("fast", &["--cflags", "-O3 -march=native", "--with-blocksize", "32"]));
     for words in
-        ["PostgreSQL 18.6 is built, in", "flags     -O3 -march=native", "pages of 32 KiB", "--build fast"]
+        ["PostgreSQL 18.6 was built in", "flags     -O3 -march=native", "pages of 32 KiB", "--build fast"]
     {
         assert!(said.contains(words), "{said}");
     }
@@ -279,7 +279,7 @@ fn a_second_name_costs_nothing_and_a_change_is_another_build() {
     let second = yard.build("second", &[]);
     assert_eq!(first["dir"], second["dir"]);
     assert_eq!(first["built_at"], second["built_at"]);
-    assert!(yard.place.done(&yard.args("first", &[])).contains("was built before"));
+    assert!(yard.place.done(&yard.args("first", &[])).contains("was already built"));
     let flags = yard.build("flags", &["--cflags", "-O3"]);
     let cc = yard.file("my-cc", "#!/bin/sh\necho my-cc 1.0\n");
     let compiler = yard.build("compiler", &["--cc", &cc]);
@@ -300,7 +300,7 @@ fn a_name_can_stand_for_another_build() {
     let first = yard.build("mine", &[]);
     yard.write("src/a.c", "18.6 \n");
     let output = yard.place.run(&yard.args("mine", &[]));
-    assert!(text(&output.stderr).contains("`mine` stood for another build until now"), "{output:?}");
+    assert!(text(&output.stderr).contains("`mine` was the name of another build until now"), "{output:?}");
     assert_ne!(yard.builds()[0]["dir"], first["dir"]);
     assert!(yard.place.done(&["clean"]).contains("build 18.6, no name"));
 }
@@ -448,14 +448,14 @@ fn a_killed_build_is_shown_and_goes_on() {
     let mut child = yard.begin("killed");
     assert_eq!(word(&yard.builds()[0], "status"), "running");
     let said = yard.place.done(&["clean", "--yes"]);
-    assert!(said.contains("stays: it is being made"), "{said}");
+    assert!(said.contains("stays: it is being built"), "{said}");
     child.kill().and_then(|()| child.wait()).expect("it is ours");
     wait_until("its programs have ended", || workers_in(&yard.place.path("cache")).is_empty());
     yard.interrupted("killed");
     yard.goes_on("killed");
 }
 
-/// An object that may be half written is made anew, with all that was made from it: make itself would not miss it.
+/// An object that may be half written is rebuilt, with all that was made from it: make itself would not notice.
 #[test]
 fn what_was_made_last_is_made_anew() {
     let yard = Yard::new();
@@ -514,7 +514,7 @@ fn two_at_once_build_it_once() {
     let mut stderr = second.stderr.take().expect("it is piped");
     let mut said = [0; 64];
     let length = stderr.read(&mut said).expect("it says something");
-    assert!(text(&said[..length]).starts_with("waiting: another pgdyno makes the same build"));
+    assert!(text(&said[..length]).starts_with("waiting: another pgdyno is making the same build"));
     fs::remove_file(yard.gate()).expect("it is there");
     for child in [first, second] {
         let output = child.wait_with_output().expect("it is ours");
@@ -598,7 +598,7 @@ while [ -e "$(cat b.o.new)" ]; do sleep 0.05; done
 echo "[2/2] Compiling C object b.o"; mv b.o.new b.o
 "#;
 
-/// A checkout that has meson alone is built by it, with the same flags in its own words, and goes on by ninja's log.
+/// A checkout that has meson alone is built by it, with the same flags in its own words, and continues by ninja's log.
 #[test]
 fn a_source_with_meson_alone_is_built_by_it() {
     let yard = Yard::new();
@@ -624,10 +624,7 @@ fn a_source_with_meson_alone_is_built_by_it() {
     fs::remove_file(yard.gate()).expect("it is there");
     let output = start(&flags).wait_with_output().expect("it is ours");
     let said = text(&output.stderr);
-    assert!(
-        output.status.success() && said.contains("going on with an interrupted build (compile)"),
-        "{said}"
-    );
+    assert!(output.status.success() && said.contains("resuming an interrupted build (compile)"), "{said}");
     let build: Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
     assert_eq!((word(&build, "system"), word(&build, "version")), ("meson", "18.6"));
     assert_eq!(yard.logged(&build, "\nconfigured\n"), 1);
@@ -644,7 +641,7 @@ fn a_source_with_meson_alone_is_built_by_it() {
     }
 }
 
-/// Why a source of the distribution cannot be had here at all, by what was said; `None` where it could be.
+/// Why no source of the distribution is available here, from the error message; `None` if one is.
 fn no_source(said: &str) -> Option<&str> {
     let why =
         ["apt is not installed", "no source packages are configured here", "has no source of PostgreSQL"];

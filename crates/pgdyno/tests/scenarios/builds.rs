@@ -75,11 +75,11 @@ fn manifest(cflags: &str) -> Manifest {
 fn a_server_of_a_build_is_told_by_its_name() {
     let place = with_builds(&[("quick", "-O3")]);
     let said = place.done(&["up", "--build", "quick"]);
-    assert!(said.contains("(build `quick`) is up"), "{said}");
+    assert!(said.contains("(build `quick`) is running"), "{said}");
     let server = place.only();
     assert_eq!((word(&server, "source"), word(&server, "build")), ("built", "quick"));
     assert!(word(&server, "bindir").ends_with("cache/builds/made/a0/bin"), "{server}");
-    assert!(place.done(&["up", "--build", "quick"]).contains("was up already"));
+    assert!(place.done(&["up", "--build", "quick"]).contains("was already running"));
     let said = place.refused(&["up", "--build", "quack"], 2);
     assert!(said.contains("--build asks for `quack`, and it has `quick`"), "{said}");
     place.done(&["down", "main"]);

@@ -1,4 +1,4 @@
-//! What pgdyno has asked a server for does not go on there after Ctrl-C: no statement and no session is left.
+//! Nothing that pgdyno started on a server continues after Ctrl-C: no statement and no session is left.
 
 use std::process::{Child, Stdio};
 
@@ -41,7 +41,7 @@ impl Scene {
         command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("pgdyno can be run")
     }
 
-    /// A command that is told to stop while its statement waits for a table, which it would do for ever.
+    /// A command that is interrupted while its statement waits for a table for ever.
     fn stopped_at_a_lock(&self, signal: &str, args: &[&str], database: &str, lock: &str) {
         let mut holder = self.session(database);
         holder.execute(&format!("BEGIN; LOCK TABLE {lock} MODE")).expect("nobody else wants it");
@@ -50,7 +50,7 @@ impl Scene {
         self.stopped(signal, args, &mut observer, "SELECT 1 FROM pg_locks WHERE NOT granted");
     }
 
-    /// A command that is told to stop as soon as a query finds something.
+    /// A command that is interrupted as soon as a query finds something.
     fn stopped(&self, signal: &str, args: &[&str], observer: &mut Session, until: &str) {
         let child = self.start(args);
         wait_until(&format!("{args:?}: {until}"), || {

@@ -1,4 +1,4 @@
-//! What the tests of the whole program share: a place with servers and runs of its own, and looks at what is left.
+//! Shared by the tests of the whole program: a place with its own servers and runs, and checks of what is left.
 //!
 //! State lives in a temporary directory; bundles in the default cache, so that they are fetched once.
 
@@ -309,7 +309,7 @@ pub fn is_complete(run: &Run) {
 pub struct Small(pub tempfile::TempDir);
 
 impl Small {
-    /// One of so many MiB. On `None` the test is to end: see [`mounted`].
+    /// One of this many MiB. On `None` the test must end: see [`mounted`].
     pub fn mount(mib: u64) -> Option<Self> {
         let dir = tempfile::tempdir().expect("a temporary directory can be made");
         // Not `then_some`, which would make one to be taken away where none was mounted.
@@ -324,7 +324,7 @@ impl Drop for Small {
     }
 }
 
-/// Set for a test that runs in a user namespace of its own.
+/// Set for a test that runs in its own user namespace.
 const IN_NAMESPACE: &str = "PGDYNO_TEST_IN_NAMESPACE";
 
 /// Mounts a file system in memory. Where this process may not, the whole test runs once more as a process that may: in
@@ -360,7 +360,7 @@ fn in_namespace(program: impl AsRef<OsStr>) -> Command {
     command
 }
 
-/// Runs the test of this thread as a process of its own, in a namespace.
+/// Runs the test of this thread as a separate process, in a namespace.
 fn run_in_namespace() {
     let thread = thread::current();
     let test = thread.name().expect("a test has a thread of its name");

@@ -295,7 +295,7 @@ const FAULTS: [(&str, &str, &str); 6] = [
     ),
 ];
 
-/// Faults that happen while a copy is made are found by its proof.
+/// Faults during copying are found by the verification of the copy.
 fn faulty_copies_are_named(pg: &str) {
     let source = Source::new(pg, &["--fillfactor", "90"]);
     let mut session = source.session();
@@ -333,7 +333,7 @@ fn faulty_copies_are_named(pg: &str) {
             .expect("they are there");
     }
     drop(session);
-    // A copy of a database is proved by what the load was to be, whatever became of the source.
+    // A copy of a database is compared with the requested load, whatever happened to the source.
     source
         .session()
         .execute("ALTER TABLE pgbench_branches DROP CONSTRAINT pgbench_branches_pkey")

@@ -74,7 +74,7 @@ fn a_schema_that_is_left_behind_is_named() {
     assert_eq!(session.value(left).expect("it can be asked").as_deref(), Some("0"));
 }
 
-/// A script of which no transaction is carried out: not complete, and the statement and its error are told once.
+/// A script whose transactions all fail: not complete, and the statement and its error are printed once.
 #[test]
 fn a_plan_that_never_commits_is_not_complete() {
     let place = Place::new();

@@ -167,7 +167,7 @@ fn last_run(place: &Place) -> Run {
     runs.pop().expect("it is recorded")
 }
 
-/// What a role, a database or an address gives sessions, and what somebody changes while they are driven.
+/// Settings that a role, a database or an address gives sessions, and settings changed during the run.
 #[test]
 fn what_sessions_are_given_is_seen_and_what_changes_in_mid_run() {
     let place = Place::new();

@@ -29,7 +29,7 @@ fn stop_a_holder(session: &mut Session) -> Stopped {
         let Some(pid) = session.value(holders).ok().flatten() else { return false };
         let holder = Stopped(pid.parse().expect("a number"));
         kill(holder.0, "-STOP");
-        // It may have gone on in between: then it is let go, and another one is looked for.
+        // It may have continued in between: then it is resumed, and another one is searched.
         std::thread::sleep(Duration::from_millis(50));
         let still =
             session.value(&format!("SELECT 1 FROM ({holders}) AS h WHERE pid = {pid}")).ok().flatten();
@@ -175,12 +175,12 @@ fn silence_ends_the_measurement_if_it_is_that_of_all_clients() {
     }
 }
 
-/// A server that is made for the run does not get the processors of the driver, and that is said before it is made.
+/// A temporary server does not get the CPUs of the driver, and that is announced before it is created.
 #[test]
 fn the_processors_of_a_server_are_announced() {
     let host = pgdyno_host::facts::host().expect("we are on one");
     let [first, second, ..] = host.cpu.allowed[..] else {
-        return println!("left out: there is one processor");
+        return println!("left out: there is one CPU");
     };
     let (server, driver) = (first.to_string(), second.to_string());
     let place = Place::new();

@@ -125,7 +125,7 @@ impl<'a> Bench<'a> {
         self.child.try_wait().expect("it is ours").is_none()
     }
 
-    /// Waits until a stage has begun. What ended before has an end of its own.
+    /// Waits until a stage has begun.
     fn reach(&mut self, stage: &str) {
         let position = |stage: &str| STAGES.iter().position(|known| *known == stage).unwrap_or(STAGES.len());
         let begin = Instant::now();
@@ -147,7 +147,7 @@ impl<'a> Bench<'a> {
         kill(u64::from(self.child.id()), signal);
     }
 
-    /// Presses Ctrl-C, and waits until that is heeded: two at once would be one.
+    /// Presses Ctrl-C, and waits until it is handled: two at the same time would count as one.
     fn interrupt(&self) {
         self.signal("-INT");
         wait_until("Ctrl-C is heeded", || {
@@ -196,7 +196,7 @@ fn ctrl_c_while_loading_leaves_nothing_running() {
     bench.reach("load");
     bench.signal("-INT");
     let ended = bench.end();
-    ended.could_not(&["stopping: what was measured is kept", "stopped"]);
+    ended.could_not(&["stopping; the measurements so far are kept", "stopped"]);
     assert_eq!(ended.stdout, "", "nothing was measured, nothing is reported");
     assert_eq!(place.runs().len(), 0, "nothing was measured, nothing is kept");
     place.nothing_is_left();
@@ -228,7 +228,7 @@ fn a_signal_to_process_and_group_is_one() {
     ["-TERM", "-TERM", "-INT"].iter().for_each(|signal| bench.signal(signal));
     let ended = bench.end();
     ended.could_not(&["stopped", "partial record: "]);
-    assert!(!ended.stderr.contains("ended at once"), "{}", ended.stderr);
+    assert!(!ended.stderr.contains("exited immediately"), "{}", ended.stderr);
     kept_as_stopped(&place, 2);
     place.nothing_is_left();
 }
@@ -318,7 +318,7 @@ fn the_second_ctrl_c_ends_a_comparison_at_once() {
     let ended = bench.end();
     servers.iter().for_each(|server| kill(*server, "-CONT"));
     assert_eq!(ended.code, Some(3), "{}", ended.stderr);
-    assert!(ended.stderr.contains("ended at once"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("exited immediately"), "{}", ended.stderr);
     after_a_kill(&place, "the second Ctrl-C of a comparison");
 }
 
@@ -338,7 +338,7 @@ fn the_second_ctrl_c_ends_at_once() {
     let ended = bench.end();
     kill(postmaster, "-CONT");
     assert_eq!(ended.code, Some(3), "{}", ended.stderr);
-    assert!(ended.stderr.contains("ended at once"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("exited immediately"), "{}", ended.stderr);
     after_a_kill(&place, "the second Ctrl-C");
 }
 
@@ -479,7 +479,7 @@ fn a_killed_backend_is_told_and_what_was_measured_is_kept() {
     place.nothing_is_left();
 }
 
-/// A server that recovers by itself: the run goes on to its end, says what happened, and nothing was lost.
+/// A server that recovers by itself: the run completes and says what happened, and nothing is lost.
 #[test]
 fn a_server_that_recovers_is_driven_on() {
     let place = Place::new();
@@ -549,7 +549,7 @@ fn a_full_disk_under_the_data_is_named() {
         let data = shown(&disk.0.join("data"));
         let mut bench =
             Bench::start(&place, &["--data", &data, "--scale", "3", "--blocks", "9", "--duration", "1s"]);
-        // The room that was asked for is gone by now, and the last of it goes quickly.
+        // The reserved space is used up by now, and the rest fills quickly.
         bench.reach("storage check");
         disk.fill(200);
         bench.reach(stage);

@@ -117,7 +117,7 @@ fn equals_pgbench(pg: &str, ways: &[(&str, &[&str], &[&str])]) {
         assert!(said.contains("proved: 200,022 rows"), "{said}");
         let contents = |name: &str| contents(&mut loaded.database(name));
         assert_eq!(contents(&one), contents(&other), "{pg} {name}");
-        // The proof is of tables, whoever loaded them.
+        // The verification covers tables, whoever loaded them.
         let said = loaded.place.done(&["load", "verify", "--server", "main", "-d", &one, "--scale", "2"]);
         assert!(said.contains("proved: 200,022 rows"), "{said}");
     }
@@ -284,7 +284,7 @@ fn hold_keys(session: &mut Session) {
     session.execute(&gate).expect("a superuser may");
 }
 
-/// Waits until so many streams of loads are held there.
+/// Waits until this many streams of loads are held there.
 fn are_held(session: &mut Session, streams: u64) {
     let held = "SELECT count(*) FROM pg_locks WHERE NOT granted AND locktype = 'advisory' AND classid = 7777 \
                 AND database = (SELECT oid FROM pg_database WHERE datname = current_database())";
@@ -418,7 +418,7 @@ fn who_waits_says_for_whom() {
     assert_eq!(said.filter(|line| line.as_ref().is_ok_and(|line| line.contains("waits for"))).count(), 0);
 }
 
-/// A load ends before a file system is full that had room when it began, and goes on when there is room again.
+/// A load ends before a file system is full that had room when it began, and continues when there is free space again.
 #[test]
 fn a_load_ends_before_its_disk_is_full() {
     let Some(small) = Small::mount(100) else { return };
@@ -615,7 +615,7 @@ fn what_is_not_ours_is_refused_by_name() {
     admin.execute("ALTER TABLE pgbench_history RENAME TO pgbench_accounts_7").expect("it is there");
     refused(&["--resume"], &["the tables are not those of the load"]);
     admin.execute("ALTER TABLE pgbench_accounts_7 RENAME TO pgbench_history").expect("it is there");
-    // A row of somebody else is no part of the load, which is not finished with it.
+    // A foreign row is no part of the load, which is not finished with it.
     admin.execute("INSERT INTO pgbench_history (tid) VALUES (1)").expect("it is there");
     let output = loaded.place.run(&Loaded::load("theirs", &["--resume"]));
     let said = text(&output.stdout);
@@ -652,7 +652,7 @@ fn keys_of_the_oldest_server_are_seen_by_their_files() {
     assert!(said.contains("writing the index "), "{said}");
 }
 
-/// A load that is to end early has done what was asked for and nothing else, and goes on from there.
+/// A load that is to end early has done what was requested and nothing else, and continues from there.
 #[test]
 fn a_load_ends_where_it_is_told_to() {
     let loaded = Loaded::with("18", &["-c", "autovacuum=off"]);

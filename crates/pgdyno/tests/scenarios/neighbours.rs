@@ -63,7 +63,7 @@ fn a_server_and_its_secrets_are_its_owners_alone() {
     for name in ["server.json", "pgdyno.conf", "lock", "password"] {
         assert!(!am_root() || !stranger_reads(&home.join(name)), "{name}");
     }
-    // It goes on, and can be stopped and started.
+    // It continues, and can be stopped and started.
     assert_eq!(word(&place.only(), "status"), "running");
     place.done(&["down", "main"]);
     place.done(&["up"]);
@@ -135,7 +135,7 @@ fn a_setting_that_the_server_refuses_is_a_wrong_request() {
         let said = place.refused(&["up", "-c", setting], 2);
         assert!(said.lines().any(|line| line.starts_with("error: ") && line.contains(words)), "{said}");
         assert!(said.contains("hint: correct or remove the setting (--set"), "{said}");
-        // What only the start can tell is told after a cluster was made.
+        // Errors that only the start can show come after the cluster is created.
         assert_eq!(said.contains("making a cluster"), !words.starts_with("refuses"), "{said}");
         assert!(!place.path("state/servers/main").exists(), "{setting}");
     }
@@ -167,7 +167,7 @@ fn a_broken_server_json_says_what_to_do_and_keeps_nobody_up() {
     assert!(place.ps().is_empty());
 }
 
-/// pgdyno with a cache of its own and no network.
+/// pgdyno with a separate cache and no network.
 fn cut_off(place: &Place, args: &[&str]) -> Output {
     let mut command = place.command(args);
     for name in ["HTTPS_PROXY", "https_proxy", "ALL_PROXY"] {

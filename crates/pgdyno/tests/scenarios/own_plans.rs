@@ -192,7 +192,7 @@ fn a_setup_that_fails_shows_its_place() {
     place.nothing_is_left();
 }
 
-/// A server that is somebody else's: everything in its schema, nothing begun where the clients do not fit.
+/// An existing server: everything is in schema `pgdyno`, and nothing begins if it has too few connections.
 #[test]
 fn a_foreign_server_is_asked_for_its_connections_first() {
     let place = Place::new();
@@ -222,7 +222,7 @@ fn a_foreign_server_is_asked_for_its_connections_first() {
     assert_eq!(rows.as_deref(), Some("10"), "the size says how many");
 }
 
-/// What reaches beyond tables is listed and not begun; trusted, it is carried out.
+/// SQL that reaches beyond tables is listed and refused; with `--trust` it is executed.
 #[test]
 fn what_reaches_beyond_tables_must_be_trusted() {
     let place = Place::new();
@@ -280,7 +280,7 @@ fn the_bundled_plan(pg: &str) {
     assert_eq!(sizes[0], sizes[1], "the table is as it was loaded");
 }
 
-/// Its tables come from the loader, and what clients have of their own from its SQL; both are told.
+/// Its tables come from the loader, and the objects of each client from its SQL; both are reported.
 fn its_tables_are_loaded(place: &Place, run: &Run) {
     let load = run.record.subjects[0].load.as_ref().expect("it loads");
     let set = load.terms.as_ref().map(|terms| terms.set);

@@ -180,7 +180,7 @@ fn runs(pg: &str) {
     let hdr = fs::read_to_string(bench.place.path("r.hlog")).expect("it was written");
     assert!(hdr.contains("Tag=measured") && hdr.contains("Tag=warm-up"), "{hdr}");
     let (_, err) = bench.says("-S -t 1 --json r.json", 1);
-    assert!(err.contains("could not make file \"r.json\": File exists"), "{err}");
+    assert!(err.contains("could not create file \"r.json\": File exists"), "{err}");
     // What came to nothing does not stand in the way of the next try, nor does what a killed run left.
     fs::write(bench.place.path("next.json"), "").expect("it can be made");
     bench.says("-S -t 1 --json next.json --hdr next.hlog -p 1", 1);
@@ -225,7 +225,7 @@ fn initialization_at_the_newest_major() {
     initialization("18");
 }
 
-/// With a connection for every transaction, why one could not be made is told as pgbench 18 tells it.
+/// With a connection for every transaction, connection errors are printed as by pgbench 18.
 fn connections_that_cannot_be_made_are_told(bench: &Bench) {
     bench.value("CREATE DATABASE closing");
     let closing = "UPDATE pg_database SET datallowconn = false WHERE datname = 'closing';\n";
@@ -310,13 +310,13 @@ fn steps(bench: &Bench) {
     assert_eq!(json["transactions"]["processed"], committed);
 }
 
-/// What the search came to is what its confirming probes showed.
+/// The answer of a search is that of its confirming probes.
 fn find_rate(bench: &Bench) {
     let (out, _) = bench.says("-S -c 2 -T 1 --warmup 10ms --find-rate p50<30ms --json found.json", 0);
     assert!(out.contains("searching for the highest rate that keeps p50<30ms"), "{out}");
     // Before it begins: how long a probe is, and the most that all may take.
-    let outlook = "a probe takes 1.01 s with 10.0 ms of warm-up, one that confirms 3.01 s";
-    assert!(out.contains(outlook) && out.contains("the search ends after at most 2 h 00 min"), "{out}");
+    let announced = "a probe takes 1.01 s with 10.0 ms of warm-up, a confirming one 3.01 s";
+    assert!(out.contains(announced) && out.contains("the search takes at most 2 h 00 min"), "{out}");
     let json = bench.json("found.json");
     let probes = json["probes"].as_array().expect("a list");
     let lines = out.lines().skip_while(|line| !line.starts_with("probe ")).skip(1);
@@ -328,7 +328,7 @@ fn find_rate(bench: &Bench) {
         let confirmed = |probe: &&Value| probe["confirming"] == true && probe["rate_per_s"] == answer[end];
         let probe = probes.iter().rfind(confirmed).expect(end);
         assert!(probe["verdict"].as_str().is_some_and(|said| said.starts_with(verdict)), "{probe}");
-        // Three times as long as others, which may be longer themselves; twice that where it did not decide.
+        // Three times as long as others, which may be longer themselves; twice that if it was undecided.
         assert!(probe["duration_ns"].as_u64().is_some_and(|length_ns| length_ns >= 3_000_000_000), "{probe}");
     }
     assert!(out.contains("p50<30ms: kept at "), "{out}");
@@ -439,7 +439,7 @@ fn signals_end_the_program_as_they_end_pgbench() {
     }
 }
 
-/// What the process may not have is said before a server is looked for, with the limit's name and number.
+/// A limit of the process is reported before connecting, with its name and value.
 #[test]
 fn limits_are_named_before_anything_is_done() {
     let place = Place::new();
@@ -458,7 +458,7 @@ fn limits_are_named_before_anything_is_done() {
             let output = place.run(&["pgbench", "-h", "/nowhere", "-t", "1", flag, file]);
             let said = text(&output.stderr);
             assert_eq!(output.status.code(), Some(1), "{said}");
-            assert!(said.contains(&format!("could not make file \"{file}\"")), "{said}");
+            assert!(said.contains(&format!("could not create file \"{file}\"")), "{said}");
         }
     }
     assert_eq!(fs::read_to_string(place.path("mine")).expect("it is kept"), "mine");

@@ -57,7 +57,7 @@ fn me() -> String {
 
 const AS_POSTGRES: (&str, &str) = ("PGUSER", "postgres");
 
-/// In a database of another encoding the clients speak that, unless somebody asks for another one.
+/// In a database of another encoding the clients use that one, unless another one is requested.
 #[test]
 fn databases_of_other_encodings_are_driven_in_them() {
     let server = Server::new("18");

@@ -42,7 +42,7 @@ impl Probed {
         connect(&ConnectOptions::local(address, "postgres")).expect("it takes connections")
     }
 
-    /// A role of its own that may read the tables, and no more.
+    /// A role that may only read the tables.
     fn plain_dsn(&self) -> String {
         let (host, port) = (word(&self.server, "socket_dir"), self.server["port"].to_string());
         format!("host={host} port={port} user=plain dbname=postgres")
@@ -168,7 +168,7 @@ fn statement<'a>(table: &'a Value, name: &str) -> &'a Value {
         .unwrap_or_else(|| panic!("{name}: {table}"))
 }
 
-/// Statements are timed, what they write anew is seen, and nothing is left of them.
+/// Statements are timed, rewrites are recognized, and nothing is left of them.
 fn changes_are_timed_and_taken_back(pg: &str, constant_rewrites: bool) {
     let probed = Probed::new(pg);
     let mut session = probed.session();
@@ -193,7 +193,7 @@ fn changes_are_timed_and_taken_back(pg: &str, constant_rewrites: bool) {
         assert_eq!(anew("ADD COLUMN … DEFAULT volatile"), true);
         assert_eq!(anew("VACUUM"), Value::Null);
     }
-    // Without a word, nothing is written anew.
+    // Without the flag, nothing is rewritten.
     let report = probed.json(PROBE, &["probe", "ddl", "--repeats", "1", tables[0]]);
     let volatile = statement(&report["tables"][0], "ADD COLUMN … DEFAULT volatile").clone();
     assert_eq!(volatile["seconds"], Value::Array(Vec::new()));
@@ -229,7 +229,7 @@ fn others_tables_are_left_alone(probed: &Probed, session: &mut Session) {
     }
     session.execute("COMMIT").expect("it is begun");
     assert_eq!(traces(session), before);
-    // A table in place of one that was loaded is somebody else's.
+    // A table that replaces a loaded one counts as foreign.
     session
         .execute("DROP TABLE one.pgbench_history; CREATE TABLE one.pgbench_history (mine int)")
         .expect("the role may");
@@ -278,7 +278,7 @@ fn a_killed_probe_leaves_nothing() {
     assert_eq!(traces(&mut session), before);
 }
 
-/// What was asked for is what is done, or it is said.
+/// Requests are fulfilled, or the report says that they were not.
 fn tables_are_counted(pg: &str, workers: u64) {
     let probed = Probed::new(pg);
     let tables: &[&str] = if pg == "9.6" { &TABLES[..1] } else { &[TABLES[0], "parts.pgbench_accounts"] };
@@ -451,7 +451,7 @@ fn all_kinds_of_relations_are_read_or_named() {
     }
 }
 
-/// A role that may only read is served as far as it goes, and told what it cannot see.
+/// A role that may only read gets what it may see, and a note on the rest.
 #[test]
 fn a_role_that_may_only_read_is_served() {
     let probed = Probed::new("18");

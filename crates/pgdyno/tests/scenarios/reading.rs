@@ -38,7 +38,7 @@ fn stderr(output: &Output) -> String {
     String::from_utf8(output.stderr.clone()).expect("plain text")
 }
 
-/// One figure that somebody changed: every form of every report says so, and none can be had without.
+/// One edited figure: every format of every report says so, and no report is without it.
 #[test]
 fn an_edited_record_is_shown_as_edited() {
     let runs = runs();

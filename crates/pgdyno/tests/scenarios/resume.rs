@@ -128,7 +128,7 @@ fn measured(place: &Place) -> usize {
     texts.map(|text| text.matches(r#""event":"run-recorded""#).count()).sum()
 }
 
-/// Kills a measurement once so many runs are over and some time has passed.
+/// Kills a measurement after this many runs and some time.
 fn kill_after(place: &Place, args: &[String], runs: usize, more: Duration) -> RunRecord {
     let mut child = start(place, args);
     wait_until("something was measured, or it ended", || {
@@ -264,7 +264,7 @@ fn what_cannot_be_resumed_is_refused_by_name() {
     let said = place.refused(&["resume"], 2);
     assert!(said.contains("has changed since it was begun"), "{said}");
     fs::write(place.path("plan.toml"), PLAN).expect("it can be written");
-    // Two at once: the second is refused, and the first comes to its end.
+    // Two at the same time: the second is refused, and the first completes.
     let mut first = start(&place, &["resume".to_owned()]);
     wait_until("the first goes on", || {
         record(&place).is_some_and(|record| record["resumed"].as_array().is_some_and(|all| !all.is_empty()))

@@ -1,4 +1,4 @@
-//! `pgdyno load scaleup`: the two tables of the article, by every way, killed, proved and copied.
+//! `pgdyno load scaleup`: the two tables of the article, by every method, killed, verified and copied.
 
 use std::process::Stdio;
 
@@ -177,7 +177,7 @@ fn the_articles_tables_in_the_newest_server() {
     );
 }
 
-/// A crash of the server empties unlogged tables and leaves their indexes: with rows they are made anew, not once more.
+/// A crash of the server empties unlogged tables and leaves their indexes, which are recreated, not created twice.
 #[test]
 fn indexes_are_made_once() {
     let loaded = Loaded::new("18");
@@ -211,7 +211,7 @@ fn a_log_beside_partitions_is_cut() {
     assert_eq!(fills.expect("it is there").as_deref(), Some("5"));
 }
 
-/// Other tables are not loaded where a load broke off: it could never be gone on with.
+/// No other tables are loaded over an interrupted load, which could then never be resumed.
 fn a_load_keeps_its_schema(loaded: &Loaded, session: &mut Session) {
     let begin = ["load", "tpcb", "--server", "main", "-d", "killed", "--scale", "1"];
     let layout = "UPDATE pgdyno_load.job SET layout = layout";
@@ -224,7 +224,7 @@ fn a_load_keeps_its_schema(loaded: &Loaded, session: &mut Session) {
     session.execute(&format!("{layout} - 100")).expect("it is there");
 }
 
-/// A load that is killed goes on, and another of other tables is refused in its place; copies of it are whole.
+/// A killed load is resumed, and a load of other tables is refused in its place; copies of it are complete.
 fn kills_and_copies(loaded: &Loaded) {
     let mut session = loaded.database("killed");
     let rows = ["--rows", "600000", "--log-rows", "400000", "--method", "chunks"];

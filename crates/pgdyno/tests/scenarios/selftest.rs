@@ -34,7 +34,7 @@ fn floor_and_ceiling_are_measured_and_a_run_near_the_ceiling_is_doubted() {
     let found = measured(&place);
     assert!(found.clock.cost_ns > 0.0 && found.clock.resolution_ns > 0, "{found:?}");
     assert!(found.recording_ns > 0.0 && found.null_attempts_per_s > 1_000.0, "{found:?}");
-    // Epoll works everywhere; io_uring has figures where it does.
+    // Epoll works everywhere; io_uring has figures if it works here.
     assert!(found.timers.iter().any(|timer| timer.waiting == "epoll" && timer.waits > 100), "{found:?}");
     assert_eq!(found.ceilings.len(), 2 * found.timers.len());
     assert!(found.ceilings.iter().all(|ceiling| ceiling.round_trips_per_cpu_s > 100.0), "{found:?}");

@@ -50,7 +50,7 @@ fn a_life(pg: &str) {
     let mode = fs::metadata(word(&server, "socket_dir")).expect("it is there").permissions().mode();
     assert_eq!(mode & 0o777, 0o700);
 
-    assert!(place.done(&["up", "--pg", pg]).contains("was up already"));
+    assert!(place.done(&["up", "--pg", pg]).contains("was already running"));
     let table = place.done(&["ps"]);
     assert!(table.lines().all(|line| line.chars().count() <= 80) && table.contains("running"), "{table}");
     place.refused(&["up", "--pg", if pg == "18" { "17" } else { "18" }], 2);
@@ -170,7 +170,7 @@ fn everything_in_its_own_directory() {
     }
 }
 
-/// Only root starts servers as somebody else, who must be able to reach what is theirs.
+/// Only root starts servers as another user, who must be able to reach their files.
 #[test]
 fn a_directory_that_the_servers_user_cannot_reach_is_named() {
     let place = Place::new();
@@ -208,8 +208,8 @@ fn wrong_flags_have_one_clear_sentence() {
         ),
         (&["up", "--set", "port=1"], "port cannot be given as a setting"),
         (&["up", "--set", "a b=1"], "`a b` cannot be the name of a setting"),
-        (&["up", "--set", "work_mem"], "there is no `=` in it"),
-        (&["up", "--set", "work_mem="], "nothing stands on one side"),
+        (&["up", "--set", "work_mem"], "it has no `=`"),
+        (&["up", "--set", "work_mem="], "one side of the `=` is empty"),
         (
             &["up", "--pg", "18", "--bundle", "--set", "shared_buffers=900TB"],
             "shared_buffers = 900TB is more than",
@@ -304,7 +304,7 @@ fn two_of_one_name_become_one_server() {
             (0..2).map(|_| scope.spawn(|| place.done(&["up", "one", "--pg", "18", "--bundle"]))).collect();
         ups.into_iter().map(|up| up.join().expect("it does not panic")).collect()
     });
-    assert_eq!(said.iter().filter(|said| said.contains("was up already")).count(), 1, "{said:?}");
+    assert_eq!(said.iter().filter(|said| said.contains("was already running")).count(), 1, "{said:?}");
     let pid = place.only()["pid"].as_u64();
     let strangers =
         |pid: &u64| processes_of(&place.path("state")).iter().filter(|p| u64::from(**p) != *pid).count();

@@ -177,7 +177,7 @@ fn the_data_of_each_subject_of_a_plan_is_checked() {
 /// Counting rows, as the log shows it.
 const COUNT: &str = "SELECT pg_catalog.sum(n) FROM (SELECT pg_catalog.count(*)";
 
-/// What pgdyno told a server, of all that puts data or server to rest, in the order of its log.
+/// The statements by which pgdyno quiesced a server or its data, in the order of the log.
 fn put_to_rest(run: &Run, log: &str) -> Vec<String> {
     let log = fs::read_to_string(run.path.join(log)).expect("it was kept");
     let statements = log.lines().filter_map(|line| line.split_once("statement: ")).map(|(_, sql)| sql);
@@ -258,7 +258,7 @@ fn a_reset_follows_its_run_at_once() {
     place.nothing_is_left();
 }
 
-/// Whether the servers were told anything while they ran: turning autovacuum off and on is all that pgdyno tells them.
+/// Whether the servers were told anything while they ran: turning autovacuum off and on is all that pgdyno changes.
 fn were_told(run: &Run) -> [bool; 2] {
     ["server-1.log", "server-2.log"].map(|name| {
         let log = fs::read_to_string(run.path.join(name)).expect("it was kept");

@@ -112,7 +112,7 @@ fn unlogged_tables_of_a_plan_are_seen() {
     place.nothing_is_left();
 }
 
-/// Both arms have the tables that were asked for, and their tier is said of the comparison.
+/// Both arms have the requested tables, and the comparison has their durability tier.
 #[test]
 fn arms_are_loaded_alike() {
     let place = Place::new();
@@ -168,7 +168,7 @@ fn sizes_at_the_newest_server_are_recorded() {
     sizes_are_recorded("18", 3);
 }
 
-/// Nothing is created in a database of somebody else to look into shared buffers; what is there is used.
+/// Nothing is created in an existing database to inspect shared buffers; existing extensions are used.
 #[test]
 fn a_database_of_somebody_else_gets_no_extension() {
     let place = Place::new();
@@ -278,7 +278,7 @@ fn the_oldest_server_tells_less_of_a_load() {
     place.nothing_is_left();
 }
 
-/// On a server that is there, tables and keys go where they are told to, and its tablespaces are in the record.
+/// On an existing server, tables and keys are in the requested tablespaces, which are in the record.
 #[test]
 fn tablespaces_of_a_server_that_is_there_are_used() {
     let place = Place::new();

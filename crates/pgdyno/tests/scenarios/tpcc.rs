@@ -196,7 +196,7 @@ fn copy(session: &mut Session, dir: &Path, file: &str, columns: &str) {
     session.execute(&format!("ANALYZE {}", table_of(file))).expect("it is ours");
 }
 
-/// Rows of a file, as it was told.
+/// Rows of a file, as printed.
 fn said_of(said: &str, file: &str) -> u64 {
     let line = said.lines().find(|line| line.trim_start().starts_with(&format!("{file}.csv")));
     let rows = line.and_then(|line| line.split_whitespace().nth(1)).expect("every file is told");
@@ -244,7 +244,7 @@ fn what_cannot_be_written_is_named_before() {
     );
     let Some(small) = Small::mount(20) else { return };
     let said = place.refused(&export(small.0.path(), &["--warehouses", "1"]), 2);
-    assert!(said.contains("they take about 7") && said.contains("20 MiB are free"), "{said}");
+    assert!(said.contains("they need about 7") && said.contains("20 MiB are free"), "{said}");
 }
 
 #[test]
@@ -263,7 +263,7 @@ fn an_interrupted_export_leaves_nothing() {
     assert!(!dir.exists());
 }
 
-/// What another process writes to the same directory stays, where it comes in between.
+/// Files that another process writes to the same directory meanwhile are kept.
 #[test]
 fn files_of_somebody_else_are_left_alone() {
     let place = Place::new();

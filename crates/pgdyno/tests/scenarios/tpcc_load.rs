@@ -12,7 +12,7 @@ use crate::common::{Place, admin, kill, test_all, text, wait_until, word};
 /// A fault, and the conditions that find it where.
 type Fault = (&'static str, &'static [(&'static str, &'static str)]);
 
-/// Each in a district of its own, but where a warehouse or stock is meant.
+/// Each in a different district, except for warehouse and stock.
 const FAULTS: [Fault; 28] = [
     (
         "UPDATE warehouse SET w_ytd = w_ytd + 0.01 WHERE w_id = 2",

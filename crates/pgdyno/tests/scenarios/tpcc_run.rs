@@ -11,7 +11,7 @@ use crate::{
     tpcc_load::Loaded,
 };
 
-/// A server with the tables of so many warehouses.
+/// A server with the tables of this many warehouses.
 fn loaded(pg: &str, warehouses: &str) -> Loaded {
     let loaded = Loaded::new(pg);
     loaded.place.done(&Loaded::load(&["--warehouses", warehouses, "--no-proof"]));
@@ -118,7 +118,7 @@ fn every_shape_keeps_the_tables_of_older_servers_consistent() {
     }
 }
 
-/// Eight clients on one warehouse meet each other: what the server takes back is tried again, and counted.
+/// Eight clients on one warehouse meet each other: what the server aborts is retried, and counted.
 #[test]
 fn serialization_failures_are_tried_again_and_counted() {
     let loaded = loaded("18", "1");
@@ -187,7 +187,7 @@ fn tables_that_cannot_be_driven_are_named_before() {
     let said = loaded.refused(&["--warehouses", "1"]);
     assert!(said.contains("orders has no index by o_w_id, o_d_id, o_c_id"), "{said}");
     session.execute("CREATE INDEX ON orders (o_w_id, o_d_id, o_c_id, o_id)").expect("it is ours");
-    // Each is looked at before those that come before it here.
+    // Each is checked before those that precede it here.
     for (fault, what) in [
         (
             "DELETE FROM stock WHERE s_i_id > 99990",
@@ -207,7 +207,7 @@ fn tables_that_cannot_be_driven_are_named_before() {
     }
 }
 
-/// Tables that were not consistent before are told as what they are, with exit status 1.
+/// Tables that were inconsistent before the run are reported, with exit status 1.
 #[test]
 fn tables_that_are_not_consistent_end_a_run_with_its_status() {
     let loaded = loaded("18", "1");
@@ -262,7 +262,7 @@ fn a_crash_leaves_no_halves(shape: Shape, under_way: &str) {
     let of = &run.record.runs[0];
     assert!(of.outage.as_ref().is_some_and(|outage| outage.lost >= 6), "{:?}", of.outage);
     if shape == Shape::Functions {
-        // A call is a whole transaction: what was under way may have been carried out.
+        // A call is a whole transaction: one in flight may have been executed.
         assert!(of.counts_whole.in_doubt > 0, "{:?}", of.counts_whole);
     }
 }
@@ -316,7 +316,7 @@ warmup = "100ms"
 blocks = 2
 "#;
 
-/// One plan, several servers side by side, each with tables of its own.
+/// One plan, several servers side by side, each with its own tables.
 fn one_plan_runs_on_several_servers(versions: &[&str]) {
     let place = Place::new();
     fs::write(place.path("warehouses.toml"), PLAN).expect("it is ours");

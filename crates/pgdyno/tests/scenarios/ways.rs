@@ -1,4 +1,4 @@
-//! Ways to a server that is there: through PgBouncer in each of its modes, and to a standby of it.
+//! Connections to an existing server: through PgBouncer in each of its modes, and to a standby.
 
 use std::{
     fs,
@@ -18,7 +18,7 @@ use serde_json::Value;
 
 use crate::common::{Place, admin, am_root, is_complete, kill, left_out, text, tiny, wait_until, word};
 
-/// A server that is there.
+/// An existing server.
 struct There {
     place: Place,
     server: Value,
@@ -90,7 +90,7 @@ impl Drop for Running {
     }
 }
 
-/// PgBouncer in front of a server; `None` where it is not installed.
+/// PgBouncer in front of a server; `None` if it is not installed.
 fn pgbouncer(there: &There, mode: &str, more: &str) -> Option<(Running, String)> {
     let program =
         ["/usr/sbin/pgbouncer", "/usr/bin/pgbouncer"].map(PathBuf::from).into_iter().find(|p| p.exists());
@@ -179,7 +179,7 @@ fn tpcc_is_driven_through_a_pooler_by_what_its_sessions_need_not_be_told() {
     assert!(said.contains("through a pooler: its sessions cannot be told"), "{said}");
 }
 
-/// What does a pooler cost? A goes through it, B does not; each has a database of its own.
+/// What does a pooler cost? A connects through it, B does not; each has its own database.
 #[test]
 fn a_comparison_may_be_one_of_two_ways() {
     let there = There::new(&[]);
@@ -217,7 +217,7 @@ fn a_comparison_may_be_one_of_two_ways() {
     }
 }
 
-/// The same rows, which one of two databases stores otherwise by a rule of its own.
+/// The same rows, which one of two databases stores differently because of a rule.
 #[test]
 fn data_that_lie_otherwise_are_named_beside_the_comparison() {
     let there = There::new(&[]);
@@ -249,7 +249,7 @@ fn data_that_lie_otherwise_are_named_beside_the_comparison() {
     assert!(said.contains("fillfactor=50") && said.contains("size of the data"), "{said}");
 }
 
-/// Two databases of one server, one of them through a pooler: as subjects of a plan each has a way of its own.
+/// Two databases of one server, one of them through a pooler: as subjects of a plan each has its own connection.
 #[test]
 fn a_pooler_in_front_of_one_subject_is_named() {
     let there = There::new(&[]);
@@ -495,7 +495,7 @@ fn a_standby_is_driven_with_reads_alone() {
     assert!(way(&there.place.runs().pop().expect("there is a run")).standby);
 }
 
-/// Is the standby as fast as its primary? Both are prepared at the primary, each in a database of its own, and read.
+/// Is the standby as fast as its primary? Both are set up on the primary, each in its own database, and read.
 #[test]
 fn a_comparison_may_have_a_standby_in_it() {
     let there = There::new(&["wal_level=replica", "max_wal_senders=4"]);

@@ -97,23 +97,23 @@ const FLAGS: &[(&str, &[&str])] = &[
     ("--build none", &["there is no build `none`", "`pgdyno build"]),
     ("--build none --bundle", &["--build", "--bundle"]),
     ("--build none --bindir /x", &["--build", "--bindir"]),
-    ("--build none -h /tmp", &["could not use --build with a server that is already there"]),
+    ("--build none -h /tmp", &["could not use --build with an existing server"]),
     ("--build", &["--build"]),
     ("-p 0", &["--port", "0 is not between 1 and 65535"]),
     ("-p 65536", &["--port"]),
     ("-p x", &["--port"]),
     ("-h", &["--host"]),
-    ("--pg 18 -h /tmp", &["could not use --pg with a server that is already there"]),
-    ("--data /x -p 5432", &["could not use --data with a server"]),
-    ("--set work_mem=1MB -U me", &["could not use --set with a server"]),
-    ("--server-cpus 0 -h /tmp", &["could not use --server-cpus with a server"]),
+    ("--pg 18 -h /tmp", &["could not use --pg with an existing server"]),
+    ("--data /x -p 5432", &["could not use --data with an existing server"]),
+    ("--set work_mem=1MB -U me", &["could not use --set with an existing server"]),
+    ("--server-cpus 0 -h /tmp", &["could not use --server-cpus with an existing server"]),
     ("--driver-cpus 999", &["processor", "999"]),
     ("--driver-cpus x", &["--driver-cpus", "`x`"]),
     ("--driver-cpus 3-1", &["--driver-cpus", "3-1"]),
     ("--server-cpus 4000", &["4000"]),
     ("--run-as no-such-user", &["there is no user `no-such-user`"]),
-    ("--out report.pdf", &["its ending names no form of report", ".html, .md, .txt, .csv, .json"]),
-    ("--out report", &["its ending names no form of report"]),
+    ("--out report.pdf", &["its extension is no report format", ".html, .md, .txt, .csv, .json"]),
+    ("--out report", &["its extension is no report format"]),
     ("--out /nonexistent/x.html", &["could not write /nonexistent/x.html", "No such file"]),
 ];
 
@@ -146,12 +146,12 @@ fn wrong_flags_and_values() {
 const AB: &[(&str, &[&str])] = &[
     ("", &["there is nothing to compare: A and B are the same", "give a flag twice", "--pg 17 --pg 18"]),
     ("--pg|18", &["there is nothing to compare", "give a flag twice"]),
-    ("--pg|18|--pg|18", &["there is nothing to compare", "both of yours have one value"]),
-    ("--set|jit=on|--set|jit=on", &["there is nothing to compare", "both of yours have one value"]),
-    ("--pg|15|--pg|16|--pg|17", &["--pg is there 3 times", "the first is A's and the second is B's"]),
-    ("--set|jit=on|--set|jit=off|--set|jit=on", &["--set jit is there 3 times"]),
+    ("--pg|18|--pg|18", &["there is nothing to compare", "here they are equal"]),
+    ("--set|jit=on|--set|jit=on", &["there is nothing to compare", "here they are equal"]),
+    ("--pg|15|--pg|16|--pg|17", &["--pg is given 3 times", "the first is A's and the second is B's"]),
+    ("--set|jit=on|--set|jit=off|--set|jit=on", &["--set jit is given 3 times"]),
     ("--set|jit", &["--set", "NAME=VALUE"]),
-    ("pg=18", &["`pg=18` is one arm, and a comparison has two", "default"]),
+    ("pg=18", &["`pg=18` is one arm, and a comparison needs two", "default"]),
     ("a|b|c", &["'c'"]),
     ("|pg=18", &["could not use `` as an arm: it is empty"]),
     ("pg=15|pgg=18", &["could not use `pgg=18` as an arm", "pg=VERSION"]),
@@ -160,22 +160,25 @@ const AB: &[(&str, &[&str])] = &[
     ("pg=7.4|pg=18", &["7.4", "too old"]),
     ("default|set:port=1", &["port"]),
     ("default|bindir=/nonexistent", &["there is no postgres in /nonexistent"]),
-    ("default|bindir=/x,bundle", &["B: a directory of programs is no bundle"]),
+    ("default|bindir=/x,bundle", &["B: bindir and bundle exclude each other"]),
     ("default|build=none", &["there is no build `none`"]),
-    ("default|build=none,bundle", &["B: a build is the program by itself"]),
-    ("build=none,bindir=/x|default", &["A: a build is the program by itself"]),
-    ("build=none,dsn=host=/tmp|default", &["A: a server that is there cannot be made as well"]),
-    ("--build|a|--build|b|--build|c", &["--build is there 3 times"]),
+    ("default|build=none,bundle", &["B: build excludes bindir and bundle"]),
+    ("build=none,bindir=/x|default", &["A: build excludes bindir and bundle"]),
+    ("build=none,dsn=host=/tmp|default", &["A: it names an existing server and describes a temporary one"]),
+    ("--build|a|--build|b|--build|c", &["--build is given 3 times"]),
     ("default|builtin=tpch", &["one of tpcb-like, simple-update, select-only"]),
     ("default|script=/nonexistent.sql", &["could not read the script /nonexistent.sql"]),
-    ("default|script=/dev/null", &["could not read the script /dev/null: it is not a plain file"]),
-    ("default|script=a.sql,builtin=select-only", &["B: it has more than one thing to run"]),
-    ("-b|select-only|-f|a.sql", &["A: it has more than one thing to run"]),
-    ("pg=18,dsn=host=/tmp|default", &["A: a server that is there cannot be made as well"]),
+    ("default|script=/dev/null", &["could not read the script /dev/null: it is not a regular file"]),
+    ("default|script=a.sql,builtin=select-only", &["B: it has more than one workload"]),
+    ("-b|select-only|-f|a.sql", &["A: it has more than one workload"]),
+    ("pg=18,dsn=host=/tmp|default", &["A: it names an existing server and describes a temporary one"]),
     ("--dsn|host=/tmp|--dsn|host=/tmp hots=b", &["hots", "host"]),
-    ("--dsn|host=/tmp|--set|jit=on|--set|jit=off", &["cannot be made as well"]),
+    (
+        "--dsn|host=/tmp|--set|jit=on|--set|jit=off",
+        &["it names an existing server and describes a temporary one"],
+    ),
     ("--dsn|host=/tmp|default|command=x", &["B: a command names its own server"]),
-    ("data=/tmp/x|data=/tmp/x", &["two servers cannot have one data directory"]),
+    ("data=/tmp/x|data=/tmp/x", &["two servers cannot share a data directory"]),
     ("--bundle|--bindir|/x", &["--bundle", "--bindir"]),
     ("--bundle|--build|x", &["--bundle", "--build"]),
     ("default|default|--blocks|2", &["--blocks", "2 is not between 3 and 200"]),
@@ -184,7 +187,7 @@ const AB: &[(&str, &[&str])] = &[
     ("default|default|--margin|2", &["--margin", "a margin is written 2%"]),
     ("default|default|--margin|0%", &["--margin", "above 0%"]),
     ("default|default|--margin|-2%", &["--margin", "above 0%"]),
-    ("pg=15|pg=18|-R|100", &["could not compare at a rate", "TPS is the schedule's", "compare", "latencies"]),
+    ("pg=15|pg=18|-R|100", &["could not compare at a fixed rate", "`ab` compares TPS", "latencies"]),
     ("default|default|--margin|51%", &["--margin", "at most 50%"]),
     ("default|default|--margin|nan%", &["--margin", "a margin is written"]),
     ("default|default|--result|tps", &["--result", "it needs a group in parentheses"]),
@@ -195,7 +198,7 @@ const AB: &[(&str, &[&str])] = &[
     ("default|default|--scale|0", &["--scale", "0 is not between"]),
     ("default|default|--driver-cpus|999", &["processor", "999"]),
     ("default|default|--run-as|no-such-user", &["there is no user `no-such-user`"]),
-    ("default|default|--out|report.pdf", &["its ending names no form of report"]),
+    ("default|default|--out|report.pdf", &["its extension is no report format"]),
     ("default|default|--plan|/nonexistent.toml", &["could not read the plan /nonexistent.toml"]),
     ("default|default|--quick", &["'--quick'"]),
     (
@@ -291,7 +294,7 @@ fn wrong_probes() {
     nothing_was_begun(&place);
 }
 
-/// Where no server answers, only what would make one of its own offers that.
+/// If no server answers, only commands that can start a temporary one offer that.
 #[test]
 fn a_server_is_offered_by_what_can_make_one() {
     let place = Place::new();
@@ -358,7 +361,7 @@ fn outputs_that_cannot_be_written() {
     fs::write(&mine, "mine").expect("it can be written");
     symlink(place.path("elsewhere.html"), &link).expect("it can be made");
     for path in [&mine, &link] {
-        is_wrong(&place, &["bench", "--out", &shown(path)], &["it exists already", "Nothing was changed"]);
+        is_wrong(&place, &["bench", "--out", &shown(path)], &["it already exists", "Nothing was changed"]);
     }
     assert_eq!(fs::read_to_string(&mine).expect("it is kept"), "mine");
     assert!(!place.path("elsewhere.html").exists());
@@ -457,9 +460,9 @@ fn plan_files_that_are_none() {
     let fifo = place.path("fifo");
     let made = Command::new("mkfifo").arg(&fifo).status().expect("mkfifo can be run");
     assert!(made.success());
-    is_wrong(&place, &["run", &shown(&fifo)], &["could not read the plan", "it is not a plain file"]);
-    is_wrong(&place, &["run", &shown(place.dir.path())], &["it is not a plain file"]);
-    is_wrong(&place, &["run", "/dev/zero"], &["it is not a plain file"]);
+    is_wrong(&place, &["run", &shown(&fifo)], &["could not read the plan", "it is not a regular file"]);
+    is_wrong(&place, &["run", &shown(place.dir.path())], &["it is not a regular file"]);
+    is_wrong(&place, &["run", "/dev/zero"], &["it is not a regular file"]);
     is_wrong(&place, &["run", "/nonexistent.toml"], &["could not read the plan /nonexistent.toml"]);
     is_wrong(&place, &["run"], &["<FILE.toml>"]);
     let huge = place.path("huge.toml");
@@ -507,15 +510,15 @@ fn wrong_script_files() {
     fs::remove_file(&path).expect("it is ours");
     lacking.extend(lacks(&place, &args, &["could not read the script", "No such file"]));
     fs::create_dir(&path).expect("it can be made");
-    lacking.extend(lacks(&place, &args, &["it is not a plain file"]));
+    lacking.extend(lacks(&place, &args, &["it is not a regular file"]));
     fs::remove_dir(&path).expect("it is ours");
     assert!(Command::new("mkfifo").arg(&path).status().expect("mkfifo can be run").success());
-    lacking.extend(lacks(&place, &args, &["it is not a plain file"]));
+    lacking.extend(lacks(&place, &args, &["it is not a regular file"]));
     assert!(lacking.is_empty(), "{}", lacking.join("\n"));
     nothing_was_begun(&place);
 }
 
-/// The plan, its file `x.sql` where it has one, and what the answer must hold.
+/// The plan, its file `x.sql` if it has one, and what the answer must contain.
 type OwnCase = (&'static str, Option<&'static [u8]>, &'static [&'static str]);
 
 /// What plans bring of their own.
@@ -614,7 +617,7 @@ fn wrong_plans_with_sql_of_their_own() {
     lacking.extend(lacks(
         &place,
         &["run", &shown(&path)],
-        &["could not read the file", "it is not a plain file"],
+        &["could not read the file", "it is not a regular file"],
     ));
     lacking.extend(lacks(
         &place,
@@ -622,7 +625,7 @@ fn wrong_plans_with_sql_of_their_own() {
         &["has no size `big`", "leave --size out"],
     ));
     let compared = ["ab", "default", "default", "--plan", &shown(&path)];
-    lacking.extend(lacks(&place, &compared, &["it brings tables or scripts of its own"]));
+    lacking.extend(lacks(&place, &compared, &["it has its own tables or scripts"]));
     assert!(lacking.is_empty(), "{}", lacking.join("\n"));
     nothing_was_begun(&place);
 }

@@ -13,16 +13,16 @@ use crate::{
     progress::Progress,
 };
 
-/// Places that are told of a condition that does not hold.
-const PLACES: usize = 3;
+/// Most violations printed per condition.
+const MAX_PLACES: usize = 3;
 
 /// Flags of `pgdyno tpcc check`.
 #[derive(Debug, clap::Args)]
 #[command(
     disable_help_flag = true,
-    after_help = "Looks at every row of the nine tables in one REPEATABLE READ snapshot, and changes nothing. Exit \
-    status 1 means that a condition does not hold. The conditions are those of clause 3.3.2, and five more; \
-    docs/tpcc.md has them. A transaction that is gone as a whole breaks none of them.\n\n\
+    after_help = "Reads every row of the nine tables in one REPEATABLE READ snapshot, and changes nothing. Exit \
+    status 1 means that a condition does not hold. The conditions are those of clause 3.3.2 and five more, listed in \
+    docs/tpcc.md. A transaction that is missing completely violates none of them.\n\n\
     Examples:\n  \
     pgdyno tpcc check --server main\n  \
     pgdyno tpcc check --dsn 'host=db user=me dbname=tpcc' --jobs 8"
@@ -30,7 +30,7 @@ const PLACES: usize = 3;
 pub struct Check {
     #[command(flatten)]
     target: Target,
-    /// Sessions that look at the same time [default: the processors of this machine, 8 at most]
+    /// Parallel sessions [default: the number of CPUs, at most 8]
     #[arg(short, long, value_name = "J", value_parser = clap::value_parser!(u64).range(1..=1000), help_heading = "How")]
     jobs: Option<u64>,
     /// Print help
@@ -39,13 +39,16 @@ pub struct Check {
 }
 
 impl Check {
-    /// Looks, and tells what it found.
+    /// Checks the tables and prints the result.
     ///
     /// # Errors
-    /// What the user should read.
+    /// The problem to print.
     pub fn run(&self) -> Result<ExitCode, Problem> {
         let options = self.target.resolve("could not check TPC-C's tables")?;
-        let stop = interrupt::on_interrupt_saying("stopping (once more to end at once)", "ended at once");
+        let stop = interrupt::on_interrupt_saying(
+            "stopping (Ctrl-C again to exit immediately)",
+            "exited immediately",
+        );
         let jobs = self.jobs.unwrap_or_else(|| processors().min(8));
         let progress = Progress::new();
         progress.stage("checking consistency");
@@ -54,13 +57,13 @@ impl Check {
         });
         progress.finish();
         let checked = checked?;
-        output::print(&told(&checked))?;
+        output::print(&result(&checked))?;
         Ok(Exit::of_check(checked.violations.is_empty()).into())
     }
 }
 
-/// Every condition, and where it does not hold.
-fn told(checked: &Consistency) -> String {
+/// Lists every condition with its violations.
+fn result(checked: &Consistency) -> String {
     let Consistency { warehouses, rows_examined, violations, duration_s } = checked;
     let mut text = String::new();
     for condition in CONDITIONS {
@@ -84,8 +87,9 @@ fn broken_in(violation: &Violation) -> String {
 }
 
 fn places(violation: &Violation) -> String {
-    let told: Vec<_> = violation.places.iter().take(PLACES).map(|place| format!("    ! {place}\n")).collect();
-    let left = violation.count.saturating_sub(told.len() as u64);
+    let shown: Vec<_> =
+        violation.places.iter().take(MAX_PLACES).map(|place| format!("    ! {place}\n")).collect();
+    let left = violation.count.saturating_sub(shown.len() as u64);
     let more = if left > 0 { format!("    ! and {} more\n", units::count(left)) } else { String::new() };
-    told.concat() + &more
+    shown.concat() + &more
 }

@@ -19,24 +19,24 @@ use pgdyno_rows::{
 use super::in_order::in_order;
 use crate::{args::target::processors, context::now_s, interrupt, output, progress::Progress};
 
-/// About as many bytes are made at a time.
+/// Approximate size of a piece: of the rows that are generated at a time.
 const PIECE_BYTES: f64 = 1_048_576.0;
-/// Threads beyond which the disk is what files wait for.
+/// Most threads by default; with more, the disk is the bottleneck.
 const MOST_JOBS: usize = 8;
-/// Share of the room that must be left when all is written.
-const LEFT: f64 = 0.02;
+/// Share of the file system that must remain free.
+const RESERVED: f64 = 0.02;
 
 /// Flags of `pgdyno tpcc export`.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Files have the names, columns and order of columns of BenchmarkSQL 4.1, whose sqlTableCopies \
+    after_help = "The files have the names, columns and column order of BenchmarkSQL 4.1, whose sqlTableCopies \
     (COPY … WITH CSV) loads them; NULL is an empty field. The same seed and time give the same bytes on any machine. \
-    What is written is the population of clause 4.3.3.1, with which any TPC-C kit can begin.\n\n\
+    The rows are the initial population of clause 4.3.3.1, from which any TPC-C kit can start.\n\n\
     Example:\n  \
     pgdyno tpcc export --csv /data/csv --warehouses 1000 --jobs 8"
 )]
 pub struct Export {
-    /// Directory of the files: new or empty
+    /// Directory for the files, new or empty
     #[arg(long, value_name = "DIR")]
     csv: PathBuf,
     /// Number of warehouses, about 73 MB each
@@ -48,19 +48,19 @@ pub struct Export {
     /// Timestamp of all date columns, in Unix seconds [default: now]
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(i64).range(0..=9_000_000_000))]
     at: Option<i64>,
-    /// Threads that make rows [default: as many as there are processors, at most 8]
+    /// Threads that generate rows [default: the number of CPUs, at most 8]
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     jobs: Option<u16>,
-    /// Say what would be written, and how much, and end
+    /// Print what would be written and its size, and stop
     #[arg(long)]
     dry_run: bool,
 }
 
-/// A file that is to be written.
+/// A file to write.
 struct Planned {
     file: CsvFile,
     units: u64,
-    /// Bytes of a unit on average.
+    /// Average size of a unit in bytes.
     unit_bytes: f64,
 }
 
@@ -70,7 +70,7 @@ impl Planned {
     }
 }
 
-/// What was written of a file.
+/// A written file.
 struct Written {
     name: &'static str,
     rows: u64,
@@ -78,10 +78,10 @@ struct Written {
 }
 
 impl Export {
-    /// Writes all files, or says which.
+    /// Writes all files, or only prints what it would write (`--dry-run`).
     ///
     /// # Errors
-    /// What the user should read.
+    /// The problem to print.
     pub fn run(&self) -> Result<ExitCode, Problem> {
         let population = self.population();
         let planned: Vec<_> = CSV_FILES
@@ -98,11 +98,13 @@ impl Export {
         if self.dry_run {
             return Ok(ExitCode::SUCCESS);
         }
-        let stop =
-            interrupt::on_interrupt_saying("stopping", "ended at once; files named .part are not whole");
+        let stop = interrupt::on_interrupt_saying(
+            "stopping",
+            "exited immediately; files named .part are incomplete",
+        );
         let start = Instant::now();
         let written = self.write(&planned, &population, &stop)?;
-        output::print(&told(&written, start.elapsed().as_secs_f64()))?;
+        output::print(&summary(&written, start.elapsed().as_secs_f64()))?;
         Ok(ExitCode::SUCCESS)
     }
 
@@ -115,7 +117,7 @@ impl Export {
         self.jobs.map_or_else(|| (processors() as usize).min(MOST_JOBS), usize::from)
     }
 
-    /// That the directory holds nothing, and its file system has room.
+    /// Checks that the directory is new or empty, and that its file system has enough free space.
     fn check(&self, bytes: u64) -> Result<(), Problem> {
         let (dir, shown) = (&self.csv, self.csv.display());
         let entries = match fs::read_dir(dir) {
@@ -131,16 +133,16 @@ impl Export {
                 Problem::wrong_request(what).hint("name a new or empty directory; nothing was changed")
             );
         }
-        let room = facts::storage(dir).map_err(|error| {
-            Problem::could_not(format!("could not see how much room {shown} has: {error}"))
+        let storage = facts::storage(dir).map_err(|error| {
+            Problem::could_not(format!("could not determine the free space of {shown}: {error}"))
         })?;
-        let needed = bytes + (room.size_bytes as f64 * LEFT) as u64;
-        if room.available_bytes < needed {
-            let (free, bytes) = (units::bytes(room.available_bytes), units::bytes(bytes));
+        let needed = bytes + (storage.size_bytes as f64 * RESERVED) as u64;
+        if storage.available_bytes < needed {
+            let (free, bytes) = (units::bytes(storage.available_bytes), units::bytes(bytes));
             let what =
-                format!("could not write CSV files to {shown}: they take about {bytes}, {free} are free");
+                format!("could not write CSV files to {shown}: they need about {bytes}, and {free} are free");
             return Err(Problem::wrong_request(what)
-                .detail("2 % of the file system are left alone")
+                .detail("2 % of the file system must remain free")
                 .hint("use fewer --warehouses, or another disk; nothing was changed"));
         }
         Ok(())
@@ -149,7 +151,7 @@ impl Export {
     fn announcement(&self, population: &Population, bytes: u64) -> String {
         format!(
             "pgdyno tpcc export: {} of TPC-C as CSV\n  writes  about {} in {}\n  jobs    {}\n  \
-             again   --seed {} --at {}",
+             repeat  --seed {} --at {}",
             units::plural(self.warehouses, "warehouse"),
             units::bytes(bytes),
             self.csv.display(),
@@ -159,28 +161,28 @@ impl Export {
         )
     }
 
-    /// Writes all files one after the other. After a failure those that were made here are removed, and no others:
-    /// somebody else may have begun to write to the same directory meanwhile.
+    /// Writes the files one after the other. After a failure only the files created here are removed: another process
+    /// may have started to write to the same directory.
     fn write(
         &self,
         planned: &[Planned],
         population: &Population,
         stop: &Stop,
     ) -> Result<Vec<Written>, Problem> {
-        let made_dir = !self.csv.exists();
+        let created_dir = !self.csv.exists();
         fs::create_dir_all(&self.csv).map_err(|error| unwritable(&self.csv, &error))?;
         let progress = Progress::new();
-        let (mut written, mut made) = (Vec::new(), Vec::new());
+        let (mut written, mut created) = (Vec::new(), Vec::new());
         for plan in planned {
-            match self.write_file(plan, population, &progress, stop, &mut made) {
+            match self.write_file(plan, population, &progress, stop, &mut created) {
                 Ok(file) => written.push(file),
                 Err(problem) => {
                     progress.finish();
-                    made.into_iter().for_each(|path| drop(fs::remove_file(path)));
-                    if made_dir {
-                        let _ = fs::remove_dir(&self.csv); // only where it is empty
+                    created.into_iter().for_each(|path| drop(fs::remove_file(path)));
+                    if created_dir {
+                        let _ = fs::remove_dir(&self.csv); // fails unless it is empty
                     }
-                    return Err(problem.hint("all that was written is removed again"));
+                    return Err(problem.hint("all files written so far were removed"));
                 }
             }
         }
@@ -191,20 +193,20 @@ impl Export {
         Ok(written)
     }
 
-    /// One file, on the disk under its own name when it is whole. `made` is told what it is called meanwhile.
+    /// Writes one file, which gets its final name when it is complete and on disk. `created` keeps its current name.
     fn write_file(
         &self,
         plan: &Planned,
         population: &Population,
         progress: &Progress,
         stop: &Stop,
-        made: &mut Vec<PathBuf>,
+        created: &mut Vec<PathBuf>,
     ) -> Result<Written, Problem> {
-        let whole = self.csv.join(plan.file.name);
-        let part = part_of(&whole);
+        let complete = self.csv.join(plan.file.name);
+        let part = part_of(&complete);
         let failed = |error: io::Error| unwritable(&part, &error);
         let mut file = File::create_new(&part).map_err(failed)?;
-        made.push(part.clone());
+        created.push(part.clone());
         let piece_units = ((PIECE_BYTES / plan.unit_bytes) as u64).max(1);
         let make = |piece: u64| {
             let (mut text, first) = (Vec::new(), piece * piece_units);
@@ -224,15 +226,15 @@ impl Export {
             progress.at(written.bytes);
             Ok(())
         })?;
-        file.sync_all().and_then(|()| fs::rename(&part, &whole)).map_err(failed)?;
-        made.pop();
-        made.push(whole);
+        file.sync_all().and_then(|()| fs::rename(&part, &complete)).map_err(failed)?;
+        created.pop();
+        created.push(complete);
         Ok(written)
     }
 }
 
-fn part_of(whole: &Path) -> PathBuf {
-    let mut name = whole.as_os_str().to_owned();
+fn part_of(complete: &Path) -> PathBuf {
+    let mut name = complete.as_os_str().to_owned();
     name.push(".part");
     PathBuf::from(name)
 }
@@ -241,14 +243,17 @@ fn unwritable(path: &Path, error: &io::Error) -> Problem {
     Problem::could_not(format!("could not write {}: {error}", path.display()))
 }
 
-fn told(written: &[Written], seconds: f64) -> String {
+fn summary(written: &[Written], seconds: f64) -> String {
     let mut text = format!("  {:<15}{:>16}{:>14}\n", "file", "rows", "size");
     for Written { name, rows, bytes } in written {
         text += &format!("  {name:<15}{:>16}{:>14}\n", units::count(*rows), units::bytes(*bytes));
     }
     let bytes: u64 = written.iter().map(|file| file.bytes).sum();
     let rate = units::bytes_per_s(bytes as f64 / seconds);
-    text +=
-        &format!("{} in {}, {rate}; on the disk\n{DERIVED}\n", units::bytes(bytes), units::duration(seconds));
+    text += &format!(
+        "{} in {}, {rate}; synced to disk\n{DERIVED}\n",
+        units::bytes(bytes),
+        units::duration(seconds)
+    );
     text
 }

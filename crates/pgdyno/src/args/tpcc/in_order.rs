@@ -1,4 +1,4 @@
-//! Pieces that several threads make and one takes in order.
+//! Generates pieces in parallel, and consumes them in order.
 
 use std::{
     panic,
@@ -6,11 +6,11 @@ use std::{
     thread,
 };
 
-/// Makes pieces 0 to `pieces` by `makers` threads, and has each taken in turn, by the calling thread. A maker is two
-/// pieces ahead at most, so memory does not grow with their number.
+/// Makes the pieces 0 to `pieces` in `makers` threads, and passes them in order to `take`, on the calling thread. Each
+/// thread is at most two pieces ahead, so memory does not grow with their number.
 ///
 /// # Errors
-/// The first of `take`; makers end then.
+/// The first error of `take`, which also ends the threads.
 pub fn in_order<T: Send, E>(
     makers: usize,
     pieces: u64,
@@ -19,21 +19,21 @@ pub fn in_order<T: Send, E>(
 ) -> Result<(), E> {
     let makers = makers.max(1);
     let own = |maker: usize| (maker as u64..pieces).step_by(makers);
-    let work = |maker: usize, give: SyncSender<T>| {
-        // Nobody receives any more where the taker failed.
-        let _ = own(maker).try_for_each(|piece| give.send(make(piece)).map_err(drop));
+    let work = |maker: usize, sender: SyncSender<T>| {
+        // Fails if `take` has failed: then the receivers are dropped.
+        let _ = own(maker).try_for_each(|piece| sender.send(make(piece)).map_err(drop));
     };
     thread::scope(|scope| {
         let (threads, made): (Vec<_>, Vec<Receiver<T>>) = (0..makers)
             .map(|maker| {
-                let (give, made) = mpsc::sync_channel(1);
+                let (sender, made) = mpsc::sync_channel(1);
                 let work = &work;
-                (scope.spawn(move || work(maker, give)), made)
+                (scope.spawn(move || work(maker, sender)), made)
             })
             .unzip();
-        let turn = |piece: u64| made[(piece % makers as u64) as usize].recv().ok();
-        let taken = (0..pieces).map_while(turn).try_for_each(&mut take);
-        drop(made); // who still makes something ends
+        let receive = |piece: u64| made[(piece % makers as u64) as usize].recv().ok();
+        let taken = (0..pieces).map_while(receive).try_for_each(&mut take);
+        drop(made); // ends threads that still make pieces
         for thread in threads {
             thread.join().unwrap_or_else(|panicked| panic::resume_unwind(panicked));
         }

@@ -20,9 +20,9 @@ use crate::{
     measure::Task,
 };
 
-/// Warehouses of a server that is made for the run, where nothing is said.
+/// Default number of warehouses of a temporary server.
 const WAREHOUSES: u64 = 10;
-/// Terminals that a connection serves where they key and think: one that does nothing else serves thousands.
+/// Terminals per connection with `--paced`, by default; a connection can serve thousands.
 const TERMINALS_PER_CONNECTION: u64 = 100;
 
 /// Flags of `pgdyno tpcc run`.
@@ -30,17 +30,17 @@ const TERMINALS_PER_CONNECTION: u64 = 100;
 #[command(
     disable_help_flag = true,
     mut_arg("load_method", without_server),
-    after_help = "With a server that is there (--server, -h, -p, -d, --dsn) the tables are driven that `pgdyno load \
-    tpcc` left there; they stay, with what the run added. Without one a server is made and loaded for the run. The \
-    conditions of consistency are looked at afterwards. NOPM are New-Orders a minute that were not rolled back; they \
-    are no tpmC, and docs/tpcc.md says why.\n\n\
+    after_help = "On an existing server (--server, -h, -p, -d, --dsn) the run uses tables that `pgdyno load tpcc` \
+    loaded; they stay, with the changes of the run. Otherwise a temporary server is created and loaded. The run ends \
+    with a consistency check. NOPM is the number of New-Orders per minute that were not rolled back. It is not tpmC; \
+    docs/tpcc.md says why.\n\n\
     Examples:\n  \
     pgdyno tpcc run --warehouses 10 --clients 8,32\n  \
     pgdyno tpcc run --server main --clients 64 --shape functions --duration 60s\n  \
     pgdyno tpcc run --dsn 'host=db user=me dbname=tpcc' --paced --warmup 5min --duration 20min"
 )]
 pub struct Run {
-    /// Number of warehouses [default: as many as are there; 10 of a server made for the run]
+    /// Number of warehouses [default: all that are loaded; 10 on a temporary server]
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=10_000_000),
           help_heading = "What")]
     warehouses: Option<u64>,
@@ -53,63 +53,63 @@ pub struct Run {
     #[arg(long, value_name = "LEVEL", value_parser = PossibleValuesParser::new(Isolation::ALL.map(Isolation::name)),
           hide_possible_values = true, help_heading = "What")]
     isolation: Option<String>,
-    /// Tries of a transaction that meets a serialization failure or a deadlock; 0 is any number [default: 10]
+    /// Maximum number of tries after serialization failures and deadlocks; 0: no limit [default: 10]
     #[arg(long, value_name = "N", help_heading = "What")]
     max_tries: Option<u32>,
-    /// Per cent of New-Order/Payment/Order-Status/Delivery/Stock-Level [default: 45/43/4/4/4]
+    /// Percentages of New-Order/Payment/Order-Status/Delivery/Stock-Level [default: 45/43/4/4/4]
     #[arg(long, value_name = "N/P/O/D/S", value_parser = weights, help_heading = "What")]
     mix: Option<[u32; 5]>,
-    /// Ten terminals a warehouse that key and think; clients are the connections that serve them
+    /// Simulate ten terminals per warehouse with keying and think times; clients are their connections
     #[arg(long, help_heading = "What")]
     paced: bool,
-    /// Do not look whether the tables are consistent afterwards
+    /// Skip the consistency check after the run
     #[arg(long, help_heading = "What")]
     no_check: bool,
-    /// Say what would be done, and end
+    /// Print what would be done, and stop
     #[arg(long, help_heading = "What")]
     dry_run: bool,
-    /// Under a minute beside the load: does it work, and about how fast is it?
+    /// A trial in under a minute plus loading: does it work, and roughly how fast is it?
     #[arg(long, conflicts_with = "thorough", help_heading = "How")]
     quick: bool,
     /// For numbers to publish: more and longer blocks
     #[arg(long, help_heading = "How")]
     thorough: bool,
-    /// Client counts, such as 8,32 [default: from processors; with --paced one for each 100 terminals, 10 to 200]
+    /// Client counts, such as 8,32 [default: from the number of CPUs; with --paced one per 100 terminals, 10 to 200]
     #[arg(long, short, value_name = "N,…", value_delimiter = ',',
           value_parser = clap::value_parser!(u32).range(1..=100_000), help_heading = "How")]
     clients: Option<Vec<u32>>,
-    /// Threads of the driver [default: one for each of its processors]
+    /// Driver threads [default: one per driver CPU]
     #[arg(long, short, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_024),
           help_heading = "How")]
     jobs: Option<u32>,
     /// Measured interval of a run, such as 60s
     #[arg(long, short = 'T', value_name = "TIME", allow_hyphen_values = true, help_heading = "How")]
     duration: Option<Span>,
-    /// Warm-up before it, such as 20s
+    /// Warm-up before the measured interval, such as 20s
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "How")]
     warmup: Option<Span>,
-    /// How often every cell runs
+    /// Number of blocks: how often every cell runs
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000), help_heading = "How")]
     blocks: Option<u32>,
-    /// Transactions per second of all kinds, as an open loop [default: closed loop]
+    /// Open loop with this rate in transactions of all kinds per second [default: closed loop]
     #[arg(long, short = 'R', value_name = "TPS", value_parser = bench::rate, allow_hyphen_values = true,
           conflicts_with = "paced", help_heading = "How")]
     rate: Option<f64>,
-    /// Processors of the driver, such as 0 or 0-3,8 [default: the last quarter]
-    #[arg(long, value_name = "LIST", value_parser = bench::processors, help_heading = "How")]
+    /// CPUs of the driver, such as 0 or 0-3,8 [default: the last quarter]
+    #[arg(long, value_name = "LIST", value_parser = bench::cpu_list, help_heading = "How")]
     driver_cpus: Option<String>,
-    /// Processors of the server [default: those that the driver does not use]
-    #[arg(long, value_name = "LIST", value_parser = bench::processors, help_heading = "A server made for the run")]
+    /// CPUs of the server [default: those that the driver does not use]
+    #[arg(long, value_name = "LIST", value_parser = bench::cpu_list, help_heading = "Temporary server")]
     server_cpus: Option<String>,
     #[command(flatten)]
     measure: measure::Args,
 }
 
-/// Five numbers between slashes or commas.
+/// Parses five numbers separated by slashes or commas.
 fn weights(text: &str) -> Result<[u32; 5], String> {
     let numbers: Option<Vec<u32>> = text.split(['/', ',']).map(|word| word.trim().parse().ok()).collect();
     let five = numbers.and_then(|numbers| <[u32; 5]>::try_from(numbers).ok());
-    let five = five.ok_or("five whole numbers, such as 45/43/4/4/4, or 40/36/8/8/8 of the article")?;
+    let five = five.ok_or("five whole numbers, such as 45/43/4/4/4")?;
     match five.iter().map(|weight| u64::from(*weight)).sum::<u64>() {
         100 => Ok(five),
         sum => Err(format!("they add up to {sum}, not to 100")),
@@ -120,15 +120,15 @@ impl Run {
     /// Runs `pgdyno tpcc run`.
     ///
     /// # Errors
-    /// What the user should read.
+    /// The problem to print.
     pub fn run(&self, context: &Context) -> Result<ExitCode, Problem> {
         crate::measure::measure(&self.task()?, context)
     }
 
-    /// The task that the flags ask for.
+    /// Task of the command line.
     ///
     /// # Errors
-    /// What of them cannot be.
+    /// The flags are invalid or contradict each other, or the loaded tables do not match them.
     pub(super) fn task(&self) -> Result<Task, Problem> {
         let level = match (self.quick, self.thorough) {
             (true, _) => Level::Quick,
@@ -139,12 +139,12 @@ impl Run {
         let data = self.data(external.as_ref())?;
         let plan = self.plan(level, data);
         plan.validate()?;
-        let material = WorkloadFiles::without_files(&plan)?;
-        let job = self.measure.job(plan, material, level)?;
+        let files = WorkloadFiles::without_files(&plan)?;
+        let job = self.measure.job(plan, files, level)?;
         Ok(Task { job, dry_run: self.dry_run, output: self.measure.output() })
     }
 
-    /// The tables: those that are there, or as many as are wanted.
+    /// The tables: those of the existing server, or the requested number of warehouses.
     fn data(&self, external: Option<&External>) -> Result<TpccPlan, Problem> {
         let Some(external) = external else {
             return Ok(TpccPlan { warehouses: self.warehouses.unwrap_or(WAREHOUSES), loaded: false });
@@ -186,7 +186,7 @@ impl Run {
     }
 }
 
-/// Connections for the terminals of so many warehouses.
+/// Default number of connections for the terminals of these warehouses.
 fn connections(warehouses: u64) -> u32 {
     let terminals = warehouses.saturating_mul(DISTRICTS);
     (terminals / TERMINALS_PER_CONNECTION).clamp(10, 200) as u32
@@ -200,10 +200,7 @@ mod tests {
     fn weights_are_five_and_add_up() {
         assert_eq!(weights("40/36/8/8/8"), Ok([40, 36, 8, 8, 8]));
         assert_eq!(weights("100,0,0,0,0"), Ok([100, 0, 0, 0, 0]));
-        assert_eq!(
-            weights("45/43/4/4"),
-            Err("five whole numbers, such as 45/43/4/4/4, or 40/36/8/8/8 of the article".into())
-        );
+        assert_eq!(weights("45/43/4/4"), Err("five whole numbers, such as 45/43/4/4/4".into()));
         assert_eq!(weights("45/43/4/4/5"), Err("they add up to 101, not to 100".into()));
     }
 
