@@ -99,7 +99,7 @@ impl Args {
         };
         Ok(Job {
             plan,
-            material,
+            workload_files: material,
             trust: false,
             level,
             servers,
