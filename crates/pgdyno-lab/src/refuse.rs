@@ -17,7 +17,7 @@ pub fn refuse_tables(
     let Some(load) = load.filter(|_| !plan.load.is_default()) else { return Ok(()) };
     if job.servers.is_empty() {
         let what = "could not load tables: the commands bring their own servers";
-        return Err(Problem::wrong_request(what).hint("leave out the flags and plan keys for tables"));
+        return Err(Problem::wrong_request(what).hint("leave out the options for tables"));
     }
     refuse_for_one_arm(job)?;
     for (at, (wanted, reached)) in job.servers.iter().zip(reached).enumerate() {
@@ -40,7 +40,7 @@ fn refuse_for_one_arm(job: &Job) -> Result<(), Problem> {
     let what =
         format!("could not load tables for both arms: the command of {} brings its own server", arm.name);
     Err(Problem::wrong_request(what)
-        .hint("leave out the flags and plan keys for tables, or let pgdyno start that arm's server: pg=18,command=LINE"))
+        .hint("leave out the options for tables, or let pgdyno start the server of that arm: pg=18,command=LINE"))
 }
 
 fn refuse_tablespaces(load: &LoadPlan) -> Result<(), Problem> {

@@ -77,13 +77,13 @@ impl BuildFacts {
     pub fn optimised_for_speed(&self) -> Option<bool> {
         match self.level() {
             Some(level) => Some(matches!(level.as_str(), "-O2" | "-O3" | "-O4" | "-Ofast")),
-            None => self.tells_all_flags().then_some(false),
+            None => self.has_all_flags().then_some(false),
         }
     }
 
     /// Whether the known flags are complete: Meson does not pass its optimisation level to `pg_config`, `configure`
     /// does.
-    fn tells_all_flags(&self) -> bool {
+    fn has_all_flags(&self) -> bool {
         let by_configure = self.configure.as_ref().is_some_and(|words| !words.is_empty());
         self.made.is_some() || by_configure && self.cflags.is_some()
     }

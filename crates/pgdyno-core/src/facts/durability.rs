@@ -183,8 +183,8 @@ impl SessionsSeen {
     /// A configuration reloaded during the run may have been different for a while.
     fn reloaded(&self) -> Option<Weakness> {
         let start = self.start.as_ref().filter(|_| self.same_sessions)?;
-        let anew = self.end.keys().any(|end| end.loaded_at_us != start.loaded_at_us);
-        anew.then(|| Weakness {
+        let reloaded = self.end.keys().any(|end| end.loaded_at_us != start.loaded_at_us);
+        reloaded.then(|| Weakness {
             tier: DurabilityTier::Uncertain,
             what: "the server reloaded its configuration during the run, so it may have been different for a while"
                 .to_owned(),

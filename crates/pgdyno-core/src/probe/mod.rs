@@ -173,7 +173,7 @@ pub struct DdlStatement {
     pub seconds: Vec<f64>,
     /// Bytes of WAL that the server wrote during the first repetition, including other sessions; absent if unknown.
     pub wal_bytes: Option<u64>,
-    /// Whether the server rewrote the table; absent if it cannot.
+    /// Whether the server rewrote the table; absent for statements that cannot.
     pub rewritten: Option<bool>,
     /// Why it was left out, if it was.
     pub left_out: Option<String>,

@@ -203,7 +203,7 @@ impl BetweenRuns {
             ),
             Self::Nothing | Self::AsAsked => (
                 "as requested",
-                "its settings were requested: pgdyno leaves it alone, and it may work during the run of another subject",
+                "its settings were requested: pgdyno leaves it alone, and it may run while another subject is measured",
             ),
         };
         Choice { name: AUTOVACUUM.into(), value: value.into(), reason: reason.into() }
