@@ -39,8 +39,9 @@ fn refuse_for_one_arm(job: &Job) -> Result<(), Problem> {
     let Some(arm) = job.subjects.iter().find(|subject| subject.server.is_none()) else { return Ok(()) };
     let what =
         format!("could not load tables for both arms: the command of {} brings its own server", arm.name);
-    Err(Problem::wrong_request(what)
-        .hint("leave out the options for tables, or let pgdyno start the server of that arm: pg=18,command=LINE"))
+    Err(Problem::wrong_request(what).hint(
+        "leave out the options for tables, or let pgdyno start the server of that arm: pg=18,command=LINE",
+    ))
 }
 
 fn refuse_tablespaces(load: &LoadPlan) -> Result<(), Problem> {

@@ -507,10 +507,7 @@ fn a_comparison_may_have_a_standby_in_it() {
         ["--scale", "1", "--clients", "2", "--duration", "1500ms", "--warmup", "100ms", "--blocks", "3"];
     let ab = [&["ab", "--aa-blocks", "0"], &ways[..], &size].concat();
     let said = there.place.refused(&ab, 2);
-    assert!(
-        said.contains("could not run tpcb-like on a standby") && said.contains("select-only"),
-        "{said}"
-    );
+    assert!(said.contains("could not run tpcb-like on a standby") && said.contains("select-only"), "{said}");
     assert_eq!(there.place.runs().len(), 0, "nothing was begun");
 
     there.place.done(&[&ab[..], &["--builtin", "select-only"]].concat());
