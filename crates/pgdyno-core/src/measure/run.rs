@@ -244,7 +244,7 @@ pub struct CellRun {
     pub connect_ns: u64,
     /// CPU time.
     pub cpu: CpuUse,
-    /// Pages and bytes; `None` where the server's counters could not be read.
+    /// Pages and bytes; `None` if the server's counters could not be read.
     pub io: Option<IoUse>,
     /// Where the pages came from.
     pub served_from: Option<ServedFrom>,
