@@ -46,7 +46,7 @@ pub struct SubjectJob {
     pub asked: Asked,
     /// Index of its server in the job's list; `None` for a command that brings its own.
     pub server: Option<usize>,
-    /// Its work.
+    /// What the subject runs.
     pub work: SubjectWork,
 }
 

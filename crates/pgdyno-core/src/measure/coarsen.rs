@@ -12,7 +12,7 @@ pub struct Slice {
     pub interval: Interval,
     /// Latencies of its committed attempts.
     pub latency: Latency,
-    /// Its slowest attempts, the slowest first.
+    /// Slowest attempts of the interval, the slowest first.
     pub slowest: Vec<SlowAttempt>,
 }
 

@@ -11,7 +11,7 @@ pub enum Outcome {
     Committed,
     /// The server refused it, or the connection broke before COMMIT was sent.
     Failed,
-    /// Its due time was too long ago (`--latency-limit` with a rate).
+    /// The due time was too long ago (`--latency-limit` with a rate).
     Skipped,
     /// It exceeded its deadline before COMMIT was sent.
     TimedOut,

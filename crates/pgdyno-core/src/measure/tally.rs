@@ -19,7 +19,7 @@ pub enum Failure {
 pub enum Ending {
     /// It completed.
     Committed,
-    /// Its due time was too long ago.
+    /// The due time was too long ago.
     Skipped,
     /// It failed, after all allowed tries.
     Failed(Failure),
@@ -55,7 +55,7 @@ pub struct Tally {
 /// An ended attempt, as input of [`Tally::record`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ended {
-    /// Its ending.
+    /// How the attempt ended.
     pub ending: Ending,
     /// Number of tries, from 1.
     pub tries: u32,
